@@ -1,0 +1,224 @@
+"""Every way the house says no.
+
+    DealerError
+    ├── Refused               a wish that the game does not grant; nothing was changed
+    │   ├── NotYourSeat, NotEntitled, NotHost, BadToken
+    │   ├── NoRound, RoundOpen, ShuffleRunning, NoShuffle, NotSealed
+    │   ├── DeckEmpty, CardNotInHand, CardNotThere, BadPlace
+    │   ├── UnknownTable, TableFull, SeatOccupied, TableEnded
+    │   ├── EntropyOutOfTurn, EntropyMismatch
+    │   ├── BadRequest        a value that no command can have
+    │   └── Conflicted, CommandReused, RateLimited, Overloaded, Unavailable
+    ├── ProofFault            what a verifier finds: the check, the line, a sentence
+    ├── DatabaseError         the log cannot be kept or read
+    │   ├── DatabaseLocked, DatabaseReadOnly, DatabaseFull
+    │   ├── DatabaseOld, DatabaseNew, DatabaseDamaged
+    │   └── OutcomeUnknown    the connection broke at COMMIT; the same command id settles it
+    ├── HouseKeyError         missing, unreadable or another house's key
+    └── SetupError            a setting, an address or a file that the program cannot work with
+
+A refusal has a `reason` (one word for machines), a `code` (a positive JSON-RPC error code), says
+whether it is `temporary`, and its text is a sentence that a person can act on. No text names a
+card, a token or SQL.
+"""
+
+from __future__ import annotations
+
+
+class DealerError(Exception):
+    """Anything this package raises on purpose."""
+
+
+class Refused(DealerError):
+    """A wish that is not granted. Whoever made it may read the sentence and try another."""
+
+    reason = "refused"
+    code = 1
+    temporary = False
+
+
+class BadRequest(Refused):
+    reason = "bad_request"
+    code = 2
+
+
+class NotYourSeat(Refused):
+    reason = "not_your_seat"
+    code = 3
+
+
+class NotEntitled(Refused):
+    reason = "not_entitled"
+    code = 4
+
+
+class NotHost(NotEntitled):
+    pass
+
+
+class BadToken(Refused):
+    reason = "bad_token"
+    code = 5
+
+
+class NoRound(Refused):
+    reason = "no_round"
+    code = 10
+
+
+class RoundOpen(Refused):
+    reason = "round_open"
+    code = 11
+
+
+class ShuffleRunning(Refused):
+    reason = "shuffle_running"
+    code = 12
+    temporary = True
+
+
+class NoShuffle(Refused):
+    reason = "no_shuffle"
+    code = 13
+
+
+class NotSealed(Refused):
+    reason = "not_sealed"
+    code = 14
+
+
+class DeckEmpty(Refused):
+    reason = "deck_empty"
+    code = 20
+
+
+class CardNotInHand(Refused):
+    reason = "card_not_in_hand"
+    code = 21
+
+
+class CardNotThere(Refused):
+    reason = "card_not_there"
+    code = 22
+
+
+class BadPlace(Refused):
+    reason = "bad_place"
+    code = 23
+
+
+class UnknownTable(Refused):
+    reason = "unknown_table"
+    code = 30
+
+
+class TableFull(Refused):
+    reason = "table_full"
+    code = 31
+
+
+class SeatOccupied(Refused):
+    reason = "seat_occupied"
+    code = 32
+
+
+class TableEnded(Refused):
+    reason = "table_closed"
+    code = 33
+
+
+class EntropyOutOfTurn(Refused):
+    reason = "entropy_out_of_turn"
+    code = 40
+
+
+class EntropyMismatch(Refused):
+    reason = "entropy_mismatch"
+    code = 41
+
+
+class Conflicted(Refused):
+    reason = "conflict"
+    code = 50
+    temporary = True
+
+
+class CommandReused(Refused):
+    reason = "command_reused"
+    code = 51
+
+
+class RateLimited(Refused):
+    reason = "rate_limited"
+    code = 52
+    temporary = True
+
+    def __init__(self, sentence: str, *, retry_after_ms: int) -> None:
+        super().__init__(sentence)
+        self.retry_after_ms = retry_after_ms
+
+
+class Overloaded(Refused):
+    reason = "overloaded"
+    code = 53
+    temporary = True
+
+
+class Unavailable(Refused):
+    reason = "unavailable"
+    code = 54
+    temporary = True
+
+
+class ProofFault(DealerError):
+    """The first thing in a bundle that does not hold.
+
+    `check` is one of form, heads, saved, secrets, tape, seals, moves; `line` counts the lines of
+    the bundle from 0 (the header), so that a leaf's line is its version.
+    """
+
+    def __init__(self, check: str, line: int, sentence: str) -> None:
+        super().__init__(f"{check}, line {line}: {sentence}")
+        self.check = check
+        self.line = line
+        self.sentence = sentence
+
+
+class DatabaseError(DealerError):
+    """The log cannot be kept or read; the sentence says why and what to do."""
+
+
+class DatabaseLocked(DatabaseError):
+    pass
+
+
+class DatabaseReadOnly(DatabaseError):
+    pass
+
+
+class DatabaseFull(DatabaseError):
+    pass
+
+
+class DatabaseOld(DatabaseError):
+    pass
+
+
+class DatabaseNew(DatabaseError):
+    pass
+
+
+class DatabaseDamaged(DatabaseError):
+    pass
+
+
+class OutcomeUnknown(DatabaseError):
+    """The connection broke at COMMIT: sent again under the same id, a command is done once."""
+
+
+class HouseKeyError(DealerError):
+    """The key that the log is sealed under is missing, unreadable or another house's."""
+
+
+class SetupError(DealerError):
+    """A setting, an address or a file that the program cannot work with."""

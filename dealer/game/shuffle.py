@@ -1,0 +1,83 @@
+"""Fisher–Yates: each step exchanges two places, and after the last every order is equally likely.
+
+R. Durstenfeld, Algorithm 235, CACM 7 (1964); D. Knuth, TAOCP 2, 3.4.2, Algorithm P. Steps are
+produced from any source `below(b)` that gives a number 0…b−1, all equally likely.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, MutableSequence, Sequence
+from typing import TypeVar
+
+Below = Callable[[int], int]
+Step = tuple[int, int, int]
+Card = TypeVar("Card")
+
+ALGORITHMS = ("backward", "forward")
+
+
+def full(n: int) -> int:
+    """How many steps shuffle all of `n` cards."""
+    return max(n - 1, 0)
+
+
+def backward(n: int, steps: int, below: Below) -> Iterator[Step]:
+    """Steps (step, i, j) from the top down, 0 ≤ j ≤ i = n−1−step.
+
+    With fewer than `full(n)` steps the top `steps` places are a uniform sample in order, and the
+    rest keeps much of its old order.
+    """
+    if not 0 <= steps <= full(n):
+        raise ValueError(f"{n} cards take 0 to {full(n)} steps, not {steps}")
+    for step in range(steps):
+        i = n - 1 - step
+        yield step, i, below(i + 1)
+
+
+def forward(n: int, below: Below) -> Iterator[Step]:
+    """Steps (step, i, j) from the bottom up, i = step ≤ j ≤ n−1; always all `full(n)` of them."""
+    for step in range(full(n)):
+        yield step, step, step + below(n - step)
+
+
+def steps_of(algorithm: str, *, n: int, steps: int, below: Below) -> Iterator[Step]:
+    """The steps that `algorithm`, `backward` or `forward`, takes over `n` cards."""
+    if algorithm == "backward":
+        return backward(n, steps, below)
+    if algorithm == "forward" and steps == full(n):
+        return forward(n, below)
+    raise ValueError(f"no algorithm {algorithm!r} with {steps} steps over {n} cards")
+
+
+def below_from(random_number: Callable[[int], int]) -> Below:
+    """`below` from any function that gives a number from 1 to k, both included."""
+
+    def below(bound: int) -> int:
+        number = random_number(bound)
+        if not 1 <= number <= bound:
+            raise ValueError(f"the source gave {number}, which is not from 1 to {bound}")
+        return number - 1
+
+    return below
+
+
+def shuffle(cards: MutableSequence[Card], below: Below) -> None:
+    """Shuffle in place; no card and one card are left as they are."""
+    for _, i, j in backward(len(cards), full(len(cards)), below):
+        cards[i], cards[j] = cards[j], cards[i]
+
+
+def shuffled(cards: Sequence[Card], below: Below) -> list[Card]:
+    """A shuffled copy."""
+    copy = list(cards)
+    shuffle(copy, below)
+    return copy
+
+
+def sample(cards: Sequence[Card], count: int, below: Below) -> list[Card]:
+    """`count` of the cards at random, in random order; all of them if there are fewer."""
+    copy = list(cards)
+    count = min(count, len(copy))
+    for _, i, j in backward(len(copy), min(count, full(len(copy))), below):
+        copy[i], copy[j] = copy[j], copy[i]
+    return copy[len(copy) - count :][::-1]

@@ -1,0 +1,70 @@
+"""The tape: the endless row of random words that every swap of a shuffle takes its index from.
+
+Segment s is `HKDF-SHA-512(ikm, salt, info, 64 bytes)` with
+
+    ikm  = lp(S, r, …)          the house's secret, then the players' nonces in order of seats
+    salt = root of C1 ‖ be32(k) ‖ be32(n) ‖ be32(s)
+    info = "dealer/v1/shuffle" ‖ 0x00
+
+read as 32 big-endian 16-bit words. One block of HKDF-SHA-512 is 64 bytes, so extract and expand
+(RFC 5869) are one HMAC each.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from hmac import digest as hmac_digest
+
+WORD_RANGE = 65536
+BOUND_MAX = 1024
+SEGMENT_WORDS = 32
+_INFO = b"dealer/v1/shuffle\x00"
+_be32 = struct.Struct(">I").pack
+_words = struct.Struct(f">{SEGMENT_WORDS}H").unpack
+
+
+def words(*, secret: bytes, nonces: Sequence[bytes], root: bytes, k: int, n: int) -> Iterator[int]:
+    """Words 0…65535 of the tape of shuffle `k` over `n` cards; it does not end.
+
+    `nonces` are the players', 32 bytes each, in order of seats; `root` is that of checkpoint C1.
+    """
+    ikm = b"".join(_be32(len(part)) + part for part in (secret, *nonces))
+    prefix = root + _be32(k) + _be32(n)
+    segment = 0
+    while True:
+        extract = hmac_digest(prefix + _be32(segment), ikm, "sha512")
+        yield from _words(hmac_digest(extract, _INFO + b"\x01", "sha512"))
+        segment += 1
+
+
+class Tape:
+    """A tape that is being read; `read` lists the words taken, `refused` counts those passed over.
+
+    `read` holds every word, the refused ones too, in order.
+    """
+
+    __slots__ = ("_next", "read", "refused")
+
+    def __init__(
+        self, *, secret: bytes, nonces: Sequence[bytes], root: bytes, k: int, n: int
+    ) -> None:
+        self._next = words(secret=secret, nonces=nonces, root=root, k=k, n=n).__next__
+        self.read: list[int] = []
+        self.refused = 0
+
+    def below(self, bound: int) -> int:
+        """A number 0…bound−1, each equally likely, for a bound 1…1024.
+
+        A word at or above the largest multiple of `bound` is refused and the next one taken:
+        what is left divides evenly, so no remainder is favoured.
+        """
+        if not 1 <= bound <= BOUND_MAX:
+            raise ValueError(f"a bound is 1 to {BOUND_MAX}, not {bound}")
+        limit = WORD_RANGE - WORD_RANGE % bound
+        while True:
+            word = self._next()
+            self.read.append(word)
+            if word < limit:
+                return word % bound
+            self.refused += 1
