@@ -54,7 +54,6 @@ class OpenRound:
     entropy: str
     commit_ms: int
     reveal_ms: int
-    commitment: bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """What each viewer may know, and nothing more.
 
-Visibility belongs to the event. Its public part is everybody's; of its hidden part `entitled` says,
-type by type, which one seat may see a face, and a type that is not named there shows nothing. So the
-bytes that a viewer gets are the same when cards that they may not see are exchanged.
+Visibility belongs to the event. Its public part is everybody's; of its hidden part `entitled`
+says, type by type, which one seat may see a face, and a type that is not named there shows
+nothing. So the bytes that a viewer gets stay the same when cards they may not see are exchanged.
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ def entitled(event: Event) -> Glimpse | None:
         case CardPeeked(_, slot, seat, card) if card is not None:
             return Glimpse(seat, slot, card)
         case CardMoved(_, slot, _, to, _, card) if card is not None:
-            seat = seat_of(to)
-            return None if seat is None else Glimpse(seat, slot, card)
+            owner = seat_of(to)
+            return None if owner is None else Glimpse(owner, slot, card)
         case _:
             return None
 
 
 def may_see(viewer: Viewer, glimpse: Glimpse, version: int) -> bool:
-    """Whether `viewer` may see what event `version` shows: who sat there before saw it, not they."""
+    """Whether `viewer` may see a glimpse of event `version`; not what who sat there before saw."""
     return viewer.seat == glimpse.seat and viewer.since < version
 
 
 def faces(round_: Round, viewer: Viewer) -> dict[int, str]:
-    """The faces, by slot and in order of slots, that a viewer may know of what lies on the table."""
+    """The faces, by slot in rising order, that a viewer may know of what lies on the table."""
     seen = set(round_.shown)
     if viewer.seat is not None:
         seen |= round_.known.get(viewer.seat, set())

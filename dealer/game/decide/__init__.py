@@ -67,7 +67,7 @@ def decide(command: Command, table: Table, house: House) -> list[Event]:
         case FinishShuffle():
             return shuffles.finish(command, table, house)
         case OpenRound():
-            return rounds.open_round(command, table)
+            return rounds.open_round(command, table, house)
         case CloseRound():
             return rounds.close_round(command, table, house)
         case CloseTable():

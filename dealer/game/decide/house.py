@@ -14,6 +14,9 @@ class House(Protocol):
     @property
     def secret(self) -> bytes: ...
 
+    @property
+    def commitment(self) -> bytes: ...
+
     def slot_salt(self, slot: int) -> bytes:
         """The salt, 32 bytes, that opens this slot's commitment."""
 
@@ -30,6 +33,10 @@ class NoSecret:
     @property
     def secret(self) -> NoReturn:
         raise NoRound("No round is open at this table; the host opens one with round.open.")
+
+    @property
+    def commitment(self) -> NoReturn:
+        raise NoRound("Between rounds there is no secret to commit to.")
 
     def slot_salt(self, slot: int) -> NoReturn:
         raise NoRound("Between rounds no card has a salt.")

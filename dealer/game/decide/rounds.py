@@ -15,7 +15,7 @@ WAIT_MS_MIN = 100
 WAIT_MS_MAX = 3_600_000
 
 
-def open_round(command: OpenRound, table: Table) -> list[Event]:
+def open_round(command: OpenRound, table: Table, house: House) -> list[Event]:
     permit(table, command.actor, "open")
     if table.round is not None:
         raise RoundOpen(f"Round {table.round.number} is open; close it before the next one.")
@@ -32,7 +32,7 @@ def open_round(command: OpenRound, table: Table) -> list[Event]:
             entropy=command.entropy,
             commit_ms=command.commit_ms,
             reveal_ms=command.reveal_ms,
-            commitment=command.commitment,
+            commitment=house.commitment,
         )
     ]
 
