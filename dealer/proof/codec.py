@@ -1,0 +1,178 @@
+"""Events and the one way each of them is written down.
+
+An event's public part is canonical JSON (JCS, see `canonical`) with the members that fairness.md's
+table names: numbers and strings as they are, bytes as lower-case hex. Its hidden part is one member,
+`j` or `card`. The leaf of an event is the canonical object
+
+    {"at":…,"commit":"…","public":{…},"table":"…","type":"…","v":…,"version":…}
+
+with `commit` only where there is a hidden part. The leaf is written once and never again: upcasters
+lift what is read for newer code, and leave the stored bytes alone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from json.encoder import encode_basestring
+from typing import Any, get_args
+
+from dealer.errors import DealerError
+from dealer.game.events import (
+    PROTOCOL,
+    CardDrawn,
+    CardMoved,
+    CardPeeked,
+    CardsSwapped,
+    Event,
+    TableOpened,
+)
+
+SCHEMA = 1
+"""The schema number that events are written with; every type has had one form so far."""
+
+Public = dict[str, Any]
+Upcaster = Callable[[Public], Public]
+
+UPCASTERS: Mapping[tuple[str, int], Upcaster] = {}
+"""(type, v) → a pure function from the public part of schema v to that of v + 1."""
+
+TYPES: dict[str, type[Any]] = {kind.__name__: kind for kind in get_args(Event)}
+
+_BYTES = {"key", "commitment", "digest", "nonce", "salt", "secret"}
+_HIDDEN = {CardsSwapped: "j", CardDrawn: "card", CardMoved: "card", CardPeeked: "card"}
+_RENAMED = {"source": "from"}
+_MEMBERS: dict[type[Any], list[tuple[str, str]]] = {
+    kind: sorted(
+        (_RENAMED.get(field.name, field.name), field.name)
+        for field in fields(kind)
+        if field.name != _HIDDEN.get(kind)
+    )
+    for kind in TYPES.values()
+}
+
+
+class UnknownEvent(DealerError):
+    """A log holds an event that this program is too old to read."""
+
+
+def encode_public(event: Event) -> str:
+    """The public part of an event as canonical JSON text."""
+    match event:
+        case CardsSwapped(round_, k, step, i, _):
+            return f'{{"i":{i},"k":{k},"round":{round_},"step":{step}}}'
+        case CardDrawn(round_, seat, source, slot, _):
+            quoted = encode_basestring(source)
+            return f'{{"from":{quoted},"round":{round_},"seat":{seat},"slot":{slot}}}'
+        case _:
+            return dump(public(event))
+
+
+def dump(value: Any) -> str:
+    """Canonical JSON text of a value that `canonical.encode` accepts, without its checks."""
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+
+
+def public(event: Event) -> Public:
+    """The public part of an event as an object of JSON values."""
+    members: Public = {}
+    for name, attribute in _MEMBERS[type(event)]:
+        value = getattr(event, attribute)
+        if value is None:
+            continue
+        if attribute in _BYTES:
+            value = value.hex()
+        elif attribute == "slots":
+            value = [commitment.hex() for commitment in value]
+        members[name] = value
+    if isinstance(event, TableOpened):
+        members["protocol"] = PROTOCOL
+    return members
+
+
+def encode_hidden(event: Event) -> str | None:
+    """The hidden part of an event, canonical; None where it has none or this reader lacks it."""
+    match event:
+        case CardsSwapped(_, _, _, _, j) if j is not None:
+            return f'{{"j":{j}}}'
+        case CardDrawn() | CardMoved() if event.card is not None:
+            return f'{{"card":{encode_basestring(event.card)}}}'
+        case _:
+            return None
+
+
+def leaf(
+    *, at: int, commit: str | None, public: str, table: str, type: str, v: int, version: int
+) -> str:
+    """The leaf's canonical text; `public` is canonical text itself, `commit` and `table` hex."""
+    committed = "" if commit is None else f'"commit":"{commit}",'
+    return (
+        f'{{"at":{at},{committed}"public":{public},"table":"{table}",'
+        f'"type":"{type}","v":{v},"version":{version}}}'
+    )
+
+
+def decode(type: str, v: int, public: Mapping[str, Any], hidden: Mapping[str, Any]) -> Event:
+    """The event that these parts say; `hidden` is empty for a reader who may not know it.
+
+    Raises UnknownEvent for a type or schema that this program does not know, and for a part
+    whose members are not those of its type.
+    """
+    kind = TYPES.get(type)
+    if kind is None or not 1 <= v <= SCHEMA:
+        raise UnknownEvent(
+            f"The log holds an event {type!r} of schema {v}, which this version of dealer does not "
+            "know; it was written by a newer one: upgrade this one."
+        )
+    lifted = dict(public)
+    for schema in range(v, SCHEMA):
+        lifted = UPCASTERS[type, schema](lifted)
+    try:
+        return _READERS[type](lifted, hidden)
+    except (KeyError, TypeError, ValueError) as error:
+        raise UnknownEvent(
+            f"An event {type!r} in the log does not have the members of its type; the log is "
+            "damaged or was written by another program."
+        ) from error
+
+
+def _reader(kind: type[Any]) -> Callable[[Mapping[str, Any], Mapping[str, Any]], Event]:
+    secret = _HIDDEN.get(kind)
+    plan = []
+    for field in fields(kind):
+        convert: Callable[[Any], Any] | None = None
+        if field.name in _BYTES:
+            convert = _bytes
+        elif field.name == "slots":
+            convert = _slots
+        elif field.name == "deck":
+            convert = tuple
+        plan.append((_RENAMED.get(field.name, field.name), convert, field.name == secret))
+
+    def read(public: Mapping[str, Any], hidden: Mapping[str, Any]) -> Event:
+        values = []
+        for name, convert, is_hidden in plan:
+            if is_hidden:
+                values.append(hidden.get(name))
+            elif convert is None:
+                values.append(public[name])
+            elif name == "key":
+                values.append(convert(public.get(name)))
+            else:
+                values.append(convert(public[name]))
+        event: Event = kind(*values)
+        return event
+
+    return read
+
+
+def _bytes(text: str | None) -> bytes | None:
+    return None if text is None else bytes.fromhex(text)
+
+
+def _slots(texts: list[str]) -> tuple[bytes, ...]:
+    return tuple(map(bytes.fromhex, texts))
+
+
+_READERS = {name: _reader(kind) for name, kind in TYPES.items()}
