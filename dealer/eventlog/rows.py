@@ -1,0 +1,88 @@
+"""What is written on one line of the archive, and what one asks of the archivist.
+
+Only bytes and numbers: nothing here knows a card.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+from dealer.errors import DatabaseError
+
+
+class Row(NamedTuple):
+    """One event as it is kept; `version` counts from 1 within its table.
+
+    `at` is in milliseconds, `public` the canonical JSON verbatim, `commitment` 32 bytes or None
+    without a hidden part, `hidden` sealed. `command` and its `digest` stand on the first event of
+    an append.
+    """
+
+    version: int
+    type: str
+    schema: int
+    at: int
+    public: str
+    commitment: bytes | None = None
+    hidden: bytes | None = None
+    command: str | None = None
+    digest: bytes | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Append:
+    """A wish to add `rows`, versions `expected + 1` …, to a table that stands at `expected`.
+
+    `table` is 16 bytes. `checkpoints` are (size, note) and come in with the rows; a note that is
+    already there keeps its signatures and takes the new ones. Without rows `expected` is not
+    looked at: only the notes are added. `tag` is the caller's own and comes back untouched.
+    """
+
+    table: bytes
+    expected: int
+    rows: Sequence[Row]
+    checkpoints: Sequence[tuple[int, str]] = ()
+    tag: object = None
+
+
+class Appended(NamedTuple):
+    """Done and on disk; the table now stands at `version`."""
+
+    version: int
+
+
+class Conflict(NamedTuple):
+    """Nothing was written: the table stands at `version` (0: there is none) and not as expected."""
+
+    version: int
+
+
+class Known(NamedTuple):
+    """Nothing was written: the append with this command id stands in the log from `version` on.
+
+    Compare `digest` with the command's own: another one means the id was used twice.
+    """
+
+    version: int
+    digest: bytes | None
+
+
+Result: TypeAlias = Appended | Conflict | Known | DatabaseError
+
+
+class Stream(NamedTuple):
+    """A table's place in the log: its newest version, and how far the read models have come."""
+
+    table: bytes
+    version: int
+    projected: int
+
+
+class Snapshot(NamedTuple):
+    """A table's state at `version`; worthless to code with another `fingerprint`."""
+
+    version: int
+    fingerprint: str
+    state: bytes

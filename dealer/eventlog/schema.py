@@ -1,0 +1,105 @@
+"""The shelves of the archive: which tables the log is kept in, and what each column means.
+
+A game table is a *stream*; its events have versions 1, 2, 3 … with no gap. Every key begins with
+the stream, so nothing orders one table after another and the schema shards as it is. On SQLite a
+short integer stands for the table's 16 bytes and an event is an ordinary row: both make the rows
+and their index narrow, which is what the speed of an append depends on.
+
+`metadata` is shared: the read models add their tables to it, and one history of migrations
+creates them all.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+    UniqueConstraint,
+    text,
+)
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+# SQLite makes a column the row's own number only if it is called INTEGER.
+Number = BigInteger().with_variant(Integer(), "sqlite")
+
+stream = Table(
+    "stream",
+    metadata,
+    Column("id", Number, primary_key=True),
+    Column("table_id", LargeBinary(16), nullable=False, unique=True),
+    Column("version", Number, nullable=False),
+    Column("projected", Number, nullable=False),
+)
+Index(
+    "ix_stream_behind",
+    stream.c.id,
+    sqlite_where=text("version > projected"),
+    postgresql_where=text("version > projected"),
+)
+
+# `commitment` is the salted hash of the hidden part; leaf and root follow from the row, so neither
+# is stored. A command's id and digest stand on the first event of its append.
+event = Table(
+    "event",
+    metadata,
+    Column("id", Number, primary_key=True),
+    Column("stream", Number, ForeignKey("stream.id"), nullable=False),
+    Column("version", Number, nullable=False),
+    Column("type", Text, nullable=False),
+    Column("schema", Integer, nullable=False),
+    Column("at", Number, nullable=False),
+    Column("public", Text, nullable=False),
+    Column("commitment", LargeBinary(32)),
+    Column("hidden", LargeBinary),
+    Column("command", Text),
+    Column("digest", LargeBinary),
+    UniqueConstraint("stream", "version"),
+)
+Index(
+    "ix_event_command",
+    event.c.stream,
+    event.c.command,
+    unique=True,
+    sqlite_where=text("command IS NOT NULL"),
+    postgresql_where=text("command IS NOT NULL"),
+)
+
+checkpoint = Table(
+    "checkpoint",
+    metadata,
+    Column("stream", Number, ForeignKey("stream.id"), primary_key=True),
+    Column("size", Number, primary_key=True),
+    Column("note", Text, nullable=False),
+)
+
+snapshot = Table(
+    "snapshot",
+    metadata,
+    Column("stream", Number, ForeignKey("stream.id"), primary_key=True),
+    Column("version", Number, nullable=False),
+    Column("fingerprint", Text, nullable=False),
+    Column("state", LargeBinary, nullable=False),
+)
+
+# What the database knows about its house, above all the check value of the key: never a key.
+house = Table(
+    "house",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("value", LargeBinary, nullable=False),
+)

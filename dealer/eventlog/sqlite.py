@@ -1,0 +1,224 @@
+"""One file on the house's own disk as the archive: how it is opened, locked and written.
+
+One connection on one thread writes and checkpoints. Every write begins with BEGIN IMMEDIATE: a
+transaction that starts by reading and then wants to write fails at once when another process was
+quicker, whatever the time-out says.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from threading import Event
+from typing import TypeVar
+
+from sqlalchemy import Connection, create_engine, make_url
+from sqlalchemy.engine import URL
+from sqlalchemy.exc import ArgumentError
+from sqlalchemy.pool import NullPool
+
+from dealer.errors import DatabaseError, DatabaseLocked, SetupError
+from dealer.eventlog import batch, migrate
+from dealer.eventlog.faults import explain
+from dealer.eventlog.rows import Append, Result
+
+T = TypeVar("T")
+
+PAGE = 4096
+_FRAME = PAGE + 24
+_STREAMS_KEPT = 500_000
+_ATTEMPTS = 40
+
+
+def database_file(url: str) -> Path:
+    """The file that a `sqlite:///…` address names; raises SetupError on any other address."""
+    try:
+        parsed = make_url(url)
+    except ArgumentError:
+        raise SetupError(
+            "The database's address is no URL; write it like sqlite:///dealer.db."
+        ) from None
+    if parsed.get_backend_name() != "sqlite":
+        raise SetupError("The log is kept in SQLite; write the address like sqlite:///dealer.db.")
+    if not parsed.database or parsed.database.startswith((":memory:", "file:")):
+        raise SetupError("The log needs a file of its own; write it like sqlite:///dealer.db.")
+    return Path(parsed.database)
+
+
+class SqliteStore:
+    """The writer's hands: everything here is called on the writer's thread alone.
+
+    `synchronous` is FULL (an acknowledged event survives a power cut) or NORMAL (it survives the
+    end of the process only). `wal_pages` is the size that the write-ahead log is grown to at the
+    start and kept near: a commit into a growing file costs twice.
+    """
+
+    def __init__(
+        self, file: Path, *, synchronous: str, busy_seconds: float, wal_pages: int
+    ) -> None:
+        if synchronous not in ("FULL", "NORMAL", "EXTRA"):
+            raise SetupError(f"synchronous is FULL, EXTRA or NORMAL, not {synchronous!r}.")
+        self.file = file
+        self.name = str(file)
+        self._synchronous = synchronous
+        self._wal_pages = wal_pages
+        self._busy_ms = int(busy_seconds * 1000)
+        self._engine = create_engine(
+            URL.create("sqlite", database=str(file)),
+            poolclass=NullPool,
+            connect_args={
+                "isolation_level": None,
+                "timeout": busy_seconds,
+                "check_same_thread": False,
+            },
+        )
+        self._connection: Connection | None = None
+        self._streams: dict[bytes, int] = {}
+
+    def open(self) -> None:
+        """Connects, migrates and grows the write-ahead log; raises DatabaseError."""
+        try:
+            connection = self._connect()
+            if not migrate.is_current(connection):
+                self._transaction(connection, migrate.upgrade)
+            self._grow(connection)
+        except Exception as error:
+            self.close()
+            raise explain(error, name=self.name) from error
+
+    def append(self, requests: Sequence[Append]) -> list[Result]:
+        """One transaction for all requests, one answer for each.
+
+        Raises DatabaseError if the database failed; then nothing of the batch was written.
+        """
+        try:
+            connection = self._connect()
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+        except Exception as error:
+            self._drop()
+            raise explain(error, name=self.name) from error
+        committing = False
+        try:
+            results = batch.together(connection, requests, self._streams)
+            if results is None:
+                connection.exec_driver_sql("ROLLBACK")
+                self._forget(requests)
+                connection.exec_driver_sql("BEGIN IMMEDIATE")
+                results = batch.one_by_one(connection, requests, self._streams, name=self.name)
+            committing = True
+            connection.exec_driver_sql("COMMIT")
+        except BaseException as error:
+            self._roll_back(connection)
+            self._forget(requests)
+            raise explain(error, name=self.name, committing=committing) from error
+        if len(self._streams) > _STREAMS_KEPT:
+            self._streams.clear()
+        return results
+
+    def run(self, work: Callable[[Connection], T], *, durable: bool) -> T:
+        """`work` in a transaction of its own; what it raises undoes it and is raised again.
+
+        Not `durable`: a power cut may undo it, together with all that came after it.
+        """
+        try:
+            connection = self._connect()
+            if not durable:
+                connection.exec_driver_sql("PRAGMA synchronous=NORMAL")
+            try:
+                return self._transaction(connection, work)
+            finally:
+                if not durable:
+                    connection.exec_driver_sql(f"PRAGMA synchronous={self._synchronous}")
+        except DatabaseError:
+            raise
+        except Exception as error:
+            raise explain(error, name=self.name) from error
+
+    def close(self) -> None:
+        self._drop()
+        self._engine.dispose()
+
+    def _connect(self) -> Connection:
+        if self._connection is not None:
+            return self._connection
+        self._connection = connection = self._engine.connect()
+        execute = connection.execution_options(isolation_level="AUTOCOMMIT").exec_driver_sql
+        execute(f"PRAGMA synchronous={self._synchronous}")
+        self._use_wal(connection)
+        execute(f"PRAGMA wal_autocheckpoint={self._wal_pages}")
+        execute("PRAGMA cache_size=-65536")
+        execute("PRAGMA temp_store=MEMORY")
+        # INSERT OR REPLACE deletes too, and only with this does the trigger hear of it.
+        execute("PRAGMA recursive_triggers=ON")
+        return connection
+
+    def _use_wal(self, connection: Connection) -> None:
+        if connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal":
+            return
+        # Two processes at the first start: SQLite does not wait for this lock, so we do.
+        for _ in range(_ATTEMPTS):
+            try:
+                connection.exec_driver_sql("PRAGMA journal_mode=WAL")
+                return
+            except Exception as error:
+                fault = explain(error, name=self.name)
+                if not isinstance(fault, DatabaseLocked):
+                    raise
+            Event().wait(self._busy_ms / 1000 / _ATTEMPTS)
+        raise fault
+
+    def _grow(self, connection: Connection) -> None:
+        """Fills the write-ahead log with zeros up to the size it will have anyway.
+
+        SQLite reads it up to the first frame whose checksum is wrong, so zeros are no content;
+        and while this transaction is open nobody else writes to that file.
+        """
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+        try:
+            with open(self.name + "-wal", "r+b") as wal:
+                missing = self._wal_pages * _FRAME - wal.seek(0, os.SEEK_END)
+                if missing > 0:
+                    wal.write(bytes(missing))
+                    wal.flush()
+                    os.fsync(wal.fileno())
+        except FileNotFoundError:
+            # Nothing is lost but a little speed on a system that names the file otherwise.
+            return
+        finally:
+            connection.exec_driver_sql("ROLLBACK")
+
+    def _transaction(self, connection: Connection, work: Callable[[Connection], T]) -> T:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+        try:
+            result = work(connection)
+            connection.exec_driver_sql("COMMIT")
+        except BaseException:
+            self._roll_back(connection)
+            raise
+        return result
+
+    def _roll_back(self, connection: Connection) -> None:
+        driver = connection.connection.driver_connection
+        try:
+            # A full disk or a failed one makes SQLite roll back by itself.
+            if driver is not None and driver.in_transaction:
+                connection.exec_driver_sql("ROLLBACK")
+        except Exception:
+            self._drop()
+
+    def _drop(self) -> None:
+        """Lets go of the connection; the next batch opens another."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(Exception):
+                connection.close()
+
+    def _forget(self, requests: Sequence[Append]) -> None:
+        """The numbers of tables that would have begun in a batch that was undone."""
+        for request in requests:
+            if not request.expected:
+                self._streams.pop(request.table, None)
+
+
