@@ -10,6 +10,9 @@
     │   ├── BadRequest        a value that no command can have
     │   └── Conflicted, CommandReused, RateLimited, Overloaded, Unavailable
     ├── ProofFault            what a verifier finds: the check, the line, a sentence
+    ├── HouseCheated          what a player's client finds, with the evidence; it leaves the table
+    ├── HouseUnreachable      no connection to the house, or none that it keeps up
+    ├── SessionEnded          the house closed the connection for good, and says why
     ├── DatabaseError         the log cannot be kept or read
     │   ├── DatabaseLocked, DatabaseReadOnly, DatabaseFull
     │   ├── DatabaseOld, DatabaseNew, DatabaseDamaged
@@ -182,6 +185,30 @@ class ProofFault(DealerError):
         self.check = check
         self.line = line
         self.sentence = sentence
+
+
+class HouseCheated(DealerError):
+    """The house told this client two things that cannot both be true.
+
+    `evidence` is what the client keeps: a `dealer.client.witness.Evidence` once the table is known.
+    """
+
+    def __init__(self, sentence: str, evidence: object = None) -> None:
+        super().__init__(sentence)
+        self.sentence = sentence
+        self.evidence = evidence
+
+
+class HouseUnreachable(DealerError):
+    """The house does not answer at its address, or the connection to it does not hold."""
+
+
+class SessionEnded(DealerError):
+    """The house closed the connection with a code (4401, 4403, 4408, 4409) that is final."""
+
+    def __init__(self, sentence: str, *, code: int) -> None:
+        super().__init__(sentence)
+        self.code = code
 
 
 class DatabaseError(DealerError):
