@@ -1,0 +1,173 @@
+"""One secret a round: everything the house commits to can be opened with it, and nothing before.
+
+The formulas, H = SHA-256 and T(s) = ASCII "dealer/v1/" ‖ s ‖ 0x00:
+
+    commitment = H(T("house") ‖ lp(table, be32(round), S))
+    salt_key   = HKDF-SHA-512(ikm=S, salt=table, info=T("salt") ‖ be32(round), 32 bytes)
+    seal_key   = the same with T("seal")
+    digest     = H(T("player") ‖ lp(table, be32(round), be32(k), be32(seat), r))
+
+    slot:  salt   = HMAC-SHA-256(salt_key, T("card") ‖ be32(slot))
+           commit = H(T("card") ‖ lp(table, be32(round), be32(slot), salt, card))
+    event: salt   = HMAC-SHA-256(salt_key, T("event") ‖ be64(version))
+           commit = H(T("event") ‖ lp(table, be64(version), salt, JCS(hidden)))
+
+`table` is the table's id, 16 bytes; salts, keys, digests and commitments have 32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+from hashlib import sha256
+from hmac import digest as hmac_digest
+from itertools import count
+from math import factorial
+
+from dealer.proof.pack import T, be32, be64, lp
+
+__all__ = ["RoundKeys", "T", "be32", "be64", "lp", "player_digest", "round_commitment",
+           "secret_length", "slot_commitment"]
+
+_BLOCK = 64
+_INNER = bytes(byte ^ 0x36 for byte in range(256))
+_OUTER = bytes(byte ^ 0x5C for byte in range(256))
+_LENGTH_32 = be32(32)
+
+
+@lru_cache
+def secret_length(n: int) -> int:
+    """Bytes of S for a deck of n cards: 32·⌈(bitlen(n!) + 128) / 256⌉.
+
+    128 bits more than the orders of the deck need, in whole blocks of 32 bytes.
+    """
+    return 32 * -(-(factorial(n).bit_length() + 128) // 256)
+
+
+def round_commitment(*, table: bytes, round: int, secret: bytes) -> bytes:
+    """What RoundOpened publishes about S."""
+    return sha256(T("house") + lp(table, be32(round), secret)).digest()
+
+
+def player_digest(*, table: bytes, round: int, k: int, seat: int, nonce: bytes) -> bytes:
+    """What a seat sends before it shows its 32 bytes `nonce`; the seat is in it."""
+    parts = lp(table, be32(round), be32(k), be32(seat), nonce)
+    return sha256(T("player") + parts).digest()
+
+
+def slot_commitment(*, table: bytes, round: int, slot: int, salt: bytes, card: str) -> bytes:
+    """What DeckSealed publishes about the card in a slot; who holds the opening checks it so."""
+    parts = lp(table, be32(round), be32(slot), salt, card.encode("ascii"))
+    return sha256(T("card") + parts).digest()
+
+
+def _hkdf(*, ikm: bytes, salt: bytes, info: bytes) -> bytes:
+    """The first 32 bytes of HKDF-SHA-512 (RFC 5869): extract, and one block of expand."""
+    return hmac_digest(hmac_digest(salt, ikm, "sha512"), info + b"\x01", "sha512")[:32]
+
+
+class RoundKeys:
+    """What S gives for one round of one table.
+
+    An HMAC of a fixed key starts with the same two blocks each time, so these are hashed once here
+    and their states copied: half the time of a fresh HMAC.
+    """
+
+    __slots__ = ("_card_salt", "_card_start", "_commitment", "_event_salt", "_event_start",
+                 "_outer", "round", "salt_key", "seal_key", "table")
+
+    def __init__(self, *, table: bytes, round: int, secret: bytes) -> None:
+        self._prepare(
+            table=table,
+            round=round,
+            salt_key=_hkdf(ikm=secret, salt=table, info=T("salt") + be32(round)),
+        )
+        self.seal_key = _hkdf(ikm=secret, salt=table, info=T("seal") + be32(round))
+        self._commitment = round_commitment(table=table, round=round, secret=secret)
+
+    @classmethod
+    def of_salt_key(cls, *, table: bytes, round: int, salt_key: bytes) -> RoundKeys:
+        """Keys that know salts and commitments alone; `seal_key` and `commitment` are empty."""
+        keys = cls.__new__(cls)
+        keys._prepare(table=table, round=round, salt_key=salt_key)
+        keys.seal_key = keys._commitment = b""
+        return keys
+
+    def _prepare(self, *, table: bytes, round: int, salt_key: bytes) -> None:
+        self.table = table
+        self.round = round
+        self.salt_key = salt_key
+        block = salt_key.ljust(_BLOCK, b"\0")
+        inner = block.translate(_INNER)
+        self._outer = sha256(block.translate(_OUTER))
+        self._card_salt = sha256(inner + T("card"))
+        self._event_salt = sha256(inner + T("event"))
+        self._card_start = T("card") + lp(table, be32(round)) + be32(4)
+        self._event_start = T("event") + lp(table) + be32(8)
+
+    @property
+    def commitment(self) -> bytes:
+        return self._commitment
+
+    def player_digest(self, *, k: int, seat: int, nonce: bytes) -> bytes:
+        return player_digest(table=self.table, round=self.round, k=k, seat=seat, nonce=nonce)
+
+    def slot_salt(self, slot: int) -> bytes:
+        inner = self._card_salt.copy()
+        inner.update(be32(slot))
+        outer = self._outer.copy()
+        outer.update(inner.digest())
+        return outer.digest()
+
+    def event_salt(self, version: int) -> bytes:
+        inner = self._event_salt.copy()
+        inner.update(be64(version))
+        outer = self._outer.copy()
+        outer.update(inner.digest())
+        return outer.digest()
+
+    def slot_commitment(self, slot: int, card: str) -> bytes:
+        return self.slot_commitments(slot, (card,))[0]
+
+    def slot_commitments(self, first: int, cards: Iterable[str]) -> list[bytes]:
+        """Commitments of the cards in slots first, first+1, …"""
+        copy_inner, copy_outer = self._card_salt.copy, self._outer.copy
+        start, pack, length = self._card_start, be32, _LENGTH_32
+        commitments = []
+        for slot, card in zip(count(first), cards):
+            packed = pack(slot)
+            inner = copy_inner()
+            inner.update(packed)
+            outer = copy_outer()
+            outer.update(inner.digest())
+            face = card.encode("ascii")
+            commitments.append(
+                sha256(
+                    start + packed + length + outer.digest() + pack(len(face)) + face
+                ).digest()
+            )
+        return commitments
+
+    def event_commitment(self, version: int, hidden: str) -> bytes:
+        """Commitment of a hidden part, canonical text, in the event of this version."""
+        return self.event_commitments(version, (hidden,))[0]
+
+    def event_commitments(self, first: int, hidden: Iterable[str]) -> list[bytes]:
+        """Commitments of the hidden parts of versions first, first+1, …"""
+        copy_inner, copy_outer = self._event_salt.copy, self._outer.copy
+        start, pack, length = self._event_start, be32, _LENGTH_32
+        pack_version = be64
+        commitments = []
+        for version, text in zip(count(first), hidden):
+            packed = pack_version(version)
+            inner = copy_inner()
+            inner.update(packed)
+            outer = copy_outer()
+            outer.update(inner.digest())
+            part = text.encode()
+            commitments.append(
+                sha256(
+                    start + packed + length + outer.digest() + pack(len(part)) + part
+                ).digest()
+            )
+        return commitments

@@ -1,0 +1,205 @@
+"""A log that cannot be changed behind your back: one hash, the root, covers every event so far.
+
+The Merkle tree of RFC 6962: a leaf is hashed as H(0x00 ‖ leaf), a node as H(0x01 ‖ left ‖ right),
+and of n leaves the left subtree has the largest power of two below n. A tree that only grows needs
+no more than its right edge, the roots of the full subtrees from the largest to the smallest: one
+for each 1 in the binary form of its size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from hashlib import sha256
+
+HASH_BYTES = 32
+
+
+def leaf_hash(leaf: bytes) -> bytes:
+    return sha256(b"\x00" + leaf).digest()
+
+
+def node_hash(left: bytes, right: bytes) -> bytes:
+    return sha256(b"\x01" + left + right).digest()
+
+
+class Tree:
+    """The right edge of a growing tree; `edge` lists its roots, largest subtree first."""
+
+    __slots__ = ("_edge", "size")
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._edge: list[bytes] = []
+
+    @classmethod
+    def from_edge(cls, size: int, edge: Sequence[bytes]) -> Tree:
+        """The tree of `size` leaves with this edge; ValueError if no tree of that size has one."""
+        if size < 0 or len(edge) != size.bit_count() or any(len(e) != HASH_BYTES for e in edge):
+            raise ValueError(f"a tree of {size} leaves has no edge of {len(edge)} such hashes")
+        tree = cls()
+        tree.size = size
+        tree._edge = list(edge)
+        return tree
+
+    @property
+    def edge(self) -> list[bytes]:
+        return list(self._edge)
+
+    def copy(self) -> Tree:
+        return Tree.from_edge(self.size, self._edge)
+
+    def append(self, leaf: bytes) -> None:
+        """Add one leaf by its hash."""
+        edge = self._edge
+        size = self.size
+        while size & 1:
+            leaf = sha256(b"\x01" + edge.pop() + leaf).digest()
+            size >>= 1
+        edge.append(leaf)
+        self.size += 1
+
+    def extend(self, leaves: Iterable[bytes]) -> None:
+        """Add many leaves by their hashes."""
+        edge = self._edge
+        pop, push, hashed = edge.pop, edge.append, sha256
+        size = self.size
+        for leaf in leaves:
+            rest = size
+            while rest & 1:
+                leaf = hashed(b"\x01" + pop() + leaf).digest()
+                rest >>= 1
+            push(leaf)
+            size += 1
+        self.size = size
+
+    def root(self) -> bytes:
+        """The hash that covers all leaves; of no leaves it is H of nothing."""
+        if not self._edge:
+            return sha256().digest()
+        root = self._edge[-1]
+        for left in self._edge[-2::-1]:
+            root = sha256(b"\x01" + left + root).digest()
+        return root
+
+
+def root_of(leaves: Iterable[bytes]) -> bytes:
+    """The root over these leaf hashes."""
+    tree = Tree()
+    tree.extend(leaves)
+    return tree.root()
+
+
+def _split(size: int) -> int:
+    """Leaves of the left subtree: the largest power of two below `size`, which is above 1."""
+    return 1 << (size - 1).bit_length() - 1
+
+
+def inclusion_proof(leaves: Sequence[bytes], index: int) -> list[bytes]:
+    """Hashes that lead from leaf `index` to the root over all `leaves` (RFC 6962, 2.1.1)."""
+    if not 0 <= index < len(leaves):
+        raise ValueError(f"{len(leaves)} leaves have no index {index}")
+    proof: list[bytes] = []
+    while len(leaves) > 1:
+        split = _split(len(leaves))
+        left, right = leaves[:split], leaves[split:]
+        if index < split:
+            proof.append(root_of(right))
+            leaves = left
+        else:
+            proof.append(root_of(left))
+            leaves, index = right, index - split
+    return proof[::-1]
+
+
+def verify_inclusion(
+    *, leaf: bytes, index: int, size: int, root: bytes, proof: Sequence[bytes]
+) -> bool:
+    """Whether `leaf`, a hash, is number `index` of the `size` leaves under `root`.
+
+    The algorithm of RFC 9162, 2.1.3.2.
+    """
+    if not 0 <= index < size or not _hashes(leaf, root, *proof):
+        return False
+    last = size - 1
+    hash_ = leaf
+    for other in proof:
+        if last == 0:
+            return False
+        if index & 1 or index == last:
+            hash_ = node_hash(other, hash_)
+            while not index & 1 and index:
+                index >>= 1
+                last >>= 1
+        else:
+            hash_ = node_hash(hash_, other)
+        index >>= 1
+        last >>= 1
+    return last == 0 and hash_ == root
+
+
+def consistency_proof(leaves: Sequence[bytes], old: int) -> list[bytes]:
+    """Hashes that show that the tree over all `leaves` began as that over the first `old` ones.
+
+    RFC 6962, 2.1.2; nothing needs to be shown where `old` is 0 or all of them.
+    """
+    if not 0 <= old <= len(leaves):
+        raise ValueError(f"{len(leaves)} leaves have no tree of {old} before them")
+    if old in (0, len(leaves)):
+        return []
+    proof: list[bytes] = []
+    complete = True  # the old tree begins where this subtree does, so its root is known there
+    while old < len(leaves):
+        split = _split(len(leaves))
+        left, right = leaves[:split], leaves[split:]
+        if old <= split:
+            proof.append(root_of(right))
+            leaves = left
+        else:
+            proof.append(root_of(left))
+            leaves, old, complete = right, old - split, False
+    if not complete:
+        proof.append(root_of(leaves))
+    return proof[::-1]
+
+
+def verify_consistency(
+    *, old: int, old_root: bytes, new: int, new_root: bytes, proof: Sequence[bytes]
+) -> bool:
+    """Whether the tree of `new` leaves under `new_root` began as that of `old` under `old_root`.
+
+    The algorithm of RFC 9162, 2.1.4.2. Every tree began as the empty one, which has one root.
+    """
+    if not 0 <= old <= new or not _hashes(old_root, new_root, *proof):
+        return False
+    if old == new:
+        return not proof and old_root == new_root
+    if old == 0:
+        return not proof and old_root == root_of(())
+    path = list(proof)
+    if old & (old - 1) == 0:
+        path.insert(0, old_root)
+    if not path:
+        return False
+    node, last = old - 1, new - 1
+    while node & 1:
+        node >>= 1
+        last >>= 1
+    was = is_ = path[0]
+    for other in path[1:]:
+        if last == 0:
+            return False
+        if node & 1 or node == last:
+            was = node_hash(other, was)
+            is_ = node_hash(other, is_)
+            while not node & 1 and node:
+                node >>= 1
+                last >>= 1
+        else:
+            is_ = node_hash(is_, other)
+        node >>= 1
+        last >>= 1
+    return last == 0 and was == old_root and is_ == new_root
+
+
+def _hashes(*values: bytes) -> bool:
+    return all(len(value) == HASH_BYTES for value in values)
