@@ -41,6 +41,8 @@ def together(
     `streams` is the writer's memory of tables' numbers; what is learnt here is added to it.
     """
     execute = connection.exec_driver_sql
+    if any(r.chain is not None and r.chain.broken for r in requests):
+        return None
     try:
         if not _number(connection, requests, streams):
             return None
@@ -78,6 +80,8 @@ def one_by_one(
             # The number of a table that was founded a moment ago went with it.
             streams.pop(request.table, None)
             result = explain(error, name=name)
+        if request.chain is not None and not isinstance(result, Appended):
+            request.chain.broken = True
         connection.exec_driver_sql("RELEASE request")
         results.append(result)
     return results
@@ -95,7 +99,8 @@ def _one(connection: Connection, request: Append, streams: dict[bytes, int]) -> 
             if found is not None:
                 return Known(found[0], found[1])
         (version,) = execute(_HEAD, (number,)).one()
-        if version != request.expected:
+        broken = request.chain is not None and request.chain.broken
+        if broken or version != request.expected:
             return Conflict(version)
         execute(_MOVE, (version + len(request.rows), number, version))
         execute(_ADD, [(number, *row) for row in request.rows])

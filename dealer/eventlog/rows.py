@@ -32,12 +32,24 @@ class Row(NamedTuple):
 
 
 @dataclass(slots=True, eq=False)
+class Chain:
+    """Appends of which each was decided on what the one before it would write.
+
+    Once one of them is not written none after it is, even if its expected version should be there
+    by then: it would be another's.
+    """
+
+    broken: bool = False
+
+
+@dataclass(slots=True, eq=False)
 class Append:
     """A wish to add `rows`, versions `expected + 1` …, to a table that stands at `expected`.
 
     `table` is 16 bytes. `checkpoints` are (size, note) and come in with the rows; a note that is
     already there keeps its signatures and takes the new ones. Without rows `expected` is not
     looked at: only the notes are added. `tag` is the caller's own and comes back untouched.
+    `chain` is shared by the appends that build on each other.
     """
 
     table: bytes
@@ -45,6 +57,7 @@ class Append:
     rows: Sequence[Row]
     checkpoints: Sequence[tuple[int, str]] = ()
     tag: object = None
+    chain: Chain | None = None
 
 
 class Appended(NamedTuple):

@@ -1,8 +1,8 @@
 """Events and the one way each of them is written down.
 
-An event's public part is canonical JSON (JCS, see `canonical`) with the members that fairness.md's
-table names: numbers and strings as they are, bytes as lower-case hex. Its hidden part is one member,
-`j` or `card`. The leaf of an event is the canonical object
+An event's public part is canonical JSON (JCS, see `canonical`) with the members that the table of
+events in fairness.md names: numbers and strings as they are, bytes as lower-case hex. Its hidden
+part is one member, `j` or `card`. The leaf of an event is the canonical object
 
     {"at":…,"commit":"…","public":{…},"table":"…","type":"…","v":…,"version":…}
 
@@ -31,6 +31,9 @@ from dealer.game.events import (
 
 SCHEMA = 1
 """The schema number that events are written with; every type has had one form so far."""
+
+quote = encode_basestring
+"""A string as canonical JSON has it."""
 
 Public = dict[str, Any]
 Upcaster = Callable[[Public], Public]
@@ -63,7 +66,7 @@ def encode_public(event: Event) -> str:
         case CardsSwapped(round_, k, step, i, _):
             return f'{{"i":{i},"k":{k},"round":{round_},"step":{step}}}'
         case CardDrawn(round_, seat, source, slot, _):
-            quoted = encode_basestring(source)
+            quoted = quote(source)
             return f'{{"from":{quoted},"round":{round_},"seat":{seat},"slot":{slot}}}'
         case _:
             return dump(public(event))
@@ -97,9 +100,14 @@ def encode_hidden(event: Event) -> str | None:
         case CardsSwapped(_, _, _, _, j) if j is not None:
             return f'{{"j":{j}}}'
         case CardDrawn() | CardMoved() if event.card is not None:
-            return f'{{"card":{encode_basestring(event.card)}}}'
+            return f'{{"card":{quote(event.card)}}}'
         case _:
             return None
+
+
+def encode_face(event: CardPeeked) -> str:
+    """The face that a seat was shown, as it is kept for that seat; no commitment covers it."""
+    return f'{{"card":{quote(event.card or "")}}}'
 
 
 def leaf(

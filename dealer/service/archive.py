@@ -1,0 +1,187 @@
+"""What the service reads from the log: whole tables, stretches of events, proofs, bundles."""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from collections.abc import Sequence
+
+from dealer.errors import DatabaseDamaged
+from dealer.eventlog import Log, Row
+from dealer.eventlog.sealing import House
+from dealer.game.commands import Draw
+from dealer.game.decide import NoSecret
+from dealer.game.events import CardDrawn, Event
+from dealer.game.state import evolve
+from dealer.proof import codec
+from dealer.proof.checkpoint import read_checkpoint
+from dealer.proof.tree import consistency_proof, leaf_hash
+from dealer.service.record import Entry, entry
+from dealer.service.requests import Done, Remembered
+from dealer.service.resident import Resident
+from dealer.service.secrets import RoundSecret
+
+SECRETS = 1024
+"""How many closed rounds' secrets are kept at hand for players who come back to them."""
+
+CHUNK = 1000
+
+GLIMPSED = ("CardDrawn", "CardMoved", "CardPeeked")
+"""Types of events that can show a face to one seat."""
+
+
+class Archive:
+    """Reads one house's tables; `key` opens what the house sealed."""
+
+    def __init__(self, log: Log, key: House) -> None:
+        self._log = log
+        self._key = key
+        self._secrets: OrderedDict[tuple[bytes, int], RoundSecret] = OrderedDict()
+
+    async def load(self, table: bytes) -> Resident:
+        """The table as the log has it, checked against its newest checkpoint; version 0 if none.
+
+        Raises DatabaseDamaged where the rows are not those that the house signed, HouseError
+        where the secret of the open round cannot be unwrapped.
+        """
+        resident = Resident(table, table.hex())
+        newest = await self._log.newest_checkpoint(table)
+        signed = None if newest is None else read_checkpoint(newest[1])
+        current: list[Row] = []  # since the round opened: only an open round needs its secret
+        async for rows in self._log.stream(table, chunk=CHUNK):
+            for row in rows:
+                self._remember(resident, row)
+                if signed is not None and row.version == signed.size:
+                    _check_root(resident, signed.root)
+                if row.type == "RoundOpened":
+                    _fold(resident, current)
+                    current = []
+                current.append(row)
+        if signed is not None and resident.tree.size < signed.size:
+            raise _altered(resident)
+        if current and current[0].type == "RoundOpened" and not _closes(current):
+            resident.secret = self._unwrap(table, current[0])
+        _fold(resident, current)
+        resident.committed = resident.table.version
+        return resident
+
+    async def entries(
+        self, resident: Resident, *, after: int, limit: int | None = None
+    ) -> list[Entry]:
+        """At most `limit` events after version `after`, from memory if it has them all."""
+        upto = resident.committed if limit is None else min(resident.committed, after + limit)
+        if upto <= after:
+            return []
+        ring = resident.ring
+        if ring and ring[0].version <= after + 1:
+            return [entry for entry in ring if after < entry.version <= upto]
+        found: list[Entry] = []
+        async for rows in self._log.stream(resident.id, after=after, upto=upto, chunk=CHUNK):
+            for row in rows:
+                leaf = leaf_of(resident.id, row)
+                if row.hidden is None or row.type not in GLIMPSED:
+                    found.append(Entry(row.version, leaf))
+                    continue
+                secret = await self._secret(resident, json.loads(row.public)["round"])
+                found.append(entry(row.version, leaf, event_of(row, secret), secret))
+        return found
+
+    async def events(self, resident: Resident, *, after: int, count: int) -> list[Event]:
+        """`count` events after version `after`, with what they hide."""
+        events = []
+        for row in await self._log.read(resident.id, after=after, limit=count):
+            secret: RoundSecret | NoSecret = NoSecret()
+            if row.hidden is not None:
+                secret = await self._secret(resident, json.loads(row.public)["round"])
+            events.append(event_of(row, secret))
+        return events
+
+    async def drawn_at_seal(self, resident: Resident, draw: Draw, *, after: int) -> Done | None:
+        """The cards that `draw` got in the append that sealed the shuffle; None if it got none."""
+        rows = await self._log.read(resident.id, after=after, limit=CHUNK)
+        sealed = next((n for n, row in enumerate(rows) if row.type == "DeckSealed"), len(rows))
+        drawn = rows[sealed + 1 : sealed + 1 + draw.count]
+        if len(drawn) < draw.count or any(row.type != "CardDrawn" or row.command for row in drawn):
+            return None
+        events = await self.events(resident, after=drawn[0].version - 1, count=draw.count)
+        if any(event.seat != draw.actor.seat for event in events if isinstance(event, CardDrawn)):
+            return None
+        return Done(drawn[-1].version, events)
+
+    async def consistency(self, resident: Resident, *, old: int, new: int) -> list[str]:
+        """RFC 6962's proof that the first `old` leaves of the `new` ones never changed; hex."""
+        leaves: list[bytes] = []
+        async for rows in self._log.stream(resident.id, upto=new, chunk=CHUNK):
+            leaves.extend(leaf_hash(leaf_of(resident.id, row).encode()) for row in rows)
+        return [node.hex() for node in consistency_proof(leaves, old)]
+
+    async def _secret(self, resident: Resident, number: int) -> RoundSecret:
+        current = resident.secret
+        if isinstance(current, RoundSecret) and current.round == number:
+            return current
+        name = (resident.id, number)
+        if name in self._secrets:
+            self._secrets.move_to_end(name)
+            return self._secrets[name]
+        opening = resident.table.openings[number - 1]
+        (row,) = await self._log.read(resident.id, after=opening - 1, limit=1)
+        secret = self._secrets[name] = self._unwrap(resident.id, row)
+        if len(self._secrets) > SECRETS:
+            self._secrets.popitem(last=False)
+        return secret
+
+    def _unwrap(self, table: bytes, row: Row) -> RoundSecret:
+        number = json.loads(row.public)["round"]
+        wrapped = row.hidden or b""
+        secret = self._key.unwrap(wrapped, table=table, round=number)
+        return RoundSecret(table=table, round=number, secret=secret, wrapped=wrapped)
+
+    @staticmethod
+    def _remember(resident: Resident, row: Row) -> None:
+        resident.tree.append(leaf_hash(leaf_of(resident.id, row).encode()))
+        if row.type == "EntropyClosed":
+            resident.c1_root = resident.tree.root()
+        if row.command is not None and row.digest is not None:
+            resident.remember(row.command, Remembered.read(row.version, row.digest))
+
+
+def leaf_of(table: bytes, row: Row) -> str:
+    """The leaf's text, from the row as it is kept."""
+    return codec.leaf(
+        at=row.at,
+        commit=None if row.commitment is None else row.commitment.hex(),
+        public=row.public,
+        table=table.hex(),
+        type=row.type,
+        v=row.schema,
+        version=row.version,
+    )
+
+
+def event_of(row: Row, secret: RoundSecret | NoSecret) -> Event:
+    """The event of a row; with NoSecret as somebody reads it who may not know what it hides."""
+    hidden = {}
+    if row.hidden is not None and row.type != "RoundOpened" and isinstance(secret, RoundSecret):
+        hidden = json.loads(secret.unseal(row.version, row.hidden))
+    return codec.decode(row.type, row.schema, json.loads(row.public), hidden)
+
+
+def _fold(resident: Resident, rows: Sequence[Row]) -> None:
+    for row in rows:
+        evolve(resident.table, event_of(row, resident.secret), row.at)
+
+
+def _closes(rows: Sequence[Row]) -> bool:
+    return any(row.type == "RoundClosed" for row in rows)
+
+
+def _check_root(resident: Resident, root: bytes) -> None:
+    if resident.tree.root() != root:
+        raise _altered(resident)
+
+
+def _altered(resident: Resident) -> DatabaseDamaged:
+    return DatabaseDamaged(
+        f"The events of table {resident.table_id} are not those that the house signed: the "
+        "database was altered or is incomplete. Restore it from a backup."
+    )

@@ -1,0 +1,164 @@
+"""A command becomes events, and events become what the log keeps and the table is told.
+
+Everything between a wish and the writer's desk: decide, carry out a shuffle whose entropy is
+there, write down, evolve. Here are the house's clock and its source of random bytes.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Sequence
+
+from dealer.errors import Refused
+from dealer.eventlog import Append
+from dealer.eventlog.sealing import NONCE, House
+from dealer.game.commands import FinishShuffle, OpenRound
+from dealer.game.decide import NoSecret, decide
+from dealer.game.events import (
+    EntropyClosed,
+    Event,
+    RoundClosed,
+    ShuffleStarted,
+    TableClosed,
+)
+from dealer.game.state import Round, evolve
+from dealer.proof.checkpoint import sign as sign_checkpoint
+from dealer.proof.keys import secret_length
+from dealer.service.record import Recorded, write
+from dealer.service.requests import Done, Outcome, PendingDraw, Remembered, Request
+from dealer.service.resident import Resident
+from dealer.service.secrets import RoundSecret
+
+
+class Flight:
+    """An append on its way to the disk: whose it is, what is in it, who will be told."""
+
+    __slots__ = (
+        "drawn",
+        "drawn_result",
+        "events",
+        "last",
+        "recorded",
+        "remembered",
+        "request",
+        "resident",
+    )
+
+    def __init__(self, resident: Resident, request: Request) -> None:
+        self.resident = resident
+        self.request = request
+        self.events: list[Event] = []
+        self.recorded = Recorded([], [], [])
+        self.remembered: Remembered | None = None
+        self.drawn: PendingDraw | None = None
+        self.drawn_result: list[Event] | Refused = []
+        self.last = 0
+
+    def drawn_outcome(self) -> Outcome:
+        result = self.drawn_result
+        return result if isinstance(result, Refused) else Done(self.last, result)
+
+
+class Judge:
+    """Decides for every table of one house; `house` is its name in origins."""
+
+    def __init__(self, key: House, *, house: str) -> None:
+        self._key = key
+        self._house = house
+
+    def now(self) -> int:
+        """Milliseconds since 1970, UTC."""
+        return time.time_ns() // 1_000_000
+
+    def origin(self, table: bytes) -> str:
+        return f"{self._house}/t/{table.hex()}"
+
+    def decide(self, resident: Resident, request: Request) -> Append | None:
+        """The append that carries a command out; None where nothing needs to happen.
+
+        Raises a Refused, and then nothing has changed.
+        """
+        table = resident.table
+        secret = resident.secret
+        if isinstance(request.command, OpenRound):
+            secret = self._draw_secret(resident, len(request.command.deck))
+        events = decide(request.command, table, secret)
+        if not events:
+            return None
+        expected = table.version
+        flight = Flight(resident, request)
+        resident.secret = secret
+        if request.then is not None and isinstance(events[0], ShuffleStarted):
+            answers = [] if request.drawn is None else [request.drawn]
+            resident.pending_draw = PendingDraw(request.then, answers)
+        self._happen(flight, events)
+        round_ = table.round
+        if round_ is not None and round_.shuffle is not None and round_.shuffle.ready():
+            self._finish(flight, round_)
+        return self._append(flight, expected)
+
+    def _finish(self, flight: Flight, round_: Round) -> None:
+        """The tape is fixed: shuffle, seal, and draw for whom the shuffle was made."""
+        resident = flight.resident
+        finish = FinishShuffle(resident.c1_root)
+        self._happen(flight, decide(finish, resident.table, resident.secret))
+        pending = resident.pending_draw
+        if pending is None:
+            return
+        resident.pending_draw = None
+        flight.drawn = pending
+        try:
+            flight.drawn_result = decide(pending.draw, resident.table, resident.secret)
+        except Refused as refusal:
+            flight.drawn_result = refusal
+        else:
+            self._happen(flight, flight.drawn_result)
+
+    def _happen(self, flight: Flight, events: Sequence[Event]) -> None:
+        resident = flight.resident
+        table = resident.table
+        at = max(self.now(), table.at)
+        nonces = secrets.token_bytes(NONCE * len(events))
+        write(
+            events,
+            table=resident.id,
+            version=table.version,
+            at=at,
+            tree=resident.tree,
+            secret=resident.secret,
+            nonces=nonces,
+            sign=self.sign,
+            into=flight.recorded,
+        )
+        for event in events:
+            evolve(table, event, at)
+        flight.events.extend(events)
+        match events[-1]:
+            case EntropyClosed():
+                resident.c1_root = resident.tree.root()
+            case RoundClosed() | TableClosed():
+                resident.secret = NoSecret()
+
+    def _append(self, flight: Flight, expected: int) -> Append:
+        resident, request = flight.resident, flight.request
+        rows, _, notes = flight.recorded
+        flight.last = expected + len(rows)
+        if request.name is not None:
+            remembered = Remembered(request.digest, expected + 1, len(rows))
+            rows[0] = rows[0]._replace(command=request.name, digest=remembered.stored())
+            resident.remember(request.name, remembered)
+            flight.remembered = remembered
+        return Append(resident.id, expected, rows, notes, tag=flight, chain=resident.chain)
+
+    def _draw_secret(self, resident: Resident, cards: int) -> RoundSecret:
+        secret = secrets.token_bytes(secret_length(cards))
+        number = len(resident.table.openings) + 1
+        wrapped = self._key.wrap(
+            secret, table=resident.id, round=number, nonce=secrets.token_bytes(NONCE)
+        )
+        return RoundSecret(table=resident.id, round=number, secret=secret, wrapped=wrapped)
+
+    def sign(self, table: bytes, size: int, root: bytes) -> str:
+        """The note of a checkpoint: this table has `size` leaves under this root."""
+        return sign_checkpoint(self._key.signing_key, self.origin(table), size=size, root=root)

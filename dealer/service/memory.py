@@ -1,0 +1,78 @@
+"""Which tables are in memory: those that somebody listens to, and the ones used last."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Iterator
+
+from dealer.errors import UnknownTable
+from dealer.service.archive import Archive
+from dealer.service.resident import Resident
+
+_LOOKED_AT = 32
+"""How many of the longest unused tables are looked at for each that comes in."""
+
+
+class Memory:
+    """At most about `bound` tables, but never one fewer than are in use."""
+
+    def __init__(self, archive: Archive, *, bound: int) -> None:
+        self._archive = archive
+        self._bound = bound
+        self._residents: OrderedDict[str, Resident] = OrderedDict()
+        self._loading: dict[bytes, asyncio.Task[Resident]] = {}
+
+    def __len__(self) -> int:
+        return len(self._residents)
+
+    def __iter__(self) -> Iterator[Resident]:
+        return iter(list(self._residents.values()))
+
+    def get(self, table: str) -> Resident | None:
+        resident = self._residents.get(table)
+        if resident is not None:
+            self._residents.move_to_end(table)
+        return resident
+
+    async def load(self, table: str) -> Resident:
+        """From the log, once however many ask; UnknownTable if there is none."""
+        resident = await self._load(_table_id(table))
+        if not resident.committed:
+            raise UnknownTable("There is no such table here; check its id, or open a new one.")
+        return self._keep(resident)
+
+    async def found(self, table: bytes) -> Resident:
+        """A table that may be about to begin."""
+        return self._keep(await self._load(table))
+
+    def forget_if_empty(self, resident: Resident) -> None:
+        if not resident.committed and resident.idle():
+            self._residents.pop(resident.table_id, None)
+
+    async def _load(self, table: bytes) -> Resident:
+        task = self._loading.get(table)
+        if task is None:
+            task = asyncio.get_running_loop().create_task(self._archive.load(table))
+            self._loading[table] = task
+            task.add_done_callback(lambda _: self._loading.pop(table))
+        return await asyncio.shield(task)
+
+    def _keep(self, resident: Resident) -> Resident:
+        kept = self._residents.setdefault(resident.table_id, resident)
+        surplus = len(self._residents) - self._bound
+        if surplus > 0:
+            for table in list(self._residents)[:_LOOKED_AT]:
+                if self._residents[table].idle() and self._residents[table] is not kept:
+                    del self._residents[table]
+        return kept
+
+
+def _table_id(table: str) -> bytes:
+    try:
+        table_id = bytes.fromhex(table)
+    except ValueError:
+        table_id = b""
+    if len(table_id) != 16 or table_id.hex() != table:
+        raise UnknownTable("A table's id is 32 lower-case hex digits; check that it is whole.")
+    return table_id

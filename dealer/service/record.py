@@ -1,0 +1,108 @@
+"""Writing down what was decided: each event becomes a leaf of the tree, a row and an entry.
+
+The way of an event: canonical public part → salted commitment of its hidden part → leaf → tree;
+then its row, with the hidden part sealed, and the entry that the gateway makes frames of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from dealer.eventlog import Row
+from dealer.game.decide import NoSecret
+from dealer.game.events import (
+    CardPeeked,
+    DeckSealed,
+    EntropyClosed,
+    Event,
+    RoundClosed,
+    RoundOpened,
+    TableClosed,
+)
+from dealer.game.view import entitled
+from dealer.proof import codec
+from dealer.proof.tree import Tree, leaf_hash
+from dealer.service.secrets import NONCE, RoundSecret
+
+CHECKPOINTED = (EntropyClosed, DeckSealed, RoundClosed, TableClosed)
+"""After these the house signs the root: who was there can prove what they were told."""
+
+
+class Entry(NamedTuple):
+    """One event ready to be framed: its leaf, and what one seat may see beside it."""
+
+    version: int
+    leaf: str
+    seat: int | None = None
+    private: str = ""
+
+
+class Recorded(NamedTuple):
+    """What an append consists of: rows for the log, entries and checkpoints for the table."""
+
+    rows: list[Row]
+    entries: list[Entry]
+    notes: list[tuple[int, str]]
+
+
+def write(
+    events: Sequence[Event],
+    *,
+    table: bytes,
+    version: int,
+    at: int,
+    tree: Tree,
+    secret: RoundSecret | NoSecret,
+    nonces: bytes,
+    sign: Callable[[bytes, int, bytes], str],
+    into: Recorded,
+) -> None:
+    """Write down events that come after `version`, at millisecond `at`, and add them to `into`.
+
+    `tree` gets their leaves; `nonces` are 12 random bytes for each event; `sign(table, size, root)`
+    gives the note of a checkpoint.
+    """
+    rows, entries, notes = into
+    table_id = table.hex()
+    for offset, event in enumerate(events):
+        version += 1
+        kind = type(event).__name__
+        public = codec.encode_public(event)
+        commitment = commit = hidden = None
+        if isinstance(secret, RoundSecret):
+            nonce = nonces[NONCE * offset : NONCE * (offset + 1)]
+            part = codec.encode_hidden(event)
+            if part is not None:
+                commitment = secret.event_commitment(version, part)
+                commit = commitment.hex()
+                hidden = secret.seal(version, part, nonce)
+            elif isinstance(event, CardPeeked):
+                hidden = secret.seal(version, codec.encode_face(event), nonce)
+            elif isinstance(event, RoundOpened):
+                hidden = secret.wrapped
+        leaf = codec.leaf(
+            at=at,
+            commit=commit,
+            public=public,
+            table=table_id,
+            type=kind,
+            v=codec.SCHEMA,
+            version=version,
+        )
+        tree.append(leaf_hash(leaf.encode()))
+        rows.append(Row(version, kind, codec.SCHEMA, at, public, commitment, hidden))
+        entries.append(entry(version, leaf, event, secret))
+        if isinstance(event, CHECKPOINTED):
+            notes.append((version, sign(table, version, tree.root())))
+
+
+def entry(version: int, leaf: str, event: Event, secret: RoundSecret | NoSecret) -> Entry:
+    """The entry of a written event, with the opening of the face that it shows to one seat."""
+    glimpse = entitled(event)
+    if glimpse is None:
+        return Entry(version, leaf)
+    seat, slot, card = glimpse
+    salt = secret.slot_salt(slot).hex()
+    private = f'{{"card":{codec.quote(card)},"salt":"{salt}","slot":{slot}}}'
+    return Entry(version, leaf, seat, private)

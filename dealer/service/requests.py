@@ -1,0 +1,72 @@
+"""A wish on its way, and its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from dealer.errors import DealerError
+from dealer.game.commands import Command, Draw
+from dealer.game.events import Event
+
+
+class Done(NamedTuple):
+    """A command was carried out: the table's version after it, and what happened."""
+
+    version: int
+    events: list[Event]
+
+
+Outcome = Done | DealerError
+Answer = Callable[[Outcome], None]
+
+
+@dataclass(slots=True, eq=False)
+class Request:
+    """A command with the id that its caller gave it, and whom to tell.
+
+    `name` is the id with its caller's role in front, so that two callers' ids do not collide;
+    None for a command without one. `digest` is 32 bytes, an HMAC over method and parameters.
+    `then` is drawn as soon as the shuffle that the command starts is sealed, and `drawn` told.
+    """
+
+    command: Command
+    done: Answer
+    name: str | None = None
+    digest: bytes = b""
+    attempts: int = 0
+    known: Remembered | None = None  # what the log had under this name already
+    again: bool = False  # whether the answer is that of an earlier time
+    then: Draw | None = None
+    drawn: Answer | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Remembered:
+    """A command that was decided: where its events begin, how many they are, who else asks."""
+
+    digest: bytes
+    version: int
+    count: int
+    committed: bool = False
+    also: list[Request] = field(default_factory=list)
+
+    _COUNT_BYTES = 4
+
+    def stored(self) -> bytes:
+        """As the log keeps it beside the command's id: digest, then the count as be32."""
+        return self.digest + self.count.to_bytes(self._COUNT_BYTES, "big")
+
+    @classmethod
+    def read(cls, version: int, stored: bytes) -> Remembered:
+        digest, count = stored[: -cls._COUNT_BYTES], stored[-cls._COUNT_BYTES :]
+        return cls(digest, version, int.from_bytes(count, "big"), committed=True)
+
+
+@dataclass(slots=True, eq=False)
+class PendingDraw:
+    """What a seat draws as soon as the shuffle that runs is sealed, and whom that concerns."""
+
+    draw: Draw
+    answers: list[Answer]

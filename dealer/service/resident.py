@@ -1,0 +1,83 @@
+"""A table in memory: how it stands, its tree, the secret of its round, its latest events.
+
+The state runs ahead of the log: a command is judged against all that was decided before it, also
+while that is still on its way to the disk. `committed` is what is on disk, and nobody is told more.
+"""
+
+from __future__ import annotations
+
+from asyncio import TimerHandle
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from dealer.eventlog import Chain
+from dealer.game.decide import NoSecret
+from dealer.game.state import Table
+from dealer.proof.tree import Tree
+from dealer.service.record import Entry
+from dealer.service.requests import PendingDraw, Remembered, Request
+from dealer.service.secrets import RoundSecret
+
+RING = 64
+"""How many of the latest events a table keeps at hand, so that a short gap costs no read."""
+
+REMEMBERED = 256
+"""How many of the latest commands are answered from memory; the log knows the others."""
+
+
+@dataclass(slots=True, eq=False)
+class Resident:
+    id: bytes
+    table_id: str
+    table: Table = field(default_factory=Table)
+    tree: Tree = field(default_factory=Tree)
+    secret: RoundSecret | NoSecret = field(default_factory=NoSecret)
+    c1_root: bytes = b""  # root of C1, while a shuffle waits for its reveals
+    committed: int = 0
+    chain: Chain = field(default_factory=Chain)
+    ring: deque[Entry] = field(default_factory=lambda: deque(maxlen=RING))
+    recent: OrderedDict[str, Remembered] = field(default_factory=OrderedDict)
+    in_flight: int = 0
+    reloading: bool = False
+    failed: list[Request] = field(default_factory=list)  # to be judged again after a reload
+    pending_draw: PendingDraw | None = None
+    waiting: list[tuple[int, Callable[[bool], None]]] = field(default_factory=list)
+    timer: TimerHandle | None = None
+    sessions: set[Any] = field(default_factory=set)  # the gateway's own
+
+    def idle(self) -> bool:
+        """Whether it may leave memory: nobody listens, and nothing is under way."""
+        return not (self.sessions or self.in_flight or self.reloading or self.timer)
+
+    def remember(self, name: str, outcome: Remembered) -> None:
+        self.recent[name] = outcome
+        if len(self.recent) > REMEMBERED:
+            self.recent.popitem(last=False)
+
+    def when_committed(self, version: int, call: Callable[[bool], None]) -> None:
+        """Call with True once `version` is on disk, with False should it never get there."""
+        if version <= self.committed:
+            call(True)
+        else:
+            self.waiting.append((version, call))
+
+    def tell_waiting(self) -> None:
+        """Call whom the versions on disk concern; after a reload, all that still wait."""
+        if not self.waiting:
+            return
+        waiting, self.waiting = self.waiting, []
+        for version, call in waiting:
+            if version <= self.committed:
+                call(True)
+            elif self.reloading:
+                call(False)
+            else:
+                self.waiting.append((version, call))
+
+    def replace_with(self, fresh: Resident) -> None:
+        """Take on the state that was loaded afresh; who listens stays."""
+        self.table, self.tree, self.secret = fresh.table, fresh.tree, fresh.secret
+        self.c1_root, self.recent, self.chain = fresh.c1_root, fresh.recent, fresh.chain
+        self.ring.clear()

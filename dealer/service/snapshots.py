@@ -1,0 +1,27 @@
+"""What the service hands to the gateway: news of one append, and a table as one viewer sees it."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from dealer.service.record import Entry
+
+
+class Published(NamedTuple):
+    """What one append made public: its events in order, and the checkpoints (size, note) due."""
+
+    entries: list[Entry]
+    notes: list[tuple[int, str]]
+
+
+class Snapshot(NamedTuple):
+    """A table at `version` for one viewer; all of it is on disk.
+
+    `edge` are the roots of the full subtrees, in hex, largest first; `checkpoint` is the note over
+    just this version.
+    """
+
+    version: int
+    state: dict[str, Any]
+    edge: list[str]
+    checkpoint: str
