@@ -196,7 +196,7 @@ class Log:
 
     async def head(self, table: bytes) -> int | None:
         """The version that the table stands at; None if there is no such table."""
-        found = await self._fetch("SELECT version FROM stream WHERE table_id = ?", (table,))
+        found = await self.fetch("SELECT version FROM stream WHERE table_id = ?", (table,))
         return found[0][0] if found else None
 
     async def heads(self, tables: Iterable[bytes]) -> dict[bytes, int]:
@@ -206,14 +206,14 @@ class Log:
             part = tuple(wanted[start : start + _VARIABLES])
             marks = ",".join("?" * len(part))
             sql = f"SELECT table_id, version FROM stream WHERE table_id IN ({marks})"
-            heads.update(dict(map(tuple, await self._fetch(sql, part))))
+            heads.update(dict(map(tuple, await self.fetch(sql, part))))
         return heads
 
     async def read(
         self, table: bytes, *, after: int = 0, upto: int | None = None, limit: int = 1000
     ) -> list[Row]:
         """At most `limit` events with versions after+1 … upto, in order."""
-        rows = await self._fetch(_READ, (table, after, _ALL if upto is None else upto, limit))
+        rows = await self.fetch(_READ, (table, after, _ALL if upto is None else upto, limit))
         return list(map(Row._make, rows))
 
     async def stream(
@@ -230,42 +230,43 @@ class Log:
 
     async def find_command(self, table: bytes, command: str) -> Row | None:
         """The first event of the append that carried out this command."""
-        found = await self._fetch(_COMMAND, (table, command))
+        found = await self.fetch(_COMMAND, (table, command))
         return Row._make(found[0]) if found else None
 
     async def checkpoints(
         self, table: bytes, *, after: int = -1, limit: int = 1000
     ) -> list[tuple[int, str]]:
         """(size, note) of the table's checkpoints with size > `after`, by size."""
-        found = await self._fetch(_CHECKPOINTS, (table, after, limit))
+        found = await self.fetch(_CHECKPOINTS, (table, after, limit))
         return [(size, note) for size, note in found]
 
     async def newest_checkpoint(
         self, table: bytes, *, upto: int | None = None
     ) -> tuple[int, str] | None:
         """(size, note) of the largest checkpoint, of those with size <= `upto` if given."""
-        found = await self._fetch(_NEWEST, (table, _ALL if upto is None else upto))
+        found = await self.fetch(_NEWEST, (table, _ALL if upto is None else upto))
         return (found[0][0], found[0][1]) if found else None
 
     async def tables(self, *, after: bytes = b"", limit: int = 1000) -> list[Stream]:
         """At most `limit` tables with an id above `after`, in order of their ids."""
-        return list(map(Stream._make, await self._fetch(_TABLES, (after, limit))))
+        return list(map(Stream._make, await self.fetch(_TABLES, (after, limit))))
 
     async def behind(self, *, limit: int = 1000) -> list[Stream]:
         """At most `limit` tables whose read models have not come to the newest version."""
-        return list(map(Stream._make, await self._fetch(_BEHIND, (limit,))))
+        return list(map(Stream._make, await self.fetch(_BEHIND, (limit,))))
 
     async def snapshot(self, table: bytes) -> Snapshot | None:
         """The table's snapshot; its fingerprint and seal are the caller's to judge."""
-        found = await self._fetch(_SNAPSHOT, (table,))
+        found = await self.fetch(_SNAPSHOT, (table,))
         return Snapshot._make(found[0]) if found else None
 
     async def house(self, name: str) -> bytes | None:
         """What `put_house` kept under `name`."""
-        found = await self._fetch(_HOUSE, (name,))
+        found = await self.fetch(_HOUSE, (name,))
         return found[0][0] if found else None
 
-    async def _fetch(self, sql: str, parameters: tuple[Any, ...]) -> list[Any]:
+    async def fetch(self, sql: str, parameters: tuple[Any, ...] = ()) -> list[Any]:
+        """All rows of a SELECT, on a reader's connection."""
         try:
             async with self._readers.connect() as connection:
                 return list((await connection.exec_driver_sql(sql, parameters)).fetchall())

@@ -62,18 +62,18 @@ class Service:
     ) -> None:
         self.publish: Callable[[Resident, Published], None] = lambda resident, news: None
         self.tokens = Tokens(key.token_key)
-        self._log = log
+        self.log = log
         self._key = key
         self._house = house
         self.archive = Archive(log, key)
-        self._memory = Memory(self.archive, bound=tables)
+        self.memory = Memory(self.archive, bound=tables)
         self._judge = Judge(key, house=house)
         self._tasks: set[asyncio.Task[Any]] = set()
         log.committed = self._committed
 
     async def close(self) -> None:
         """Let go of the tables; the log is its owner's to close."""
-        for resident in self._memory:
+        for resident in self.memory:
             if resident.timer is not None:
                 resident.timer.cancel()
         for task in list(self._tasks):
@@ -84,13 +84,13 @@ class Service:
 
     def resident(self, table: str) -> Resident | None:
         """The table, if it is in memory."""
-        return self._memory.get(table)
+        return self.memory.get(table)
 
     async def load(self, table: str) -> Resident:
         """The table, from memory or from the log; UnknownTable if there is none."""
-        resident = self._memory.get(table)
+        resident = self.memory.get(table)
         if resident is None:
-            resident = await self._memory.load(table)
+            resident = await self.memory.load(table)
             self._arm(resident)
         return resident
 
@@ -104,12 +104,12 @@ class Service:
         else:
             table = self._judge.now().to_bytes(6, "big") + secrets.token_bytes(10)
             cmd = None
-        resident = self._memory.get(table.hex()) or await self._memory.found(table)
+        resident = self.memory.get(table.hex()) or await self.memory.found(table)
         opening = OpenTable(self._judge.origin(table), self._judge.public_key, rules)
         try:
             done = await self.call(resident, opening, cmd=cmd, scope="new", content=content)
         except DealerError:
-            self._memory.forget_if_empty(resident)
+            self.memory.forget_if_empty(resident)
             raise
         return resident, done
 
@@ -180,7 +180,7 @@ class Service:
             return
         resident.in_flight += 1
         try:
-            self._log.submit(append)
+            self.log.submit(append)
         except DealerError as error:
             self._committed([(append, error)])
             return
@@ -289,6 +289,22 @@ class Service:
         except DealerError as error:
             outcome = _unavailable(error)
         request.done(outcome)
+
+    # Reading
+
+    async def entries(
+        self, resident: Resident, after: int, limit: int | None = None
+    ) -> list[Entry]:
+        """At most `limit` events that are on disk, after version `after`."""
+        return await self.archive.entries(resident, after=after, limit=limit)
+
+    async def consistency(self, resident: Resident, old: int, new: int) -> list[str]:
+        """RFC 6962's proof that the first `old` leaves never changed, as hex."""
+        return await self.archive.consistency(resident, old=old, new=new)
+
+    async def tables(self, *, limit: int = 100) -> list[dict[str, Any]]:
+        """Open tables for the lobby, the newest first, as the read models have them."""
+        return [dict(row._mapping) for row in await self.log.fetch(LOBBY, (limit,))]
 
     # Drawing from anywhere
 

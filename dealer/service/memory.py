@@ -19,7 +19,7 @@ class Memory:
 
     def __init__(self, archive: Archive, *, bound: int) -> None:
         self._archive = archive
-        self._bound = bound
+        self.bound = bound
         self._residents: OrderedDict[str, Resident] = OrderedDict()
         self._loading: dict[bytes, asyncio.Task[Resident]] = {}
 
@@ -60,7 +60,7 @@ class Memory:
 
     def _keep(self, resident: Resident) -> Resident:
         kept = self._residents.setdefault(resident.table_id, resident)
-        surplus = len(self._residents) - self._bound
+        surplus = len(self._residents) - self.bound
         if surplus > 0:
             for table in list(self._residents)[:_LOOKED_AT]:
                 if self._residents[table].idle() and self._residents[table] is not kept:

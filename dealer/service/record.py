@@ -7,12 +7,14 @@ then its row, with the hidden part sealed, and the entry that the gateway makes 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import repeat
 from typing import NamedTuple
 
 from dealer.eventlog import Row
 from dealer.game.decide import NoSecret
 from dealer.game.events import (
     CardPeeked,
+    CardsSwapped,
     DeckSealed,
     EntropyClosed,
     Event,
@@ -65,8 +67,14 @@ def write(
     """
     rows, entries, notes = into
     table_id = table.hex()
-    for offset, event in enumerate(events):
-        version += 1
+    swaps = 0
+    if isinstance(secret, RoundSecret):
+        while swaps < len(events) and isinstance(events[swaps], CardsSwapped):
+            swaps += 1
+        if swaps:
+            _write_swaps(events[:swaps], table_id, version, at, tree, secret, nonces, into)
+    for offset, event in enumerate(events[swaps:], swaps):
+        number = version + offset + 1
         kind = type(event).__name__
         public = codec.encode_public(event)
         commitment = commit = hidden = None
@@ -74,11 +82,11 @@ def write(
             nonce = nonces[NONCE * offset : NONCE * (offset + 1)]
             part = codec.encode_hidden(event)
             if part is not None:
-                commitment = secret.event_commitment(version, part)
+                commitment = secret.event_commitment(number, part)
                 commit = commitment.hex()
-                hidden = secret.seal(version, part, nonce)
+                hidden = secret.seal(number, part, nonce)
             elif isinstance(event, CardPeeked):
-                hidden = secret.seal(version, codec.encode_face(event), nonce)
+                hidden = secret.seal(number, codec.encode_face(event), nonce)
             elif isinstance(event, RoundOpened):
                 hidden = secret.wrapped
         leaf = codec.leaf(
@@ -88,13 +96,58 @@ def write(
             table=table_id,
             type=kind,
             v=codec.SCHEMA,
-            version=version,
+            version=number,
         )
         tree.append(leaf_hash(leaf.encode()))
-        rows.append(Row(version, kind, codec.SCHEMA, at, public, commitment, hidden))
-        entries.append(entry(version, leaf, event, secret))
+        rows.append(Row(number, kind, codec.SCHEMA, at, public, commitment, hidden))
+        entries.append(entry(number, leaf, event, secret))
         if isinstance(event, CHECKPOINTED):
-            notes.append((version, sign(table, version, tree.root())))
+            notes.append((number, sign(table, number, tree.root())))
+
+
+def _write_swaps(
+    swaps: Sequence[Event],
+    table_id: str,
+    version: int,
+    at: int,
+    tree: Tree,
+    secret: RoundSecret,
+    nonces: bytes,
+    into: Recorded,
+) -> None:
+    """The swaps of a shuffle, column by column: half the cost of one event after the other."""
+    versions = range(version + 1, version + 1 + len(swaps))
+    publics = [codec.encode_public(swap) for swap in swaps]
+    parts = [codec.encode_hidden(swap) or "" for swap in swaps]
+    commitments = secret.event_commitments(version + 1, parts)
+    hidden = secret.seal_many(versions, parts, nonces[: NONCE * len(swaps)])
+    kind, v = CardsSwapped.__name__, codec.SCHEMA
+    leaves = [
+        codec.leaf(
+            at=at,
+            commit=commitment.hex(),
+            public=public,
+            table=table_id,
+            type=kind,
+            v=v,
+            version=number,
+        )
+        for number, public, commitment in zip(versions, publics, commitments, strict=True)
+    ]
+    tree.extend([leaf_hash(leaf.encode()) for leaf in leaves])
+    into.rows.extend(
+        map(
+            Row,
+            versions,
+            repeat(kind),
+            repeat(v),
+            repeat(at),
+            publics,
+            commitments,
+            hidden,
+        )
+    )
+    into.entries.extend(map(Entry, versions, leaves))
 
 
 def entry(version: int, leaf: str, event: Event, secret: RoundSecret | NoSecret) -> Entry:
