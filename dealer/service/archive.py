@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 
 from dealer.errors import DatabaseDamaged
 from dealer.eventlog import Log, Row
 from dealer.eventlog.sealing import House
 from dealer.game.commands import Draw
 from dealer.game.decide import NoSecret
-from dealer.game.events import CardDrawn, Event
+from dealer.game.events import PROTOCOL, CardDrawn, Event
 from dealer.game.state import evolve
 from dealer.proof import codec
 from dealer.proof.checkpoint import read_checkpoint
@@ -114,6 +114,20 @@ class Archive:
         async for rows in self._log.stream(resident.id, upto=new, chunk=CHUNK):
             leaves.extend(leaf_hash(leaf_of(resident.id, row).encode()) for row in rows)
         return [node.hex() for node in consistency_proof(leaves, old)]
+
+    async def bundle(self, resident: Resident, *, upto: int) -> AsyncIterator[str]:
+        """The bundle's lines up to version `upto`, at which there is a checkpoint."""
+        table = resident.table
+        yield codec.dump({"bundle": PROTOCOL, "key": table.key.hex(), "origin": table.origin})
+        async for rows in self._log.stream(resident.id, upto=upto, chunk=CHUNK):
+            for row in rows:
+                yield leaf_of(resident.id, row)
+        after = 0
+        while notes := await self._log.checkpoints(resident.id, after=after, limit=CHUNK):
+            for size, note in notes:
+                if size <= upto:
+                    yield codec.dump({"checkpoint": note})
+            after = notes[-1][0]
 
     async def _secret(self, resident: Resident, number: int) -> RoundSecret:
         current = resident.secret

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from hmac import digest as hmac_digest
 from typing import Any
 
@@ -31,9 +31,11 @@ from dealer.game.rules import Rules
 from dealer.game.view import Viewer
 from dealer.game.view import snapshot as view_of
 from dealer.proof.pack import T, lp
+from dealer.projector.lobby import LOBBY
 from dealer.service.archive import Archive
 from dealer.service.judge import Flight, Judge
 from dealer.service.memory import Memory
+from dealer.service.record import Entry
 from dealer.service.requests import Answer, Done, Outcome, PendingDraw, Remembered, Request
 from dealer.service.resident import Resident
 from dealer.service.snapshots import Published, Snapshot
@@ -70,6 +72,11 @@ class Service:
         self._judge = Judge(key, house=house)
         self._tasks: set[asyncio.Task[Any]] = set()
         log.committed = self._committed
+
+    @property
+    def public_key(self) -> bytes:
+        """The Ed25519 key, 32 bytes, that every table of this house is signed under."""
+        return self._judge.public_key
 
     async def close(self) -> None:
         """Let go of the tables; the log is its owner's to close."""
@@ -363,6 +370,7 @@ class Service:
             resident.pending_draw.answers.append(settle)
             return
         try:
+            await self._on_disk(resident, resident.table.version)
             drawn = await self.archive.drawn_at_seal(resident, draw, after=start.version)
             if drawn is None:
                 drawn = await self.call(
@@ -378,16 +386,49 @@ class Service:
     async def snapshot(self, resident: Resident, viewer: Viewer) -> Snapshot:
         """The table as `viewer` may know it, at a version that is on disk."""
         while True:
-            version, tree = resident.table.version, resident.tree
+            version = resident.table.version
             state = view_of(resident.table, viewer)
             for card in state.get("round", {}).get("cards", ()):
                 card.append(resident.secret.slot_salt(card[0]).hex())
-            edge, root = [node.hex() for node in tree.edge], tree.root()
-            future: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-            resident.when_committed(version, future.set_result)
-            if await future:
+            edge, root = [node.hex() for node in resident.tree.edge], resident.tree.root()
+            if await self._on_disk(resident, version):
                 note = self._judge.sign(resident.id, version, root)
                 return Snapshot(version, state, edge, note)
+
+    async def checkpoint(self, resident: Resident) -> tuple[int, str]:
+        """(size, note) of a kept checkpoint over all that is on disk; a new one if need be."""
+        while True:
+            version, root = resident.table.version, resident.tree.root()
+            if await self._on_disk(resident, version):
+                break
+        newest = await self.log.newest_checkpoint(resident.id)
+        if newest is not None and newest[0] >= version:
+            return newest
+        note = self._judge.sign(resident.id, version, root)
+        await self.log.put_note(resident.id, version, note)
+        return version, note
+
+    async def bundle(self, resident: Resident) -> AsyncIterator[str]:
+        """The lines, without newlines, of what anybody needs to verify the table offline."""
+        size, _ = await self.checkpoint(resident)
+        async for line in self.archive.bundle(resident, upto=size):
+            yield line
+
+    async def cosign(self, resident: Resident, line: str) -> tuple[int, str]:
+        """Attach a player's signature line to the checkpoint that it signs; (size, whole note).
+
+        Raises BadRequest if it is no seated player's signature of one of the latest checkpoints.
+        """
+        keys = [player.key for player in resident.table.seats.values() if player.key is not None]
+        size, note = await self.archive.cosigned(resident, line, keys)
+        await self.log.put_note(resident.id, size, note)
+        self.publish(resident, Published([], [(size, note)]))
+        return size, note
+
+    async def _on_disk(self, resident: Resident, version: int) -> bool:
+        future: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        resident.when_committed(version, future.set_result)
+        return await future
 
     # Time
 

@@ -23,7 +23,7 @@ from dealer.game.events import (
     TableClosed,
 )
 from dealer.game.state import Round, evolve
-from dealer.proof.checkpoint import sign as sign_checkpoint
+from dealer.proof.checkpoint import Signer
 from dealer.proof.keys import secret_length
 from dealer.service.record import Recorded, write
 from dealer.service.requests import Done, Outcome, PendingDraw, Remembered, Request
@@ -66,6 +66,8 @@ class Judge:
     def __init__(self, key: House, *, house: str) -> None:
         self._key = key
         self._house = house
+        self._signer = Signer(key.signing_seed)
+        self.public_key = self._signer.public_key
 
     def now(self) -> int:
         """Milliseconds since 1970, UTC."""
@@ -161,4 +163,4 @@ class Judge:
 
     def sign(self, table: bytes, size: int, root: bytes) -> str:
         """The note of a checkpoint: this table has `size` leaves under this root."""
-        return sign_checkpoint(self._key.signing_key, self.origin(table), size=size, root=root)
+        return self._signer.sign(origin=self.origin(table), size=size, root=root)

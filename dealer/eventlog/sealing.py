@@ -1,0 +1,127 @@
+"""The locked drawers of the archive: who reads the database without the key learns no card.
+
+Everything sealed is AES-256-GCM with a random 12-byte nonce in front:
+
+    hidden part   JCS padded with spaces to a multiple of 32 bytes, else its length would tell how
+                  many digits j has; under the round's seal_key,
+                  associated data T("hidden") ‖ lp(table_id, be64(version))
+    secret S      under the house's wrapping key, T("secret") ‖ lp(table_id, be32(round))
+    snapshot      under the house's snapshot key, T("snapshot") ‖ lp(table_id, be64(version))
+
+The house's keys all come from one master key of 32 bytes: HKDF-SHA-512(ikm = master, no salt,
+info = T("house-" + use), 32 bytes). Nonces are arguments; whoever calls draws them.
+"""
+
+from __future__ import annotations
+
+import hmac
+import struct
+from collections.abc import Sequence
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.hashes import SHA512
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from dealer.errors import DatabaseDamaged
+from dealer.proof.pack import T, lp
+
+NONCE = 12
+MASTER = 32
+_BLOCK = 32
+_be32 = struct.Struct(">I").pack
+_be64 = struct.Struct(">Q").pack
+
+
+class RoundSeal:
+    """Seals and opens the hidden parts of one round; `seal_key` comes from its secret."""
+
+    __slots__ = ("_about", "_aead")
+
+    def __init__(self, *, table: bytes, seal_key: bytes) -> None:
+        self._aead = AESGCM(seal_key)
+        # lp(table_id, be64(version)) up to the version, which changes from row to row.
+        self._about = T("hidden") + lp(table) + _be32(8)
+
+    def seal(self, version: int, hidden: bytes, *, nonce: bytes) -> bytes:
+        """What is stored for the canonical JSON `hidden` of the event at `version`."""
+        padded = hidden + b" " * (-len(hidden) % _BLOCK)
+        return nonce + self._aead.encrypt(nonce, padded, self._about + _be64(version))
+
+    def seal_many(
+        self, versions: Sequence[int], hiddens: Sequence[bytes], *, nonces: bytes
+    ) -> list[bytes]:
+        """The same for many events at once; `nonces` are 12 bytes for each, joined."""
+        if len(nonces) != NONCE * len(hiddens):
+            raise ValueError(f"{len(hiddens)} parts need {NONCE * len(hiddens)} bytes of nonces")
+        encrypt, about = self._aead.encrypt, self._about
+        sealed = []
+        for place, (version, hidden) in enumerate(zip(versions, hiddens, strict=True)):
+            nonce = nonces[place * NONCE : place * NONCE + NONCE]
+            padded = hidden + b" " * (-len(hidden) % _BLOCK)
+            sealed.append(nonce + encrypt(nonce, padded, about + _be64(version)))
+        return sealed
+
+    def unseal(self, version: int, stored: bytes) -> bytes:
+        """The canonical JSON again; raises DatabaseDamaged if the row is not the one sealed."""
+        return _open(self._aead, stored, self._about + _be64(version)).rstrip(b" ")
+
+
+class House:
+    """The keys that belong to the house and not to a round, from its 32-byte master key.
+
+    `signing_seed` is the Ed25519 seed of every table's checkpoints, `token_key` makes the
+    players' tokens, `check` tells this key from another without telling the key.
+    """
+
+    def __init__(self, master: bytes) -> None:
+        if len(master) != MASTER:
+            raise ValueError(f"a master key has {MASTER} bytes")
+        self.signing_seed = _derived(master, "signing")
+        self.token_key = _derived(master, "token")
+        self.check = _derived(master, "check")
+        self._command_key = _derived(master, "command")
+        self._wrapping = AESGCM(_derived(master, "wrapping"))
+        self._snapshots = AESGCM(_derived(master, "snapshot"))
+
+    def command_digest(self, content: bytes) -> bytes:
+        """32 bytes that tell one command's content from another's and nothing else."""
+        return hmac.digest(self._command_key, content, "sha256")
+
+    def wrap(self, secret: bytes, *, table: bytes, round: int, nonce: bytes) -> bytes:
+        """A round's secret S as it is stored."""
+        return nonce + self._wrapping.encrypt(nonce, secret, _secret(table, round))
+
+    def unwrap(self, stored: bytes, *, table: bytes, round: int) -> bytes:
+        """S again; raises DatabaseDamaged if it is not this round's."""
+        return _open(self._wrapping, stored, _secret(table, round))
+
+    def seal_snapshot(self, state: bytes, *, table: bytes, version: int, nonce: bytes) -> bytes:
+        """A table's state with the faces in it, as it is stored."""
+        return nonce + self._snapshots.encrypt(nonce, state, _snapshot(table, version))
+
+    def unseal_snapshot(self, stored: bytes, *, table: bytes, version: int) -> bytes:
+        """The state again; raises DatabaseDamaged if it is another table's or version's."""
+        return _open(self._snapshots, stored, _snapshot(table, version))
+
+
+def _secret(table: bytes, round: int) -> bytes:
+    return T("secret") + lp(table, _be32(round))
+
+
+def _snapshot(table: bytes, version: int) -> bytes:
+    return T("snapshot") + lp(table, _be64(version))
+
+
+def _derived(master: bytes, use: str) -> bytes:
+    return HKDF(SHA512(), length=32, salt=None, info=T(f"house-{use}")).derive(master)
+
+
+def _open(aead: AESGCM, stored: bytes, about: bytes) -> bytes:
+    try:
+        return aead.decrypt(stored[:NONCE], stored[NONCE:], about)
+    except (InvalidTag, ValueError):
+        raise DatabaseDamaged(
+            "A sealed part of the log does not open: its row was altered or moved; restore the "
+            "database from a backup."
+        ) from None
