@@ -11,7 +11,7 @@
     │   └── Conflicted, CommandReused, RateLimited, Overloaded, Unavailable
     ├── ProofFault            what a verifier finds: the check, the line, a sentence
     ├── NotCanonical          a text or value that has no canonical form (a ValueError too)
-    ├── BadNote               a signed note that does not hold (a ValueError too)
+    ├── NoteFault             a signed note that does not hold (a ValueError too)
     ├── HouseCheated          what a player's client finds, with the evidence; it leaves the table
     ├── HouseUnreachable      no connection to the house, or none that it keeps up
     ├── SessionEnded          the house closed the connection for good, and says why
@@ -193,7 +193,7 @@ class NotCanonical(DealerError, ValueError):
     """A value that fairness.md's JCS does not know, or a text that is not its canonical form."""
 
 
-class BadNote(DealerError, ValueError):
+class NoteFault(DealerError, ValueError):
     """A signed note, a signature line or a verifier key that is malformed or does not verify."""
 
 

@@ -1,37 +1,182 @@
-"""A signed head: the house says under its key how many events a table has, and their root.
+"""The house signs how long the log is and what is in it; players keep that, and may sign it too.
 
-Stand-in until the whole module is here: signing and reading only.
+A checkpoint is a C2SP tlog-checkpoint: a signed note whose text is three lines,
+
+    <house>/t/<table>
+    <size, decimal>
+    <root, base64>
+
+with no extension lines. The house signs it with Ed25519 (type 1) under the origin as its name. A
+player's cosignature is C2SP cosignature/v1 (type 4) under the name `player/<key in hex>`: the time,
+be64 seconds since 1970, then an Ed25519 signature over
+
+    cosignature/v1
+    time <seconds, decimal>
+    <the three lines>
 """
 
 from __future__ import annotations
 
-from base64 import b64decode, b64encode
-from hashlib import sha256
+import re
+from base64 import b64encode
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from dealer.errors import NoteFault
+from dealer.proof.note import (
+    COSIGNATURE,
+    ED25519,
+    SPACES,
+    TIME_MAX,
+    Signature,
+    Verifier,
+    cosigned,
+    take_apart,
+    unbase64,
+    write,
+)
+from dealer.proof.note import read_line as read_signature
+from dealer.proof.pack import be64
 
-class Head(NamedTuple):
+__all__ = ["Checkpoint", "Cosigner", "NoteFault", "Signer", "attach", "cosigners", "is_origin",
+           "open_note", "player", "read_checkpoint", "table_of", "verify_note"]
+
+ROOT_BYTES = 32
+SIZE_MAX = 2**53 - 1
+
+_size = re.compile(r"0|[1-9][0-9]{0,15}").fullmatch
+_origin = re.compile(f"[^+{SPACES}]+/t/([0-9a-f]{{32}})").fullmatch
+
+
+class Checkpoint(NamedTuple):
+    """A note taken apart: `text` is what is signed, `root` 32 bytes; nothing is verified yet."""
+
     origin: str
     size: int
     root: bytes
+    text: str
+    signatures: list[Signature]
 
 
 class Signer:
-    """Signs for one house; `seed` is the Ed25519 seed of 32 bytes."""
+    """The house's pen; `seed` is the 32 bytes of an Ed25519 private key."""
 
     def __init__(self, seed: bytes) -> None:
         self._key = Ed25519PrivateKey.from_private_bytes(seed)
         self.public_key = self._key.public_key().public_bytes_raw()
 
+    def vkey(self, origin: str) -> str:
+        return Verifier(origin, ED25519, self.public_key).vkey
+
     def sign(self, *, origin: str, size: int, root: bytes) -> str:
-        body = f"{origin}\n{size}\n{b64encode(root).decode()}\n"
-        key_id = sha256(origin.encode() + b"\n\x01" + self.public_key).digest()[:4]
-        signature = b64encode(key_id + self._key.sign(body.encode())).decode()
-        return f"{body}\n— {origin} {signature}\n"
+        """The note of a checkpoint."""
+        text = f"{origin}\n{size}\n{b64encode(root).decode()}\n"
+        verifier = Verifier(origin, ED25519, self.public_key)
+        return f"{text}\n{write(verifier, self._key.sign(text.encode()))}"
 
 
-def read_checkpoint(note: str) -> Head:
-    origin, size, root = note.split("\n")[:3]
-    return Head(origin, int(size), b64decode(root))
+class Cosigner:
+    """A player's pen; `seed` is the 32 bytes of an Ed25519 private key."""
+
+    def __init__(self, seed: bytes) -> None:
+        self._key = Ed25519PrivateKey.from_private_bytes(seed)
+        self.public_key = self._key.public_key().public_bytes_raw()
+
+    @property
+    def vkey(self) -> str:
+        return player(self.public_key).vkey
+
+    def cosign(self, note: str, *, time: int) -> str:
+        """The signature line, with its newline, for a checkpoint, at `time` seconds since 1970.
+
+        Whoever cosigns has verified the note, and has seen the log grow up to it.
+        """
+        message = _message(read_checkpoint(note), time)
+        return write(player(self.public_key), be64(time) + self._key.sign(message))
+
+
+def player(key: bytes) -> Verifier:
+    """Under what name a player's `key`, 32 bytes, cosigns."""
+    return Verifier(f"player/{key.hex()}", COSIGNATURE, key)
+
+
+def is_origin(text: str) -> bool:
+    """Whether `text` is `<house>/t/<table>` with 32 hex digits, without a Unicode space or `+`."""
+    return _origin(text) is not None
+
+
+def table_of(origin: str) -> str:
+    """The table's id in hex, of a text that is an origin."""
+    return origin[-32:]
+
+
+def read_checkpoint(note: str) -> Checkpoint:
+    """A note taken apart; NoteFault if it is not formed like a checkpoint's. Nothing is verified.
+    """
+    text, signatures = take_apart(note)
+    lines = text.split("\n")
+    if len(lines) != 4 or not lines[0]:
+        raise NoteFault("A checkpoint has an origin, a size, a root, and nothing more.")
+    origin, size, root = lines[:3]
+    if not _size(size) or int(size) > SIZE_MAX:
+        raise NoteFault("The size of a checkpoint is not a plain decimal number.")
+    raw = unbase64(root)
+    if len(raw) != ROOT_BYTES:
+        raise NoteFault("The root of a checkpoint does not have 32 bytes.")
+    return Checkpoint(origin, int(size), raw, text, signatures)
+
+
+def check_house(checkpoint: Checkpoint, *, key: bytes) -> None:
+    """Raise NoteFault unless the house's `key`, 32 bytes, signed it under its origin."""
+    house = Verifier(checkpoint.origin, ED25519, key)
+    if not house.signed(checkpoint.text, checkpoint.signatures):
+        raise NoteFault("The house's key did not sign this checkpoint.")
+
+
+def open_note(note: str, *, key: bytes, table: str) -> tuple[int, bytes]:
+    """Size and root of a checkpoint of `table`, an id in hex, that `key`, 32 bytes, signed.
+
+    Raises NoteFault if it is not one; cosignatures are not looked at.
+    """
+    checkpoint = read_checkpoint(note)
+    if not is_origin(checkpoint.origin) or table_of(checkpoint.origin) != table:
+        raise NoteFault("This is a checkpoint of another table.")
+    check_house(checkpoint, key=key)
+    return checkpoint.size, checkpoint.root
+
+
+def cosigners(checkpoint: Checkpoint, *, keys: Iterable[bytes]) -> list[bytes]:
+    """Those of the players' `keys` that cosigned; NoteFault if one of their lines is bad."""
+    return [key for key in keys if player(key).signed(checkpoint.text, checkpoint.signatures)]
+
+
+def attach(note: str, line: str, *, key: bytes) -> str:
+    """The note with a player's cosignature behind it; the line's own newline may be missing.
+
+    Raises NoteFault unless the line is the first by this `key`, 32 bytes, and verifies: a bad
+    line would spoil the note for everyone.
+    """
+    checkpoint = read_checkpoint(note)
+    signature = read_signature(line.removesuffix("\n"))
+    if not player(key).signed(checkpoint.text, [signature]):
+        raise NoteFault("This is not a cosignature by this player's key.")
+    if cosigners(checkpoint, keys=[key]):
+        raise NoteFault("This player has cosigned this checkpoint.")
+    return note + line.removesuffix("\n") + "\n"
+
+
+def verify_note(note: str, vkey: str) -> bool:
+    """Whether `note` is a checkpoint that the key `vkey`, a house's or a player's, signed."""
+    try:
+        checkpoint = read_checkpoint(note)
+        return Verifier.read(vkey).signed(checkpoint.text, checkpoint.signatures)
+    except NoteFault:
+        return False
+
+
+def _message(checkpoint: Checkpoint, time: int) -> bytes:
+    if not 0 <= time <= TIME_MAX:
+        raise NoteFault("The time of a cosignature is 0 to 2^63-1 seconds.")
+    return cosigned(checkpoint.text, time)

@@ -1,0 +1,164 @@
+"""A signed note: a text that says who signed it, in letters that anybody can keep and compare.
+
+The format is C2SP signed-note, byte for byte: a text that ends in a newline, an empty line, and a
+line for each signature,
+
+    — <name> <base64(key id ‖ signature)>
+
+with key id = SHA-256(name ‖ 0x0A ‖ type ‖ public key)[:4]. A name has no Unicode space and no `+`;
+nothing in a note is a control character but newlines. A signature by an unknown key, that is
+another name or key id, is passed over; one by a known key that does not verify spoils the note,
+and so does a second one by the same key. A verifier key (vkey) is
+`name+hex(key id)+base64(type ‖ public key)`.
+"""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from binascii import Error as Base64Error
+from binascii import a2b_base64
+from functools import lru_cache
+from hashlib import sha256
+from typing import NamedTuple
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+from dealer.errors import NoteFault
+
+ED25519 = 1
+COSIGNATURE = 4
+KEY_BYTES = 32
+SIGNATURE_BYTES = 64
+TIME_MAX = 2**63 - 1
+_KEY_ID_BYTES = 4
+
+# Unicode's White_Space and no more: languages do not agree on what their own `\s` means.
+SPACES = "\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+_name = re.compile(f"[^+{SPACES}]+").fullmatch
+_unfit = re.compile("[\x00-\x09\x0b-\x1f\x7f\ud800-\udfff]").search
+_vkey = re.compile(r"([^+]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/]+=*)").fullmatch
+
+
+class Signature(NamedTuple):
+    """A signature line taken apart; `body` is what follows the key id."""
+
+    name: str
+    key_id: bytes
+    body: bytes
+
+
+class Verifier(NamedTuple):
+    """A key that is trusted under a name: `type` is ED25519 or COSIGNATURE, `key` 32 bytes."""
+
+    name: str
+    type: int
+    key: bytes
+
+    @property
+    def key_id(self) -> bytes:
+        return key_id(self.name, self.type, self.key)
+
+    @property
+    def vkey(self) -> str:
+        material = b64encode(bytes([self.type]) + self.key).decode()
+        return f"{self.name}+{self.key_id.hex()}+{material}"
+
+    @classmethod
+    def read(cls, vkey: str) -> Verifier:
+        """The verifier that a vkey writes down; NoteFault if its parts do not fit together."""
+        match = _vkey(vkey)
+        if match is None or not _name(match[1]):
+            raise NoteFault("A verifier key is <name>+<8 hex digits>+<base64>.")
+        material = unbase64(match[3])
+        if len(material) != 1 + KEY_BYTES or material[0] not in (ED25519, COSIGNATURE):
+            raise NoteFault("A verifier key holds an Ed25519 key of type 1 or 4.")
+        verifier = cls(match[1], material[0], material[1:])
+        if verifier.key_id.hex() != match[2]:
+            raise NoteFault("The key id of a verifier key is not that of its key.")
+        return verifier
+
+    def signed(self, text: str, signatures: list[Signature]) -> bool:
+        """Whether this key signed; NoteFault if it has a line that is not its signature."""
+        own = [s for s in signatures if s.name == self.name and s.key_id == self.key_id]
+        if not own:
+            return False
+        if len(own) > 1:
+            raise NoteFault("A key signed twice.")
+        body = own[0].body
+        message = text.encode()
+        if self.type == COSIGNATURE:
+            time, body = int.from_bytes(body[:8], "big"), body[8:]
+            if time > TIME_MAX:
+                raise NoteFault("The time of a cosignature is 0 to 2^63-1 seconds.")
+            message = cosigned(text, time)
+        if len(body) != SIGNATURE_BYTES or not verifies(self.key, body, message):
+            raise NoteFault("A signature is not that of the key whose name it bears.")
+        return True
+
+
+def key_id(name: str, type: int, key: bytes) -> bytes:
+    return sha256(name.encode() + b"\n" + bytes([type]) + key).digest()[:_KEY_ID_BYTES]
+
+
+def cosigned(text: str, time: int) -> bytes:
+    """What a cosignature/v1 of seconds `time` since 1970 signs."""
+    return f"cosignature/v1\ntime {time}\n{text}".encode()
+
+
+def write(verifier: Verifier, body: bytes) -> str:
+    """A signature line, with its newline."""
+    return f"\u2014 {verifier.name} {b64encode(verifier.key_id + body).decode()}\n"
+
+
+def take_apart(note: str) -> tuple[str, list[Signature]]:
+    """Text, with its newline, and signatures of a note; NoteFault if it is not formed like one."""
+    if _unfit(note):
+        raise NoteFault("A note holds a control character or half of a surrogate pair.")
+    text, blank, lines = note.rpartition("\n\n")
+    if not text or not blank or not lines.endswith("\n"):
+        raise NoteFault("A note is a text, an empty line, and signatures, each ending in newline.")
+    return f"{text}\n", [read_line(line) for line in lines[:-1].split("\n")]
+
+
+def read_line(line: str) -> Signature:
+    """A signature line without its newline, taken apart; NoteFault if it is not formed like one."""
+    parts = line.split(" ")
+    if len(parts) != 3 or parts[0] != "\u2014" or not _name(parts[1]):
+        raise NoteFault("A signature line is a dash, a name and base64, with single spaces.")
+    blob = unbase64(parts[2])
+    if len(blob) <= _KEY_ID_BYTES:
+        raise NoteFault("A signature line has no signature.")
+    return Signature(parts[1], blob[:_KEY_ID_BYTES], blob[_KEY_ID_BYTES:])
+
+
+def unbase64(text: str) -> bytes:
+    """Bytes that `text` is the only base64 of: decoders are lax, so it is encoded again."""
+    try:
+        data = a2b_base64(text)
+    except (Base64Error, ValueError) as error:
+        raise NoteFault("Something that should be base64 is not.") from error
+    if b64encode(data).decode() != text:
+        raise NoteFault("Something is base64, but not as it is written.")
+    return data
+
+
+def verifies(key: bytes, signature: bytes, message: bytes) -> bool:
+    """Whether an Ed25519 `key` of 32 bytes signed `message`; no such key signed nothing."""
+    public = _public(key)
+    if public is None:
+        return False
+    try:
+        public.verify(signature, message)
+    except InvalidSignature:
+        return False
+    return True
+
+
+@lru_cache(1024)
+def _public(key: bytes) -> Ed25519PublicKey | None:
+    try:
+        return Ed25519PublicKey.from_public_bytes(key)
+    except ValueError:
+        return None
