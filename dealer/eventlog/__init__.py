@@ -1,5 +1,6 @@
 """Where it is kept: the log of every table's events, and the seal on what nobody may read there."""
 
+from dealer.eventlog.house import key_file, open_house
 from dealer.eventlog.log import Log
 from dealer.eventlog.rows import (
     Append,
@@ -18,10 +19,14 @@ __all__ = [
     "Appended",
     "Chain",
     "Conflict",
+    "House",
     "Known",
     "Log",
     "Result",
+    "RoundSeal",
     "Row",
     "Snapshot",
     "Stream",
+    "key_file",
+    "open_house",
 ]

@@ -7,6 +7,7 @@ of its migration files, `<revision>_<what>.py`.
 
 from __future__ import annotations
 
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -88,6 +89,6 @@ def check(connection: Connection) -> None:
 def _config(connection: Connection) -> Config:
     from alembic.config import Config
 
-    config = Config(attributes={"connection": connection})
+    config = Config(stdout=StringIO(), attributes={"connection": connection})
     config.set_main_option("script_location", str(scripts()).replace("%", "%%"))
     return config

@@ -15,7 +15,6 @@ info = T("house-" + use), 32 bytes). Nonces are arguments; whoever calls draws t
 from __future__ import annotations
 
 import hmac
-import struct
 from collections.abc import Sequence
 
 from cryptography.exceptions import InvalidTag
@@ -24,13 +23,11 @@ from cryptography.hazmat.primitives.hashes import SHA512
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from dealer.errors import DatabaseDamaged
-from dealer.proof.pack import T, lp
+from dealer.proof.pack import T, be32, be64, lp
 
 NONCE = 12
 MASTER = 32
 _BLOCK = 32
-_be32 = struct.Struct(">I").pack
-_be64 = struct.Struct(">Q").pack
 
 
 class RoundSeal:
@@ -41,30 +38,28 @@ class RoundSeal:
     def __init__(self, *, table: bytes, seal_key: bytes) -> None:
         self._aead = AESGCM(seal_key)
         # lp(table_id, be64(version)) up to the version, which changes from row to row.
-        self._about = T("hidden") + lp(table) + _be32(8)
+        self._about = T("hidden") + lp(table) + be32(8)
 
-    def seal(self, version: int, hidden: bytes, *, nonce: bytes) -> bytes:
+    def seal(self, version: int, hidden: str, *, nonce: bytes) -> bytes:
         """What is stored for the canonical JSON `hidden` of the event at `version`."""
-        padded = hidden + b" " * (-len(hidden) % _BLOCK)
-        return nonce + self._aead.encrypt(nonce, padded, self._about + _be64(version))
+        return self.seal_many(version, (hidden,), nonces=nonce)[0]
 
-    def seal_many(
-        self, versions: Sequence[int], hiddens: Sequence[bytes], *, nonces: bytes
-    ) -> list[bytes]:
-        """The same for many events at once; `nonces` are 12 bytes for each, joined."""
-        if len(nonces) != NONCE * len(hiddens):
-            raise ValueError(f"{len(hiddens)} parts need {NONCE * len(hiddens)} bytes of nonces")
+    def seal_many(self, first: int, hidden: Sequence[str], *, nonces: bytes) -> list[bytes]:
+        """The same for versions first, first+1, …; `nonces` are 12 bytes for each, joined."""
+        if len(nonces) != NONCE * len(hidden):
+            raise ValueError(f"{len(hidden)} parts need {NONCE * len(hidden)} bytes of nonces")
         encrypt, about = self._aead.encrypt, self._about
         sealed = []
-        for place, (version, hidden) in enumerate(zip(versions, hiddens, strict=True)):
+        for place, text in enumerate(hidden):
             nonce = nonces[place * NONCE : place * NONCE + NONCE]
-            padded = hidden + b" " * (-len(hidden) % _BLOCK)
-            sealed.append(nonce + encrypt(nonce, padded, about + _be64(version)))
+            part = text.encode()
+            padded = part + b" " * (-len(part) % _BLOCK)
+            sealed.append(nonce + encrypt(nonce, padded, about + be64(first + place)))
         return sealed
 
-    def unseal(self, version: int, stored: bytes) -> bytes:
+    def unseal(self, version: int, stored: bytes) -> str:
         """The canonical JSON again; raises DatabaseDamaged if the row is not the one sealed."""
-        return _open(self._aead, stored, self._about + _be64(version)).rstrip(b" ")
+        return _open(self._aead, stored, self._about + be64(version)).decode().rstrip(" ")
 
 
 class House:
@@ -106,11 +101,11 @@ class House:
 
 
 def _secret(table: bytes, round: int) -> bytes:
-    return T("secret") + lp(table, _be32(round))
+    return T("secret") + lp(table, be32(round))
 
 
 def _snapshot(table: bytes, version: int) -> bytes:
-    return T("snapshot") + lp(table, _be64(version))
+    return T("snapshot") + lp(table, be64(version))
 
 
 def _derived(master: bytes, use: str) -> bytes:

@@ -26,7 +26,7 @@ Committed = Callable[[list[tuple[Append, Result]]], None]
 Slice = Callable[[Connection], bool]
 _Waiting = tuple[Append, "asyncio.Future[Result] | None"]
 
-# Under a load that never leaves the desk empty, other work still gets every so-manieth turn.
+# Under a load that never leaves the desk empty, a slice still gets its turn after so many batches.
 PATIENCE = 64
 
 
@@ -191,6 +191,9 @@ class Writer:
             results = self._store.append(requests)
         except DatabaseError as error:
             results = [error] * len(requests)
+            for request in requests:
+                if request.chain is not None:
+                    request.chain.broken = True
         self._hop(self._deliver, taken, results)
 
     def _job(self, job: _Job) -> None:

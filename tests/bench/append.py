@@ -1,0 +1,144 @@
+"""How fast events are filed, against the bare sqlite3 driver with the same rows and batches.
+
+Every figure is a rate of events with its ratio to the bare driver in the same run: the driver
+writes the same rows, in the same batches, under the same PRAGMAs, in one thread with nothing
+else to do. Rounds of both alternate and the median of their ratios is what counts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import sqlite3
+import statistics
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from dealer.eventlog import Append, Log, Row
+
+TABLES = 64
+PUBLIC = "x" * 100
+HIDDEN = b"h" * 60
+COMMITMENT = b"c" * 32
+DIGEST = b"d" * 32
+
+_MOVE = "UPDATE stream SET version = ? WHERE id = ? AND version = ?"
+_ADD = (
+    "INSERT INTO event (stream, version, type, schema, at, public, commitment, hidden, command,"
+    " digest) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+
+
+def rows(table: int, after: int, count: int) -> list[Row]:
+    """The rows of one append: the first bears the command."""
+    first = Row(
+        after + 1, "CardDrawn", 1, 1_700_000_000_000 + after, PUBLIC, COMMITMENT, HIDDEN,
+        f"{table:016x}-{after:08x}", DIGEST,
+    )  # fmt: skip
+    rest = (
+        Row(v, "CardsSwapped", 1, 1_700_000_000_000 + v, PUBLIC, COMMITMENT, HIDDEN)
+        for v in range(after + 2, after + 1 + count)
+    )
+    return [first, *rest]
+
+
+class Bare:
+    """The floor: the driver alone, on the schema of the log."""
+
+    def __init__(self, file: Path) -> None:
+        self.db = sqlite3.connect(file, isolation_level=None)
+        for pragma in (
+            "synchronous=FULL",
+            "wal_autocheckpoint=2000",
+            "cache_size=-65536",
+            "temp_store=MEMORY",
+            "recursive_triggers=ON",
+        ):
+            self.db.execute(f"PRAGMA {pragma}")
+        self.ids = {
+            number: self.db.execute(
+                "INSERT INTO stream (table_id, version, projected) VALUES (?, 0, 0)",
+                (number.to_bytes(16, "big"),),
+            ).lastrowid
+            for number in range(TABLES)
+        }
+
+    def batch(self, wishes: list[tuple[int, int, list[Row]]]) -> None:
+        ids = self.ids
+        self.db.execute("BEGIN IMMEDIATE")
+        self.db.executemany(_MOVE, [(v + len(rs), ids[t], v) for t, v, rs in wishes])
+        self.db.executemany(_ADD, [(ids[t], *row) for t, _, rs in wishes for row in rs])
+        self.db.execute("COMMIT")
+
+
+async def _ours(log: Log, wishes: list[list[tuple[int, int, list[Row]]]], *, wait: bool) -> float:
+    requests = [[Append(t.to_bytes(16, "big"), v, rs) for t, v, rs in w] for w in wishes]
+    done = asyncio.Event()
+    log.committed = (lambda _: done.set()) if not wait else None
+    start = time.perf_counter()
+    for batch in requests:
+        if wait:
+            await asyncio.gather(*(log.append(request) for request in batch))
+        else:
+            done.clear()
+            for request in batch:
+                log.submit(request)
+            await done.wait()
+    return time.perf_counter() - start
+
+
+async def _compare(*, count: int, batches: int, rounds: int, wait: bool) -> tuple[float, float]:
+    folder = Path(tempfile.mkdtemp(prefix="append-"))
+    rates, ratios = [], []
+    try:
+        async with await Log.open(f"sqlite:///{folder / 'bare.db'}"):
+            pass
+        # The bare driver writes into a file whose write-ahead log has been grown too.
+        grown = await Log.open(f"sqlite:///{folder / 'bare.db'}")
+        bare = Bare(folder / "bare.db")
+        await grown.close()
+        async with await Log.open(f"sqlite:///{folder / 'ours.db'}") as log:
+            version = 0
+            for turn in range(rounds + 1):
+                wishes = [
+                    [
+                        (t, version + n * count, rows(t, version + n * count, count))
+                        for t in range(TABLES)
+                    ]
+                    for n in range(batches)
+                ]
+                version += batches * count
+                start = time.perf_counter()
+                for batch in wishes:
+                    bare.batch(batch)
+                floor = time.perf_counter() - start
+                ours = await _ours(log, wishes, wait=wait)
+                if turn:  # the first round warms both
+                    rates.append(batches * TABLES * count / ours)
+                    ratios.append(floor / ours)
+        bare.db.close()
+    finally:
+        shutil.rmtree(folder)
+    return statistics.median(rates), statistics.median(ratios)
+
+
+def measure(*, rounds: int = 7) -> list[dict[str, Any]]:
+    """Rows of (name, figure, unit, ratio); `ratio` is to the bare driver, 1 is as fast."""
+    table = []
+    for name, count, batches, wait in (
+        ("64 draws a commit, by callback", 1, 40, False),
+        ("64 draws a commit, by futures", 1, 40, True),
+        ("64 shuffles of 53 events a commit", 53, 4, False),
+    ):
+        rate, ratio = asyncio.run(
+            _compare(count=count, batches=batches, rounds=rounds, wait=wait)
+        )
+        table.append({"name": name, "figure": round(rate), "unit": "events/s", "ratio": ratio})
+    return table
+
+
+if __name__ == "__main__":
+    for row in measure():
+        print(f"{row['name']:40} {row['figure']:>10,} {row['unit']}  {row['ratio']:.2f} of bare")

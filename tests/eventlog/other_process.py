@@ -1,0 +1,76 @@
+"""What other processes do to a log in the tests: compete, hold it, or die at a chosen instant."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sqlite3
+import sys
+
+from sqlalchemy import Engine, event
+
+from dealer.eventlog import Append, Appended, Log, Row
+
+
+def _row(version: int, command: str) -> Row:
+    return Row(version, "Said", 1, 0, command, command=command, digest=command.encode())
+
+
+def _die(*_: object) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+async def compete(url: str, table: str, name: str, count: str) -> None:
+    """Appends `count` events to one table, each decided anew after a conflict."""
+    conflicts = 0
+    async with await Log.open(url, wal_pages=50) as log:
+        print("ready", flush=True)
+        sys.stdin.readline()
+        for number in range(int(count)):
+            while True:
+                head = await log.head(bytes.fromhex(table)) or 0
+                wish = Append(bytes.fromhex(table), head, [_row(head + 1, f"{name}{number}")])
+                if isinstance(await log.append(wish), Appended):
+                    break
+                conflicts += 1
+    print(conflicts)
+
+
+async def die_after_commit(url: str, table: str) -> None:
+    log = await Log.open(url, wal_pages=50, committed=_die)
+    await log.append(Append(bytes.fromhex(table), 0, [_row(1, "only once")]))
+
+
+async def die_before_commit(url: str, table: str) -> None:
+    log = await Log.open(url, wal_pages=50)
+
+    @event.listens_for(Engine, "before_cursor_execute")
+    def _(connection: object, cursor: object, statement: str, *_: object) -> None:
+        if statement == "COMMIT":
+            _die()
+
+    await log.append(Append(bytes.fromhex(table), 0, [_row(1, "never")]))
+
+
+async def open_once(url: str) -> None:
+    try:
+        async with await Log.open(url, wal_pages=50) as log:
+            await log.append(Append(bytes(16), 0, [_row(1, "x")]))
+        print("opened")
+    except Exception as error:
+        print(f"{type(error).__name__}: {error}")
+
+
+async def hold(file: str) -> None:
+    """Keeps a write transaction open until a line comes in."""
+    database = sqlite3.connect(file, isolation_level=None)
+    database.execute("BEGIN IMMEDIATE")
+    print("held", flush=True)
+    sys.stdin.readline()
+    database.execute("ROLLBACK")
+    database.close()
+
+
+if __name__ == "__main__":
+    asyncio.run(globals()[sys.argv[1]](*sys.argv[2:]))
