@@ -1,0 +1,174 @@
+"""A table to play at: given these events, when this command, then these events or this refusal."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dealer.errors import Refused
+from dealer.game.commands import (
+    Actor,
+    Command,
+    CommitEntropy,
+    FinishShuffle,
+    OpenRound,
+    OpenTable,
+    PassTime,
+    RevealEntropy,
+    StartShuffle,
+    TakeSeat,
+)
+from dealer.game.decide import decide
+from dealer.game.events import Event
+from dealer.game.stacks import DECK
+from dealer.game.state import Table, evolve
+
+HOST = Actor(host=True)
+
+
+def digest(*parts: object) -> bytes:
+    return hashlib.sha256(repr(parts).encode()).digest()
+
+
+class FakeHouse:
+    """A house whose secret is its name; its formulas are not those of the proof, nor need be."""
+
+    def __init__(self, name: str = "house") -> None:
+        self.secret = digest("secret", name)
+        self.commitment = digest("commitment", name)
+
+    def slot_salt(self, slot: int) -> bytes:
+        return digest("salt", self.secret, slot)
+
+    def slot_commitments(self, first: int, cards: Sequence[str]) -> list[bytes]:
+        return [digest(self.slot_salt(first + n), card) for n, card in enumerate(cards)]
+
+    def player_digest(self, *, k: int, seat: int, nonce: bytes) -> bytes:
+        return digest("player", k, seat, nonce)
+
+
+class Play:
+    """A table in play: every event it took, with its time; `do` carries a command out."""
+
+    def __init__(self) -> None:
+        self.table = Table()
+        self.house = FakeHouse()
+        self.events: list[tuple[Event, int]] = []
+        self.now = 1_000
+
+    def decide(self, command: Command) -> list[Event]:
+        """What follows from a command; looking changes nothing."""
+        before = repr(self.table)
+        try:
+            return decide(command, self.table, self.house)
+        finally:
+            assert repr(self.table) == before
+
+    def do(self, command: Command) -> list[Event]:
+        events = self.decide(command)
+        for event in events:
+            self.take(event)
+        return events
+
+    def take(self, event: Event) -> None:
+        evolve(self.table, event, self.now)
+        self.events.append((event, self.now))
+
+    def refuses(self, command: Command, refusal: type[Refused], saying: str = "") -> None:
+        with pytest.raises(refusal, match=saying) as caught:
+            self.decide(command)
+        assert caught.type is refusal
+
+    def nonce(self, seat: int) -> bytes:
+        return digest("nonce", self.round.k, seat)
+
+    def commit(self, seat: int) -> CommitEntropy:
+        """The digest of a seat's nonce for the shuffle that runs or comes next."""
+        k = self.round.k
+        nonce = self.house.player_digest(k=k, seat=seat, nonce=self.nonce(seat))
+        return CommitEntropy(Actor(seat=seat), self.round.number, k, nonce)
+
+    def reveal(self, seat: int) -> RevealEntropy:
+        return RevealEntropy(Actor(seat=seat), self.round.number, self.round.k, self.nonce(seat))
+
+    def finish(self) -> FinishShuffle:
+        return FinishShuffle(digest("root", self.table.version))
+
+    def settle(self) -> None:
+        """Every seat that may commits and reveals; the shuffle ends with its seal."""
+        while (shuffle := self.round.shuffle) is not None:
+            if not shuffle.closed_version:
+                waiting = set(self.table.seats) - set(shuffle.digests) - self.round.withheld
+                self.do(self.commit(min(waiting)))
+            elif shuffle.ready():
+                self.do(self.finish())
+            elif able := [seat for seat in shuffle.missing() if seat in self.table.seats]:
+                self.do(self.reveal(able[0]))
+            else:
+                self.now = shuffle.closed_at + self.round.reveal_ms
+                self.do(PassTime(self.now))
+
+    def shuffle(
+        self, stack: str = DECK, *, algorithm: str = "backward", steps: int | None = None
+    ) -> None:
+        self.do(StartShuffle(HOST, stack, algorithm, steps))
+        self.settle()
+
+    @property
+    def round(self):
+        assert self.table.round is not None
+        return self.table.round
+
+    def stack(self, name: str) -> list[int]:
+        return list(self.round.cards(name))
+
+    def card(self, slot: int) -> str:
+        card = self.round.faces[slot]
+        assert card is not None
+        return card
+
+
+@pytest.fixture(scope="session")
+def play():
+    """Open a table; `seats` are taken, and a round is open and shuffled unless told otherwise."""
+
+    def open_table(
+        *,
+        seats: int = 2,
+        deck: Sequence[str] = "abcdefgh",
+        entropy: str = "house",
+        opened: bool = True,
+        shuffled: bool = True,
+        steps: int | None = None,
+        rules: dict[str, Any] | None = None,
+    ) -> Play:
+        game = Play()
+        game.do(OpenTable("house.example/t/1", digest("key"), rules or {}))
+        for seat in range(1, seats + 1):
+            game.do(TakeSeat(f"player {seat}", seat))
+        if opened:
+            game.do(OpenRound(HOST, tuple(deck), entropy, 1_000, 2_000))
+            if shuffled:
+                game.shuffle(steps=steps)
+        return game
+
+    return open_table
+
+
+@pytest.fixture(scope="session")
+def vectors():
+    """The golden vectors of one kind: (name, what goes in, what comes out)."""
+    path = Path(__file__).parents[1] / "vectors" / "fairness.json"
+    every = json.loads(path.read_text(encoding="utf-8"))
+
+    def of_kind(kind: str) -> list[tuple[str, dict[str, Any], dict[str, Any]]]:
+        chosen = [(v["name"], v["in"], v["out"]) for v in every if v["kind"] == kind]
+        assert chosen
+        return chosen
+
+    return of_kind
