@@ -40,26 +40,28 @@ class RoundSeal:
         # lp(table_id, be64(version)) up to the version, which changes from row to row.
         self._about = T("hidden") + lp(table) + be32(8)
 
-    def seal(self, version: int, hidden: str, *, nonce: bytes) -> bytes:
+    def seal(self, version: int, hidden: bytes, *, nonce: bytes) -> bytes:
         """What is stored for the canonical JSON `hidden` of the event at `version`."""
-        return self.seal_many(version, (hidden,), nonces=nonce)[0]
+        padded = hidden + b" " * (-len(hidden) % _BLOCK)
+        return nonce + self._aead.encrypt(nonce, padded, self._about + be64(version))
 
-    def seal_many(self, first: int, hidden: Sequence[str], *, nonces: bytes) -> list[bytes]:
-        """The same for versions first, first+1, …; `nonces` are 12 bytes for each, joined."""
+    def seal_many(
+        self, versions: Sequence[int], hidden: Sequence[bytes], *, nonces: bytes
+    ) -> list[bytes]:
+        """The same for many events at once; `nonces` are 12 bytes for each, joined."""
         if len(nonces) != NONCE * len(hidden):
             raise ValueError(f"{len(hidden)} parts need {NONCE * len(hidden)} bytes of nonces")
         encrypt, about = self._aead.encrypt, self._about
         sealed = []
-        for place, text in enumerate(hidden):
+        for place, (version, part) in enumerate(zip(versions, hidden, strict=True)):
             nonce = nonces[place * NONCE : place * NONCE + NONCE]
-            part = text.encode()
             padded = part + b" " * (-len(part) % _BLOCK)
-            sealed.append(nonce + encrypt(nonce, padded, about + be64(first + place)))
+            sealed.append(nonce + encrypt(nonce, padded, about + be64(version)))
         return sealed
 
-    def unseal(self, version: int, stored: bytes) -> str:
+    def unseal(self, version: int, stored: bytes) -> bytes:
         """The canonical JSON again; raises DatabaseDamaged if the row is not the one sealed."""
-        return _open(self._aead, stored, self._about + be64(version)).decode().rstrip(" ")
+        return _open(self._aead, stored, self._about + be64(version)).rstrip(b" ")
 
 
 class House:

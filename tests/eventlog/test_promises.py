@@ -9,7 +9,7 @@ import signal
 import pytest
 
 from dealer.errors import DatabaseDamaged, DatabaseError, Overloaded, Unavailable
-from dealer.eventlog import Append, Appended, Conflict, Known, Log, Row, Snapshot, Stream
+from dealer.eventlog import Append, Appended, Chain, Conflict, Known, Log, Row, Snapshot, Stream
 from tests.eventlog.asked import A, B, C, append, cancelled_at, other_process, row
 from tests.eventlog.conftest import SqliteHouse
 
@@ -122,6 +122,23 @@ async def test_a_callback_that_fails_does_not_keep_the_answer_back(place: Sqlite
     async with await place.open(committed=committed) as log:
         assert await log.append(append(A, 0)) == Appended(1)
     assert [type(error) for error in told] == [KeyError]
+
+
+async def test_after_a_lost_link_nothing_of_the_chain_goes_in(place: SqliteHouse) -> None:
+    async with await place.open() as log:
+        await log.append(append(A, 0))
+        chain = Chain()
+        links = [append(A, 0, "lost"), append(A, 2, "built on what was lost")]
+        for link in links:
+            link.chain = chain
+        results = await asyncio.gather(
+            log.append(links[0]), log.append(append(A, 1, "another's")), log.append(links[1])
+        )
+        assert results == [Conflict(1), Appended(2), Conflict(2)]
+        later = append(A, 2, "also built on it")
+        later.chain = chain
+        assert await log.append(later) == Conflict(2)
+        assert await log.append(append(A, 2)) == Appended(3)
 
 
 async def test_a_command_sent_again_gives_its_first_result(place: SqliteHouse) -> None:
