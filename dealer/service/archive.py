@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
 
-from dealer.errors import DatabaseDamaged
+from dealer.errors import BadRequest, DatabaseDamaged
 from dealer.eventlog import Log, Row
 from dealer.eventlog.sealing import House
 from dealer.game.commands import Draw
@@ -14,7 +15,7 @@ from dealer.game.decide import NoSecret
 from dealer.game.events import PROTOCOL, CardDrawn, Event
 from dealer.game.state import evolve
 from dealer.proof import codec
-from dealer.proof.checkpoint import read_checkpoint
+from dealer.proof.checkpoint import NoteFault, Signer, attach, open_note, player
 from dealer.proof.tree import consistency_proof, leaf_hash
 from dealer.service.record import Entry, entry
 from dealer.service.requests import Done, Remembered
@@ -26,6 +27,9 @@ SECRETS = 1024
 
 CHUNK = 1000
 
+COSIGNABLE = 8
+"""How many of a table's latest checkpoints still take cosignatures."""
+
 GLIMPSED = ("CardDrawn", "CardMoved", "CardPeeked")
 """Types of events that can show a face to one seat."""
 
@@ -36,6 +40,7 @@ class Archive:
     def __init__(self, log: Log, key: House) -> None:
         self._log = log
         self._key = key
+        self._public_key = Signer(key.signing_seed).public_key
         self._secrets: OrderedDict[tuple[bytes, int], RoundSecret] = OrderedDict()
 
     async def load(self, table: bytes) -> Resident:
@@ -46,18 +51,18 @@ class Archive:
         """
         resident = Resident(table, table.hex())
         newest = await self._log.newest_checkpoint(table)
-        signed = None if newest is None else read_checkpoint(newest[1])
+        size, root = (0, b"") if newest is None else self._signed(resident, newest[1])
         current: list[Row] = []  # since the round opened: only an open round needs its secret
         async for rows in self._log.stream(table, chunk=CHUNK):
             for row in rows:
                 self._remember(resident, row)
-                if signed is not None and row.version == signed.size:
-                    _check_root(resident, signed.root)
+                if row.version == size and resident.tree.root() != root:
+                    raise _altered(resident)
                 if row.type == "RoundOpened":
                     _fold(resident, current)
                     current = []
                 current.append(row)
-        if signed is not None and resident.tree.size < signed.size:
+        if resident.tree.size < size:
             raise _altered(resident)
         if current and current[0].type == "RoundOpened" and not _closes(current):
             resident.secret = self._unwrap(table, current[0])
@@ -129,6 +134,30 @@ class Archive:
                     yield codec.dump({"checkpoint": note})
             after = notes[-1][0]
 
+    async def cosigned(
+        self, resident: Resident, line: str, keys: Sequence[bytes]
+    ) -> tuple[int, str]:
+        """(size, note) of that of the latest checkpoints which `line` signs, with the line."""
+        name = line.split(" ")[1:2]
+        key = next((key for key in keys if [player(key).name] == name), None)
+        if key is None:
+            raise BadRequest("A cosignature is made with the key that a player sat down with.")
+        size: int | None = None
+        for _ in range(COSIGNABLE):
+            found = await self._log.newest_checkpoint(resident.id, upto=size)
+            if found is None:
+                break
+            with suppress(NoteFault):
+                return found[0], attach(found[1], line, key=key)
+            size = found[0] - 1
+        raise BadRequest("That line cosigns none of this table's latest checkpoints.")
+
+    def _signed(self, resident: Resident, note: str) -> tuple[int, bytes]:
+        try:
+            return open_note(note, key=self._public_key, table=resident.table_id)
+        except NoteFault:
+            raise _altered(resident) from None
+
     async def _secret(self, resident: Resident, number: int) -> RoundSecret:
         current = resident.secret
         if isinstance(current, RoundSecret) and current.round == number:
@@ -187,11 +216,6 @@ def _fold(resident: Resident, rows: Sequence[Row]) -> None:
 
 def _closes(rows: Sequence[Row]) -> bool:
     return any(row.type == "RoundClosed" for row in rows)
-
-
-def _check_root(resident: Resident, root: bytes) -> None:
-    if resident.tree.root() != root:
-        raise _altered(resident)
 
 
 def _altered(resident: Resident) -> DatabaseDamaged:

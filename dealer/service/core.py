@@ -30,8 +30,8 @@ from dealer.game.events import CardDrawn, ShuffleStarted
 from dealer.game.rules import Rules
 from dealer.game.view import Viewer
 from dealer.game.view import snapshot as view_of
-from dealer.proof.pack import T, lp
 from dealer.projector.lobby import LOBBY
+from dealer.proof.pack import T, lp
 from dealer.service.archive import Archive
 from dealer.service.judge import Flight, Judge
 from dealer.service.memory import Memory
