@@ -84,9 +84,9 @@ def write(
             if part is not None:
                 commitment = secret.event_commitment(number, part)
                 commit = commitment.hex()
-                hidden = secret.seal(number, part, nonce=nonce)
+                hidden = secret.seal(number, part.encode(), nonce=nonce)
             elif isinstance(event, CardPeeked):
-                hidden = secret.seal(number, codec.encode_face(event), nonce=nonce)
+                hidden = secret.seal(number, codec.encode_face(event).encode(), nonce=nonce)
             elif isinstance(event, RoundOpened):
                 hidden = secret.wrapped
         leaf = codec.leaf(
@@ -120,7 +120,8 @@ def _write_swaps(
     publics = [codec.encode_public(swap) for swap in swaps]
     parts = [codec.encode_hidden(swap) or "" for swap in swaps]
     commitments = secret.event_commitments(version + 1, parts)
-    hidden = secret.seal_many(version + 1, parts, nonces=nonces[: NONCE * len(swaps)])
+    texts = [part.encode() for part in parts]
+    hidden = secret.seal_many(versions, texts, nonces=nonces[: NONCE * len(swaps)])
     kind, v = CardsSwapped.__name__, codec.SCHEMA
     leaves = [
         codec.leaf(
