@@ -1,0 +1,159 @@
+"""This player's own chance: 32 fresh random bytes in every shuffle, promised first and shown later.
+
+No input and output here: `next_step` looks at the table and says what is to be sent, at most once
+each. A digest may go ahead of its shuffle; the bytes themselves only under a signed head that
+has the digest in it, for from then on the house can change nothing any more.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Container, Mapping
+from dataclasses import dataclass
+
+from dealer.client.store import Sitting, TableStore
+from dealer.game.state import Round, Shuffle, Table
+from dealer.proof.keys import player_digest
+
+NONCE_BYTES = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """Send this digest: `entropy.commit`."""
+
+    round: int
+    k: int
+    digest: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Reveal:
+    """Send these bytes: `entropy.reveal`."""
+
+    round: int
+    k: int
+    nonce: bytes
+
+
+class Entropy:
+    """What one seat brings to the shuffles of one table.
+
+    `table` is its id, 16 bytes; `store` keeps the bytes before anything of them is sent;
+    `draw(n)` gives n fresh random bytes. `doubts` lists what only this player can know and nobody
+    can prove: shuffles that went without its bytes.
+    """
+
+    def __init__(
+        self,
+        *,
+        table: bytes,
+        store: TableStore,
+        draw: Callable[[int], bytes] = secrets.token_bytes,
+    ) -> None:
+        self._table = table
+        self._store = store
+        self._draw = draw
+        self._promised: set[Sitting] = set()
+        self._revealed: set[Sitting] = set()
+        self._doubted: set[Sitting] = set()
+        self.doubts: list[str] = []
+
+    def next_step(
+        self,
+        table: Table,
+        *,
+        seat: int | None,
+        heads: Mapping[int, bytes],
+        leaves: Container[bytes],
+    ) -> Promise | Reveal | None:
+        """What `seat` should send now; None for nothing.
+
+        `heads` maps the sizes of signed heads that were checked to their roots, `leaves` holds the
+        digests that came as leaves of this client's own tree, so that they are under its heads.
+        """
+        round_ = table.round
+        player = None if seat is None else table.seats.get(seat)
+        if seat is None or player is None or round_ is None or round_.entropy != "players":
+            return None
+        sitting = (round_.number, round_.k, seat, player.since)
+        if seat in round_.withheld:
+            self._check_withheld(sitting)
+            return None
+        shuffle = round_.shuffle
+        if shuffle is None:
+            return self._promise(round_, round_.ahead, sitting)
+        if shuffle.closed_version:
+            if shuffle.digests.get(seat, b"") not in leaves:
+                heads = {}
+            return self._reveal(round_, shuffle, heads, sitting)
+        return self._promise(round_, shuffle.digests, sitting)
+
+    def _promise(
+        self, round_: Round, given: Mapping[int, bytes], sitting: Sitting
+    ) -> Promise | None:
+        number, k, seat, _ = sitting
+        if sitting in self._promised:
+            return None
+        if seat in given:
+            if self._own(given[seat], sitting) is None:
+                self._doubt(sitting, f"Another digest than ours stands for shuffle {k}.")
+            return None
+        nonce = self._store.nonces.get(sitting)
+        if nonce is None or nonce.revealed_under:
+            # Bytes that were shown once are known to the house: they must never be promised again.
+            value = self._draw(NONCE_BYTES)
+            self._store.keep_nonce(sitting, value)
+        else:
+            value = nonce.value
+        self._promised.add(sitting)
+        return Promise(number, k, self._digest(sitting, value))
+
+    def _reveal(
+        self, round_: Round, shuffle: Shuffle, heads: Mapping[int, bytes], sitting: Sitting
+    ) -> Reveal | None:
+        number, k, seat, _ = sitting
+        if seat not in shuffle.digests:
+            self._doubt(sitting, f"Shuffle {k} of round {number} goes without our bytes.")
+            return None
+        root = heads.get(shuffle.closed_version)
+        if root is None or seat in shuffle.nonces or sitting in self._revealed:
+            return None
+        value = self._own(shuffle.digests[seat], sitting)
+        if value is None:
+            self._doubt(sitting, f"Another digest than ours stands for shuffle {k}.")
+            return None
+        under = self._store.nonces[sitting].revealed_under
+        if under and under != root:
+            self._doubt(sitting, "Our bytes were shown under another signed head before.")
+            return None
+        if not under:
+            self._store.mark_revealed(sitting, root=root)
+        self._revealed.add(sitting)
+        return Reveal(number, k, value)
+
+    def _check_withheld(self, sitting: Sitting) -> None:
+        number, k, seat, since = sitting
+        voided = (number, k - 1, seat, since)
+        if voided in self._revealed:
+            self._doubt(
+                voided,
+                f"The house counts us as silent in shuffle {k - 1} of round {number}, though we "
+                "sent our bytes.",
+            )
+
+    def _own(self, digest: bytes, sitting: Sitting) -> bytes | None:
+        """Our bytes behind a digest; None if it is not of ours."""
+        nonce = self._store.nonces.get(sitting)
+        if nonce is None or self._digest(sitting, nonce.value) != digest:
+            return None
+        return nonce.value
+
+    def _digest(self, sitting: Sitting, nonce: bytes) -> bytes:
+        number, k, seat, _ = sitting
+        return player_digest(table=self._table, round=number, k=k, seat=seat, nonce=nonce)
+
+    def _doubt(self, sitting: Sitting, sentence: str) -> None:
+        if sitting not in self._doubted:
+            self._doubted.add(sitting)
+            self.doubts.append(sentence)

@@ -1,0 +1,270 @@
+"""Following one table: frames from the house go to the witness, and what is due goes back.
+
+What the house says is checked before anybody here is told. If it cheats, this table is left for
+good: the evidence is kept, and whoever waits for something hears why.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+
+from dealer.client.connection import Connection, Members, forget
+from dealer.client.entropy import Entropy, Promise
+from dealer.client.happenings import Happenings
+from dealer.client.store import SavedHead, TableStore
+from dealer.client.story import Gap
+from dealer.client.witness import Evidence, Happened, Witness
+from dealer.errors import DealerError, HouseCheated, SetupError
+from dealer.game.events import TableClosed
+from dealer.proof.checkpoint import Cosigner
+
+RESUMES_MAX = 4
+"""How often a missing event is asked for again before this client leaves the table."""
+
+Truth = Callable[[], bool]
+
+
+class Following:
+    """What one client holds of one table, and its end of the connection."""
+
+    def __init__(
+        self,
+        table_id: str,
+        connection: Connection,
+        store: TableStore,
+        *,
+        key: bytes | None,
+        cosigner: Cosigner | None,
+    ) -> None:
+        self.id = table_id
+        self.connection = connection
+        self.store = store
+        self.cosigner = cosigner
+        self.witness = Witness(table_id, key=key, saved=store.heads)
+        self.witness.seat = store.facts.get("seat")
+        self.entropy = Entropy(table=bytes.fromhex(table_id), store=store)
+        self.happenings = Happenings()
+        self.evidence: Evidence | None = None
+        self.error: DealerError | None = None
+        self._waiting: list[tuple[Truth, asyncio.Future[None]]] = []
+        self._resuming = 0  # resumes that were asked for and not answered
+        self._gap = (0, 0)  # a version that was missing after this one, and how often it was
+
+    @property
+    def token(self) -> str | None:
+        return self.store.facts.get("token")
+
+    @property
+    def host_token(self) -> str | None:
+        return self.store.facts.get("host_token")
+
+    async def until(self, truth: Truth) -> None:
+        """Wait until it holds; it is looked at after every event."""
+        if self.error is not None:
+            raise self.error
+        if not truth():
+            future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.append((truth, future))
+            await future
+
+    def ask(self, method: str, params: Members, *, changes: bool) -> asyncio.Future[Members]:
+        """Ask the house about this table, once the socket follows it."""
+        if self.error is not None:
+            raise self.error
+        members = params | {"table": self.id}
+        return self.connection.ask(method, members, table=self.id, changes=changes)
+
+    def end(self, error: DealerError | None) -> None:
+        """No more comes: readers stop, who waits is told."""
+        self.connection.drop(self.id, error or DealerError("You have left this table."))
+        if self.error is not None:
+            return
+        self.error = error or DealerError("You have left this table.")
+        self.happenings.end(error)
+        waiting, self._waiting = self._waiting, []
+        for _, future in waiting:
+            if not future.done():
+                future.set_exception(self.error)
+
+    def start(self) -> asyncio.Future[Members]:
+        """Follow this table from its first event on; the answer to the first resume."""
+        self.connection.followers[self.id] = self
+        return self.attach()
+
+    def attach(self) -> asyncio.Future[Members]:
+        """Ask for everything after the last event that came, as seat, host or onlooker."""
+        after = self.witness.story.resume_after()
+        # The seat goes first: as host alone one would be sent the same events without its cards.
+        tokens = [token for token in (self.token, self.host_token) if token]
+        if not tokens:
+            return self._resume("table.watch", {"after": after}, last=True)
+        asked = [
+            self._resume("table.resume", {"token": token, "after": after}, last=token == tokens[-1])
+            for token in tokens
+        ]
+        return asked[-1]
+
+    def _resume(self, method: str, params: Members, *, last: bool) -> asyncio.Future[Members]:
+        self._resuming += 1
+
+        def answered(result: Members) -> None:
+            self._resuming -= 1
+            self._checked(lambda: self.witness.checkpoint(result["checkpoint"]))
+            if last:
+                self.connection.attach(self.id)
+
+        def settled(future: asyncio.Future[Members]) -> None:
+            error = None if future.cancelled() else future.exception()
+            if isinstance(error, DealerError):
+                self.failed(error)
+
+        members = params | {"table": self.id}
+        asked = self.connection.ask(method, members, table=None, answered=answered)
+        asked.add_done_callback(settled)
+        return asked
+
+    def joined(self, result: Members) -> None:
+        """Begin with the answer to `table.join` or `table.watch`."""
+        if "seat" in result:
+            self.witness.seat = result["seat"]
+            self.store.learn(token=result["token"], seat=result["seat"])
+        self.connection.followers[self.id] = self
+        self.connection.attach(self.id)
+        self._checked(lambda: self._begin(result))
+        if self.witness.version < result["version"] or not self.witness.story.linked:
+            self.attach()
+
+    def _begin(self, result: Members) -> None:
+        self.witness.begin(
+            version=result["version"],
+            state=result["state"],
+            edge=result["edge"],
+            note=result["checkpoint"],
+        )
+
+    def notified(self, method: str, params: Members) -> None:
+        match method:
+            case "event":
+                self._checked(lambda: self._event(params))
+            case "checkpoint":
+                self._checked(lambda: self.witness.checkpoint(params["note"]))
+            case "snapshot":
+                self._checked(lambda: self._reset(params))
+            case _:
+                pass
+
+    def failed(self, error: DealerError) -> None:
+        self.end(error)
+
+    def _checked(self, step: Callable[[], None]) -> None:
+        """Take a step, keep what it proved, and say what is due; or leave, with the evidence."""
+        if self.error is not None:
+            return
+        try:
+            step()
+            self._kept()
+        except Gap:
+            self._ask_for_gap()
+        except HouseCheated as fault:
+            self._caught(fault)
+        except (KeyError, TypeError, AttributeError) as error:
+            sentence = f"The house said something about the table that makes no sense: {error!r}"
+            self._caught(HouseCheated(sentence, self.witness.evidence(sentence)))
+        except DealerError as error:
+            self.failed(error)
+
+    def _event(self, params: Members) -> None:
+        happened = self.witness.event(params)
+        if happened is not None:
+            self._tell(happened)
+
+    def _reset(self, params: Members) -> None:
+        self.witness.reset(
+            version=params["version"],
+            state=params["state"],
+            edge=params["edge"],
+            note=params["checkpoint"],
+            proof=params.get("proof"),
+        )
+        self._wake()
+
+    def _tell(self, happened: Happened) -> None:
+        self.happenings.put(happened)
+        self._wake()
+        if isinstance(happened.event, TableClosed):
+            self.happenings.end(None)
+
+    def _wake(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for truth, future in waiting:
+            if future.done():
+                continue
+            if truth():
+                future.set_result(None)
+            else:
+                self._waiting.append((truth, future))
+
+    def _kept(self) -> None:
+        """Keep new heads, and send what the shuffle needs of us."""
+        witness = self.witness
+        if witness.story.key is not None:
+            self.store.learn(key=witness.story.key.hex())
+        fresh, witness.story.fresh = witness.story.fresh, []
+        for head in fresh:
+            self.store.keep_head(head)
+            self._cosign(head)
+        if not witness.story.linked:
+            return
+        step = self.entropy.next_step(
+            witness.state, seat=witness.seat, heads=witness.story.heads, leaves=witness.digests
+        )
+        if step is None:
+            return
+        method = "entropy.commit" if isinstance(step, Promise) else "entropy.reveal"
+        name, value = (
+            ("digest", step.digest) if isinstance(step, Promise) else ("nonce", step.nonce)
+        )
+        params = {"round": step.round, "k": step.k, name: value.hex()}
+        # A refusal here means that the time was up; the log then says so to everybody.
+        self.ask(method, params, changes=True).add_done_callback(forget)
+
+    def signature(self, note: str) -> str:
+        """This player's cosignature line of a note; SetupError without a key."""
+        if self.cosigner is None:
+            raise SetupError("Give `connect` a player's key to cosign with it.")
+        return self.cosigner.cosign(note, time=int(time.time()))
+
+    def _cosign(self, head: SavedHead) -> None:
+        """A head was checked: say so under the player's key, if there is one and it sits here."""
+        if self.cosigner is not None and self.witness.seat is not None:
+            params = {"cosignature": self.signature(head.note)}
+            self.ask("table.cosign", params, changes=True).add_done_callback(forget)
+
+    def _ask_for_gap(self) -> None:
+        """Events are missing: resume after the last one that came, but not for ever."""
+        if self._resuming:
+            return
+        version, times = self._gap
+        times = times + 1 if version == self.witness.version else 1
+        self._gap = (self.witness.version, times)
+        if times > RESUMES_MAX:
+            sentence = "The house leaves out an event again and again: this client leaves."
+            self._caught(HouseCheated(sentence, self.witness.evidence(sentence)))
+            return
+        self.attach()
+
+    def _caught(self, fault: HouseCheated) -> None:
+        """Keep the evidence, get up, and have no more to do with this table."""
+        evidence = fault.evidence
+        if isinstance(evidence, Evidence):
+            self.evidence = evidence
+            file = self.store.keep_evidence(evidence.to_json())
+            if file is not None:
+                fault = HouseCheated(f"{fault.sentence} The evidence is in {file}.", evidence)
+        if self.token is not None:
+            params = {"table": self.id, "token": self.token}
+            leaving = self.connection.ask("table.leave", params, table=None, changes=True)
+            leaving.add_done_callback(forget)
+        self.end(fault)

@@ -1,0 +1,177 @@
+"""The way in: a house one is connected to, where tables are opened, joined and watched."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Mapping
+from types import TracebackType
+from typing import Any
+
+from dealer.client.connection import Connection, Members, Patience
+from dealer.client.following import Following
+from dealer.client.moves import Deck, deck_spec
+from dealer.client.store import Store
+from dealer.client.table import RemoteTable
+from dealer.errors import BadToken, HouseCheated
+from dealer.proof.checkpoint import Cosigner
+
+
+def connect(
+    url: str,
+    *,
+    name: str | None = None,
+    store: str | os.PathLike[str] | None = None,
+    cosigner: Cosigner | None = None,
+    patience: Patience | None = None,
+) -> House:
+    """The house at `url` (`ws://…/ws` or `wss://…/ws`), to be used with `async with` or `await`.
+
+    `name` is who sits down when `join` is told no other. `store` is a folder in which tokens, the
+    bytes given to shuffles and signed heads outlive this process; without it they do not.
+    `cosigner` signs every head that was checked, under a player's key.
+    """
+    return House(url, name=name, store=Store(store), cosigner=cosigner, patience=patience)
+
+
+class House:
+    """A connection to a house; it is built again by itself when it breaks."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        name: str | None,
+        store: Store,
+        cosigner: Cosigner | None,
+        patience: Patience | None,
+    ) -> None:
+        self.connection = Connection(url, patience=patience)
+        self._name = name
+        self._store = store
+        self._cosigner = cosigner
+        self._tables: dict[str, RemoteTable] = {}
+        self._followings: dict[str, Following] = {}
+
+    def __await__(self) -> Generator[Any, None, House]:
+        return self.__aenter__().__await__()
+
+    async def __aenter__(self) -> House:
+        await self.connection.start()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Hang up. Seats are kept: one comes back with `join` and the same store."""
+        await self.connection.close()
+
+    async def open(
+        self,
+        *,
+        deck: Deck | None = None,
+        seats: int | None = None,
+        rules: Mapping[str, Any] | None = None,
+        name: str | None = None,
+    ) -> RemoteTable:
+        """Open a table, as its host; `join` it to play, too."""
+        given = None if rules is None else dict(rules)
+        members = {"deck": deck_spec(deck), "seats": seats, "rules": given, "name": name}
+        params = {name: value for name, value in members.items() if value is not None}
+
+        def answered(result: Members) -> None:
+            self._store.table(result["table"]).learn(
+                host_token=result["host_token"], invite=result["invite"], key=result["key"]
+            )
+            following = self._follow(result["table"], key=bytes.fromhex(result["key"]))
+            following.start()
+
+        result = await self._ask("table.open", params, answered)
+        return await self._caught_up(result["table"], result["version"])
+
+    async def join(
+        self,
+        table: str | RemoteTable,
+        *,
+        name: str | None = None,
+        seat: int | None = None,
+        invite: str | None = None,
+        key: bytes | None = None,
+    ) -> RemoteTable:
+        """Sit down at a table, or come back to the seat that the store remembers.
+
+        `key`, 32 bytes, is the table's, if it is known from elsewhere; otherwise the first one
+        that comes is trusted, and no other after it. Raises HouseCheated at a table that was left
+        because of that.
+        """
+        table_id = table if isinstance(table, str) else table.id
+        kept = self._store.table(table_id)
+        if kept.facts.get("token") and table_id not in self._followings:
+            try:
+                return await self._come_back(table_id, key=key)
+            except BadToken:
+                kept.learn(token=None, seat=None)
+        following = self._follow(table_id, key=key)
+        members = {
+            "table": table_id,
+            "name": name or self._name or "Guest",
+            "seat": seat,
+            "invite": invite or kept.facts.get("invite"),
+            "key": None if self._cosigner is None else self._cosigner.public_key.hex(),
+        }
+        params = {name: value for name, value in members.items() if value is not None}
+        result = await self._ask("table.join", params, following.joined)
+        return await self._caught_up(table_id, result["version"])
+
+    async def watch(self, table: str, *, key: bytes | None = None) -> RemoteTable:
+        """Look on without a seat."""
+        following = self._follow(table, key=key)
+        result = await self._ask("table.watch", {"table": table}, following.joined)
+        return await self._caught_up(table, result["version"])
+
+    async def tables(self) -> list[Members]:
+        """The tables that the house lists for everybody."""
+        result = await self.connection.ask("table.list", {}, table=None)
+        return list(result["tables"])
+
+    async def _come_back(self, table_id: str, *, key: bytes | None) -> RemoteTable:
+        following = self._follow(table_id, key=key)
+        try:
+            version = (await following.start())["version"]
+        except BadToken:
+            self._followings.pop(table_id)
+            self._tables.pop(table_id)
+            raise
+        return await self._caught_up(table_id, version)
+
+    def _follow(self, table_id: str, *, key: bytes | None) -> Following:
+        """What this house's client holds of a table, made when it is first spoken of."""
+        following = self._followings.get(table_id)
+        if following is not None and following.error is None:
+            return following
+        kept = self._store.table(table_id)
+        if kept.evidence:
+            sentence = kept.evidence[-1]["sentence"]
+            raise HouseCheated(f"This table was left because the house cheated: {sentence}")
+        pinned = bytes.fromhex(kept.facts.get("key", ""))
+        if key is not None and pinned and key != pinned:
+            raise HouseCheated("This table's key is not the one it had: it is another table.")
+        following = Following(
+            table_id, self.connection, kept, key=key or pinned or None, cosigner=self._cosigner
+        )
+        self._followings[table_id] = following
+        self._tables[table_id] = RemoteTable(following)
+        return following
+
+    async def _ask(self, method: str, params: Members, answered: Any) -> Members:
+        return await self.connection.ask(
+            method, params, table=None, changes=method != "table.watch", answered=answered
+        )
+
+    async def _caught_up(self, table_id: str, version: int) -> RemoteTable:
+        return await self._tables[table_id].until(lambda table: table.version >= version)

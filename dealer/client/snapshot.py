@@ -1,0 +1,108 @@
+"""The table as the house describes it to somebody who comes in the middle of a game.
+
+The way back from `dealer.game.view.snapshot`: the same members, read into a table that events can
+be folded onto.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dealer.errors import HouseCheated
+from dealer.game.rules import Rules
+from dealer.game.state import COMMITMENT_BYTES, Player, Round, Shuffle, Table
+
+Members = Mapping[str, Any]
+
+
+def restore(state: Members, *, seat: int | None) -> Table:
+    """The table that a snapshot describes, as `seat` (None: a spectator) was shown it.
+
+    Raises HouseCheated if it lacks members or they contradict each other.
+    """
+    try:
+        return _table(state, seat)
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        raise HouseCheated(
+            "The house described the table in a way that cannot be: this client leaves it."
+        ) from error
+
+
+def _table(state: Members, seat: int | None) -> Table:
+    return Table(
+        version=state["version"],
+        at=state["at"],
+        origin=state["origin"],
+        key=bytes.fromhex(state["key"]),
+        rules=Rules.read(state["rules"]),
+        seats={
+            player["seat"]: Player(
+                player["name"],
+                bytes.fromhex(player["key"]) if "key" in player else None,
+                player["since"],
+            )
+            for player in state["seats"]
+        },
+        round=_round(state["round"], seat) if "round" in state else None,
+        openings=[0] * state["rounds"],
+        closed=state["closed"],
+    )
+
+
+def _round(view: Members, seat: int | None) -> Round:
+    slots: int = view["slots"]
+    round_ = Round(
+        number=view["round"],
+        opened=tuple(view["deck"]),
+        entropy=view["entropy"],
+        commit_ms=view["commit_ms"],
+        reveal_ms=view["reveal_ms"],
+        commitment=bytes.fromhex(view["commitment"]),
+        stacks={name: list(cards) for name, cards in view["stacks"].items()},
+        k=view["k"],
+        ahead=_bytes_by_seat(view["ahead"]),
+        withheld=set(view["withheld"]),
+        faces=[None] * slots,
+        sealed=bytearray(COMMITMENT_BYTES * slots),
+        drawable=bytearray(slots),
+        shown=set(view["shown"]),
+    )
+    for slot, commitment in view["commitments"]:
+        start = COMMITMENT_BYTES * slot
+        round_.sealed[start : start + COMMITMENT_BYTES] = bytes.fromhex(commitment)
+    for slot in view["drawable"]:
+        round_.drawable[slot] = 1
+    for slot, card in view["cards"]:
+        round_.faces[slot] = card
+    if seat is not None:
+        round_.known[seat] = {slot for slot, _ in view["cards"]}
+    if len(round_.sealed) != COMMITMENT_BYTES * slots:
+        raise ValueError("a commitment has 32 bytes")
+    lying = sorted(card for cards in round_.stacks.values() for card in cards)
+    if len(lying) != len(round_.opened) or len(set(lying)) != len(lying):
+        raise ValueError("each card of the deck lies in one place")
+    if lying[0] < -len(round_.opened) or lying[-1] >= slots:
+        raise ValueError("a card lies in a slot that was never made")
+    if "shuffle" in view:
+        round_.shuffle = _shuffle(view["shuffle"])
+    return round_
+
+
+def _shuffle(view: Members) -> Shuffle:
+    return Shuffle(
+        k=view["k"],
+        stack=view["stack"],
+        n=view["n"],
+        algorithm=view["algorithm"],
+        steps=view["steps"],
+        started_at=view["started_at"],
+        digests=_bytes_by_seat(view["digests"]),
+        nonces=_bytes_by_seat(view["nonces"]),
+        closed_version=view["closed_version"],
+        closed_at=view["closed_at"],
+    )
+
+
+def _bytes_by_seat(pairs: list[tuple[int, str]]) -> dict[int, bytes]:
+    return {seat: bytes.fromhex(text) for seat, text in pairs}
