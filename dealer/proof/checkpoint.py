@@ -40,8 +40,10 @@ from dealer.proof.note import (
 from dealer.proof.note import read_line as read_signature
 from dealer.proof.pack import be64
 
-__all__ = ["Checkpoint", "Cosigner", "NoteFault", "Signer", "attach", "cosigners", "is_origin",
-           "open_note", "player", "read_checkpoint", "table_of", "verify_note"]
+__all__ = [
+    "Checkpoint", "Cosigner", "NoteFault", "Signer", "attach", "check_house", "cosigners",
+    "is_origin", "open_note", "player", "read_checkpoint", "table_of", "verify_note",
+]
 
 ROOT_BYTES = 32
 SIZE_MAX = 2**53 - 1
@@ -113,7 +115,7 @@ def table_of(origin: str) -> str:
 
 
 def read_checkpoint(note: str) -> Checkpoint:
-    """A note taken apart; NoteFault if it is not formed like a checkpoint's. Nothing is verified.
+    """A note taken apart, nothing verified; NoteFault if it is not formed like a checkpoint.
     """
     text, signatures = take_apart(note)
     lines = text.split("\n")
@@ -149,7 +151,9 @@ def open_note(note: str, *, key: bytes, table: str) -> tuple[int, bytes]:
 
 def cosigners(checkpoint: Checkpoint, *, keys: Iterable[bytes]) -> list[bytes]:
     """Those of the players' `keys` that cosigned; NoteFault if one of their lines is bad."""
-    return [key for key in keys if player(key).signed(checkpoint.text, checkpoint.signatures)]
+    names = {signature.name for signature in checkpoint.signatures}
+    known = [key for key in keys if f"player/{key.hex()}" in names]
+    return [key for key in known if player(key).signed(checkpoint.text, checkpoint.signatures)]
 
 
 def attach(note: str, line: str, *, key: bytes) -> str:

@@ -1,0 +1,246 @@
+"""Is every line written as such a line must be? Nothing is believed yet, and nothing compared
+that takes more than reading.
+
+Form is what a line says by itself, and its place in the file:
+
+- line 0 is the header, then come leaves, then checkpoints; each is its own canonical form;
+- a leaf has its members and no others, and so has the public part of its type, `v` is 1;
+  values have the types of the table of events: numbers below 2^32, seats and rounds from 1,
+  bytes in lower-case hex, stacks, codes, a deck (1…1024 distinct codes of one length), the two
+  words of `entropy` and of `algorithm`;
+- `commit` stands in CardsSwapped, CardDrawn, and CardMoved to a hand, and nowhere else;
+- a leaf's `version` is its line, its `table` that of the header's origin, its `at` not below that
+  of the line before; line 1 is TableOpened, and no other line is.
+
+Whether a stack may be a hand, how many steps a shuffle has, how long a secret is and how many
+slots a seal: these depend on other members or lines and are judged with the event. What stands
+inside a note is judged with the heads.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from dealer.errors import BadRequest, NotCanonical, ProofFault
+from dealer.game.cards import check_deck
+from dealer.game.stacks import is_stack, seat_of
+from dealer.proof.bundle import PROTOCOL
+from dealer.proof.canonical import decode
+from dealer.proof.checkpoint import is_origin, table_of
+from dealer.proof.tree import leaf_hash
+
+Public = dict[str, Any]
+Fits = Callable[[Any], bool]
+Progress = Callable[[int], None]
+
+
+class Leaf(NamedTuple):
+    """One event as the log has it; its `version` is its line, `hash` goes into the tree."""
+
+    version: int
+    at: int
+    type: str
+    public: Public
+    commit: str | None
+    hash: bytes
+
+
+class Parts(NamedTuple):
+    """A bundle whose form is right; `notes` have their lines beside them."""
+
+    key: str
+    origin: str
+    leaves: list[Leaf]
+    notes: list[tuple[int, str]]
+
+
+def _integer(value: Any) -> bool:
+    return type(value) is int
+
+
+def _number(value: Any) -> bool:
+    return type(value) is int and value < 2**32
+
+
+def _from_one(value: Any) -> bool:
+    return type(value) is int and 1 <= value < 2**32
+
+
+def _text(value: Any) -> bool:
+    return type(value) is str
+
+
+def _matching(pattern: str) -> Fits:
+    fullmatch = re.compile(pattern).fullmatch
+    return lambda value: type(value) is str and fullmatch(value) is not None
+
+
+def _one_of(*words: str) -> Fits:
+    return lambda value: type(value) is str and value in words
+
+
+def _is_deck(value: Any) -> bool:
+    if type(value) is not list:
+        return False
+    try:
+        check_deck(value)
+    except BadRequest:
+        return False
+    return True
+
+
+def _is_card(value: Any) -> bool:
+    return _is_deck([value])
+
+
+def _is_stack(value: Any) -> bool:
+    return type(value) is str and is_stack(value)
+
+
+def _hashes(value: Any) -> bool:
+    return type(value) is list and all(map(_hash, value))
+
+
+def _object(value: Any) -> bool:
+    return type(value) is dict
+
+
+_hash = _matching("[0-9a-f]{64}")
+_table = _matching("[0-9a-f]{32}")
+
+
+def _is_origin(value: Any) -> bool:
+    return type(value) is str and is_origin(value)
+
+
+HEADER: Mapping[str, Fits] = {"bundle": _one_of(PROTOCOL), "key": _hash, "origin": _is_origin}
+
+_IN_ROUND: Mapping[str, Fits] = {"round": _from_one}
+_IN_SHUFFLE: Mapping[str, Fits] = {"round": _from_one, "k": _number}
+
+PUBLIC: Mapping[str, Mapping[str, Fits]] = {
+    "TableOpened": {
+        "protocol": _one_of(PROTOCOL), "origin": _is_origin, "key": _hash, "rules": _object,
+    },
+    "SeatTaken": {"seat": _from_one, "name": _text},
+    "SeatLeft": {"seat": _from_one},
+    "RoundOpened": {
+        **_IN_ROUND, "deck": _is_deck, "entropy": _one_of("players", "house"),
+        "commit_ms": _number, "reveal_ms": _number, "commitment": _hash,
+    },
+    "ShuffleStarted": {
+        **_IN_SHUFFLE, "stack": _is_stack, "n": _number,
+        "algorithm": _one_of("backward", "forward"), "steps": _number,
+    },
+    "EntropyCommitted": {**_IN_SHUFFLE, "seat": _from_one, "digest": _hash},
+    "EntropyClosed": _IN_SHUFFLE,
+    "ShuffleVoided": _IN_SHUFFLE,
+    "EntropyRevealed": {**_IN_SHUFFLE, "seat": _from_one, "nonce": _hash},
+    "CardsSwapped": {**_IN_SHUFFLE, "step": _number, "i": _number},
+    "DeckSealed": {**_IN_SHUFFLE, "first": _number, "slots": _hashes},
+    "CardDrawn": {**_IN_ROUND, "seat": _from_one, "from": _is_stack, "slot": _number},
+    "CardMoved": {
+        **_IN_ROUND, "slot": _number, "from": _is_stack, "to": _is_stack, "place": _number,
+    },
+    "CardShown": {**_IN_ROUND, "slot": _number, "card": _is_card, "salt": _hash},
+    "CardPeeked": {**_IN_ROUND, "slot": _number, "seat": _from_one},
+    "StackCut": {**_IN_ROUND, "stack": _is_stack, "at": _number},
+    "RoundClosed": {**_IN_ROUND, "secret": _matching("(?:[0-9a-f]{2})+")},
+    "TableClosed": {},
+}
+
+_OPTIONAL: Mapping[str, Mapping[str, Fits]] = {"SeatTaken": {"key": _hash}}
+
+_LEAF: Mapping[str, Fits] = {
+    "at": _integer, "public": _object, "table": _table, "type": _one_of(*PUBLIC), "v": _integer,
+    "version": _integer,
+}
+
+
+def read(lines: Sequence[object], progress: Progress) -> Parts:
+    """The parts of a bundle; raises the ProofFault `form` of the first line that is not right."""
+    if not lines:
+        raise ProofFault("form", 0, "There is no header: the bundle is empty.")
+    head = _decode(0, lines[0])
+    _check(0, "The header", head, HEADER, {})
+    parts = Parts(head["key"], head["origin"], [], [])
+    table = table_of(parts.origin)
+    at = 0
+    for line in range(1, len(lines)):
+        members = _decode(line, lines[line])
+        if type(members) is dict and "checkpoint" in members:
+            _check(line, "A checkpoint's line", members, {"checkpoint": _text}, {})
+            parts.notes.append((line, members["checkpoint"]))
+        elif parts.notes:
+            raise ProofFault("form", line, "Behind a checkpoint only checkpoints may come.")
+        else:
+            leaf = _leaf(line, members, lines[line], table, at)
+            parts.leaves.append(leaf)
+            at = leaf.at
+        progress(line)
+    if not parts.leaves:
+        raise ProofFault("form", 1, "There is no TableOpened: the bundle has no leaf.")
+    return parts
+
+
+def _decode(line: int, text: object) -> Any:
+    if not isinstance(text, str | bytes):
+        raise ProofFault("form", line, "A line is text.")
+    start = b'{"checkpoint":' if isinstance(text, bytes) else '{"checkpoint":'
+    try:
+        return decode(text, newlines=text.startswith(start))  # type: ignore[arg-type]
+    except NotCanonical as error:
+        raise ProofFault("form", line, str(error)) from error
+
+
+def _leaf(line: int, members: Any, text: object, table: str, at: int) -> Leaf:
+    _check(line, "A leaf", members, _LEAF, {"commit": _hash})
+    type_, public, commit = members["type"], members["public"], members.get("commit")
+    _check(line, f"The public part of {type_}", public, PUBLIC[type_], _OPTIONAL.get(type_, {}))
+    if members["v"] != 1:
+        raise ProofFault("form", line, f"{type_} has a schema that this verifier does not know.")
+    if members["version"] != line:
+        raise ProofFault("form", line, f"Here the leaf of version {line} should stand.")
+    if members["table"] != table:
+        raise ProofFault("form", line, "This leaf is another table's.")
+    if members["at"] < at:
+        raise ProofFault("form", line, "Time ran backwards.")
+    if (type_ == "TableOpened") != (line == 1):
+        raise ProofFault("form", line, "TableOpened is the first event, and only the first.")
+    if (commit is not None) != _hides(type_, public):
+        said = "has" if commit else "lacks"
+        raise ProofFault("form", line, f"This {type_} {said} the commitment of a hidden part.")
+    raw = text.encode() if isinstance(text, str) else text
+    return Leaf(line, members["at"], type_, public, commit, leaf_hash(raw))  # type: ignore[arg-type]
+
+
+def _hides(type_: str, public: Public) -> bool:
+    if type_ == "CardMoved":
+        return seat_of(public["to"]) is not None
+    return type_ in ("CardsSwapped", "CardDrawn")
+
+
+def _check(
+    line: int,
+    what: str,
+    members: Any,
+    required: Mapping[str, Fits],
+    optional: Mapping[str, Fits],
+) -> None:
+    if type(members) is not dict:
+        raise ProofFault("form", line, f"{what} is no object.")
+    for name, fits in required.items():
+        if name not in members:
+            raise ProofFault("form", line, f"{what} lacks its member {name!r}.")
+        if not fits(members[name]):
+            raise ProofFault("form", line, f"{what} has a {name!r} that it cannot have.")
+    if len(members) == len(required):
+        return
+    for name, value in members.items():
+        if name not in required:
+            if name not in optional:
+                raise ProofFault("form", line, f"{what} has a member {name!r} too many.")
+            if not optional[name](value):
+                raise ProofFault("form", line, f"{what} has a {name!r} that it cannot have.")

@@ -1,0 +1,116 @@
+"""Did the house sign this very log, at every point where it had to, and the one that you saw?
+
+`heads`, in this order; the line named is that of the checkpoint, if nothing else is said:
+
+1. the key that the user pinned is the header's (line 0); key and origin of TableOpened are the
+   header's (line 1);
+2. for each checkpoint: it is a well-formed note of this origin, larger than the one before it and
+   no larger than the log; the house's key signed it; its root is that of the leaves; and every
+   cosignature by a key that a SeatTaken of this log names is good (one line a key; lines of other
+   names and key ids are passed over, as C2SP has it);
+3. there is a checkpoint at each EntropyClosed, DeckSealed, RoundClosed and TableClosed, and at the
+   last leaf (the line is that of the leaf that has none).
+
+`saved`: each of the user's own checkpoints, in the order given, is a note that this table's key
+signed (else line 0), of a log at most as long as this one and of the same root (else the line is
+the version that it was signed at, its size).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dealer.errors import NoteFault, ProofFault
+from dealer.proof.checkpoint import Checkpoint, check_house, cosigners, read_checkpoint
+from dealer.proof.tree import Tree
+from dealer.proof.verify.form import Leaf, Parts
+from dealer.proof.verify.report import Report
+
+DUE = ("EntropyClosed", "DeckSealed", "RoundClosed", "TableClosed")
+
+
+def check_heads(parts: Parts, pinned: str | None, report: Report) -> dict[int, bytes]:
+    """The proved roots by size; raises the first ProofFault `heads`."""
+    if pinned is not None and pinned != parts.key:
+        raise ProofFault("heads", 0, "The table's key is not the one that you named.")
+    opened = parts.leaves[0].public
+    if opened["key"] != parts.key or opened["origin"] != parts.origin:
+        raise ProofFault("heads", 1, "TableOpened names another key or origin than the header.")
+    names = {
+        leaf.public["key"]: leaf.public["name"]
+        for leaf in parts.leaves
+        if leaf.type == "SeatTaken" and "key" in leaf.public
+    }
+    roots: dict[int, bytes] = {}
+    signed: dict[str, int] = {}
+    tree = Tree()
+    for line, note in parts.notes:
+        try:
+            checkpoint = _open(note, parts)
+            if roots and checkpoint.size <= tree.size:
+                raise NoteFault("Checkpoints are ordered by size, one for each.")
+            if checkpoint.size > len(parts.leaves):
+                raise NoteFault("This checkpoint is over more leaves than there are.")
+            tree.extend(leaf.hash for leaf in parts.leaves[tree.size : checkpoint.size])
+            if tree.root() != checkpoint.root:
+                raise NoteFault("The house signed another log than this one.")
+            for key in cosigners(checkpoint, keys=map(bytes.fromhex, names)):
+                signed[key.hex()] = signed.get(key.hex(), 0) + 1
+        except NoteFault as fault:
+            raise ProofFault("heads", line, str(fault)) from fault
+        roots[checkpoint.size] = checkpoint.root
+    _check_due(parts.leaves, roots)
+    report.cosigners = signed
+    report.names = {key: names[key] for key in signed}
+    report.remarks.cosigned = sum(signed.values())
+    return roots
+
+
+def check_saved(parts: Parts, saved: Sequence[object]) -> None:
+    """Raise the first ProofFault `saved`."""
+    opened = []
+    for note in saved:
+        try:
+            if not isinstance(note, str):
+                raise NoteFault("A saved checkpoint is a note, which is text.")
+            opened.append(_open(note, parts))
+        except NoteFault as fault:
+            sentence = f"A checkpoint that you saved is none of this table's: {fault}"
+            raise ProofFault("saved", 0, sentence) from fault
+    roots = _roots(parts.leaves, {checkpoint.size for checkpoint in opened})
+    for checkpoint in opened:
+        if checkpoint.size not in roots:
+            sentence = "You saved a checkpoint of a longer log: this one was cut short."
+            raise ProofFault("saved", checkpoint.size, sentence)
+        if roots[checkpoint.size] != checkpoint.root:
+            sentence = "You saved a checkpoint of another log: this one was changed."
+            raise ProofFault("saved", checkpoint.size, sentence)
+
+
+def _open(note: str, parts: Parts) -> Checkpoint:
+    checkpoint = read_checkpoint(note)
+    if checkpoint.origin != parts.origin:
+        raise NoteFault("The note is of another origin.")
+    check_house(checkpoint, key=bytes.fromhex(parts.key))
+    return checkpoint
+
+
+def _roots(leaves: Sequence[Leaf], sizes: set[int]) -> dict[int, bytes]:
+    """Roots of the trees of these sizes, as far as there are leaves."""
+    tree = Tree()
+    roots = {}
+    for size in sorted(sizes):
+        if size <= len(leaves):
+            tree.extend(leaf.hash for leaf in leaves[tree.size : size])
+            roots[size] = tree.root()
+    return roots
+
+
+def _check_due(leaves: Sequence[Leaf], roots: dict[int, bytes]) -> None:
+    for leaf in leaves:
+        if leaf.type in DUE and leaf.version not in roots:
+            sentence = f"The house owes a checkpoint at {leaf.type}."
+            raise ProofFault("heads", leaf.version, sentence)
+    if len(leaves) not in roots:
+        sentence = "The last checkpoint does not cover the whole log."
+        raise ProofFault("heads", len(leaves), sentence)
