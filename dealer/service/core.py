@@ -1,54 +1,38 @@
-"""The service: it judges commands in the order they come, and tells only what is on disk.
+"""The service: everything that may be asked of the house, whoever asks.
 
-A command is judged at once against the state in memory, its events go to the log's writer, and
-when the batch that they are in has been committed, `publish` gets them and the caller its answer,
-in the order of versions. Should the log refuse, because another process was quicker, the table is
-loaded afresh and the command judged again.
+The gateway hands it commands and gets their answers, and through `publish` what became public.
 """
 
 from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping
 from hmac import digest as hmac_digest
 from typing import Any
 
-from dealer.errors import (
-    CommandReused,
-    Conflicted,
-    DealerError,
-    NoRound,
-    Refused,
-    Unavailable,
-)
-from dealer.eventlog import Append, Appended, Known, Log, Result
+from dealer.errors import DealerError
+from dealer.eventlog import Log
 from dealer.eventlog.sealing import House
-from dealer.game.commands import Actor, Command, Draw, DrawAtRandom, OpenTable, PassTime
-from dealer.game.decide.shuffles import deadline
-from dealer.game.events import CardDrawn, ShuffleStarted
+from dealer.game.commands import Actor, Command, Draw, DrawAtRandom, OpenTable
 from dealer.game.rules import Rules
 from dealer.game.view import Viewer
 from dealer.game.view import snapshot as view_of
 from dealer.projector.lobby import LOBBY
 from dealer.proof.pack import T, lp
 from dealer.service.archive import Archive
-from dealer.service.judge import Flight, Judge
+from dealer.service.desk import Desk
+from dealer.service.draws import Draws
+from dealer.service.judge import Judge
 from dealer.service.memory import Memory
 from dealer.service.record import Entry
-from dealer.service.requests import Answer, Done, Outcome, PendingDraw, Remembered, Request
+from dealer.service.requests import Answer, Done, Request, settling
 from dealer.service.resident import Resident
 from dealer.service.snapshots import Published, Snapshot
 from dealer.service.tokens import Tokens
 
-ATTEMPTS = 8
-"""How often a command is judged again while other processes keep being quicker."""
-
 UNGUESSABLE = 22
 """Characters from which on an id that opens a table is a secret, and so may be remembered."""
-
-RETRY_SECONDS = 0.5
-"""How long a table whose log cannot be read waits before it tries again."""
 
 
 class Service:
@@ -70,8 +54,8 @@ class Service:
         self.archive = Archive(log, key)
         self.memory = Memory(self.archive, bound=tables)
         self._judge = Judge(key, house=house)
-        self._tasks: set[asyncio.Task[Any]] = set()
-        log.committed = self._committed
+        self._desk = Desk(log, self.archive, self._judge, self._tell)
+        self._draws = Draws(self._desk, self.archive)
 
     @property
     def public_key(self) -> bytes:
@@ -83,9 +67,14 @@ class Service:
         for resident in self.memory:
             if resident.timer is not None:
                 resident.timer.cancel()
-        for task in list(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._desk.close()
+
+    def now(self) -> int:
+        """The house's clock: milliseconds since 1970, UTC."""
+        return self._judge.now()
+
+    def _tell(self, resident: Resident, news: Published) -> None:
+        self.publish(resident, news)
 
     # Tables
 
@@ -98,7 +87,7 @@ class Service:
         resident = self.memory.get(table)
         if resident is None:
             resident = await self.memory.load(table)
-            self._arm(resident)
+            self._desk.arm(resident)
         return resident
 
     async def open_table(
@@ -137,10 +126,10 @@ class Service:
         `scope` is the caller's role and `content` the canonical bytes of method and parameters:
         the same `cmd` of the same role with other content is refused.
         """
-        request = self.request(command, cmd=cmd, scope=scope, content=content, done=done)
-        self.submit(resident, request)
+        request = self._request(command, cmd=cmd, scope=scope, content=content, done=done)
+        self._desk.submit(resident, request)
 
-    def request(
+    def _request(
         self,
         command: Command,
         *,
@@ -167,135 +156,6 @@ class Service:
         answer = settling(future)
         self.perform(resident, command, cmd=cmd, scope=scope, content=content, done=answer)
         return await future
-
-    def submit(self, resident: Resident, request: Request) -> None:
-        if resident.reloading:
-            resident.failed.append(request)
-            return
-        known = resident.recent.get(request.name) if request.name is not None else None
-        if known is not None:
-            self._answer_again(resident, request, known)
-            return
-        try:
-            append = self._judge.decide(resident, request)
-        except Refused as refusal:
-            request.done(refusal)
-            return
-        if append is None:
-            version = resident.table.version
-            resident.when_committed(version, lambda _: request.done(Done(version, [])))
-            return
-        resident.in_flight += 1
-        try:
-            self.log.submit(append)
-        except DealerError as error:
-            self._committed([(append, error)])
-            return
-        if resident.table.round is not None or resident.timer is not None:
-            self._arm(resident)
-
-    # After a commit, on the loop
-
-    def _committed(self, batch: Sequence[tuple[Append, Result | DealerError]]) -> None:
-        for append, result in batch:
-            if not isinstance(append.tag, Flight):
-                continue
-            flight = append.tag
-            flight.resident.in_flight -= 1
-            if isinstance(result, Appended):
-                self._succeeded(flight)
-            else:
-                self._failed(flight, result)
-
-    def _succeeded(self, flight: Flight) -> None:
-        resident, request = flight.resident, flight.request
-        resident.committed = flight.last
-        resident.ring.extend(flight.recorded.entries)
-        self.publish(resident, Published(flight.recorded.entries, flight.recorded.notes))
-        done = Done(flight.last, flight.events)
-        request.done(done)
-        if flight.remembered is not None:
-            flight.remembered.committed = True
-            for again in flight.remembered.also:
-                self._answer_again(resident, again, flight.remembered, done)
-            flight.remembered.also.clear()
-        if flight.drawn is not None:
-            for answer in flight.drawn.answers:
-                answer(flight.drawn_outcome())
-        resident.tell_waiting()
-
-    def _failed(self, flight: Flight, result: Result | DealerError) -> None:
-        """Nothing of the flight was written, and the state in memory is ahead of the truth."""
-        resident, request = flight.resident, flight.request
-        resident.reloading = True
-        if flight.drawn is not None:
-            resident.pending_draw = flight.drawn
-        if isinstance(result, DealerError):
-            request.done(_unavailable(result))
-        else:
-            if isinstance(result, Known) and result.digest is not None:
-                request.known = Remembered.read(result.version, result.digest)
-            request.attempts += 1
-            resident.failed.append(request)
-        if flight.remembered is not None:
-            resident.failed.extend(flight.remembered.also)
-        if resident.in_flight == 0:
-            self._keep(self._reload(resident))
-
-    async def _reload(self, resident: Resident) -> None:
-        while True:
-            try:
-                fresh = await self.archive.load(resident.id)
-                missed = await self.archive.entries(fresh, after=resident.committed)
-                break
-            except DealerError as error:
-                failed, resident.failed = resident.failed, []
-                for request in failed:
-                    request.done(_unavailable(error))
-                await asyncio.sleep(RETRY_SECONDS)
-        resident.replace_with(fresh)
-        resident.committed = fresh.committed
-        if missed:
-            self.publish(resident, Published(missed, []))
-        resident.tell_waiting()
-        resident.reloading = False
-        failed, resident.failed = resident.failed, []
-        for request in failed:
-            if request.known is not None:
-                self._answer_again(resident, request, request.known)
-            elif request.attempts >= ATTEMPTS:
-                request.done(Conflicted("The table moved on each time; look at it and try again."))
-            else:
-                self.submit(resident, request)
-        self._arm(resident)
-
-    def _answer_again(
-        self,
-        resident: Resident,
-        request: Request,
-        known: Remembered,
-        done: Done | None = None,
-    ) -> None:
-        request.again = True
-        if known.digest != request.digest:
-            request.done(
-                CommandReused("This command id was used for something else; give each its own id.")
-            )
-        elif not known.committed:
-            known.also.append(request)
-        elif done is not None:
-            request.done(done)
-        else:
-            self._keep(self._recall(resident, request, known))
-
-    async def _recall(self, resident: Resident, request: Request, known: Remembered) -> None:
-        outcome: Outcome
-        try:
-            events = await self.archive.events(resident, after=known.version - 1, count=known.count)
-            outcome = Done(known.version + known.count - 1, events)
-        except DealerError as error:
-            outcome = _unavailable(error)
-        request.done(outcome)
 
     # Reading
 
@@ -326,60 +186,15 @@ class Service:
         scope: str = "",
         content: bytes = b"",
     ) -> Done:
-        """Shuffle as many cards to the top as are wanted, then draw them.
-
-        Where players bring entropy the draw waits in memory and happens in the seal's own append.
-        Should the house be restarted meanwhile, the command, sent again, finds where it was.
-        """
-        future: asyncio.Future[Done] = asyncio.get_running_loop().create_future()
-        settle = settling(future)
-        draw = Draw(actor, count, source)
-
-        def started(outcome: Outcome) -> None:
-            if not isinstance(outcome, Done):
-                settle(outcome)
-            elif drawn := [event for event in outcome.events if isinstance(event, CardDrawn)]:
-                settle(Done(outcome.version, list(drawn)))
-            elif request.again:
-                self._keep(self._resume_draw(resident, draw, outcome, cmd, scope, content, settle))
-
-        shuffle = DrawAtRandom(actor, count, source)
-        request = self.request(shuffle, cmd=cmd, scope=scope, content=content, done=started)
-        request.then, request.drawn = draw, settle
-        self.submit(resident, request)
-        return await future
-
-    async def _resume_draw(
-        self,
-        resident: Resident,
-        draw: Draw,
-        start: Done,
-        cmd: str | None,
-        scope: str,
-        content: bytes,
-        settle: Answer,
-    ) -> None:
-        begun = start.events[0]
-        round_ = resident.table.round
-        if not isinstance(begun, ShuffleStarted) or round_ is None or round_.number != begun.round:
-            settle(NoRound("The round of that draw is over."))
-            return
-        if round_.shuffle is not None and round_.shuffle.stack == begun.stack:
-            if resident.pending_draw is None:
-                resident.pending_draw = PendingDraw(draw, [])
-            resident.pending_draw.answers.append(settle)
-            return
-        try:
-            await self._on_disk(resident, resident.table.version)
-            drawn = await self.archive.drawn_at_seal(resident, draw, after=start.version)
-            if drawn is None:
-                drawn = await self.call(
-                    resident, draw, cmd=f"{cmd}/draw", scope=scope, content=content
-                )
-        except DealerError as error:
-            settle(error)
-        else:
-            settle(drawn)
+        """Shuffle as many cards to the top as are wanted, then draw them."""
+        request = self._request(
+            DrawAtRandom(actor, count, source),
+            cmd=cmd,
+            scope=scope,
+            content=content,
+            done=lambda _: None,
+        )
+        return await self._draws.draw(resident, request, Draw(actor, count, source))
 
     # What a table looks like
 
@@ -391,7 +206,7 @@ class Service:
             for card in state.get("round", {}).get("cards", ()):
                 card.append(resident.secret.slot_salt(card[0]).hex())
             edge, root = [node.hex() for node in resident.tree.edge], resident.tree.root()
-            if await self._on_disk(resident, version):
+            if await self._desk.on_disk(resident, version):
                 note = self._judge.sign(resident.id, version, root)
                 return Snapshot(version, state, edge, note)
 
@@ -399,7 +214,7 @@ class Service:
         """(size, note) of a kept checkpoint over all that is on disk; a new one if need be."""
         while True:
             version, root = resident.table.version, resident.tree.root()
-            if await self._on_disk(resident, version):
+            if await self._desk.on_disk(resident, version):
                 break
         newest = await self.log.newest_checkpoint(resident.id)
         if newest is not None and newest[0] >= version:
@@ -424,49 +239,3 @@ class Service:
         await self.log.put_note(resident.id, size, note)
         self.publish(resident, Published([], [(size, note)]))
         return size, note
-
-    async def _on_disk(self, resident: Resident, version: int) -> bool:
-        future: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        resident.when_committed(version, future.set_result)
-        return await future
-
-    # Time
-
-    def _arm(self, resident: Resident) -> None:
-        """Wake up when the shuffle that runs has waited long enough."""
-        if resident.timer is not None:
-            resident.timer.cancel()
-            resident.timer = None
-        round_ = resident.table.round
-        due = None if round_ is None else deadline(round_)
-        if due is not None:
-            delay = max(0, due - self._judge.now()) / 1000
-            loop = asyncio.get_running_loop()
-            resident.timer = loop.call_later(delay, self._pass_time, resident)
-
-    def _pass_time(self, resident: Resident) -> None:
-        resident.timer = None
-        self.submit(resident, Request(PassTime(self._judge.now()), lambda _: self._arm(resident)))
-
-    def _keep(self, coroutine: Any) -> None:
-        task = asyncio.get_running_loop().create_task(coroutine)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-
-def settling(future: asyncio.Future[Done]) -> Answer:
-    """An answer that settles a future, unless who waited for it has gone."""
-
-    def settle(outcome: Outcome) -> None:
-        if future.done():
-            return
-        if isinstance(outcome, Done):
-            future.set_result(outcome)
-        else:
-            future.set_exception(outcome)
-
-    return settle
-
-
-def _unavailable(error: DealerError) -> DealerError:
-    return error if isinstance(error, Refused) else Unavailable(str(error))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -70,3 +71,17 @@ class PendingDraw:
 
     draw: Draw
     answers: list[Answer]
+
+
+def settling(future: asyncio.Future[Done]) -> Answer:
+    """An answer that settles a future, unless who waited for it has gone."""
+
+    def settle(outcome: Outcome) -> None:
+        if future.done():
+            return
+        if isinstance(outcome, Done):
+            future.set_result(outcome)
+        else:
+            future.set_exception(outcome)
+
+    return settle

@@ -1,0 +1,237 @@
+"""Where commands are handed in, and where their answers are given out.
+
+A command is judged at once against the state in memory and its events go to the log's writer. When
+the batch that they are in has been committed, the table is told and then the caller, in the order
+of versions. Should the log refuse, because another process was quicker, everything that was judged
+on the state in memory is void: the table is loaded afresh and the commands are judged again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
+
+from dealer.errors import (
+    CommandReused,
+    Conflicted,
+    DealerError,
+    Overloaded,
+    Refused,
+    Unavailable,
+)
+from dealer.eventlog import Append, Appended, Known, Log, Result
+from dealer.game.commands import PassTime
+from dealer.game.decide.shuffles import deadline
+from dealer.service.archive import Archive
+from dealer.service.judge import Flight, Judge
+from dealer.service.requests import Done, Outcome, Remembered, Request
+from dealer.service.resident import Resident
+from dealer.service.snapshots import Published
+
+ATTEMPTS = 8
+"""How often a command is judged again while other processes keep being quicker."""
+
+QUEUE = 4096
+"""How many appends may wait for the disk before new commands are refused."""
+
+RETRY_SECONDS = 0.5
+"""How long a table whose log cannot be read waits before it tries again."""
+
+
+class Desk:
+    """Takes requests for any table of a house; `publish` is told what became public."""
+
+    def __init__(
+        self,
+        log: Log,
+        archive: Archive,
+        judge: Judge,
+        publish: Callable[[Resident, Published], None],
+    ) -> None:
+        self._log = log
+        self._archive = archive
+        self._judge = judge
+        self._publish = publish
+        self._tasks: set[asyncio.Task[Any]] = set()
+        log.committed = self._committed
+
+    async def close(self) -> None:
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def submit(self, resident: Resident, request: Request) -> None:
+        """Judge a request now; its `done` is told once it is on disk, or why it is not."""
+        if resident.reloading:
+            resident.failed.append(request)
+            return
+        if self._log.waiting >= QUEUE:
+            request.done(Overloaded("The house has too much to write just now; try again shortly."))
+            return
+        known = resident.recent.get(request.name) if request.name is not None else None
+        if known is not None:
+            self._answer_again(resident, request, known)
+            return
+        try:
+            append = self._judge.decide(resident, request)
+        except Refused as refusal:
+            request.done(refusal)
+            return
+        if append is None:
+            version = resident.table.version
+            resident.when_committed(version, lambda _: request.done(Done(version, [])))
+            return
+        resident.in_flight += 1
+        try:
+            self._log.submit(append)
+        except DealerError as error:
+            resident.chain.broken = True
+            self._committed([(append, error)])
+            return
+        if resident.table.round is not None or resident.timer is not None:
+            self.arm(resident)
+
+    # After a commit, on the loop
+
+    def _committed(self, batch: Sequence[tuple[Append, Result | DealerError]]) -> None:
+        for append, result in batch:
+            if not isinstance(append.tag, Flight):
+                continue
+            flight, resident = append.tag, append.tag.resident
+            resident.in_flight -= 1
+            try:
+                if isinstance(result, Appended):
+                    self._succeeded(flight)
+                else:
+                    self._failed(flight, result)
+            except Exception as error:
+                # One listener's fault is not the next one's.
+                asyncio.get_running_loop().call_exception_handler(
+                    {"message": "telling of an append failed", "exception": error}
+                )
+            if resident.reloading and not resident.in_flight:
+                self.keep(self._reload(resident))
+
+    def _succeeded(self, flight: Flight) -> None:
+        resident, request = flight.resident, flight.request
+        resident.committed = flight.last
+        resident.ring.extend(flight.recorded.entries)
+        self._publish(resident, Published(flight.recorded.entries, flight.recorded.notes))
+        done = Done(flight.last, flight.events)
+        request.done(done)
+        if flight.remembered is not None:
+            flight.remembered.committed = True
+            for again in flight.remembered.also:
+                self._answer_again(resident, again, flight.remembered, done)
+            flight.remembered.also.clear()
+        if flight.drawn is not None:
+            for answer in flight.drawn.answers:
+                answer(flight.drawn_outcome())
+        resident.tell_waiting()
+
+    def _failed(self, flight: Flight, result: Result | DealerError) -> None:
+        """Nothing of the flight was written, and the state in memory is ahead of the truth."""
+        resident, request = flight.resident, flight.request
+        resident.reloading = True
+        if flight.drawn is not None:
+            resident.pending_draw = flight.drawn
+        if isinstance(result, DealerError):
+            request.done(_unavailable(result))
+        else:
+            if isinstance(result, Known) and result.digest is not None:
+                request.known = Remembered.read(result.version, result.digest)
+            request.attempts += 1
+            resident.failed.append(request)
+        if flight.remembered is not None:
+            resident.failed.extend(flight.remembered.also)
+
+    async def _reload(self, resident: Resident) -> None:
+        while True:
+            try:
+                fresh = await self._archive.load(resident.id)
+                missed = await self._archive.entries(fresh, after=resident.committed)
+                break
+            except DealerError as error:
+                failed, resident.failed = resident.failed, []
+                for request in failed:
+                    request.done(_unavailable(error))
+                await asyncio.sleep(RETRY_SECONDS)
+        resident.replace_with(fresh)
+        resident.committed = fresh.committed
+        if missed:
+            self._publish(resident, Published(missed, []))
+        resident.tell_waiting()
+        resident.reloading = False
+        failed, resident.failed = resident.failed, []
+        for request in failed:
+            if request.known is not None:
+                self._answer_again(resident, request, request.known)
+            elif request.attempts >= ATTEMPTS:
+                request.done(Conflicted("The table moved on each time; look at it and try again."))
+            else:
+                self.submit(resident, request)
+        self.arm(resident)
+
+    def _answer_again(
+        self,
+        resident: Resident,
+        request: Request,
+        known: Remembered,
+        done: Done | None = None,
+    ) -> None:
+        request.again = True
+        if known.digest != request.digest:
+            request.done(
+                CommandReused("This command id was used for something else; give each its own id.")
+            )
+        elif not known.committed:
+            known.also.append(request)
+        elif done is not None:
+            request.done(done)
+        else:
+            self.keep(self._recall(resident, request, known))
+
+    async def _recall(self, resident: Resident, request: Request, known: Remembered) -> None:
+        outcome: Outcome
+        try:
+            events = await self._archive.events(
+                resident, after=known.version - 1, count=known.count
+            )
+            outcome = Done(known.version + known.count - 1, events)
+        except DealerError as error:
+            outcome = _unavailable(error)
+        request.done(outcome)
+
+    async def on_disk(self, resident: Resident, version: int) -> bool:
+        """Wait until `version` is on disk; False if it was void and will never be."""
+        future: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        resident.when_committed(version, future.set_result)
+        return await future
+
+    # Time
+
+    def arm(self, resident: Resident) -> None:
+        """Wake up when the shuffle that runs has waited long enough."""
+        if resident.timer is not None:
+            resident.timer.cancel()
+            resident.timer = None
+        round_ = resident.table.round
+        due = None if round_ is None else deadline(round_)
+        if due is not None:
+            delay = max(0, due - self._judge.now()) / 1000
+            loop = asyncio.get_running_loop()
+            resident.timer = loop.call_later(delay, self._pass_time, resident)
+
+    def _pass_time(self, resident: Resident) -> None:
+        resident.timer = None
+        self.submit(resident, Request(PassTime(self._judge.now()), lambda _: self.arm(resident)))
+
+    def keep(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(coroutine)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+def _unavailable(error: DealerError) -> DealerError:
+    return error if isinstance(error, Refused) else Unavailable(str(error))

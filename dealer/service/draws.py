@@ -1,0 +1,69 @@
+"""Cards drawn from anywhere in a stack: a partial shuffle brings them to the top first.
+
+Where players bring entropy the shuffle takes a while. The draw waits in memory and happens in the
+append that seals. Should the house be restarted meanwhile, the wait is forgotten but the shuffle is
+not: the command, sent again under its id, finds where it was.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from dealer.errors import DealerError, NoRound
+from dealer.game.commands import Draw
+from dealer.game.events import CardDrawn, ShuffleStarted
+from dealer.service.archive import Archive
+from dealer.service.desk import Desk
+from dealer.service.requests import Answer, Done, Outcome, PendingDraw, Request, settling
+from dealer.service.resident import Resident
+
+
+class Draws:
+    """Draws at random at the tables of one house."""
+
+    def __init__(self, desk: Desk, archive: Archive) -> None:
+        self._desk = desk
+        self._archive = archive
+
+    async def draw(self, resident: Resident, request: Request, draw: Draw) -> Done:
+        """Carry out `request`, a DrawAtRandom, and `draw` from the top of what it shuffled."""
+        future: asyncio.Future[Done] = asyncio.get_running_loop().create_future()
+        settle = settling(future)
+
+        def started(outcome: Outcome) -> None:
+            if not isinstance(outcome, Done):
+                settle(outcome)
+            elif drawn := [event for event in outcome.events if isinstance(event, CardDrawn)]:
+                settle(Done(outcome.version, list(drawn)))
+            elif request.again:
+                self._desk.keep(self._go_on(resident, request, draw, outcome, settle))
+
+        request.done, request.then, request.drawn = started, draw, settle
+        self._desk.submit(resident, request)
+        return await future
+
+    async def _go_on(
+        self, resident: Resident, request: Request, draw: Draw, start: Done, settle: Answer
+    ) -> None:
+        """Answer a command whose shuffle was started at an earlier time."""
+        begun = start.events[0]
+        round_ = resident.table.round
+        if not isinstance(begun, ShuffleStarted) or round_ is None or round_.number != begun.round:
+            settle(NoRound("The round of that draw is over."))
+            return
+        if round_.shuffle is not None and round_.shuffle.stack == begun.stack:
+            if resident.pending_draw is None:
+                resident.pending_draw = PendingDraw(draw, [])
+            resident.pending_draw.answers.append(settle)
+            return
+        await self._desk.on_disk(resident, resident.table.version)
+        try:
+            drawn = await self._archive.drawn_at_seal(resident, draw, after=start.version)
+        except DealerError as error:
+            settle(error)
+            return
+        if drawn is not None:
+            settle(drawn)
+            return
+        plain = Request(draw, settle, f"{request.name}/draw", request.digest)
+        self._desk.submit(resident, plain)
