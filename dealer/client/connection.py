@@ -113,7 +113,12 @@ class Connection:
         line = await self._open()
         hello = self.ask("session.hello", {}, table=None)
         self._task = asyncio.create_task(self._run(line))
-        await hello
+        try:
+            async with asyncio.timeout(self.patience.open):
+                await hello
+        except TimeoutError as error:
+            await self.close()
+            raise HouseUnreachable(f"At {self.url} nobody answers as a house would.") from error
 
     async def close(self) -> None:
         """Hang up; whoever still waits for an answer gets HouseUnreachable."""
@@ -300,11 +305,13 @@ class Connection:
         if not isinstance(frame, dict):
             return
         if "method" in frame:
-            self._notified(frame["method"], frame.get("params") or {})
+            self._notified(frame["method"], frame.get("params"))
         elif isinstance(frame.get("id"), int):
             self._answered(frame)
 
-    def _notified(self, method: str, params: Members) -> None:
+    def _notified(self, method: str, params: Any) -> None:
+        if not isinstance(params, dict):
+            return
         if method == "session.drain":
             self._drain(params)
             return
@@ -332,12 +339,12 @@ class Connection:
         try:
             if question.answered is not None:
                 question.answered(result)
-        except DealerError as error:
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            sentence = f"The house answered {question.method} with something else: {error!r}"
+            question.future.set_exception(HouseUnreachable(sentence))
+        else:
             if not question.future.done():
-                question.future.set_exception(error)
-            return
-        if not question.future.done():
-            question.future.set_result(result)
+                question.future.set_result(result)
 
     def _refused(self, question: Question, error: Refused) -> None:
         """What is refused for the moment is asked again; an `expect` would fail again."""

@@ -1,0 +1,210 @@
+"""A house small enough to hold in one hand: the real rules and the real proofs, no log, no socket.
+
+It makes the frames that a client gets, so a test can alter them as a cheat would.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from dealer.client.store import TableStore
+from dealer.client.witness import Witness
+from dealer.game.cards import build
+from dealer.game.commands import (
+    Actor,
+    CloseRound,
+    CommitEntropy,
+    Deal,
+    Draw,
+    FinishShuffle,
+    OpenRound,
+    OpenTable,
+    PassTime,
+    RevealEntropy,
+    StartShuffle,
+    TakeSeat,
+)
+from dealer.game.decide import NoSecret, decide
+from dealer.game.events import DeckSealed, EntropyClosed, RoundClosed, TableClosed
+from dealer.game.state import Table, evolve
+from dealer.game.view import Viewer, entitled, may_see, snapshot
+from dealer.proof import codec
+from dealer.proof.checkpoint import Signer
+from dealer.proof.keys import RoundKeys, secret_length
+from dealer.proof.tree import Tree, consistency_proof, leaf_hash
+
+TABLE = "0123456789abcdef0123456789abcdef"
+ORIGIN = f"house.example/t/{TABLE}"
+HOST = Actor(host=True)
+SIGNED = (EntropyClosed, DeckSealed, RoundClosed, TableClosed)
+Frame = dict[str, Any]
+
+
+class Secret:
+    """S of a round, as the rules ask for it."""
+
+    def __init__(self, round_: int, n: int) -> None:
+        self.secret = bytes([round_]) * secret_length(n)
+        self.keys = RoundKeys(table=bytes.fromhex(TABLE), round=round_, secret=self.secret)
+        self.commitment = self.keys.commitment
+        self.slot_salt = self.keys.slot_salt
+        self.slot_commitments = self.keys.slot_commitments
+        self.player_digest = self.keys.player_digest
+
+
+class SmallHouse:
+    """`frames` are all events as seat 1 sees them; `notes` the signed heads by size."""
+
+    def __init__(self, *, seed: int = 7) -> None:
+        self.signer = Signer(bytes([seed]) * 32)
+        self.table = Table()
+        self.tree = Tree()
+        self.hashes: list[bytes] = []
+        self.secret: Secret | NoSecret = NoSecret()
+        self.frames: list[Frame] = []
+        self.notes: dict[int, str] = {}
+        self.clock = 1000
+        self.viewer = Viewer(1, 0)
+        self.do(OpenTable(ORIGIN, self.signer.public_key, {"preset": "free"}))
+
+    def do(self, command: Any) -> list[Frame]:
+        """Carry a command out; the frames of what happened."""
+        events = decide(command, self.table, self.secret)  # type: ignore[arg-type]
+        return [self.tell(event) for event in events]
+
+    def tell(self, event: Any, *, hidden: str | None = None) -> Frame:
+        """Write an event down, true or not; `hidden` in place of what it hides."""
+        version = self.table.version + 1
+        part = codec.encode_hidden(event) if hidden is None else hidden
+        commit = None
+        if part is not None and isinstance(self.secret, Secret):
+            commit = self.secret.keys.event_commitment(version, part).hex()
+        leaf = codec.leaf(
+            at=self.clock,
+            commit=commit,
+            public=codec.encode_public(event),
+            table=TABLE,
+            type=type(event).__name__,
+            v=codec.SCHEMA,
+            version=version,
+        )
+        evolve(self.table, event, self.clock)
+        self.clock += 1
+        hashed = leaf_hash(leaf.encode())
+        self.tree.append(hashed)
+        self.hashes.append(hashed)
+        frame: Frame = json.loads(leaf)
+        glimpse = entitled(event)
+        if glimpse is not None and may_see(self.viewer, glimpse, version):
+            assert isinstance(self.secret, Secret)
+            salt = self.secret.slot_salt(glimpse.slot).hex()
+            frame["private"] = {"card": glimpse.card, "salt": salt, "slot": glimpse.slot}
+        if isinstance(event, SIGNED):
+            self.notes[version] = self.sign()
+        if isinstance(event, RoundClosed):
+            self.secret = NoSecret()
+        self.frames.append(frame)
+        return frame
+
+    def sign(self) -> str:
+        return self.signer.sign(origin=ORIGIN, size=self.tree.size, root=self.tree.root())
+
+    def root_at(self, size: int) -> bytes:
+        tree = Tree()
+        tree.extend(self.hashes[:size])
+        return tree.root()
+
+    def open_round(self, *, entropy: str = "house", deck: Sequence[str] | None = None) -> None:
+        codes = build() if deck is None else tuple(deck)
+        self.secret = Secret(len(self.table.openings) + 1, len(codes))
+        self.do(OpenRound(HOST, codes, entropy, 10_000, 10_000))
+
+    def shuffle(self, **options: Any) -> None:
+        """A whole shuffle by the house's own entropy."""
+        self.do(StartShuffle(HOST, **options))
+        self.finish()
+
+    def finish(self) -> None:
+        assert self.table.round is not None
+        assert self.table.round.shuffle is not None
+        self.do(FinishShuffle(self.root_at(self.table.round.shuffle.closed_version)))
+
+    def describe(self) -> dict[str, Any]:
+        """What a newcomer at seat 1 is told."""
+        return {
+            "version": self.table.version,
+            "state": json.loads(json.dumps(snapshot(self.table, self.viewer))),
+            "edge": [node.hex() for node in self.tree.edge],
+            "note": self.sign(),
+        }
+
+    def proof(self, old: int) -> list[str]:
+        return [node.hex() for node in consistency_proof(self.hashes, old)]
+
+    def show(self, witness: Witness, *, after: int | None = None) -> None:
+        """All frames and heads after a version, in order."""
+        for frame in self.frames[witness.version if after is None else after :]:
+            witness.event(frame)
+            if frame["version"] in self.notes:
+                witness.checkpoint(self.notes[frame["version"]])
+
+    def fork(self) -> SmallHouse:
+        """The same house in another history."""
+        secret, signer = self.secret, self.signer
+        self.secret, self.signer = NoSecret(), None  # type: ignore[assignment]
+        other = deepcopy(self)
+        self.secret = other.secret = secret
+        self.signer = other.signer = signer
+        return other
+
+
+@pytest.fixture
+def house() -> SmallHouse:
+    """A house where Ada sits at seat 1 and Bob at seat 2."""
+    house = SmallHouse()
+    house.do(TakeSeat("Ada"))
+    house.do(TakeSeat("Bob"))
+    return house
+
+
+@pytest.fixture
+def dealt(house: SmallHouse) -> SmallHouse:
+    """The same, with a deck shuffled by the house and two cards dealt to each seat."""
+    house.open_round()
+    house.shuffle()
+    house.do(Deal(HOST, 2))
+    return house
+
+
+@pytest.fixture
+def witness() -> Witness:
+    witness = Witness(TABLE)
+    witness.seat = 1
+    return witness
+
+
+@pytest.fixture
+def store() -> TableStore:
+    return TableStore()
+
+
+@pytest.fixture
+def game() -> Any:
+    """The commands that tests give a small house, without an import from here."""
+
+    class Game:
+        ada, bob, host = Actor(seat=1), Actor(seat=2), HOST
+        close = CloseRound(HOST)
+        start = StartShuffle(HOST)
+        commit, reveal, late = CommitEntropy, RevealEntropy, PassTime
+        draw = staticmethod(lambda actor, count=1: Draw(actor, count))
+        replace = staticmethod(replace)
+        table, house = TABLE, SmallHouse
+
+    return Game

@@ -1,0 +1,381 @@
+"""A house that cheats, in every way one can think of, and a client that notices."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+
+import pytest
+
+from dealer.client.store import SavedHead
+from dealer.client.story import Gap
+from dealer.client.witness import Witness
+from dealer.errors import HouseCheated
+from dealer.game.commands import Draw, Move, Show, TakeSeat
+from dealer.game.events import CardDrawn, CardsSwapped, DeckSealed, RoundClosed, SeatTaken
+from dealer.game.state import COMMITMENT_BYTES
+
+
+def last(house, kind):
+    return next(f for f in reversed(house.frames) if f["type"] == kind)
+
+
+def feed(house, witness, *, until):
+    """All frames before one, with their heads."""
+    for frame in house.frames[: until["version"] - 1]:
+        witness.event(frame)
+        if frame["version"] in house.notes:
+            witness.checkpoint(house.notes[frame["version"]])
+
+
+def test_an_honest_round_is_believed_to_its_end(dealt, witness, game):
+    dealt.do(Show(game.ada, "hand:1"))
+    dealt.do(Move(game.ada, "return", "hand:1", "deck", where="bottom", count=1))
+    dealt.shuffle()
+    dealt.shuffle(steps=3)
+    dealt.do(Draw(game.bob, 2))
+    dealt.do(Move(game.bob, "give", "hand:2", "hand:1", count=1))
+    dealt.do(game.close)
+    dealt.show(witness)
+    assert witness.version == dealt.table.version
+    assert witness.story.heads.keys() == dealt.notes.keys()
+    assert [head.size for head in witness.story.fresh] == sorted(dealt.notes)
+
+
+def test_one_knows_ones_own_cards_and_no_others(dealt, witness):
+    dealt.show(witness)
+    theirs = dealt.table.round
+    ours = witness.state.round
+    assert [ours.face(c) for c in ours.cards("hand:1")] == [
+        theirs.face(c) for c in theirs.cards("hand:1")
+    ]
+    assert [ours.face(c) for c in ours.cards("hand:2")] == [None, None]
+
+
+def test_a_joiner_in_the_middle_follows_to_the_reckoning(dealt, game):
+    witness = Witness(game.table)
+    witness.seat = 1
+    witness.begin(**dealt.describe())
+    dealt.do(Draw(game.ada, 1))
+    dealt.shuffle()
+    dealt.do(Draw(game.ada, 1))
+    dealt.do(game.close)
+    dealt.show(witness)
+    assert witness.version == dealt.table.version
+
+
+def test_another_card_than_was_sealed(dealt, witness):
+    frame = deepcopy(last(dealt, "CardDrawn"))
+    mine = next(f for f in dealt.frames if "private" in f)
+    frame = deepcopy(mine)
+    frame["private"]["card"] = "As" if frame["private"]["card"] != "As" else "Ks"
+    feed(dealt, witness, until=mine)
+    with pytest.raises(HouseCheated, match="not the one that was sealed") as caught:
+        witness.event(frame)
+    assert caught.value.evidence.frames == (frame,)
+    assert caught.value.evidence.notes == (dealt.notes[max(dealt.notes)],)
+    assert any('"DeckSealed"' in leaf for leaf in caught.value.evidence.leaves)
+
+
+def test_another_salt(dealt, witness):
+    mine = next(f for f in dealt.frames if "private" in f)
+    frame = deepcopy(mine)
+    frame["private"]["salt"] = "00" * 32
+    feed(dealt, witness, until=mine)
+    with pytest.raises(HouseCheated, match="not the one that was sealed"):
+        witness.event(frame)
+
+
+def test_the_opening_of_another_slot(dealt, witness):
+    mine = [f for f in dealt.frames if "private" in f]
+    frame = deepcopy(mine[0])
+    frame["private"] = mine[1]["private"]
+    feed(dealt, witness, until=mine[0])
+    with pytest.raises(HouseCheated, match="another card than the one that was moved"):
+        witness.event(frame)
+
+
+def test_a_shown_card_that_is_another(dealt, witness, game):
+    (shown,) = dealt.do(Show(game.bob, "hand:2"))
+    frame = deepcopy(shown)
+    frame["public"]["card"] = "As" if shown["public"]["card"] != "As" else "Ks"
+    feed(dealt, witness, until=shown)
+    with pytest.raises(HouseCheated, match="not the one that was sealed"):
+        witness.event(frame)
+
+
+def test_a_root_that_is_not_ours(dealt, witness):
+    other = dealt.fork()
+    other.do(TakeSeat("Eve"))
+    dealt.do(TakeSeat("Cleo"))
+    dealt.show(witness)
+    with pytest.raises(HouseCheated, match="signed another log") as caught:
+        witness.checkpoint(other.sign())
+    assert caught.value.evidence.notes == (dealt.notes[max(dealt.notes)], other.sign())
+
+
+def test_a_head_that_came_before_its_events_is_compared_later(dealt, witness):
+    other = dealt.fork()
+    other.do(TakeSeat("Eve"))
+    dealt.show(witness)
+    witness.checkpoint(other.sign())
+    (frame,) = dealt.do(TakeSeat("Cleo"))
+    with pytest.raises(HouseCheated, match="signed another log"):
+        witness.event(frame)
+
+
+def test_two_heads_of_one_length(dealt, witness):
+    other = dealt.fork()
+    dealt.show(witness)
+    other.do(TakeSeat("Eve"))
+    dealt.do(TakeSeat("Cleo"))
+    witness.checkpoint(other.sign())
+    with pytest.raises(HouseCheated, match="two different logs of one length") as caught:
+        witness.checkpoint(dealt.sign())
+    assert {other.sign(), dealt.sign()} < set(caught.value.evidence.notes)
+
+
+def test_a_head_under_a_foreign_key(dealt, witness, game):
+    foreign = game.house(seed=8)
+    dealt.show(witness)
+    foreign.tree = dealt.tree
+    with pytest.raises(HouseCheated, match="not signed with this table's key"):
+        witness.checkpoint(foreign.sign())
+
+
+def test_a_table_whose_key_changed(dealt, game):
+    witness = Witness(game.table, key=bytes(32))
+    with pytest.raises(HouseCheated, match="key is not the one"):
+        witness.event(dealt.frames[0])
+    with pytest.raises(HouseCheated, match="key is not the one"):
+        Witness(game.table, key=bytes(32)).begin(**dealt.describe())
+
+
+def test_a_version_that_is_missing_is_asked_for(dealt, witness):
+    witness.event(dealt.frames[0])
+    with pytest.raises(Gap):
+        witness.event(dealt.frames[2])
+    assert witness.story.resume_after() == 1
+
+
+def test_an_event_that_comes_twice(dealt, witness):
+    dealt.show(witness)
+    assert witness.event(dealt.frames[3]) is None
+    assert witness.version == dealt.table.version
+    other = deepcopy(dealt.frames[3])
+    other["at"] += 1
+    with pytest.raises(HouseCheated, match="two different ways"):
+        witness.event(other)
+
+
+@pytest.mark.parametrize(
+    "alter",
+    [
+        {"extra": 1},
+        {"v": True},
+        {"at": 1.5},
+        {"at": 0},
+        {"table": "ff" * 16},
+        {"public": {"name": "Ada", "seat": 1, "more": 1}},
+        {"public": {"name": None, "seat": 1}},
+        {"public": {"name": "Ada", "seat": "1"}},
+        {"commit": "ab" * 32},
+    ],
+)
+def test_an_event_that_is_no_leaf(house, witness, alter):
+    witness.event(house.frames[0])
+    with pytest.raises(HouseCheated):
+        witness.event(house.frames[1] | alter)
+
+
+@pytest.mark.parametrize("member", ["at", "public", "version", "type", "table"])
+def test_an_event_that_lacks_something(house, witness, member):
+    frame = dict(house.frames[0])
+    del frame[member]
+    with pytest.raises(HouseCheated):
+        witness.event(frame)
+
+
+def test_a_secret_that_was_not_promised(dealt, witness):
+    dealt.tell(RoundClosed(1, b"\x02" * 64))
+    with pytest.raises(HouseCheated, match="another secret"):
+        dealt.show(witness)
+
+
+def test_a_swap_that_the_tape_does_not_give(house, witness, game):
+    house.open_round()
+    house.do(game.start)
+    fork = house.fork()
+    fork.finish()
+    events = [f for f in fork.frames if f["type"] == "CardsSwapped"]
+    assert len(events) == 51
+    order = house.table.round
+    for step in range(51):  # the house leaves every card where it was
+        house.tell(CardsSwapped(1, 0, step, 51 - step, 51 - step))
+    codes = [order.face(card) for card in order.cards("deck")]
+    slots = tuple(house.secret.slot_commitments(0, codes))
+    house.tell(DeckSealed(1, 0, 0, slots))
+    house.show(witness)
+    (close,) = house.do(game.close)
+    with pytest.raises(HouseCheated, match="hid was not what the secret says"):
+        witness.event(close)
+
+
+def test_a_seal_in_another_order_than_the_swaps(house, witness, game):
+    house.open_round()
+    house.do(game.start)
+    fork = house.fork()
+    fork.finish()
+    seal = fork.frames[-1]["public"]
+    for frame in fork.frames[house.table.version : -1]:
+        witness_free = frame["public"]
+        assert witness_free["round"] == 1
+    slots = [bytes.fromhex(slot) for slot in seal["slots"]]
+    keys = house.secret.keys
+    faces = fork.table.round.faces
+    swapped = [faces[1], faces[0], *faces[2:]]
+    assert [keys.slot_commitment(0, faces[0])] == slots[:1]
+    cheat = tuple(keys.slot_commitments(0, swapped))
+    for frame in fork.frames[house.table.version : -1]:
+        house.tell(_swap(fork, frame))
+    house.tell(DeckSealed(1, 0, 0, cheat))
+    house.table.round.faces[:] = swapped
+    house.show(witness)
+    (close,) = house.do(game.close)
+    with pytest.raises(HouseCheated, match="another order"):
+        witness.event(close)
+
+
+def _swap(house, frame):
+    """A swap event with the j that its commitment hides."""
+    public = frame["public"]
+    for j in range(52):
+        hidden = f'{{"j":{j}}}'
+        commit = house.secret.keys.event_commitment(frame["version"], hidden).hex()
+        if commit == frame["commit"]:
+            return CardsSwapped(1, 0, public["step"], public["i"], j)
+    raise AssertionError
+
+
+def test_a_drawn_card_that_was_another_to_its_owner(dealt, witness, game):
+    """To Bob the house gives the true card, but commits to another in the log."""
+    slot = dealt.table.round.cards("deck")[-1]
+    face = dealt.table.round.faces[slot]
+    lie = "As" if face != "As" else "Ks"
+    dealt.tell(CardDrawn(1, 2, "deck", slot, face), hidden=f'{{"card":"{lie}"}}')
+    dealt.show(witness)
+    (close,) = dealt.do(game.close)
+    with pytest.raises(HouseCheated, match="hid was not"):
+        witness.event(close)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        CardDrawn(1, 2, "deck", 51, None),
+        CardDrawn(1, 3, "deck", 40, None),
+        CardDrawn(1, 2, "hand:1", 51, None),
+        CardDrawn(2, 2, "deck", 40, None),
+        CardsSwapped(1, 1, 0, 47, None),
+        SeatTaken(2, "Eve"),
+        DeckSealed(1, 1, 52, (bytes(COMMITMENT_BYTES),) * 48),
+    ],
+)
+def test_what_cannot_happen(dealt, witness, event):
+    from dealer.client.legality import check
+
+    dealt.show(witness)
+    with pytest.raises(HouseCheated):
+        check(witness.state, event, swaps=0)
+
+
+def test_a_reset_needs_a_proof(dealt, witness, game):
+    dealt.show(witness)
+    before = witness.version
+    dealt.do(TakeSeat("Cleo"))
+    dealt.do(Draw(game.ada, 1))
+    described = dealt.describe()
+    with pytest.raises(HouseCheated, match="went back behind"):
+        witness.reset(**described, proof=None)
+    witness.reset(**described, proof=dealt.proof(before))
+    assert witness.version == dealt.table.version
+    dealt.do(game.close)
+    dealt.show(witness)
+    assert witness.version == dealt.table.version
+
+
+def test_a_reset_to_another_history(dealt, witness):
+    other = dealt.fork()
+    dealt.do(TakeSeat("Cleo"))
+    dealt.show(witness)
+    other.do(TakeSeat("Eve"))
+    other.do(TakeSeat("Finn"))
+    with pytest.raises(HouseCheated, match="does not continue"):
+        witness.reset(**other.describe(), proof=other.proof(witness.version))
+
+
+def test_a_house_that_lost_its_last_events(dealt, witness):
+    older = dealt.fork()
+    dealt.do(TakeSeat("Cleo"))
+    dealt.show(witness)
+    with pytest.raises(HouseCheated, match="went back behind"):
+        witness.reset(**older.describe(), proof=None)
+
+
+def saved_of(house):
+    return SavedHead(house.tree.size, house.sign(), tuple(house.tree.edge))
+
+
+def test_who_comes_back_wants_to_see_what_lies_between(dealt, game):
+    saved = saved_of(dealt)
+    dealt.do(TakeSeat("Cleo"))
+    dealt.do(Draw(game.ada, 1))
+    witness = Witness(game.table, saved=[saved])
+    witness.begin(**dealt.describe())
+    assert not witness.story.linked
+    assert witness.story.resume_after() == saved.size
+    for frame in dealt.frames[saved.size :]:
+        assert witness.event(frame) is None
+    assert witness.story.linked
+    assert witness.story.resume_after() == witness.version
+
+
+def test_who_comes_back_to_another_history(dealt, game):
+    other = dealt.fork()
+    dealt.do(TakeSeat("Cleo"))
+    saved = saved_of(dealt)
+    other.do(TakeSeat("Eve"))
+    other.do(Draw(game.ada, 1))
+    witness = Witness(game.table, saved=[saved])
+    witness.begin(**other.describe())
+    with pytest.raises(HouseCheated, match="does not continue"):
+        for frame in other.frames[saved.size :]:
+            witness.event(frame)
+    from_the_start = Witness(game.table, saved=[saved], key=other.signer.public_key)
+    with pytest.raises(HouseCheated, match="signed another log"):
+        other.show(from_the_start)
+
+
+def test_a_snapshot_that_another_root_signs(dealt, game):
+    described = dealt.describe()
+    described["edge"][0] = "00" * 32
+    with pytest.raises(HouseCheated, match="signed another log"):
+        Witness(game.table).begin(**described)
+
+
+@pytest.mark.parametrize("member", ["seats", "rules", "version", "key"])
+def test_a_snapshot_that_lacks_something(dealt, game, member):
+    described = dealt.describe()
+    del described["state"][member]
+    with pytest.raises(HouseCheated, match="cannot be"):
+        Witness(game.table).begin(**described)
+
+
+def test_a_wrong_face_in_a_snapshot_is_found_at_the_reckoning(dealt, game):
+    described = dealt.describe()
+    (slot, face), (_, other) = described["state"]["round"]["cards"]
+    described["state"]["round"]["cards"] = [[slot, other], [slot + 1, face]]
+    witness = Witness(game.table)
+    witness.begin(**described)
+    (close,) = dealt.do(game.close)
+    with pytest.raises(HouseCheated):
+        witness.event(close)
