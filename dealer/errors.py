@@ -5,7 +5,7 @@
     │   ├── NotYourSeat, NotEntitled, NotHost, BadToken
     │   ├── NoRound, RoundOpen, ShuffleRunning, NoShuffle, NotSealed
     │   ├── DeckEmpty, CardNotInHand, CardNotThere, BadPlace
-    │   ├── UnknownTable, TableFull, SeatOccupied, TableEnded
+    │   ├── UnknownTable, TableFull, SeatOccupied, TableEnded, TooManyTables
     │   ├── EntropyOutOfTurn, EntropyMismatch
     │   ├── BadRequest        a value that no command can have
     │   └── Conflicted, CommandReused, RateLimited, Overloaded, Unavailable
@@ -18,6 +18,7 @@
     ├── DatabaseError         the log cannot be kept or read
     │   ├── DatabaseLocked, DatabaseReadOnly, DatabaseFull
     │   ├── DatabaseOld, DatabaseNew, DatabaseDamaged
+    │   ├── RaceLost          another process did the same work; nothing was written
     │   └── OutcomeUnknown    the connection broke at COMMIT; the same command id settles it
     ├── HouseKeyError         missing, unreadable or another house's key
     └── SetupError            a setting, an address or a file that the program cannot work with
@@ -130,6 +131,11 @@ class SeatOccupied(Refused):
 class TableEnded(Refused):
     reason = "table_closed"
     code = 33
+
+
+class TooManyTables(Refused):
+    reason = "too_many_tables"
+    code = 34
 
 
 class EntropyOutOfTurn(Refused):
@@ -247,6 +253,10 @@ class DatabaseNew(DatabaseError):
 
 class DatabaseDamaged(DatabaseError):
     pass
+
+
+class RaceLost(DatabaseError):
+    """Another process was quicker with work that needs doing once; nothing was written."""
 
 
 class OutcomeUnknown(DatabaseError):

@@ -1,0 +1,99 @@
+"""Goes on from where a table's read models stand, and stops where the log cannot be followed."""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from sqlalchemy import Connection
+
+from dealer.errors import DealerError
+from dealer.game.state import Table
+from dealer.projector.changes import Changes
+from dealer.projector.fold import Contradiction, Happened, Stream, fold
+from dealer.projector.history import since_round_opened, whole_round
+from dealer.proof.codec import decode
+
+Kept = tuple[int, str, int, int, str]
+"""(version, type, schema, at, public) of an event, as the log keeps it."""
+
+
+class Stopped(NamedTuple):
+    """Why a table's read models stand still at `version`; all events up to it are in them."""
+
+    table: str
+    version: int
+    sentence: str
+
+
+class Reached(NamedTuple):
+    """How far a stretch of events could be followed."""
+
+    version: int
+    stopped: Stopped | None = None
+
+
+class Follower:
+    """Folds stretches of streams, and keeps the states of the latest `tables` streams at hand.
+
+    A state at hand is used only at the version that it is at; so it does not matter if the
+    transaction that it moved along with was undone.
+    """
+
+    def __init__(self, *, tables: int) -> None:
+        self._bound = tables
+        self._states: OrderedDict[int, Table] = OrderedDict()
+
+    def follow(
+        self,
+        connection: Connection,
+        stream: Stream,
+        *,
+        after: int,
+        rows: Sequence[Kept],
+        into: Changes,
+    ) -> Reached:
+        """Adds to `into` what `rows`, the events after version `after`, change."""
+        happened, stopped = _read(connection, stream, after, rows)
+        # Out of the store while it changes: an error leaves no half-changed state there.
+        table = self._states.pop(stream.number, None)
+        try:
+            if table is None or table.version != after:
+                table = since_round_opened(connection, stream.number, after)
+            into.extend(fold(stream, table, happened))
+        except Contradiction as fault:
+            reached = fault.version - 1
+            if reached > after:
+                fitting = rows[: reached - after]
+                self.follow(connection, stream, after=after, rows=fitting, into=into)
+            return Reached(reached, Stopped(stream.table.hex(), reached, str(fault)))
+        except DealerError as fault:
+            return Reached(after, Stopped(stream.table.hex(), after, str(fault)))
+        self._states[stream.number] = table
+        if len(self._states) > self._bound:
+            self._states.popitem(last=False)
+        return Reached(table.version, stopped)
+
+
+def _read(
+    connection: Connection, stream: Stream, after: int, rows: Sequence[Kept]
+) -> tuple[list[Happened], Stopped | None]:
+    """The events of `rows` up to the first that cannot be read, and why that one cannot."""
+    happened: list[Happened] = []
+    for version, kind, schema, at, public in rows:
+        try:
+            if version != after + len(happened) + 1:
+                raise ValueError(f"version {after + len(happened) + 1} is missing in the log")
+            told = json.loads(public)
+            event = decode(kind, schema, told, {})
+            if kind == "RoundClosed":
+                secret = bytes.fromhex(told["secret"])
+                opened = whole_round(connection, stream, version, secret)
+                happened.append(Happened(event, at, opened))
+            else:
+                happened.append(Happened(event, at))
+        except (DealerError, ValueError, KeyError, TypeError) as error:
+            return happened, Stopped(stream.table.hex(), version - 1, str(error))
+    return happened, None

@@ -1,0 +1,169 @@
+"""The tables that a curious person queries: who sat where, which card lay where, every swap.
+
+Each row is keyed by its `stream`, the log's short number for a table; `tables` gives the table's
+id for it:
+
+    SELECT k, step, i, j, card_i, card_j FROM swaps JOIN tables USING (stream)
+    WHERE table_id = '…' AND round = 1 ORDER BY k, step;
+
+A `card` is NULL while the public log does not tell it, and is filled in when the card is shown or
+its round closes. A `slot` is NULL before the stack's first seal, and both are NULL between a
+shuffle's first swap and its seal, when nobody outside can tell what lies where. Times are
+milliseconds since 1970. A version names the event in the log that says so.
+
+The column `stream` leads every key and the rows lie in key order (WITHOUT ROWID): measured over
+5,000 tables, a hex id in each row costs 1.5 times the time and three times the space.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import Column, Integer, Table, Text
+from sqlalchemy.schema import SchemaItem
+
+from dealer.eventlog.schema import Number, metadata
+
+
+def _key(name: str, kind: type[Integer] | type[Text] = Integer) -> Column[object]:
+    return Column(name, kind, primary_key=True, autoincrement=False)
+
+
+def _model(name: str, *columns: SchemaItem) -> Table:
+    stream: Column[int] = Column("stream", Number, primary_key=True, autoincrement=False)
+    return Table(name, metadata, stream, *columns, sqlite_with_rowid=False)
+
+
+tables = _model(
+    "tables",
+    Column("table_id", Text, nullable=False, unique=True),
+    Column("name", Text),
+    Column("origin", Text, nullable=False),
+    Column("key", Text, nullable=False),
+    Column("rules", Text, nullable=False),
+    Column("opened_at", Number, nullable=False),
+    Column("closed_at", Number),
+    Column("rounds", Integer, nullable=False),
+    Column("version", Number, nullable=False),
+)
+
+# One row for each time that somebody sat down; `since` and `until` are versions.
+seats = _model(
+    "seats",
+    _key("seat"),
+    _key("since"),
+    Column("since_at", Number, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("key", Text),
+    Column("until", Number),
+    Column("until_at", Number),
+)
+
+# `opened` and `closed` are versions; `secret` is what opened the commitment.
+rounds = _model(
+    "rounds",
+    _key("round"),
+    Column("opened", Number, nullable=False),
+    Column("opened_at", Number, nullable=False),
+    Column("cards", Integer, nullable=False),
+    Column("entropy", Text, nullable=False),
+    Column("commitment", Text, nullable=False),
+    Column("closed", Number),
+    Column("closed_at", Number),
+    Column("secret", Text),
+)
+
+# `started`, `gathered` (no digest counts after it) and `ended` are versions; `committed` and
+# `revealed` count the seats that sent a digest and those that opened it; `outcome` is running,
+# sealed or voided; the sealed cards got the slots from `first_slot` on.
+shuffles = _model(
+    "shuffles",
+    _key("round"),
+    _key("k"),
+    Column("stack", Text, nullable=False),
+    Column("n", Integer, nullable=False),
+    Column("algorithm", Text, nullable=False),
+    Column("steps", Integer, nullable=False),
+    Column("started", Number, nullable=False),
+    Column("started_at", Number, nullable=False),
+    Column("gathered", Number),
+    Column("committed", Integer),
+    Column("revealed", Integer),
+    Column("outcome", Text, nullable=False),
+    Column("ended", Number),
+    Column("ended_at", Number),
+    Column("first_slot", Integer),
+)
+
+# There once the round is closed: `card_i` lay at place i before this step and at place j after it.
+swaps = _model(
+    "swaps",
+    _key("round"),
+    _key("k"),
+    _key("step"),
+    Column("version", Number, nullable=False),
+    Column("i", Integer, nullable=False),
+    Column("j", Integer, nullable=False),
+    Column("card_i", Text, nullable=False),
+    Column("card_j", Text, nullable=False),
+)
+
+# What was drawn, moved, shown or cut; `source` and `target` are stacks, places are counted from
+# the bottom. A card that is shown stays where it lies; a cut names no card, its place is `at`.
+# `shown` is 1 if the face lay open to all when this had happened.
+moves = _model(
+    "moves",
+    _key("version"),
+    Column("at", Number, nullable=False),
+    Column("round", Integer, nullable=False),
+    Column("event", Text, nullable=False),
+    Column("source", Text, nullable=False),
+    Column("source_place", Integer, nullable=False),
+    Column("target", Text, nullable=False),
+    Column("target_place", Integer, nullable=False),
+    Column("slot", Integer),
+    Column("card", Text),
+    Column("shown", Integer, nullable=False),
+)
+
+# Where every card of a round lies now or, once it is closed, lay at its end.
+deck = _model(
+    "deck",
+    _key("round"),
+    _key("place"),
+    Column("slot", Integer),
+    Column("card", Text),
+)
+
+hands = _model(
+    "hands",
+    _key("round"),
+    _key("seat"),
+    _key("place"),
+    Column("slot", Integer),
+    Column("card", Text),
+)
+
+piles = _model(
+    "piles",
+    _key("round"),
+    _key("pile", Text),
+    _key("place"),
+    Column("slot", Integer),
+    Column("card", Text),
+)
+
+MODELS: tuple[Table, ...] = (
+    tables, seats, rounds, shuffles, swaps, moves, deck, hands, piles,
+)  # fmt: skip
+
+DRAWS = """\
+CREATE VIEW draws AS
+SELECT t.table_id, m.stream, m.version, m.at, m.round,
+       CAST(substr(m.target, 6) AS INTEGER) AS seat,
+       (SELECT s.name FROM seats s
+        WHERE s.stream = m.stream AND s.seat = CAST(substr(m.target, 6) AS INTEGER)
+          AND s.since < m.version
+        ORDER BY s.since DESC LIMIT 1) AS player,
+       m.source, m.source_place AS place, m.slot, m.card
+FROM moves m JOIN tables t ON t.stream = m.stream
+WHERE m.event = 'CardDrawn'"""
+"""Who drew what when; no rows of its own, so a draw is written once."""

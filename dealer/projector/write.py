@@ -1,0 +1,60 @@
+"""The pen of the read models: carries changes out in a few statements, however many they are.
+
+`prefix` stands in front of every read model's name: "" for those that people read, another one
+for those that a rebuild prepares beside them. Rows are added with OR REPLACE, so rows that
+somebody put there by hand cannot stop the projector; a rebuild finds and reports them.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection
+
+from dealer.projector.changes import Changes
+from dealer.projector.schema import MODELS
+
+_COLUMNS = {model.name: [column.name for column in model.columns] for model in MODELS}
+
+_CUT = {
+    "deck": "DELETE FROM {}deck WHERE stream = ? AND round = ? AND place >= ?",
+    "hands": "DELETE FROM {}hands WHERE stream = ? AND round = ? AND seat = ? AND place >= ?",
+    "piles": "DELETE FROM {}piles WHERE stream = ? AND round = ? AND pile = ? AND place >= ?",
+}
+
+_SET = {
+    "table": "UPDATE {}tables SET version = ?, rounds = coalesce(?, rounds),"
+    " closed_at = coalesce(?, closed_at) WHERE stream = ?",
+    "seat left": "UPDATE {}seats SET until = ?, until_at = ?"
+    " WHERE stream = ? AND seat = ? AND since < ? AND until IS NULL",
+    "round closed": "UPDATE {}rounds SET closed = ?, closed_at = ?, secret = ?"
+    " WHERE stream = ? AND round = ?",
+    "entropy gathered": "UPDATE {}shuffles SET gathered = ?, committed = ?"
+    " WHERE stream = ? AND round = ? AND k = ?",
+    "shuffle ended": "UPDATE {}shuffles SET outcome = ?, ended = ?, ended_at = ?, revealed = ?,"
+    " first_slot = ? WHERE stream = ? AND round = ? AND k = ?",
+    "face told": "UPDATE {}moves SET card = ?"
+    " WHERE stream = ? AND version > ? AND version < ? AND slot = ? AND card IS NULL",
+    "face opened": "UPDATE {}moves SET card = ? WHERE stream = ? AND version = ?",
+}
+
+
+class Pen:
+    """Writes to the read models whose names begin with `prefix`."""
+
+    def __init__(self, prefix: str = "") -> None:
+        self._cut = {model: sql.format(prefix) for model, sql in _CUT.items()}
+        self._set = {name: sql.format(prefix) for name, sql in _SET.items()}
+        self._add = {
+            model: f"INSERT OR REPLACE INTO {prefix}{model} ({', '.join(columns)})"
+            f" VALUES ({', '.join('?' * len(columns))})"
+            for model, columns in _COLUMNS.items()
+        }
+
+    def write(self, connection: Connection, changes: Changes) -> None:
+        """Inside the caller's transaction: first what goes, then what comes, then what differs."""
+        execute = connection.exec_driver_sql
+        for model, rows in changes.cut.items():
+            execute(self._cut[model], rows)
+        for model, rows in changes.added.items():
+            execute(self._add[model], rows)
+        for name, rows in changes.set.items():
+            execute(self._set[name], rows)
