@@ -13,6 +13,7 @@ from dealer.eventlog.rows import (
     Snapshot,
     Stream,
 )
+from dealer.eventlog.sealing import House, RoundSeal
 
 __all__ = [
     "Append",

@@ -95,7 +95,7 @@ def _one(connection: Connection, request: Append, streams: dict[bytes, int]) -> 
     if request.rows:
         # A command that was carried out has its answer, whatever version its sender now expects.
         if request.rows[0].command is not None:
-            found = execute(_COMMAND, (number, request.rows[0].command)).fetchone()
+            found = execute(_COMMAND, (number, request.rows[0].command)).first()
             if found is not None:
                 return Known(found[0], found[1])
         (version,) = execute(_HEAD, (number,)).one()

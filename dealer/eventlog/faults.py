@@ -15,6 +15,9 @@ from dealer.errors import (
     OutcomeUnknown,
 )
 
+# What the database or its disk raises; anything else is a fault of the program and passes as it is.
+FAULTS = (DBAPIError, sqlite3.Error, OSError)
+
 # The fault lies in the values of one request; its neighbours in the batch are fine.
 BAD_VALUES = (
     sqlite3.IntegrityError,
@@ -83,6 +86,8 @@ def explain(error: BaseException, *, name: str, committing: bool = False) -> Dat
             f"The rows do not fit the log of {name} ({type(cause).__name__}); nothing of this "
             "request was written."
         )
+    if isinstance(cause, PermissionError):
+        return _READ_ONLY[0](_READ_ONLY[1].format(name=name))
     code = getattr(cause, "sqlite_errorcode", None)
     if code is None:
         return DatabaseError(f"The log in {name} failed ({type(cause).__name__}).")

@@ -11,6 +11,7 @@ import asyncio
 import hmac
 import os
 import stat
+import tempfile
 from contextlib import suppress
 from pathlib import Path
 
@@ -84,9 +85,8 @@ def _read(file: Path) -> bytes:
 
 def _make(file: Path, fresh: bytes) -> bytes:
     """Hangs up a new key, whole or not at all; of two processes at once one wins, both have it."""
-    draft = file.with_name(f"{file.name}.{os.getpid()}")
     try:
-        handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        handle, draft = tempfile.mkstemp(dir=file.parent, prefix=f"{file.name}.")  # mode 0600
         try:
             os.write(handle, fresh)
             os.fsync(handle)

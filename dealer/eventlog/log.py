@@ -18,8 +18,7 @@ from sqlalchemy import Connection
 from sqlalchemy.engine import URL
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
-from dealer.errors import DealerError
-from dealer.eventlog.faults import explain
+from dealer.eventlog.faults import FAULTS, explain
 from dealer.eventlog.rows import Append, Result, Row, Snapshot, Stream
 from dealer.eventlog.sqlite import SqliteStore, database_file
 from dealer.eventlog.writer import Committed, Slice, Writer
@@ -270,9 +269,7 @@ class Log:
         try:
             async with self._readers.connect() as connection:
                 return list((await connection.exec_driver_sql(sql, parameters)).fetchall())
-        except DealerError:
-            raise
-        except Exception as error:
+        except FAULTS as error:
             raise explain(error, name=self._name) from error
 
 

@@ -41,9 +41,9 @@ def current(connection: Connection) -> str | None:
         for (name,) in connection.exec_driver_sql("SELECT name FROM sqlite_master").fetchall()
     }
     if "alembic_version" in names:
-        row = connection.exec_driver_sql("SELECT version_num FROM alembic_version").fetchone()
-        if row is not None:
-            return str(row[0])
+        found = connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()
+        if found is not None:
+            return str(found)
     if names - {"alembic_version"}:
         raise DatabaseError(
             "The database holds tables of another program; name a file of its own for the log."

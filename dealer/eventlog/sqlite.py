@@ -19,9 +19,9 @@ from sqlalchemy.engine import URL
 from sqlalchemy.exc import ArgumentError
 from sqlalchemy.pool import NullPool
 
-from dealer.errors import DatabaseError, DatabaseLocked, SetupError
+from dealer.errors import DatabaseLocked, SetupError
 from dealer.eventlog import batch, migrate
-from dealer.eventlog.faults import explain
+from dealer.eventlog.faults import FAULTS, explain
 from dealer.eventlog.rows import Append, Result
 
 T = TypeVar("T")
@@ -84,8 +84,7 @@ class SqliteStore:
             if not migrate.is_current(connection):
                 self._transaction(connection, migrate.upgrade)
             self._grow(connection)
-        except Exception as error:
-            self.close()
+        except FAULTS as error:
             raise explain(error, name=self.name) from error
 
     def append(self, requests: Sequence[Append]) -> list[Result]:
@@ -129,11 +128,9 @@ class SqliteStore:
             try:
                 return self._transaction(connection, work)
             finally:
-                if not durable:
+                if not durable and connection is self._connection:
                     connection.exec_driver_sql(f"PRAGMA synchronous={self._synchronous}")
-        except DatabaseError:
-            raise
-        except Exception as error:
+        except FAULTS as error:
             raise explain(error, name=self.name) from error
 
     def close(self) -> None:
@@ -143,7 +140,16 @@ class SqliteStore:
     def _connect(self) -> Connection:
         if self._connection is not None:
             return self._connection
-        self._connection = connection = self._engine.connect()
+        connection = self._engine.connect()
+        try:
+            self._prepare(connection)
+        except BaseException:
+            connection.close()
+            raise
+        self._connection = connection
+        return connection
+
+    def _prepare(self, connection: Connection) -> None:
         execute = connection.execution_options(isolation_level="AUTOCOMMIT").exec_driver_sql
         execute(f"PRAGMA synchronous={self._synchronous}")
         self._use_wal(connection)
@@ -152,7 +158,6 @@ class SqliteStore:
         execute("PRAGMA temp_store=MEMORY")
         # INSERT OR REPLACE deletes too, and only with this does the trigger hear of it.
         execute("PRAGMA recursive_triggers=ON")
-        return connection
 
     def _use_wal(self, connection: Connection) -> None:
         if connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal":
@@ -162,7 +167,7 @@ class SqliteStore:
             try:
                 connection.exec_driver_sql("PRAGMA journal_mode=WAL")
                 return
-            except Exception as error:
+            except FAULTS as error:
                 fault = explain(error, name=self.name)
                 if not isinstance(fault, DatabaseLocked):
                     raise
@@ -177,6 +182,8 @@ class SqliteStore:
         """
         connection.exec_driver_sql("BEGIN IMMEDIATE")
         try:
+            # On a file that is only readable SQLite begins without a word; this makes it speak.
+            connection.exec_driver_sql("DELETE FROM house WHERE 0")
             with open(self.name + "-wal", "r+b") as wal:
                 missing = self._wal_pages * _FRAME - wal.seek(0, os.SEEK_END)
                 if missing > 0:

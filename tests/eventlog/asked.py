@@ -33,7 +33,7 @@ def append(
     return Append(table, expected, rows)
 
 
-def other_process(*arguments: str, **options: object) -> subprocess.Popen[str]:
+def other_process(*arguments: str) -> subprocess.Popen[str]:
     """Another process of the house, doing what `other_process.py` calls by that name."""
     return subprocess.Popen(
         [sys.executable, str(Path(__file__).with_name("other_process.py")), *arguments],
@@ -41,7 +41,6 @@ def other_process(*arguments: str, **options: object) -> subprocess.Popen[str]:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        **options,  # type: ignore[call-overload]
     )
 
 

@@ -21,6 +21,9 @@ class SqliteHouse:
     async def open(self, **options: Any) -> Log:
         return await Log.open(self.url, **{"wal_pages": 50, "busy_seconds": 20.0} | options)
 
+    def wal_size(self) -> int:
+        return Path(f"{self.file}-wal").stat().st_size
+
     def outside(self) -> sqlite3.Connection:
         return sqlite3.connect(self.file, isolation_level=None, timeout=0)
 

@@ -406,16 +406,20 @@ async def test_work_that_can_wait_is_done_in_slices(place: SqliteHouse) -> None:
         assert await _behind(log) == {B}
 
 
-async def test_a_slice_that_fails_is_undone_and_the_log_goes_on(place: SqliteHouse) -> None:
+@pytest.mark.parametrize("error", [DatabaseDamaged("unknown event"), KeyError("unknown event")])
+async def test_a_slice_that_fails_is_undone_and_the_log_goes_on(
+    place: SqliteHouse, error: Exception
+) -> None:
     async with await place.open() as log:
         await log.append(append(A, 0))
 
         def fail(connection: object) -> bool:
             connection.exec_driver_sql("UPDATE stream SET projected = 1")  # type: ignore[attr-defined]
-            raise DatabaseDamaged("an event of an unknown type")
+            raise error
 
-        with pytest.raises(DatabaseDamaged, match="unknown"):
+        with pytest.raises(type(error), match="unknown") as told:
             await log.schedule(fail)
+        assert told.value is error
         assert await _behind(log) == {A}
         assert await log.append(append(A, 1)) == Appended(2)
 

@@ -1,0 +1,131 @@
+"""Against the simplest log that could be right: whatever order, batches and retries, they agree."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import tempfile
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from dealer.eventlog import Append, Appended, Conflict, Known, Log, Result, Row
+from tests.eventlog.asked import A, B, C
+from tests.eventlog.conftest import SqliteHouse
+
+
+class Model:
+    """A list a table, and what its commands gave."""
+
+    def __init__(self) -> None:
+        self.rows: dict[bytes, list[Row]] = {}
+
+    def append(self, request: Append) -> Result:
+        rows = self.rows.get(request.table, [])
+        command = request.rows[0].command
+        for row in rows:
+            if command is not None and row.command == command:
+                return Known(row.version, row.digest)
+        if len(rows) != request.expected:
+            return Conflict(len(rows))
+        self.rows[request.table] = [*rows, *request.rows]
+        return Appended(len(rows) + len(request.rows))
+
+
+tables = st.sampled_from([A, B, C])
+wishes = st.tuples(
+    tables,
+    st.integers(-1, 1),
+    st.integers(1, 4),
+    st.none() | st.sampled_from("uvwxyz"),
+    st.binary(max_size=3),
+)
+
+
+class Machine(RuleBasedStateMachine):
+    template: Path
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = Path(tempfile.mkdtemp())
+        shutil.copy(self.template, self.folder / "log.db")
+        self.place = SqliteHouse(self.folder / "log.db")
+        self.loop = asyncio.new_event_loop()
+        self.model = Model()
+        self.logs = [self.run(self.place.open(wal_pages=10)) for _ in range(2)]
+
+    def run(self, work: Coroutine[Any, Any, Any]) -> Any:
+        return self.loop.run_until_complete(work)
+
+    def request(self, wish: tuple[bytes, int, int, str | None, bytes]) -> Append:
+        table, off, count, command, body = wish
+        expected = max(0, len(self.model.rows.get(table, ())) + off)
+        rows = [
+            Row(expected + 1 + n, "Said", 1, n, "{}", hidden=body or None) for n in range(count)
+        ]
+        if command:
+            rows[0] = rows[0]._replace(command=command, digest=body)
+        return Append(table, expected, rows)
+
+    @rule(batch=st.lists(wishes, min_size=1, max_size=6), which=st.integers(0, 1))
+    def append(self, batch: list[tuple[bytes, int, int, str | None, bytes]], which: int) -> None:
+        async def together(log: Log) -> list[Result]:
+            return await asyncio.gather(*map(log.append, requests))
+
+        requests, answers = [], []
+        for wish in batch:
+            # What is expected here counts on the neighbours that come before in the batch.
+            requests.append(self.request(wish))
+            answers.append(self.model.append(requests[-1]))
+        assert self.run(together(self.logs[which])) == answers
+
+    @rule(which=st.integers(0, 1))
+    def restart(self, which: int) -> None:
+        self.run(self.logs[which].close())
+        self.logs[which] = self.run(self.place.open(wal_pages=10))
+
+    @precondition(lambda self: self.model.rows)
+    @rule(data=st.data(), after=st.integers(0, 8), limit=st.integers(1, 5))
+    def read(self, data: st.DataObject, after: int, limit: int) -> None:
+        table = data.draw(st.sampled_from(sorted(self.model.rows)))
+        rows = self.run(self.logs[0].read(table, after=after, limit=limit))
+        assert rows == self.model.rows[table][after : after + limit]
+
+    @invariant()
+    def heads_agree(self) -> None:
+        heads = {table: len(rows) for table, rows in self.model.rows.items()}
+        assert self.run(self.logs[1].heads([A, B, C])) == heads
+
+    def teardown(self) -> None:
+        for log in self.logs:
+            for table, rows in self.model.rows.items():
+                assert self.run(log.read(table)) == rows
+            self.run(log.close())
+        self.loop.run_until_complete(self.loop.shutdown_asyncgens())
+        self.loop.close()
+        shutil.rmtree(self.folder)
+
+
+@pytest.mark.parametrize("examples", [30])
+def test_the_log_does_as_the_model(migrated: Path, examples: int) -> None:
+    Machine.template = migrated
+    run_state_machine_as_test(
+        Machine,
+        settings=settings(
+            max_examples=examples,
+            stateful_step_count=15,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )

@@ -1,0 +1,111 @@
+"""The sealed drawers: the published vectors, and that nothing opens where it was not sealed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dealer.errors import DatabaseDamaged
+from dealer.eventlog.sealing import NONCE, House, RoundSeal
+from tests.eventlog.asked import A, B
+
+VECTORS = [
+    vector
+    for vector in json.loads((Path(__file__).parents[1] / "vectors/fairness.json").read_text())
+    if vector["kind"] == "rest"
+]
+KEY, N = bytes(range(32)), bytes(NONCE)
+
+
+def _jcs(value: Any) -> bytes:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+@pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: vector["name"])
+def test_hidden_parts_are_stored_as_published(vector: dict[str, Any]) -> None:
+    given = vector["in"]
+    seal = RoundSeal(table=bytes.fromhex(given["table"]), seal_key=bytes.fromhex(given["key"]))
+    hidden, stored = _jcs(given["hidden"]), bytes.fromhex(vector["out"]["stored"])
+    assert seal.seal(given["version"], hidden, nonce=bytes.fromhex(given["nonce"])) == stored
+    assert seal.unseal(given["version"], stored) == hidden
+
+
+def test_the_vectors_are_there() -> None:
+    assert len(VECTORS) >= 2
+
+
+def test_many_are_sealed_as_each_alone() -> None:
+    seal = RoundSeal(table=A, seal_key=KEY)
+    parts = [_jcs({"j": j}) for j in range(51)]
+    nonces = bytes(n % 256 for n in range(51 * NONCE))
+    alone = [
+        seal.seal(7 + n, part, nonce=nonces[n * NONCE : (n + 1) * NONCE])
+        for n, part in enumerate(parts)
+    ]
+    assert seal.seal_many(range(7, 58), parts, nonces=nonces) == alone
+    with pytest.raises(ValueError, match="nonces"):
+        seal.seal_many(range(7, 58), parts, nonces=nonces[1:])
+
+
+def test_a_sealed_part_tells_nothing_by_its_length() -> None:
+    seal = RoundSeal(table=A, seal_key=KEY)
+    lengths = {len(seal.seal(1, _jcs({"j": j}), nonce=N)) for j in (0, 10, 1023)}
+    assert lengths == {NONCE + 32 + 16}
+
+
+@pytest.mark.parametrize("damage", ["version", "table", "key", "bit", "cut", "empty"])
+def test_a_part_opens_only_where_it_was_sealed(damage: str) -> None:
+    stored = RoundSeal(table=A, seal_key=KEY).seal(5, b'{"j":1}', nonce=N)
+    seal = RoundSeal(
+        table=B if damage == "table" else A, seal_key=KEY[::-1] if damage == "key" else KEY
+    )
+    if damage == "bit":
+        stored = stored[:-1] + bytes([stored[-1] ^ 1])
+    stored = {"cut": stored[:20], "empty": b""}.get(damage, stored)
+    with pytest.raises(DatabaseDamaged, match="backup"):
+        seal.unseal(6 if damage == "version" else 5, stored)
+
+
+def test_a_secret_opens_for_its_table_and_round_alone() -> None:
+    house = House(KEY)
+    stored = house.wrap(b"S" * 64, table=A, round=2, nonce=N)
+    assert house.unwrap(stored, table=A, round=2) == b"S" * 64
+    assert b"S" * 8 not in stored
+    for table, round, key in ((B, 2, KEY), (A, 3, KEY), (A, 2, KEY[::-1])):
+        with pytest.raises(DatabaseDamaged):
+            House(key).unwrap(stored, table=table, round=round)
+
+
+def test_a_snapshot_opens_for_its_table_and_version_alone() -> None:
+    house = House(KEY)
+    stored = house.seal_snapshot(b"state", table=A, version=9, nonce=N)
+    assert house.unseal_snapshot(stored, table=A, version=9) == b"state"
+    for table, version in ((B, 9), (A, 8)):
+        with pytest.raises(DatabaseDamaged):
+            house.unseal_snapshot(stored, table=table, version=version)
+    with pytest.raises(DatabaseDamaged):
+        house.unwrap(stored, table=A, round=9)
+
+
+def test_every_use_has_a_key_of_its_own() -> None:
+    house, other = House(KEY), House(KEY[::-1])
+    digest = house.command_digest(b"draw As")
+    keys = [house.signing_seed, house.token_key, house.check, digest]
+    assert len({*keys, KEY}) == 5
+    assert [len(key) for key in keys] == [32] * 4
+    assert digest == House(KEY).command_digest(b"draw As")
+    assert digest != house.command_digest(b"draw Ks")
+    assert digest != other.command_digest(b"draw As")
+
+
+def test_the_keys_are_those_that_older_databases_were_written_under() -> None:
+    # HKDF-SHA-512 by hand, RFC 5869: no salt is 64 zero bytes.
+    import hmac
+
+    extract = hmac.digest(bytes(64), KEY, "sha512")
+    for use, key in (("signing", House(KEY).signing_seed), ("token", House(KEY).token_key)):
+        info = b"dealer/v1/house-" + use.encode() + b"\x00"
+        assert hmac.digest(extract, info + b"\x01", "sha512")[:32] == key
