@@ -163,41 +163,45 @@ def read(lines: Sequence[object], progress: Progress) -> Parts:
     """The parts of a bundle; raises the ProofFault `form` of the first line that is not right."""
     if not lines:
         raise ProofFault("form", 0, "There is no header: the bundle is empty.")
-    head = _decode(0, lines[0])
+    _, head = _decode(0, lines[0])
     _check(0, "The header", head, HEADER, {})
     parts = Parts(head["key"], head["origin"], [], [])
     table = table_of(parts.origin)
     at = 0
     for line in range(1, len(lines)):
-        members = _decode(line, lines[line])
+        raw, members = _decode(line, lines[line])
         if type(members) is dict and "checkpoint" in members:
             _check(line, "A checkpoint's line", members, {"checkpoint": _text}, {})
             parts.notes.append((line, members["checkpoint"]))
         elif parts.notes:
             raise ProofFault("form", line, "Behind a checkpoint only checkpoints may come.")
         else:
-            leaf = _leaf(line, members, lines[line], table, at)
-            parts.leaves.append(leaf)
-            at = leaf.at
+            _check_leaf(line, members, table, at)
+            type_, public, at = members["type"], members["public"], members["at"]
+            hash_ = leaf_hash(raw)
+            parts.leaves.append(Leaf(line, at, type_, public, members.get("commit"), hash_))
         progress(line)
     if not parts.leaves:
         raise ProofFault("form", 1, "There is no TableOpened: the bundle has no leaf.")
     return parts
 
 
-def _decode(line: int, text: object) -> Any:
-    if not isinstance(text, str | bytes):
-        raise ProofFault("form", line, "A line is text.")
-    start = b'{"checkpoint":' if isinstance(text, bytes) else '{"checkpoint":'
+def _decode(line: int, text: object) -> tuple[bytes, Any]:
+    """The bytes of a line, and its value."""
     try:
-        return decode(text, newlines=text.startswith(start))  # type: ignore[arg-type]
+        raw = text.encode() if isinstance(text, str) else text
+        if not isinstance(raw, bytes):
+            raise NotCanonical("A line is text.")
+        return raw, decode(raw, newlines=raw.startswith(b'{"checkpoint":'))
+    except UnicodeEncodeError:
+        raise ProofFault("form", line, "Half of a surrogate pair is no character.") from None
     except NotCanonical as error:
         raise ProofFault("form", line, str(error)) from error
 
 
-def _leaf(line: int, members: Any, text: object, table: str, at: int) -> Leaf:
+def _check_leaf(line: int, members: Any, table: str, at: int) -> None:
     _check(line, "A leaf", members, _LEAF, {"commit": _hash})
-    type_, public, commit = members["type"], members["public"], members.get("commit")
+    type_, public, committed = members["type"], members["public"], "commit" in members
     _check(line, f"The public part of {type_}", public, PUBLIC[type_], _OPTIONAL.get(type_, {}))
     if members["v"] != 1:
         raise ProofFault("form", line, f"{type_} has a schema that this verifier does not know.")
@@ -209,11 +213,9 @@ def _leaf(line: int, members: Any, text: object, table: str, at: int) -> Leaf:
         raise ProofFault("form", line, "Time ran backwards.")
     if (type_ == "TableOpened") != (line == 1):
         raise ProofFault("form", line, "TableOpened is the first event, and only the first.")
-    if (commit is not None) != _hides(type_, public):
-        said = "has" if commit else "lacks"
+    if committed != _hides(type_, public):
+        said = "has" if committed else "lacks"
         raise ProofFault("form", line, f"This {type_} {said} the commitment of a hidden part.")
-    raw = text.encode() if isinstance(text, str) else text
-    return Leaf(line, members["at"], type_, public, commit, leaf_hash(raw))  # type: ignore[arg-type]
 
 
 def _hides(type_: str, public: Public) -> bool:
