@@ -1,0 +1,137 @@
+"""The door: who is let in, who is asked to come later, and who has fallen silent."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from http import HTTPStatus
+from urllib.parse import urlsplit
+
+from websockets.asyncio.server import ServerConnection
+from websockets.datastructures import MultipleValuesError
+from websockets.exceptions import NegotiationError
+from websockets.http11 import Request, Response
+from websockets.protocol import OPEN
+from websockets.typing import Subprotocol
+
+from dealer.gateway.connection import TOO_SLOW, GuestConnection
+from dealer.gateway.floor import Floor
+from dealer.gateway.questions import PROTOCOL
+
+_LOCAL = ("localhost", "127.0.0.1", "::1")
+_WS = re.compile(r"/ws(?:/(?P<table>[0-9a-f]{32}))?/?")
+_PING = b"\x89\x00"
+_SILENT_PINGS = 2
+
+
+class Door:
+    """Keeps count of the connections of one gateway, by address too.
+
+    `origins` are the web origins whose pages may connect beside the house's own, `*` for all;
+    by default those of this machine.
+    """
+
+    def __init__(self, floor: Floor, *, origins: Sequence[str] | None = None) -> None:
+        self.floor = floor
+        self.connections: set[GuestConnection] = set()
+        self._addresses: Counter[str] = Counter()
+        self._origins = None if origins is None else frozenset(origins)
+
+    # Coming and going
+
+    def arrived(self, connection: GuestConnection) -> None:
+        peer = connection.remote_address
+        connection.address = peer[0] if isinstance(peer, tuple) else ""
+        self.connections.add(connection)
+        self._addresses[connection.address] += 1
+        # A flood is not answered at all; somewhat too many are told to come later.
+        if len(self.connections) > 2 * self.floor.limits.connections:
+            connection.transport.abort()
+
+    def departed(self, connection: GuestConnection) -> None:
+        self.connections.discard(connection)
+        self._addresses[connection.address] -= 1
+        if not self._addresses[connection.address]:
+            del self._addresses[connection.address]
+
+    def guests(self) -> list[GuestConnection]:
+        """The connections that have a session."""
+        return [one for one in self.connections if one.session and one.protocol.state is OPEN]
+
+    # The handshake
+
+    def refuse(self, connection: GuestConnection, request: Request) -> Response | None:
+        """The answer to somebody who is not let in; None for who is."""
+        limits = self.floor.limits
+        full = len(self.connections) > limits.connections
+        crowd = self._addresses[connection.address] > limits.connections_per_address
+        if full or crowd or self.floor.draining:
+            self.floor.metrics.turned_away += 1
+            response = connection.respond(
+                HTTPStatus.SERVICE_UNAVAILABLE, "No more connections just now; try again later.\n"
+            )
+            response.headers["Retry-After"] = "5"
+            return response
+        try:
+            allowed = self.allows(request.headers.get("Origin"), request.headers.get("Host"))
+        except MultipleValuesError:
+            allowed = False
+        if not allowed:
+            self.floor.metrics.turned_away += 1
+            return connection.respond(
+                HTTPStatus.FORBIDDEN, "Pages of this origin may not connect to this house.\n"
+            )
+        return None
+
+    def allows(self, origin: str | None, host: str | None) -> bool:
+        """Whether a page from `origin` may connect; who is no page has none."""
+        if origin is None:
+            return True
+        try:
+            parts = urlsplit(origin)
+            name = parts.hostname
+        except ValueError:
+            return False
+        if host is not None and parts.netloc.lower() == host.lower():
+            return True
+        if self._origins is None:
+            return name in _LOCAL
+        return "*" in self._origins or origin in self._origins
+
+    # Those who are in
+
+    def ping(self) -> None:
+        """Ask all whether they are there; called at each beat of `keepalive`."""
+        for connection in self.guests():
+            if connection.silent >= _SILENT_PINGS:
+                connection.end(TOO_SLOW, "nothing was heard: reconnect and resume")
+                continue
+            connection.silent += 1
+            if not connection.paused:
+                connection.write(_PING)
+
+    def say(self, connections: Iterable[GuestConnection], code: int, reason: str) -> None:
+        for connection in connections:
+            connection.end(code, reason)
+
+
+def is_socket(path: str) -> bool:
+    return _WS.fullmatch(path.partition("?")[0]) is not None
+
+
+def table_in(path: str) -> str | None:
+    """The table's id in `/ws/<table>`."""
+    match = _WS.fullmatch(path.partition("?")[0])
+    return None if match is None else match["table"]
+
+
+def select_subprotocol(
+    connection: ServerConnection, offered: Sequence[Subprotocol]
+) -> Subprotocol | None:
+    """`dealer.v1` where it is offered; none where none is; 400 where only others are."""
+    if PROTOCOL in offered:
+        return Subprotocol(PROTOCOL)
+    if offered:
+        raise NegotiationError(f"this house speaks {PROTOCOL}")
+    return None

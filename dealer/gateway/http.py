@@ -1,0 +1,92 @@
+"""Plain HTTP on the way to the table: one answer a connection, and long ones line by line."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from http import HTTPStatus
+
+from websockets.datastructures import Headers
+from websockets.http11 import Request, Response
+
+from dealer.errors import DealerError
+from dealer.gateway.connection import GuestConnection
+
+SECURITY = {
+    "Content-Security-Policy": (
+        "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
+        "frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+PLAIN = "text/plain; charset=utf-8"
+PAGE = "text/html; charset=utf-8"
+BLOCK = 32 * 1024
+
+
+def response(status: HTTPStatus, body: str | bytes, *, kind: str = PLAIN, **more: str) -> Response:
+    """A whole answer; underscores in the names of `more` headers stand for hyphens."""
+    data = body.encode() if isinstance(body, str) else body
+    headers = Headers(_headers(kind))
+    headers["Content-Length"] = str(len(data))
+    if status == HTTPStatus.METHOD_NOT_ALLOWED:
+        headers["Allow"] = "GET, HEAD"
+    for name, value in more.items():
+        headers[name.replace("_", "-")] = value
+    return Response(status.value, status.phrase, headers, data)
+
+
+def without_body(answer: Response) -> Response:
+    """The answer to HEAD: all but the body."""
+    return Response(answer.status_code, answer.reason_phrase, answer.headers, b"")
+
+
+async def stream(
+    connection: GuestConnection, request: Request, lines: AsyncIterator[str], *, kind: str
+) -> None:
+    """Answer with lines as they come, and close.
+
+    Each block has `limits.sending` to be taken, or the connection is dropped; then, in HTTP/1.1,
+    the last chunk is missing and the reader knows that it does not have all.
+    """
+    chunked = request.protocol == "HTTP/1.1"
+    headers = Headers(_headers(kind))
+    if chunked:
+        headers["Transfer-Encoding"] = "chunked"
+    first = await anext(lines, "")  # what cannot be read at all gets an answer that says so
+    transport = connection.transport
+    transport.write(f"HTTP/1.1 200 OK\r\n{headers}".encode())
+    try:
+        async for block in _blocks(first, lines):
+            if not await connection.taken():
+                return
+            transport.write(_chunk(block, chunked))
+        if chunked:
+            transport.write(b"0\r\n\r\n")
+        transport.close()
+        async with asyncio.timeout(connection.door.floor.limits.sending):
+            await connection.wait_closed()
+    except (DealerError, TimeoutError):
+        transport.abort()
+        await connection.wait_closed()
+
+
+async def _blocks(first: str, lines: AsyncIterator[str]) -> AsyncIterator[bytes]:
+    block = first.encode() + b"\n"
+    async for line in lines:
+        block += line.encode() + b"\n"
+        if len(block) >= BLOCK:
+            yield block
+            block = b""
+    if block:
+        yield block
+
+
+def _chunk(data: bytes, chunked: bool) -> bytes:
+    return b"%x\r\n%b\r\n" % (len(data), data) if chunked else data
+
+
+def _headers(kind: str) -> dict[str, str]:
+    return {"Content-Type": kind, "Connection": "close", **SECURITY}

@@ -1,0 +1,123 @@
+"""Who a guest is at each table: host, player at a seat, or one who watches."""
+
+from __future__ import annotations
+
+from dealer.errors import BadRequest, NotEntitled, TooManyTables
+from dealer.game.commands import Actor
+from dealer.game.view import SPECTATOR, Viewer
+from dealer.gateway.pump import Outlet, Pump, Subscription
+from dealer.service import Resident, Service
+
+
+class Place:
+    """One guest at one table. `subscription` keeps the table in memory, told of events or not."""
+
+    __slots__ = ("host", "resident", "seat", "since", "subscription", "tokens")
+
+    def __init__(self, resident: Resident) -> None:
+        self.resident = resident
+        self.host = False
+        self.seat: int | None = None
+        self.since = 0
+        self.subscription: Subscription | None = None
+        self.tokens: set[str] = set()  # those that were checked
+
+    def actor(self) -> Actor:
+        """Who acts; a seat that was given up is theirs no more, also if another sits there."""
+        if self.seat is not None:
+            player = self.resident.table.seats.get(self.seat)
+            if player is None or player.since != self.since:
+                self.seat = None
+                self.tokens.clear()
+        return Actor(self.host, self.seat)
+
+    def viewer(self) -> Viewer:
+        return SPECTATOR if self.actor().seat is None else Viewer(self.seat, self.since)
+
+    def sit(self, *, seat: int, since: int) -> None:
+        if self.actor().seat not in (None, seat):
+            raise BadRequest("This connection has a seat at this table; open another for another.")
+        self.seat, self.since = seat, since
+
+    def require_watching(self) -> None:
+        actor = self.actor()
+        if not (actor.host or actor.seat is not None or self.resident.table.rules.watched):
+            raise NotEntitled("This table is not open to spectators.")
+
+
+class Places:
+    """The tables of one connection, at most `bound`; `named` is the one in its address."""
+
+    def __init__(
+        self, service: Service, pump: Pump, outlet: Outlet, *, bound: int, named: str | None
+    ) -> None:
+        self._service = service
+        self._pump = pump
+        self._outlet = outlet
+        self._bound = bound
+        self._named = named
+        self._places: dict[str, Place] = {}
+
+    def all(self) -> list[Place]:
+        return list(self._places.values())
+
+    def get(self, table: str | None) -> Place | None:
+        """The place at a table, or at the only one where none is named."""
+        if table is not None:
+            return self._places.get(table)
+        if self._named is not None:
+            return self._places.get(self._named)
+        return next(iter(self._places.values())) if len(self._places) == 1 else None
+
+    async def find(self, table: str | None, *, token: str | None = None) -> Place:
+        """The place at a table; a passing one, which is not kept, where the guest has none.
+
+        A token is checked once, and what it opens stays open on this connection.
+        """
+        place = self.get(table)
+        if place is None:
+            name = table or self._named
+            if name is None:
+                raise BadRequest("Name the table: this connection is not on exactly one.")
+            place = Place(await self._service.load(name))
+        if token is not None and token not in place.tokens:
+            self._admit(place, token)
+        return place
+
+    def _admit(self, place: Place, token: str) -> None:
+        table = place.resident.table
+        actor = self._service.tokens.actor(place.resident.id, table, token)
+        self.keep(place)
+        if actor.seat is not None:
+            place.sit(seat=actor.seat, since=table.seats[actor.seat].since)
+        else:
+            self.host(place)
+        place.tokens.add(token)
+
+    def keep(self, place: Place) -> Subscription:
+        """Count this table among the connection's own."""
+        if place.subscription is None:
+            self.require_room()
+            place.subscription = self._pump.subscribe(self._outlet, place.resident)
+            self._places[place.resident.table_id] = place
+        return place.subscription
+
+    def require_room(self) -> None:
+        """Raise TooManyTables unless this connection may be on one table more."""
+        if len(self._places) >= self._bound:
+            raise TooManyTables(
+                f"This connection is on {self._bound} tables; leave one, or open another."
+            )
+
+    def host(self, place: Place) -> None:
+        place.host = self.keep(place).host = True
+
+    def leave(self, place: Place) -> None:
+        if place.subscription is not None:
+            self._pump.end(place.subscription)
+            place.subscription = None
+            del self._places[place.resident.table_id]
+
+    def leave_all(self) -> None:
+        for place in self.all():
+            self.leave(place)

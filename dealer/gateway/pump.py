@@ -1,0 +1,294 @@
+"""Who is told what, and when: one cursor for each subscription, and one way to make frames.
+
+A subscription that is at the head is written to in the callback that follows the commit. One that
+is behind (it resumes, or its guest reads slowly) has a task that reads the log from its cursor, and
+goes back to the head when it is there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Coroutine, Iterable, Sequence
+from typing import Any, Protocol
+
+from dealer.errors import DealerError
+from dealer.gateway import results as r
+from dealer.gateway import wire
+from dealer.gateway.limits import Limits
+from dealer.gateway.metrics import Metrics
+from dealer.service import Entry, Published, Resident, Service
+from dealer.service.record import CHECKPOINTED
+
+TRY_AGAIN_LATER = 1013
+SUPERSEDED = 4409
+
+_LEFT = '"type":"SeatLeft"'
+_CHECKPOINTED = tuple(f'"type":"{event.__name__}"' for event in CHECKPOINTED)
+
+log = logging.getLogger(__name__)
+
+
+class Outlet(Protocol):
+    """What a session writes to: a socket, as far as it needs to know one."""
+
+    @property
+    def paused(self) -> bool:
+        """Whether so much waits to be sent that no more should be written."""
+
+    def write(self, data: bytes) -> None:
+        """Send whole WebSocket frames."""
+
+    async def writable(self) -> bool:
+        """Wait until it is not paused any more; False once it is closed."""
+
+    def hold(self) -> None:
+        """Take in no more for now."""
+
+    def release(self) -> None:
+        """Take in more again."""
+
+    def end(self, code: int, reason: str) -> None:
+        """Say why, and close for good."""
+
+
+class Subscription:
+    """One guest's place in the events of one table.
+
+    `seat` (with the version of its SeatTaken, `since`) is who looks, None a spectator; `host` says
+    that they may look whatever the rules say. `cursor` is the last version that was sent.
+    """
+
+    __slots__ = (
+        "cursor",
+        "ended",
+        "host",
+        "live",
+        "outlet",
+        "resident",
+        "seat",
+        "since",
+        "started",
+        "task",
+    )
+
+    def __init__(self, outlet: Outlet, resident: Resident) -> None:
+        self.outlet = outlet
+        self.resident = resident
+        self.seat: int | None = None
+        self.since = 0
+        self.host = False
+        self.cursor = 0
+        self.started = False
+        self.live = False  # at the head
+        self.ended = False
+        self.task: asyncio.Task[None] | None = None
+
+
+class Pump:
+    """Brings every event to every subscription: once, in order, as its viewer may see it."""
+
+    def __init__(self, service: Service, *, limits: Limits, metrics: Metrics) -> None:
+        self._service = service
+        self._limits = limits
+        self._metrics = metrics
+        self._tasks: set[asyncio.Task[Any]] = set()
+        service.publish = self.publish
+
+    # Subscriptions
+
+    def subscribe(self, outlet: Outlet, resident: Resident) -> Subscription:
+        """A subscription that is told nothing before `start`, but keeps its table in memory."""
+        subscription = Subscription(outlet, resident)
+        resident.sessions.add(subscription)
+        return subscription
+
+    def take_seat(self, subscription: Subscription, *, seat: int, since: int) -> None:
+        """Look from a seat from now on; who held the same seat before is sent away."""
+        for other in list(subscription.resident.sessions):
+            same = other.seat == seat and other.since == since
+            if same and other.outlet is not subscription.outlet:
+                other.outlet.end(SUPERSEDED, "a newer connection took this seat")
+        subscription.seat, subscription.since = seat, since
+
+    def stop(self, subscription: Subscription) -> None:
+        """Tell nothing until `start` again."""
+        subscription.live = False
+        if subscription.task is not None:
+            subscription.task.cancel()
+            subscription.task = None
+
+    def end(self, subscription: Subscription) -> None:
+        self.stop(subscription)
+        subscription.ended = True
+        subscription.resident.sessions.discard(subscription)
+
+    def start(self, subscription: Subscription, *, after: int, say_resumed: bool = False) -> None:
+        """Tell every event after version `after`, then the live ones."""
+        self.stop(subscription)
+        if subscription.ended:
+            return
+        subscription.started = True
+        subscription.cursor = after
+        self._fall_behind(subscription, say_resumed=say_resumed)
+
+    async def bring(self, subscription: Subscription, *, upto: int) -> None:
+        """Send a stopped subscription that was started before what it lacks up to a version."""
+        while subscription.started and not subscription.ended and subscription.cursor < upto:
+            await self._send_chunk(subscription, upto=upto)
+
+    # After a commit
+
+    def publish(self, resident: Resident, news: Published) -> None:
+        """Write an append's events, and then its checkpoints, to all who are at the head."""
+        if not resident.sessions:
+            return
+        entries = news.entries
+        notes = b"".join(self._note_frame(resident, size, note) for size, note in news.notes)
+        if not entries:
+            for subscription in tuple(resident.sessions):
+                if subscription.live and not subscription.outlet.paused:
+                    subscription.outlet.write(notes)
+            return
+        before, last = entries[0].version - 1, entries[-1].version
+        left = seats_left(entries)
+        owners = {entry.seat for entry in entries} - {None}
+        common = wire.text_frame(wire.events(entries, seat=None, since=0))
+        common_and_notes = common + notes
+        for subscription in tuple(resident.sessions):
+            if not subscription.live:
+                continue
+            if subscription.outlet.paused or subscription.cursor != before:
+                self._metrics.slowed += 1
+                self._fall_behind(subscription)
+                continue
+            if subscription.seat in owners:
+                self._write_own(subscription, entries, notes)
+            else:
+                subscription.outlet.write(common_and_notes)
+            subscription.cursor = last
+            if left and subscription.seat in left:
+                self._lose_seat(subscription)
+
+    def _write_own(
+        self, subscription: Subscription, entries: Sequence[Entry], notes: bytes
+    ) -> None:
+        payload = wire.events(entries, seat=subscription.seat, since=subscription.since)
+        subscription.outlet.write(wire.text_frame(payload) + notes)
+
+    def _lose_seat(self, subscription: Subscription) -> None:
+        """Its player got up: from here on it sees what a spectator sees, if one may watch."""
+        subscription.seat, subscription.since = None, 0
+        if not (subscription.host or subscription.resident.table.rules.watched):
+            self.end(subscription)
+
+    # One that is behind
+
+    def _fall_behind(self, subscription: Subscription, *, say_resumed: bool = False) -> None:
+        subscription.live = False
+        subscription.task = self.keep(self._catch_up(subscription, say_resumed))
+
+    async def _catch_up(self, subscription: Subscription, say_resumed: bool) -> None:
+        resident, outlet = subscription.resident, subscription.outlet
+        try:
+            await self._send_awaited_note(subscription)
+            while subscription.cursor < resident.committed:
+                await self._send_chunk(subscription)
+                if subscription.ended:
+                    return
+                if say_resumed and subscription.cursor == resident.committed:
+                    self._say_resumed(subscription)
+                    say_resumed = False
+        except DealerError:
+            log.exception("a table could not be read from the log")
+            outlet.end(TRY_AGAIN_LATER, "the log cannot be read just now")
+            return
+        if say_resumed:
+            self._say_resumed(subscription)
+        # No await since the cursor was compared: nothing can have been committed meanwhile.
+        subscription.live = True
+        subscription.task = None
+
+    async def _send_chunk(self, subscription: Subscription, *, upto: int | None = None) -> None:
+        resident, after = subscription.resident, subscription.cursor
+        limit = self._limits.chunk if upto is None else min(self._limits.chunk, upto - after)
+        if not await subscription.outlet.writable():
+            self.end(subscription)
+            return
+        entries = await self._service.entries(resident, after, limit)
+        left = seats_left(entries).get(subscription.seat or 0)
+        if left is not None:
+            # What comes later may concern whoever sat there next.
+            entries = [entry for entry in entries if entry.version <= left]
+        last = entries[-1].version
+        notes: dict[int, str] = {}
+        if any(_is_checkpointed(entry.leaf) for entry in entries):
+            notes = dict(await self._service.log.checkpoints(resident.id, after=after))
+        subscription.outlet.write(self._frames(subscription, entries, notes))
+        subscription.cursor = last
+        if left is not None:
+            self._lose_seat(subscription)
+
+    def _say_resumed(self, subscription: Subscription) -> None:
+        said = r.CaughtUp(table=subscription.resident.table_id, version=subscription.cursor)
+        subscription.outlet.write(wire.text_frame(wire.notification("resumed", said)))
+
+    def _frames(
+        self, subscription: Subscription, entries: Sequence[Entry], notes: dict[int, str]
+    ) -> bytes:
+        """Frames with each checkpoint behind the events that it covers."""
+        frames, run = [], []
+        for entry in entries:
+            run.append(entry)
+            note = notes.get(entry.version)
+            if note is not None or entry is entries[-1]:
+                payload = wire.events(run, seat=subscription.seat, since=subscription.since)
+                frames.append(wire.text_frame(payload))
+                run = []
+            if note is not None:
+                frames.append(self._note_frame(subscription.resident, entry.version, note))
+        return b"".join(frames)
+
+    async def _send_awaited_note(self, subscription: Subscription) -> None:
+        """C1 once more while a shuffle waits for reveals: no client reveals before it holds it."""
+        round_ = subscription.resident.table.round
+        size = 0 if round_ is None or round_.shuffle is None else round_.shuffle.closed_version
+        if 0 < size <= subscription.cursor:
+            resident = subscription.resident
+            found = await self._service.log.checkpoints(resident.id, after=size - 1, limit=1)
+            if found and found[0][0] == size:
+                subscription.outlet.write(self._note_frame(resident, size, found[0][1]))
+
+    def _note_frame(self, resident: Resident, size: int, note: str) -> bytes:
+        said = r.Checkpoint(table=resident.table_id, size=size, note=note)
+        return wire.text_frame(wire.notification("checkpoint", said))
+
+    # Tasks
+
+    def keep(self, coroutine: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        """Run it; a task that nobody refers to may be collected before it is done."""
+        task = asyncio.get_running_loop().create_task(coroutine)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def close(self) -> None:
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+def seats_left(entries: Iterable[Entry]) -> dict[int, int]:
+    """The seats whose players got up in these entries, each with the version of it."""
+    left: dict[int, int] = {}
+    for entry in entries:
+        if _LEFT in entry.leaf:
+            leaf = json.loads(entry.leaf)
+            if leaf["type"] == "SeatLeft":  # and not a rule that is called so
+                left.setdefault(leaf["public"]["seat"], entry.version)
+    return left
+
+
+def _is_checkpointed(leaf: str) -> bool:
+    return any(kind in leaf for kind in _CHECKPOINTED)

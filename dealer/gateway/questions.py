@@ -1,0 +1,331 @@
+"""Requests that change who somebody is or what they are told, and those that only ask.
+
+Each takes the session and the call, and gives the answer with what follows once it is written, so
+that no event comes before the answer that it belongs behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from importlib import metadata
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from dealer.errors import (
+    BadRequest,
+    BadToken,
+    Conflicted,
+    DealerError,
+    NotCanonical,
+    NotEntitled,
+    Refused,
+    Unavailable,
+)
+from dealer.game.commands import LeaveSeat, TakeSeat
+from dealer.game.events import SeatTaken, TableOpened
+from dealer.gateway import params as p
+from dealer.gateway import results as r
+from dealer.gateway import wire
+from dealer.gateway.commands import deck_codes
+from dealer.gateway.floor import Question, Reply
+from dealer.gateway.places import Place
+from dealer.gateway.wire import Call
+from dealer.proof import canonical
+from dealer.service import Snapshot
+from dealer.service.core import UNGUESSABLE
+
+if TYPE_CHECKING:
+    from dealer.gateway.session import Session
+
+PROTOCOL = "dealer.v1"
+NEW = "new"
+"""The scope of command ids whose callers are nobody yet; only unguessable ones are kept in it."""
+
+
+async def table_open(session: Session, call: Call) -> Reply:
+    q: p.TableOpen = call.params
+    earlier = session.earlier(call)
+    if earlier is not None:
+        return Reply(earlier)
+    service, places = session.floor.service, session.places
+    places.require_room()
+    rules = _rules(q)
+    resident, done = await service.open_table(rules, cmd=q.cmd, content=wire.content(call))
+    (opened,) = (event for event in done.events if isinstance(event, TableOpened))
+    places.host(places.get(resident.table_id) or Place(resident))
+    answer = r.Opened(
+        table=resident.table_id,
+        host_token=service.tokens.host(resident.id),
+        invite=service.tokens.invite(resident.id),
+        version=done.version,
+        origin=opened.origin,
+        key=opened.key.hex(),
+    )
+    session.remember(call, answer)
+    return Reply(answer)
+
+
+async def table_join(session: Session, call: Call) -> Reply:
+    q: p.TableJoin = call.params
+    earlier = session.earlier(call)
+    if earlier is not None:
+        return Reply(earlier)
+    places = session.places
+    place = await places.find(q.table)
+    passing = place.subscription is None
+    _check_join(session, place, q)
+    subscription = places.keep(place)
+    try:
+        seat, since = await _take_seat(session, call, place)
+    except DealerError:
+        if passing:
+            places.leave(place)
+        raise
+    place.sit(seat=seat, since=since)
+    token = session.floor.service.tokens.seat(place.resident.id, seat=seat, since=since)
+    place.tokens.add(token)
+    session.floor.pump.take_seat(subscription, seat=seat, since=since)
+    seen = await _look(session, place)
+    answer = r.Joined(seat=seat, token=token, **_members(place, seen))
+    session.remember(call, answer)
+    return Reply(answer, _from(session, place, seen.version))
+
+
+def _check_join(session: Session, place: Place, q: p.TableJoin) -> None:
+    resident = place.resident
+    if q.expect is not None and resident.table.version > q.expect:
+        raise Conflicted("The table has moved on; look at it and decide again.")
+    if place.actor().seat is not None:
+        raise BadRequest(f"You sit at seat {place.seat} of this table already.")
+    if resident.table.rules.invited and not place.host:
+        tokens = session.floor.service.tokens
+        if q.invite is None or not tokens.is_invite(resident.id, q.invite):
+            raise NotEntitled("A seat at this table needs its invitation; ask the host for it.")
+
+
+async def _take_seat(session: Session, call: Call, place: Place) -> tuple[int, int]:
+    """The seat, and the version of its SeatTaken."""
+    q: p.TableJoin = call.params
+    resident = place.resident
+    key = None if q.key is None else bytes.fromhex(q.key)
+    # Whoever guessed another's id would be handed that seat; so only ids that nobody guesses
+    # are known again on another connection.
+    cmd = q.cmd if q.cmd is not None and len(q.cmd) >= UNGUESSABLE else None
+    done = await session.floor.service.call(
+        resident,
+        TakeSeat(q.name, q.seat, key),
+        cmd=cmd,
+        scope=NEW,
+        content=wire.content(call),
+    )
+    (taken,) = (event for event in done.events if isinstance(event, SeatTaken))
+    player = resident.table.seats.get(taken.seat)
+    if player is None or player.since != done.version:
+        raise BadToken("The seat that this took was given up since; join again with a new cmd.")
+    return taken.seat, done.version
+
+
+async def table_watch(session: Session, call: Call) -> Reply:
+    q: p.TableWatch = call.params
+    place = await session.places.find(q.table, token=q.token)
+    place.require_watching()
+    session.places.keep(place)
+    if q.after is not None:
+        return await _take_up(session, place, q.after)
+    seen = await _look(session, place)
+    return Reply(r.State(**_members(place, seen)), _from(session, place, seen.version))
+
+
+async def table_resume(session: Session, call: Call) -> Reply:
+    q: p.TableResume = call.params
+    place = await session.places.find(q.table, token=q.token)
+    return await _take_up(session, place, q.after)
+
+
+async def session_hello(session: Session, call: Call) -> Reply:
+    q: p.SessionHello = call.params
+    standings, replies = [], []
+    for announced in q.tokens:
+        try:
+            place = await session.places.find(announced.table, token=announced.token)
+            after = place.resident.committed if announced.after is None else announced.after
+            reply = await _take_up(session, place, after)
+        except DealerError as error:
+            refused = error if isinstance(error, Refused) else Unavailable("Try again later.")
+            standing = r.Standing(table=announced.table, error=wire.error_of(refused))
+        else:
+            standing = r.Standing(**msgspec.structs.asdict(reply.answer))
+            replies.append(reply)
+        standings.append(standing)
+    server = r.Server(name="dealer", version=_version(), protocol=PROTOCOL)
+
+    def then() -> None:
+        for reply in replies:
+            reply.then()
+
+    return Reply(r.Greeting(server=server, tables=standings), then)
+
+
+async def session_refresh(session: Session, call: Call) -> Reply:
+    places = session.places.all()
+    return Reply(r.Standings(tables=[_standing(place) for place in places]))
+
+
+async def table_leave(session: Session, call: Call) -> Reply:
+    """Who has a seat gives it up; who has none stops watching."""
+    q: p.Command = call.params
+    places = session.places
+    place = await places.find(q.table, token=q.token)
+    resident, actor = place.resident, place.actor()
+    version = resident.committed
+    if actor.seat is not None:
+        scope, content = f"seat:{actor.seat}:{place.since}", wire.content(call)
+        done = await session.floor.service.call(
+            resident, LeaveSeat(actor), cmd=q.cmd, scope=scope, content=content
+        )
+        version = done.version
+    if not place.host:
+        places.leave(place)
+    return Reply(r.Changed(version=version))
+
+
+async def table_list(session: Session, call: Call) -> Reply:
+    return Reply(r.Tables(tables=await session.floor.service.tables()))
+
+
+async def table_state(session: Session, call: Call) -> Reply:
+    place = await session.places.find(call.params.table, token=call.params.token)
+    place.require_watching()
+    seen = await session.floor.service.snapshot(place.resident, place.viewer())
+    return Reply(r.State(**_members(place, seen)))
+
+
+async def table_cosign(session: Session, call: Call) -> Reply:
+    q: p.TableCosign = call.params
+    place = await session.places.find(q.table, token=q.token)
+    if place.actor().seat is None:
+        raise NotEntitled("Only who has a seat at this table cosigns its checkpoints.")
+    size, _ = await session.floor.service.cosign(place.resident, q.cosignature)
+    return Reply(r.Cosigned(version=place.resident.committed, size=size))
+
+
+async def audit_bundle(session: Session, call: Call) -> Reply:
+    place = await session.places.find(call.params.table, token=call.params.token)
+    place.require_watching()
+    resident = place.resident
+    url = f"/tables/{resident.table_id}/bundle.jsonl"
+    return Reply(r.Bundle(url=url, version=resident.committed))
+
+
+async def ping(session: Session, call: Call) -> Reply:
+    return Reply(r.Pong(at=session.floor.service.now()))
+
+
+def _version() -> str:
+    try:
+        return metadata.version("dealer")
+    except metadata.PackageNotFoundError:  # run from a checkout that was never installed
+        return "0"
+
+
+def _rules(q: p.TableOpen) -> dict[str, Any]:
+    """The rules object as it goes into the log, the other parameters in it."""
+    rules = dict(q.rules or {})
+    given = {"deck": q.deck, "seats": q.seats, "name": q.name}
+    rules |= {key: msgspec.to_builtins(value) for key, value in given.items() if value is not None}
+    try:
+        canonical.encode(rules)
+    except NotCanonical as error:
+        raise BadRequest(f"These rules cannot be kept: {error}") from None
+    deck_codes(rules.get("deck"))
+    return rules
+
+
+async def _look(session: Session, place: Place) -> Snapshot:
+    """The table as this guest may know it; who was told its events before is told up to there."""
+    pump, subscription = session.floor.pump, session.places.keep(place)
+    pump.stop(subscription)
+    seen = await session.floor.service.snapshot(place.resident, place.viewer())
+    await pump.bring(subscription, upto=seen.version)
+    return seen
+
+
+async def _take_up(session: Session, place: Place, after: int) -> Reply:
+    """The events after a version, or a snapshot where they cannot be sent."""
+    floor, resident = session.floor, place.resident
+    subscription = session.places.keep(place)
+    floor.pump.stop(subscription)
+    viewer = place.viewer()
+    if viewer.seat is not None:
+        floor.pump.take_seat(subscription, seat=viewer.seat, since=viewer.since)
+    floor.metrics.resumes += 1
+    head = resident.committed
+    if after > head or head - after > floor.limits.resume:
+        return await _start_afresh(session, place, after)
+    size, note = await floor.service.checkpoint(resident)
+    answer = r.Resumed(checkpoint=note, **_role(place), table=resident.table_id, version=size)
+    return Reply(answer, _from(session, place, after, say_resumed=True))
+
+
+async def _start_afresh(session: Session, place: Place, after: int) -> Reply:
+    floor, resident = session.floor, place.resident
+    floor.metrics.resets += 1
+    seen = await floor.service.snapshot(resident, place.viewer())
+    proof: list[str] | None = None
+    if after == 0:
+        proof = []  # every log continues the empty one
+    elif after <= seen.version:
+        proof = await floor.service.consistency(resident, after, seen.version)
+    snapshot = r.Reset(reset=True, proof=proof, **_members(place, seen))
+    answer = r.Resumed(
+        checkpoint=seen.checkpoint,
+        reset=True,
+        table=resident.table_id,
+        version=seen.version,
+        **_role(place),
+    )
+    begin = _from(session, place, seen.version, say_resumed=True)
+
+    def then() -> None:
+        session.send(wire.notification("snapshot", snapshot))
+        begin()
+
+    return Reply(answer, then)
+
+
+def _from(
+    session: Session, place: Place, version: int, *, say_resumed: bool = False
+) -> Callable[[], None]:
+    subscription = session.places.keep(place)
+    return partial(session.floor.pump.start, subscription, after=version, say_resumed=say_resumed)
+
+
+def _members(place: Place, seen: Snapshot) -> dict[str, Any]:
+    return {"table": place.resident.table_id, **seen._asdict()}
+
+
+def _role(place: Place) -> dict[str, Any]:
+    return {"seat": place.actor().seat, "host": place.host or None}
+
+
+def _standing(place: Place) -> r.Standing:
+    resident = place.resident
+    return r.Standing(table=resident.table_id, version=resident.committed, **_role(place))
+
+
+QUESTIONS: dict[str, Question] = {
+    "table.open": Question(p.TableOpen, (r.Opened,), table_open),
+    "table.join": Question(p.TableJoin, (r.Joined,), table_join),
+    "table.watch": Question(p.TableWatch, (r.State, r.Resumed), table_watch),
+    "table.resume": Question(p.TableResume, (r.Resumed,), table_resume),
+    "table.leave": Question(p.Command, (r.Changed,), table_leave),
+    "table.list": Question(p.Params, (r.Tables,), table_list),
+    "table.state": Question(p.OfTable, (r.State,), table_state),
+    "table.cosign": Question(p.TableCosign, (r.Cosigned,), table_cosign, automatic=True),
+    "audit.bundle": Question(p.OfTable, (r.Bundle,), audit_bundle),
+    "session.hello": Question(p.SessionHello, (r.Greeting,), session_hello),
+    "session.refresh": Question(p.Params, (r.Standings,), session_refresh),
+    "ping": Question(p.Params, (r.Pong,), ping),
+}

@@ -1,0 +1,258 @@
+"""The house opens: a port for guests, one for the operator, and an orderly closing time.
+
+    async with serve(service, host="127.0.0.1", port=8765) as gateway:
+        ...                      # until it is time to go; then it drains
+
+Drain: no longer ready, no new connections, everybody is told when to come back (not all at once),
+what is under way is finished, the connections are closed with 1012, and whoever does not close
+theirs is cut off. Nothing that was answered or shown can be lost by it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any
+
+from websockets.asyncio.server import Server
+from websockets.asyncio.server import serve as listen
+from websockets.http11 import Request, Response
+
+from dealer.errors import SetupError
+from dealer.gateway import results as r
+from dealer.gateway import wire
+from dealer.gateway.commands import WISHES
+from dealer.gateway.connection import GuestConnection
+from dealer.gateway.door import Door, is_socket, select_subprotocol, table_in
+from dealer.gateway.floor import Floor
+from dealer.gateway.limits import Limits
+from dealer.gateway.metrics import Metrics
+from dealer.gateway.operations import Operations
+from dealer.gateway.pages import Pages
+from dealer.gateway.pump import Pump
+from dealer.gateway.questions import QUESTIONS
+from dealer.service import Service
+
+RESTART = 1012
+SPREAD_MS = 5_000
+"""Over how long the reconnections after a drain are spread."""
+
+_PARAMS = {name: method.params for name, method in (WISHES | QUESTIONS).items()}
+
+# Debug messages of websockets show frames, and frames hold tokens: never below INFO.
+_quiet = logging.getLogger("dealer.gateway.socket")
+_quiet.setLevel(logging.WARNING)
+
+
+class Gateway:
+    """Serves one service on `host:port`, and its operator on `ops_host:ops_port`.
+
+    Port 0 takes any free one; `ops_port` None opens none. `origins` are the web origins whose
+    pages may connect beside the house's own (by default those of this machine), "*" for all.
+    """
+
+    def __init__(
+        self,
+        service: Service,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 8765,
+        ops_host: str = "127.0.0.1",
+        ops_port: int | None = None,
+        limits: Limits | None = None,
+        origins: Sequence[str] | None = None,
+    ) -> None:
+        limits = limits or Limits()
+        loop = asyncio.get_running_loop()
+        self.metrics = Metrics()
+        pump = Pump(service, limits=limits, metrics=self.metrics)
+        self.floor = Floor(
+            service=service,
+            pump=pump,
+            limits=limits,
+            metrics=self.metrics,
+            wishes=WISHES,
+            questions=QUESTIONS,
+            reader=wire.Reader(_PARAMS),
+            clock=loop.time,
+        )
+        self.door = Door(self.floor, origins=origins)
+        self._pages = Pages(service)
+        self._operations = Operations(service, self.metrics, draining=lambda: self.floor.draining)
+        self._address = (host, port)
+        self._ops_address = (ops_host, ops_port)
+        self._server: Server | None = None
+        self._ops_server: Server | None = None
+        self._beat: asyncio.Task[None] | None = None
+        self._count(service)
+
+    async def start(self) -> None:
+        """Open the ports; SetupError if one cannot be had."""
+        self._server = await self._listen(
+            *self._address,
+            self._guest,
+            self._answer,
+            create_connection=partial(GuestConnection, self.door),
+            select_subprotocol=select_subprotocol,
+        )
+        ops_host, ops_port = self._ops_address
+        if ops_port is not None:
+            try:
+                self._ops_server = await self._listen(
+                    ops_host, ops_port, _nobody, self._operations.answer
+                )
+            except SetupError:
+                await self._stop_listening()
+                raise
+        self._beat = asyncio.get_running_loop().create_task(self._keepalive())
+
+    @property
+    def port(self) -> int:
+        """The port that guests reach."""
+        return _port(self._server)
+
+    @property
+    def ops_port(self) -> int:
+        return _port(self._ops_server)
+
+    async def drain(self) -> None:
+        """Close in order, within `limits.drain` seconds."""
+        if self._server is None or self.floor.draining:
+            return
+        loop, limits = asyncio.get_running_loop(), self.floor.limits
+        deadline = loop.time() + limits.drain
+        self.floor.draining = True
+        self._server.close(close_connections=False)
+        self._announce()
+        await _until(lambda: not self.floor.in_flight, deadline - 2 * limits.closing)
+        self.door.say(self.door.guests(), RESTART, "the house restarts: reconnect and resume")
+        await _until(lambda: not self.door.connections, deadline - 1)
+        for connection in list(self.door.connections):
+            connection.transport.abort()
+        if self._beat is not None:
+            self._beat.cancel()
+        await self.floor.pump.close()
+        await self._stop_listening()
+
+    # The port for guests
+
+    async def _listen(
+        self,
+        host: str,
+        port: int,
+        handler: Callable[[Any], Awaitable[None]],
+        answer: Callable[[Any, Request], Awaitable[Response | None]],
+        **more: Any,
+    ) -> Server:
+        limits = self.floor.limits
+        try:
+            return await listen(
+                handler,
+                host,
+                port,
+                process_request=answer,
+                compression=None,
+                server_header=None,
+                open_timeout=None,  # the connection has timers of its own, see connection.py
+                ping_interval=None,
+                close_timeout=limits.closing,
+                max_size=limits.message,
+                max_queue=None,
+                write_limit=limits.buffer,
+                logger=_quiet,
+                **more,
+            )
+        except OSError as error:
+            raise SetupError(_cannot_listen(host, port, error)) from None
+
+    async def _answer(self, connection: GuestConnection, request: Request) -> Response | None:
+        if is_socket(request.path):
+            return self.door.refuse(connection, request)
+        connection.answering()
+        return await self._pages.answer(connection, request)
+
+    async def _guest(self, connection: GuestConnection) -> None:
+        self.metrics.accepted += 1
+        assert connection.request is not None
+        connection.opened(table_in(connection.request.path))
+        await connection.wait_closed()
+
+    async def _keepalive(self) -> None:
+        while True:
+            await asyncio.sleep(self.floor.limits.keepalive)
+            self.door.ping()
+
+    # Closing time
+
+    def _announce(self) -> None:
+        guests = self.door.guests()
+        for place, connection in enumerate(guests):
+            after = SPREAD_MS // 5 + SPREAD_MS * place // len(guests)
+            said = wire.notification("session.drain", r.Drain(reconnect_in_ms=after))
+            connection.write(wire.text_frame(said))
+
+    async def _stop_listening(self) -> None:
+        for server in (self._server, self._ops_server):
+            if server is not None:
+                server.close()
+                await server.wait_closed()
+
+    def _count(self, service: Service) -> None:
+        self.metrics.gauges |= {
+            "dealer_connections": (
+                "Connections that are open.",
+                lambda: len(self.door.connections),
+            ),
+            "dealer_tables_resident": (
+                "Tables in memory.",
+                lambda: len(service.memory),
+            ),
+            "dealer_requests_in_flight": (
+                "Requests not answered yet.",
+                lambda: self.floor.in_flight,
+            ),
+        }
+
+
+@asynccontextmanager
+async def serve(service: Service, **settings: Any) -> AsyncIterator[Gateway]:
+    """A gateway with these settings while the block runs; it drains when the block ends."""
+    gateway = Gateway(service, **settings)
+    await gateway.start()
+    try:
+        yield gateway
+    finally:
+        await gateway.drain()
+
+
+async def _nobody(connection: Any) -> None:
+    """Nobody opens a WebSocket on the operator's port: every request there gets a page."""
+
+
+async def _until(truth: Callable[[], bool], deadline: float) -> None:
+    """Wait for something that ends by itself, or for the loop's clock to show `deadline`."""
+    loop = asyncio.get_running_loop()
+    while not truth() and loop.time() < deadline:  # noqa: ASYNC110  a few times in a lifetime
+        await asyncio.sleep(0.01)
+
+
+def _port(server: Server | None) -> int:
+    if server is None:
+        raise SetupError("This port is not open.")
+    port: int = next(iter(server.sockets)).getsockname()[1]
+    return port
+
+
+def _cannot_listen(host: str, port: int, error: OSError) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return (
+            f"Port {port} of {host} is in use: another program, or another dealer, listens there. "
+            "Stop it, or choose another port."
+        )
+    if error.errno == errno.EACCES:
+        return f"Port {port} of {host} may not be opened by this user; choose one above 1023."
+    return f"Port {port} of {host!r} cannot be opened: {error.strerror or error}."
