@@ -1,0 +1,243 @@
+"""Signed heads: what verifies, and everything near it that does not."""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from typing import Any
+
+import pytest
+
+from dealer.errors import NoteFault
+from dealer.proof.checkpoint import (
+    Cosigner,
+    Signer,
+    attach,
+    cosigners,
+    is_origin,
+    open_note,
+    read_checkpoint,
+    verify_note,
+)
+from dealer.proof.note import COSIGNATURE, ED25519, Verifier
+from tests.proof.story import HOUSE_SEED, cosignature, ids, some_bytes, vectors
+
+TABLE = "ab" * 16
+ORIGIN = f"cards.example/t/{TABLE}"
+ROOT = some_bytes("root")
+HOUSE = Signer(HOUSE_SEED)
+ADA = Cosigner(some_bytes("Ada"))
+BEA = Cosigner(some_bytes("Bea"))
+NOTE = HOUSE.sign(origin=ORIGIN, size=8, root=ROOT)
+COSIGNED = attach(NOTE, ADA.cosign(NOTE, time=1_790_000_000), key=ADA.public_key)
+VKEY = HOUSE.vkey(ORIGIN)
+
+
+@pytest.mark.parametrize("vector", vectors("checkpoint"), ids=ids)
+def test_checkpoint_vectors(vector: dict[str, Any]) -> None:
+    given, wanted = vector["in"], vector["out"]
+    house = Signer(bytes.fromhex(given["house_seed"]))
+    player = Cosigner(bytes.fromhex(given["player_seed"]))
+    root = bytes.fromhex(given["root"])
+    note = house.sign(origin=given["origin"], size=given["size"], root=root)
+    note = attach(note, player.cosign(note, time=given["time"]), key=player.public_key)
+    assert note == wanted["note"]
+    assert house.vkey(given["origin"]) == wanted["vkey"]
+    assert player.vkey == wanted["cosigner"]
+
+
+@pytest.mark.parametrize("vector", vectors("note"), ids=ids)
+def test_note_vectors(vector: dict[str, Any]) -> None:
+    given = vector["in"]
+    assert [verify_note(given["note"], vkey) for vkey in given["vkeys"]] == vector["out"]["ok"]
+
+
+def test_a_note_that_holds() -> None:
+    assert verify_note(NOTE, VKEY)
+    assert verify_note(COSIGNED, VKEY)
+    assert verify_note(COSIGNED, ADA.vkey)
+    assert not verify_note(COSIGNED, BEA.vkey)
+    assert not verify_note(NOTE, ADA.vkey)
+    assert open_note(COSIGNED, key=HOUSE.public_key, table=TABLE) == (8, ROOT)
+    assert cosigners(read_checkpoint(COSIGNED), keys=[BEA.public_key, ADA.public_key]) == [
+        ADA.public_key
+    ]
+
+
+def test_another_table_or_key() -> None:
+    with pytest.raises(NoteFault, match="another table"):
+        open_note(NOTE, key=HOUSE.public_key, table="cd" * 16)
+    with pytest.raises(NoteFault, match="did not sign"):
+        open_note(NOTE, key=ADA.public_key, table=TABLE)
+    other = Signer(some_bytes("other")).sign(origin=ORIGIN, size=8, root=ROOT)
+    with pytest.raises(NoteFault, match="did not sign"):
+        open_note(other, key=HOUSE.public_key, table=TABLE)
+
+
+def test_every_byte_counts() -> None:
+    """But in the names and key ids of others, whose lines are passed over."""
+    raw = COSIGNED.encode()
+    second = COSIGNED.index("\u2014 player/")
+    for at in range(len(raw)):
+        for flip in (1, 32, 128):
+            changed = raw[:at] + bytes([raw[at] ^ flip]) + raw[at + 1 :]
+            try:
+                note = changed.decode()
+            except UnicodeDecodeError:
+                continue
+            mine, hers = verify_note(note, VKEY), verify_note(note, ADA.vkey)
+            assert not (mine and hers)
+            if mine:
+                assert at >= len(COSIGNED[:second].encode())
+            try:
+                found = cosigners(read_checkpoint(note), keys=[ADA.public_key])
+            except NoteFault:
+                continue
+            assert not (mine and found)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda n: n[:-1],
+        lambda n: n + "\n",
+        lambda n: "\n" + n,
+        lambda n: n.replace("\n\n", "\n"),
+        lambda n: n.replace("\n\n", "\n\n\n"),
+        lambda n: n.replace("\n", "\r\n"),
+        lambda n: n.replace("\n8\n", "\n08\n"),
+        lambda n: n.replace("\n8\n", "\n+8\n"),
+        lambda n: n.replace("\n8\n", "\n 8\n"),
+        lambda n: n.replace("\n8\n", "\n\u0668\n"),
+        lambda n: n.replace("\n8\n", "\n\n"),
+        lambda n: n.replace("\n8\n", f"\n{2**53}\n"),
+        lambda n: n.replace("\u2014 ", "-- "),
+        lambda n: n.replace("\u2014 ", "\u2014  "),
+        lambda n: n.replace("\u2014 ", "\u2014\u00a0"),
+        lambda n: n.replace("=\n", "\n"),
+        lambda n: n.replace("=\n\n", "==\n\n"),
+        lambda n: n + n.splitlines()[-1] + "\n",
+        lambda n: n + "\u2014 other\n",
+        lambda n: n + "\u2014 other AAAA\n",
+        lambda n: n + "\u2014 other AAAAAAAA=\n",
+        lambda n: n + "\u2014 oth\u2003er AAAAAAAA\n",
+        lambda n: n + "\u2014 o+her AAAAAAAA\n",
+        lambda n: n + "\u2014 other AAAAAAAA \n",
+        lambda n: n + "\u2014 other AAAA_AAA\n",
+        lambda n: n + "\u2014 other AAAA\tAAAA\n",
+        lambda n: n + "\u2014 other \ud800\n",
+    ],
+)
+def test_forms_that_no_note_has(change: Any) -> None:
+    assert change(NOTE) != NOTE
+    assert not verify_note(change(NOTE), VKEY)
+
+
+def test_base64_has_one_form() -> None:
+    """The last digits of 32 and 68 bytes have bits to spare, which decoders throw away."""
+    digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+    for end in ("=\n\n", "=\n"):
+        at = NOTE.rindex(end) - 1
+        spare = NOTE[:at] + digits[digits.index(NOTE[at]) + 1] + NOTE[at + 1 :]
+        blob = NOTE[: at + 2].split()[-1]
+        assert b64decode(spare[: at + 2].split()[-1]) == b64decode(blob)
+        assert not verify_note(spare, VKEY)
+
+
+def test_no_extension_lines() -> None:
+    text = f"{ORIGIN}\n8\n{b64encode(ROOT).decode()}\nmore\n"
+    with pytest.raises(NoteFault, match="nothing more"):
+        read_checkpoint(f"{text}\n{NOTE.splitlines()[-1]}\n")
+
+
+def test_unknown_signatures_are_passed_over() -> None:
+    for line in ("\u2014 other AAAAAAAA\n", f"\u2014 {ORIGIN} AAAAAAAA\n"):
+        assert verify_note(NOTE + line, VKEY)
+        assert verify_note(NOTE.replace("\n\n", f"\n\n{line}"), VKEY)
+
+
+def test_a_bad_line_of_a_known_key_spoils_the_note() -> None:
+    for blob in (b"x", bytes(72), bytes(64), bytes(73)):
+        with pytest.raises(NoteFault):
+            cosigners(read_checkpoint(cosignature(NOTE, ADA, blob)), keys=[ADA.public_key])
+    again = COSIGNED + ADA.cosign(NOTE, time=1)
+    with pytest.raises(NoteFault, match="twice"):
+        cosigners(read_checkpoint(again), keys=[ADA.public_key])
+    house = NOTE + NOTE.splitlines()[-1] + "\n"
+    with pytest.raises(NoteFault, match="twice"):
+        open_note(house, key=HOUSE.public_key, table=TABLE)
+
+
+def test_only_a_good_cosignature_is_attached() -> None:
+    good = ADA.cosign(NOTE, time=5)
+    assert attach(NOTE, good.removesuffix("\n"), key=ADA.public_key) == NOTE + good
+    other = HOUSE.sign(origin=ORIGIN, size=9, root=ROOT)
+    for line, key in (
+        (good, BEA.public_key),
+        (ADA.cosign(other, time=5), ADA.public_key),
+        (good + good, ADA.public_key),
+        ("", ADA.public_key),
+        (good.replace("player/", "flayer/"), ADA.public_key),
+        (NOTE.splitlines()[-1], ADA.public_key),
+    ):
+        with pytest.raises(NoteFault):
+            attach(NOTE, line, key=key)
+    with pytest.raises(NoteFault, match="has cosigned"):
+        attach(COSIGNED, ADA.cosign(NOTE, time=6), key=ADA.public_key)
+    both = attach(COSIGNED, BEA.cosign(COSIGNED, time=2**63 - 1), key=BEA.public_key)
+    assert verify_note(both, ADA.vkey)
+    assert verify_note(both, BEA.vkey)
+
+
+@pytest.mark.parametrize("time", [-1, 2**63])
+def test_a_time_that_no_cosignature_has(time: int) -> None:
+    with pytest.raises(NoteFault, match="time"):
+        ADA.cosign(NOTE, time=time)
+
+
+def test_a_time_beyond_the_last_is_refused() -> None:
+    with pytest.raises(NoteFault, match="time"):
+        cosigners(read_checkpoint(cosignature(NOTE, ADA, b"\xff" * 72)), keys=[ADA.public_key])
+
+
+@pytest.mark.parametrize(
+    "vkey",
+    ["", "a+b", VKEY + "=", VKEY[:-1], VKEY.replace("+", "-", 1), VKEY.upper(), f" {VKEY}",
+     f"{ORIGIN}+00000000+{VKEY.rpartition('+')[2]}",
+     Verifier(ORIGIN, 2, HOUSE.public_key).vkey, Verifier(ORIGIN, ED25519, b"short").vkey],
+)
+def test_verifier_keys_that_are_none(vkey: str) -> None:
+    assert not verify_note(NOTE, vkey)
+
+
+def test_a_key_of_another_type_is_another_key() -> None:
+    assert not verify_note(NOTE, Verifier(ORIGIN, COSIGNATURE, HOUSE.public_key).vkey)
+    assert Verifier.read(VKEY) == Verifier(ORIGIN, ED25519, HOUSE.public_key)
+
+
+def test_bytes_that_are_no_key_signed_nothing() -> None:
+    nobody = Verifier(ORIGIN, ED25519, b"\xff" * 32)
+    forged = f"{read_checkpoint(NOTE).text}\n\u2014 {ORIGIN} " + (
+        b64encode(nobody.key_id + bytes(64)).decode() + "\n"
+    )
+    assert not verify_note(forged, nobody.vkey)
+
+
+@pytest.mark.parametrize(
+    ("text", "ok"),
+    [
+        (ORIGIN, True),
+        (f"h\u00f6use:8000/x/t/{TABLE}", True),
+        (f"/t/{TABLE}", False),
+        (f"cards.example/{TABLE}", False),
+        (f"cards.example/t/{TABLE.upper()}", False),
+        (f"cards.example/t/{TABLE}0", False),
+        (f"cards.example/t/{TABLE}\n", False),
+        (f"cards example/t/{TABLE}", False),
+        (f"cards\u00a0example/t/{TABLE}", False),
+        (f"cards\u3000example/t/{TABLE}", False),
+        (f"cards+example/t/{TABLE}", False),
+        (f"cards\u200bexample/t/{TABLE}", True),
+    ],
+)
+def test_origins(text: str, ok: bool) -> None:
+    assert is_origin(text) is ok
