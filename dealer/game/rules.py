@@ -61,7 +61,7 @@ class Rules:
         for name in given:
             if name in ACTIONS and given[name] not in WHO:
                 raise BadRequest(f"The rule {name!r} is one of {', '.join(WHO)}.")
-        if given.get("preset", "free") not in PRESETS:
+        if given.get("preset", "free") not in tuple(PRESETS):
             raise BadRequest(f"The rules' preset is one of {', '.join(PRESETS)}.")
         seats = given.get("seats", SEATS_DEFAULT)
         if type(seats) is not int or not 1 <= seats <= SEATS_MAX:

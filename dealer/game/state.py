@@ -165,7 +165,7 @@ def evolve(table: Table, event: Event, at: int) -> None:
             round_ = _round(table)
             _learn(round_, seat, slot, card)
         case StackCut(_, stack, place):
-            cards = _round(table).stacks.setdefault(stack, [])
+            cards = _round(table).cards(stack)
             cards[:] = cards[place:] + cards[:place]
         case EntropyCommitted(_, k, seat, digest):
             round_ = _round(table)

@@ -79,7 +79,7 @@ class Play:
         evolve(self.table, event, self.now)
         self.events.append((event, self.now))
 
-    def refuses(self, command: Command, refusal: type[Refused], saying: str = "") -> None:
+    def refuses(self, command: Command, refusal: type[Refused], saying: str | None = None) -> None:
         with pytest.raises(refusal, match=saying) as caught:
             self.decide(command)
         assert caught.type is refusal

@@ -73,15 +73,9 @@ def move(command: Move, table: Table, house: House) -> list[Event]:
         if to_seat not in table.seats:
             raise BadRequest(f"Nobody sits at seat {to_seat}.")
         _check_drawable(round_, slots)
-    same = command.to == command.source
-    size = len(round_.cards(command.to)) - same
-    place = _place(command.where, size)
     events: list[Event] = []
-    for offset, slot in enumerate(slots):
+    for slot, at in zip(slots, _places(round_, command, slots), strict=True):
         card = None if to_seat is None else round_.faces[slot]
-        at = place if command.where == "bottom" else place + offset
-        if same:
-            at = min(at, size)
         events.append(CardMoved(round_.number, slot, command.source, command.to, at, card))
         if command.face == "up" and slot not in round_.shown:
             events.append(_shown(round_, house, slot))
@@ -90,6 +84,7 @@ def move(command: Move, table: Table, house: House) -> list[Event]:
 
 def show(command: Show, table: Table, house: House) -> list[Event]:
     round_ = still_round(table)
+    _check_stack(command.source)
     seat = seat_of(command.source)
     if seat is not None:
         if seat != command.actor.seat:
@@ -118,18 +113,35 @@ def _shown(round_: Round, house: House, slot: int) -> CardShown:
 def _permit_move(table: Table, command: Move) -> None:
     """From one's own hand by one's own right; from another's only the host, who collects."""
     for stack in (command.source, command.to):
-        if not is_stack(stack):
-            raise BadRequest("A stack is deck, hand:<seat> or pile:<name>.")
+        _check_stack(stack)
     owner = seat_of(command.source)
     if owner is not None and owner == command.actor.seat:
         seated(table, command.actor)
-        permit(table, command.actor, command.action)
+        permit(table, command.actor, _right(command))
     elif owner is not None:
         if not command.actor.host:
             raise NotYourSeat("That is another seat's hand.")
         permit(table, command.actor, "collect")
     else:
-        permit(table, command.actor, command.action)
+        permit(table, command.actor, _right(command))
+
+
+def _right(command: Move) -> str:
+    """The rule that a move falls under: what is a draw, a deal or a gift is so by any name."""
+    owner, to = seat_of(command.source), seat_of(command.to)
+    if command.source == DECK and to is not None:
+        return "draw" if to == command.actor.seat else "deal"
+    if owner is not None and command.action == "pile":
+        if command.to == DECK:
+            return "return"
+        if to is not None and to != owner:
+            return "give"
+    return command.action
+
+
+def _check_stack(stack: str) -> None:
+    if not is_stack(stack):
+        raise BadRequest("A stack is deck, hand:<seat> or pile:<name>.")
 
 
 def _check_pile(stack: str) -> None:
@@ -157,8 +169,6 @@ def _chosen(
     cards: Sequence[CardRef] | None,
     count: int | None,
 ) -> list[int]:
-    if not is_stack(stack):
-        raise BadRequest("A stack is deck, hand:<seat> or pile:<name>.")
     if cards is not None and count is not None:
         raise BadRequest("Name the cards or their count, not both.")
     if cards is not None:
@@ -187,6 +197,24 @@ def _check_drawable(round_: Round, slots: Sequence[int]) -> None:
     for slot in slots:
         if not drawable[slot]:
             raise NotSealed("The shuffle was partial and did not reach these cards; shuffle more.")
+
+
+def _places(round_: Round, command: Move, slots: Sequence[int]) -> list[int]:
+    """Where each card goes once it has left its place: onto the one before, or to the bottom."""
+    target = round_.cards(command.to)
+    same = command.to == command.source
+    first = _place(command.where, len(target) - same)
+    if command.where == "bottom":
+        return [0] * len(slots)
+    if not same:
+        return list(range(first, first + len(slots)))
+    # Within a stack the card before may have sunk by a place when this one left from under it.
+    order, places = list(target), []
+    for turn, slot in enumerate(slots):
+        order.remove(slot)
+        places.append(order.index(slots[turn - 1]) + 1 if turn else first)
+        order.insert(places[-1], slot)
+    return places
 
 
 def _place(where: Where, size: int) -> int:

@@ -1,0 +1,189 @@
+"""Cards from stack to stack: burns, discards, plays, gifts, returns, and any other move."""
+
+from __future__ import annotations
+
+import pytest
+
+from dealer.errors import BadPlace, BadRequest, CardNotInHand, CardNotThere, DeckEmpty, NotYourSeat
+from dealer.game.commands import Actor, Draw, LeaveSeat, Move, Show
+from dealer.game.events import CardMoved, CardShown
+from dealer.game.stacks import BURN, DECK, DISCARD
+
+HOST = Actor(host=True)
+ONE, TWO, THREE = (Actor(seat=seat) for seat in (1, 2, 3))
+
+
+def holding(play, cards=3, **asked):
+    """Seat 1 holds slots 7, 6, 5; the deck has 0 … 4."""
+    game = play(**asked)
+    game.do(Draw(ONE, cards))
+    return game
+
+
+def moved(events):
+    return [(e.slot, e.place) for e in events if isinstance(e, CardMoved)]
+
+
+def test_a_burn_puts_the_top_card_on_the_burn_pile(play):
+    game = play()
+    assert game.do(Move(HOST, "burn", DECK, BURN)) == [CardMoved(1, 7, DECK, BURN, 0, None)]
+    assert game.do(Move(HOST, "burn", DECK, BURN, count=2)) == [
+        CardMoved(1, 6, DECK, BURN, 1, None),
+        CardMoved(1, 5, DECK, BURN, 2, None),
+    ]
+    assert game.stack(BURN) == [7, 6, 5]
+    assert not any(game.round.sees(seat, slot) for seat in (None, 1, 2) for slot in (7, 6, 5))
+
+
+def test_a_discard_lies_face_down_and_keeps_its_secret(play):
+    game = holding(play)
+    card = game.card(6)
+    discard = Move(ONE, "discard", "hand:1", DISCARD, (card,))
+    assert game.do(discard) == [CardMoved(1, 6, "hand:1", DISCARD, 0, None)]
+    assert game.stack("hand:1") == [7, 5]
+    assert game.round.sees(1, 6)
+    assert not game.round.sees(2, 6)
+
+
+def test_a_card_is_played_face_up(play):
+    game = holding(play)
+    cards = Move(ONE, "play", "hand:1", "pile:table", (7, 6), face="up")
+    assert game.do(cards) == [
+        CardMoved(1, 7, "hand:1", "pile:table", 0, None),
+        CardShown(1, 7, game.card(7), game.house.slot_salt(7)),
+        CardMoved(1, 6, "hand:1", "pile:table", 1, None),
+        CardShown(1, 6, game.card(6), game.house.slot_salt(6)),
+    ]
+    assert game.round.sees(2, 7)
+
+
+def test_a_card_that_is_up_stays_up_and_is_not_shown_twice(play):
+    game = holding(play)
+    game.do(Show(ONE, "hand:1", (7,)))
+    up = Move(ONE, "play", "hand:1", "pile:table", (7,), face="up")
+    assert game.do(up) == [CardMoved(1, 7, "hand:1", "pile:table", 0, None)]
+    game.do(Move(ONE, "pile", "pile:table", DECK))
+    assert game.round.sees(2, 7)
+
+
+def test_a_gift_shows_its_face_to_who_gets_it(play):
+    game = holding(play, seats=3)
+    give = Move(ONE, "give", "hand:1", "hand:2", (7,))
+    assert game.do(give) == [CardMoved(1, 7, "hand:1", "hand:2", 0, game.card(7))]
+    assert game.round.sees(2, 7)
+    assert game.round.sees(1, 7)
+    assert not game.round.sees(3, 7)
+
+
+def test_a_return_goes_where_it_is_told(play):
+    game = holding(play)
+    assert moved(game.do(Move(ONE, "return", "hand:1", DECK, (7,)))) == [(7, 5)]
+    assert moved(game.do(Move(ONE, "return", "hand:1", DECK, (6,), where="bottom"))) == [(6, 0)]
+    assert moved(game.do(Move(ONE, "return", "hand:1", DECK, (5,), where=2))) == [(5, 2)]
+    assert game.stack("deck") == [6, 0, 5, 1, 2, 3, 4, 7]
+
+
+def test_several_cards_lie_on_one_another_in_the_order_named(play):
+    game = holding(play)
+    at_place = Move(ONE, "return", "hand:1", DECK, (5, 7), where=2)
+    assert moved(game.decide(at_place)) == [(5, 2), (7, 3)]
+    to_bottom = Move(ONE, "return", "hand:1", DECK, (5, 7), where="bottom")
+    assert moved(game.decide(to_bottom)) == [(5, 0), (7, 0)]
+    to_top = Move(ONE, "return", "hand:1", DECK, (5, 7))
+    assert moved(game.decide(to_top)) == [(5, 5), (7, 6)]
+
+
+@pytest.mark.parametrize(
+    ("slots", "where", "then"),
+    [
+        ((0,), "top", [1, 2, 3, 4, 5, 6, 7, 0]),
+        ((0, 2), "top", [1, 3, 4, 5, 6, 7, 0, 2]),
+        ((7,), "bottom", [7, 0, 1, 2, 3, 4, 5, 6]),
+        ((7, 6), "bottom", [6, 7, 0, 1, 2, 3, 4, 5]),
+        ((0,), 0, [0, 1, 2, 3, 4, 5, 6, 7]),
+        ((0,), 7, [1, 2, 3, 4, 5, 6, 7, 0]),
+        ((0, 1), 1, [0, 1, 2, 3, 4, 5, 6, 7]),
+        ((0, 1), 7, [2, 3, 4, 5, 6, 7, 0, 1]),
+        ((7, 0), 3, [1, 2, 7, 0, 3, 4, 5, 6]),
+        ((6, 7), 3, [0, 1, 2, 6, 7, 3, 4, 5]),
+    ],
+)
+def test_cards_move_within_a_stack(play, slots, where, then):
+    """`place` is counted after the card left, and cards named together end up together."""
+    game = play()
+    for _, place in moved(game.do(Move(HOST, "pile", DECK, DECK, slots, where=where))):
+        assert 0 <= place <= 7
+    assert game.stack("deck") == then
+
+
+def test_a_hand_may_be_sorted(play):
+    game = holding(play)
+    game.do(Move(ONE, "play", "hand:1", "hand:1", (7,), where="top"))
+    assert game.stack("hand:1") == [6, 5, 7]
+
+
+def test_the_host_collects_hands_unseen(play):
+    game = holding(play)
+    card = game.card(7)
+    game.refuses(Move(HOST, "collect", "hand:1", DISCARD, (card,)), CardNotInHand)
+    game.do(Move(HOST, "collect", "hand:1", DISCARD, count=3))
+    assert game.stack(DISCARD) == [5, 6, 7]
+    assert game.stack("hand:1") == []
+    assert not game.round.sees(None, 7)
+
+
+def test_an_abandoned_hand_is_the_hosts_to_collect(play):
+    game = holding(play)
+    game.do(LeaveSeat(ONE))
+    game.refuses(Move(ONE, "discard", "hand:1", DISCARD, (7,)), NotYourSeat, "no seat")
+    game.do(Move(HOST, "collect", "hand:1", DECK, count=3))
+    assert len(game.stack("deck")) == 8
+
+
+@pytest.mark.parametrize("place", [-1, 6, "middle"])
+def test_a_place_that_is_not_there_is_refused(play, place):
+    game = holding(play)
+    return_ = Move(ONE, "return", "hand:1", DECK, (7,), where=place)
+    game.refuses(return_, BadPlace, "0 \\(the bottom\\) to 5")
+
+
+def test_within_a_stack_the_last_place_is_one_less(play):
+    play().refuses(Move(HOST, "pile", DECK, DECK, (0,), where=8), BadPlace, "to 7")
+
+
+@pytest.mark.parametrize(
+    ("command", "refusal", "saying"),
+    [
+        (Move(ONE, "discard", "hand:1", DISCARD, (4,)), CardNotInHand, "not in that hand"),
+        (Move(ONE, "discard", "hand:1", DISCARD, ("zz",)), CardNotInHand, "not in that hand"),
+        (Move(ONE, "discard", "hand:1", DISCARD, (7, 7)), BadRequest, "each card once"),
+        (Move(ONE, "discard", "hand:1", DISCARD, ()), BadRequest, "at least one card"),
+        (Move(ONE, "discard", "hand:1", DISCARD, (7,), 1), BadRequest, "not both"),
+        (Move(ONE, "discard", "hand:1", DISCARD, count=4), DeckEmpty, "3 cards are left"),
+        (Move(ONE, "discard", "hand:1", DISCARD, count=0), BadRequest, "at least one card"),
+        (Move(TWO, "discard", "hand:1", DISCARD, (7,)), NotYourSeat, "another seat's hand"),
+        (Move(THREE, "discard", "hand:3", DISCARD, (7,)), NotYourSeat, "no seat"),
+        (Move(ONE, "give", "hand:1", "hand:3", (7,)), BadRequest, "Nobody sits at seat 3"),
+        (Move(ONE, "pile", "pile:x", DECK), DeckEmpty, "0 cards"),
+        (Move(ONE, "pile", DECK, "pile:x", (7,)), CardNotThere, "not there"),
+        (Move(ONE, "pile", "hand:x", DECK), BadRequest, "A stack is deck"),
+        (Move(ONE, "pile", DECK, "heap"), BadRequest, "A stack is deck"),
+        (Move(ONE, "pile", DECK, "hand:0"), BadRequest, "A stack is deck"),
+    ],
+)
+def test_a_move_that_cannot_be_is_refused(play, command, refusal, saying):
+    holding(play).refuses(command, refusal, saying)
+
+
+def test_a_code_names_a_card_only_to_who_has_seen_it(play):
+    """Whether it lies there unseen, elsewhere or nowhere: the refusal is the same."""
+    game = holding(play)
+    game.do(Move(ONE, "discard", "hand:1", DISCARD, (7, 6)))
+    sentences = set()
+    for card in (game.card(7), game.card(5), game.card(0), "zz"):
+        try:
+            game.decide(Move(TWO, "pile", DISCARD, DECK, (card,)))
+        except CardNotThere as refusal:
+            sentences.add(str(refusal))
+    assert len(sentences) == 1
+    assert game.decide(Move(ONE, "pile", DISCARD, DECK, (game.card(7),)))

@@ -1,0 +1,156 @@
+"""Who may do what: every action under every preset, and what a rule of its own changes."""
+
+from __future__ import annotations
+
+import pytest
+
+from dealer.errors import NotEntitled, NotHost, NotYourSeat
+from dealer.game.commands import (
+    Actor,
+    CloseRound,
+    CloseTable,
+    Cut,
+    Deal,
+    Draw,
+    DrawAtRandom,
+    Move,
+    OpenRound,
+    Show,
+    StartShuffle,
+)
+from dealer.game.rules import ACTIONS, PRESETS, Rules
+from dealer.game.stacks import BURN, DECK, DISCARD
+
+HOST, ONE, GONE, NOBODY = Actor(host=True), Actor(seat=1), Actor(seat=9), Actor()
+HOST_AT_ONE = Actor(host=True, seat=1)
+
+# What needs which action. The hand of seat 1 holds the slots 7 and 6, pile:x holds 5 and 4.
+NEEDS = {
+    "open": [lambda a: OpenRound(a, ("a",), "house", 100, 100)],
+    "close": [CloseRound, CloseTable],
+    "shuffle": [StartShuffle, lambda a: StartShuffle(a, "pile:x")],
+    "deal": [lambda a: Deal(a, 1), lambda a: Move(a, "pile", DECK, "hand:2")],
+    "collect": [lambda a: Move(a, "collect", "hand:2", DISCARD)],
+    "draw": [Draw, DrawAtRandom, lambda a: Move(a, "pile", DECK, "hand:1")],
+    "burn": [lambda a: Move(a, "burn", DECK, BURN)],
+    "cut": [lambda a: Cut(a, 1)],
+    "pile": [
+        lambda a: Draw(a, source="pile:x"),
+        lambda a: DrawAtRandom(a, source="pile:x"),
+        lambda a: Move(a, "pile", "pile:x", DECK),
+        lambda a: Move(a, "pile", DECK, "pile:x"),
+        lambda a: Move(a, "pile", "hand:1", "pile:x"),
+    ],
+    "turn": [lambda a: Show(a, DECK), lambda a: Show(a, "pile:x", to=2)],
+    "discard": [lambda a: Move(a, "discard", "hand:1", DISCARD)],
+    "play": [lambda a: Move(a, "play", "hand:1", "pile:x", face="up")],
+    "give": [
+        lambda a: Move(a, "give", "hand:1", "hand:2"),
+        lambda a: Move(a, "pile", "hand:1", "hand:2"),
+    ],
+    "show": [lambda a: Show(a, "hand:1"), lambda a: Show(a, "hand:1", to=2)],
+    "return": [
+        lambda a: Move(a, "return", "hand:1", DECK),
+        lambda a: Move(a, "pile", "hand:1", DECK),
+    ],
+}
+HANDS = ("discard", "play", "give", "show", "return")
+CASES = [(action, command) for action, commands in NEEDS.items() for command in commands]
+
+EXPECTED = {
+    "free": {"open": "host", "close": "host", "shuffle": "host", "deal": "host", "collect": "host"},
+    "dealer": {
+        action: "host" for action in ACTIONS if action not in HANDS
+    },
+    "shared": {},
+}  # fmt: skip
+
+
+def at_table(play, rules):
+    game = play()
+    game.do(Draw(ONE, 2))
+    game.do(Draw(Actor(seat=2)))
+    game.do(Move(HOST, "pile", DECK, "pile:x", count=2))
+    game.table.rules = Rules.check(rules)
+    return game
+
+
+def test_every_action_is_tried():
+    assert set(NEEDS) == set(ACTIONS)
+    assert all(set(preset) == set(ACTIONS) for preset in PRESETS.values())
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_a_preset_says_who_may_do_each_action(preset):
+    who = Rules.check({"preset": preset}).who
+    assert who == {action: EXPECTED[preset].get(action, "players") for action in ACTIONS}
+
+
+def test_rules_that_say_nothing_are_free():
+    assert Rules.check({}).who == PRESETS["free"]
+    assert Rules.read({"preset": "unheard of"}).who == PRESETS["free"]
+
+
+@pytest.mark.parametrize(("action", "command"), CASES)
+@pytest.mark.parametrize("who", ["host", "players", "nobody"])
+def test_a_rule_of_its_own_overrides_the_preset(play, action, command, who):
+    """Whoever asks, sitting or not, host or not: the one rule decides."""
+    everything = dict.fromkeys(ACTIONS, "nobody")
+    if action == "open":
+        game = play(opened=False)
+        game.table.rules = Rules.check(everything | {action: who})
+    else:
+        game = at_table(play, everything | {action: who})
+
+    collect = action == "collect"
+    if who == "nobody":
+        game.refuses(command(HOST_AT_ONE), NotEntitled, "nobody may")
+        game.refuses(command(ONE), NotYourSeat if collect else NotEntitled)
+    elif who == "host":
+        assert game.decide(command(HOST_AT_ONE))
+        game.refuses(command(ONE), NotYourSeat if collect else NotHost)
+    else:
+        assert game.decide(command(HOST_AT_ONE))
+        if collect:
+            game.refuses(command(ONE), NotYourSeat)
+        else:
+            assert game.decide(command(ONE))
+    for stranger in (NOBODY, GONE):
+        with pytest.raises((NotEntitled, NotYourSeat)):
+            game.decide(command(stranger))
+
+
+@pytest.mark.parametrize("action", ["discard", "play", "give", "show", "return"])
+def test_what_concerns_a_hand_is_for_the_seat_that_holds_it(play, action):
+    game = at_table(play, {"preset": "shared"})
+    for command in NEEDS[action]:
+        game.refuses(command(Actor(seat=2)), NotYourSeat)
+    if action == "show":
+        game.refuses(Show(HOST, "hand:1"), NotYourSeat)
+
+
+def test_who_may_use_piles_does_not_draw_by_that(play):
+    """A move from the deck into a hand is a draw or a deal, whatever it is called."""
+    game = at_table(play, {"preset": "dealer", "pile": "players"})
+    game.refuses(Move(ONE, "pile", DECK, "hand:1"), NotHost, "only the host may draw")
+    game.refuses(Move(ONE, "pile", DECK, "hand:2"), NotHost, "only the host may deal")
+    assert game.decide(Move(ONE, "pile", DECK, "pile:x"))
+
+
+def test_the_rules_keep_what_they_do_not_understand():
+    rules = Rules.check({"seats": 4, "stakes": "matches", "join": "invite", "watch": "nobody"})
+    assert rules.given["stakes"] == "matches"
+    assert (rules.seats, rules.invited, rules.watched) == (4, True, False)
+    assert (Rules.check({}).seats, Rules.check({}).invited, Rules.check({}).watched) == (
+        10,
+        False,
+        True,
+    )
+
+
+@pytest.mark.parametrize("seats", [0, -1, "4", True, None, 2.5])
+def test_a_log_with_odd_rules_is_still_read(seats):
+    odd = {"seats": seats, "draw": "dogs", "preset": 3, "join": [], "watch": {}}
+    rules = Rules.read(odd)
+    assert rules.seats == 10
+    assert rules.who == PRESETS["free"]
