@@ -1,0 +1,113 @@
+"""Whatever is played: after every single event the read models say what the table's state says."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlalchemy import Connection, create_engine
+from sqlalchemy.pool import StaticPool
+
+from dealer.errors import UnknownTable
+from dealer.game.commands import Deal
+from dealer.game.state import replay
+from dealer.projector.history import state_at
+from dealer.projector.runner import Projector
+from tests.projector.expected import Expected
+from tests.projector.playing import CODES, HOST, Game, random_step, short_game
+from tests.projector.running import catch_up, models
+
+CHOICES = st.lists(st.integers(0, 19 * 25 - 1), min_size=25, max_size=60)
+SLOW = settings(
+    max_examples=50,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+
+
+def in_memory(migrated: Path) -> Connection:
+    """A fresh log that no file needs: hypothesis asks for many."""
+    copy = sqlite3.connect(":memory:", check_same_thread=False)
+    with sqlite3.connect(migrated) as original:
+        original.backup(copy)
+    original.close()
+    engine = create_engine("sqlite://", creator=lambda: copy, poolclass=StaticPool)
+    return engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+
+
+def played(choices: Sequence[int], *, name: str = "a", closed: bool = True) -> Game:
+    game = Game(name).sit("Ada", "Bob").open_round(shuffled=choices[0] % 5 > 0)
+    for choice in choices:
+        random_step(game, choice)
+    if closed and game.table.round is not None:
+        game.settle()
+        game.close_round()
+    return game
+
+
+@SLOW
+@given(choices=CHOICES)
+def test_after_every_event_they_are_what_they_should_be(
+    choices: list[int], migrated: Path
+) -> None:
+    game = played(choices)
+    with in_memory(migrated) as connection:
+        projector, expected = Projector(), Expected(1, game.id)
+        for version, (event, at) in enumerate(game.events, 1):
+            game.log(connection, upto=version)
+            expected.take(event, at)
+            catch_up(connection, projector)
+            assert models(connection) == expected.rows(), f"after version {version}, {event}"
+        assert not projector.stopped
+
+
+@SLOW
+@given(games=st.lists(CHOICES, min_size=2, max_size=3), events=st.integers(1, 40))
+def test_neither_the_size_of_a_slice_nor_a_lost_memory_matters(
+    games: list[list[int]], events: int, migrated: Path
+) -> None:
+    played_games = [played(one, name=str(n), closed=False) for n, one in enumerate(games)]
+    with in_memory(migrated) as connection:
+        projector = Projector(events=events, tables=1)
+        wanted: dict[str, set[tuple[object, ...]]] = {}
+        for upto in (0.3, 0.6, 1):
+            for game in played_games:
+                game.log(connection, upto=max(1, int(upto * len(game.rows))))
+            catch_up(connection, projector)
+        for number, game in enumerate(played_games, 1):
+            expected = Expected(number, game.id)
+            for event, at in game.events:
+                expected.take(event, at)
+            for model, rows in expected.rows().items():
+                wanted[model] = wanted.get(model, set()) | rows
+        assert models(connection) == wanted
+        assert not projector.stopped
+
+
+def test_the_state_at_every_version_is_the_one_that_was_live(connection: Connection) -> None:
+    game = short_game()
+    game.open_round(entropy="players").do(Deal(HOST, 1))
+    game.log(connection)
+    for version in range(1, len(game.events) + 1):
+        live = replay(game.events[:version])
+        assert state_at(connection, game.id, version, secrets=game.secrets) == live
+    assert state_at(connection, game.id, secrets=game.secrets) == game.table
+    with pytest.raises(UnknownTable):
+        state_at(connection, game.id, len(game.events) + 1)
+    with pytest.raises(UnknownTable):
+        state_at(connection, bytes(16))
+
+
+def test_without_the_house_only_what_the_log_tells_is_in_the_state(connection: Connection) -> None:
+    game = short_game()
+    before = len(game.events) - 1
+    game.open_round()
+    game.log(connection)
+    assert state_at(connection, game.id, before) == replay(game.events[:before])
+    now = state_at(connection, game.id).round
+    assert now is not None
+    assert now.faces == [None] * len(CODES)
