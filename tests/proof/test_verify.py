@@ -1,0 +1,224 @@
+"""The verifier's verdicts on whole tables: the vectors, honest stories, and what it counts."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import pytest
+
+from dealer.proof.verify import CHECKS, verify
+from tests.proof.story import CARDS, Story, ids, note_of, some_bytes, told, vectors
+
+
+@pytest.mark.parametrize("vector", vectors("table"), ids=ids)
+def test_table_vectors(vector: dict[str, Any]) -> None:
+    story = told(vector["in"])
+    assert story.lines() == vector["out"]["lines"]
+    assert [list(part) for part in story.hidden] == vector["out"]["hidden"]
+    assert verify(vector["out"]["lines"]).ok
+
+
+@pytest.mark.parametrize("vector", vectors("audit"), ids=ids)
+@pytest.mark.parametrize("as_bytes", [False, True])
+def test_audit_vectors(vector: dict[str, Any], as_bytes: bool) -> None:
+    given, wanted = vector["in"], vector["out"]
+    lines = [line.encode() if as_bytes else line for line in given["lines"]]
+    key = bytes.fromhex(given["key"]) if as_bytes else given["key"]
+    report = verify(lines, key=key, saved=given["saved"])
+    fault = report.fault
+    assert (None if fault is None else [fault.check, fault.line]) == wanted["fault"]
+    remarks = asdict(report.remarks)
+    assert {name: remarks[name] for name in wanted["remarks"]} == wanted["remarks"]
+
+
+def seated(*seats: int) -> Story:
+    story = Story().open_table()
+    for seat in seats or (1, 2, 10):
+        story.sit(seat, keyed=True)
+    return story
+
+
+def everything() -> Story:
+    """A game in which every kind of event happens, and every kind of move."""
+    story = seated().open_round(CARDS, "players")
+    story.cut(3).commit(2).tell("SeatLeft", seat=2).sit(2, "Bea")
+    story.shuffle(seats=[10, 2, 1], reveal=[1, 2, 10], cosign=[1])
+    for seat in (1, 2, 10, 1):
+        story.draw(seat)
+    story.move(2, "deck", "pile:burn").peek(1, 2).cut(1).show(6)
+    story.move(6, "hand:1", "pile:discard").move(5, "hand:2", "hand:1", 1)
+    story.move(3, "hand:1", "hand:1", 1).draw(2, 2, "pile:burn").tell("SeatLeft", seat=10)
+    story.move(4, "hand:10", "deck", 1).draw(1, 1)
+    story.commit(1, k=1).start(algorithm="forward").commit(2).close().reveal(1).void()
+    story.shuffle(algorithm="forward", seats=[1]).draw(2)
+    story.shuffle(stack="pile:discard").shuffle(stack="pile:none").close_round()
+    story.open_round(("T1", "T2"), "house").shuffle(steps=1).draw(1).close_round()
+    return story.close_table(cosign=[1])
+
+
+def test_everything_at_once() -> None:
+    story = everything()
+    types = {leaf["type"] for leaf in story.leaves}
+    assert len(types) == 18
+    report = verify(story.lines(), key=story.signer.public_key)
+    assert report.fault is None
+    assert asdict(report.remarks) == {
+        "rounds": 2, "open_rounds": 0, "shuffles": 6, "voided": 1, "house_only": 3,
+        "left_out": 2, "withheld": 1, "not_top": 1, "cosigned": 2, "pinned": True,
+    }
+
+
+def test_who_was_left_out_and_who_withheld() -> None:
+    story = seated().open_round(CARDS, "players").start().commit(1).commit(2).close()
+    story.reveal(1).void().shuffle(seats=[1, 10]).shuffle(seats=[]).close_round().close_table()
+    remarks = verify(story.lines()).remarks
+    assert remarks.left_out == 1 + 0 + 2
+    assert remarks.withheld == 1
+    assert (remarks.shuffles, remarks.voided, remarks.house_only) == (3, 1, 1)
+
+
+def test_the_swaps_are_told() -> None:
+    story = seated().open_round(CARDS, "players").shuffle(seats=[1, 10])
+    swaps = verify(story.close_round().close_table().lines()).swaps
+    order = list(CARDS)
+    for number, swap in enumerate(swaps):
+        assert (swap.round, swap.k, swap.step, swap.i) == (1, 0, number, 6 - number)
+        assert swap.cards == (order[swap.i], order[swap.j])
+        assert swap.words[-1] % (swap.i + 1) == swap.j
+        assert story.leaves[swap.version - 1]["type"] == "CardsSwapped"
+        order[swap.i], order[swap.j] = order[swap.j], order[swap.i]
+    assert order == story.faces
+    assert len(swaps) == 6
+
+
+def test_refused_words_are_told() -> None:
+    deck = [f"{number:04}" for number in range(600)]
+    story = seated().open_round(deck).shuffle().close_round().close_table()
+    report = verify(story.lines())
+    assert report.ok
+    refused = [word for swap in report.swaps for word in swap.words[:-1]]
+    assert refused
+    for swap in report.swaps:
+        limit = 65536 - 65536 % (swap.i + 1)
+        assert all(word >= limit for word in swap.words[:-1])
+        assert swap.words[-1] < limit
+
+
+def test_an_open_round_is_checked_as_far_as_it_can_be() -> None:
+    story = seated().open_round(CARDS, "players").shuffle(seats=[1]).draw(1)
+    lines = story.lines()
+    report = verify(lines)
+    assert report.ok
+    assert report.remarks.open_rounds == 1
+    assert not report.swaps
+    story.tell("CardsSwapped", {"j": 0}, round=1, k=1, step=0, i=0)
+    fault = verify(story.lines()).fault
+    assert fault is not None
+    assert (fault.check, fault.line) == ("tape", len(story.leaves))
+
+
+@pytest.mark.parametrize("n", [0, 1, 2])
+@pytest.mark.parametrize("algorithm", ["backward", "forward"])
+def test_small_stacks(n: int, algorithm: str) -> None:
+    story = seated().open_round(("As", "Kh")).shuffle()
+    for slot in range(n):
+        story.move(slot, "deck", "pile:p")
+    story.shuffle(stack="pile:p", algorithm=algorithm).shuffle(stack="pile:p", steps=0)
+    assert verify(story.close_round().close_table().lines()).ok
+
+
+def test_keys() -> None:
+    story = everything()
+    lines, key = story.lines(), story.signer.public_key
+    assert verify(lines).remarks.pinned is False
+    assert verify(lines, key=key.hex()).ok
+    for wrong in (some_bytes("x"), b"", "", "zz", key.hex().upper()):
+        fault = verify(lines, key=wrong).fault
+        assert fault is not None
+        assert (fault.check, fault.line) == ("heads", 0)
+
+
+def test_saved_checkpoints() -> None:
+    story = everything()
+    lines = story.lines()
+    notes = [note_of(line) for line in lines if line.startswith('{"checkpoint"')]
+    early = story.signer.sign(origin=story.origin, size=2, root=some_bytes("x"))
+    late = story.signer.sign(origin=story.origin, size=999, root=some_bytes("x"))
+    other = Story(house_seed=some_bytes("another house")).open_table()
+    stranger = note_of(other.lines()[-1])
+    table = Story(table=some_bytes("t", length=16)).open_table()
+    assert verify(lines, saved=notes).ok
+    assert verify(lines, saved=notes[::-1]).ok
+    for saved, line in (
+        ([*notes, early], 2),
+        ([late], 999),
+        ([notes[0], stranger], 0),
+        ([note_of(table.lines()[-1])], 0),
+        (["garbage"], 0),
+        ([b"bytes"], 0),
+        ([early, "garbage"], 0),
+        ([late, early], 999),
+    ):
+        fault = verify(lines, saved=saved).fault  # type: ignore[arg-type]
+        assert fault is not None
+        assert (fault.check, fault.line) == ("saved", line)
+
+
+def test_a_saved_checkpoint_between_those_of_the_bundle() -> None:
+    story = everything()
+    half = Story().open_table().sit(1, keyed=True)
+    assert half.leaves == story.leaves[:2]
+    assert verify(story.lines(), saved=[note_of(half.lines()[-1])]).ok
+
+
+def test_checkpoints_on_request_are_welcome() -> None:
+    story = everything()
+    lines = story.lines()
+    first = next(n for n, line in enumerate(lines) if line.startswith('{"checkpoint"'))
+    half = Story().open_table().sit(1, keyed=True)
+    assert verify([*lines[:first], half.lines()[-1], *lines[first:]]).ok
+
+
+@pytest.mark.parametrize(
+    "bundle",
+    [
+        [], [""], [b""], ["{}"], ["null"], ["[]"], [None], [b"\xff"], ["\ud800"], "text", [7],
+        ["[" * 100_000], [{}], ['"bundle"'], ['{"bundle":"dealer/v1"}'],
+    ],
+)
+def test_garbage_is_a_fault_of_form(bundle: Any) -> None:
+    fault = verify(bundle).fault
+    assert fault is not None
+    assert (fault.check, fault.line) == ("form", 0)
+
+
+def test_a_header_alone_lacks_its_first_event() -> None:
+    fault = verify(seated().lines()[:1]).fault
+    assert fault is not None
+    assert (fault.check, fault.line) == ("form", 1)
+
+
+def test_verdicts_are_lines_for_a_person() -> None:
+    lines = everything().lines()
+    report = verify(lines)
+    verdicts = report.verdicts()
+    assert [line.split(":")[0] for line in verdicts[:7]] == list(CHECKS)
+    assert all(": yes" in line for line in verdicts[:7])
+    assert "2 rounds, 0 of them open" in verdicts[7]
+    assert "Ada" in "".join(verdicts)
+    assert "the bundle's own word" in verdicts[-1]
+    faulty = verify(lines[:-1])
+    answers = faulty.verdicts()[:7]
+    assert answers[0].startswith("form: yes")
+    assert answers[1].startswith("heads: no, in line")
+    assert answers[2:] == [f"{check}: not looked at" for check in CHECKS[2:]]
+
+
+def test_progress_reaches_the_end() -> None:
+    lines = seated().open_round([f"{n:04}" for n in range(300)]).shuffle().lines()
+    seen: list[tuple[int, int]] = []
+    assert verify(lines, progress=lambda done, total: seen.append((done, total))).ok
+    assert seen == sorted(seen)
+    assert seen[-1] == (2 * len(lines), 2 * len(lines))
+    assert len(seen) == 3
