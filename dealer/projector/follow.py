@@ -82,10 +82,12 @@ def _read(
 ) -> tuple[list[Happened], Stopped | None]:
     """The events of `rows` up to the first that cannot be read, and why that one cannot."""
     happened: list[Happened] = []
-    for version, kind, schema, at, public in rows:
+    table = stream.table.hex()
+    for wanted, (version, kind, schema, at, public) in enumerate(rows, after + 1):
+        if version != wanted:
+            missing = f"Version {wanted} is missing in the log; restore it from a backup."
+            return happened, Stopped(table, wanted - 1, missing)
         try:
-            if version != after + len(happened) + 1:
-                raise ValueError(f"version {after + len(happened) + 1} is missing in the log")
             told = json.loads(public)
             event = decode(kind, schema, told, {})
             if kind == "RoundClosed":
@@ -94,6 +96,9 @@ def _read(
                 happened.append(Happened(event, at, opened))
             else:
                 happened.append(Happened(event, at))
-        except (DealerError, ValueError, KeyError, TypeError) as error:
-            return happened, Stopped(stream.table.hex(), version - 1, str(error))
+        except DealerError as error:
+            return happened, Stopped(table, version - 1, str(error))
+        except (ValueError, KeyError, TypeError) as error:
+            altered = f"Version {version} cannot be read ({error}); restore it from a backup."
+            return happened, Stopped(table, version - 1, altered)
     return happened, None

@@ -116,7 +116,7 @@ class Game:
         self.settle()
 
     def settle(self, *, silent: Sequence[int] = ()) -> None:
-        """Every seat brings its entropy, the silent ones only a digest, till the shuffle is over."""
+        """Every seat brings its entropy, the silent ones but a digest, till the shuffle is over."""
         while self.table.round is not None and (shuffle := self.table.round.shuffle) is not None:
             number, k = self.table.round.number, shuffle.k
             if not shuffle.closed_version:

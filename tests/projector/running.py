@@ -1,4 +1,4 @@
-"""Running slices as the log's writer does, each in a transaction of its own, and looking at rows."""
+"""Running slices as the log's writer does, each in its own transaction, and looking at rows."""
 
 from __future__ import annotations
 

@@ -1,0 +1,222 @@
+"""Keeping up with the log: together or not at all, each table for itself, whatever goes wrong."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Connection, event
+
+from dealer.errors import RaceLost
+from dealer.eventlog import Row, migrate
+from dealer.game.commands import Deal
+from dealer.projector.runner import Projector
+from tests.projector.conftest import Connect
+from tests.projector.expected import Expected
+from tests.projector.playing import HOST, Game, short_game
+from tests.projector.running import catch_up, models, once, projected
+
+
+def expected(number: int, game: Game, *, upto: int | None = None) -> dict[str, set]:
+    drawn_up = Expected(number, game.id)
+    for one, at in game.events[:upto]:
+        drawn_up.take(one, at)
+    return drawn_up.rows()
+
+
+def add_raw(connection: Connection, stream: int, row: Row) -> None:
+    connection.exec_driver_sql(
+        "INSERT INTO event (stream, version, type, schema, at, public, commitment, hidden, command,"
+        " digest) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (stream, *row),
+    )
+    connection.exec_driver_sql("UPDATE stream SET version = ? WHERE id = ?", (row[0], stream))
+
+
+def test_the_declared_tables_are_those_that_the_migrations_make(connection: Connection) -> None:
+    migrate.check(connection)
+
+
+def test_the_migration_can_be_taken_back_and_forth(connection: Connection) -> None:
+    from alembic import command
+
+    game = short_game()
+    game.log(connection)
+    catch_up(connection)
+    before = models(connection)
+    config = migrate._config(connection)
+    command.downgrade(config, "0001")
+    assert projected(connection) == [(len(game.rows), 0)]
+    command.upgrade(config, "head")
+    catch_up(connection)
+    assert models(connection) == before
+
+
+def test_a_slice_takes_few_events_and_says_whether_more_wait(connection: Connection) -> None:
+    game = short_game()
+    game.log(connection)
+    projector = Projector(events=10)
+    slices = 1
+    while once(connection, projector.slice):
+        slices += 1
+        assert projected(connection) == [(len(game.rows), min(10 * (slices - 1), len(game.rows)))]
+    assert slices == len(game.rows) // 10 + 1
+    assert projector.done == len(game.rows)
+    assert models(connection) == expected(1, game)
+
+
+def test_a_long_table_does_not_keep_the_others_waiting(connection: Connection) -> None:
+    long, short = Game("long").open_round(deck=[f"{n:03}" for n in range(200)]), Game("short")
+    long.log(connection)
+    short.log(connection)
+    projector = Projector(events=20)
+    once(connection, projector.slice)
+    once(connection, projector.slice)
+    (one, other) = projected(connection)
+    assert one[1] < one[0]
+    assert other[1] == other[0]
+    catch_up(connection, projector)
+    assert all(version == done for version, done in projected(connection))
+
+
+def test_before_the_round_closes_no_hidden_face_is_in_any_row(connection: Connection) -> None:
+    deck = [f"face{n}" for n in range(8)]
+    game = Game().sit("Ada", "Bob").open_round(deck=deck)
+    game.do(Deal(HOST, 2))
+    game.log(connection)
+    catch_up(connection)
+    assert "face" not in repr(models(connection))
+    game.close_round().log(connection)
+    catch_up(connection)
+    assert all(face in repr(models(connection)) for face in deck)
+
+
+def test_an_undone_slice_leaves_nothing_and_is_done_again(connection: Connection) -> None:
+    game = short_game()
+    game.log(connection, upto=20)
+    projector = catch_up(connection)
+    before = models(connection)
+    game.log(connection)
+
+    def fails(connection: Connection) -> bool:
+        projector.slice(connection)
+        raise OSError("the disk")
+
+    with pytest.raises(OSError, match="the disk"):
+        once(connection, fails)
+    assert models(connection) == before
+    assert projected(connection) == [(len(game.rows), 20)]
+    catch_up(connection, projector)
+    assert models(connection) == expected(1, game)
+
+
+def test_of_two_projectors_each_goes_on_where_the_other_stopped(connect: Connect) -> None:
+    one, other = connect(), connect()
+    first, second = Projector(events=7), Projector(events=5)
+    games = [short_game("a"), short_game("b")]
+    for game in games:
+        game.log(one)
+    more = True
+    while more:
+        more = once(one, first.slice) | once(other, second.slice)
+    assert models(one) == {
+        model: rows | expected(2, games[1])[model]
+        for model, rows in expected(1, games[0]).items()
+    }
+    assert first.done + second.done == sum(len(game.rows) for game in games)
+
+
+def test_who_loses_the_race_writes_nothing(connection: Connection) -> None:
+    game = short_game()
+    game.log(connection, upto=20)
+    projector = catch_up(connection)
+    before = models(connection)
+    game.log(connection)
+
+    def is_overtaken(
+        conn: Connection, cursor: object, sql: str, *_: object, **__: object
+    ) -> None:
+        if sql.startswith("UPDATE stream SET projected"):
+            cursor.execute("UPDATE stream SET projected = 25")
+
+    event.listen(connection, "before_cursor_execute", is_overtaken)
+    with pytest.raises(RaceLost):
+        once(connection, projector.slice)
+    event.remove(connection, "before_cursor_execute", is_overtaken)
+    assert models(connection) == before
+    catch_up(connection, projector)
+    assert models(connection) == expected(1, game)
+
+
+@pytest.mark.parametrize(
+    ("row", "why"),
+    [
+        (Row(6, "CardsBurnt", 1, 0, "{}"), "written by a newer one"),
+        (Row(6, "SeatLeft", 2, 0, '{"seat":1}'), "written by a newer one"),
+        (Row(6, "SeatLeft", 1, 0, '{"chair":1}'), "members of its type"),
+        (Row(6, "SeatLeft", 1, 0, "not JSON"), "cannot be read"),
+        (Row(6, "DeckSealed", 1, 0, '{"first":0,"k":0,"round":1,"slots":[]}'), "does not fit"),
+        (Row(6, "CardDrawn", 1, 0, '{"from":"deck","round":1,"seat":1,"slot":0}'), "does not fit"),
+        (Row(7, "SeatLeft", 1, 0, '{"seat":1}'), "Version 6 is missing"),
+    ],
+)
+def test_what_cannot_be_followed_stops_its_table_and_no_other(
+    row: Row, why: str, connection: Connection, caplog: pytest.LogCaptureFixture
+) -> None:
+    damaged, sound = Game("damaged").sit("Ada", "Bob", "Cy"), short_game("sound")
+    damaged.sit("Di")
+    assert len(damaged.rows) == 5
+    damaged.log(connection)
+    add_raw(connection, 1, row)
+    sound.log(connection)
+    projector = catch_up(connection)
+    (stopped,) = projector.stopped.values()
+    assert stopped.table == damaged.id.hex()
+    assert stopped.version == 5
+    assert why in stopped.sentence
+    assert stopped.table in caplog.text
+    assert why in caplog.text
+    assert projected(connection) == [(row.version, 5), (len(sound.rows), len(sound.rows))]
+    found, half, whole = models(connection), expected(1, damaged), expected(2, sound)
+    assert found == {model: half[model] | whole[model] for model in found}
+    # It stays as it is, and what comes to other tables still arrives.
+    sound.sit("Eve")
+    sound.log(connection)
+    catch_up(connection, projector)
+    assert projected(connection)[1] == (len(sound.rows), len(sound.rows))
+    assert len(caplog.records) == 1
+
+
+def test_an_altered_hidden_part_stops_the_table_where_its_round_closes(
+    connection: Connection,
+) -> None:
+    game = short_game()
+    swap = next(n for n, row in enumerate(game.rows) if row.type == "CardsSwapped")
+    game.rows[swap] = game.rows[swap]._replace(hidden=game.rows[swap + 1].hidden)
+    game.log(connection)
+    (stopped,) = catch_up(connection).stopped.values()
+    assert stopped.version == len(game.rows) - 1
+    assert "altered" in stopped.sentence
+    assert models(connection) == expected(1, game, upto=-1)
+
+
+@pytest.mark.parametrize("at", ["UPDATE stream SET projected", "COMMIT"])
+def test_killed_between_rows_and_place_leaves_both_or_neither(
+    at: str, file: Path, connection: Connection
+) -> None:
+    game = short_game()
+    game.log(connection, upto=20)
+    catch_up(connection)
+    before = models(connection)
+    game.log(connection)
+    here = Path(__file__).parents[2]
+    command = [sys.executable, "-m", "tests.projector.dies", str(file), at]
+    died = subprocess.run(command, cwd=here, timeout=60, check=False)
+    assert died.returncode == -signal.SIGKILL
+    assert models(connection) == before
+    assert projected(connection) == [(len(game.rows), 20)]
+    catch_up(connection)
+    assert models(connection) == expected(1, game)

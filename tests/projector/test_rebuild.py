@@ -1,0 +1,176 @@
+"""Everything again from the log: the same rows, and what was otherwise is named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlalchemy import Connection
+
+from dealer.errors import RaceLost
+from dealer.eventlog import Row, migrate
+from dealer.projector.rebuild import Difference, Rebuild
+from dealer.projector.runner import Projector
+from tests.projector.conftest import Connect
+from tests.projector.playing import Game, short_game
+from tests.projector.running import catch_up, drain, models, once, projected
+from tests.projector.test_every_prefix import CHOICES, SLOW, in_memory, played
+from tests.projector.test_projector import add_raw
+
+
+@SLOW
+@given(games=st.lists(CHOICES, min_size=1, max_size=3), events=st.integers(1, 60))
+def test_a_rebuild_makes_what_was_there(
+    games: list[list[int]], events: int, migrated: Path
+) -> None:
+    with in_memory(migrated) as connection:
+        projector = Projector()
+        for number, choices in enumerate(games):
+            game = played(choices, name=str(number), closed=False)
+            game.log(connection, upto=len(game.rows) // 2)
+            catch_up(connection, projector)
+            game.log(connection)
+        rebuild = Rebuild(events=events)
+        drain(connection, rebuild.slice)
+        assert rebuild.differences == []
+        assert rebuild.different == 0
+        assert rebuild.done == rebuild.total
+        found = models(connection)
+        assert all(version == done for version, done in projected(connection))
+        again = Rebuild()
+        drain(connection, again.slice)
+        assert (again.differences, models(connection)) == ([], found)
+
+
+def test_it_makes_what_the_projector_would_have_made(connect: Connect, migrated: Path) -> None:
+    connection = connect()
+    games = [short_game("a"), short_game("b")]
+    with in_memory(migrated) as other:
+        for game in games:
+            game.log(connection)
+            game.logged = 0
+            game.log(other)
+        catch_up(connection)
+        drain(other, Rebuild().slice)
+        assert models(other) == models(connection)
+        assert projected(other) == projected(connection)
+
+
+def test_readers_see_the_old_rows_or_the_new_ones_and_never_half(connect: Connect) -> None:
+    writer, reader = connect(), connect()
+    short_game("a").log(writer)
+    short_game("b").log(writer)
+    catch_up(writer)
+    true = models(writer)
+    writer.exec_driver_sql("UPDATE moves SET card = 'Z'")
+    false = models(writer)
+    draws = "SELECT count(*), min(card) FROM draws"
+    rebuild = Rebuild(events=9)
+    while once(writer, rebuild.slice):
+        assert models(reader) == false
+        assert tuple(reader.exec_driver_sql(draws).one()) == (10, "Z")
+    assert models(reader) == true
+    assert tuple(reader.exec_driver_sql(draws).one())[1] != "Z"
+    migrate.check(writer)
+
+
+def test_what_was_wrong_is_named(connection: Connection) -> None:
+    game = short_game()
+    game.log(connection)
+    catch_up(connection)
+    execute = connection.exec_driver_sql
+    swap = tuple(execute("SELECT * FROM swaps WHERE step = 3").one())
+    execute("UPDATE swaps SET card_i = 'Z' WHERE step = 3")
+    execute("DELETE FROM hands WHERE seat = 2 AND place = 0")
+    execute("INSERT INTO deck VALUES (77, 1, 0, 5, 'a')")
+    rebuild = Rebuild()
+    drain(connection, rebuild.slice)
+    assert rebuild.different == 4
+    assert [(d.model, d.stood) for d in rebuild.differences] == [
+        ("swaps", True), ("swaps", False), ("hands", False), ("deck", True),
+    ]  # fmt: skip
+    assert rebuild.differences[1] == Difference("swaps", swap, False)
+    assert rebuild.differences[3].row == (77, 1, 0, 5, "a")
+    again = Rebuild()
+    drain(connection, again.slice)
+    assert again.different == 0
+
+
+def test_many_differences_are_counted_and_the_first_are_named(connection: Connection) -> None:
+    Game().open_round(deck=[f"{n:03}" for n in range(300)]).log(connection)
+    catch_up(connection)
+    connection.exec_driver_sql("UPDATE deck SET slot = slot + 1")
+    rebuild = Rebuild()
+    drain(connection, rebuild.slice)
+    assert rebuild.different == 600
+    assert len(rebuild.differences) == 100
+
+
+def test_tables_are_played_and_followed_while_it_runs(connect: Connect) -> None:
+    rebuilding, serving = connect(), connect()
+    games = [Game(name).sit("Ada", "Bob").open_round() for name in "abc"]
+    projector = Projector(events=5)
+    for game in games:
+        game.log(serving)
+    once(serving, projector.slice)
+    rebuild = Rebuild(events=4)
+    turn = 0
+    while once(rebuilding, rebuild.slice):
+        turn += 1
+        if turn < 12:
+            games[turn % 3].sit(f"player {turn}")
+            games[turn % 3].log(serving)
+            once(serving, projector.slice)
+    assert turn >= 12
+    assert rebuild.different == 0
+    assert all(version == done for version, done in projected(serving))
+    games[0].close_round().log(serving)
+    catch_up(serving, projector)
+    check = Rebuild()
+    drain(serving, check.slice)
+    assert check.different == 0
+    assert not projector.stopped
+
+
+def test_two_rebuilds_at_once_are_one_too_many(connect: Connect) -> None:
+    one, other = connect(), connect()
+    short_game().log(one)
+    first, second = Rebuild(events=5), Rebuild(events=5)
+    once(one, first.slice)
+    once(other, second.slice)
+    with pytest.raises(RaceLost, match="try again"):
+        drain(one, first.slice)
+    drain(other, second.slice)
+    assert second.done == second.total
+    migrate.check(one)
+
+
+def test_a_table_that_cannot_be_followed_is_named_and_the_others_are_made(
+    connection: Connection,
+) -> None:
+    damaged, sound = Game("damaged"), short_game("sound")
+    damaged.log(connection)
+    add_raw(connection, 1, Row(2, "CardsBurnt", 1, 0, "{}"))
+    sound.log(connection)
+    catch_up(connection)
+    rebuild = Rebuild(events=7)
+    drain(connection, rebuild.slice)
+    assert [(one.table, one.version) for one in rebuild.stopped.values()] == [
+        (damaged.id.hex(), 1)
+    ]
+    assert rebuild.different == 0
+    assert projected(connection) == [(2, 1), (len(sound.rows), len(sound.rows))]
+
+
+def test_progress_is_told_in_events(connection: Connection) -> None:
+    game = short_game()
+    game.log(connection)
+    told: list[tuple[int, int]] = []
+    rebuild = Rebuild(events=10, progress=lambda done, total: told.append((done, total)))
+    drain(connection, rebuild.slice)
+    total = len(game.rows)
+    assert told[0] == (10, total)
+    assert told[-1] == (total, total)
+    assert told == sorted(told)
