@@ -53,7 +53,7 @@ class GuestConnection(ServerConnection):
 
     def write(self, data: bytes) -> None:
         """Send whole frames; after the close frame nothing is sent."""
-        if self.protocol.state is OPEN:
+        if self.protocol.state is OPEN and not self.transport.is_closing():
             self.transport.write(data)
 
     async def writable(self) -> bool:

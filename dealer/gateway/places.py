@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dealer.errors import BadRequest, NotEntitled, TooManyTables
+from dealer.errors import BadRequest, Conflicted, NotEntitled, TooManyTables
 from dealer.game.commands import Actor
 from dealer.game.view import SPECTATOR, Viewer
 from dealer.gateway.pump import Outlet, Pump, Subscription
@@ -38,6 +38,11 @@ class Place:
         if self.actor().seat not in (None, seat):
             raise BadRequest("This connection has a seat at this table; open another for another.")
         self.seat, self.since = seat, since
+
+    def require_version(self, expected: int | None) -> None:
+        """Raise Conflicted if the table is past the version that a wish was decided on."""
+        if expected is not None and self.resident.table.version > expected:
+            raise Conflicted("The table has moved on; look at it and decide again.")
 
     def require_watching(self) -> None:
         actor = self.actor()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any, Protocol
 
 from dealer.errors import DealerError
@@ -89,8 +89,16 @@ class Subscription:
 class Pump:
     """Brings every event to every subscription: once, in order, as its viewer may see it."""
 
-    def __init__(self, service: Service, *, limits: Limits, metrics: Metrics) -> None:
+    def __init__(
+        self,
+        service: Service,
+        *,
+        limits: Limits,
+        metrics: Metrics,
+        clock: Callable[[], float],
+    ) -> None:
         self._service = service
+        self._clock = clock
         self._limits = limits
         self._metrics = metrics
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -142,8 +150,15 @@ class Pump:
 
     def publish(self, resident: Resident, news: Published) -> None:
         """Write an append's events, and then its checkpoints, to all who are at the head."""
+        entries = news.entries
+        self._metrics.appended.observe(len(entries))
         if not resident.sessions:
             return
+        begun = self._clock()
+        self._publish(resident, news)
+        self._metrics.told.observe(self._clock() - begun)
+
+    def _publish(self, resident: Resident, news: Published) -> None:
         entries = news.entries
         notes = b"".join(self._note_frame(resident, size, note) for size, note in news.notes)
         if not entries:

@@ -16,7 +16,6 @@ import msgspec
 from dealer.errors import (
     BadRequest,
     BadToken,
-    Conflicted,
     DealerError,
     NotCanonical,
     NotEntitled,
@@ -95,8 +94,7 @@ async def table_join(session: Session, call: Call) -> Reply:
 
 def _check_join(session: Session, place: Place, q: p.TableJoin) -> None:
     resident = place.resident
-    if q.expect is not None and resident.table.version > q.expect:
-        raise Conflicted("The table has moved on; look at it and decide again.")
+    place.require_version(q.expect)
     if place.actor().seat is not None:
         raise BadRequest(f"You sit at seat {place.seat} of this table already.")
     if resident.table.rules.invited and not place.host:
@@ -179,6 +177,7 @@ async def table_leave(session: Session, call: Call) -> Reply:
     places = session.places
     place = await places.find(q.table, token=q.token)
     resident, actor = place.resident, place.actor()
+    place.require_version(q.expect)
     version = resident.committed
     if actor.seat is not None:
         scope, content = f"seat:{actor.seat}:{place.since}", wire.content(call)

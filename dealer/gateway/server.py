@@ -69,7 +69,7 @@ class Gateway:
         limits = limits or Limits()
         loop = asyncio.get_running_loop()
         self.metrics = Metrics()
-        pump = Pump(service, limits=limits, metrics=self.metrics)
+        pump = Pump(service, limits=limits, metrics=self.metrics, clock=loop.time)
         self.floor = Floor(
             service=service,
             pump=pump,

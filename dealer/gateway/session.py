@@ -17,7 +17,6 @@ from msgspec import Struct
 
 from dealer.errors import (
     CommandReused,
-    Conflicted,
     DealerError,
     RateLimited,
     Refused,
@@ -145,10 +144,9 @@ class Session:
             as_host = actor.host and (wish.role == "host" or actor.seat is None)
             scope = "host" if as_host else f"seat:{actor.seat}:{place.since}"
             content = wire.content(call)
-        past = params.expect is not None and resident.table.version > params.expect
         # What was carried out already is answered again, whatever has happened since.
-        if past and (cmd is None or f"{scope}/{cmd}" not in resident.recent):
-            raise Conflicted("The table has moved on; look at it and decide again.")
+        if params.expect is not None and f"{scope}/{cmd}" not in resident.recent:
+            place.require_version(params.expect)
         if isinstance(command, DrawAtRandom):
             draw = partial(
                 self.floor.service.draw_at_random,

@@ -1,0 +1,193 @@
+"""Frames as they come: read, or answered with what was wrong; never a crash, never a close."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dealer.gateway import wire
+from dealer.gateway.commands import WISHES
+from dealer.gateway.questions import QUESTIONS
+from dealer.service import Entry
+
+METHODS = WISHES | QUESTIONS
+READER = wire.Reader({name: method.params for name, method in METHODS.items()})
+
+
+def frame(method: str = "deck.draw", *, id: Any = 1, **params: Any) -> bytes:
+    return json.dumps({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).encode()
+
+
+def test_a_request_becomes_typed_parameters() -> None:
+    call = READER.read(frame(count=2, **{"from": "bottom"}))
+    assert isinstance(call, wire.Call)
+    assert (call.id, call.method) == (b"1", "deck.draw")
+    assert (call.params.count, call.params.source) == (2, "bottom")
+
+
+@pytest.mark.parametrize("id", ['"a\\u00e9"', "0", "-7", "null", '""'])
+def test_an_id_comes_back_byte_for_byte(id: str) -> None:
+    call = READER.read(b'{"jsonrpc":"2.0","method":"ping","id": %b }' % id.encode())
+    assert isinstance(call, wire.Call)
+    assert call.id == id.encode()
+
+
+def test_without_an_id_no_answer_is_wanted() -> None:
+    call = READER.read(b'{"jsonrpc":"2.0","method":"ping"}')
+    assert isinstance(call, wire.Call)
+    assert call.id is None
+    fault = READER.read(b'{"jsonrpc":"2.0","method":"deck.steal"}')
+    assert isinstance(fault, wire.Fault)
+    assert fault.id is None
+
+
+DEEP = b"[" * 6000 + b"]" * 6000
+
+UNREADABLE = [
+    (b"", wire.PARSE_ERROR, b"null"),
+    (b"{", wire.PARSE_ERROR, b"null"),
+    (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":}}', wire.PARSE_ERROR, b"null"),
+    (b'{"jsonrpc":"2.0","id":1,"method":"p\xffng"}', wire.PARSE_ERROR, b"null"),
+    (b'{"jsonrpc":"2.0","id":"\xed\xa0\x80","method":"ping"}', wire.PARSE_ERROR, b"null"),
+    (b'{"jsonrpc":"2.0","id":"\\ud800","method":"ping"}', wire.PARSE_ERROR, b"null"),
+    (b'{"jsonrpc":"2.0","id":1,"method":"\\ud800x"}', wire.PARSE_ERROR, b"null"),
+    (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":' + DEEP + b"}", wire.PARSE_ERROR, b"null"),
+    (b"\xef\xbb\xbf{}", wire.PARSE_ERROR, b"null"),
+    (b"[]", wire.INVALID_REQUEST, b"null"),
+    (b"[" + frame() + b"]", wire.INVALID_REQUEST, b"null"),
+    (b"7", wire.INVALID_REQUEST, b"null"),
+    (b'"ping"', wire.INVALID_REQUEST, b"null"),
+    (b"{}", wire.INVALID_REQUEST, b"null"),
+    (b'{"jsonrpc":"1.0","id":3,"method":"ping"}', wire.INVALID_REQUEST, b"3"),
+    (b'{"jsonrpc":"2.0","id":3}', wire.INVALID_REQUEST, b"3"),
+    (b'{"jsonrpc":"2.0","id":3,"method":7}', wire.INVALID_REQUEST, b"3"),
+    (b'{"jsonrpc":"2.0","id":3,"method":"ping","more":1}', wire.INVALID_REQUEST, b"3"),
+    (b'{"jsonrpc":"2.0","id":1.5,"method":"ping"}', wire.INVALID_REQUEST, b"null"),
+    (b'{"jsonrpc":"2.0","id":true,"method":"ping"}', wire.INVALID_REQUEST, b"null"),
+    (b'{"jsonrpc":"2.0","id":{"a":1},"method":"ping"}', wire.INVALID_REQUEST, b"null"),
+    (b'{"jsonrpc":"2.0","id":1e999,"method":"ping"}', wire.INVALID_REQUEST, b"null"),
+    (b'{"jsonrpc":"2.0","id":1,"method":"ping","method":"ping"}', wire.INVALID_REQUEST, b"1"),
+    (frame("deck.steal"), wire.UNKNOWN_METHOD, b"1"),
+]
+
+
+@pytest.mark.parametrize(("data", "code", "id"), UNREADABLE)
+def test_what_cannot_be_read_is_answered(data: bytes, code: int, id: bytes) -> None:
+    fault = READER.read(data)
+    assert isinstance(fault, wire.Fault)
+    assert (fault.code, fault.id) == (code, id)
+    assert fault.message.endswith(".")
+
+
+@pytest.mark.parametrize(
+    ("params", "field"),
+    [
+        (b"[1]", "The parameters"),
+        (b"null", "The parameters"),
+        (b'{"count":"2"}', "count"),
+        (b'{"count":0}', "count"),
+        (b'{"count":1025}', "count"),
+        (b'{"count":1.0}', "count"),
+        (b'{"count":1e400}', "count"),
+        (b'{"count":99999999999999999999999999}', "count"),
+        (b'{"count":null}', "count"),
+        (b'{"from":"middle"}', "from"),
+        (b'{"cuont":2}', "cuont"),
+        (b'{"cmd":"%b"}' % (b"x" * 65), "cmd"),
+        (b'{"cmd":""}', "cmd"),
+        (b'{"expect":-1}', "expect"),
+    ],
+)
+def test_a_wrong_parameter_is_named(params: bytes, field: str) -> None:
+    fault = READER.read(b'{"jsonrpc":"2.0","id":9,"method":"deck.draw","params":' + params + b"}")
+    assert isinstance(fault, wire.Fault)
+    assert (fault.code, fault.id) == (wire.INVALID_PARAMS, b"9")
+    assert field in fault.message
+
+
+@pytest.mark.parametrize(
+    "params",
+    [b'{"count":1,"count":2}', b'{"count":1,"co\\u0075nt":2}', b'{"count":1, "count" :1}'],
+)
+def test_a_member_that_stands_twice_is_refused(params: bytes) -> None:
+    fault = READER.read(b'{"jsonrpc":"2.0","id":9,"method":"deck.draw","params":' + params + b"}")
+    assert isinstance(fault, wire.Fault)
+    assert fault.code == wire.INVALID_REQUEST
+
+
+def test_one_name_in_two_objects_is_not_twice() -> None:
+    tokens = [{"table": "a", "token": "t"}, {"table": "b", "token": "t"}]
+    assert isinstance(READER.read(frame("session.hello", tokens=tokens)), wire.Call)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner),
+    max_leaves=8,
+)
+
+
+@given(
+    st.binary(max_size=80)
+    | JSON.map(lambda value: json.dumps(value).encode())
+    | st.tuples(st.sampled_from(sorted(METHODS)), JSON, JSON).map(
+        lambda made: json.dumps(
+            {"jsonrpc": "2.0", "method": made[0], "id": made[1], "params": made[2]}
+        ).encode()
+    )
+)
+def test_no_frame_breaks_the_reader(data: bytes) -> None:
+    found = READER.read(data)
+    if isinstance(found, wire.Fault) and found.id is not None:
+        answer = json.loads(wire.fault(found.id, found.code, found.message))
+        assert set(answer) == {"jsonrpc", "id", "error"}
+
+
+@given(st.sampled_from(sorted(METHODS)), st.dictionaries(st.text(max_size=8), JSON, max_size=3))
+def test_no_parameters_break_the_reader(method: str, params: dict[str, Any]) -> None:
+    found = READER.read(frame(method, **{"table": "x"} | params))
+    assert isinstance(found, wire.Call) or found.code < 0
+
+
+def test_content_leaves_out_who_asks_and_where() -> None:
+    first = READER.read(frame(table="a", cmd="1", token="t", count=1))
+    again = READER.read(frame(cmd="2"))
+    other = READER.read(frame(count=2))
+    assert wire.content(first) == wire.content(again) != wire.content(other)
+
+
+LEAF = '{"at":1,"public":{"n":"é"},"table":"t","type":"T","v":1,"version":5}'
+
+
+def test_an_event_frame_is_the_leaf_unchanged() -> None:
+    entry = Entry(5, LEAF, 2, '{"card":"As","salt":"00","slot":1}')
+    head = '{"jsonrpc":"2.0","method":"event","params":'
+    assert wire.events([entry], seat=None, since=0).decode() == head + LEAF + "}"
+    assert wire.events([entry], seat=1, since=0).decode() == head + LEAF + "}"
+    assert wire.events([entry], seat=2, since=5).decode() == head + LEAF + "}"
+    mine = LEAF[:-1] + ',"private":{"card":"As","salt":"00","slot":1}}'
+    assert wire.events([entry], seat=2, since=4).decode() == head + mine + "}"
+
+
+def test_an_append_of_several_events_is_one_frame() -> None:
+    entries = [Entry(5, LEAF), Entry(6, LEAF)]
+    expected = f'{{"jsonrpc":"2.0","method":"events","params":{{"list":[{LEAF},{LEAF}]}}}}'
+    assert wire.events(entries, seat=None, since=0).decode() == expected
+
+
+@pytest.mark.parametrize(
+    ("length", "head"),
+    [
+        (0, b"\x81\x00"),
+        (125, b"\x81\x7d"),
+        (126, b"\x81\x7e\x00\x7e"),
+        (65535, b"\x81\x7e\xff\xff"),
+        (65536, b"\x81\x7f" + (65536).to_bytes(8, "big")),
+    ],
+)
+def test_a_text_frame_is_that_of_rfc_6455(length: int, head: bytes) -> None:
+    assert wire.text_frame(b"x" * length) == head + b"x" * length
