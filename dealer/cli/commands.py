@@ -1,0 +1,68 @@
+"""The list of everything that `dealer` can be asked to do, and how it ends."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from io import TextIOWrapper
+from typing import NoReturn
+
+import typer
+
+from dealer.cli import audit, demo, export, log, migrate, rebuild, serve, tables, verify
+from dealer.errors import DealerError
+
+app = typer.Typer(
+    name="dealer",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+PLAY, CHECK, BOOKS = "Open a house and play", "Check a game", "Look after the log"
+
+app.command(rich_help_panel=PLAY, epilog=serve.LIMITS_HELP)(serve.serve)
+app.command(rich_help_panel=PLAY)(demo.demo)
+app.command(rich_help_panel=CHECK)(audit.audit)
+app.command(rich_help_panel=CHECK)(export.export)
+app.command(rich_help_panel=CHECK)(verify.verify)
+app.command(rich_help_panel=BOOKS)(tables.tables)
+app.command(rich_help_panel=BOOKS)(log.log)
+app.command(rich_help_panel=BOOKS)(rebuild.rebuild)
+app.command(rich_help_panel=BOOKS)(migrate.migrate)
+
+
+@app.callback()
+def dealer() -> None:
+    """A card dealer that players can check.
+
+    Every swap of a shuffle, every draw and every change of a hand is an event in a SQL log; the
+    house signs the log, and anybody can recompute a finished round swap by swap.
+
+        dealer serve                 open a house here; it says at which address
+        dealer demo                  four players play a whole game, and it is checked
+        dealer tables                what has been played here
+        dealer audit TABLE           every swap and draw of a table; was it fair?
+        dealer export TABLE -o FILE  the same for somebody else to check
+        dealer verify FILE           check a game, without any house or database
+
+    Commands that only read work beside a running house, on the same file.
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run one command and exit: 0 done, 1 it went wrong or does not hold, 2 wrongly asked."""
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that cannot show a player's name shows something in its place.
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        app(None if arguments is None else list(arguments), prog_name="dealer")
+    except DealerError as error:
+        with suppress(OSError):
+            typer.echo(f"dealer: {error}", err=True)
+        sys.exit(1)
+    sys.exit(0)

@@ -1,0 +1,56 @@
+"""What a terminal gets to see: plain lines on standard output, progress and remarks beside it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+import typer
+
+Step = Callable[[int, int], None]
+"""How much is done, of how much in all."""
+
+
+def say(line: str = "") -> None:
+    typer.echo(line)
+
+
+def remark(line: str) -> None:
+    """Something that a script which reads the output must not meet there."""
+    typer.echo(line, err=True)
+
+
+def say_json(value: Any) -> None:
+    typer.echo(json.dumps(value, ensure_ascii=False))
+
+
+def harmless(text: str) -> str:
+    """A text that a guest chose, without what could lead a terminal astray."""
+    return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text)
+
+
+def moment(at: int) -> str:
+    """Milliseconds since 1970 as a date and a time of day, UTC."""
+    return datetime.fromtimestamp(at / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
+
+
+@contextmanager
+def progress(what: str) -> Iterator[Step]:
+    """A bar on standard error for as long as this lasts, if somebody sits in front of it."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as bars:
+        bar = bars.add_task(what, total=None)
+
+        def step(done: int, total: int) -> None:
+            bars.update(bar, completed=done, total=total)
+
+        yield step

@@ -1,0 +1,83 @@
+"""Which tables the log knows: what they are called, who sits there, how far they have come."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated, Any
+
+import typer
+
+from dealer.cli.options import AsJson, Database
+from dealer.cli.output import harmless, moment, say, say_json
+from dealer.config import DATABASE
+
+# The read models, and on top of them the few events that they have not come to.
+_TABLES = """
+SELECT s.table_id, s.version, coalesce(t.rounds, 0), t.closed_at IS NOT NULL,
+       (SELECT count(*) FROM seats x WHERE x.stream = s.id AND x.until IS NULL),
+       s.version > s.projected, s.projected, first.at, first.public
+FROM stream s
+LEFT JOIN tables t ON t.stream = s.id
+LEFT JOIN event first ON first.stream = s.id AND first.version = 1
+ORDER BY first.at DESC, s.table_id LIMIT ?
+"""
+_NEWER = """
+SELECT type, count(*) FROM event
+WHERE stream = (SELECT id FROM stream WHERE table_id = ?) AND version > ? GROUP BY type
+"""
+
+
+def tables(
+    limit: Annotated[int, typer.Option(min=1, help="How many at the most.")] = 100,
+    database: Database = DATABASE,
+    as_json: AsJson = False,
+) -> None:
+    """List the tables of this database, the newest first, closed ones too.
+
+        dealer tables
+        dealer tables --json | jq -r .table
+    """
+    found = asyncio.run(_find(limit, database))
+    for one in found:
+        say_json(one) if as_json else say(_line(one))
+    if not found and not as_json:
+        say("No table has been opened here yet.")
+
+
+async def _find(limit: int, database: str) -> list[dict[str, Any]]:
+    import json
+
+    from dealer.eventlog.look import look
+
+    found = []
+    async with await look(database) as log:
+        for row in await log.fetch(_TABLES, (limit,)):
+            table_id, version, rounds, closed, seated, behind, projected, at, public = row
+            if behind:
+                newer = dict(map(tuple, await log.fetch(_NEWER, (table_id, projected))))
+                rounds += newer.get("RoundOpened", 0)
+                seated += newer.get("SeatTaken", 0) - newer.get("SeatLeft", 0)
+                closed = closed or "TableClosed" in newer
+            rules = json.loads(public)["rules"]
+            found.append(
+                {
+                    "table": table_id.hex(),
+                    "name": rules.get("name"),
+                    "opened_at": at,
+                    "seated": seated,
+                    "rounds": rounds,
+                    "version": version,
+                    "closed": bool(closed),
+                }
+            )
+    return found
+
+
+def _line(one: dict[str, Any]) -> str:
+    state = "closed" if one["closed"] else "open"
+    name = one["name"] if isinstance(one["name"], str) else ""
+    return (
+        f"{one['table']}  {moment(one['opened_at'])[:16]}  {state:<6}"
+        f"  {one['seated']:>2} seated  {one['rounds']:>3} rounds  version {one['version']:<6}"
+        f"  {harmless(name)}"
+    ).rstrip()
