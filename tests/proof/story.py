@@ -262,7 +262,7 @@ def sign(
     notes = []
     for size, (leaf, text) in enumerate(zip(leaves, texts, strict=True), 1):
         tree.append(leaf_hash(text))
-        if leaf["type"] in DUE or size == len(leaves):
+        if leaf.get("type") in DUE or size == len(leaves):
             note = signer.sign(origin=origin, size=size, root=tree.root())
             for seat in (cosigned or {}).get(size, ()):
                 pen = cosigner(seat)
