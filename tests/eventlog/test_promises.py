@@ -196,6 +196,8 @@ async def test_a_bad_row_leaves_nothing_of_its_append_and_all_of_its_neighbours(
             Appended,
         ]
         assert [await log.head(table) for table in (A, B, C)] == [1, None, 1]
+        # What B would have been called in the database is now another table's number.
+        assert await log.append(append(B, 1, "2")) == Conflict(0)
         assert await log.append(append(A, 1, "2")) == Appended(2)
         assert await log.append(append(B, 0, "1")) == Appended(1)
 

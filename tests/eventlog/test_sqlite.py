@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from sqlalchemy import Connection
 from sqlalchemy.exc import OperationalError
 
 from dealer.errors import (
@@ -21,7 +22,7 @@ from dealer.errors import (
     OutcomeUnknown,
     SetupError,
 )
-from dealer.eventlog import Appended, Known, Log
+from dealer.eventlog import Appended, Conflict, Known, Log, sqlite
 from dealer.eventlog.faults import explain
 from tests.eventlog.asked import A, B, C, append, other_process
 from tests.eventlog.conftest import SqliteHouse
@@ -51,15 +52,16 @@ async def test_an_event_is_never_changed_or_deleted(
 async def test_the_writer_itself_cannot_replace_an_event(place: SqliteHouse) -> None:
     async with await place.open() as log:
         await log.append(append(A, 0, "1"))
-        with pytest.raises(DatabaseError):
-            await log.schedule(
-                lambda connection: bool(
-                    connection.exec_driver_sql(
-                        "INSERT OR REPLACE INTO event SELECT id, stream, version, type, schema,"
-                        " at, 'forged', commitment, hidden, command, digest FROM event"
-                    ).rowcount
-                )
+
+        def replace(connection: Connection) -> bool:
+            connection.exec_driver_sql(
+                "INSERT OR REPLACE INTO event SELECT id, stream, version, type, schema,"
+                " at, 'forged', commitment, hidden, command, digest FROM event"
             )
+            return False
+
+        with pytest.raises(DatabaseError):
+            await log.schedule(replace)
         assert [each.public for each in await log.read(A)] == ["1"]
 
 
@@ -112,6 +114,9 @@ async def test_an_error_at_the_commit_leaves_nothing(
         assert "command id" in str(answers[0])
         monkeypatch.undo()
         assert [await log.head(table) for table in (A, B)] == [1, None]
+        # C takes the number that B would have had; a link of B's broken chain must not land there.
+        assert await log.append(append(C, 0, "1")) == Appended(1)
+        assert await log.append(append(B, 1, "2")) == Conflict(0)
         assert await log.append(append(A, 1, "2", command="x")) == Appended(2)
         assert await log.append(append(A, 1, "2", command="x")) == Known(2, b"digest of x")
         assert await log.append(append(B, 0, "1")) == Appended(1)
@@ -236,6 +241,39 @@ async def test_a_file_that_may_not_be_written_is_told(
     said, _ = await asyncio.to_thread(process.communicate)
     assert said.startswith("DatabaseReadOnly: The database ")
     assert "writable for the user" in said
+
+
+async def test_who_may_only_read_writes_nothing_beside_the_file(borrowed: SqliteHouse) -> None:
+    async with await borrowed.open(wal_pages=10) as log:
+        await log.append(append(A, 0))
+        borrowed.file.parent.chmod(0o777)
+        borrowed.file.chmod(0o444)
+        for beside in ("-wal", "-shm"):
+            borrowed.file.with_name(borrowed.file.name + beside).chmod(0o666)
+        size = borrowed.wal_size()
+        process = other_process("open_without_rights", borrowed.url)
+        said, _ = await asyncio.to_thread(process.communicate)
+        assert said.startswith("DatabaseReadOnly: ")
+        assert borrowed.wal_size() == size
+        assert await log.append(append(A, 1)) == Appended(2)
+
+
+async def test_a_new_file_that_another_is_just_making_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "new.db"
+    other = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
+    other.execute("BEGIN IMMEDIATE")
+
+    class LetGo:
+        def wait(self, seconds: float) -> None:
+            other.execute("ROLLBACK")
+
+    monkeypatch.setattr(sqlite, "Event", LetGo)
+    async with await Log.open(f"sqlite:///{file}", busy_seconds=0.05) as log:
+        assert await log.append(append(A, 0)) == Appended(1)
+    assert not other.in_transaction
+    other.close()
 
 
 async def test_two_processes_make_one_new_database(tmp_path: Path) -> None:
