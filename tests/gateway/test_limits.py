@@ -1,0 +1,209 @@
+"""Who asks too much, too fast or in another way than the house takes it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from websockets.exceptions import InvalidStatus
+
+from dealer.gateway import Limits
+from dealer.gateway.limits import Bucket
+from tests.gateway.conftest import EAGER
+from tests.gateway.guest import Guest, Refusal
+from tests.gateway.tables import promise, reveal, seat_all
+from tests.gateway.test_wire import UNREADABLE
+
+
+def test_a_bucket_refills_at_its_rate() -> None:
+    bucket = Bucket(rate=10, burst=2, now=0.0)
+    assert [bucket.take(0.0), bucket.take(0.0)] == [0.0, 0.0]
+    assert bucket.take(0.0) == pytest.approx(0.1)
+    assert bucket.take(0.05) == pytest.approx(0.05)
+    assert bucket.take(0.11) == 0.0
+    assert [bucket.take(100.0), bucket.take(100.0)] == [0.0, 0.0]
+    assert bucket.take(100.0) > 0
+
+
+async def test_too_many_requests_are_told_when_to_come_again(open_gateway, arrive) -> None:
+    gateway = await open_gateway(limits=replace(EAGER, rate=0.01, burst=3.0))
+    guest = await arrive(gateway)
+    for _ in range(3):
+        await guest.ask("ping")
+    with pytest.raises(Refusal) as caught:
+        await guest.ask("ping")
+    assert caught.value.reason == "rate_limited"
+    assert caught.value.error["data"]["temporary"] is True
+    assert 90_000 < caught.value.error["data"]["retry_after_ms"] <= 100_001
+
+
+async def test_who_goes_on_all_the_same_is_sent_away(open_gateway, arrive) -> None:
+    gateway = await open_gateway(limits=replace(EAGER, rate=0.01, burst=1.0, patience=5.0))
+    guest = await arrive(gateway)
+    for _ in range(10):
+        await guest.say("nonsense")
+    assert await guest.closed == 4529
+    assert len(guest.frames) == 6
+
+
+async def test_what_clients_send_by_themselves_costs_no_commands(open_gateway, arrive) -> None:
+    gateway = await open_gateway(limits=Limits(rate=0.001, burst=4.0, drain=6.0, closing=0.5))
+    table = await seat_all(arrive, gateway, players=2)
+    await table.host.ask("round.open")
+    for k in range(2):
+        await promise(table, k=k)
+        await table.host.ask("deck.shuffle")
+        await reveal(table, k=k)
+        ann = table.players[0]
+        await ann.until(lambda k=k: sum(e["type"] == "DeckSealed" for e in ann.events) == k + 1)
+    await ann.ask("deck.draw")
+
+
+async def test_a_connection_is_on_so_many_tables_and_no_more(open_gateway, arrive) -> None:
+    gateway = await open_gateway(limits=replace(EAGER, tables=2))
+    guest = await arrive(gateway)
+    first = await guest.ask("table.open")
+    await guest.ask("table.open")
+    other = await (await arrive(gateway)).ask("table.open")
+    for method in ("table.open", "table.watch", "table.join"):
+        more = {} if method == "table.open" else {"table": other["table"]}
+        more |= {"name": "x"} if method == "table.join" else {}
+        with pytest.raises(Refusal) as caught:
+            await guest.ask(method, **more)
+        assert caught.value.reason == "too_many_tables"
+    await guest.ask("table.join", table=first["table"], name="x")
+
+
+async def test_a_message_too_big_ends_the_connection(gateway, arrive) -> None:
+    guest = await arrive(gateway)
+    await guest.say(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "x" * 16_300}))
+    await guest.until(lambda: len(guest.told) == 1)
+    await guest.say("x" * (16 * 1024 + 1))
+    assert await guest.closed == 1009
+
+
+async def test_fragments_are_put_together_up_to_a_bound(gateway, arrive) -> None:
+    guest = await arrive(gateway)
+    text = '{"jsonrpc":"2.0","id":7,"method":"ping"}'
+    await guest.say([text[:5], text[5:20], "", text[20:]])
+    await guest.until(lambda: len(guest.told) == 1)
+    assert guest.told[0]["params"]["id"] == 7
+    await guest.say([""] * 100)
+    assert await guest.closed == 1009
+
+
+async def test_binary_frames_are_refused(gateway, arrive) -> None:
+    guest = await arrive(gateway)
+    await guest.say(b"{}")
+    assert await guest.closed == 1003
+
+
+async def test_who_asks_nothing_is_let_go(open_gateway, arrive) -> None:
+    gateway = await open_gateway(limits=replace(EAGER, opening=0.05))
+    silent, speaking = await arrive(gateway), None
+    assert await silent.closed == 4408
+    speaking = await arrive(gateway)
+    await speaking.ask("ping")
+    reader, writer = await asyncio.open_connection("127.0.0.1", gateway.port)
+    assert await reader.read() == b""
+    writer.close()
+    assert not speaking.closed.done()
+
+
+async def test_more_connections_than_the_house_takes(open_gateway, arrive) -> None:
+    gateway = await open_gateway(limits=replace(EAGER, connections_per_address=2))
+    first = await arrive(gateway)
+    await arrive(gateway)
+    with pytest.raises(InvalidStatus) as caught:
+        await arrive(gateway)
+    assert caught.value.response.status_code == 503
+    assert caught.value.response.headers["Retry-After"]
+    await first.leave()
+    while len(gateway.door.connections) > 1:
+        await asyncio.sleep(0)
+    await arrive(gateway)
+    assert gateway.metrics.turned_away == 1
+
+
+@pytest.mark.parametrize(
+    ("origin", "allowed"),
+    [
+        (None, True),
+        ("http://localhost:3000", True),
+        ("http://[::1]", True),
+        ("https://cards.example", False),
+        ("null", False),
+        ("http://localhost.evil.example", False),
+        ("http://[::1", False),
+    ],
+)
+async def test_origins(gateway, arrive, origin, allowed) -> None:
+    if allowed:
+        await (await arrive(gateway, origin=origin)).ask("ping")
+    else:
+        with pytest.raises(InvalidStatus) as caught:
+            await arrive(gateway, origin=origin)
+        assert caught.value.response.status_code == 403
+
+
+async def test_origins_that_the_operator_lists(open_gateway, arrive) -> None:
+    gateway = await open_gateway(origins=["https://cards.example"])
+    await (await arrive(gateway, origin="https://cards.example")).ask("ping")
+    await (await arrive(gateway, origin=f"http://127.0.0.1:{gateway.port}")).ask("ping")
+    with pytest.raises(InvalidStatus):
+        await arrive(gateway, origin="http://localhost:3000")
+
+
+async def test_subprotocols(gateway, arrive) -> None:
+    plain = await arrive(gateway)
+    assert plain.socket.subprotocol is None
+    named = await arrive(gateway, subprotocols=["other.v9", "dealer.v1"])
+    assert named.socket.subprotocol == "dealer.v1"
+    with pytest.raises(InvalidStatus) as caught:
+        await arrive(gateway, subprotocols=["other.v9"])
+    assert caught.value.response.status_code == 400
+
+
+async def test_nothing_is_compressed(gateway, arrive) -> None:
+    guest = await arrive(gateway, compression="deflate")
+    assert guest.socket.protocol.extensions == []
+
+
+async def test_what_cannot_be_read_costs_nobody_the_connection(gateway, arrive) -> None:
+    guest = await arrive(gateway)
+    for count, (data, code, id) in enumerate(UNREADABLE, start=1):
+        await guest.socket.send(data, text=True)
+        await guest.until(lambda count=count: len(guest.told) == count)
+        answer = guest.told[-1]["params"]
+        assert (answer["error"]["code"], answer["id"]) == (code, json.loads(id))
+    await guest.ask("ping")
+
+
+TEXTS = st.text(max_size=40) | st.sampled_from(["deck.draw", "table.join", "ping", "52", "top"])
+VALUES = st.none() | st.booleans() | st.integers() | TEXTS | st.lists(TEXTS, max_size=3)
+PARAMS = st.sampled_from(["table", "token", "count", "from", "name", "cmd", "after", "deck", "to"])
+
+
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(data=st.data())
+async def test_every_request_is_answered_once(gateway, data) -> None:
+    """Whatever its parameters are, with an id there is one answer, and the connection stays."""
+    methods = sorted(gateway.floor.wishes | gateway.floor.questions)
+    requests = st.tuples(st.sampled_from(methods), st.dictionaries(PARAMS, VALUES, max_size=4))
+    frames = data.draw(st.lists(requests, min_size=1, max_size=6))
+    guest = await Guest.arrive(gateway.port)
+    for id, (method, params) in enumerate(frames):
+        frame = {"jsonrpc": "2.0", "id": f"f{id}", "method": method, "params": params}
+        await guest.say(json.dumps(frame))
+    await guest.until(lambda: len(guest.notices("answer")) == len(frames))
+    answers = sorted(answer["id"] for answer in guest.notices("answer"))
+    assert answers == sorted(f"f{id}" for id in range(len(frames)))
+    assert not [a for a in guest.notices("answer") if a.get("error", {}).get("code") == -32603]
+    await guest.ask("ping")
+    await guest.leave()

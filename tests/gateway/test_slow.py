@@ -1,0 +1,128 @@
+"""Guests who read slowly, or not at all, cost the others nothing and are let go in time."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from dataclasses import replace
+
+from websockets.asyncio.client import connect
+
+from tests.gateway.conftest import EAGER
+from tests.gateway.guest import Guest
+from tests.gateway.tables import Seated, seat_all
+
+SHOE = {"decks": 8}
+
+
+async def slow_guest(port: int) -> Guest:
+    """A guest whose computer takes little before it is read."""
+    sock = socket.socket()
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    sock.setblocking(False)
+    await asyncio.get_running_loop().sock_connect(sock, ("127.0.0.1", port))
+    settings = {"compression": None, "ping_interval": None, "max_size": None, "close_timeout": 1}
+    return Guest(await connect(f"ws://127.0.0.1:{port}/ws", sock=sock, **settings))
+
+
+async def watched_table(gateway, arrive) -> tuple[Seated, Guest]:
+    """A table with a big shoe, and somebody slow who watches and reads nothing more."""
+    table = await seat_all(arrive, gateway, players=1)
+    await table.host.ask("round.open", entropy="house", deck=SHOE)
+    slow = await slow_guest(gateway.port)
+    await slow.ask("table.watch", table=table.id, after=0)
+    await slow.until(lambda: slow.notices("resumed"))
+    slow.socket.transport.pause_reading()
+    return table, slow
+
+
+async def shuffle_until(gateway, table: Seated, truth) -> int:
+    version = 0
+    while not truth():
+        version = (await table.host.ask("deck.shuffle"))["version"]
+    return version
+
+
+async def test_a_slow_guest_catches_up_and_misses_nothing(gateway, arrive) -> None:
+    table, slow = await watched_table(gateway, arrive)
+    await shuffle_until(gateway, table, lambda: gateway.metrics.slowed > 0)
+    last = (await table.players[0].ask("deck.draw"))["version"]
+    await table.players[0].seen(last)
+    assert not slow.closed.done()
+    slow.socket.transport.resume_reading()
+    await slow.seen(last)
+    last = (await table.players[0].ask("deck.draw"))["version"]
+    await slow.seen(last)
+    assert slow.versions == list(range(1, last + 1))
+    await slow.leave()
+
+
+async def test_who_reads_nothing_is_let_go(open_gateway, arrive) -> None:
+    gateway = await open_gateway(limits=replace(EAGER, sending=0.2, closing=0.1))
+    table, slow = await watched_table(gateway, arrive)
+    before = len(gateway.door.connections)
+    await shuffle_until(gateway, table, lambda: gateway.metrics.slowed > 0)
+    while len(gateway.door.connections) == before:
+        await table.players[0].ask("ping")
+        await asyncio.sleep(0)
+    assert gateway.metrics.dropped[4508] == 1
+    last = (await table.players[0].ask("deck.draw"))["version"]
+    await table.players[0].seen(last)
+    versions = table.players[0].versions
+    assert versions == list(range(versions[0], last + 1))
+    slow.socket.transport.abort()
+    await slow.closed
+
+
+async def test_who_asks_and_never_reads_is_held_back(open_gateway, arrive) -> None:
+    gateway = await open_gateway(limits=replace(EAGER, sending=0.2, closing=0.1, buffer=4096))
+    table = await seat_all(arrive, gateway, players=1)
+    await table.host.ask("round.open", entropy="house", deck=SHOE)
+    await table.host.ask("deck.shuffle")
+    greedy = await slow_guest(gateway.port)
+    await greedy.ask("ping")
+    greedy.socket.transport.pause_reading()
+    request = '{"jsonrpc":"2.0","id":1,"method":"table.state","params":{"table":"%s"}}' % table.id
+
+    async def ask_on() -> None:
+        while True:
+            await greedy.say(request)
+
+    asking = asyncio.create_task(ask_on())
+    while not gateway.metrics.dropped[4508]:
+        await asyncio.sleep(0.01)
+    asking.cancel()
+    await table.players[0].ask("deck.draw")
+    greedy.socket.transport.abort()
+    await greedy.closed
+
+
+async def test_a_guest_that_fell_silent_is_let_go(open_gateway, arrive) -> None:
+    gateway = await open_gateway(limits=replace(EAGER, keepalive=0.05, closing=0.1))
+    speaking = await arrive(gateway)
+    await speaking.ask("ping")
+    silent = await slow_guest(gateway.port)
+    await silent.ask("ping")
+    silent.socket.transport.pause_reading()
+    while gateway.metrics.dropped[4508] == 0:
+        await asyncio.sleep(0.01)
+    while len(gateway.door.connections) > 1:
+        await asyncio.sleep(0.01)
+    await speaking.ask("ping")
+    silent.socket.transport.abort()
+    await silent.closed
+
+
+async def test_who_never_answers_a_close_is_cut_off(open_gateway, arrive) -> None:
+    gateway = await open_gateway(limits=replace(EAGER, closing=0.1))
+    reader, writer = await asyncio.open_connection("127.0.0.1", gateway.port)
+    writer.write(
+        b"GET /ws HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+    )
+    await reader.readuntil(b"\r\n\r\n")
+    writer.write(b"\x82\x80\x00\x00\x00\x00")
+    assert (await reader.readexactly(4))[2:] == (1003).to_bytes(2, "big")
+    while gateway.door.connections:
+        await asyncio.sleep(0.01)
+    writer.close()
