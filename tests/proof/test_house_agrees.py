@@ -1,0 +1,162 @@
+"""What the house grants, the verifier accepts: random wishes, and whatever came of them, proved."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dealer.errors import Refused
+from dealer.game.commands import (
+    Actor,
+    CloseRound,
+    CloseTable,
+    Command,
+    CommitEntropy,
+    Cut,
+    Deal,
+    Draw,
+    DrawAtRandom,
+    FinishShuffle,
+    LeaveSeat,
+    Move,
+    OpenRound,
+    OpenTable,
+    PassTime,
+    RevealEntropy,
+    Show,
+    StartShuffle,
+    TakeSeat,
+)
+from dealer.game.decide import NoSecret, decide
+from dealer.game.events import EntropyClosed, RoundClosed
+from dealer.game.state import Table, evolve
+from dealer.proof import canonical, codec
+from dealer.proof.keys import RoundKeys, player_digest, secret_length
+from dealer.proof.verify import verify
+from tests.proof.story import CARDS, Story, some_bytes
+
+HOST = Actor(host=True)
+
+
+class OpenHouse(RoundKeys):
+    """A round's keys with the secret beside them, as decide asks for it."""
+
+    def __init__(self, table: bytes, number: int, cards: int) -> None:
+        self.secret = some_bytes("S", number, length=secret_length(cards))
+        super().__init__(table=table, round=number, secret=self.secret)
+
+
+class Play:
+    def __init__(self) -> None:
+        self.story = Story()
+        self.table = Table()
+        self.house: OpenHouse | NoSecret = NoSecret()
+        key = self.story.signer.public_key
+        self.do(OpenTable(self.story.origin, key, {"preset": "shared", "seats": 4}))
+
+    def do(self, command: Command) -> None:
+        house = self.house
+        if isinstance(command, OpenRound):
+            house = OpenHouse(self.story.table, len(self.table.openings) + 1, len(command.deck))
+        try:
+            events = decide(command, self.table, house)
+        except Refused:
+            return
+        self.house = house
+        for event in events:
+            hidden = codec.encode_hidden(event)
+            if isinstance(house, OpenHouse):
+                self.story.keys = house
+            part = None if hidden is None else canonical.decode(hidden)
+            public = codec.public(event)
+            if "from" in public:
+                public["source"] = public.pop("from")
+            self.story.tell(type(event).__name__, part, **public)
+            evolve(self.table, event, self.story.at)
+            if isinstance(event, EntropyClosed):
+                self.c1 = self.story.tree.root()
+            if isinstance(event, RoundClosed):
+                self.house = NoSecret()
+        round_ = self.table.round
+        if round_ is not None and round_.shuffle is not None and round_.shuffle.ready():
+            self.do(FinishShuffle(self.c1))
+
+    def nonce(self, seat: int) -> bytes:
+        round_ = self.table.round
+        return some_bytes("r", round_.number if round_ else 0, round_.k if round_ else 0, seat)
+
+    def commit(self, seat: int) -> CommitEntropy:
+        round_ = self.table.round
+        number, k = (round_.number, round_.k) if round_ else (1, 0)
+        digest = player_digest(
+            table=self.story.table, round=number, k=k, seat=seat, nonce=self.nonce(seat)
+        )
+        return CommitEntropy(Actor(seat=seat), number, k, digest)
+
+    def reveal(self, seat: int) -> RevealEntropy:
+        round_ = self.table.round
+        number, k = (round_.number, round_.k) if round_ else (1, 0)
+        return RevealEntropy(Actor(seat=seat), number, k, self.nonce(seat))
+
+
+seats = st.integers(1, 4)
+places = st.integers(0, 7)
+stacks = st.sampled_from(["deck", "pile:burn", "pile:p", "hand:1", "hand:2", "hand:3"])
+ends = st.sampled_from(["top", "bottom"])
+
+
+@st.composite
+def wishes(draw: st.DrawFn) -> Any:
+    """A function from the play to a command."""
+    seat = draw(seats)
+    actor, stack, to, n = Actor(seat=seat), draw(stacks), draw(stacks), draw(places)
+    algorithm = draw(st.sampled_from(["backward", "forward"]))
+    entropy = draw(st.sampled_from(["players", "house"]))
+    steps = draw(st.none() | places)
+    return draw(
+        st.sampled_from([
+            lambda p: TakeSeat("Ada", seat),
+            lambda p: LeaveSeat(actor),
+            lambda p: OpenRound(HOST, CARDS[: n + 1], entropy, 1000, 1000),
+            lambda p: StartShuffle(HOST, stack, algorithm, steps),
+            lambda p: StartShuffle(HOST),
+            lambda p: p.commit(seat),
+            lambda p: p.reveal(seat),
+            lambda p: p.commit(seat),
+            lambda p: p.reveal(seat),
+            lambda p: PassTime(p.story.at + 10_000),
+            lambda p: Deal(HOST, 1),
+            lambda p: Draw(actor),
+            lambda p: Draw(actor, 1, stack, "bottom"),
+            lambda p: DrawAtRandom(actor, 1, stack),
+            lambda p: Cut(actor, n, stack),
+            lambda p: Move(actor, "pile", stack, to, count=1, where=n),
+            lambda p: Move(actor, "burn", "deck", "pile:burn", count=1),
+            lambda p: Move(actor, "give", f"hand:{seat}", to, count=1),
+            lambda p: Show(actor, f"hand:{seat}"),
+            lambda p: Show(HOST, stack, to=seat),
+            lambda p: CloseRound(HOST),
+        ])
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(wishes(), min_size=20, max_size=60))
+def test_what_the_house_grants_is_proved(wished: list[Any]) -> None:
+    play = Play()
+    start = OpenRound(HOST, CARDS, "house", 1000, 1000)
+    for command in (TakeSeat("Ada", 1), TakeSeat("Bea", 2), start, StartShuffle(HOST)):
+        play.do(command)
+    for wish in wished:
+        play.do(wish(play))
+    key = play.story.signer.public_key
+    report = verify(play.story.lines(), key=key)
+    assert report.fault is None, [leaf["type"] for leaf in play.story.leaves]
+    play.do(PassTime(play.story.at + 10**9))
+    for seat in (1, 2, 3, 4):
+        play.do(play.reveal(seat))
+    play.do(CloseTable(HOST))
+    report = verify(play.story.lines(), key=key)
+    assert report.fault is None, [leaf["type"] for leaf in play.story.leaves]
