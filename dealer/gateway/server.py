@@ -241,7 +241,7 @@ async def _until(truth: Callable[[], bool], deadline: float) -> None:
 
 
 def _port(server: Server | None) -> int:
-    if server is None:
+    if server is None or not server.sockets:
         raise SetupError("This port is not open.")
     port: int = next(iter(server.sockets)).getsockname()[1]
     return port

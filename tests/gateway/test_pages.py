@@ -1,0 +1,182 @@
+"""Plain HTTP: the pages, the bundle to take home, and the operator's own port."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from dealer.errors import DatabaseFull
+from dealer.gateway import Gateway
+from dealer.proof.verify import verify
+from tests.gateway.tables import seat_all, shuffled
+
+
+class Got:
+    """One answer, as it came."""
+
+    def __init__(self, raw: bytes) -> None:
+        head, _, self.body = raw.partition(b"\r\n\r\n")
+        first, *lines = head.decode().split("\r\n")
+        self.status = int(first.split(" ")[1])
+        self.headers = {k.lower(): v for k, _, v in (line.partition(": ") for line in lines)}
+        if self.headers.get("transfer-encoding") == "chunked":
+            self.body = b"".join(self._chunks(self.body))
+
+    @staticmethod
+    def _chunks(data: bytes) -> list[bytes]:
+        found = []
+        while True:
+            size, _, data = data.partition(b"\r\n")
+            length = int(size, 16)
+            if length == 0:
+                assert data == b"\r\n"
+                return found
+            found.append(data[:length])
+            assert data[length : length + 2] == b"\r\n"
+            data = data[length + 2 :]
+
+    @property
+    def text(self) -> str:
+        return self.body.decode()
+
+
+async def get(port: int, path: str, *, method: str = "GET", version: str = "1.1", **headers: str):
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    lines = [f"{method} {path} HTTP/{version}", "Host: cards.example"]
+    lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
+    writer.write(("\r\n".join(lines) + "\r\n\r\n").encode())
+    raw = await reader.read()
+    writer.close()
+    return Got(raw)
+
+
+async def test_a_table_as_a_spectator_sees_it(gateway, arrive) -> None:
+    table = await shuffled(arrive, gateway, players=1, name="<b>Friday</b> & more")
+    eve = await arrive(gateway)
+    await eve.ask("table.join", table=table.id, name="<script>alert(1)</script>")
+    drawn = await eve.ask("deck.draw", count=2)
+    page = await get(gateway.port, f"/tables/{table.id}")
+    assert page.status == 200
+    assert page.headers["content-type"] == "text/html; charset=utf-8"
+    assert "default-src 'none'" in page.headers["content-security-policy"]
+    assert page.headers["x-content-type-options"] == "nosniff"
+    assert "<script" not in page.text
+    assert "<h1>&lt;b&gt;Friday&lt;/b&gt; &amp; more</h1>" in page.text
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;</td><td>2</td>" in page.text
+    assert f"ws://cards.example/ws/{table.id}" in page.text
+    assert not any(card in page.text for card in drawn["cards"])
+
+
+async def test_a_private_table_shows_nothing(gateway, arrive) -> None:
+    table = await shuffled(arrive, gateway, players=1, watch="nobody", name="secret club")
+    page = await get(gateway.port, f"/tables/{table.id}")
+    assert "not open to spectators" in page.text
+    assert "secret club" not in page.text
+    assert "player 1" not in page.text
+    bundle = f"/tables/{table.id}/bundle.jsonl"
+    assert (await get(gateway.port, bundle)).status == 401
+    assert (await get(gateway.port, bundle, Authorization="Bearer nonsense")).status == 401
+    for token in (table.host_token, table.tokens[0]):
+        got = await get(gateway.port, bundle, Authorization=f"Bearer {token}")
+        assert got.status == 200
+
+
+@pytest.mark.parametrize("version", ["1.0", "1.1"])
+async def test_the_bundle_can_be_verified(gateway, arrive, version) -> None:
+    table = await shuffled(arrive, gateway, players=2)
+    for _ in range(3):
+        await table.host.ask("deck.shuffle")
+    await table.host.ask("deck.deal", each=2)
+    await table.host.ask("round.close")
+    await table.host.ask("table.close")
+    got = await get(gateway.port, f"/tables/{table.id}/bundle.jsonl", version=version)
+    assert got.status == 200
+    assert got.headers.get("transfer-encoding") == ("chunked" if version == "1.1" else None)
+    assert len(got.body) > 64 * 1024
+    lines = got.text.splitlines()
+    assert verify(lines).fault is None
+    head = await get(gateway.port, f"/tables/{table.id}/bundle.jsonl", method="HEAD")
+    assert (head.status, head.body) == (200, b"")
+
+
+@pytest.mark.parametrize(
+    ("path", "method", "status"),
+    [
+        ("/nowhere", "GET", 404),
+        ("/tables/xyz", "GET", 404),
+        (f"/tables/{'0' * 32}", "GET", 404),
+        (f"/tables/{'0' * 32}/bundle.jsonl", "GET", 404),
+        ("/", "POST", 405),
+        ("/", "DELETE", 405),
+        ("/ws", "GET", 426),
+        ("/ws", "POST", 405),
+        ("/ws/short", "GET", 404),
+        ("/../etc/passwd", "GET", 404),
+        ("//", "GET", 404),
+    ],
+)
+async def test_other_addresses(gateway, path, method, status) -> None:
+    got = await get(gateway.port, path, method=method)
+    assert got.status == status
+    if status == 405:
+        assert "GET" in got.headers["allow"]
+
+
+async def test_the_lobby(gateway, arrive, monkeypatch) -> None:
+    async def tables() -> list[dict[str, Any]]:
+        return [{"table": "ab" * 16, "name": "<i>x", "rounds": 2, "version": 9, "taken": 3}]
+
+    monkeypatch.setattr(gateway.floor.service, "tables", tables)
+    page = await get(gateway.port, "/")
+    assert f'<a href="/tables/{"ab" * 16}">&lt;i&gt;x</a></td><td>3</td>' in page.text
+    head = await get(gateway.port, "/", method="HEAD")
+    assert head.body == b""
+    assert head.headers["content-length"] == page.headers["content-length"]
+    guest = await arrive(gateway)
+    assert (await guest.ask("table.list"))["tables"] == await tables()
+
+
+async def test_the_operators_port(open_gateway, arrive, monkeypatch) -> None:
+    gateway: Gateway = await open_gateway(ops_port=0)
+    table = await seat_all(arrive, gateway, players=2)
+    with pytest.raises(Exception, match="No round"):
+        await table.players[0].ask("deck.draw")
+    assert (await get(gateway.ops_port, "/healthz")).status == 200
+    assert (await get(gateway.ops_port, "/readyz")).status == 200
+    assert (await get(gateway.ops_port, "/")).status == 404
+    assert (await get(gateway.ops_port, "/healthz", method="PUT")).status == 405
+    assert (await get(gateway.port, "/metrics")).status == 404
+    page = (await get(gateway.ops_port, "/metrics")).text
+    assert 'dealer_calls_total{method="deck.draw",outcome="no_round"} 1.0' in page
+    assert 'dealer_calls_total{method="table.join",outcome="ok"} 2.0' in page
+    assert "dealer_connections 3.0" in page
+    assert "dealer_tables_resident 1.0" in page
+    assert "dealer_append_events_count 3.0" in page
+    assert table.id not in page
+    assert "player" not in page
+
+    async def full(name: str, value: bytes) -> bytes:
+        raise DatabaseFull("The disk is full.")
+
+    monkeypatch.setattr(gateway.floor.service.log, "put_house", full)
+    ready = await get(gateway.ops_port, "/readyz")
+    assert (ready.status, ready.text) == (503, "The disk is full.\n")
+    gateway.floor.draining = True
+    assert (await get(gateway.ops_port, "/readyz")).text == "draining\n"
+    assert (await get(gateway.ops_port, "/healthz")).status == 200
+    gateway.floor.draining = False
+
+
+async def test_tokens_are_in_no_log_line(gateway, arrive, caplog) -> None:
+    caplog.set_level("DEBUG")
+    table = await shuffled(arrive, gateway, players=1)
+    other = await arrive(gateway)
+    await other.ask("table.resume", table=table.id, token=table.tokens[0], after=0)
+    await get(gateway.port, f"/tables/{table.id}/bundle.jsonl", Authorization="Bearer host.x")
+    server = [r for r in caplog.records if not r.name.startswith(("websockets.client", "asyncio"))]
+    text = json.dumps([record.getMessage() for record in server])
+    assert table.tokens[0] not in text
+    assert table.host_token not in text
