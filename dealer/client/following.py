@@ -15,13 +15,16 @@ from dealer.client.entropy import Entropy, Promise
 from dealer.client.happenings import Happenings
 from dealer.client.store import SavedHead, TableStore
 from dealer.client.story import Gap
-from dealer.client.witness import Evidence, Happened, Witness
-from dealer.errors import DealerError, HouseCheated, SetupError
-from dealer.game.events import TableClosed
+from dealer.client.witness import Evidence, Witness
+from dealer.errors import BadToken, DealerError, HouseCheated, SetupError
+from dealer.game.events import EntropyClosed, RoundClosed, SeatLeft, TableClosed
+from dealer.game.state import Player
 from dealer.proof.checkpoint import Cosigner
 
 RESUMES_MAX = 4
 """How often a missing event is asked for again before this client leaves the table."""
+
+COSIGNED = EntropyClosed | RoundClosed | TableClosed
 
 Truth = Callable[[], bool]
 
@@ -50,6 +53,9 @@ class Following:
         self.error: DealerError | None = None
         self._waiting: list[tuple[Truth, asyncio.Future[None]]] = []
         self._resuming = 0  # resumes that were asked for and not answered
+        self._target = 0  # the version that the house was at when it last said so
+        self._player: Player | None = None  # who sat at our seat before the last event
+        self._due = False  # whether the last event is one whose head players cosign
         self._gap = (0, 0)  # a version that was missing after this one, and how often it was
 
     @property
@@ -111,13 +117,16 @@ class Following:
 
         def answered(result: Members) -> None:
             self._resuming -= 1
+            self._target = result["version"]
             self._checked(lambda: self.witness.checkpoint(result["checkpoint"]))
             if last:
                 self.connection.attach(self.id)
 
         def settled(future: asyncio.Future[Members]) -> None:
             error = None if future.cancelled() else future.exception()
-            if isinstance(error, DealerError):
+            if isinstance(error, BadToken) and not last:
+                self._got_up()  # the host stays, without a seat
+            elif isinstance(error, DealerError):
                 self.failed(error)
 
         members = params | {"table": self.id}
@@ -127,9 +136,12 @@ class Following:
 
     def joined(self, result: Members) -> None:
         """Begin with the answer to `table.join` or `table.watch`."""
+        self._target = result["version"]
         if "seat" in result:
-            self.witness.seat = result["seat"]
-            self.store.learn(token=result["token"], seat=result["seat"])
+            seat = self.witness.seat = result["seat"]
+            taken = [player for player in result["state"]["seats"] if player["seat"] == seat]
+            since = taken[0]["since"] if taken else result["version"]
+            self.store.learn(token=result["token"], seat=seat, since=since)
         self.connection.followers[self.id] = self
         self.connection.attach(self.id)
         self._checked(lambda: self._begin(result))
@@ -177,24 +189,40 @@ class Following:
 
     def _event(self, params: Members) -> None:
         happened = self.witness.event(params)
-        if happened is not None:
-            self._tell(happened)
-
-    def _reset(self, params: Members) -> None:
-        self.witness.reset(
-            version=params["version"],
-            state=params["state"],
-            edge=params["edge"],
-            note=params["checkpoint"],
-            proof=params.get("proof"),
-        )
-        self._wake()
-
-    def _tell(self, happened: Happened) -> None:
+        if happened is None:
+            return
+        event = happened.event
+        if isinstance(event, SeatLeft) and event.seat == self.witness.seat:
+            player = self._player
+            if player is not None and player.since == self.store.facts.get("since"):
+                self._got_up()
+        self._player = self.witness.state.seats.get(self.witness.seat or 0)
+        self._due = isinstance(event, COSIGNED)
         self.happenings.put(happened)
         self._wake()
-        if isinstance(happened.event, TableClosed):
+        if isinstance(event, TableClosed):
             self.happenings.end(None)
+
+    def _got_up(self) -> None:
+        """The seat was given up; the token that stood for it opens nothing any more."""
+        self.store.learn(token=None, seat=None, since=None)
+        self.witness.seat = None
+
+    def _reset(self, params: Members) -> None:
+        """A snapshot in place of events, because they are too many, or are no more."""
+        if self.witness.version:
+            self.witness.reset(
+                version=params["version"],
+                state=params["state"],
+                edge=params["edge"],
+                note=params["checkpoint"],
+                proof=params.get("proof"),
+            )
+        else:
+            self._begin(params)
+            if not self.witness.story.linked:
+                self.attach()
+        self._wake()
 
     def _wake(self) -> None:
         waiting, self._waiting = self._waiting, []
@@ -215,10 +243,17 @@ class Following:
         for head in fresh:
             self.store.keep_head(head)
             self._cosign(head)
+        player = witness.state.seats.get(witness.seat or 0)
+        caught_up = witness.version >= self._target and not self._resuming
+        if player is None or player.since != self.store.facts.get("since") or not caught_up:
+            return
         if not witness.story.linked:
             return
         step = self.entropy.next_step(
-            witness.state, seat=witness.seat, heads=witness.story.heads, leaves=witness.digests
+            witness.state,
+            seat=witness.seat,
+            heads=witness.story.heads,
+            leaves=witness.digests,
         )
         if step is None:
             return
@@ -238,7 +273,7 @@ class Following:
 
     def _cosign(self, head: SavedHead) -> None:
         """A head was checked: say so under the player's key, if there is one and it sits here."""
-        if self.cosigner is not None and self.witness.seat is not None:
+        if self._due and self.cosigner is not None and self.witness.seat is not None:
             params = {"cosignature": self.signature(head.note)}
             self.ask("table.cosign", params, changes=True).add_done_callback(forget)
 

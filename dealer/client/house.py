@@ -115,7 +115,7 @@ class House:
             try:
                 return await self._come_back(table_id, key=key)
             except BadToken:
-                kept.learn(token=None, seat=None)
+                kept.learn(token=None, seat=None, since=None)
         following = self._follow(table_id, key=key)
         members = {
             "table": table_id,

@@ -1,7 +1,7 @@
 """The table as the house describes it to somebody who comes in the middle of a game.
 
 The way back from `dealer.game.view.snapshot`: the same members, read into a table that events can
-be folded onto.
+be folded onto. On the wire each of `cards` has the salt that opens it: [slot, card, salt].
 """
 
 from __future__ import annotations
@@ -73,10 +73,10 @@ def _round(view: Members, seat: int | None) -> Round:
         round_.sealed[start : start + COMMITMENT_BYTES] = bytes.fromhex(commitment)
     for slot in view["drawable"]:
         round_.drawable[slot] = 1
-    for slot, card in view["cards"]:
+    for slot, card, _ in view["cards"]:
         round_.faces[slot] = card
     if seat is not None:
-        round_.known[seat] = {slot for slot, _ in view["cards"]}
+        round_.known[seat] = {slot for slot, *_ in view["cards"]}
     if len(round_.sealed) != COMMITMENT_BYTES * slots:
         raise ValueError("a commitment has 32 bytes")
     lying = sorted(card for cards in round_.stacks.values() for card in cards)

@@ -11,7 +11,7 @@ from dealer.client.following import Following
 from dealer.client.happenings import Happenings
 from dealer.client.moves import Moves
 from dealer.client.witness import Evidence
-from dealer.errors import ShuffleRunning
+from dealer.errors import BadToken, ShuffleRunning
 from dealer.game.cards import UNKNOWN
 from dealer.game.stacks import DECK, hand
 from dealer.game.state import Table
@@ -155,9 +155,14 @@ class RemoteTable(Moves):
 
     async def leave(self) -> None:
         """Give up one's seat; the cards of its hand stay where they are. The host stays host."""
-        await self.change("table.leave")
         following = self._following
-        following.store.learn(token=None, seat=None)
+        try:
+            await following.ask("table.leave", {}, changes=True)
+        except BadToken:
+            # The answer was lost with a socket, and the seat's token opens nothing on the next.
+            if self.seat is None:
+                raise
+        following.store.learn(token=None, seat=None, since=None)
         self._witness.seat = None
         if following.host_token is None:
             following.end(None)

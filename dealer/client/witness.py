@@ -106,7 +106,7 @@ class Witness:
                 return
             table = self._described(state, version, note)
             self.story.begin(version=version, edge=edge, note=note)
-            self._restart(table)
+            self._restart(table, state)
 
     def reset(
         self,
@@ -124,7 +124,7 @@ class Witness:
         with self._judging():
             table = self._described(state, version, note)
             if self.story.reset(version=version, edge=edge, note=note, proof=proof):
-                self._restart(table)
+                self._restart(table, state)
 
     def checkpoint(self, note: str) -> None:
         """Take a signed head."""
@@ -282,8 +282,10 @@ class Witness:
             raise HouseCheated("The house described another table than it signed.", (note,))
         return table
 
-    def _restart(self, table: Table) -> None:
+    def _restart(self, table: Table, state: Frame) -> None:
         self.state = table
         self._round = None if table.round is None else RoundRecord.start(self._id, table)
         self._leaves = []
         self._swaps = 0
+        for slot, card, salt in state["round"]["cards"] if "round" in state else ():
+            self._check_opening(slot, card, bytes.fromhex(salt))

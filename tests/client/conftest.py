@@ -5,16 +5,27 @@ It makes the frames that a client gets, so a test can alter them as a cheat woul
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, suppress
 from copy import deepcopy
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
+from websockets.asyncio.client import connect as dial
+from websockets.asyncio.server import serve as listen
+from websockets.exceptions import ConnectionClosed
 
+import dealer
+from dealer.client.connection import SUBPROTOCOL, Patience
+from dealer.client.house import House
 from dealer.client.store import TableStore
 from dealer.client.witness import Witness
+from dealer.eventlog import Log
+from dealer.eventlog.house import key_file, open_house
 from dealer.game.cards import build
 from dealer.game.commands import (
     Actor,
@@ -34,10 +45,13 @@ from dealer.game.decide import NoSecret, decide
 from dealer.game.events import DeckSealed, EntropyClosed, RoundClosed, TableClosed
 from dealer.game.state import Table, evolve
 from dealer.game.view import Viewer, entitled, may_see, snapshot
+from dealer.gateway.limits import Limits
+from dealer.gateway.server import Gateway, serve
 from dealer.proof import codec
 from dealer.proof.checkpoint import Signer
 from dealer.proof.keys import RoundKeys, secret_length
 from dealer.proof.tree import Tree, consistency_proof, leaf_hash
+from dealer.service import Service
 
 TABLE = "0123456789abcdef0123456789abcdef"
 ORIGIN = f"house.example/t/{TABLE}"
@@ -137,9 +151,13 @@ class SmallHouse:
 
     def describe(self) -> dict[str, Any]:
         """What a newcomer at seat 1 is told."""
+        state = json.loads(json.dumps(snapshot(self.table, self.viewer)))
+        for card in state.get("round", {}).get("cards", []):
+            assert isinstance(self.secret, Secret)
+            card.append(self.secret.slot_salt(card[0]).hex())
         return {
             "version": self.table.version,
-            "state": json.loads(json.dumps(snapshot(self.table, self.viewer))),
+            "state": state,
             "edge": [node.hex() for node in self.tree.edge],
             "note": self.sign(),
         }
@@ -208,3 +226,108 @@ def game() -> Any:
         table, house = TABLE, SmallHouse
 
     return Game
+
+
+FAST = Patience(backoff=0.01, backoff_max=0.05, away=20.0, answer=5.0)
+
+
+class RealHouse:
+    """The real service and gateway over a file; it can be closed and opened again."""
+
+    def __init__(self, folder: Path) -> None:
+        self._url = f"sqlite:///{folder / 'dealer.db'}"
+        self._stack = AsyncExitStack()
+        self.port = 0
+        self.gateway: Gateway
+
+    @property
+    def url(self) -> str:
+        return f"ws://127.0.0.1:{self.port}/ws"
+
+    async def open(self, **limits: Any) -> None:
+        stack = self._stack
+        log = await stack.enter_async_context(await Log.open(self._url))
+        key = await open_house(log, key_file(self._url), fresh=b"\x07" * 32)
+        service = Service(log, key)
+        stack.push_async_callback(service.close)
+        bounds = Limits(rate=1000.0, burst=1000.0, closing=0.2, drain=3.0, **limits)
+        self.gateway = await stack.enter_async_context(
+            serve(service, port=self.port, limits=bounds)
+        )
+        self.port = self.gateway.port
+
+    async def close(self) -> None:
+        await self._stack.aclose()
+
+    async def restart(self, **limits: Any) -> None:
+        await self.close()
+        await self.open(**limits)
+
+
+@pytest.fixture
+async def real_house(tmp_path: Path) -> AsyncIterator[RealHouse]:
+    house = RealHouse(tmp_path)
+    await house.open()
+    yield house
+    await house.close()
+
+
+@pytest.fixture
+def connect(real_house: RealHouse) -> Callable[..., House]:
+    """`dealer.connect` to the real house, with little patience."""
+
+    def connect(url: str | None = None, **options: Any) -> House:
+        return dealer.connect(url or real_house.url, **{"patience": FAST} | options)
+
+    return connect
+
+
+class Proxy:
+    """A man in the middle: `alter(frame)` may change what the house says, or drop it (None).
+
+    `heard` may do the same with what the client says.
+    """
+
+    def __init__(self, target: str) -> None:
+        self.target = target
+        self.alter: Callable[[Frame], Frame | None] = lambda frame: frame
+        self.heard: Callable[[Frame], Frame | None] = lambda frame: frame
+        self.sockets: list[Any] = []
+        self.url = ""
+
+    async def __aenter__(self) -> Proxy:
+        self._server = await listen(self._serve, "127.0.0.1", 0, subprotocols=[SUBPROTOCOL])
+        self.url = f"ws://127.0.0.1:{self._server.sockets[0].getsockname()[1]}/ws"
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._server.close()
+        await self._server.wait_closed()
+
+    def cut(self) -> None:
+        """Tear every line without a word."""
+        for socket in self.sockets:
+            socket.transport.abort()
+        self.sockets.clear()
+
+    async def _serve(self, client: Any) -> None:
+        async with dial(self.target, subprotocols=[SUBPROTOCOL], max_size=None) as house:
+            self.sockets.append(client)
+            there = asyncio.create_task(self._pass(client, house, "heard"))
+            back = asyncio.create_task(self._pass(house, client, "alter"))
+            await asyncio.wait((there, back), return_when=asyncio.FIRST_COMPLETED)
+            there.cancel(), back.cancel()
+            await asyncio.gather(there, back, return_exceptions=True)
+
+    async def _pass(self, source: Any, target: Any, hook: str) -> None:
+        with suppress(ConnectionClosed):
+            async for text in source:
+                frame = getattr(self, hook)(json.loads(text))
+                if frame is not None:
+                    await target.send(json.dumps(frame))
+
+
+@pytest.fixture
+async def proxy(real_house: RealHouse) -> AsyncIterator[Proxy]:
+    async with Proxy(real_house.url) as proxy:
+        yield proxy

@@ -13,6 +13,7 @@ from dealer.errors import HouseCheated
 from dealer.game.commands import Draw, Move, Show, TakeSeat
 from dealer.game.events import CardDrawn, CardsSwapped, DeckSealed, RoundClosed, SeatTaken
 from dealer.game.state import COMMITMENT_BYTES
+from dealer.proof.keys import slot_commitment
 
 
 def last(house, kind):
@@ -347,9 +348,10 @@ def test_who_comes_back_to_another_history(dealt, game):
     other.do(Draw(game.ada, 1))
     witness = Witness(game.table, saved=[saved])
     witness.begin(**other.describe())
+    for frame in other.frames[saved.size : -1]:
+        witness.event(frame)
     with pytest.raises(HouseCheated, match="does not continue"):
-        for frame in other.frames[saved.size :]:
-            witness.event(frame)
+        witness.event(other.frames[-1])
     from_the_start = Witness(game.table, saved=[saved], key=other.signer.public_key)
     with pytest.raises(HouseCheated, match="signed another log"):
         other.show(from_the_start)
@@ -370,12 +372,28 @@ def test_a_snapshot_that_lacks_something(dealt, game, member):
         Witness(game.table).begin(**described)
 
 
-def test_a_wrong_face_in_a_snapshot_is_found_at_the_reckoning(dealt, game):
+def test_a_wrong_face_in_a_snapshot(dealt, game):
     described = dealt.describe()
-    (slot, face), (_, other) = described["state"]["round"]["cards"]
-    described["state"]["round"]["cards"] = [[slot, other], [slot + 1, face]]
+    first, second = described["state"]["round"]["cards"]
+    first[1], second[1] = second[1], first[1]
+    with pytest.raises(HouseCheated, match="not the one that was sealed"):
+        Witness(game.table).begin(**described)
+
+
+def test_a_wrong_salt_in_a_snapshot_is_found_at_the_reckoning(dealt, game):
+    """A house that lies about the seal, too, is caught when its secret is known."""
+    described = dealt.describe()
+    view = described["state"]["round"]
+    slot, card, _ = view["cards"][0]
+    view["cards"][0][2] = "00" * 32
+    sealed = slot_commitment(
+        table=bytes.fromhex(game.table), round=1, slot=slot, salt=bytes(32), card=card
+    )
+    view["commitments"] = [
+        [place, sealed.hex() if place == slot else text] for place, text in view["commitments"]
+    ]
     witness = Witness(game.table)
     witness.begin(**described)
     (close,) = dealt.do(game.close)
-    with pytest.raises(HouseCheated):
+    with pytest.raises(HouseCheated, match="a salt that the round's secret does not give"):
         witness.event(close)
