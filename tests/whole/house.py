@@ -1,0 +1,116 @@
+"""A house in a process of its own, which can be killed as a power cut would, and opened again."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+import sys
+from pathlib import Path
+from types import TracebackType
+from urllib.request import urlopen
+
+ROOT = Path(__file__).parents[2]
+PATIENT = 60.0
+"""Seconds after which something that a test waits for counts as never happening."""
+
+_OPEN_AT = re.compile(r"The house is open at http://127\.0\.0\.1:(\d+)/")
+
+
+class HouseProcess:
+    """`dealer serve` on one file; the port is the same after a restart.
+
+    `output` collects what the process wrote, to standard output and to its log.
+    """
+
+    def __init__(self, folder: Path, *, name: str = "house", **options: object) -> None:
+        self.database = folder / "dealer.db"
+        self.output = folder / f"{name}.log"
+        self.port = 0
+        self.options = {"limit": ("rate=100000", "burst=100000", "closing=0.5")} | options
+        self._process: asyncio.subprocess.Process | None = None
+
+    async def __aenter__(self) -> HouseProcess:
+        await self.open()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    @property
+    def url(self) -> str:
+        return f"ws://127.0.0.1:{self.port}/ws"
+
+    @property
+    def address(self) -> str:
+        """The database's."""
+        return f"sqlite:///{self.database}"
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    async def open(self) -> None:
+        """Start the process and wait until it says where it is."""
+        arguments = ["--database", self.address, "--ops-port", "0", "--port", str(self.port)]
+        for option, value in self.options.items():
+            for one in value if isinstance(value, tuple) else (value,):
+                arguments += [f"--{option}", str(one)]
+        with self.output.open("ab") as output:
+            self._process = await asyncio.create_subprocess_exec(
+                sys.executable, "-m", "dealer.cli", "serve", *arguments,
+                cwd=ROOT,
+                env=os.environ | {"PYTHONUNBUFFERED": "1"},
+                stdout=asyncio.subprocess.PIPE,
+                stderr=output,
+            )  # fmt: skip
+        stdout = self._process.stdout
+        assert stdout is not None
+        async with asyncio.timeout(PATIENT):
+            while line := (await stdout.readline()).decode():
+                self._write_down(line)
+                if found := _OPEN_AT.search(line):
+                    self.port = int(found[1])
+                    return
+        raise AssertionError(f"the house did not open: {self.output.read_text()}")
+
+    async def kill(self) -> None:
+        """SIGKILL, at once: nothing is finished, flushed or said."""
+        await self._end(signal.SIGKILL)
+
+    async def close(self) -> None:
+        """SIGTERM, and wait until it has closed in order."""
+        await self._end(signal.SIGTERM)
+
+    async def _end(self, number: signal.Signals) -> None:
+        process, self._process = self._process, None
+        if process is None:
+            return
+        if process.returncode is None:
+            process.send_signal(number)
+        async with asyncio.timeout(PATIENT):
+            rest, _ = await process.communicate()
+        self._write_down(rest.decode())
+
+    def _write_down(self, text: str) -> None:
+        with self.output.open("a") as output:
+            output.write(text)
+
+    async def fetch(self, path: str) -> bytes:
+        """What a browser gets at a path of this house."""
+        return await asyncio.to_thread(self._fetch, path)
+
+    def _fetch(self, path: str) -> bytes:
+        with urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=PATIENT) as answer:
+            body: bytes = answer.read()
+            return body
+
+    async def bundle(self, table: str) -> bytes:
+        return await self.fetch(f"/tables/{table}/bundle.jsonl")
