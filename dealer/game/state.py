@@ -60,6 +60,7 @@ class Shuffle:
     steps: int
     started_at: int
     digests: dict[int, bytes]
+    before: tuple[int, ...] = ()  # the stack as it lay when the shuffle started
     nonces: dict[int, bytes] = field(default_factory=dict)
     closed_version: int = 0  # the size of C1; 0 while digests are awaited
     closed_at: int = 0
@@ -181,7 +182,8 @@ def evolve(table: Table, event: Event, at: int) -> None:
             shuffle.closed_at = at
         case ShuffleStarted(_, k, stack, n, algorithm, steps):
             round_ = _round(table)
-            round_.shuffle = Shuffle(k, stack, n, algorithm, steps, at, round_.ahead)
+            before = tuple(round_.cards(stack))
+            round_.shuffle = Shuffle(k, stack, n, algorithm, steps, at, round_.ahead, before)
             round_.ahead = {}
         case ShuffleVoided():
             round_, shuffle = _shuffling(table)

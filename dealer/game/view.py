@@ -85,7 +85,11 @@ def snapshot(table: Table, viewer: Viewer) -> dict[str, Any]:
 
 
 def _round_view(round_: Round, viewer: Viewer) -> dict[str, Any]:
-    on_table = sorted(card for cards in round_.stacks.values() for card in cards if card >= 0)
+    stacks = {name: list(cards) for name, cards in sorted(round_.stacks.items())}
+    if round_.shuffle is not None:
+        # Between its swaps and its seal a stack would show what the swaps hide.
+        stacks[round_.shuffle.stack] = list(round_.shuffle.before)
+    on_table = sorted(card for cards in stacks.values() for card in cards if card >= 0)
     view: dict[str, Any] = {
         "round": round_.number,
         "deck": list(round_.opened),
@@ -95,7 +99,7 @@ def _round_view(round_: Round, viewer: Viewer) -> dict[str, Any]:
         "commitment": round_.commitment.hex(),
         "k": round_.k,
         "slots": len(round_.faces),
-        "stacks": {name: list(cards) for name, cards in sorted(round_.stacks.items())},
+        "stacks": stacks,
         "commitments": [[slot, round_.commitment_of(slot).hex()] for slot in on_table],
         "drawable": [slot for slot in on_table if round_.drawable[slot]],
         "cards": [[slot, card] for slot, card in faces(round_, viewer).items()],

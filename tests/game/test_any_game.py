@@ -1,0 +1,280 @@
+"""Whatever anybody wishes for, in whatever order, no card is lost, doubled or seen too early."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from dealer.errors import Refused, UnknownTable
+from dealer.game import commands as c
+from dealer.game.decide import NoSecret, decide
+from dealer.game.events import CardShown, CardsSwapped, RoundOpened
+from dealer.game.state import Table, evolve
+from dealer.game.view import SPECTATOR, Viewer, entitled, may_see, snapshot
+
+SEATS = (1, 2, 3)
+CODES = "abcdefgh"
+HOST = c.Actor(host=True)
+
+actors = st.sampled_from(
+    [HOST, *(c.Actor(seat=seat) for seat in SEATS), c.Actor(True, 1), c.Actor(), c.Actor(seat=9)]
+)
+stacks = st.sampled_from(
+    ["deck", "deck", "pile:x", "pile:burn", "hand:1", "hand:2", "hand:3", "hand:9"]
+)
+odd_stacks = st.sampled_from(["hand:0", "hand:x", "pile:", "heap", ""])
+bytes_32 = st.sampled_from([b"d" * 32, b"e" * 32, b""])
+small = st.integers(-1, 9)
+seats = st.sampled_from([None, 0, *SEATS, 9])
+
+
+def refs(table: Table, stack: str):
+    """Cards to name: mostly such as lie there, by slot or by code; some that do not."""
+    strange = st.integers(-2, 30) | st.sampled_from(CODES)
+    if table.round is None or not (present := table.round.cards(stack)):
+        one = strange
+    else:
+        slots = [card for card in present if card >= 0] or [0]
+        codes = [table.round.face(card) or "?" for card in present]
+        one = st.sampled_from(slots) | st.sampled_from(slots) | st.sampled_from(codes) | strange
+    return st.none() | st.lists(one, max_size=4).map(tuple)
+
+
+def wishes(table: Table) -> st.SearchStrategy[c.Command]:
+    """Any command, sensible or not, by anybody."""
+    round_, k = (table.round.number, table.round.k) if table.round else (1, 0)
+    rounds, ks = st.sampled_from([round_, round_, 1]), st.sampled_from([k, k, 0])
+
+    @st.composite
+    def on_stack(draw, kind):
+        stack = draw(stacks | stacks | stacks | odd_stacks)
+        actor, cards = draw(actors), draw(refs(table, stack))
+        if kind is c.Draw:
+            return c.Draw(
+                actor, draw(small), stack, draw(st.sampled_from(["top", "bottom"])), cards
+            )
+        if kind is c.Show:
+            return c.Show(actor, stack, cards, draw(seats))
+        action = draw(
+            st.sampled_from(["burn", "pile", "discard", "play", "give", "return", "collect"])
+        )
+        where = draw(st.sampled_from(["top", "bottom"]) | small)
+        count = draw(st.none() | small)
+        to = draw(stacks | stacks | stacks | odd_stacks)
+        face = draw(st.sampled_from(["up", "down"]))
+        return c.Move(actor, action, stack, to, cards, count, where, face)
+
+    return st.one_of(
+        on_stack(c.Draw),
+        on_stack(c.Show),
+        on_stack(c.Move),
+        on_stack(c.Move),
+        st.builds(c.Deal, actors, small, st.none() | st.lists(st.sampled_from(SEATS)).map(tuple)),
+        st.builds(c.Cut, actors, small, stacks | odd_stacks),
+        st.builds(
+            c.StartShuffle,
+            actors,
+            stacks | odd_stacks,
+            st.sampled_from(["backward", "forward", "sideways"]),
+            st.none() | small,
+        ),
+        st.builds(c.DrawAtRandom, actors, small, stacks | odd_stacks),
+        st.builds(c.CommitEntropy, actors, rounds, ks, bytes_32),
+        st.builds(c.RevealEntropy, actors, rounds, ks, bytes_32),
+        st.builds(c.TakeSeat, st.sampled_from(["ann", "", "x" * 65]), seats),
+        st.builds(c.LeaveSeat, actors),
+        st.builds(c.FinishShuffle, bytes_32),
+        st.builds(
+            c.OpenRound, actors, st.sampled_from([("a",), (), ("a", "a"), tuple(CODES)]),
+            st.sampled_from(["players", "house", "dice"]), st.sampled_from([0, 100]), st.just(100),
+        ),
+        st.builds(c.OpenTable, st.just("o"), st.just(b"k" * 32), st.just({})),
+    )  # fmt: skip
+
+
+def redacted(event, viewer: Viewer, version: int):
+    """The event as a viewer gets it: hidden parts are gone unless they are theirs."""
+    if isinstance(event, CardsSwapped):
+        return replace(event, j=None)
+    if getattr(event, "card", None) is None or isinstance(event, CardShown):
+        return event
+    glimpse = entitled(event)
+    if glimpse is not None and may_see(viewer, glimpse, version):
+        return event
+    return replace(event, card=None)
+
+
+class Reader:
+    """Somebody who folds what they are shown, and what they may know by it."""
+
+    def __init__(self, viewer: Viewer) -> None:
+        self.viewer = viewer
+        self.table = Table()
+        self.seen: set[int] = set()
+
+    def take(self, event, at: int) -> None:
+        version = self.table.version + 1
+        event = redacted(event, self.viewer, version)
+        evolve(self.table, event, at)
+        if isinstance(event, RoundOpened):
+            self.seen = set()
+        if getattr(event, "card", None) is not None:
+            self.seen.add(event.slot)
+
+    def agrees(self, table: Table) -> None:
+        mine, truth = self.table.round, table.round
+        if truth is None:
+            assert self.table == table
+            return
+        for name in type(truth).__slots__:
+            if name not in ("faces", "shuffle", "stacks"):
+                assert getattr(mine, name) == getattr(truth, name), name
+        if truth.shuffle is None:
+            assert mine.stacks == truth.stacks
+            assert mine.shuffle is None
+        else:
+            assert {stack: len(cards) for stack, cards in mine.stacks.items()} == {
+                stack: len(cards) for stack, cards in truth.stacks.items()
+            }
+            assert replace(mine.shuffle, blind=False) == truth.shuffle
+        for slot, (known, face) in enumerate(zip(mine.faces, truth.faces, strict=True)):
+            assert known in (None, face)
+            assert (known is None) <= (slot not in self.seen)
+
+
+class AnyGame(RuleBasedStateMachine):
+    def __init__(self, play) -> None:
+        super().__init__()
+        self.play = play
+
+    @initialize(
+        preset=st.sampled_from(["free", "dealer", "shared"]),
+        entropy=st.sampled_from(["players", "house", "house"]),
+        shuffled=st.sampled_from([True, True, False]),
+        cards=st.integers(1, len(CODES)),
+    )
+    def open(self, preset, entropy, shuffled, cards) -> None:
+        self.game = self.play(
+            deck=CODES[:cards], entropy=entropy, shuffled=shuffled, rules={"preset": preset}
+        )
+        self.readers = [Reader(SPECTATOR), *(Reader(Viewer(seat, seat)) for seat in SEATS)]
+        self.again = Table()
+        self.checked = 0
+        self.check()
+
+    def wish(self, command) -> None:
+        self.game.now += 7
+        with contextlib.suppress(Refused):
+            self.game.do(command)
+        self.check()
+
+    @rule(data=st.data())
+    def anything(self, data) -> None:
+        self.wish(data.draw(wishes(self.game.table)))
+
+    @rule(data=st.data())
+    def anything_more(self, data) -> None:
+        self.wish(data.draw(wishes(self.game.table)))
+
+    @precondition(lambda self: self.game.table.round is None and not self.game.table.closed)
+    @rule(cards=st.integers(1, len(CODES)), entropy=st.sampled_from(["players", "house"]))
+    def open_round(self, cards, entropy) -> None:
+        self.wish(c.OpenRound(HOST, tuple(CODES[:cards]), entropy, 100, 100))
+
+    @precondition(lambda self: self.game.table.round is not None)
+    @rule(steps=st.none() | st.integers(0, 3), stack=st.sampled_from(["deck", "deck", "pile:x"]))
+    def shuffle(self, steps, stack) -> None:
+        self.wish(c.StartShuffle(HOST, stack, "backward", steps))
+
+    @precondition(lambda self: self.game.table.round and self.game.round.shuffle)
+    @rule()
+    def settle(self) -> None:
+        self.game.settle()
+        self.check()
+
+    @precondition(lambda self: self.game.table.round is not None)
+    @rule(seat=st.sampled_from(SEATS))
+    def commit(self, seat) -> None:
+        self.wish(self.game.commit(seat))
+
+    @precondition(lambda self: self.game.table.round is not None)
+    @rule(seat=st.sampled_from(SEATS))
+    def reveal(self, seat) -> None:
+        self.wish(self.game.reveal(seat))
+
+    @rule(late=st.sampled_from([0, 50, 100, 10_000]))
+    def time_passes(self, late) -> None:
+        self.game.now += late
+        self.wish(c.PassTime(self.game.now))
+
+    @precondition(lambda self: self.game.table.version > 60)
+    @rule(kind=st.sampled_from([c.CloseRound, c.CloseRound, c.CloseTable]))
+    def close(self, kind) -> None:
+        self.wish(kind(HOST))
+
+    def check(self) -> None:
+        """Everything that holds after every event, whatever was wished for."""
+        table = self.game.table
+        fresh = self.game.events[self.checked :]
+        self.checked = len(self.game.events)
+        for event, at in fresh:
+            evolve(self.again, event, at)
+            for reader in self.readers:
+                reader.take(event, at)
+        assert self.again == table
+        assert table.version == len(self.game.events)
+        if table.round is not None:
+            accounted_for(table)
+        for reader in self.readers:
+            reader.agrees(table)
+        for reader in self.readers:
+            shown = dict(snapshot(table, reader.viewer).get("round", {}).get("cards", []))
+            assert set(shown) <= reader.seen | self.inherited(reader)
+
+    def inherited(self, reader: Reader) -> set[int]:
+        """Who sits down at a seat sees the hand that lies there."""
+        if self.game.table.round is None or reader.viewer.seat is None:
+            return set()
+        return set(self.game.round.cards(f"hand:{reader.viewer.seat}"))
+
+
+def accounted_for(table: Table) -> None:
+    """Every card of the round's deck lies in one place, and no slot in two."""
+    round_ = table.round
+    lying = [card for cards in round_.stacks.values() for card in cards]
+    assert len(set(lying)) == len(lying)
+    assert Counter(round_.face(card) for card in lying) == Counter(round_.opened)
+    assert len(round_.sealed) == 32 * len(round_.faces)
+    assert len(round_.drawable) == len(round_.faces)
+
+
+def test_any_game(play):
+    run_state_machine_as_test(
+        lambda: AnyGame(play),
+        settings=settings(
+            max_examples=50,
+            stateful_step_count=40,
+            deadline=None,
+            suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    "command", [c.Draw(HOST), c.PassTime(0), c.FinishShuffle(b""), c.TakeSeat("ann")]
+)
+def test_nothing_is_wished_for_without_a_table(command):
+    with pytest.raises(UnknownTable):
+        decide(command, Table(), NoSecret())
