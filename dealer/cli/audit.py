@@ -39,9 +39,11 @@ def audit(
     every change of a hand, and yes or no to each of the verifier's questions. Cards of a round
     that is not closed yet stay ??. The exit code is 1 if something does not hold.
 
-        dealer audit 0199f3c2
-        dealer audit 0199f3c2 --round 2
-        dealer audit 0199f3c2a1b2c3d4e5f60718293a4b5c --url http://127.0.0.1:8080/
+    ```
+    dealer audit 0199f3c2
+    dealer audit 0199f3c2 --round 2
+    dealer audit 0199f3c2a1b2c3d4e5f60718293a4b5c --url http://127.0.0.1:8080/
+    ```
     """
     from dealer.cli import bundle
     from dealer.cli.verify import as_members, examine, say_verdicts
@@ -53,6 +55,9 @@ def audit(
             lines = asyncio.run(bundle.from_log(database, table, step=step))
     report = examine([line.encode(errors="surrogateescape") for line in lines], key=key, saved=[])
     story = [told for told in _story(lines, report) if only in (None, told.round)]
+    if only is not None and report.ok and not story:
+        rounds = report.remarks.rounds
+        raise typer.BadParameter(f"This table has {rounds} rounds and no round {only}.")
     if as_json:
         say_json(as_members(report) | {"story": [_members(told) for told in story]})
     else:

@@ -42,12 +42,14 @@ def dealer() -> None:
     Every swap of a shuffle, every draw and every change of a hand is an event in a SQL log; the
     house signs the log, and anybody can recompute a finished round swap by swap.
 
-        dealer serve                 open a house here; it says at which address
-        dealer demo                  four players play a whole game, and it is checked
-        dealer tables                what has been played here
-        dealer audit TABLE           every swap and draw of a table; was it fair?
-        dealer export TABLE -o FILE  the same for somebody else to check
-        dealer verify FILE           check a game, without any house or database
+    ```
+    dealer serve                 open a house here; it says at which address
+    dealer demo                  four players play a whole game, and it is checked
+    dealer tables                what has been played here
+    dealer audit TABLE           every swap and draw of a table; was it fair?
+    dealer export TABLE -o FILE  the same for somebody else to check
+    dealer verify FILE           check a game, without any house or database
+    ```
 
     Commands that only read work beside a running house, on the same file.
     """

@@ -42,9 +42,11 @@ def demo(
     closes, its bundle is verified, and the read models are made again from the log and compared.
     The exit code is 0 if every answer is yes.
 
-        dealer demo
-        dealer demo --pace 1
-        dealer demo --database sqlite:///demo.db
+    ```
+    dealer demo
+    dealer demo --pace 1
+    dealer demo --database sqlite:///demo.db
+    ```
     """
     from dealer.cli.serve import run
 

@@ -32,8 +32,10 @@ def export(
 
     A round that is closed can be proved from it, swap by swap; of an open round it tells no card.
 
-        dealer export 0199f3c2 -o game.jsonl
-        dealer export 0199f3c2 | dealer verify -
+    ```
+    dealer export 0199f3c2 -o game.jsonl
+    dealer export 0199f3c2 | dealer verify -
+    ```
     """
     if output is None:
         asyncio.run(_write(sys.stdout.buffer, table, database, url))

@@ -25,8 +25,10 @@ def log(
     What an event hides is sealed in the log and not shown; `dealer audit` tells it for rounds that
     are closed. With --json each line is the event's leaf, the very bytes that the house signed.
 
-        dealer log 0199f3c2
-        dealer log 0199f3c2 --after 120 --json | jq .type
+    ```
+    dealer log 0199f3c2
+    dealer log 0199f3c2 --after 120 --json | jq .type
+    ```
     """
     asyncio.run(_print(table, after, database, as_json))
 

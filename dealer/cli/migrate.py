@@ -14,7 +14,9 @@ def migrate(database: Database = DATABASE, as_json: AsJson = False) -> None:
 
     `dealer serve` does this by itself when it starts. Events are never changed by it.
 
-        dealer migrate --database sqlite:////var/lib/dealer/dealer.db
+    ```
+    dealer migrate --database sqlite:////var/lib/dealer/dealer.db
+    ```
     """
     before, now = asyncio.run(_migrate(database))
     if as_json:

@@ -24,8 +24,10 @@ def rebuild(database: Database = DATABASE, as_json: AsJson = False) -> None:
     moves, deck, hands, piles. A house may be running meanwhile; readers never see half. The exit
     code is 1 if a row stood there that does not follow from the log, or one was missing.
 
-        dealer rebuild
-        dealer rebuild --json
+    ```
+    dealer rebuild
+    dealer rebuild --json
+    ```
     """
     done = asyncio.run(_rebuild(database))
     if as_json:

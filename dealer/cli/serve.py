@@ -101,9 +101,11 @@ def serve(
     by itself; beside it hangs the house's key, dealer.db.key: back both up together, and show the
     key to nobody. Ctrl-C or SIGTERM closes in order; nothing that was answered is lost.
 
-        dealer serve
-        dealer serve --host 0.0.0.0 --port 80 --house cards.example.org
-        dealer serve --database sqlite:////var/lib/dealer/dealer.db --limit rate=20
+    ```
+    dealer serve
+    dealer serve --host 0.0.0.0 --port 80 --house cards.example.org
+    dealer serve --database sqlite:////var/lib/dealer/dealer.db --limit rate=20
+    ```
     """
     with asked_rightly():
         settings = Settings(
@@ -124,6 +126,7 @@ def serve(
     logging.basicConfig(
         level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s"
     )
+    logging.getLogger("alembic").setLevel(logging.WARNING)
     run(_serve(settings))
 
 

@@ -34,8 +34,10 @@ def tables(
 ) -> None:
     """List the tables of this database, the newest first, closed ones too.
 
-        dealer tables
-        dealer tables --json | jq -r .table
+    ```
+    dealer tables
+    dealer tables --json | jq -r .table
+    ```
     """
     found = asyncio.run(_find(limit, database))
     for one in found:

@@ -52,9 +52,11 @@ def verify(
     It prints yes or no to each question, the first fault if there is one, and what the bundle
     cannot prove. The exit code is 0 if all holds and 1 if not. Nothing but the file is asked.
 
-        dealer verify game.jsonl
-        dealer verify game.jsonl --key 5c2f… --saved checkpoints.jsonl
-        curl -s http://…/tables/0199f3c2…/bundle.jsonl | dealer verify -
+    ```
+    dealer verify game.jsonl
+    dealer verify game.jsonl --key 5c2f… --saved checkpoints.jsonl
+    curl -s http://…/tables/0199f3c2…/bundle.jsonl | dealer verify -
+    ```
     """
     report = examine(_read(file), key=key, saved=_notes(saved or ()))
     if as_json:

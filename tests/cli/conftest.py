@@ -1,0 +1,167 @@
+"""A house where a game was played, and a way to ask `dealer` something about it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from dealer.cli import main
+from dealer.cli.play import play
+from dealer.game.cards import STANDARD
+from dealer.game.commands import Actor, Deal, OpenRound, StartShuffle, TakeSeat
+from dealer.gateway import serve as open_gateway
+from dealer.service.opening import open_service
+
+HOST = Actor(host=True)
+
+
+class Answer(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+    @property
+    def lines(self) -> list[str]:
+        return self.out.splitlines()
+
+
+class Played(NamedTuple):
+    """A folder with a house in it; `closed` was played to its end, `open` is in its first round.
+
+    `key` and `saved` are the table's key and the checkpoints as the players of `closed` know them.
+    """
+
+    folder: Path
+    closed: str
+    open: str
+    key: str
+    saved: list[str]
+
+    @property
+    def file(self) -> Path:
+        return self.folder / "dealer.db"
+
+    @property
+    def url(self) -> str:
+        return f"sqlite:///{self.file}"
+
+
+Ask = Callable[..., Answer]
+
+
+@pytest.fixture
+def ask(capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch) -> Ask:
+    """Runs `dealer` with these arguments; its exit code and what it printed."""
+    for name in [name for name in os.environ if name.startswith("DEALER_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def ask(*arguments: object) -> Answer:
+        capfdbinary.readouterr()
+        with pytest.raises(SystemExit) as exit_:
+            main([str(argument) for argument in arguments])
+        out, err = capfdbinary.readouterr()
+        code = exit_.value.code
+        return Answer(code if isinstance(code, int) else 0, out.decode(), err.decode())
+
+    return ask
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Played:
+    return asyncio.run(_make(tmp_path_factory.mktemp("house")))
+
+
+@pytest.fixture
+def played(made: Played, tmp_path: Path) -> Played:
+    """A house of this test's own, closed, with its key."""
+    folder = tmp_path / "house"
+    shutil.copytree(made.folder, folder)
+    return made._replace(folder=folder)
+
+
+async def _make(folder: Path) -> Played:
+    url = f"sqlite:///{folder / 'dealer.db'}"
+    keys: set[str] = set()
+    saved: list[str] = []
+
+    def witness(table: object) -> None:
+        keys.add(table.key.hex())  # type: ignore[attr-defined]
+        saved.extend(table.checkpoints)  # type: ignore[attr-defined]
+
+    async with open_service(url, house="house.example") as service:
+        async with open_gateway(service, port=0) as gateway:
+            address = f"ws://127.0.0.1:{gateway.port}/ws"
+            closed = await play(address, lambda _: None, witness=witness)
+        resident, _ = await service.open_table({"name": "Still \x9b31mplaying"})
+        for name in ("Eve", "Fay"):
+            await service.call(resident, TakeSeat(name))
+        for wish in (
+            OpenRound(HOST, STANDARD, "house", 1000, 1000),
+            StartShuffle(HOST),
+            Deal(HOST, 2),
+        ):
+            await service.call(resident, wish)
+    return Played(folder, closed, resident.table_id, keys.pop(), saved)
+
+
+class Serving:
+    """`dealer serve` as a process of its own."""
+
+    def __init__(self, *arguments: object, cwd: Path) -> None:
+        command = [sys.executable, "-m", "dealer.cli", "serve", *map(str, arguments)]
+        root = str(Path(__file__).resolve().parents[2])
+        kept = {k: v for k, v in os.environ.items() if not k.startswith("DEALER_")}
+        self.process = subprocess.Popen(
+            command,
+            cwd=cwd,
+            env=kept | {"PYTHONPATH": root},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.hint = ""
+
+    @property
+    def address(self) -> str:
+        """Where it is open, once it says so."""
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        found = re.search(r"http://127\.0\.0\.1:\d+/", line)
+        assert found is not None, f"{line!r} {self.process.communicate(timeout=60)}"
+        self.hint = self.process.stdout.readline()
+        return found[0]
+
+    def end(self, how: signal.Signals = signal.SIGTERM) -> Answer:
+        self.process.send_signal(how)
+        return self.ended()
+
+    def ended(self) -> Answer:
+        out, err = self.process.communicate(timeout=60)
+        return Answer(self.process.returncode, out, err)
+
+
+@pytest.fixture
+def serve(tmp_path: Path) -> Iterator[Callable[..., Serving]]:
+    """Starts houses in this test's folder; those that still run at its end are killed."""
+    started: list[Serving] = []
+
+    def serve(*arguments: object) -> Serving:
+        started.append(Serving(*arguments, cwd=tmp_path))
+        return started[-1]
+
+    yield serve
+    for one in started:
+        if one.process.poll() is None:
+            one.process.kill()
+        one.process.communicate()

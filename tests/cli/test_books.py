@@ -1,0 +1,313 @@
+"""Looking into the log: tables, events, bundles, and the story with every swap."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from contextlib import closing
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from dealer.game.shuffle import backward
+from dealer.proof import bundle
+from dealer.proof.verify import verify
+
+from .conftest import Ask, Played
+
+
+def test_tables_are_listed_open_and_closed_with_names_made_harmless(
+    ask: Ask, played: Played
+) -> None:
+    answer = ask("tables", "--database", played.url)
+    assert answer.code == 0
+    first, second = answer.lines
+    assert first.startswith(played.open)
+    assert "open" in first
+    assert first.endswith("Still \N{REPLACEMENT CHARACTER}31mplaying")
+    assert second.startswith(played.closed)
+    assert "closed" in second
+    assert len(ask("tables", "--limit", 1, "--database", played.url).lines) == 1
+
+
+def test_tables_for_a_script_tell_what_the_log_tells(ask: Ask, played: Played) -> None:
+    answer = ask("tables", "--json", "--database", played.url)
+    open_, closed = map(json.loads, answer.lines)
+    assert (open_["table"], open_["seated"], open_["rounds"]) == (played.open, 2, 1)
+    assert not open_["closed"]
+    assert (closed["table"], closed["name"], closed["seated"]) == (
+        played.closed, "Demonstration", 4,
+    )  # fmt: skip
+    assert closed["rounds"] == 2
+    assert closed["closed"]
+    assert closed["version"] == len(ask("log", played.closed, "--database", played.url).lines)
+
+
+def test_tables_do_not_wait_for_read_models_that_are_behind(ask: Ask, played: Played) -> None:
+    before = ask("tables", "--json", "--database", played.url)
+    models = ("tables", "seats", "rounds", "shuffles", "swaps", "moves", "deck", "hands", "piles")
+    with closing(sqlite3.connect(played.file)) as other, other:
+        for model in models:
+            other.execute(f"DELETE FROM {model}")
+        other.execute("UPDATE stream SET projected = 0")
+    assert ask("tables", "--json", "--database", played.url) == before
+
+
+def test_a_log_has_one_line_for_each_version(ask: Ask, played: Played) -> None:
+    answer = ask("log", played.closed, "--database", played.url)
+    assert answer.code == 0
+    assert [int(line.split()[0]) for line in answer.lines] == list(range(1, len(answer.lines) + 1))
+    assert answer.lines[0].split()[3] == "TableOpened"
+    assert answer.lines[-1].split()[3] == "TableClosed"
+    assert '{"name":"Ada","seat":1}' in answer.lines[1]
+    later = ask("log", played.closed, "--after", 3, "--database", played.url)
+    assert later.lines == answer.lines[3:]
+    assert "\x9b" not in ask("log", played.open, "--database", played.url).out
+
+
+def test_a_log_for_a_script_has_the_very_leaves(ask: Ask, played: Played) -> None:
+    leaves = ask("log", played.closed, "--json", "--database", played.url).lines
+    exported = ask("export", played.closed, "--database", played.url).lines
+    assert exported[1 : len(leaves) + 1] == leaves
+
+
+def test_a_table_is_named_by_as_much_as_no_other_has(ask: Ask, played: Played) -> None:
+    whole = ask("log", played.closed, "--database", played.url)
+    assert ask("log", played.closed[:20].upper(), "--database", played.url) == whole
+    unknown = ask("log", "f" * 32, "--database", played.url)
+    assert unknown.code == 1
+    assert "No table" in unknown.err
+    for wrong in ("xyz", "0" * 33, ""):
+        assert ask("log", wrong, "--database", played.url).code == 2
+
+
+def test_an_ambiguous_name_is_refused(ask: Ask, played: Played) -> None:
+    with closing(sqlite3.connect(played.file)) as other, other:
+        twin = bytes.fromhex(played.closed[:-2]) + b"\xff"
+        other.execute(
+            "INSERT INTO stream (table_id, version, projected) VALUES (?, 0, 0)", (twin,)
+        )
+    answer = ask("log", played.closed[:8], "--database", played.url)
+    assert answer.code == 1
+    assert "Several" in answer.err
+
+
+def test_the_database_can_be_named_by_a_variable(
+    ask: Ask, played: Played, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DEALER_DATABASE_URL", played.url)
+    assert len(ask("tables").lines) == 2
+
+
+def test_a_bundle_is_whole_and_holds(ask: Ask, played: Played, tmp_path: Path) -> None:
+    file = tmp_path / "game.jsonl"
+    answer = ask("export", played.closed, "-o", file, "--database", played.url)
+    assert (answer.code, answer.out) == (0, "")
+    assert str(file) in answer.err
+    report = verify(bundle.read(file.read_bytes()), key=played.key, saved=played.saved)
+    assert report.ok, report.fault
+    assert ask("export", played.closed, "--database", played.url).out.encode() == file.read_bytes()
+    assert [path.name for path in tmp_path.glob("game*")] == ["game.jsonl"]
+
+
+def test_the_bundle_of_an_open_round_is_signed_to_its_last_event(
+    ask: Ask, played: Played
+) -> None:
+    answer = ask("export", played.open, "--database", played.url)
+    assert (answer.code, answer.err) == (0, "")
+    report = verify(answer.lines)
+    assert report.ok, report.fault
+    assert report.remarks.open_rounds == 1
+    log = ask("log", played.open, "--json", "--database", played.url).lines
+    assert answer.lines[-2:] != log[-2:]
+    assert f"\\n{len(log)}\\n" in answer.lines[-1]
+
+
+@pytest.mark.parametrize("key", [None, bytes(32), b"short"])
+def test_without_the_houses_key_a_bundle_ends_where_the_house_last_signed(
+    ask: Ask, played: Played, key: bytes | None
+) -> None:
+    file = played.folder / "dealer.db.key"
+    file.unlink()
+    if key is not None:
+        file.write_bytes(key)
+    answer = ask("export", played.open, "--database", played.url)
+    assert answer.code == 0
+    assert "the last that the house has signed" in answer.err
+    assert verify(answer.lines).ok
+    whole = ask("export", played.closed, "--database", played.url)
+    assert (whole.code, whole.err) == (0, "")
+
+
+def test_a_table_that_nobody_signed_has_no_bundle_without_the_key(
+    ask: Ask, played: Played
+) -> None:
+    (played.folder / "dealer.db.key").unlink()
+    with closing(sqlite3.connect(played.file)) as other, other:
+        other.execute("DELETE FROM checkpoint")
+    answer = ask("export", played.open, "--database", played.url)
+    assert (answer.code, answer.out) == (1, "")
+    assert "signed nothing" in answer.err
+
+
+def _alter(played: Played) -> None:
+    """Somebody with the database's password gives Eve another name."""
+    with closing(sqlite3.connect(played.file)) as other, other:
+        for (name,) in other.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'trigger'"
+        ).fetchall():
+            other.execute(f"DROP TRIGGER {name}")
+        done = other.execute(
+            """UPDATE event SET public = '{"name":"Eva","seat":1}'"""
+            """ WHERE public = '{"name":"Eve","seat":1}'"""
+        )
+        assert done.rowcount == 1
+
+
+def test_altered_rows_are_not_signed(ask: Ask, played: Played) -> None:
+    _alter(played)
+    answer = ask("export", played.open, "--database", played.url)
+    assert answer.code == 1
+    assert "altered" in answer.err
+
+
+def test_an_audit_of_altered_rows_says_no(ask: Ask, played: Played) -> None:
+    (played.folder / "dealer.db.key").unlink()
+    _alter(played)
+    answer = ask("audit", played.open, "--database", played.url)
+    assert answer.code == 1
+    assert "heads: no, in line" in answer.out
+    assert "Eva" not in answer.out
+
+
+def test_an_audit_tells_every_swap_with_words_and_cards(ask: Ask, played: Played) -> None:
+    answer = ask("audit", played.closed, "--json", "--database", played.url)
+    told = json.loads(answer.out)
+    assert told["ok"]
+    swaps = [one for one in told["story"] if one["type"] == "CardsSwapped"]
+    first = [one for one in swaps if (one["round"], one["k"]) == (1, 0)]
+    opened = next(one for one in told["story"] if one["type"] == "RoundOpened")
+    log = ask("log", played.closed, "--json", "--database", played.url).lines
+    deck = json.loads(log[opened["version"] - 1])["public"]["deck"]
+    words = iter([one["words"][-1] for one in first])
+    assert len(first) == len(deck) - 1
+    for one, (step, i, j) in zip(
+        first, backward(len(deck), len(deck) - 1, lambda bound: next(words) % bound), strict=True
+    ):
+        assert (one["step"], one["i"], one["j"]) == (step, i, j)
+        assert one["cards"] == [deck[i], deck[j]]
+        deck[i], deck[j] = deck[j], deck[i]
+    drawn = [one["cards"][0] for one in told["story"] if one["type"] == "CardDrawn"]
+    assert drawn[:3] == deck[:-4:-1]
+
+
+def test_an_audit_for_a_person(ask: Ask, played: Played) -> None:
+    answer = ask("audit", played.closed, "--key", played.key, "--database", played.url)
+    assert answer.code == 0
+    checks = ("form", "heads", "saved", "secrets", "tape", "seals", "moves")
+    for check in checks:
+        assert f"\n{check}: yes" in answer.out
+    assert "The table's key is the one you named." in answer.lines
+    for words in (
+        "Ada sits down on seat 1",
+        "Cleo (seat 3) promises random bytes for shuffle 0",
+        "Dan (seat 4) draws ",
+        " goes from the hand of Bob (seat 2) to place ",
+        "the deck is cut: places ",
+        "shuffle 1 begins: the deck, ",
+        "is turned up for all",
+        "round 2 closes",
+        "the table closes",
+    ):
+        assert words in answer.out
+    assert "??" not in answer.out
+
+
+def test_an_audit_of_one_round(ask: Ask, played: Played) -> None:
+    answer = ask("audit", played.closed, "--round", 2, "--database", played.url)
+    assert answer.code == 0
+    assert "round 2 opens" in answer.lines[0]
+    assert "round 1" not in answer.out
+    wrong = ask("audit", played.closed, "--round", 3, "--database", played.url)
+    assert wrong.code == 2
+    assert "2 rounds" in wrong.err
+
+
+def test_an_open_round_keeps_its_cards(ask: Ask, played: Played) -> None:
+    answer = ask("audit", played.open, "--database", played.url)
+    assert answer.code == 0
+    assert "draws ?? from the deck" in answer.out
+    assert "a place that is still hidden" in answer.out
+    assert "1 round, 1 of them open and so not proved." in answer.lines
+
+
+def test_whoever_reads_changes_nothing(ask: Ask, played: Played) -> None:
+    def digest() -> str:
+        return sha256(played.file.read_bytes()).hexdigest()
+
+    before = digest()
+    for arguments in (
+        ("tables",),
+        ("log", played.closed),
+        ("export", played.open),
+        ("audit", played.open),
+    ):
+        assert ask(*arguments, "--database", played.url).code == 0
+    assert digest() == before
+
+
+@pytest.mark.parametrize(
+    "arguments", [("tables",), ("log", "00"), ("export", "00"), ("audit", "00"), ("rebuild",)]
+)
+def test_databases_that_cannot_be_read_are_named_in_a_sentence(
+    ask: Ask, played: Played, tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    nowhere = ask(*arguments, "--database", f"sqlite:///{tmp_path}/none.db")
+    assert nowhere.code == 1
+    assert "There is no database" in nowhere.err
+    assert not (tmp_path / "none.db").exists()
+
+    with closing(sqlite3.connect(played.file)) as other, other:
+        other.execute("UPDATE alembic_version SET version_num = '0001'")
+    old = ask(*arguments, "--database", played.url)
+    assert old.code == 1
+    assert "dealer migrate" in old.err
+
+    played.file.write_bytes(b"no database at all, but long enough to be one" * 100)
+    damaged = ask(*arguments, "--database", played.url)
+    assert damaged.code == 1
+    assert "damaged" in damaged.err
+    for answer in (nowhere, old, damaged):
+        assert answer.out == ""
+        assert answer.err.count("\n") == 1
+
+
+def test_an_empty_database_has_no_tables(ask: Ask, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/new.db"
+    assert ask("migrate", "--database", url).code == 0
+    assert ask("tables", "--database", url).out == "No table has been opened here yet.\n"
+    assert ask("tables", "--json", "--database", url).out == ""
+
+
+def test_an_output_file_that_cannot_be_written(ask: Ask, played: Played) -> None:
+    file = played.folder / "nowhere" / "game.jsonl"
+    answer = ask("export", played.closed, "-o", file, "--database", played.url)
+    assert answer.code == 1
+    assert "cannot be written" in answer.err
+    # A failed export leaves what was there.
+    kept = played.folder / "kept.jsonl"
+    kept.write_text("kept")
+    assert ask("export", "f" * 32, "-o", kept, "--database", played.url).code == 1
+    assert kept.read_text() == "kept"
+    assert not list(played.folder.glob("*.part"))
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_house_on_a_medium_that_nobody_writes_can_be_read(ask: Ask, played: Played) -> None:
+    played.folder.chmod(0o500)
+    try:
+        assert len(ask("tables", "--database", played.url).lines) == 2
+    finally:
+        played.folder.chmod(0o700)

@@ -1,0 +1,84 @@
+"""Help that teaches and is quick, settings with their defaults, output that can be cut short."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from dealer.config import LIMITS, Settings, read_limits
+from dealer.errors import SetupError
+from dealer.gateway.limits import Limits
+
+from .conftest import Ask, Played
+
+ROOT = Path(__file__).parents[2]
+COMMANDS = (
+    "serve", "demo", "audit", "export", "verify", "tables", "log", "rebuild", "migrate",
+)  # fmt: skip
+
+
+def test_help_lists_every_command_with_what_it_is_for(ask: Ask) -> None:
+    answer = ask("--help")
+    assert answer.code == 0
+    for command in COMMANDS:
+        assert f"│ {command} " in answer.out
+    assert ask("-h") == answer
+    assert "Usage: dealer" in ask().out + ask().err
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_each_command_teaches_by_examples(ask: Ask, command: str) -> None:
+    answer = ask(command, "--help")
+    assert answer.code == 0
+    assert any(line.split()[:2] == ["dealer", command] for line in answer.lines)
+    assert "dealer " + command + " dealer" not in answer.out
+    assert "```" not in answer.out
+
+
+def test_help_brings_in_nothing_heavy() -> None:
+    code = """
+import sys
+from dealer.cli import main
+try:
+    main(["--help"])
+except SystemExit:
+    pass
+heavy = {"sqlalchemy", "websockets", "msgspec", "uvloop", "cryptography", "prometheus_client"}
+print(*(heavy & sys.modules.keys()))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    assert done.stdout.splitlines()[-1] == ""
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(played: Played) -> None:
+    log = f"{sys.executable} -m dealer.cli log {played.closed} --json --database {played.url}"
+    done = subprocess.run(
+        f"{log} | head -1", shell=True, capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    assert done.stdout.count("\n") == 1
+    assert done.stderr == ""
+
+
+def test_every_limit_can_be_told_and_has_words() -> None:
+    assert list(LIMITS) == [one.name for one in fields(Limits)]
+    assert read_limits((), {}) == Limits()
+    told = read_limits(
+        ["rate=2.5", "connections-per-address=7"],
+        {"DEALER_LIMIT_RATE": "9", "DEALER_LIMIT_BURST": "3", "DEALER_LIMIT_DRAIN": ""},
+    )
+    assert told == Limits(rate=2.5, connections_per_address=7, burst=3.0)
+
+
+def test_settings_need_nothing_and_refuse_nonsense() -> None:
+    settings = Settings()
+    assert (settings.host, settings.port) == ("127.0.0.1", 8080)
+    assert settings.limits == Limits()
+    for wrong in ({"house": ""}, {"house": "a\u00a0b"}, {"port": -1}, {"batch": 0}):
+        with pytest.raises(SetupError):
+            Settings(**wrong)  # type: ignore[arg-type]

@@ -1,0 +1,120 @@
+"""Four players play, and every question about their game is answered with yes."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from dealer.cli.bundle import from_house
+from dealer.cli.play import kept, play, strength
+from dealer.proof.verify import verify
+
+from .conftest import Ask, Serving
+
+
+def test_a_demonstration_ends_with_every_verdict_yes(ask: Ask, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/demo.db"
+    answer = ask("demo", "--database", url)
+    assert answer.code == 0, answer
+    checks = ("form", "heads", "saved", "secrets", "tape", "seals", "moves", "rebuild")
+    for check in checks:
+        assert f"\n{check}: yes, " in answer.out
+    assert ": no" not in answer.out
+    for words in (
+        "sit down at table",
+        "Cleo's connection is cut",
+        "misses nothing (socket 1 became 2)",
+        "shuffled again with fresh bytes",
+        "the house shows its secret",
+        "/tables/",
+    ):
+        assert words in answer.out
+    with closing(sqlite3.connect(tmp_path / "demo.db")) as log:
+        types = {kind for (kind,) in log.execute("SELECT DISTINCT type FROM event")}
+        shuffles = log.execute("SELECT stack, n FROM shuffles WHERE outcome = 'sealed'").fetchall()
+    assert {"CardDrawn", "CardMoved", "CardShown", "StackCut", "TableClosed"} <= types
+    assert len(shuffles) >= 3
+    assert ask("rebuild", "--database", url).code == 0
+
+
+def test_a_demonstration_says_no_when_a_row_was_meddled_with(
+    ask: Ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import dealer.cli.demo as module
+
+    whole = module.__dict__["_rebuild"]
+
+    async def meddle(service: object, answers: list[bool]) -> None:
+        with closing(sqlite3.connect(tmp_path / "demo.db", timeout=30)) as other, other:
+            other.execute("INSERT INTO piles VALUES (1, 1, 'sleeve', 0, 51, 'As')")
+        await whole(service, answers)
+
+    monkeypatch.setattr(module, "_rebuild", meddle)
+    answer = ask("demo", "--database", f"sqlite:///{tmp_path}/demo.db")
+    assert answer.code == 1
+    assert "rebuild: no, 1 rows differ" in answer.out
+
+
+def test_a_demonstration_is_at_one_house_only(ask: Ask) -> None:
+    assert ask("demo", "--url", "http://127.0.0.1:1/", "--database", "sqlite:///x.db").code == 2
+
+
+async def test_a_game_survives_a_house_that_is_killed_again_and_again(
+    serve: Callable[..., Serving],
+) -> None:
+    house = serve("--port", 0, "--ops-port", 0)
+    address = await asyncio.to_thread(lambda: house.address)
+    port = address.rstrip("/").rpartition(":")[2]
+    told: list[str] = []
+
+    def report(sentence: str) -> None:
+        nonlocal house
+        told.append(sentence)
+        if len(told) in (2, 9):
+            house.end(signal.SIGKILL)
+            house = serve("--port", port, "--ops-port", 0)
+
+    table = await play(f"ws://127.0.0.1:{port}/ws", report)
+    assert "The table closes" in told[-1]
+    lines = await asyncio.to_thread(from_house, address, table)
+    report_ = verify(lines)
+    assert report_.ok, report_.fault
+    assert report_.remarks.rounds == 2
+    assert house.end().code == 0
+
+
+@pytest.mark.parametrize(
+    ("hand", "name"),
+    [
+        ("As Kd 9c 5h 2s", "high card"),
+        ("As Ad 9c 5h 2s", "a pair"),
+        ("As Ad 9c 9h 2s", "two pairs"),
+        ("As Ad Ac 9h 2s", "three of a kind"),
+        ("As 2d 3c 4h 5s", "a straight"),
+        ("As Kd Qc Jh Ts", "a straight"),
+        ("As Ks 9s 5s 2s", "a flush"),
+        ("As Ad Ac 9h 9s", "a full house"),
+        ("As Ad Ac Ah 9s", "four of a kind"),
+        ("9s 8s 7s 6s 5s", "a straight flush"),
+    ],
+)
+def test_hands_have_names(hand: str, name: str) -> None:
+    assert strength(hand.split())[1] == name
+
+
+def test_hands_are_compared_as_poker_players_do() -> None:
+    rising = [
+        "7s 5d 4c 3h 2s", "As Kd Qc Jh 9s", "2s 2d 5c 4h 3s", "As Ad 5c 4h 3s", "2s 2d 3c 3h 4s",
+        "2s 2d 2c 4h 3s", "As 2d 3c 4h 5s", "2s 3d 4c 5h 6s", "2s 3s 4s 5s 7s", "2s 2d 2c 3h 3s",
+        "2s 2d 2c 2h 3s", "As 2s 3s 4s 5s",
+    ]  # fmt: skip
+    ranked = [strength(hand.split())[0] for hand in rising]
+    assert ranked == sorted(ranked)
+    assert kept(["As", "Ad", "9c", "5h", "2s"]) == ["As", "Ad"]
+    assert sorted(kept(["As", "Kd", "9c", "5h", "2s"])) == ["As", "Kd"]

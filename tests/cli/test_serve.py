@@ -1,0 +1,163 @@
+"""A house that opens with one command, says where, closes in order, and says why it cannot."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import sqlite3
+import stat
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+
+from .conftest import Answer, Ask, Played, Serving
+
+Serve = Callable[..., Serving]
+FREE = ("--port", 0, "--ops-port", 0)
+
+
+def refused(answer: Answer, *words: str) -> None:
+    """One clear sentence on standard error, exit code 1, nothing else."""
+    assert answer.code == 1
+    assert answer.out == ""
+    assert answer.err.count("\n") == 1, answer.err
+    assert answer.err.startswith("dealer: ")
+    assert "Traceback" not in answer.err
+    for word in words:
+        assert word in answer.err
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
+def test_it_opens_without_configuration_and_closes_when_told(
+    serve: Serve, tmp_path: Path, how: signal.Signals
+) -> None:
+    house = serve(*FREE)
+    address = house.address
+    with urlopen(address, timeout=30) as page:
+        assert page.status == 200
+        assert b"<html" in page.read()
+    key = tmp_path / "dealer.db.key"
+    assert (tmp_path / "dealer.db").is_file()
+    assert stat.S_IMODE(key.stat().st_mode) == 0o600
+    answer = house.end(how)
+    assert answer.code == 0
+    assert f"dealer demo --url {address}" in house.hint
+    assert answer.err == ""
+
+
+def test_a_port_in_use_is_named(serve: Serve) -> None:
+    with closing(socket.create_server(("127.0.0.1", 0))) as taken:
+        port = taken.getsockname()[1]
+        refused(serve("--port", port, "--ops-port", 0).ended(), str(port), "in use")
+        refused(serve("--port", 0, "--ops-port", port).ended(), str(port), "in use")
+
+
+def test_a_database_that_another_program_holds(ask: Ask, played: Played) -> None:
+    with closing(sqlite3.connect(played.file, isolation_level=None)) as other:
+        other.execute("PRAGMA locking_mode=EXCLUSIVE")
+        other.execute("BEGIN EXCLUSIVE")
+        answer = ask("serve", "--database", played.url, "--busy", 0, *FREE)
+    refused(answer, "Another program holds")
+
+
+def test_a_damaged_database(ask: Ask, played: Played) -> None:
+    played.file.write_bytes(b"this was a database once" * 500)
+    refused(ask("serve", "--database", played.url, *FREE), "damaged")
+
+
+def test_a_database_of_a_newer_program(ask: Ask, played: Played) -> None:
+    with closing(sqlite3.connect(played.file)) as other, other:
+        other.execute("UPDATE alembic_version SET version_num = '9999'")
+    refused(ask("serve", "--database", played.url, *FREE), "newer version")
+
+
+def test_a_folder_that_cannot_be_written(ask: Ask, tmp_path: Path) -> None:
+    answer = ask("serve", "--database", f"sqlite:///{tmp_path}/nowhere/dealer.db", *FREE)
+    refused(answer, "cannot be opened", "folder")
+
+
+def test_a_missing_house_key(ask: Ask, played: Played) -> None:
+    (played.folder / "dealer.db.key").unlink()
+    refused(ask("serve", "--database", played.url, *FREE), "missing", "backup")
+
+
+def test_another_houses_key(ask: Ask, played: Played) -> None:
+    (played.folder / "dealer.db.key").write_bytes(bytes(32))
+    refused(ask("serve", "--database", played.url, *FREE), "another house's")
+
+
+def test_a_key_that_others_can_read(ask: Ask, played: Played) -> None:
+    (played.folder / "dealer.db.key").chmod(0o644)
+    refused(ask("serve", "--database", played.url, *FREE), "chmod 600")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (("--port", "http"), "--port"),
+        (("--port", 70000), "70000"),
+        (("--house", "two words"), "no space"),
+        (("--house", "a+b"), "no +"),
+        (("--synchronous", "OFF"), "NORMAL"),
+        (("--tables", 0), "--tables"),
+        (("--limit", "rate"), "NAME=VALUE"),
+        (("--limit", "speed=3"), "automatic_rate"),
+        (("--limit", "rate=-1"), "above 0"),
+        (("--limit", "rate=nan"), "above 0"),
+        (("--limit", "tables=2.5"), "whole number"),
+        (("--database", "postgresql://localhost/x"), "sqlite:///"),
+        (("--database", "nonsense"), "sqlite:///"),
+        (("--nonsense",), "--nonsense"),
+    ],
+)
+def test_what_is_wrongly_asked_exits_with_2(
+    ask: Ask, arguments: tuple[object, ...], word: str
+) -> None:
+    answer = ask("serve", *arguments)
+    assert answer.code == 2
+    assert word in answer.err
+
+
+def test_a_wrong_variable_is_named(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DEALER_LIMIT_BURST", "many")
+    answer = ask("serve", *FREE)
+    assert answer.code == 2
+    assert "DEALER_LIMIT_BURST" in answer.err
+
+
+def test_commands_that_read_work_beside_an_open_house(
+    ask: Ask, played: Played, serve: Serve
+) -> None:
+    house = serve("--database", played.url, "--house", "house.example", *FREE)
+    address = house.address
+    for arguments in (
+        ("tables",),
+        ("log", played.closed),
+        ("audit", played.closed),
+        ("audit", played.open),
+        ("export", played.open),
+        ("rebuild",),
+        ("migrate",),
+    ):
+        answer = ask(*arguments, "--database", played.url)
+        assert answer.code == 0, (arguments, answer)
+    told = ask("audit", played.closed, "--url", address)
+    assert told == ask("audit", played.closed, "--database", played.url)
+    unknown = ask("audit", "0" * 32, "--url", address)
+    assert unknown.code == 1
+    assert "no bundle" in unknown.err
+    assert ask("demo", "--url", address).code == 0
+    assert house.end().code == 0
+
+
+def test_a_house_that_is_not_there(ask: Ask) -> None:
+    with closing(socket.create_server(("127.0.0.1", 0))) as gone:
+        address = f"http://127.0.0.1:{gone.getsockname()[1]}/"
+    for arguments in (("audit", "0" * 32), ("export", "0" * 32), ("demo",)):
+        answer = ask(*arguments, "--url", address)
+        assert answer.code == 1
+        assert "does not answer" in answer.err
+    assert ask("demo", "--url", "ftp://127.0.0.1/").code == 2

@@ -1,0 +1,146 @@
+"""A bundle is checked from a file alone, and the exit code says what the verdicts say."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dealer.proof.note import ED25519, Verifier
+
+from .conftest import Ask, Played
+
+
+@pytest.fixture
+def game(ask: Ask, played: Played, tmp_path: Path) -> Path:
+    file = tmp_path / "game.jsonl"
+    assert ask("export", played.closed, "-o", file, "--database", played.url).code == 0
+    return file
+
+
+def test_a_fair_game(ask: Ask, game: Path) -> None:
+    answer = ask("verify", game)
+    assert (answer.code, answer.err) == (0, "")
+    assert [line.split(",")[0] for line in answer.lines[:7]] == [
+        f"{check}: yes"
+        for check in ("form", "heads", "saved", "secrets", "tape", "seals", "moves")
+    ]
+    assert "The table's key is the bundle's own word; name the key you know to be sure." in (
+        answer.lines
+    )
+
+
+def test_a_fair_game_for_a_script(ask: Ask, game: Path, played: Played) -> None:
+    told = json.loads(ask("verify", game, "--json", "--key", played.key).out)
+    assert told["ok"]
+    assert told["fault"] is None
+    assert told["key"] == played.key
+    assert told["remarks"]["rounds"] == 2
+    assert told["remarks"]["shuffles"] >= 3
+    assert told["remarks"]["pinned"]
+    assert told["swaps"] > 51 + 51
+
+
+def test_standard_input(ask: Ask, game: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(game.read_bytes())))
+    assert ask("verify", "-") == ask("verify", game)
+
+
+def test_the_key_may_be_hex_or_a_verifier_key(ask: Ask, game: Path, played: Played) -> None:
+    key = bytes.fromhex(played.key)
+    origin = json.loads(game.read_text().splitlines()[0])["origin"]
+    assert origin == f"house.example/t/{played.closed}"
+    for good in (played.key, played.key.upper(), Verifier(origin, ED25519, key).vkey):
+        answer = ask("verify", game, "--key", good)
+        assert answer.code == 0
+        assert "The table's key is the one you named." in answer.lines
+    other = bytes(31) + b"\x01"
+    for wrong in (other.hex(), Verifier(origin, ED25519, other).vkey):
+        answer = ask("verify", game, "--key", wrong)
+        assert answer.code == 1
+        assert "heads: no, in line 0" in answer.out
+    answer = ask("verify", game, "--key", Verifier("else/t/" + "0" * 32, ED25519, key).vkey)
+    assert answer.code == 1
+    assert "another origin" in answer.out
+    for nonsense in ("abc", "x" * 64, "name+00000000+AAAA"):
+        assert ask("verify", game, "--key", nonsense).code == 2
+
+
+def test_saved_checkpoints(ask: Ask, game: Path, played: Played, tmp_path: Path) -> None:
+    note, kept = tmp_path / "note.txt", tmp_path / "checkpoints.jsonl"
+    note.write_text(played.saved[0])
+    kept.write_text("".join(json.dumps({"note": one}) + "\n" for one in played.saved))
+    answer = ask("verify", game, "--saved", note, "--saved", kept)
+    assert answer.code == 0
+    assert "saved: yes, the log agrees with the checkpoints you saved" in answer.lines
+    note.write_text(played.saved[0].replace("\n", "\nx", 1))
+    answer = ask("verify", game, "--saved", kept, "--saved", note)
+    assert answer.code == 1
+    assert "saved: no" in answer.out
+    kept.write_text('{"size": 3}\n')
+    assert ask("verify", game, "--saved", kept).code == 2
+    assert ask("verify", game, "--saved", tmp_path / "none").code == 2
+
+
+def _forge(game: Path, old: str, new: str) -> None:
+    text = game.read_text()
+    assert old in text
+    game.write_text(text.replace(old, new, 1))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "verdict"),
+    [
+        ('{"bundle"', '{ "bundle"', "form: no, in line 0"),
+        ('"name":"Ada"', '"name":"Eve"', "heads: no, in line"),
+        ('"type":"SeatTaken"', '"type":"SeatStolen"', "form: no, in line 2"),
+    ],
+)
+def test_a_forged_bundle_is_told_with_its_fault(
+    ask: Ask, game: Path, old: str, new: str, verdict: str
+) -> None:
+    _forge(game, old, new)
+    answer = ask("verify", game)
+    assert answer.code == 1
+    assert verdict in answer.out
+    told = json.loads(ask("verify", game, "--json").out)
+    assert not told["ok"]
+    assert told["fault"]["check"] == verdict.split(":")[0]
+
+
+@pytest.mark.parametrize("data", [b"", b"\x00\xff\n", b"[1]\n", b"a bundle\n"])
+def test_what_is_no_bundle(ask: Ask, tmp_path: Path, data: bytes) -> None:
+    file = tmp_path / "none.jsonl"
+    file.write_bytes(data)
+    answer = ask("verify", file)
+    assert answer.code == 1
+    assert answer.out.startswith("form: no, in line 0")
+
+
+def test_a_file_that_is_not_there(ask: Ask, tmp_path: Path) -> None:
+    answer = ask("verify", tmp_path / "none.jsonl")
+    assert answer.code == 2
+    assert "cannot be read" in answer.err
+    assert ask("verify").code == 2
+
+
+def test_a_verifier_needs_neither_database_nor_sockets(game: Path) -> None:
+    code = f"""
+import sys
+from dealer.cli import main
+try:
+    main(["verify", {str(game)!r}, "--json"])
+except SystemExit as ended:
+    assert not ended.code
+heavy = {{"sqlalchemy", "websockets", "msgspec", "uvloop", "alembic", "prometheus_client"}}
+print(*(heavy & sys.modules.keys()))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True, text=True, check=True, cwd=Path(__file__).parents[2],
+    )  # fmt: skip
+    assert done.stdout.splitlines()[-1] == ""
