@@ -74,7 +74,7 @@ class Question:
 class Follower(Protocol):
     """One table's end of the line."""
 
-    def attach(self) -> object:
+    def attach(self) -> None:
         """A new socket is open: ask for what was missed."""
 
     def notified(self, method: str, params: Members) -> None: ...

@@ -52,7 +52,9 @@ class Following:
         self.evidence: Evidence | None = None
         self.error: DealerError | None = None
         self._waiting: list[tuple[Truth, asyncio.Future[None]]] = []
-        self._resuming = 0  # resumes that were asked for and not answered
+        self._asked: list[asyncio.Future[Members]] = []  # resumes, until they are answered
+        self._asked_after = 0  # what the resume that was answered last began after
+        self._started: asyncio.Future[Members] = asyncio.Future()
         self._target = 0  # the version that the house was at when it last said so
         self._player: Player | None = None  # who sat at our seat before the last event
         self._due = False  # whether the last event is one whose head players cosign
@@ -89,48 +91,57 @@ class Following:
             return
         self.error = error or DealerError("You have left this table.")
         self.happenings.end(error)
+        if not self._started.done():
+            self._started.set_exception(self.error)
+            self._started.exception()
         waiting, self._waiting = self._waiting, []
         for _, future in waiting:
             if not future.done():
                 future.set_exception(self.error)
 
-    def start(self) -> asyncio.Future[Members]:
-        """Follow this table from its first event on; the answer to the first resume."""
+    async def start(self) -> Members:
+        """Follow this table from its first event on; the answer to the resume."""
+        self._started = asyncio.get_running_loop().create_future()
         self.connection.followers[self.id] = self
-        return self.attach()
+        self.attach()
+        return await self._started
 
-    def attach(self) -> asyncio.Future[Members]:
+    def attach(self) -> None:
         """Ask for everything after the last event that came, as seat, host or onlooker."""
-        after = self.witness.story.resume_after()
+        for earlier in self._asked:
+            earlier.cancel()
         # The seat goes first: as host alone one would be sent the same events without its cards.
         tokens = [token for token in (self.token, self.host_token) if token]
-        if not tokens:
-            return self._resume("table.watch", {"after": after}, last=True)
-        asked = [
-            self._resume("table.resume", {"token": token, "after": after}, last=token == tokens[-1])
-            for token in tokens
-        ]
-        return asked[-1]
+        if tokens:
+            self._asked = [self._resume(token, last=token == tokens[-1]) for token in tokens]
+        else:
+            self._asked = [self._resume(None, last=True)]
 
-    def _resume(self, method: str, params: Members, *, last: bool) -> asyncio.Future[Members]:
-        self._resuming += 1
+    @property
+    def _resuming(self) -> bool:
+        return not all(asked.done() for asked in self._asked)
+
+    def _resume(self, token: str | None, *, last: bool) -> asyncio.Future[Members]:
+        after = self.witness.story.resume_after()
 
         def answered(result: Members) -> None:
-            self._resuming -= 1
-            self._target = result["version"]
+            self._target, self._asked_after = result["version"], after
             self._checked(lambda: self.witness.checkpoint(result["checkpoint"]))
-            if last:
+            if last and self.error is None:
                 self.connection.attach(self.id)
+                if not self._started.done():
+                    self._started.set_result(result)
 
         def settled(future: asyncio.Future[Members]) -> None:
             error = None if future.cancelled() else future.exception()
             if isinstance(error, BadToken) and not last:
                 self._got_up()  # the host stays, without a seat
             elif isinstance(error, DealerError):
-                self.failed(error)
+                self.end(error)
 
-        members = params | {"table": self.id}
-        asked = self.connection.ask(method, members, table=None, answered=answered)
+        method = "table.watch" if token is None else "table.resume"
+        params = {"table": self.id, "after": after} | ({} if token is None else {"token": token})
+        asked = self.connection.ask(method, params, table=None, answered=answered)
         asked.add_done_callback(settled)
         return asked
 
@@ -165,7 +176,7 @@ class Following:
             case "snapshot":
                 self._checked(lambda: self._reset(params))
             case _:
-                pass
+                self._checked(lambda: None)
 
     def failed(self, error: DealerError) -> None:
         self.end(error)
@@ -217,6 +228,7 @@ class Following:
                 edge=params["edge"],
                 note=params["checkpoint"],
                 proof=params.get("proof"),
+                after=self._asked_after,
             )
         else:
             self._begin(params)

@@ -88,11 +88,11 @@ class House:
             self._store.table(result["table"]).learn(
                 host_token=result["host_token"], invite=result["invite"], key=result["key"]
             )
-            following = self._follow(result["table"], key=bytes.fromhex(result["key"]))
-            following.start()
 
         result = await self._ask("table.open", params, answered)
-        return await self._caught_up(result["table"], result["version"])
+        table_id = result["table"]
+        await self._follow(table_id, key=bytes.fromhex(result["key"])).start()
+        return await self._caught_up(table_id, result["version"])
 
     async def join(
         self,

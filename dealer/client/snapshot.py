@@ -85,11 +85,11 @@ def _round(view: Members, seat: int | None) -> Round:
     if lying[0] < -len(round_.opened) or lying[-1] >= slots:
         raise ValueError("a card lies in a slot that was never made")
     if "shuffle" in view:
-        round_.shuffle = _shuffle(view["shuffle"])
+        round_.shuffle = _shuffle(view["shuffle"], round_)
     return round_
 
 
-def _shuffle(view: Members) -> Shuffle:
+def _shuffle(view: Members, round_: Round) -> Shuffle:
     return Shuffle(
         k=view["k"],
         stack=view["stack"],
@@ -98,6 +98,7 @@ def _shuffle(view: Members) -> Shuffle:
         steps=view["steps"],
         started_at=view["started_at"],
         digests=_bytes_by_seat(view["digests"]),
+        before=tuple(round_.cards(view["stack"])),
         nonces=_bytes_by_seat(view["nonces"]),
         closed_version=view["closed_version"],
         closed_at=view["closed_at"],

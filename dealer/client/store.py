@@ -166,20 +166,26 @@ class Store:
 
 
 def _lines(file: Path) -> Iterator[dict[str, Any]]:
-    """The lines of a file that were written whole: a crash may have cut the last one short."""
-    if file.exists():
-        for line in file.read_text().splitlines(keepends=True):
-            if line.endswith("\n"):
-                yield json.loads(line)
+    """The lines of a file; what a crash left of the last one is cut off."""
+    if not file.exists():
+        return
+    text = file.read_bytes()
+    whole = text.rfind(b"\n") + 1
+    if whole < len(text):
+        os.truncate(file, whole)
+    for line in text[:whole].splitlines():
+        yield json.loads(line)
 
 
 def _write(file: Path, text: str, how: int) -> None:
-    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | how, 0o600)
     try:
-        os.write(descriptor, text.encode())
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | how, 0o600)
+        with open(descriptor, "wb") as opened:
+            opened.write(text.encode())
+            opened.flush()
+            os.fsync(descriptor)
+    except OSError as error:
+        raise SetupError(f"{file}, which this client needs, cannot be written: {error}") from error
 
 
 def _sync_folder(path: Path) -> None:

@@ -39,6 +39,7 @@ class Story:
         self._awaited = {head.size: head.note for head in saved}
         self._early: list[str] = []  # notes that came before the key that they are signed with
         self._link: Tree | None = None  # from the newest saved head towards `start`
+        self._bases: dict[int, bytes] = {}  # roots that a reset was proved from
         self._start = 0
         self._tree = Tree()
         self._hashes: list[bytes] = []  # of leaves start+1, start+2, …
@@ -131,32 +132,46 @@ class Story:
         self.checkpoint(note)
 
     def reset(
-        self, *, version: int, edge: Sequence[str], note: str, proof: Sequence[str] | None
+        self,
+        *,
+        version: int,
+        edge: Sequence[str],
+        note: str,
+        proof: Sequence[str] | None,
+        after: int,
     ) -> bool:
-        """Go on at `version` in place of the events after `resume_after()`.
+        """Go on at `version` in place of the events after `after`; whether the tree began anew.
 
-        `proof` is the RFC 6962 consistency proof from there. Whether the tree started anew.
+        `proof` is the RFC 6962 consistency proof from `after`. A snapshot of what we hold already,
+        as somebody who is host and player gets it twice, needs none.
         """
-        after = self.resume_after()
-        old_root = self.root_at(after)
-        if old_root is None or proof is None or version < after:
-            sentence = "The house went back behind what it had shown of this table."
-            raise HouseCheated(sentence, (note,))
+        went_back = "The house went back behind what it had shown of this table."
+        if version < after:
+            raise HouseCheated(went_back, (note,))
         tree = self._tree_of(version, edge, note)
-        path = self._unhex(proof, note)
-        if not verify_consistency(
-            old=after, old_root=old_root, new=version, new_root=tree.root(), proof=path
-        ):
-            sentence = "The house's log does not continue the one that this client saw."
-            raise HouseCheated(sentence, (note,))
         ours = self.root_at(version)
         if ours is not None and ours != tree.root():
             raise HouseCheated(ANOTHER_LOG, (note,))
-        renewed = ours is None
-        if renewed:
-            self._restart(tree, note)
+        if ours is not None and self._link is None:
+            return False
+        old_root = self._bases.get(after) or self.root_at(after)
+        if old_root is None or proof is None:
+            raise HouseCheated(went_back, (note,))
+        if not verify_consistency(
+            old=after,
+            old_root=old_root,
+            new=version,
+            new_root=tree.root(),
+            proof=self._unhex(proof, note),
+        ):
+            sentence = "The house's log does not continue the one that this client saw."
+            raise HouseCheated(sentence, (note,))
         self._linked()
-        return renewed
+        if ours is not None:
+            return False
+        self._bases[after] = old_root
+        self._restart(tree, note)
+        return True
 
     def _linked(self) -> None:
         self._link = None

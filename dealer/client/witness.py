@@ -116,14 +116,15 @@ class Witness:
         edge: Sequence[str],
         note: str,
         proof: Sequence[str] | None,
+        after: int,
     ) -> None:
-        """Start again at a snapshot that came in place of events.
+        """Start again at a snapshot that came in place of the events after `after`.
 
-        `proof` is the RFC 6962 consistency proof from `story.resume_after()` to `version`.
+        `proof` is the RFC 6962 consistency proof from `after` to `version`.
         """
         with self._judging():
             table = self._described(state, version, note)
-            if self.story.reset(version=version, edge=edge, note=note, proof=proof):
+            if self.story.reset(version=version, edge=edge, note=note, proof=proof, after=after):
                 self._restart(table, state)
 
     def checkpoint(self, note: str) -> None:

@@ -144,7 +144,8 @@ async def test_joining_and_opening_over_a_torn_line(connect, proxy):
         assert table.version == 2
 
 
-async def test_a_house_that_restarts(connect, real_house):
+async def test_a_house_that_restarts(connect, real_house, monkeypatch):
+    monkeypatch.setattr("dealer.gateway.server.SPREAD_MS", 100)
     async with connect(name="Ada") as hers, connect(name="Bob") as his:
         ada = await hers.join(await hers.open())
         bob = await his.join(ada.id)
@@ -267,6 +268,41 @@ async def test_cosignatures_are_made_by_themselves(connect, proxy):
         assert sizes == [6, table.version]
 
 
+async def test_host_and_player_too_far_behind_get_two_snapshots(connect, real_house, proxy):
+    await real_house.restart(resume=0)
+    async with connect(proxy.url, name="Ada") as hers, connect(name="Bob") as his:
+        ada = await hers.join(await hers.open())
+        bob = await his.join(ada.id)
+        await ada.round_open(entropy="house")
+        await ada.shuffle()
+        await bob.until(lambda table: table.version == ada.version)
+        proxy.cut()
+        await bob.draw(3)
+        await ada.until(lambda table: table.version == bob.version)
+        assert await ada.draw(1) == ada.hand
+        await ada.round_close()
+
+
+async def test_a_long_log_is_not_read_from_its_start(connect, real_house, tmp_path):
+    """Who comes back gets a snapshot, and then what leads to it from the head they saved."""
+    kept = tmp_path / "ada"
+    async with connect(name="Bob") as his:
+        bob = await his.join(await his.open())
+        async with connect(name="Ada", store=kept) as hers:
+            ada = await hers.join(bob.id)
+            await bob.round_open(entropy="house")
+            await bob.shuffle()
+            hand = await ada.draw(2)
+        await bob.draw(2)
+    for limit in (20, 0):  # first the events from the saved head on come, then a proof
+        await real_house.restart(resume=limit)
+        async with connect(name="Ada", store=kept) as hers:
+            ada = await hers.join(bob.id)
+            assert ada.hand == hand
+            hand += await ada.draw(1)
+            assert ada.hand == hand
+
+
 @pytest.mark.parametrize("resume", [0, 5])
 async def test_too_far_behind_to_resume(connect, real_house, proxy, resume):
     """The house sends a snapshot with a proof, and the game goes on."""
@@ -329,9 +365,7 @@ def changed_note(frame):
     return frame
 
 
-@pytest.mark.parametrize(
-    "alter", [changed_private, changed_leaf, changed_secret, changed_swaps]
-)
+@pytest.mark.parametrize("alter", [changed_private, changed_leaf, changed_secret, changed_swaps])
 async def test_a_house_that_cheats_is_left(connect, proxy, tmp_path, alter):
     def change(frame):
         return alter(frame) if frame.get("method") in ("event", "events") else frame

@@ -296,8 +296,8 @@ def test_a_reset_needs_a_proof(dealt, witness, game):
     dealt.do(Draw(game.ada, 1))
     described = dealt.describe()
     with pytest.raises(HouseCheated, match="went back behind"):
-        witness.reset(**described, proof=None)
-    witness.reset(**described, proof=dealt.proof(before))
+        witness.reset(**described, proof=None, after=witness.version)
+    witness.reset(**described, proof=dealt.proof(before), after=before)
     assert witness.version == dealt.table.version
     dealt.do(game.close)
     dealt.show(witness)
@@ -311,7 +311,7 @@ def test_a_reset_to_another_history(dealt, witness):
     other.do(TakeSeat("Eve"))
     other.do(TakeSeat("Finn"))
     with pytest.raises(HouseCheated, match="does not continue"):
-        witness.reset(**other.describe(), proof=other.proof(witness.version))
+        witness.reset(**other.describe(), proof=other.proof(witness.version), after=witness.version)
 
 
 def test_a_house_that_lost_its_last_events(dealt, witness):
@@ -319,7 +319,7 @@ def test_a_house_that_lost_its_last_events(dealt, witness):
     dealt.do(TakeSeat("Cleo"))
     dealt.show(witness)
     with pytest.raises(HouseCheated, match="went back behind"):
-        witness.reset(**older.describe(), proof=None)
+        witness.reset(**older.describe(), proof=None, after=witness.version)
 
 
 def saved_of(house):
