@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shutil
 import sqlite3
+from collections.abc import Iterator
 from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
+from dealer.eventlog import House
 from dealer.game.shuffle import backward
 from dealer.proof import bundle
+from dealer.proof.checkpoint import Signer
+from dealer.proof.tree import Tree, leaf_hash
 from dealer.proof.verify import verify
 
 from .conftest import Ask, Played
@@ -152,22 +158,22 @@ def test_a_table_that_nobody_signed_has_no_bundle_without_the_key(
     assert "signed nothing" in answer.err
 
 
-def _alter(played: Played) -> None:
-    """Somebody with the database's password gives Eve another name."""
+def _alter(played: Played, sql: str) -> None:
+    """What somebody does who has the database's password."""
     with closing(sqlite3.connect(played.file)) as other, other:
         for (name,) in other.execute(
             "SELECT name FROM sqlite_master WHERE type = 'trigger'"
         ).fetchall():
             other.execute(f"DROP TRIGGER {name}")
-        done = other.execute(
-            """UPDATE event SET public = '{"name":"Eva","seat":1}'"""
-            """ WHERE public = '{"name":"Eve","seat":1}'"""
-        )
-        assert done.rowcount == 1
+        assert other.execute(sql).rowcount == 1
+
+
+EVE = """UPDATE event SET public = '{"name":"Eva","seat":1}'
+WHERE public = '{"name":"Eve","seat":1}'"""
 
 
 def test_altered_rows_are_not_signed(ask: Ask, played: Played) -> None:
-    _alter(played)
+    _alter(played, EVE)
     answer = ask("export", played.open, "--database", played.url)
     assert answer.code == 1
     assert "altered" in answer.err
@@ -175,11 +181,45 @@ def test_altered_rows_are_not_signed(ask: Ask, played: Played) -> None:
 
 def test_an_audit_of_altered_rows_says_no(ask: Ask, played: Played) -> None:
     (played.folder / "dealer.db.key").unlink()
-    _alter(played)
+    _alter(played, EVE)
     answer = ask("audit", played.open, "--database", played.url)
     assert answer.code == 1
     assert "heads: no, in line" in answer.out
     assert "Eva" not in answer.out
+
+
+def test_an_audit_tells_the_story_up_to_the_fault(ask: Ask, played: Played) -> None:
+    """The house itself moves the cut, and signs that: the cards no longer fit what was sealed."""
+    cut = """UPDATE event SET public = replace(public, '"at":', '"at":1')
+    WHERE type = 'StackCut'"""
+    _alter(played, cut)
+    leaves = ask("log", played.closed, "--json", "--database", played.url).lines
+    signer = Signer(House((played.folder / "dealer.db.key").read_bytes()).signing_seed)
+    roots = dict(_roots(leaves))
+    with closing(sqlite3.connect(played.file)) as other, other:
+        for stream, size, note in other.execute("SELECT * FROM checkpoint").fetchall():
+            if played.closed in note:
+                origin = note.partition("\n")[0]
+                signed = signer.sign(origin=origin, size=size, root=roots[size])
+                other.execute(
+                    "UPDATE checkpoint SET note = ? WHERE stream = ? AND size = ?",
+                    (signed, stream, size),
+                )
+    answer = ask("audit", played.closed, "--database", played.url)
+    assert answer.code == 1
+    found = re.search(r"^(seals|moves): no, in line (\d+): ", answer.out, re.MULTILINE)
+    assert found is not None, answer.out
+    told = [line.split()[0] for line in answer.lines if re.match(r" {1,6}\d+  \d\d:", line)]
+    versions = list(map(int, told))
+    assert versions[0] == 1
+    assert versions[-1] == int(found[2]) - 1
+
+
+def _roots(leaves: list[str]) -> Iterator[tuple[int, bytes]]:
+    tree = Tree()
+    for size, leaf in enumerate(leaves, 1):
+        tree.append(leaf_hash(leaf.encode()))
+        yield size, tree.root()
 
 
 def test_an_audit_tells_every_swap_with_words_and_cards(ask: Ask, played: Played) -> None:
@@ -243,19 +283,23 @@ def test_an_open_round_keeps_its_cards(ask: Ask, played: Played) -> None:
     assert "1 round, 1 of them open and so not proved." in answer.lines
 
 
-def test_whoever_reads_changes_nothing(ask: Ask, played: Played) -> None:
-    def digest() -> str:
-        return sha256(played.file.read_bytes()).hexdigest()
-
-    before = digest()
+def test_whoever_reads_changes_nothing(ask: Ask, played: Played, tmp_path: Path) -> None:
+    """Not even what a killed house left in its write-ahead log is tidied up."""
+    left = tmp_path / "left"
+    with closing(sqlite3.connect(played.file)) as other:
+        with other:
+            other.execute("INSERT INTO house VALUES ('left', x'00')")
+        shutil.copytree(played.folder, left, ignore=shutil.ignore_patterns("*-shm"))
+    url, files = f"sqlite:///{left}/dealer.db", ("dealer.db", "dealer.db-wal", "dealer.db.key")
+    before = [sha256((left / name).read_bytes()).hexdigest() for name in files]
     for arguments in (
         ("tables",),
         ("log", played.closed),
         ("export", played.open),
         ("audit", played.open),
     ):
-        assert ask(*arguments, "--database", played.url).code == 0
-    assert digest() == before
+        assert ask(*arguments, "--database", url).code == 0
+    assert [sha256((left / name).read_bytes()).hexdigest() for name in files] == before
 
 
 @pytest.mark.parametrize(
