@@ -240,6 +240,7 @@ RULES: list[tuple[str, str, Callable[[], Story], Break]] = [
      tell("CardsSwapped", {"j": 0}, round=1, k=0, step=1, i=5)),
     ("tape", "a step is done twice", lambda: swap_once(revealed()),
      lambda s: s.swap(*first_step(s))),
+    ("tape", "the step is wrong", revealed, lambda s: s.swap(1, 6, first_step(s)[2])),
     ("tape", "i is wrong", revealed, lambda s: s.swap(0, 5, first_step(s)[2])),
     ("tape", "j is wrong", revealed, wrong_j),
     ("tape", "the commitment hides more", revealed,
