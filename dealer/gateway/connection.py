@@ -18,6 +18,7 @@ from websockets.http11 import Request
 from websockets.protocol import OPEN
 from websockets.server import ServerProtocol
 
+from dealer.gateway.framing import ends_between, whole_text
 from dealer.gateway.session import Session
 
 if TYPE_CHECKING:
@@ -41,7 +42,9 @@ class GuestConnection(ServerConnection):
         self.door = door
         self.address = ""
         self.session: Session | None = None
+        self.beat = 0  # at which of the door's beats it is asked whether it is there
         self.silent = 0  # pings in a row that nothing came after
+        self._between = False  # whether what came so far ended with a frame
         self._fragments: list[bytes] = []
         self._waiting: list[asyncio.Future[None]] = []
         self._holding = False
@@ -172,8 +175,19 @@ class GuestConnection(ServerConnection):
 
     def data_received(self, data: bytes) -> None:
         self.silent = 0
+        protocol, session = self.protocol, self.session
+        if session is None:
+            # No client sends frames before the handshake is answered.
+            self._between = data.endswith(b"\r\n\r\n")
+        elif self._between:
+            if protocol.state is OPEN and protocol.current_size is None:
+                text = whole_text(data, limit=self.door.floor.limits.message)
+                if text is not None:
+                    session.receive(text)
+                    return
+            self._between = ends_between(data)
         super().data_received(data)
-        if self.protocol.close_expected():
+        if protocol.close_expected():
             self._leave()
             self._expect_close()
 

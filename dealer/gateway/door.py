@@ -24,6 +24,9 @@ _WS = re.compile(r"/ws(?:/(?P<table>[0-9a-f]{32}))?/?")
 _PING = b"\x89\x00"
 _SILENT_PINGS = 2
 
+BEATS = 16
+"""In how many parts the guests are asked whether they are there, lest all are at once."""
+
 
 class Door:
     """Keeps count of the connections of one gateway, by address too.
@@ -36,6 +39,7 @@ class Door:
         self.floor = floor
         self.connections: set[GuestConnection] = set()
         self._addresses: Counter[str] = Counter()
+        self._arrivals = 0
         self._origins = None if origins is None else frozenset(origins)
 
     # Coming and going
@@ -43,6 +47,8 @@ class Door:
     def arrived(self, connection: GuestConnection) -> None:
         peer = connection.remote_address
         connection.address = peer[0] if isinstance(peer, tuple) else ""
+        self._arrivals += 1
+        connection.beat = self._arrivals % BEATS
         self.connections.add(connection)
         self._addresses[connection.address] += 1
         # A flood is not answered at all; somewhat too many are told to come later.
@@ -101,9 +107,11 @@ class Door:
 
     # Those who are in
 
-    def ping(self) -> None:
-        """Ask all whether they are there; called at each beat of `keepalive`."""
+    def ping(self, beat: int) -> None:
+        """Ask every `BEATS`th whether they are there, the next ones at the next beat."""
         for connection in self.guests():
+            if connection.beat != beat % BEATS:
+                continue
             if connection.silent >= _SILENT_PINGS:
                 connection.end(TOO_SLOW, "nothing was heard: reconnect and resume")
                 continue

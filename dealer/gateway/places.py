@@ -5,7 +5,8 @@ from __future__ import annotations
 from dealer.errors import BadRequest, Conflicted, NotEntitled, TooManyTables
 from dealer.game.commands import Actor
 from dealer.game.view import SPECTATOR, Viewer
-from dealer.gateway.pump import Outlet, Pump, Subscription
+from dealer.gateway.pump import Pump
+from dealer.gateway.subscription import Outlet, Subscription
 from dealer.service import Resident, Service
 
 

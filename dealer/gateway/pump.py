@@ -10,14 +10,15 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Callable, Coroutine, Iterable, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
 
-from dealer.errors import DealerError
 from dealer.gateway import results as r
 from dealer.gateway import wire
 from dealer.gateway.limits import Limits
 from dealer.gateway.metrics import Metrics
+from dealer.gateway.subscription import Outlet, Subscription
 from dealer.service import Entry, Published, Resident, Service
 from dealer.service.record import CHECKPOINTED
 
@@ -28,62 +29,6 @@ _LEFT = '"type":"SeatLeft"'
 _CHECKPOINTED = tuple(f'"type":"{event.__name__}"' for event in CHECKPOINTED)
 
 log = logging.getLogger(__name__)
-
-
-class Outlet(Protocol):
-    """What a session writes to: a socket, as far as it needs to know one."""
-
-    @property
-    def paused(self) -> bool:
-        """Whether so much waits to be sent that no more should be written."""
-
-    def write(self, data: bytes) -> None:
-        """Send whole WebSocket frames."""
-
-    async def writable(self) -> bool:
-        """Wait until it is not paused any more; False once it is closed."""
-
-    def hold(self) -> None:
-        """Take in no more for now."""
-
-    def release(self) -> None:
-        """Take in more again."""
-
-    def end(self, code: int, reason: str) -> None:
-        """Say why, and close for good."""
-
-
-class Subscription:
-    """One guest's place in the events of one table.
-
-    `seat` (with the version of its SeatTaken, `since`) is who looks, None a spectator; `host` says
-    that they may look whatever the rules say. `cursor` is the last version that was sent.
-    """
-
-    __slots__ = (
-        "cursor",
-        "ended",
-        "host",
-        "live",
-        "outlet",
-        "resident",
-        "seat",
-        "since",
-        "started",
-        "task",
-    )
-
-    def __init__(self, outlet: Outlet, resident: Resident) -> None:
-        self.outlet = outlet
-        self.resident = resident
-        self.seat: int | None = None
-        self.since = 0
-        self.host = False
-        self.cursor = 0
-        self.started = False
-        self.live = False  # at the head
-        self.ended = False
-        self.task: asyncio.Task[None] | None = None
 
 
 class Pump:
@@ -137,9 +82,22 @@ class Pump:
         self.stop(subscription)
         if subscription.ended:
             return
+        if subscription.seat is not None and not subscription.still_sits():
+            self._lose_seat(subscription)  # while the answer was being made
         subscription.started = True
         subscription.cursor = after
         self._fall_behind(subscription, say_resumed=say_resumed)
+
+    @contextmanager
+    def stopped(self, subscription: Subscription) -> Iterator[None]:
+        """Tell nothing while a new beginning is looked for; without one, go on as before."""
+        self.stop(subscription)
+        try:
+            yield
+        except Exception:
+            if subscription.started:
+                self.start(subscription, after=subscription.cursor)
+            raise
 
     async def bring(self, subscription: Subscription, *, upto: int) -> None:
         """Send a stopped subscription that was started before what it lacks up to a version."""
@@ -215,7 +173,7 @@ class Pump:
                 if say_resumed and subscription.cursor == resident.committed:
                     self._say_resumed(subscription)
                     say_resumed = False
-        except DealerError:
+        except Exception:
             log.exception("a table could not be read from the log")
             outlet.end(TRY_AGAIN_LATER, "the log cannot be read just now")
             return

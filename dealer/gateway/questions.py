@@ -6,8 +6,6 @@ that no event comes before the answer that it belongs behind.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
@@ -27,12 +25,12 @@ from dealer.game.events import SeatTaken, TableOpened
 from dealer.gateway import params as p
 from dealer.gateway import results as r
 from dealer.gateway import wire
+from dealer.gateway.beginnings import look, members, standing_of, start_from, take_up
 from dealer.gateway.commands import deck_codes
 from dealer.gateway.floor import Question, Reply
 from dealer.gateway.places import Place
 from dealer.gateway.wire import Call
 from dealer.proof import canonical
-from dealer.service import Snapshot
 from dealer.service.core import UNGUESSABLE
 
 if TYPE_CHECKING:
@@ -75,7 +73,7 @@ async def table_join(session: Session, call: Call) -> Reply:
     place = await places.find(q.table)
     passing = place.subscription is None
     _check_join(session, place, q)
-    subscription = places.keep(place)
+    places.keep(place)
     try:
         seat, since = await _take_seat(session, call, place)
     except DealerError:
@@ -85,11 +83,10 @@ async def table_join(session: Session, call: Call) -> Reply:
     place.sit(seat=seat, since=since)
     token = session.floor.service.tokens.seat(place.resident.id, seat=seat, since=since)
     place.tokens.add(token)
-    session.floor.pump.take_seat(subscription, seat=seat, since=since)
-    seen = await _look(session, place)
-    answer = r.Joined(seat=seat, token=token, **_members(place, seen))
+    seen = await look(session, place)
+    answer = r.Joined(seat=seat, token=token, **members(place, seen))
     session.remember(call, answer)
-    return Reply(answer, _from(session, place, seen.version))
+    return Reply(answer, start_from(session, place, seen.version))
 
 
 def _check_join(session: Session, place: Place, q: p.TableJoin) -> None:
@@ -131,15 +128,15 @@ async def table_watch(session: Session, call: Call) -> Reply:
     place.require_watching()
     session.places.keep(place)
     if q.after is not None:
-        return await _take_up(session, place, q.after)
-    seen = await _look(session, place)
-    return Reply(r.State(**_members(place, seen)), _from(session, place, seen.version))
+        return await take_up(session, place, q.after)
+    seen = await look(session, place)
+    return Reply(r.State(**members(place, seen)), start_from(session, place, seen.version))
 
 
 async def table_resume(session: Session, call: Call) -> Reply:
     q: p.TableResume = call.params
     place = await session.places.find(q.table, token=q.token)
-    return await _take_up(session, place, q.after)
+    return await take_up(session, place, q.after)
 
 
 async def session_hello(session: Session, call: Call) -> Reply:
@@ -149,7 +146,7 @@ async def session_hello(session: Session, call: Call) -> Reply:
         try:
             place = await session.places.find(announced.table, token=announced.token)
             after = place.resident.committed if announced.after is None else announced.after
-            reply = await _take_up(session, place, after)
+            reply = await take_up(session, place, after)
         except DealerError as error:
             refused = error if isinstance(error, Refused) else Unavailable("Try again later.")
             standing = r.Standing(table=announced.table, error=wire.error_of(refused))
@@ -168,7 +165,7 @@ async def session_hello(session: Session, call: Call) -> Reply:
 
 async def session_refresh(session: Session, call: Call) -> Reply:
     places = session.places.all()
-    return Reply(r.Standings(tables=[_standing(place) for place in places]))
+    return Reply(r.Standings(tables=[standing_of(place) for place in places]))
 
 
 async def table_leave(session: Session, call: Call) -> Reply:
@@ -198,7 +195,7 @@ async def table_state(session: Session, call: Call) -> Reply:
     place = await session.places.find(call.params.table, token=call.params.token)
     place.require_watching()
     seen = await session.floor.service.snapshot(place.resident, place.viewer())
-    return Reply(r.State(**_members(place, seen)))
+    return Reply(r.State(**members(place, seen)))
 
 
 async def table_cosign(session: Session, call: Call) -> Reply:
@@ -240,78 +237,6 @@ def _rules(q: p.TableOpen) -> dict[str, Any]:
         raise BadRequest(f"These rules cannot be kept: {error}") from None
     deck_codes(rules.get("deck"))
     return rules
-
-
-async def _look(session: Session, place: Place) -> Snapshot:
-    """The table as this guest may know it; who was told its events before is told up to there."""
-    pump, subscription = session.floor.pump, session.places.keep(place)
-    pump.stop(subscription)
-    seen = await session.floor.service.snapshot(place.resident, place.viewer())
-    await pump.bring(subscription, upto=seen.version)
-    return seen
-
-
-async def _take_up(session: Session, place: Place, after: int) -> Reply:
-    """The events after a version, or a snapshot where they cannot be sent."""
-    floor, resident = session.floor, place.resident
-    subscription = session.places.keep(place)
-    floor.pump.stop(subscription)
-    viewer = place.viewer()
-    if viewer.seat is not None:
-        floor.pump.take_seat(subscription, seat=viewer.seat, since=viewer.since)
-    floor.metrics.resumes += 1
-    head = resident.committed
-    if after > head or head - after > floor.limits.resume:
-        return await _start_afresh(session, place, after)
-    size, note = await floor.service.checkpoint(resident)
-    answer = r.Resumed(checkpoint=note, **_role(place), table=resident.table_id, version=size)
-    return Reply(answer, _from(session, place, after, say_resumed=True))
-
-
-async def _start_afresh(session: Session, place: Place, after: int) -> Reply:
-    floor, resident = session.floor, place.resident
-    floor.metrics.resets += 1
-    seen = await floor.service.snapshot(resident, place.viewer())
-    proof: list[str] | None = None
-    if after == 0:
-        proof = []  # every log continues the empty one
-    elif after <= seen.version:
-        proof = await floor.service.consistency(resident, after, seen.version)
-    snapshot = r.Reset(reset=True, proof=proof, **_members(place, seen))
-    answer = r.Resumed(
-        checkpoint=seen.checkpoint,
-        reset=True,
-        table=resident.table_id,
-        version=seen.version,
-        **_role(place),
-    )
-    begin = _from(session, place, seen.version, say_resumed=True)
-
-    def then() -> None:
-        session.send(wire.notification("snapshot", snapshot))
-        begin()
-
-    return Reply(answer, then)
-
-
-def _from(
-    session: Session, place: Place, version: int, *, say_resumed: bool = False
-) -> Callable[[], None]:
-    subscription = session.places.keep(place)
-    return partial(session.floor.pump.start, subscription, after=version, say_resumed=say_resumed)
-
-
-def _members(place: Place, seen: Snapshot) -> dict[str, Any]:
-    return {"table": place.resident.table_id, **seen._asdict()}
-
-
-def _role(place: Place) -> dict[str, Any]:
-    return {"seat": place.actor().seat, "host": place.host or None}
-
-
-def _standing(place: Place) -> r.Standing:
-    resident = place.resident
-    return r.Standing(table=resident.table_id, version=resident.committed, **_role(place))
 
 
 QUESTIONS: dict[str, Question] = {

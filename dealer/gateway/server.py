@@ -16,6 +16,7 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
+from itertools import count
 from typing import Any
 
 from websockets.asyncio.server import Server
@@ -27,7 +28,7 @@ from dealer.gateway import results as r
 from dealer.gateway import wire
 from dealer.gateway.commands import WISHES
 from dealer.gateway.connection import GuestConnection
-from dealer.gateway.door import Door, is_socket, select_subprotocol, table_in
+from dealer.gateway.door import BEATS, Door, is_socket, select_subprotocol, table_in
 from dealer.gateway.floor import Floor
 from dealer.gateway.limits import Limits
 from dealer.gateway.metrics import Metrics
@@ -182,9 +183,9 @@ class Gateway:
         await connection.wait_closed()
 
     async def _keepalive(self) -> None:
-        while True:
-            await asyncio.sleep(self.floor.limits.keepalive)
-            self.door.ping()
+        for beat in count():
+            await asyncio.sleep(self.floor.limits.keepalive / BEATS)
+            self.door.ping(beat)
 
     # Closing time
 

@@ -28,7 +28,7 @@ from dealer.gateway.commands import Wish
 from dealer.gateway.floor import Floor, Question
 from dealer.gateway.limits import Bucket
 from dealer.gateway.places import Place, Places
-from dealer.gateway.pump import Outlet
+from dealer.gateway.subscription import Outlet
 from dealer.service import Done
 from dealer.service.requests import Outcome
 

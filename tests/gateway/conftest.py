@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.gateway.guest import Guest
 
 from dealer.eventlog import Log
 from dealer.eventlog.house import key_file, open_house
 from dealer.gateway import Gateway, Limits, serve
 from dealer.service import Service
+from tests.gateway.guest import Guest
 
 EAGER = Limits(rate=100_000, burst=100_000, drain=6.0, closing=0.5)
 

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable
 from typing import Any
 
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
+
+
+async def eventually(truth: Callable[[], Any]) -> None:
+    """Wait for something that the house brings about by itself."""
+    async with asyncio.timeout(10):
+        while not truth():  # noqa: ASYNC110  the house tells nobody
+            await asyncio.sleep(0.002)
 
 
 class Refusal(Exception):

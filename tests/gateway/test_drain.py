@@ -12,7 +12,7 @@ from websockets.exceptions import InvalidStatus
 from dealer.errors import SetupError
 from dealer.gateway import Gateway, serve
 from tests.gateway.conftest import EAGER
-from tests.gateway.guest import Refusal
+from tests.gateway.guest import Refusal, eventually
 from tests.gateway.tables import promise, reveal, seat_all, shuffled
 
 
@@ -33,9 +33,8 @@ async def test_everybody_is_told_when_to_come_back(gateway, arrive) -> None:
 
 async def test_what_is_under_way_is_finished(gateway, arrive) -> None:
     table = await shuffled(arrive, gateway, players=2)
-    drawing = [guest.send("deck.draw", cmd="last") for guest in table.players for _ in range(1)]
-    while gateway.floor.in_flight < 2:
-        await asyncio.sleep(0)
+    drawing = [guest.send("deck.draw", cmd="last") for guest in table.players]
+    await eventually(lambda: gateway.floor.in_flight == 2)
     await gateway.drain()
     drawn = await asyncio.gather(*drawing)
     service = gateway.floor.service
@@ -50,11 +49,9 @@ async def test_what_cannot_be_finished_is_not_waited_for(open_gateway, arrive) -
     await table.host.ask("round.open")
     await promise(table)
     drawing = table.players[0].send("deck.draw", from_="random")
-    while not gateway.floor.in_flight:
-        await asyncio.sleep(0)
+    await eventually(lambda: gateway.floor.in_flight)
     draining = asyncio.create_task(gateway.drain())
-    while not gateway.floor.draining:
-        await asyncio.sleep(0)
+    await eventually(lambda: gateway.floor.draining)
     with pytest.raises(Refusal) as caught:
         await reveal(table)
     assert caught.value.reason == "unavailable"
@@ -67,8 +64,7 @@ async def test_what_cannot_be_finished_is_not_waited_for(open_gateway, arrive) -
 async def test_nobody_new_comes_in(open_gateway, arrive) -> None:
     gateway = await open_gateway(limits=replace(EAGER, drain=1.6, closing=0.3))
     reader, writer = await asyncio.open_connection("127.0.0.1", gateway.port)
-    while not gateway.door.connections:
-        await asyncio.sleep(0)
+    await eventually(lambda: gateway.door.connections)
     gateway.floor.draining = True
     with pytest.raises(InvalidStatus) as caught:
         await arrive(gateway)

@@ -10,11 +10,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from websockets.exceptions import InvalidStatus
+from websockets.frames import Frame, Opcode
 
 from dealer.gateway import Limits
 from dealer.gateway.limits import Bucket
 from tests.gateway.conftest import EAGER
-from tests.gateway.guest import Guest, Refusal
+from tests.gateway.guest import Guest, Refusal, eventually
 from tests.gateway.tables import promise, reveal, seat_all
 from tests.gateway.test_wire import UNREADABLE
 
@@ -54,13 +55,17 @@ async def test_what_clients_send_by_themselves_costs_no_commands(open_gateway, a
     gateway = await open_gateway(limits=Limits(rate=0.001, burst=4.0, drain=6.0, closing=0.5))
     table = await seat_all(arrive, gateway, players=2)
     await table.host.ask("round.open")
+    ann = table.players[0]
     for k in range(2):
         await promise(table, k=k)
         await table.host.ask("deck.shuffle")
         await reveal(table, k=k)
-        ann = table.players[0]
-        await ann.until(lambda k=k: sum(e["type"] == "DeckSealed" for e in ann.events) == k + 1)
+        await ann.until(lambda k=k: sealed(ann) == k + 1)
     await ann.ask("deck.draw")
+
+
+def sealed(guest: Guest) -> int:
+    return [event["type"] for event in guest.events].count("DeckSealed")
 
 
 async def test_a_connection_is_on_so_many_tables_and_no_more(open_gateway, arrive) -> None:
@@ -123,8 +128,7 @@ async def test_more_connections_than_the_house_takes(open_gateway, arrive) -> No
     assert caught.value.response.status_code == 503
     assert caught.value.response.headers["Retry-After"]
     await first.leave()
-    while len(gateway.door.connections) > 1:
-        await asyncio.sleep(0)
+    await eventually(lambda: len(gateway.door.connections) == 1)
     await arrive(gateway)
     assert gateway.metrics.turned_away == 1
 
@@ -207,3 +211,29 @@ async def test_every_request_is_answered_once(gateway, data) -> None:
     assert not [a for a in guest.notices("answer") if a.get("error", {}).get("code") == -32603]
     await guest.ask("ping")
     await guest.leave()
+
+
+async def test_frames_may_come_in_any_pieces(gateway) -> None:
+    """One by one, several at once, cut anywhere: each is read once."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", gateway.port)
+    writer.write(
+        b"GET /ws HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+    )
+    await reader.readuntil(b"\r\n\r\n")
+    frames = [
+        Frame(Opcode.TEXT, b'{"jsonrpc":"2.0","id":%d,"method":"ping"}' % id).serialize(mask=True)
+        for id in range(8)
+    ]
+    stream = b"".join(frames)
+    first, second = len(frames[0]), len(frames[0]) * 3 + 7
+    for piece in (stream[:first], stream[first:second], stream[second : second + 1]):
+        writer.write(piece)
+        await writer.drain()
+        await asyncio.sleep(0.01)
+    for piece in (stream[second + 1 : -1], stream[-1:]):
+        writer.write(piece)
+    for id in range(8):
+        head = await reader.readexactly(2)
+        assert b'"id":%d,' % id in await reader.readexactly(head[1])
+    writer.close()

@@ -7,6 +7,7 @@ import json
 
 import pytest
 
+from dealer.errors import DatabaseLocked
 from dealer.gateway import Limits
 from dealer.proof.checkpoint import read_checkpoint
 from dealer.proof.tree import Tree, leaf_hash, verify_consistency
@@ -106,9 +107,7 @@ async def test_the_note_that_reveals_wait_for_comes_again(gateway, arrive) -> No
     await promise(table)
     shuffle = await table.host.ask("deck.shuffle")
     back = await arrive(gateway)
-    await back.ask(
-        "table.resume", table=table.id, token=table.tokens[0], after=shuffle["version"]
-    )
+    await back.ask("table.resume", table=table.id, token=table.tokens[0], after=shuffle["version"])
     await back.until(lambda: back.notices("resumed"))
     assert [note["size"] for note in back.notices("checkpoint")] == [shuffle["version"]]
     table.players[0] = back
@@ -216,3 +215,34 @@ async def test_after_a_restart_tokens_still_open_seats(open_gateway, service, ar
     await back.ask("table.resume", table=table.id, token=table.tokens[0], after=0)
     await back.seen(drawn["version"])
     assert back.events[-1]["private"]["card"] == drawn["cards"][0]
+
+
+async def test_a_resume_that_fails_leaves_one_where_one_was(gateway, arrive, monkeypatch) -> None:
+    table = await shuffled(arrive, gateway, players=1)
+    ann = table.players[0]
+    service, checkpoint = gateway.floor.service, gateway.floor.service.checkpoint
+
+    async def locked(resident):
+        raise DatabaseLocked("/srv/dealer.db is locked")
+
+    monkeypatch.setattr(service, "checkpoint", locked)
+    with pytest.raises(Refusal) as caught:
+        await ann.ask("table.resume", token=table.tokens[0], after=0)
+    assert (caught.value.reason, caught.value.error["data"]["temporary"]) == ("unavailable", True)
+    assert "srv" not in str(caught.value)
+    monkeypatch.setattr(service, "checkpoint", checkpoint)
+    drawn = await ann.ask("deck.draw")
+    await ann.seen(drawn["version"])
+    assert ann.versions == list(range(3, drawn["version"] + 1))
+
+
+async def test_who_gave_a_token_watches_from_that_seat(gateway, arrive) -> None:
+    table = await shuffled(arrive, gateway, players=1)
+    other = await arrive(gateway)
+    drawn = await other.ask("deck.draw", table=table.id, token=table.tokens[0])
+    seen = await other.ask("table.watch")
+    assert drawn["cards"][0] in [card for _, card, *_ in seen["state"]["round"]["cards"]]
+    assert await table.players[0].closed == 4409
+    more = await other.ask("deck.draw")
+    await other.seen(more["version"])
+    assert other.events[-1]["private"]["card"] == more["cards"][0]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 from dataclasses import replace
 
 from websockets.asyncio.client import connect
 
 from tests.gateway.conftest import EAGER
-from tests.gateway.guest import Guest
+from tests.gateway.guest import Guest, eventually
 from tests.gateway.tables import Seated, seat_all
 
 SHOE = {"decks": 8}
@@ -57,6 +58,27 @@ async def test_a_slow_guest_catches_up_and_misses_nothing(gateway, arrive) -> No
     await slow.leave()
 
 
+async def test_who_lost_the_seat_while_behind_sees_none_of_the_next_ones_cards(
+    gateway, arrive
+) -> None:
+    table = await seat_all(arrive, gateway, players=1)
+    await table.host.ask("round.open", entropy="house", deck=SHOE)
+    slow = await slow_guest(gateway.port)
+    joined = await slow.ask("table.join", table=table.id, name="slow")
+    slow.socket.transport.pause_reading()
+    await shuffle_until(gateway, table, lambda: gateway.metrics.slowed > 0)
+    other = await arrive(gateway)
+    await other.ask("table.leave", table=table.id, token=joined["token"])
+    assert (await other.ask("table.join", table=table.id, name="next"))["seat"] == 2
+    last = (await other.ask("deck.draw"))["version"]
+    await other.seen(last)
+    assert "private" in other.events[-1]
+    slow.socket.transport.resume_reading()
+    await slow.seen(last)
+    assert not [event for event in slow.events if "private" in event]
+    await slow.leave()
+
+
 async def test_who_reads_nothing_is_let_go(open_gateway, arrive) -> None:
     gateway = await open_gateway(limits=replace(EAGER, sending=0.2, closing=0.1))
     table, slow = await watched_table(gateway, arrive)
@@ -82,15 +104,14 @@ async def test_who_asks_and_never_reads_is_held_back(open_gateway, arrive) -> No
     greedy = await slow_guest(gateway.port)
     await greedy.ask("ping")
     greedy.socket.transport.pause_reading()
-    request = '{"jsonrpc":"2.0","id":1,"method":"table.state","params":{"table":"%s"}}' % table.id
+    request = {"jsonrpc": "2.0", "id": 1, "method": "table.state", "params": {"table": table.id}}
 
     async def ask_on() -> None:
         while True:
-            await greedy.say(request)
+            await greedy.say(json.dumps(request))
 
     asking = asyncio.create_task(ask_on())
-    while not gateway.metrics.dropped[4508]:
-        await asyncio.sleep(0.01)
+    await eventually(lambda: gateway.metrics.dropped[4508])
     asking.cancel()
     await table.players[0].ask("deck.draw")
     greedy.socket.transport.abort()
@@ -104,10 +125,8 @@ async def test_a_guest_that_fell_silent_is_let_go(open_gateway, arrive) -> None:
     silent = await slow_guest(gateway.port)
     await silent.ask("ping")
     silent.socket.transport.pause_reading()
-    while gateway.metrics.dropped[4508] == 0:
-        await asyncio.sleep(0.01)
-    while len(gateway.door.connections) > 1:
-        await asyncio.sleep(0.01)
+    await eventually(lambda: gateway.metrics.dropped[4508])
+    await eventually(lambda: len(gateway.door.connections) == 1)
     await speaking.ask("ping")
     silent.socket.transport.abort()
     await silent.closed
@@ -123,6 +142,5 @@ async def test_who_never_answers_a_close_is_cut_off(open_gateway, arrive) -> Non
     await reader.readuntil(b"\r\n\r\n")
     writer.write(b"\x82\x80\x00\x00\x00\x00")
     assert (await reader.readexactly(4))[2:] == (1003).to_bytes(2, "big")
-    while gateway.door.connections:
-        await asyncio.sleep(0.01)
+    await eventually(lambda: not gateway.door.connections)
     writer.close()
