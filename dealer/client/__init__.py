@@ -16,9 +16,10 @@ its own random bytes to each shuffle, keeps its own tree of the log, and checks 
 what was sealed before the deal; HouseCheated says when the house did not play fair.
 """
 
-from dealer.client.connection import Connection, Patience
+from dealer.client.connection import Connection
 from dealer.client.happenings import Happenings
 from dealer.client.house import House, connect
+from dealer.client.questions import Patience
 from dealer.client.store import SavedHead, Store
 from dealer.client.table import RemoteTable
 from dealer.client.witness import Evidence, Happened, Witness

@@ -114,7 +114,8 @@ class Entropy:
     ) -> Reveal | None:
         number, k, seat, _ = sitting
         if seat not in shuffle.digests:
-            self._doubt(sitting, f"Shuffle {k} of round {number} goes without our bytes.")
+            if sitting in self._store.nonces:
+                self._doubt(sitting, f"Shuffle {k} of round {number} goes without our bytes.")
             return None
         root = heads.get(shuffle.closed_version)
         if root is None or seat in shuffle.nonces or sitting in self._revealed:

@@ -7,24 +7,21 @@ good: the evidence is kept, and whoever waits for something hears why.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable
 
-from dealer.client.connection import Connection, Members, forget
-from dealer.client.entropy import Entropy, Promise
+from dealer.client.connection import Connection
+from dealer.client.duties import Duties
 from dealer.client.happenings import Happenings
-from dealer.client.store import SavedHead, TableStore
+from dealer.client.questions import Members, forget
+from dealer.client.store import TableStore
 from dealer.client.story import Gap
 from dealer.client.witness import Evidence, Witness
-from dealer.errors import BadToken, DealerError, HouseCheated, SetupError
-from dealer.game.events import EntropyClosed, RoundClosed, SeatLeft, TableClosed
-from dealer.game.state import Player
+from dealer.errors import BadToken, DealerError, HouseCheated
+from dealer.game.events import SeatLeft, TableClosed
 from dealer.proof.checkpoint import Cosigner
 
 RESUMES_MAX = 4
 """How often a missing event is asked for again before this client leaves the table."""
-
-COSIGNED = EntropyClosed | RoundClosed | TableClosed
 
 Truth = Callable[[], bool]
 
@@ -44,10 +41,9 @@ class Following:
         self.id = table_id
         self.connection = connection
         self.store = store
-        self.cosigner = cosigner
         self.witness = Witness(table_id, key=key, saved=store.heads)
         self.witness.seat = store.facts.get("seat")
-        self.entropy = Entropy(table=bytes.fromhex(table_id), store=store)
+        self.duties = Duties(table_id, store, cosigner)
         self.happenings = Happenings()
         self.evidence: Evidence | None = None
         self.error: DealerError | None = None
@@ -56,8 +52,6 @@ class Following:
         self._asked_after = 0  # what the resume that was answered last began after
         self._started: asyncio.Future[Members] = asyncio.Future()
         self._target = 0  # the version that the house was at when it last said so
-        self._player: Player | None = None  # who sat at our seat before the last event
-        self._due = False  # whether the last event is one whose head players cosign
         self._gap = (0, 0)  # a version that was missing after this one, and how often it was
 
     @property
@@ -160,19 +154,14 @@ class Following:
             self.attach()
 
     def _begin(self, result: Members) -> None:
-        self.witness.begin(
-            version=result["version"],
-            state=result["state"],
-            edge=result["edge"],
-            note=result["checkpoint"],
-        )
+        self.witness.begin(**_snapshot(result))
 
     def notified(self, method: str, params: Members) -> None:
         match method:
             case "event":
                 self._checked(lambda: self._event(params))
             case "checkpoint":
-                self._checked(lambda: self.witness.checkpoint(params["note"]))
+                self._checked(lambda: self.witness.checkpoint(params.get("note", "")))
             case "snapshot":
                 self._checked(lambda: self._reset(params))
             case _:
@@ -182,33 +171,28 @@ class Following:
         self.end(error)
 
     def _checked(self, step: Callable[[], None]) -> None:
-        """Take a step, keep what it proved, and say what is due; or leave, with the evidence."""
+        """Take a step, and do what is due after it; or leave, with the evidence."""
         if self.error is not None:
             return
         try:
             step()
-            self._kept()
+            self._do_duties()
         except Gap:
             self._ask_for_gap()
         except HouseCheated as fault:
             self._caught(fault)
-        except (KeyError, TypeError, AttributeError) as error:
-            sentence = f"The house said something about the table that makes no sense: {error!r}"
-            self._caught(HouseCheated(sentence, self.witness.evidence(sentence)))
         except DealerError as error:
-            self.failed(error)
+            self.end(error)
 
     def _event(self, params: Members) -> None:
         happened = self.witness.event(params)
         if happened is None:
             return
         event = happened.event
-        if isinstance(event, SeatLeft) and event.seat == self.witness.seat:
-            player = self._player
-            if player is not None and player.since == self.store.facts.get("since"):
-                self._got_up()
-        self._player = self.witness.state.seats.get(self.witness.seat or 0)
-        self._due = isinstance(event, COSIGNED)
+        since = self.store.facts.get("since") or 0
+        ours = isinstance(event, SeatLeft) and event.seat == self.witness.seat
+        if ours and happened.version > since:  # before that, somebody else sat there
+            self._got_up()
         self.happenings.put(happened)
         self._wake()
         if isinstance(event, TableClosed):
@@ -222,14 +206,8 @@ class Following:
     def _reset(self, params: Members) -> None:
         """A snapshot in place of events, because they are too many, or are no more."""
         if self.witness.version:
-            self.witness.reset(
-                version=params["version"],
-                state=params["state"],
-                edge=params["edge"],
-                note=params["checkpoint"],
-                proof=params.get("proof"),
-                after=self._asked_after,
-            )
+            proof, after = params.get("proof"), self._asked_after
+            self.witness.reset(**_snapshot(params), proof=proof, after=after)
         else:
             self._begin(params)
             if not self.witness.story.linked:
@@ -241,53 +219,20 @@ class Following:
         for truth, future in waiting:
             if future.done():
                 continue
-            if truth():
-                future.set_result(None)
-            else:
-                self._waiting.append((truth, future))
+            try:
+                if truth():
+                    future.set_result(None)
+                else:
+                    self._waiting.append((truth, future))
+            except Exception as error:
+                # It is the caller's own test that fails; no reason to accuse the house.
+                future.set_exception(error)
 
-    def _kept(self) -> None:
-        """Keep new heads, and send what the shuffle needs of us."""
-        witness = self.witness
-        if witness.story.key is not None:
-            self.store.learn(key=witness.story.key.hex())
-        fresh, witness.story.fresh = witness.story.fresh, []
-        for head in fresh:
-            self.store.keep_head(head)
-            self._cosign(head)
-        player = witness.state.seats.get(witness.seat or 0)
-        caught_up = witness.version >= self._target and not self._resuming
-        if player is None or player.since != self.store.facts.get("since") or not caught_up:
-            return
-        if not witness.story.linked:
-            return
-        step = self.entropy.next_step(
-            witness.state,
-            seat=witness.seat,
-            heads=witness.story.heads,
-            leaves=witness.digests,
-        )
-        if step is None:
-            return
-        method = "entropy.commit" if isinstance(step, Promise) else "entropy.reveal"
-        name, value = (
-            ("digest", step.digest) if isinstance(step, Promise) else ("nonce", step.nonce)
-        )
-        params = {"round": step.round, "k": step.k, name: value.hex()}
-        # A refusal here means that the time was up; the log then says so to everybody.
-        self.ask(method, params, changes=True).add_done_callback(forget)
-
-    def signature(self, note: str) -> str:
-        """This player's cosignature line of a note; SetupError without a key."""
-        if self.cosigner is None:
-            raise SetupError("Give `connect` a player's key to cosign with it.")
-        return self.cosigner.cosign(note, time=int(time.time()))
-
-    def _cosign(self, head: SavedHead) -> None:
-        """A head was checked: say so under the player's key, if there is one and it sits here."""
-        if self._due and self.cosigner is not None and self.witness.seat is not None:
-            params = {"cosignature": self.signature(head.note)}
-            self.ask("table.cosign", params, changes=True).add_done_callback(forget)
+    def _do_duties(self) -> None:
+        live = self.witness.version >= self._target and not self._resuming
+        for method, params in self.duties.due(self.witness, live=live):
+            # A refusal here means that the time was up; the log then says so to everybody.
+            self.ask(method, params, changes=True).add_done_callback(forget)
 
     def _ask_for_gap(self) -> None:
         """Events are missing: resume after the last one that came, but not for ever."""
@@ -315,3 +260,13 @@ class Following:
             leaving = self.connection.ask("table.leave", params, table=None, changes=True)
             leaving.add_done_callback(forget)
         self.end(fault)
+
+
+def _snapshot(members: Members) -> Members:
+    """The parts of a snapshot as a witness takes them; it judges those that are missing, too."""
+    return {
+        "version": members.get("version"),
+        "state": members.get("state"),
+        "edge": members.get("edge"),
+        "note": members.get("checkpoint"),
+    }

@@ -7,9 +7,10 @@ from collections.abc import Generator, Mapping
 from types import TracebackType
 from typing import Any
 
-from dealer.client.connection import Connection, Members, Patience
+from dealer.client.connection import Connection
 from dealer.client.following import Following
 from dealer.client.moves import Deck, deck_spec
+from dealer.client.questions import Members, Patience
 from dealer.client.store import Store
 from dealer.client.table import RemoteTable
 from dealer.errors import BadToken, HouseCheated

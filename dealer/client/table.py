@@ -6,10 +6,10 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
-from dealer.client.connection import Members
 from dealer.client.following import Following
 from dealer.client.happenings import Happenings
 from dealer.client.moves import Moves
+from dealer.client.questions import Members
 from dealer.client.witness import Evidence
 from dealer.errors import BadToken, ShuffleRunning
 from dealer.game.cards import UNKNOWN
@@ -109,7 +109,7 @@ class RemoteTable(Moves):
     @property
     def doubts(self) -> list[str]:
         """What only this player can know, and nobody can prove."""
-        return list(self._following.entropy.doubts)
+        return list(self._following.duties.entropy.doubts)
 
     def stack(self, name: str) -> list[str]:
         """Codes of a stack's cards, bottom first, `??` where this viewer may not know."""
@@ -173,5 +173,5 @@ class RemoteTable(Moves):
 
     async def cosign(self, note: str) -> int:
         """Sign a head, one of `checkpoints`, with this player's key; its size."""
-        params = {"cosignature": self._following.signature(note)}
+        params = {"cosignature": self._following.duties.signature(note)}
         return int((await self._following.ask("table.cosign", params, changes=True))["size"])

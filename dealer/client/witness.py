@@ -74,7 +74,8 @@ class Witness:
     """Checks what the house says about one table; `seat` is the viewer's own.
 
     `table`, `key` and `saved` are as `Story` has them. `digests` holds what came as leaves of
-    the open round, `faces` the cards, by round and slot, that were opened to this viewer.
+    the open round, `faces` the cards, by round and slot, that were opened to this viewer; `last`
+    is the newest event.
     """
 
     def __init__(
@@ -85,6 +86,7 @@ class Witness:
         self.state = Table()
         self.digests: set[bytes] = set()
         self.faces: dict[tuple[int, int], str] = {}
+        self.last: Happened | None = None
         self._table = table
         self._id = bytes.fromhex(table)
         self._round: RoundRecord | None = None
@@ -185,7 +187,8 @@ class Witness:
         self._leaves.append(leaf)
         self.story.grow(hashed)
         self._note_down(event, frame.get("commit"))
-        return Happened(version, at, event)
+        self.last = Happened(version, at, event)
+        return self.last
 
     def _leaf(self, frame: Frame) -> str:
         numbers = (frame["version"], frame["v"], frame["at"])

@@ -20,8 +20,9 @@ from websockets.asyncio.server import serve as listen
 from websockets.exceptions import ConnectionClosed
 
 import dealer
-from dealer.client.connection import SUBPROTOCOL, Patience
 from dealer.client.house import House
+from dealer.client.line import SUBPROTOCOL
+from dealer.client.questions import Patience
 from dealer.client.store import TableStore
 from dealer.client.witness import Witness
 from dealer.eventlog import Log

@@ -9,7 +9,9 @@ import pytest
 from websockets.asyncio.server import serve as listen
 from websockets.exceptions import ConnectionClosed
 
-from dealer.client.connection import SUBPROTOCOL, Connection, Patience, refusal
+from dealer.client.connection import Connection
+from dealer.client.line import SUBPROTOCOL
+from dealer.client.questions import Patience, refusal
 from dealer.errors import (
     BadRequest,
     CardNotInHand,
@@ -168,7 +170,7 @@ async def test_a_house_that_stays_away_is_given_up(house, line):
         socket.transport.abort()
 
     house.script = script
-    with pytest.raises(HouseUnreachable, match="does not answer"):
+    with pytest.raises(HouseUnreachable, match="away for too long"):
         await line.ask("ping", {}, table=None)
 
 

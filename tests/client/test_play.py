@@ -361,10 +361,6 @@ def changed_swaps(frame):
     return frame
 
 
-def changed_note(frame):
-    return frame
-
-
 @pytest.mark.parametrize("alter", [changed_private, changed_leaf, changed_secret, changed_swaps])
 async def test_a_house_that_cheats_is_left(connect, proxy, tmp_path, alter):
     def change(frame):
