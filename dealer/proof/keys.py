@@ -26,8 +26,10 @@ from math import factorial
 
 from dealer.proof.pack import T, be32, be64, lp
 
-__all__ = ["RoundKeys", "T", "be32", "be64", "lp", "player_digest", "round_commitment",
-           "secret_length", "slot_commitment"]
+__all__ = [
+    "RoundKeys", "T", "be32", "be64", "lp", "player_digest", "round_commitment", "secret_length",
+    "slot_commitment",
+]
 
 _BLOCK = 64
 _INNER = bytes(byte ^ 0x36 for byte in range(256))
@@ -127,7 +129,9 @@ class RoundKeys:
         return outer.digest()
 
     def slot_commitment(self, slot: int, card: str) -> bytes:
-        return self.slot_commitments(slot, (card,))[0]
+        salt, face = self.slot_salt(slot), card.encode("ascii")
+        parts = be32(slot) + _LENGTH_32 + salt + be32(len(face)) + face
+        return sha256(self._card_start + parts).digest()
 
     def slot_commitments(self, first: int, cards: Iterable[str]) -> list[bytes]:
         """Commitments of the cards in slots first, first+1, …"""
@@ -150,7 +154,9 @@ class RoundKeys:
 
     def event_commitment(self, version: int, hidden: str) -> bytes:
         """Commitment of a hidden part, canonical text, in the event of this version."""
-        return self.event_commitments(version, (hidden,))[0]
+        salt, part = self.event_salt(version), hidden.encode()
+        parts = be64(version) + _LENGTH_32 + salt + be32(len(part)) + part
+        return sha256(self._event_start + parts).digest()
 
     def event_commitments(self, first: int, hidden: Iterable[str]) -> list[bytes]:
         """Commitments of the hidden parts of versions first, first+1, …"""
