@@ -55,8 +55,8 @@ class Changes:
     ) -> None:
         """Brings the rows of one stack, (stream, round, stack), from `before` to `after`.
 
-        Only the places above the common bottom part are written. `turned` are slots whose face
-        is told now and was not before.
+        Only the places above the common bottom part are written, over what stands there.
+        `turned` are slots whose face is told now and was not before.
         """
         kept = common(before, after)
         fresh = set(turned)
@@ -65,8 +65,8 @@ class Changes:
         stream, round_, stack = key
         model, where = _rows_of(stack)
         prefix = (stream, round_, *where)
-        if kept < len(before):
-            self.cut.setdefault(model, []).append((*prefix, kept))
+        if len(after) < len(before):
+            self.cut.setdefault(model, []).append((*prefix, len(after)))
         if kept < len(after):
             rows = self.added.setdefault(model, [])
             for place in range(kept, len(after)):

@@ -23,7 +23,7 @@ from dealer.projector.schema import DRAWS, MODELS
 from dealer.projector.write import Pen
 
 PREFIX = "rebuilt_"
-EVENTS = 512
+EVENTS = 256
 NAMED = 100
 """How many differences are named; all are counted."""
 

@@ -1,8 +1,8 @@
 """The pen of the read models: carries changes out in a few statements, however many they are.
 
 `prefix` stands in front of every read model's name: "" for those that people read, another one
-for those that a rebuild prepares beside them. Rows are added with OR REPLACE, so rows that
-somebody put there by hand cannot stop the projector; a rebuild finds and reports them.
+for those that a rebuild prepares beside them. Rows take the place of those with the same key: so a
+stack is written over, and what somebody put there by hand cannot stop the projector.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _SET = {
     "shuffle ended": "UPDATE {}shuffles SET outcome = ?, ended = ?, ended_at = ?, revealed = ?,"
     " first_slot = ? WHERE stream = ? AND round = ? AND k = ?",
     "face told": "UPDATE {}moves SET card = ?"
-    " WHERE stream = ? AND version > ? AND version < ? AND slot = ? AND card IS NULL",
+    " WHERE stream = ? AND version > ? AND version < ? AND slot = ?",
     "face opened": "UPDATE {}moves SET card = ? WHERE stream = ? AND version = ?",
 }
 

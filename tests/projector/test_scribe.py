@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from sqlalchemy import Connection
 
 from dealer.eventlog import Append, Appended, Log
 from dealer.projector import scribe as module
@@ -27,8 +30,9 @@ async def append(log: Log, game: Game) -> None:
 
 
 async def until_nothing_is_behind(log: Log) -> None:
-    while await log.behind():
-        pass
+    async with asyncio.timeout(20):
+        while await log.behind():
+            pass
 
 
 async def test_what_an_earlier_process_left_is_taken_up(log: Log) -> None:
@@ -90,13 +94,36 @@ async def test_after_a_failure_it_tries_again(
     game = Game("b").sit("Ada")
     await append(log, game)
     scribe.noticed(1)
-    while not caplog.records:
-        await log.behind()
+    async with asyncio.timeout(20):
+        while not caplog.records:
+            await log.behind()
     assert "fall behind" in caplog.text
     await log.schedule(
         lambda connection: bool(connection.exec_driver_sql("ALTER TABLE hidden RENAME TO seats"))
         and False
     )
+    await until_nothing_is_behind(log)
+    scribe.close()
+
+
+async def test_what_comes_while_it_writes_is_not_forgotten(
+    log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scribe = Scribe(log, appends=1, seconds=3600)
+    goes_on = threading.Event()
+    slice_ = scribe.projector.slice
+
+    def sees_nothing_yet(connection: Connection) -> bool:
+        goes_on.wait(20)
+        monkeypatch.setattr(scribe.projector, "slice", slice_)
+        return False
+
+    monkeypatch.setattr(scribe.projector, "slice", sees_nothing_yet)
+    scribe.start()
+    appended = log.append(Append((game := Game()).id, 0, game.rows))
+    scribe.noticed(1)
+    goes_on.set()
+    await appended
     await until_nothing_is_behind(log)
     scribe.close()
 

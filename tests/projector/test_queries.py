@@ -1,0 +1,84 @@
+"""What an auditor types, and what the database answers."""
+
+from __future__ import annotations
+
+import pytest
+from sqlalchemy import Connection
+
+from dealer.game.commands import Actor, CloseTable, Deal, Draw, LeaveSeat, TakeSeat
+from dealer.projector.lobby import LOBBY
+from tests.projector.playing import HOST, Game, short_game
+from tests.projector.running import catch_up
+
+
+def ask(connection: Connection, sql: str, *values: object) -> list[tuple[object, ...]]:
+    return list(map(tuple, connection.exec_driver_sql(sql, values)))
+
+
+def test_all_swaps_of_a_round_lead_from_the_deck_to_the_seal(connection: Connection) -> None:
+    game = short_game()
+    other = short_game("b")
+    game.log(connection)
+    other.log(connection)
+    catch_up(connection)
+    swaps = ask(
+        connection,
+        "SELECT step, i, j, card_i, card_j FROM swaps JOIN tables USING (stream)"
+        " WHERE table_id = ? AND round = 1 ORDER BY k, step",
+        game.id.hex(),
+    )
+    order = list("abcdefgh")
+    for step, (number, i, j, card_i, card_j) in enumerate(swaps):
+        assert (number, i) == (step, 7 - step)
+        assert (order[i], order[j]) == (card_i, card_j)
+        order[i], order[j] = order[j], order[i]
+    assert len(swaps) == 7
+    drawn = ask(
+        connection, "SELECT slot, card FROM draws WHERE table_id = ? ORDER BY version",
+        game.id.hex(),
+    )  # fmt: skip
+    assert drawn == [(slot, order[slot]) for slot in (7, 6, 5, 4, 3)]
+
+
+def test_who_drew_what_when(connection: Connection) -> None:
+    game = Game().sit("Ada", "Bob").open_round()
+    game.do(Draw(Actor(seat=2)))
+    first = game.now
+    game.do(LeaveSeat(Actor(seat=2)))
+    game.do(TakeSeat("Cy", 2))
+    game.do(Draw(Actor(seat=2), where="bottom"))
+    game.log(connection)
+    catch_up(connection)
+    sql = "SELECT at, player, seat, source, place, card FROM draws WHERE table_id = ?"
+    assert ask(connection, sql, game.id.hex()) == [
+        (first, "Bob", 2, "deck", 7, None),
+        (game.now, "Cy", 2, "deck", 0, None),
+    ]
+
+
+@pytest.mark.parametrize("closed", [False, True])
+def test_the_lobby_lists_open_tables_and_who_sits_there(
+    closed: bool, connection: Connection
+) -> None:
+    game = Game().sit("Ada", "Bob")
+    game.do(LeaveSeat(Actor(seat=1)))
+    if closed:
+        game.do(CloseTable(HOST))
+    game.log(connection)
+    catch_up(connection)
+    opened = game.events[0][1]
+    row = (game.id.hex(), "table a", 0, len(game.rows), opened, 1)
+    assert ask(connection, LOBBY, 10) == ([] if closed else [row])
+
+
+def test_every_card_of_a_round_lies_somewhere(connection: Connection) -> None:
+    game = Game().sit("Ada", "Bob").open_round()
+    game.do(Deal(HOST, 3))
+    game.close_round().log(connection)
+    catch_up(connection)
+    sql = """
+    SELECT card FROM deck JOIN tables USING (stream) WHERE table_id = :table AND round = 1
+    UNION ALL SELECT card FROM hands JOIN tables USING (stream) WHERE table_id = :table
+    UNION ALL SELECT card FROM piles JOIN tables USING (stream) WHERE table_id = :table"""
+    found = connection.exec_driver_sql(sql, {"table": game.id.hex()}).scalars()
+    assert sorted(found) == list("abcdefgh")
