@@ -272,6 +272,7 @@ def test_nobody_committed_is_a_shuffle_with_nobodys_bytes(play):
 def test_time_voids_a_shuffle_that_somebody_withheld_and_starts_the_next(play):
     game = fresh(play)
     game.do(SHUFFLE)
+    game.now += 500  # the reveals' time runs from the close, not from the start
     for seat in (1, 2):
         game.do(game.commit(seat))
     game.do(game.reveal(1))
