@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from hmac import digest as hmac_digest
 from typing import Any
 
-from dealer.errors import DealerError
+from dealer.errors import BadRequest, DealerError, NotCanonical
 from dealer.eventlog import Log
 from dealer.eventlog.sealing import House
 from dealer.game.commands import Actor, Command, Draw, DrawAtRandom, OpenTable
@@ -19,6 +19,7 @@ from dealer.game.rules import Rules
 from dealer.game.view import Viewer
 from dealer.game.view import snapshot as view_of
 from dealer.projector.lobby import LOBBY
+from dealer.proof import canonical
 from dealer.proof.pack import T, lp
 from dealer.service.archive import Archive
 from dealer.service.desk import Desk
@@ -95,6 +96,7 @@ class Service:
     ) -> tuple[Resident, Done]:
         """A new table. An unguessable `cmd` sent again finds the table that it opened."""
         Rules.check(rules)
+        _check_canonical(rules)
         if cmd is not None and len(cmd) >= UNGUESSABLE:
             table = hmac_digest(self._key.token_key, T("open") + lp(cmd.encode()), "sha256")[:16]
         else:
@@ -239,3 +241,11 @@ class Service:
         await self.log.put_note(resident.id, size, note)
         self.publish(resident, Published([], [(size, note)]))
         return size, note
+
+
+def _check_canonical(rules: Mapping[str, Any]) -> None:
+    """Raise BadRequest for rules that no leaf may hold: nobody could ever verify that table."""
+    try:
+        canonical.encode(rules)
+    except NotCanonical as error:
+        raise BadRequest(f"The rules cannot be written down: {error}") from None

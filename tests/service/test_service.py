@@ -7,7 +7,15 @@ import json
 
 import pytest
 
-from dealer.errors import BadToken, CommandReused, DeckEmpty, NotHost, Refused, UnknownTable
+from dealer.errors import (
+    BadRequest,
+    BadToken,
+    CommandReused,
+    DeckEmpty,
+    NotHost,
+    Refused,
+    UnknownTable,
+)
 from dealer.game.cards import STANDARD
 from dealer.game.commands import (
     Actor,
@@ -342,6 +350,8 @@ async def test_refusals_change_nothing(service: Service) -> None:
         await service.call(resident, StartShuffle(Actor(seat=1)))
     with pytest.raises(Refused):
         await service.open_table({"seats": 0})
+    with pytest.raises(BadRequest):
+        await service.open_table({"motto": "a\u001bb"})
     with pytest.raises(UnknownTable):
         await service.load("00" * 16)
     assert (resident.tree.root(), resident.table.version) == (root, version)
