@@ -6,6 +6,7 @@ id for it:
     SELECT k, step, i, j, card_i, card_j FROM swaps JOIN tables USING (stream)
     WHERE table_id = '…' AND round = 1 ORDER BY k, step;
 
+No other column of `tables` has a name that a second model has, so this join works for each.
 A `card` is NULL while the public log does not tell it, and is filled in when the card is shown or
 its round closes. A `slot` is NULL before the stack's first seal, and both are NULL between a
 shuffle's first swap and its seal, when nobody outside can tell what lies where. Times are
@@ -32,17 +33,18 @@ def _model(name: str, *columns: SchemaItem) -> Table:
     return Table(name, metadata, stream, *columns, sqlite_with_rowid=False)
 
 
+# `events` are those that the rows say, `rounds` those that were opened.
 tables = _model(
     "tables",
     Column("table_id", Text, nullable=False, unique=True),
     Column("name", Text),
     Column("origin", Text, nullable=False),
-    Column("key", Text, nullable=False),
+    Column("house_key", Text, nullable=False),
     Column("rules", Text, nullable=False),
     Column("opened_at", Number, nullable=False),
     Column("closed_at", Number),
     Column("rounds", Integer, nullable=False),
-    Column("version", Number, nullable=False),
+    Column("events", Number, nullable=False),
 )
 
 # One row for each time that somebody sat down; `since` and `until` are versions.
@@ -51,23 +53,23 @@ seats = _model(
     _key("seat"),
     _key("since"),
     Column("since_at", Number, nullable=False),
-    Column("name", Text, nullable=False),
+    Column("player", Text, nullable=False),
     Column("key", Text),
     Column("until", Number),
     Column("until_at", Number),
 )
 
-# `opened` and `closed` are versions; `secret` is what opened the commitment.
+# `since` and `until` are the versions that open and close it; `secret` opened the commitment.
 rounds = _model(
     "rounds",
     _key("round"),
-    Column("opened", Number, nullable=False),
-    Column("opened_at", Number, nullable=False),
+    Column("since", Number, nullable=False),
+    Column("since_at", Number, nullable=False),
     Column("cards", Integer, nullable=False),
     Column("entropy", Text, nullable=False),
     Column("commitment", Text, nullable=False),
-    Column("closed", Number),
-    Column("closed_at", Number),
+    Column("until", Number),
+    Column("until_at", Number),
     Column("secret", Text),
 )
 
@@ -159,7 +161,7 @@ DRAWS = """\
 CREATE VIEW draws AS
 SELECT t.table_id, m.stream, m.version, m.at, m.round,
        CAST(substr(m.target, 6) AS INTEGER) AS seat,
-       (SELECT s.name FROM seats s
+       (SELECT s.player FROM seats s
         WHERE s.stream = m.stream AND s.seat = CAST(substr(m.target, 6) AS INTEGER)
           AND s.since < m.version
         ORDER BY s.since DESC LIMIT 1) AS player,

@@ -21,11 +21,11 @@ _CUT = {
 }
 
 _SET = {
-    "table": "UPDATE {}tables SET version = ?, rounds = coalesce(?, rounds),"
+    "table": "UPDATE {}tables SET events = ?, rounds = coalesce(?, rounds),"
     " closed_at = coalesce(?, closed_at) WHERE stream = ?",
     "seat left": "UPDATE {}seats SET until = ?, until_at = ?"
     " WHERE stream = ? AND seat = ? AND since < ? AND until IS NULL",
-    "round closed": "UPDATE {}rounds SET closed = ?, closed_at = ?, secret = ?"
+    "round closed": "UPDATE {}rounds SET until = ?, until_at = ?, secret = ?"
     " WHERE stream = ? AND round = ?",
     "entropy gathered": "UPDATE {}shuffles SET gathered = ?, committed = ?"
     " WHERE stream = ? AND round = ? AND k = ?",

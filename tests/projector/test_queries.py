@@ -7,12 +7,18 @@ from sqlalchemy import Connection
 
 from dealer.game.commands import Actor, CloseTable, Deal, Draw, LeaveSeat, TakeSeat
 from dealer.projector.lobby import LOBBY
+from dealer.projector.schema import MODELS, tables
 from tests.projector.playing import HOST, Game, short_game
 from tests.projector.running import catch_up
 
 
 def ask(connection: Connection, sql: str, *values: object) -> list[tuple[object, ...]]:
     return list(map(tuple, connection.exec_driver_sql(sql, values)))
+
+
+def test_every_model_joins_with_the_tables_and_no_name_is_ambiguous() -> None:
+    for model in MODELS[1:]:
+        assert set(model.columns.keys()) & set(tables.columns.keys()) == {"stream"}
 
 
 def test_all_swaps_of_a_round_lead_from_the_deck_to_the_seal(connection: Connection) -> None:
