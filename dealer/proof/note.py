@@ -33,6 +33,10 @@ KEY_BYTES = 32
 SIGNATURE_BYTES = 64
 TIME_MAX = 2**63 - 1
 _KEY_ID_BYTES = 4
+_FIELD = 2**255 - 19
+_Y_MASK = 2**255 - 1
+_EIGHTH = 0x05FC536D880238B13933C6D305ACDFD5F098EFF289F4C345B027B2C28F95E826  # of order 8
+_SMALL_ORDER = frozenset({0, 1, _FIELD - 1, _EIGHTH, _FIELD - _EIGHTH})
 
 # Unicode's White_Space and no more: languages do not agree on what their own `\s` means.
 SPACES = "\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
@@ -145,9 +149,13 @@ def unbase64(text: str) -> bytes:
 
 
 def verifies(key: bytes, signature: bytes, message: bytes) -> bool:
-    """Whether an Ed25519 `key` of 32 bytes signed `message`; no such key signed nothing."""
+    """Whether an Ed25519 `key` of 32 bytes signed `message`; no such key signed nothing.
+
+    Under a point of small order anybody can sign, and libraries disagree about these, and about
+    points that are not written in their one way; so neither may be key or first half here.
+    """
     public = _public(key)
-    if public is None:
+    if public is None or not _is_sound(signature[:KEY_BYTES]):
         return False
     try:
         public.verify(signature, message)
@@ -156,8 +164,16 @@ def verifies(key: bytes, signature: bytes, message: bytes) -> bool:
     return True
 
 
+def _is_sound(point: bytes) -> bool:
+    """Whether y is below 2^255−19, and not that of one of the eight points of small order."""
+    y = int.from_bytes(point, "little") & _Y_MASK
+    return y < _FIELD and y not in _SMALL_ORDER
+
+
 @lru_cache(1024)
 def _public(key: bytes) -> Ed25519PublicKey | None:
+    if not _is_sound(key):
+        return None
     try:
         return Ed25519PublicKey.from_public_bytes(key)
     except ValueError:

@@ -11,9 +11,9 @@
 3. there is a checkpoint at each EntropyClosed, DeckSealed, RoundClosed and TableClosed, and at the
    last leaf (the line is that of the leaf that has none).
 
-`saved`: each of the user's own checkpoints, in the order given, is a note that this table's key
-signed (else line 0), of a log at most as long as this one and of the same root (else the line is
-the version that it was signed at, its size).
+`saved`: first, each of the user's own checkpoints is a note that this table's key signed (else
+line 0); then each, in the order given, is of a log at most as long as this one and of the same root
+(else the line is the version that it was signed at, its size).
 """
 
 from __future__ import annotations
