@@ -143,7 +143,8 @@ class Story:
         """Go on at `version` in place of the events after `after`; whether the tree began anew.
 
         `proof` is the RFC 6962 consistency proof from `after`. A snapshot of what we hold already,
-        as somebody who is host and player gets it twice, needs none.
+        as somebody who is host and player gets it twice, needs none. Raises Gap where it leads on
+        from the empty log, which proves nothing about what we hold.
         """
         went_back = "The house went back behind what it had shown of this table."
         if version < after:
@@ -152,9 +153,13 @@ class Story:
         ours = self.root_at(version)
         if ours is not None and ours != tree.root():
             raise HouseCheated(ANOTHER_LOG, (note,))
-        if ours is not None and self._link is None:
+        # Asked for twice, as host and as player, before anything was held: the link to what was
+        # saved earlier is proved by the resume that begins there, and by nothing else.
+        if ours is not None and (self._link is None or after != self._link.size):
             return False
         old_root = self._bases.get(after) or self.root_at(after)
+        if old_root is None and after == 0:
+            raise Gap
         if old_root is None or proof is None:
             raise HouseCheated(went_back, (note,))
         if not verify_consistency(
