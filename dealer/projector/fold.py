@@ -8,7 +8,6 @@ through once more with everything in it (`dealer.projector.closing`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
 
 from dealer.game.events import (
     CardDrawn,
@@ -32,37 +31,8 @@ from dealer.game.stacks import hand
 from dealer.game.state import Player, Round, Shuffle, Table, evolve
 from dealer.projector.changes import Cards, Changes, name_of
 from dealer.projector.closing import close_round
+from dealer.projector.happened import Contradiction, Happened, Stream
 from dealer.proof.codec import dump
-
-
-class Happened(NamedTuple):
-    """An event and its time in milliseconds; its version follows from the ones before it.
-
-    `opened` comes with RoundClosed alone: the round's events from RoundOpened on, each with its
-    version, hidden parts included.
-    """
-
-    event: Event
-    at: int
-    opened: Sequence[tuple[int, Event]] = ()
-
-
-class Contradiction(ValueError):
-    """The event of this version cannot have happened at that table."""
-
-    def __init__(self, version: int, reason: object) -> None:
-        super().__init__(
-            f"The event of version {version} does not fit the ones before it ({reason}); the log "
-            "was altered or written by another program: verify the table's bundle."
-        )
-        self.version = version
-
-
-class Stream(NamedTuple):
-    """A table in the log: its number there and its id, 16 bytes."""
-
-    number: int
-    table: bytes
 
 
 def fold(stream: Stream, table: Table, happened: Iterable[Happened]) -> Changes:

@@ -12,7 +12,8 @@ from sqlalchemy import Connection
 from dealer.errors import DealerError
 from dealer.game.state import Table
 from dealer.projector.changes import Changes
-from dealer.projector.fold import Contradiction, Happened, Stream, fold
+from dealer.projector.fold import fold
+from dealer.projector.happened import Contradiction, Happened, Stream
 from dealer.projector.history import since_round_opened, whole_round
 from dealer.proof.codec import decode
 

@@ -16,7 +16,8 @@ from dealer.errors import DatabaseDamaged, UnknownTable
 from dealer.eventlog.sealing import RoundSeal
 from dealer.game.events import Event
 from dealer.game.state import Table, evolve
-from dealer.projector.fold import Stream, believe
+from dealer.projector.fold import believe
+from dealer.projector.happened import Stream
 from dealer.proof.codec import decode
 from dealer.proof.keys import RoundKeys
 

@@ -17,8 +17,8 @@ from sqlalchemy.schema import CreateTable
 
 from dealer.errors import RaceLost
 from dealer.projector.changes import Changes
-from dealer.projector.fold import Stream
 from dealer.projector.follow import Follower, Stopped
+from dealer.projector.happened import Stream
 from dealer.projector.schema import DRAWS, MODELS
 from dealer.projector.write import Pen
 

@@ -18,8 +18,8 @@ from sqlalchemy import Connection
 
 from dealer.errors import RaceLost
 from dealer.projector.changes import Changes
-from dealer.projector.fold import Stream
 from dealer.projector.follow import Follower, Stopped
+from dealer.projector.happened import Stream
 from dealer.projector.write import Pen
 
 # CROSS JOIN has SQLite begin with the few streams that are behind, which have their own index.
@@ -69,7 +69,7 @@ class Projector:
                 connection,
                 Stream(number, table),
                 after=projected,
-                rows=[tuple(row)[3:] for row in more],
+                rows=[row[3:] for row in more],
                 into=changes,
             )
             if reached.stopped is not None:
