@@ -59,6 +59,11 @@ class HouseProcess:
 
     async def open(self) -> None:
         """Start the process and wait until it says where it is."""
+        await self.start()
+        await self.ready()
+
+    async def start(self) -> None:
+        """Start the process, and wait for nothing."""
         arguments = ["--database", self.address, "--ops-port", "0", "--port", str(self.port)]
         for option, value in self.options.items():
             for one in value if isinstance(value, tuple) else (value,):
@@ -71,6 +76,9 @@ class HouseProcess:
                 stdout=asyncio.subprocess.PIPE,
                 stderr=output,
             )  # fmt: skip
+
+    async def ready(self) -> None:
+        assert self._process is not None
         stdout = self._process.stdout
         assert stdout is not None
         async with asyncio.timeout(PATIENT):

@@ -8,10 +8,9 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from dealer.client import Cosigner, House, Patience, RemoteTable, connect
 from tests.whole.house import PATIENT
 from tests.whole.record import Record
-
-from dealer.client import Cosigner, House, Patience, RemoteTable, connect
 
 NAMES = ("Ada", "Bob", "Cleo", "Dan")
 QUICK = Patience(backoff=0.02, backoff_max=0.25, attempts=1000)
@@ -65,6 +64,12 @@ class Party:
             player.table = await player.house.join(table)
         self.onlooker.table = await self.onlooker.house.watch(table)
 
+    async def joins(self, guest: Guest, *, seat: int) -> None:
+        """Somebody new sits down, last in the order of players."""
+        guest.table = await guest.house.join(self.id, seat=seat)
+        self.players.append(guest)
+        await self.all_see(lambda table: len(table.seats) == len(self.players))
+
     async def leaves(self, player: Guest) -> None:
         await player.table.leave()
         self.players.remove(player)
@@ -81,24 +86,34 @@ class Party:
 
 
 @asynccontextmanager
+async def guest(
+    url: str, name: str, *, folder: Path | None = None, seed: int | None = None
+) -> AsyncIterator[Guest]:
+    """One client, connected; with a `seed` for its key it cosigns what it has checked."""
+    house = connect(
+        url,
+        name=name,
+        store=None if folder is None else folder / name,
+        cosigner=None if seed is None else Cosigner(bytes([seed]) * 32),
+        patience=QUICK,
+    )
+    record = Record(house)
+    async with house:
+        yield Guest(name, house, record)
+
+
+@asynccontextmanager
 async def party(
     url: str, *, folder: Path | None = None, names: Sequence[str] = NAMES
 ) -> AsyncIterator[Party]:
     """Connected, not seated yet; with a folder every client keeps its own store in it."""
     async with AsyncExitStack() as stack:
-        guests = []
-        for number, name in enumerate([*names, "onlooker"], 1):
-            seated = name != "onlooker"
-            house = connect(
-                url,
-                name=name if seated else None,
-                store=None if folder is None else folder / name,
-                cosigner=Cosigner(bytes([number]) * 32) if seated else None,
-                patience=QUICK,
-            )
-            record = Record(house)
-            guests.append(Guest(name, await stack.enter_async_context(house), record))
-        yield Party(guests[:-1], guests[-1])
+        players = [
+            await stack.enter_async_context(guest(url, name, folder=folder, seed=number))
+            for number, name in enumerate(names, 1)
+        ]
+        onlooker = await stack.enter_async_context(guest(url, "onlooker", folder=folder))
+        yield Party(players, onlooker)
 
 
 async def play_everything(party: Party) -> None:

@@ -8,12 +8,11 @@ import sqlite3
 import sys
 from pathlib import Path
 
-from tests.whole.house import ROOT, HouseProcess
-from tests.whole.party import NAMES, party, play_everything, play_to_the_end
-
 from dealer.client import RemoteTable
 from dealer.proof.bundle import read
 from dealer.proof.verify import CHECKS, verify
+from tests.whole.house import ROOT, HouseProcess
+from tests.whole.party import NAMES, party, play_everything, play_to_the_end
 
 
 async def test_a_whole_game_from_socket_to_audit(house: HouseProcess, tmp_path: Path) -> None:

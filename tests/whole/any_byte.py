@@ -1,0 +1,154 @@
+"""Every byte of a game's bundle, changed one at a time: each change must be refused by name.
+
+    python tests/whole/any_byte.py            # all positions of a small game's bundle
+    python tests/whole/any_byte.py game.jsonl # of another one
+
+Each byte is changed twice: to any other byte, and to one of its own kind (a digit to a digit, a
+letter to a letter), which only the deeper checks can notice. One thing is no fault: a cosignature
+whose name or key id is changed is a stranger's, which a note may bear (C2SP signed-note), and is
+not counted any more.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import multiprocessing
+import os
+import random
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from string import ascii_lowercase, ascii_uppercase
+from typing import NamedTuple
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from dealer.proof.bundle import read
+from dealer.proof.verify import CHECKS, verify
+from tests.whole.house import HouseProcess
+from tests.whole.party import party
+
+SMALL_DECK = ("2c", "3c", "4d", "5d", "6h", "7h", "8s", "9s")
+
+
+class Game(NamedTuple):
+    """A bundle, the table's key, and the checkpoints that the players kept."""
+
+    bundle: bytes
+    key: bytes | None
+    saved: tuple[str, ...] = ()
+
+
+class Change(NamedTuple):
+    """One byte changed in line `where`; the check that failed for it, at which line, and why.
+
+    `check` is "" if none did, and then `cosigned` says how many cosignatures were still counted.
+    """
+
+    position: int
+    where: int
+    check: str
+    line: int
+    sentence: str
+    cosigned: int
+
+
+async def small_game(folder: Path) -> Game:
+    """Two players with a few cards, every kind of line, nothing more than needed."""
+    async with (
+        HouseProcess(folder) as house,
+        party(house.url, names=("Ada", "Bob")) as guests,
+    ):
+        await guests.sit_down(seats=2, deck=list(SMALL_DECK))
+        ada, bob = guests.tables
+        await ada.round_open()
+        await ada.shuffle()
+        await ada.deal(1)
+        await guests.all_see(lambda table: table.deck_count == len(SMALL_DECK) - 2)
+        await bob.discard(bob.hand)
+        await bob.show(await bob.draw(1))
+        await ada.cut(2)
+        await ada.round_close()
+        await ada.close()
+        await guests.all_see(lambda table: table.closed)
+        saved = tuple(note for table in guests.tables for note in table.checkpoints)
+        return Game(await house.bundle(guests.id), ada.key, saved)
+
+
+def changes(positions: Iterable[int], game: Game) -> Iterator[Change]:
+    """Change each of these bytes, in two ways that its position chooses, and verify."""
+    for position in positions:
+        byte, chance = game.bundle[position], random.Random(position)
+        for kind in (range(256), kin(byte)):
+            other = chance.choice([one for one in kind if one != byte])
+            forged = game.bundle[:position] + bytes([other]) + game.bundle[position + 1 :]
+            where = game.bundle.count(b"\n", 0, position)
+            report = verify(read(forged), key=game.key, saved=game.saved)
+            fault, cosigned = report.fault, report.remarks.cosigned
+            if fault is None:
+                yield Change(position, where, "", 0, "", cosigned)
+            else:
+                yield Change(position, where, fault.check, fault.line, fault.sentence, cosigned)
+
+
+def kin(byte: int) -> bytes:
+    """The bytes that a lazy check would take for one like this."""
+    kinds = (b"0123456789", b"abcdef", ascii_lowercase.encode(), ascii_uppercase.encode())
+    return next((kind for kind in kinds if byte in kind), bytes(range(32, 127)))
+
+
+def unnoticed(found: Iterable[Change], *, cosigned: int) -> list[Change]:
+    """The changes of which the verifier said nothing, though `cosigned` cosignatures are left.
+
+    A fault must have one of the checks' names, and a sentence.
+    """
+    return [
+        change
+        for change in found
+        if not (change.check in CHECKS and change.sentence)
+        and not (change.check == "" and change.cosigned == cosigned - 1)
+    ]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("bundle", type=Path, nargs="?")
+    parser.add_argument("--key", help="the table's key, 64 hex digits")
+    asked = parser.parse_args()
+    if asked.bundle is None:
+        with tempfile.TemporaryDirectory(prefix="dealer-bytes-") as folder:
+            game = asyncio.run(small_game(Path(folder)))
+    else:
+        game = Game(asked.bundle.read_bytes(), bytes.fromhex(asked.key) if asked.key else None)
+    report = verify(read(game.bundle), key=game.key, saved=game.saved)
+    if not report.ok:
+        print(f"This bundle does not verify as it is: {report.fault}")
+        return 1
+    size, workers = len(game.bundle), os.cpu_count() or 1
+    parts = [range(start, size, 16 * workers) for start in range(16 * workers)]
+    found: list[Change] = []
+    with multiprocessing.Pool(workers) as pool:
+        for part in pool.imap_unordered(partial(_list_of, game), parts):
+            found += part
+    missed = unnoticed(found, cosigned=report.remarks.cosigned)
+    print(f"{size} bytes, {len(found)} changes, {len(missed)} of them unnoticed; refused as")
+    for check, count in Counter(change.check for change in found if change.check).most_common():
+        print(f"  {check:10}{count:>10}")
+    strangers = sum(not change.check for change in found) - len(missed)
+    print(f"and {strangers} that make a cosignature a stranger's, which is not counted")
+    for change in missed[:20]:
+        print(f"UNNOTICED: byte {change.position} in line {change.where}")
+    return 1 if missed else 0
+
+
+def _list_of(game: Game, positions: range) -> list[Change]:
+    return list(changes(positions, game))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
