@@ -1,0 +1,102 @@
+"""The JavaScript verifier against the vectors, one kind after the other."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.proof.story import vectors
+from tests.web.second import ask
+
+
+def asked(kind: str, **more: Any) -> list[tuple[dict[str, Any], Any]]:
+    """Each vector of a kind, with the answer to what goes in."""
+    given = vectors(kind)
+    assert given
+    return list(zip(given, ask({"do": kind, **v["in"], **more} for v in given), strict=True))
+
+
+@pytest.mark.parametrize("kind", ["tape", "shuffle", "player", "slot", "root"])
+def test_what_comes_out(kind: str) -> None:
+    for vector, answer in asked(kind):
+        assert answer == vector["out"], vector["name"]
+
+
+def test_secrets() -> None:
+    for vector, answer in asked("secret"):
+        wanted = {name: vector["out"][name] for name in ("length", "commitment", "salt_key")}
+        assert answer == wanted, vector["name"]
+
+
+def test_events() -> None:
+    given = vectors("event")
+    answers = ask({"do": "event", **v["in"], "jcs": v["out"]["jcs"]} for v in given)
+    assert [answer["commit"] for answer in answers] == [v["out"]["commit"] for v in given]
+
+
+def test_leaves() -> None:
+    given = vectors("leaf")
+    for vector, answer in zip(
+        given, ask({"do": "leaf", "text": v["out"]["text"]} for v in given), strict=True
+    ):
+        assert answer == {"value": vector["in"], "hash": vector["out"]["hash"]}
+
+
+def test_notes() -> None:
+    for vector, answer in asked("note"):
+        assert answer["ok"] == vector["out"]["ok"], vector["name"]
+
+
+def test_checkpoints() -> None:
+    given = vectors("checkpoint")
+    questions = []
+    for vector in given:
+        out = vector["out"]
+        vkeys = [text for text in out.values() if text.count("+") >= 2 and "\n" not in text]
+        questions.append({"do": "note", "note": out["note"], "vkeys": vkeys})
+    for vector, asked_, answer in zip(given, questions, ask(questions), strict=True):
+        assert asked_["vkeys"]
+        assert answer["ok"] == [True] * len(asked_["vkeys"])
+        assert {name: answer[name] for name in ("origin", "size", "root")} == {
+            name: vector["in"][name] for name in ("origin", "size", "root")
+        }
+
+
+def test_canonical_texts() -> None:
+    given = vectors("canonical")
+    answers = ask({"do": "canonical", "line": v["in"]["text"]} for v in given)
+    for vector, answer in zip(given, answers, strict=True):
+        assert answer["ok"] == vector["out"]["ok"], vector["name"]
+        assert answer.get("name") in (None, "Wrong")
+
+
+def test_audits() -> None:
+    for vector, answer in zip(
+        vectors("audit"), ask({"do": "verify", **v["in"]} for v in vectors("audit")), strict=True
+    ):
+        wanted = vector["out"]
+        fault = answer["fault"]
+        assert (fault and [fault["check"], fault["line"]]) == wanted["fault"]
+        counted = {name: answer["remarks"][name] for name in wanted["remarks"]}
+        assert counted == wanted["remarks"]
+
+
+def test_tables() -> None:
+    given = vectors("table")
+    answers = ask(
+        {"do": "verify", "lines": v["out"]["lines"], "key": None, "saved": [], "swaps": True}
+        for v in given
+    )
+    for vector, answer in zip(given, answers, strict=True):
+        assert answer["fault"] is None
+        hidden = dict(map(tuple, vector["out"]["hidden"]))
+        told = {swap["version"]: {"j": swap["j"]} for swap in answer["swaps"]}
+        assert told == {
+            version: json.loads(part) for version, part in hidden.items() if '"j"' in part
+        }
+
+
+def test_its_hashes_are_those_of_webcrypto() -> None:
+    assert ask([{"do": "hashes", "upto": 200}]) == [{"different": []}]
