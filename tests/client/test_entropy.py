@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from dealer.client.duties import Duties
 from dealer.client.entropy import Entropy, Promise, Reveal
 from dealer.client.store import Store, TableStore
 from dealer.client.witness import Witness
@@ -76,6 +77,7 @@ def test_bytes_are_kept_before_the_promise_leaves(house, ada):
     assert kept[0][0] == (1, 0, 1, 2)
     assert len(kept[0][1]) == 32
     assert isinstance(step, Promise)
+    assert ada.step() is None  # it is on its way, and goes once
 
 
 def test_no_reveal_without_the_signed_head(house, game, ada, bob):
@@ -185,3 +187,17 @@ def test_a_new_sitting_brings_new_bytes(house, game, ada):
 
 def test_none_in_a_round_of_the_houses_entropy(dealt, ada):
     assert ada.step() is None
+
+
+def test_a_seat_that_is_somebody_elses_is_given_nothing(house, ada):
+    """The seat has our number, but who sits there took it at another time."""
+    house.open_round(entropy="players")
+    house.show(ada.witness)
+    duties = Duties(ada.game.table, ada.store, None)
+    ada.store.learn(since=99)
+    assert duties.due(ada.witness, live=True) == []
+    ada.store.learn(since=2)
+    assert duties.due(ada.witness, live=False) == []
+    ((method, params),) = duties.due(ada.witness, live=True)
+    assert method == "entropy.commit"
+    assert params.keys() == {"round", "k", "digest"}

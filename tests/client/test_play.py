@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 
 import pytest
 
@@ -122,6 +123,45 @@ async def test_a_torn_line_loses_nothing_and_doubles_nothing(connect, proxy, los
         await table.close()
         seen = [event async for _, _, event in events]
         assert sum(isinstance(event, CardDrawn) for event in seen) == 4
+
+
+async def test_host_and_player_in_one_gets_back_the_cards_that_were_on_their_way(connect, proxy):
+    lost = []
+
+    def lose(frame):
+        if "CardDrawn" in json.dumps(frame) and not lost:
+            lost.append(frame)
+            proxy.cut()
+            return None
+        return frame
+
+    async with connect(proxy.url, name="Ada") as house:
+        table = await house.join(await house.open())
+        await table.round_open()
+        await table.shuffle()
+        proxy.alter = lose
+        cards = await table.draw(2)
+        assert lost
+        assert "??" not in cards
+        assert table.hand == cards
+
+
+async def test_a_host_whose_seat_was_given_up_while_away_stays_host(connect, proxy, real_house):
+    async with connect(proxy.url, name="Ada") as hers, connect() as elsewhere:
+        ada = await hers.join(await hers.open())
+        token = hers._store.table(ada.id).facts["token"]
+        onlooker = await elsewhere.watch(ada.id)
+        proxy.heard = lambda frame: None if frame["method"] == "table.resume" else frame
+        proxy.cut()
+        leave = {"table": ada.id, "token": token}
+        asking = elsewhere.connection.ask("table.leave", leave, table=None, changes=True)
+        await asyncio.gather(asking, return_exceptions=True)
+        await onlooker.until(lambda table: not table.seats)
+        proxy.heard = lambda frame: frame
+        proxy.cut()
+        await ada.until(lambda table: not table.seats)
+        assert ada.seat is None
+        assert await ada.round_open() == 1
 
 
 async def test_joining_and_opening_over_a_torn_line(connect, proxy):
@@ -313,15 +353,24 @@ async def test_too_far_behind_to_resume(connect, real_house, proxy, resume):
         await bob.round_open(entropy="house")
         await bob.shuffle()
         await ada.draw(1)
-        proxy.heard = lambda frame: None if frame.get("method") == "table.resume" else frame
+        resumes = []
+
+        def hold(frame):
+            resumes.append(frame["method"])
+            return None if frame["method"] == "table.resume" else frame
+
+        proxy.heard = hold
         version = ada.version
         proxy.cut()
         await bob.draw(3)
         await bob.shuffle()
-        proxy.heard = lambda frame: frame
+        assert "table.resume" in resumes
+        resumes.clear()
+        proxy.heard = lambda frame: resumes.append(frame["method"]) or frame
         proxy.cut()
         await ada.until(lambda table: table.version > version)
         assert len(ada.hand) == 1
+        assert resumes.count("table.resume") == 1
         await bob.round_close()
         await ada.until(lambda table: table.round is None)
 
