@@ -143,6 +143,27 @@ def test_base64_has_one_form() -> None:
         assert not verify_note(spare, VKEY)
 
 
+@pytest.mark.parametrize("root", [ROOT[:31], ROOT + b"x", b"x"])
+def test_a_root_has_32_bytes(root: bytes) -> None:
+    with pytest.raises(NoteFault, match="32 bytes"):
+        read_checkpoint(HOUSE.sign(origin=ORIGIN, size=8, root=root))
+
+
+def test_a_control_character_is_none_of_a_note() -> None:
+    for letter in "\t\r\x00\x7f":
+        with pytest.raises(NoteFault, match="control"):
+            read_checkpoint(HOUSE.sign(origin=f"cards{letter}example", size=8, root=ROOT))
+
+
+@pytest.mark.parametrize("verifier", [
+    Verifier(ORIGIN, 2, HOUSE.public_key), Verifier(ORIGIN, ED25519, b"short"),
+    Verifier(ORIGIN, ED25519, HOUSE.public_key + b"x"),
+])
+def test_keys_of_other_types_and_lengths(verifier: Verifier) -> None:
+    with pytest.raises(NoteFault, match="Ed25519"):
+        Verifier.read(verifier.vkey)
+
+
 def test_no_extension_lines() -> None:
     text = f"{ORIGIN}\n8\n{b64encode(ROOT).decode()}\nmore\n"
     with pytest.raises(NoteFault, match="nothing more"):
@@ -203,7 +224,7 @@ def test_a_time_beyond_the_last_is_refused() -> None:
     "vkey",
     ["", "a+b", VKEY + "=", VKEY[:-1], VKEY.replace("+", "-", 1), VKEY.upper(), f" {VKEY}",
      f"{ORIGIN}+00000000+{VKEY.rpartition('+')[2]}",
-     Verifier(ORIGIN, 2, HOUSE.public_key).vkey, Verifier(ORIGIN, ED25519, b"short").vkey],
+     f"a b+{VKEY.partition('+')[2]}"],
 )
 def test_verifier_keys_that_are_none(vkey: str) -> None:
     assert not verify_note(NOTE, vkey)

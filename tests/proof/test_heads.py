@@ -1,0 +1,143 @@
+"""The house's signatures over a log: where they are due, what they cover, whose they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from dealer.proof import bundle
+from dealer.proof.checkpoint import Cosigner, Signer
+from dealer.proof.tree import Tree, leaf_hash
+from dealer.proof.verify import verify
+from tests.proof.story import CARDS, Story, cosignature, note_of, some_bytes
+
+ADA = Cosigner(some_bytes("player", 1))
+
+
+def story() -> Story:
+    told = Story().open_table().sit(1, keyed=True).open_round(CARDS[:2], "players")
+    return told.shuffle(seats=[1]).draw(1).close_round().close_table()
+
+
+LINES = story().lines()
+FIRST = next(n for n, line in enumerate(LINES) if line.startswith('{"checkpoint"'))
+NOTES = [note_of(line) for line in LINES[FIRST:]]
+SIZES = [int(note.split("\n")[1]) for note in NOTES]
+HOUSE = story().signer
+ORIGIN = story().origin
+LEAVES = [leaf_hash(line.encode()) for line in LINES[1:FIRST]]
+
+
+def root(size: int) -> bytes:
+    tree = Tree()
+    tree.extend(LEAVES[:size])
+    return tree.root()
+
+
+def head(
+    size: int, *, over: int | None = None, origin: str = ORIGIN, signer: Signer = HOUSE
+) -> str:
+    return signer.sign(origin=origin, size=size, root=root(size if over is None else over))
+
+
+def outcome(notes: list[str], lines: list[str] | None = None) -> tuple[str, int] | None:
+    told = (lines or LINES)[:FIRST] + [bundle.checkpoint(note) for note in notes]
+    fault = verify(told, key=HOUSE.public_key).fault
+    return None if fault is None else (fault.check, fault.line)
+
+
+def with_first(change: Callable[[str], str]) -> list[str]:
+    return [change(NOTES[0]), *NOTES[1:]]
+
+
+def test_the_house_signed() -> None:
+    assert outcome(NOTES) is None
+    assert outcome(with_first(lambda note: head(SIZES[0]))) is None
+    assert outcome([head(0), *NOTES]) is None
+    assert outcome([head(1), *NOTES]) is None
+
+
+@pytest.mark.parametrize("n", range(4))
+def test_a_checkpoint_that_is_due_is_missed_at_its_event(n: int) -> None:
+    assert outcome(NOTES[:n] + NOTES[n + 1 :]) == ("heads", SIZES[n])
+
+
+def test_the_last_checkpoint_covers_the_log() -> None:
+    open_table = Story().open_table().sit(1).lines()
+    assert verify(open_table).ok
+    fault = verify(open_table[:-1]).fault
+    assert fault is not None
+    assert (fault.check, fault.line) == ("heads", 2)
+    fault = verify([*open_table[:-1], bundle.checkpoint(head(1))]).fault
+    assert fault is not None
+
+
+@pytest.mark.parametrize("n", range(1, 4))
+def test_checkpoints_come_by_size(n: int) -> None:
+    assert outcome([*NOTES[:n], NOTES[n - 1], *NOTES[n:]]) == ("heads", FIRST + n)
+    assert outcome([*NOTES[:n], head(0), *NOTES[n:]]) == ("heads", FIRST + n)
+
+
+@pytest.mark.parametrize(
+    "note",
+    [
+        head(SIZES[0], over=SIZES[0] - 1),
+        head(SIZES[0], over=SIZES[1]),
+        head(len(LEAVES) + 1),
+        head(SIZES[0], origin=ORIGIN.replace("cards", "carts")),
+        head(SIZES[0], origin=ORIGIN.replace("/t/", "/t/0")),
+        head(SIZES[0], signer=Signer(some_bytes("another"))),
+        NOTES[0].replace("\n\n", "\n"),
+        NOTES[0].partition("\n\n")[0],
+        "",
+        "\n",
+        cosignature(NOTES[0], ADA, b"bad"),
+        cosignature(NOTES[0], ADA, bytes(72)),
+        NOTES[0] + ADA.cosign(NOTES[0], time=1) + ADA.cosign(NOTES[0], time=2),
+        NOTES[0] + ADA.cosign(NOTES[1], time=1),
+        NOTES[0] + NOTES[0].splitlines()[-1] + "\n",
+    ],
+)
+def test_heads_that_do_not_hold(note: str) -> None:
+    assert outcome(with_first(lambda _: note)) == ("heads", FIRST)
+
+
+def test_a_longer_log_is_not_promised() -> None:
+    longer = head(len(LEAVES) + 1, over=len(LEAVES))
+    assert outcome([*NOTES, longer]) == ("heads", FIRST + len(NOTES))
+
+
+def test_strangers_may_sign_and_are_not_counted() -> None:
+    stranger = Cosigner(some_bytes("stranger"))
+    lines = [NOTES[0] + stranger.cosign(NOTES[0], time=1) + ADA.cosign(NOTES[0], time=1)]
+    told = LINES[:FIRST] + [bundle.checkpoint(note) for note in lines + NOTES[1:]]
+    report = verify(told)
+    assert report.ok
+    assert report.cosigners == {ADA.public_key.hex(): 1}
+    assert report.names == {ADA.public_key.hex(): "Ada"}
+    assert outcome(with_first(lambda note: cosignature(note, stranger, b"bad"))) is None
+
+
+@pytest.mark.parametrize("member", ["key", "origin"])
+def test_the_first_event_names_the_key_and_the_origin(member: str) -> None:
+    told = story()
+    other = {"key": "0" * 64, "origin": ORIGIN.replace("cards", "carts")}[member]
+    told.leaves[0]["public"][member] = other
+    fault = verify(told.lines(), key=HOUSE.public_key).fault
+    assert fault is not None
+    assert (fault.check, fault.line) == ("heads", 1)
+
+
+def test_behind_a_checkpoint_come_only_checkpoints() -> None:
+    leaf = LINES[FIRST - 1].replace(f'"version":{FIRST - 1}', f'"version":{FIRST + 1}')
+    fault = verify([*LINES[: FIRST + 1], leaf]).fault
+    assert fault is not None
+    assert (fault.check, fault.line) == ("form", FIRST + 1)
+
+
+@pytest.mark.parametrize("note", ['7', '["a"]', '{"a":1}', "true"])
+def test_a_checkpoint_is_text(note: str) -> None:
+    fault = verify([*LINES[:FIRST], f'{{"checkpoint":{note}}}']).fault
+    assert fault is not None
+    assert (fault.check, fault.line) == ("form", FIRST)
