@@ -201,6 +201,8 @@ class Session:
     ) -> None:
         self.floor.in_flight += 1
         try:
+            if holding:
+                await self.outlet.writable()  # such answers can be long: one at a time
             await work()
         except Exception as error:
             self.fail(call, error)

@@ -31,13 +31,23 @@ async def test_everybody_is_told_when_to_come_back(gateway, arrive) -> None:
         _ = gateway.port
 
 
-async def test_what_is_under_way_is_finished(gateway, arrive) -> None:
+async def test_what_is_under_way_is_finished(gateway, arrive, monkeypatch) -> None:
     table = await shuffled(arrive, gateway, players=2)
-    drawing = [guest.send("deck.draw", cmd="last") for guest in table.players]
-    await eventually(lambda: gateway.floor.in_flight == 2)
-    await gateway.drain()
-    drawn = await asyncio.gather(*drawing)
     service = gateway.floor.service
+    perform, waiting = service.perform, []
+
+    def held_up(*given, **named) -> None:
+        waiting.append(lambda: perform(*given, **named))
+
+    monkeypatch.setattr(service, "perform", held_up)
+    drawing = [guest.send("deck.draw", cmd="last") for guest in table.players]
+    await eventually(lambda: len(waiting) == 2)
+    draining = asyncio.create_task(gateway.drain())
+    await eventually(lambda: gateway.floor.draining)
+    for go_on in waiting:
+        go_on()
+    drawn = await asyncio.gather(*drawing)
+    await draining
     resident = await service.load(table.id)
     assert resident.committed == max(answer["version"] for answer in drawn)
     assert gateway.floor.in_flight == 0

@@ -213,27 +213,56 @@ async def test_every_request_is_answered_once(gateway, data) -> None:
     await guest.leave()
 
 
-async def test_frames_may_come_in_any_pieces(gateway) -> None:
-    """One by one, several at once, cut anywhere: each is read once."""
-    reader, writer = await asyncio.open_connection("127.0.0.1", gateway.port)
+async def shaken_hands(port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A connection that is open, for those who write their frames themselves."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(
         b"GET /ws HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
         b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
     )
     await reader.readuntil(b"\r\n\r\n")
-    frames = [
-        Frame(Opcode.TEXT, b'{"jsonrpc":"2.0","id":%d,"method":"ping"}' % id).serialize(mask=True)
-        for id in range(8)
-    ]
-    stream = b"".join(frames)
-    first, second = len(frames[0]), len(frames[0]) * 3 + 7
-    for piece in (stream[:first], stream[first:second], stream[second : second + 1]):
+    return reader, writer
+
+
+async def read_text(reader: asyncio.StreamReader) -> bytes:
+    """The next frame's payload."""
+    _, length = await reader.readexactly(2)
+    if length == 126:
+        length = int.from_bytes(await reader.readexactly(2), "big")
+    return await reader.readexactly(length)
+
+
+def ping(id: int) -> bytes:
+    text = b'{"jsonrpc":"2.0","id":%d,"method":"ping"}' % id
+    return Frame(Opcode.TEXT, text).serialize(mask=True)
+
+
+async def send_in(pieces: list[bytes], writer: asyncio.StreamWriter) -> None:
+    """Send pieces so far apart that each arrives by itself."""
+    for piece in pieces:
         writer.write(piece)
         await writer.drain()
         await asyncio.sleep(0.01)
-    for piece in (stream[second + 1 : -1], stream[-1:]):
-        writer.write(piece)
+
+
+async def test_frames_may_come_in_any_pieces(gateway) -> None:
+    """One by one, several at once, cut anywhere: each is read once."""
+    reader, writer = await shaken_hands(gateway.port)
+    frames = [ping(id) for id in range(8)]
+    stream = b"".join(frames)
+    one, three = len(frames[0]), len(frames[0]) * 3 + 7
+    pieces = [stream[:one], stream[one:three], stream[three : three + 1], stream[three + 1 : -1]]
+    await send_in([*pieces, stream[-1:]], writer)
     for id in range(8):
-        head = await reader.readexactly(2)
-        assert b'"id":%d,' % id in await reader.readexactly(head[1])
+        assert b'"id":%d,' % id in await read_text(reader)
+    writer.close()
+
+
+async def test_a_frame_within_a_frame_is_no_frame(gateway) -> None:
+    reader, writer = await shaken_hands(gateway.port)
+    inner = ping(99)
+    outer = bytes([0x81, 0x80 | len(inner)]) + bytes(4)
+    await send_in([outer, inner, ping(7)], writer)
+    assert b"-32700" in await read_text(reader)
+    assert b'"id":7,' in await read_text(reader)
     writer.close()

@@ -246,3 +246,49 @@ async def test_who_gave_a_token_watches_from_that_seat(gateway, arrive) -> None:
     more = await other.ask("deck.draw")
     await other.seen(more["version"])
     assert other.events[-1]["private"]["card"] == more["cards"][0]
+
+
+async def test_events_before_a_state_come_before_it(gateway, arrive, monkeypatch) -> None:
+    table = await shuffled(arrive, gateway, players=1)
+    guest = await arrive(gateway)
+    watched = await guest.ask("table.watch", table=table.id)
+    service, snapshot = gateway.floor.service, gateway.floor.service.snapshot
+
+    async def late(resident, viewer):
+        await table.players[0].ask("deck.draw", count=2)
+        return await snapshot(resident, viewer)
+
+    monkeypatch.setattr(service, "snapshot", late)
+    joined = await guest.ask("table.join", name="late")
+    told = guest.versions
+    assert told == list(range(watched["version"] + 1, joined["version"] + 1))
+    assert len(told) == 3
+
+
+async def test_a_token_is_checked_once(gateway, arrive, monkeypatch) -> None:
+    table = await shuffled(arrive, gateway, players=1)
+    checked: list[str] = []
+    tokens = gateway.floor.service.tokens
+    actor = tokens.actor
+
+    def counting(*given):
+        checked.append(given[-1])
+        return actor(*given)
+
+    monkeypatch.setattr(tokens, "actor", counting)
+    other = await arrive(gateway)
+    for _ in range(3):
+        await other.ask("deck.draw", table=table.id, token=table.tokens[0])
+    assert checked == [table.tokens[0]]
+
+
+async def test_who_lost_the_seat_before_the_beginning_looks_from_nowhere(gateway, arrive) -> None:
+    table = await shuffled(arrive, gateway, players=1)
+    resident = await gateway.floor.service.load(table.id)
+    pump = gateway.floor.pump
+    (outlet,) = {one.outlet for one in resident.sessions if one.seat == 1}
+    subscription = pump.subscribe(outlet, resident)
+    subscription.seat, subscription.since = 1, table.joined[0]["version"] - 1
+    pump.start(subscription, after=resident.committed)
+    assert subscription.seat is None
+    pump.end(subscription)

@@ -9,9 +9,11 @@ from dataclasses import replace
 
 from websockets.asyncio.client import connect
 
+from dealer.gateway.connection import GuestConnection
 from tests.gateway.conftest import EAGER
 from tests.gateway.guest import Guest, eventually
 from tests.gateway.tables import Seated, seat_all
+from tests.gateway.test_limits import shaken_hands
 
 SHOE = {"decks": 8}
 
@@ -96,6 +98,11 @@ async def test_who_reads_nothing_is_let_go(open_gateway, arrive) -> None:
     await slow.closed
 
 
+def reads(connection: GuestConnection) -> bool:
+    """Whether the house takes in what this guest sends."""
+    return not connection.paused or connection.transport.is_reading()
+
+
 async def test_who_asks_and_never_reads_is_held_back(open_gateway, arrive) -> None:
     gateway = await open_gateway(limits=replace(EAGER, sending=0.2, closing=0.1, buffer=4096))
     table = await seat_all(arrive, gateway, players=1)
@@ -111,6 +118,9 @@ async def test_who_asks_and_never_reads_is_held_back(open_gateway, arrive) -> No
             await greedy.say(json.dumps(request))
 
     asking = asyncio.create_task(ask_on())
+    await eventually(lambda: any(not reads(one) for one in gateway.door.connections))
+    (full,) = (one for one in gateway.door.connections if not reads(one))
+    assert full.transport.get_write_buffer_size() < 300_000
     await eventually(lambda: gateway.metrics.dropped[4508])
     asking.cancel()
     await table.players[0].ask("deck.draw")
@@ -134,12 +144,7 @@ async def test_a_guest_that_fell_silent_is_let_go(open_gateway, arrive) -> None:
 
 async def test_who_never_answers_a_close_is_cut_off(open_gateway, arrive) -> None:
     gateway = await open_gateway(limits=replace(EAGER, closing=0.1))
-    reader, writer = await asyncio.open_connection("127.0.0.1", gateway.port)
-    writer.write(
-        b"GET /ws HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-        b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
-    )
-    await reader.readuntil(b"\r\n\r\n")
+    reader, writer = await shaken_hands(gateway.port)
     writer.write(b"\x82\x80\x00\x00\x00\x00")
     assert (await reader.readexactly(4))[2:] == (1003).to_bytes(2, "big")
     await eventually(lambda: not gateway.door.connections)
