@@ -6,7 +6,9 @@ import asyncio
 import os
 import re
 import signal
+import sqlite3
 import sys
+from contextlib import closing
 from pathlib import Path
 from types import TracebackType
 from urllib.request import urlopen
@@ -110,6 +112,18 @@ class HouseProcess:
     def _write_down(self, text: str) -> None:
         with self.output.open("a") as output:
             output.write(text)
+
+    async def projected(self) -> None:
+        """Wait until the read models have come to the newest version of every table."""
+        async with asyncio.timeout(PATIENT):
+            while self._behind():  # noqa: ASYNC110  another process is waited for
+                await asyncio.sleep(0.02)
+
+    def _behind(self) -> int:
+        with closing(sqlite3.connect(self.database)) as database:
+            sql = "SELECT count(*) FROM stream WHERE projected < version"
+            (count,) = database.execute(sql).fetchone()
+            return int(count)
 
     async def fetch(self, path: str) -> bytes:
         """What a browser gets at a path of this house."""

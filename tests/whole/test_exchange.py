@@ -1,0 +1,253 @@
+"""Two cards that a viewer may not see change places, and nothing that the viewer is told changes.
+
+The same game is played at two houses that draw the same random bytes, have the same clock and
+shuffle alike. The decks differ in the order of two codes alone, such that these cards lie where the
+viewer never sees them: in another's hand, face down in a pile, in the deck. The viewer reads the
+table live, resumes, is sent snapshots, and tries to get at every hidden card by its name. Then the
+bytes of both games are compared. Commitments, roots and signatures, of fixed length, are the one
+exception, beside the public list of the deck itself.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
+from hashlib import sha256
+from itertools import product
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import pytest
+
+from dealer.eventlog import Log
+from dealer.eventlog.house import key_file, open_house
+from dealer.game.cards import build
+from dealer.game.commands import FinishShuffle
+from dealer.gateway import Limits, serve
+from dealer.proof.keys import player_digest
+from dealer.service import Service, judge
+from tests.gateway.guest import Guest, Refusal
+
+EAGER = Limits(rate=1e6, burst=1e6, patience=1e6, drain=5.0, closing=0.5, resume=100)
+VIEWER, OTHER = 1, 2
+DECK = [f"<<{code}>>" for code in build()]
+
+HASHES = ("commit", "slots", "edge", "proof", "commitments")
+_BASE64 = re.compile(r"(?<=\n)[A-Za-z0-9+/]{43}=(?=\n)|(?<= )[A-Za-z0-9+/]{80,}={0,2}(?=\n)")
+
+
+class Seen(NamedTuple):
+    """What the viewer and an onlooker were told, and in which stack each code lay in the end."""
+
+    frames: list[str]
+    where: dict[str, str]
+
+
+async def test_what_a_viewer_is_told_does_not_depend_on_cards_they_may_not_see(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    first = await play(tmp_path / "first", monkeypatch, DECK, hidden=())
+    hidden = sorted(set(DECK) - codes(first.frames))
+    lying: dict[str, list[str]] = {}
+    for code in hidden:
+        lying.setdefault(first.where[code], []).append(code)
+    assert set(lying) == {"deck", f"hand:{OTHER}", "pile:burn", "pile:discard"}
+    as_it_is = await play(tmp_path / "as it is", monkeypatch, DECK, hidden=hidden)
+    assert codes(as_it_is.frames) == codes(first.frames)
+    assert as_it_is.where == first.where
+    pairs = [
+        (lying["deck"][0], lying["deck"][-1]),
+        (lying["deck"][1], lying[f"hand:{OTHER}"][0]),
+        (lying["pile:burn"][0], lying[f"hand:{OTHER}"][-1]),
+        (lying["pile:discard"][0], lying["deck"][2]),
+    ]
+    for number, (one, two) in enumerate(pairs):
+        deck = [{one: two, two: one}.get(code, code) for code in DECK]
+        folder = tmp_path / str(number)
+        exchanged = await play(folder, monkeypatch, deck, hidden=hidden)
+        assert exchanged.where[one] == first.where[two]
+        assert exchanged.where[two] == first.where[one]
+        for before, after in zip(as_it_is.frames, exchanged.frames, strict=True):
+            assert len(before) == len(after)
+            assert masked(before) == masked(after)
+
+
+async def play(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, deck: Sequence[str], *, hidden: Sequence[str]
+) -> Seen:
+    """The game at a new house; the viewer tries to get at the cards that are `hidden` from it."""
+    url = f"sqlite:///{folder}.db"
+    take_chance_away(monkeypatch)
+    async with AsyncExitStack() as stack:
+        log = await stack.enter_async_context(await Log.open(url))
+        service = Service(log, await open_house(log, key_file(url), fresh=bytes(range(32))))
+        stack.push_async_callback(service.close)
+        gateway = await stack.enter_async_context(serve(service, port=0, limits=EAGER))
+
+        async def arrive() -> Guest:
+            guest = await Guest.arrive(gateway.port)
+            stack.push_async_callback(guest.leave)
+            return guest
+
+        table, guests = await game(arrive, deck, hidden)
+        resident = service.resident(table)
+        assert resident is not None
+        round_ = resident.table.round
+        assert round_ is not None
+        where = {
+            round_.face(card) or "": name for name, cards in round_.stacks.items() for card in cards
+        }
+        return Seen([text for guest in guests for text in in_order(guest)], where)
+
+
+def take_chance_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The house's random bytes, its clock, and the root that enters the tape: always the same."""
+    drawn = ticks = 0
+
+    def token_bytes(count: int) -> bytes:
+        nonlocal drawn
+        drawn += 1
+        block = sha256(drawn.to_bytes(8, "big")).digest()
+        return (block * (count // 32 + 1))[:count]
+
+    def now(_: object) -> int:
+        nonlocal ticks
+        ticks += 1
+        return 1_790_000_000_000 + ticks
+
+    monkeypatch.setattr(judge, "secrets", SimpleNamespace(token_bytes=token_bytes))
+    monkeypatch.setattr(judge.Judge, "now", now)
+    # The root of C1 is over the deck's list, too: with it, other orders would be two other games.
+    monkeypatch.setattr(judge, "FinishShuffle", lambda root: FinishShuffle(bytes(len(root))))
+
+
+async def game(
+    arrive: Callable[[], Awaitable[Guest]], deck: Sequence[str], hidden: Sequence[str]
+) -> tuple[str, list[Guest]]:
+    """The table's id, and all connections of the viewer and the onlooker."""
+    host, viewer, other, onlooker = [await arrive() for _ in range(4)]
+    table = (await host.ask("table.open", cmd="o" * 32))["table"]
+    token = (await viewer.ask("table.join", table=table, name="Viewer"))["token"]
+    await other.ask("table.join", table=table, name="Other")
+    await onlooker.ask("table.watch", table=table)
+    await host.ask("round.open", deck=deck, entropy="players")
+    await shuffle(table, host, [viewer, other], k=0)
+    await host.ask("deck.deal", each=5)
+    own, theirs = await hand(viewer, VIEWER), await hand(viewer, OTHER)
+    await other.ask("hand.discard", cards=theirs[:2])
+    await viewer.ask("hand.give", cards=own[:1], to=OTHER)
+    await other.ask("hand.give", cards=theirs[2:3], to=VIEWER)
+    await other.ask("deck.burn", count=2)
+    await viewer.ask("hand.show", cards=own[1:2])
+    await other.ask("deck.cut", at=7)
+    await grasp(viewer, hidden)
+
+    back = await arrive()
+    await back.ask("table.resume", table=table, token=token, after=20)
+    await back.until(lambda: back.notices("resumed"))
+    await shuffle(table, host, [back, other], k=1)
+    await other.ask("deck.draw", count=3)
+    await back.ask("deck.draw", count=1, from_="bottom")
+    await grasp(back, hidden)
+
+    late = await arrive()
+    await late.ask("table.resume", table=table, token=token, after=0)
+    await late.until(lambda: late.notices("resumed"))
+    assert late.notices("snapshot")
+    await grasp(late, hidden)
+    version = (await other.ask("hand.discard", cards=(await hand(other, OTHER))[:1]))["version"]
+    for guest in (late, onlooker):
+        await guest.seen(version)
+        await guest.ask("table.state")
+    return table, [viewer, back, late, onlooker]
+
+
+async def shuffle(table: str, host: Guest, players: Sequence[Guest], *, k: int) -> None:
+    nonces = {seat: sha256(b"%d %d" % (k, seat)).digest() for seat in (VIEWER, OTHER)}
+    await host.ask("deck.shuffle")
+    for seat, guest in enumerate(players, 1):
+        digest = player_digest(
+            table=bytes.fromhex(table), round=1, k=k, seat=seat, nonce=nonces[seat]
+        )
+        await guest.ask("entropy.commit", round=1, k=k, digest=digest.hex())
+    for seat, guest in enumerate(players, 1):
+        await guest.ask("entropy.reveal", round=1, k=k, nonce=nonces[seat].hex())
+
+
+async def hand(guest: Guest, seat: int) -> list[int]:
+    """The slots of a hand, which everybody may know."""
+    stacks = (await guest.ask("table.state"))["state"]["round"]["stacks"]
+    return list(stacks[f"hand:{seat}"])
+
+
+async def grasp(viewer: Guest, hidden: Sequence[str]) -> None:
+    """Ask for each hidden card by its name, wherever it might lie; nothing of it is granted."""
+    wishes: list[tuple[str, dict[str, Any]]] = [
+        ("hand.show", {}),
+        ("hand.discard", {}),
+        ("hand.give", {"to": OTHER}),
+        ("deck.return", {"from": "pile:discard"}),
+        ("pile.turn", {"pile": "burn"}),
+        ("pile.draw", {"pile": "discard"}),
+        ("pile.move", {"from": "deck", "to": "hand"}),
+        ("pile.move", {"from": f"hand:{OTHER}", "to": "table"}),
+    ]
+    for code, (method, params) in product(hidden, wishes):
+        with pytest.raises(Refusal):
+            await viewer.ask(method, cards=[code], **params)
+
+
+# Comparing
+
+
+def in_order(guest: Guest) -> list[str]:
+    """What a guest was told: answers in their order, then events in theirs, then all else.
+
+    Whether an answer or an event is written first, and which events share a frame, is a matter of
+    the moment.
+    """
+    answers, events, others = [], [], []
+    for text in guest.frames:
+        frame = json.loads(text)
+        assert compact(frame) == text
+        if "id" in frame:
+            answers.append(text)
+        elif frame["method"] == "events":
+            events += [compact(event) for event in frame["params"]["list"]]
+        elif frame["method"] == "event":
+            events.append(compact(frame["params"]))
+        else:
+            others.append(text)
+    return answers + events + others
+
+
+def compact(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def codes(frames: Sequence[str]) -> set[str]:
+    """The codes in frames, but for the public list of the deck."""
+    rest = "".join(compact(masked(frame)) for frame in frames).replace(compact(sorted(DECK)), "")
+    return {code for code in DECK if code in rest}
+
+
+def masked(text: str) -> Any:
+    """A text's members with hashes and signatures made unreadable and the deck's list sorted."""
+    return _masked("", json.loads(text))
+
+
+def _masked(name: str, value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _masked(key, one) for key, one in value.items()}
+    if name == "deck":
+        return sorted(value)
+    if isinstance(value, list):
+        return [_masked(name, one) for one in value]
+    if isinstance(value, str) and name in HASHES and re.fullmatch("[0-9a-f]{64}", value):
+        return "#" * 64
+    if isinstance(value, str) and name in ("note", "checkpoint"):
+        return _BASE64.sub(lambda found: "#" * len(found[0]), value)
+    return value

@@ -1,0 +1,97 @@
+"""What an operator or a thief of the database reads in the middle of a round: no card, no swap."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections import defaultdict
+
+from dealer.game.cards import build
+from dealer.proof.bundle import read
+from tests.whole.house import HouseProcess
+from tests.whole.party import Party, party, play_everything
+from tests.whole.truth import faces, leaves, round_keys
+
+MARKED = [f"<<{code}>>" for code in build()]
+"""Codes that no hash and no cipher contains by chance."""
+
+
+async def disk_in_mid_round(house: HouseProcess, guests: Party) -> dict[str, bytes]:
+    """Every file that the house keeps, but its key, and what it wrote to its log."""
+    await guests.all_caught_up()
+    await house.projected()
+    folder = house.database.parent
+    found = {file.name: file.read_bytes() for file in folder.glob("dealer.db*")}
+    assert set(found) >= {"dealer.db", "dealer.db-wal", "dealer.db.key"}
+    return found | {house.output.name: house.output.read_bytes()}
+
+
+async def test_the_disk_of_a_running_round_tells_no_card(house: HouseProcess) -> None:
+    async with party(house.url) as guests:
+        await guests.sit_down(deck=MARKED)
+        await play_everything(guests)
+        disk = await disk_in_mid_round(house, guests)
+        hands = {code for player in guests.players for code in player.table.hand}
+        key = disk.pop("dealer.db.key")
+        await guests.tables[0].round_close()
+        log = leaves(read(await house.bundle(guests.id)))
+    truth, keys = faces(log), round_keys(log)[1]
+    shown = {leaf["public"]["card"] for leaf in log if leaf["type"] == "CardShown"}
+    assert hands - shown
+    listed = "[" + ",".join(f'"{code}"' for code in MARKED) + "]"
+    for name, data in disk.items():
+        rest = data.replace(listed.encode(), b"")
+        there = {code for code in MARKED if code.encode() in rest}
+        assert there <= shown, f"{name} holds {there - shown}"
+        assert key not in data
+        secret = bytes.fromhex(log[-1]["public"]["secret"])
+        assert secret not in data
+        assert secret.hex().encode() not in data
+        for number, slot in truth:
+            salt = keys.slot_salt(slot)
+            public = truth[number, slot] in shown and salt.hex() in str(log)
+            assert salt not in data
+            assert public or salt.hex().encode() not in data
+
+
+async def test_plain_codes_stand_in_the_deck_alone(house: HouseProcess) -> None:
+    """The usual codes in the forms in which JSON, or SQL, would have them."""
+    async with party(house.url, names=("Ada", "Bob")) as guests:
+        await guests.sit_down()
+        ada, bob = guests.tables
+        await ada.round_open()
+        await ada.shuffle()
+        await ada.deal(5)
+        await bob.until(lambda table: len(table.hand) == 5)
+        await bob.discard(bob.hand[:2])
+        await bob.give(bob.hand[0], to=1)
+        await bob.show(bob.hand[0], to=1)
+        disk = await disk_in_mid_round(house, guests)
+        with sqlite3.connect(house.database) as database:
+            rows = database.execute("SELECT type, public, hidden, digest FROM event").fetchall()
+            models = [
+                row
+                for model in ("swaps", "moves", "deck", "hands", "piles")
+                for row in database.execute(f"SELECT * FROM {model}")
+            ]
+    disk.pop("dealer.db.key")
+    quoted = re.compile(rb"\"([A23456789TJQK][shdc])\"")
+    deck = ",".join(f'"{code}"' for code in build()).encode()
+    for data in disk.values():
+        assert quoted.findall(data.replace(deck, b"")) == []
+        assert re.findall(rb"\"card\"|\"j\"", data) == []
+    for kind, public, *_ in rows:
+        assert ('"As"' in public) == (kind == "RoundOpened")
+    assert len(models) > 52
+    assert not [cell for row in models for cell in row if cell in build()]
+    check_lengths(rows)
+
+
+def check_lengths(rows: list[tuple[str, str, bytes | None, bytes | None]]) -> None:
+    """A hidden part is as long as any other of its type: no digit of a j shows, and no card."""
+    lengths = defaultdict(set)
+    for kind, _, hidden, _ in rows:
+        if hidden is not None:
+            lengths[kind].add(len(hidden))
+    assert {"CardsSwapped", "CardDrawn", "CardMoved", "CardPeeked", "RoundOpened"} == set(lengths)
+    assert all(len(one) == 1 for one in lengths.values()), lengths

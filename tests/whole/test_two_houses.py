@@ -1,0 +1,80 @@
+"""Two processes serve one table from one file, each to other players, at the same time."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+
+from dealer.client import RemoteTable
+from dealer.proof.bundle import read
+from dealer.proof.verify import verify
+from tests.whole.house import PATIENT, HouseProcess
+from tests.whole.party import Guest, guest
+from tests.whole.truth import leaves
+
+DRAWS = 10
+
+
+@asynccontextmanager
+async def two_houses(folder: Path) -> AsyncIterator[tuple[HouseProcess, HouseProcess]]:
+    async with HouseProcess(folder, name="one") as one, HouseProcess(folder, name="two") as two:
+        yield one, two
+
+
+async def test_two_processes_lose_no_update_and_deal_no_card_twice(tmp_path: Path) -> None:
+    async with (
+        two_houses(tmp_path) as (one, two),
+        guest(one.url, "Ada") as ada,
+        guest(one.url, "Bob") as bob,
+        guest(two.url, "Cleo") as cleo,
+        guest(two.url, "Dan") as dan,
+    ):
+        guests = [ada, bob, cleo, dan]
+        opened = await ada.house.open(seats=4)
+        ada.table = await ada.house.join(opened.id)
+        bob.table = await bob.house.join(opened.id)
+        await ada.table.round_open(entropy="house")
+        await ada.table.shuffle()
+        cleo.table = await cleo.house.join(opened.id)
+        dan.table = await dan.house.join(opened.id)
+        drawn = await asyncio.gather(*(draw(player.table) for player in guests))
+        cards = [card for hand in drawn for card in hand]
+        assert len(cards) == len(set(cards)) == 4 * DRAWS
+        # A wish of one's own brings what the other process has written meanwhile.
+        await cleo.table.cut(1)
+        await ada.table.round_close()
+        await cleo.table.leave()
+        await ada.table.close()
+        bundle = read(await one.bundle(opened.id))
+        key = ada.table.key
+    log = leaves(bundle)
+    happened = Counter(leaf["type"] for leaf in log)
+    assert happened["CardDrawn"] == 4 * DRAWS
+    assert happened["SeatTaken"] == 4
+    assert happened["StackCut"] == happened["SeatLeft"] == 1
+    assert log[-1]["type"] == "TableClosed"
+    for player in guests:
+        check_told(player, bundle)
+    assert len(ada.record.leaves) == len(log)
+    assert verify(bundle, key=key, saved=ada.table.checkpoints).fault is None
+    with closing(sqlite3.connect(one.database)) as database:
+        rows = database.execute("SELECT version FROM event ORDER BY version").fetchall()
+    assert [version for (version,) in rows] == list(range(1, len(log) + 1))
+
+
+async def draw(table: RemoteTable) -> list[str]:
+    async with asyncio.timeout(PATIENT):
+        return [card for _ in range(DRAWS) for card in await table.draw(1)]
+
+
+def check_told(player: Guest, bundle: list[bytes]) -> None:
+    """Events from both processes came in order and once each."""
+    record = player.record
+    assert record.different == 0
+    versions = list(record.leaves)
+    assert versions == list(range(versions[0], versions[-1] + 1))
+    assert all(bundle[version] == leaf for version, leaf in record.leaves.items())
