@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
-from dealer.errors import DatabaseError
+import msgspec
+
+from dealer.errors import DatabaseDamaged, DatabaseError
 
 
 class Row(NamedTuple):
@@ -29,6 +31,19 @@ class Row(NamedTuple):
     hidden: bytes | None = None
     command: str | None = None
     digest: bytes | None = None
+
+    def members(self) -> dict[str, Any]:
+        """The public part as an object; raises DatabaseDamaged if it is none."""
+        try:
+            return _object(self.public)
+        except ValueError:
+            raise DatabaseDamaged(
+                f"The event of version {self.version} is not as it was written; restore the "
+                "database from a backup."
+            ) from None
+
+
+_object = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 @dataclass(slots=True, eq=False)

@@ -13,7 +13,7 @@ lift what is read for newer code, and leave the stored bytes alone.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from json.encoder import encode_basestring
 from typing import Any, get_args
@@ -29,19 +29,20 @@ from dealer.game.events import (
     TableOpened,
 )
 
-SCHEMA = 1
-"""The schema number that events are written with; every type has had one form so far."""
-
 quote = encode_basestring
 """A string as canonical JSON has it."""
 
 Public = dict[str, Any]
-Upcaster = Callable[[Public], Public]
+Members = Mapping[str, Any]
+Upcaster = Callable[[Members], Members]
 
 UPCASTERS: Mapping[tuple[str, int], Upcaster] = {}
 """(type, v) → a pure function from the public part of schema v to that of v + 1."""
 
 TYPES: dict[str, type[Any]] = {kind.__name__: kind for kind in get_args(Event)}
+
+SCHEMAS: dict[str, int] = dict.fromkeys(TYPES, 1)
+"""The schema number that each type is written with; every one has had one form so far."""
 
 _BYTES = {"key", "commitment", "digest", "nonce", "salt", "secret"}
 _HIDDEN = {CardsSwapped: "j", CardDrawn: "card", CardMoved: "card", CardPeeked: "card"}
@@ -70,6 +71,13 @@ def encode_public(event: Event) -> str:
             return f'{{"from":{quoted},"round":{round_},"seat":{seat},"slot":{slot}}}'
         case _:
             return dump(public(event))
+
+
+def encode_swaps(swaps: Sequence[CardsSwapped]) -> tuple[list[str], list[str]]:
+    """Public and hidden parts of the swaps of one shuffle, whose j are known."""
+    shuffle = f'"k":{swaps[0].k},"round":{swaps[0].round},"step":'
+    publics = [f'{{"i":{swap.i},{shuffle}{swap.step}}}' for swap in swaps]
+    return publics, [f'{{"j":{swap.j}}}' for swap in swaps]
 
 
 def dump(value: Any) -> str:
@@ -121,23 +129,22 @@ def leaf(
     )
 
 
-def decode(type: str, v: int, public: Mapping[str, Any], hidden: Mapping[str, Any]) -> Event:
+def decode(type: str, v: int, public: Members, hidden: Members) -> Event:
     """The event that these parts say; `hidden` is empty for a reader who may not know it.
 
     Raises UnknownEvent for a type or schema that this program does not know, and for a part
     whose members are not those of its type.
     """
-    kind = TYPES.get(type)
-    if kind is None or not 1 <= v <= SCHEMA:
+    read = _READERS.get(type)
+    if read is None or not 1 <= v <= SCHEMAS[type]:
         raise UnknownEvent(
             f"The log holds an event {type!r} of schema {v}, which this version of dealer does not "
             "know; it was written by a newer one: upgrade this one."
         )
-    lifted = dict(public)
-    for schema in range(v, SCHEMA):
-        lifted = UPCASTERS[type, schema](lifted)
     try:
-        return _READERS[type](lifted, hidden)
+        for schema in range(v, SCHEMAS[type]):
+            public = UPCASTERS[type, schema](public)
+        return read(public, hidden)
     except (KeyError, TypeError, ValueError) as error:
         raise UnknownEvent(
             f"An event {type!r} in the log does not have the members of its type; the log is "
@@ -145,7 +152,17 @@ def decode(type: str, v: int, public: Mapping[str, Any], hidden: Mapping[str, An
         ) from error
 
 
-def _reader(kind: type[Any]) -> Callable[[Mapping[str, Any], Mapping[str, Any]], Event]:
+def _read_swap(public: Members, hidden: Members) -> Event:
+    return CardsSwapped(public["round"], public["k"], public["step"], public["i"], hidden.get("j"))
+
+
+def _read_draw(public: Members, hidden: Members) -> Event:
+    return CardDrawn(
+        public["round"], public["seat"], public["from"], public["slot"], hidden.get("card")
+    )
+
+
+def _reader(kind: type[Any]) -> Callable[[Members, Members], Event]:
     secret = _HIDDEN.get(kind)
     plan = []
     for field in fields(kind):
@@ -158,7 +175,7 @@ def _reader(kind: type[Any]) -> Callable[[Mapping[str, Any], Mapping[str, Any]],
             convert = tuple
         plan.append((_RENAMED.get(field.name, field.name), convert, field.name == secret))
 
-    def read(public: Mapping[str, Any], hidden: Mapping[str, Any]) -> Event:
+    def read(public: Members, hidden: Members) -> Event:
         values = []
         for name, convert, is_hidden in plan:
             if is_hidden:
@@ -184,3 +201,5 @@ def _slots(texts: list[str]) -> tuple[bytes, ...]:
 
 
 _READERS = {name: _reader(kind) for name, kind in TYPES.items()}
+# Half of all events are swaps, and a game is draws: these are read without a plan.
+_READERS |= {"CardsSwapped": _read_swap, "CardDrawn": _read_draw}

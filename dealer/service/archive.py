@@ -6,6 +6,7 @@ import json
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
+from typing import Any
 
 from dealer.errors import BadRequest, DatabaseDamaged
 from dealer.eventlog import Log, Row
@@ -87,7 +88,7 @@ class Archive:
                 if row.hidden is None or row.type not in GLIMPSED:
                     found.append(Entry(row.version, leaf))
                     continue
-                secret = await self._secret(resident, json.loads(row.public)["round"])
+                secret = await self._secret(resident, row.members()["round"])
                 found.append(entry(row.version, leaf, event_of(row, secret), secret))
         return found
 
@@ -97,7 +98,7 @@ class Archive:
         for row in await self._log.read(resident.id, after=after, limit=count):
             secret: RoundSecret | NoSecret = NoSecret()
             if row.hidden is not None:
-                secret = await self._secret(resident, json.loads(row.public)["round"])
+                secret = await self._secret(resident, row.members()["round"])
             events.append(event_of(row, secret))
         return events
 
@@ -174,7 +175,7 @@ class Archive:
         return secret
 
     def _unwrap(self, table: bytes, row: Row) -> RoundSecret:
-        number = json.loads(row.public)["round"]
+        number = row.members()["round"]
         wrapped = row.hidden or b""
         secret = self._key.unwrap(wrapped, table=table, round=number)
         return RoundSecret(table=table, round=number, secret=secret, wrapped=wrapped)
@@ -203,10 +204,10 @@ def leaf_of(table: bytes, row: Row) -> str:
 
 def event_of(row: Row, secret: RoundSecret | NoSecret) -> Event:
     """The event of a row; with NoSecret as somebody reads it who may not know what it hides."""
-    hidden = {}
-    if row.hidden is not None and row.type != "RoundOpened" and isinstance(secret, RoundSecret):
+    hidden: dict[str, Any] = {}
+    if isinstance(secret, RoundSecret) and row.hidden is not None and row.type != "RoundOpened":
         hidden = json.loads(secret.unseal(row.version, row.hidden))
-    return codec.decode(row.type, row.schema, json.loads(row.public), hidden)
+    return codec.decode(row.type, row.schema, row.members(), hidden)
 
 
 def _fold(resident: Resident, rows: Sequence[Row]) -> None:

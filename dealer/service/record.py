@@ -67,13 +67,14 @@ def write(
     """
     rows, entries, notes = into
     table_id = table.hex()
-    swaps = 0
-    if isinstance(secret, RoundSecret):
-        while swaps < len(events) and isinstance(events[swaps], CardsSwapped):
-            swaps += 1
-        if swaps:
-            _write_swaps(events[:swaps], table_id, version, at, tree, secret, nonces, into)
-    for offset, event in enumerate(events[swaps:], swaps):
+    swaps: list[CardsSwapped] = []
+    for event in events:
+        if not isinstance(event, CardsSwapped):
+            break
+        swaps.append(event)
+    if swaps and isinstance(secret, RoundSecret):
+        _write_swaps(swaps, table_id, version, at, tree, secret, nonces, into)
+    for offset, event in enumerate(events[len(swaps) :], len(swaps)):
         number = version + offset + 1
         kind = type(event).__name__
         public = codec.encode_public(event)
@@ -95,18 +96,18 @@ def write(
             public=public,
             table=table_id,
             type=kind,
-            v=codec.SCHEMA,
+            v=codec.SCHEMAS[kind],
             version=number,
         )
         tree.append(leaf_hash(leaf.encode()))
-        rows.append(Row(number, kind, codec.SCHEMA, at, public, commitment, hidden))
+        rows.append(Row(number, kind, codec.SCHEMAS[kind], at, public, commitment, hidden))
         entries.append(entry(number, leaf, event, secret))
         if isinstance(event, CHECKPOINTED):
             notes.append((number, sign(table, number, tree.root())))
 
 
 def _write_swaps(
-    swaps: Sequence[Event],
+    swaps: Sequence[CardsSwapped],
     table_id: str,
     version: int,
     at: int,
@@ -117,12 +118,12 @@ def _write_swaps(
 ) -> None:
     """The swaps of a shuffle, column by column: half the cost of one event after the other."""
     versions = range(version + 1, version + 1 + len(swaps))
-    publics = [codec.encode_public(swap) for swap in swaps]
-    parts = [codec.encode_hidden(swap) or "" for swap in swaps]
+    publics, parts = codec.encode_swaps(swaps)
     commitments = secret.event_commitments(version + 1, parts)
     texts = [part.encode() for part in parts]
     hidden = secret.seal_many(versions, texts, nonces=nonces[: NONCE * len(swaps)])
-    kind, v = CardsSwapped.__name__, codec.SCHEMA
+    kind = CardsSwapped.__name__
+    v = codec.SCHEMAS[kind]
     leaves = [
         codec.leaf(
             at=at,

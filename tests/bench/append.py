@@ -132,9 +132,7 @@ def measure(*, rounds: int = 7) -> list[dict[str, Any]]:
         ("64 draws a commit, by futures", 1, 40, True),
         ("64 shuffles of 53 events a commit", 53, 4, False),
     ):
-        rate, ratio = asyncio.run(
-            _compare(count=count, batches=batches, rounds=rounds, wait=wait)
-        )
+        rate, ratio = asyncio.run(_compare(count=count, batches=batches, rounds=rounds, wait=wait))
         table.append({"name": name, "figure": round(rate), "unit": "events/s", "ratio": ratio})
     return table
 

@@ -106,7 +106,7 @@ class SmallHouse:
             public=codec.encode_public(event),
             table=TABLE,
             type=type(event).__name__,
-            v=codec.SCHEMA,
+            v=codec.SCHEMAS[type(event).__name__],
             version=version,
         )
         evolve(self.table, event, self.clock)

@@ -1,0 +1,82 @@
+"""Measures the house and prints one table: `python tests/bench [seconds a load]`.
+
+Not a test: nothing here passes or fails. The house runs in a process of its own and the load in
+this one; quote medians of several runs, and ratios rather than absolute figures.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import append
+import load
+import work
+
+SEATS = 4
+TABLES = (1, 10, 50)
+IDLE = 1000
+
+
+@contextmanager
+def house() -> Iterator[tuple[int, int]]:
+    """A house in a process of its own; its port and its process."""
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
+        program = [sys.executable, str(Path(__file__).with_name("house.py")), folder]
+        process = subprocess.Popen(program, stdout=subprocess.PIPE, text=True)
+        assert process.stdout is not None
+        try:
+            yield int(process.stdout.readline()), process.pid
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def sockets(seconds: float) -> list[dict[str, Any]]:
+    rows = []
+    for tables in TABLES:
+        with house() as (port, pid):
+            before = _cpu(pid)
+            playing = load.draws(
+                "127.0.0.1", port, tables=tables, seats=SEATS, warmup=seconds / 4, seconds=seconds
+            )
+            figures = asyncio.run(playing)
+            name = f"{tables} table{'s' * (tables > 1)} of {SEATS} seats"
+            used = (_cpu(pid) - before) / seconds / 1.25
+            rows += [
+                {"name": f"{name}: durable draws", "figure": figures["rate"], "unit": "draws/s"},
+                {"name": f"{name}: p50", "figure": figures["p50"], "unit": "ms"},
+                {"name": f"{name}: p99", "figure": figures["p99"], "unit": "ms"},
+                {"name": f"{name}: the house's CPU", "figure": used, "unit": "cores"},
+            ]
+    with house() as (port, pid):
+        size = asyncio.run(load.idle("127.0.0.1", port, connections=IDLE, pid=pid))
+        rows.append({"name": f"memory a connection, of {IDLE}", "figure": size, "unit": "KiB"})
+    return rows
+
+
+def _cpu(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def show(rows: list[dict[str, Any]]) -> None:
+    for row in rows:
+        figure = row["figure"]
+        shown = f"{figure:,.0f}" if figure >= 100 else f"{figure:.2f}"
+        ratio = row.get("ratio")
+        of_floor = "" if ratio is None else f"{ratio:.2f} of the floor"
+        print(f"{row['name']:45} {shown:>10} {row['unit']:9} {of_floor}", flush=True)
+
+
+if __name__ == "__main__":
+    show(append.measure())
+    show(work.measure())
+    show(sockets(float(sys.argv[1]) if len(sys.argv) > 1 else 5.0))

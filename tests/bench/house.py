@@ -1,0 +1,40 @@
+"""A house to be measured: the real one, with the limits that a load needs. Prints its port."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+
+from dealer.gateway.limits import Limits
+from dealer.gateway.server import serve
+from dealer.service.opening import open_service
+
+ENDLESS = 1e9
+LIMITS = Limits(
+    rate=ENDLESS,
+    burst=ENDLESS,
+    connections=100_000,
+    connections_per_address=100_000,
+    opening=600.0,
+)
+
+
+async def main(folder: str) -> None:
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    async with (
+        open_service(f"sqlite:///{folder}/bench.db") as service,
+        serve(service, port=0, limits=LIMITS) as gateway,
+    ):
+        print(gateway.port, flush=True)
+        await stop.wait()
+
+
+if __name__ == "__main__":
+    try:
+        from uvloop import run
+    except ImportError:
+        run = asyncio.run
+    run(main(sys.argv[1]))

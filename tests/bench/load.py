@@ -1,0 +1,219 @@
+"""Guests who draw as fast as they are answered: a bare WebSocket client for measuring.
+
+It speaks RFC 6455 with as little work as can be: the load must not be what is measured.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import struct
+import time
+from collections.abc import Callable
+
+_RESULT = b'{"jsonrpc":"2.0","id":'
+
+
+class Guest(asyncio.Protocol):
+    """One connection; answers go to who asked, in the order of asking, events are counted."""
+
+    def __init__(self) -> None:
+        self.frames = 0
+        self._buffer = b""
+        self._open: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting: dict[int, Callable[[bytes], None]] = {}
+        self._id = 0
+        self.transport: asyncio.Transport
+
+    @classmethod
+    async def connect(cls, host: str, port: int) -> Guest:
+        loop = asyncio.get_running_loop()
+        transport, guest = await loop.create_connection(cls, host, port)
+        transport.write(
+            b"GET /ws HTTP/1.1\r\nHost: %b:%d\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
+            % (host.encode(), port)
+        )
+        await guest._open
+        return guest
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = transport  # type: ignore[assignment]
+
+    def data_received(self, data: bytes) -> None:
+        buffer = self._buffer + data
+        if not self._open.done():
+            head, blank, buffer = buffer.partition(b"\r\n\r\n")
+            if not blank:
+                self._buffer = head
+                return
+            assert head.startswith(b"HTTP/1.1 101"), head
+            self._open.set_result(None)
+        start, end = 0, len(buffer)
+        while end - start >= 2:
+            length, body = buffer[start + 1], start + 2
+            if length == 126:
+                if end < body + 2:
+                    break
+                length, body = int.from_bytes(buffer[body : body + 2], "big"), body + 2
+            elif length == 127:
+                if end < body + 8:
+                    break
+                length, body = int.from_bytes(buffer[body : body + 8], "big"), body + 8
+            if end < body + length:
+                break
+            self.frames += 1
+            if buffer.startswith(_RESULT, body):
+                number = int(buffer[body + len(_RESULT) : buffer.index(b",", body + len(_RESULT))])
+                self._waiting.pop(number)(buffer[body : body + length])
+            start = body + length
+        self._buffer = buffer[start:]
+
+    def ask(self, method: str, params: str, answer: Callable[[bytes], None]) -> None:
+        """Send a request; `params` is the inside of its JSON object."""
+        self._id += 1
+        self._waiting[self._id] = answer
+        text = (
+            f'{{"jsonrpc":"2.0","id":{self._id},"method":"{method}",'
+            f'"params":{{{params},"cmd":"{self._id}"}}}}'
+        ).encode()
+        size = len(text)
+        head = bytes([0x81, 0x80 | size]) if size < 126 else struct.pack(">BBH", 0x81, 0xFE, size)
+        # A mask of zeros is a mask, and costs nothing to apply.
+        self.transport.write(head + b"\0\0\0\0" + text)
+
+    async def call(self, method: str, **params: object) -> dict[str, object]:
+        future: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        inside = json.dumps(params)[1:-1]
+        self.ask(method, inside or '"name":"bench"', future.set_result)
+        answer = json.loads(await future)
+        assert "result" in answer, answer
+        result: dict[str, object] = answer["result"]
+        return result
+
+
+class Table:
+    """Seats that draw until the deck is empty, again and again."""
+
+    def __init__(self, seats: int, clock: Clock) -> None:
+        self._seats = seats
+        self._clock = clock
+        self._guests: list[Guest] = []
+        self._host: Guest
+        self._id = ""
+        self._left = 0
+        self._answers = 0
+
+    async def sit_down(self, host: str, port: int) -> None:
+        self._host = await Guest.connect(host, port)
+        opened = await self._host.call("table.open", rules={"preset": "free"})
+        self._id = str(opened["table"])
+        for seat in range(self._seats):
+            guest = await Guest.connect(host, port)
+            await guest.call("table.join", table=self._id, name=f"seat {seat}")
+            self._guests.append(guest)
+        await self._host.call("round.open", table=self._id, entropy="house")
+        await self._host.call("deck.shuffle", table=self._id)
+
+    def play(self) -> None:
+        self._left = self._answers = 52
+        for guest in self._guests:
+            self._draw(guest)
+
+    def _draw(self, guest: Guest) -> None:
+        if self._left == 0 or self._clock.over():
+            return
+        self._left -= 1
+        begun = time.perf_counter()
+
+        def answered(answer: bytes) -> None:
+            assert b'"result"' in answer, answer
+            self._clock.count(time.perf_counter() - begun)
+            self._answers -= 1
+            if self._answers == 0:
+                self._shuffle()
+            else:
+                self._draw(guest)
+
+        guest.ask("deck.draw", f'"table":"{self._id}"', answered)
+
+    def _shuffle(self) -> None:
+        """A fresh deck: the round is closed, another opened and shuffled."""
+        table = f'"table":"{self._id}"'
+        self._host.ask("round.close", table, _fine)
+        self._host.ask("round.open", f'{table},"entropy":"house"', _fine)
+
+        def shuffled(answer: bytes) -> None:
+            _fine(answer)
+            if not self._clock.over():
+                self.play()
+
+        self._host.ask("deck.shuffle", table, shuffled)
+
+
+def _fine(answer: bytes) -> None:
+    assert b'"result"' in answer, answer
+
+
+class Clock:
+    """How long a measurement runs, and what it counted."""
+
+    def __init__(self, *, warmup: float, seconds: float) -> None:
+        self._from = time.perf_counter() + warmup
+        self._until = self._from + seconds
+        self._seconds = seconds
+        self.latencies: list[float] = []
+
+    def over(self) -> bool:
+        return time.perf_counter() > self._until
+
+    def count(self, latency: float) -> None:
+        if self._from < time.perf_counter() <= self._until:
+            self.latencies.append(latency)
+
+    def figures(self) -> dict[str, float]:
+        """Draws a second, and the median and 99th percentile of their latencies in ms."""
+        ordered = sorted(self.latencies)
+        return {
+            "rate": len(ordered) / self._seconds,
+            "p50": ordered[len(ordered) // 2] * 1000,
+            "p99": ordered[int(len(ordered) * 0.99)] * 1000,
+        }
+
+
+async def draws(
+    host: str, port: int, *, tables: int, seats: int, warmup: float, seconds: float
+) -> dict[str, float]:
+    """Every seat of every table draws as soon as its last draw was answered."""
+    playing = []
+    clock = Clock(warmup=0, seconds=0)
+    for _ in range(tables):
+        table = Table(seats, clock)
+        await table.sit_down(host, port)
+        playing.append(table)
+    clock.__init__(warmup=warmup, seconds=seconds)  # type: ignore[misc]
+    for table in playing:
+        table.play()
+    await asyncio.sleep(warmup + seconds)
+    while not clock.over():
+        await asyncio.sleep(0.01)
+    return clock.figures()
+
+
+async def idle(host: str, port: int, *, connections: int, pid: int) -> float:
+    """KiB of the house's memory for each connection that only holds a socket."""
+    before = resident(pid)
+    guests = [await Guest.connect(host, port) for _ in range(connections)]
+    for guest in guests:
+        await guest.call("ping")
+    grown = resident(pid) - before
+    for guest in guests:
+        guest.transport.close()
+    return grown / connections / 1024
+
+
+def resident(pid: int) -> int:
+    """Bytes of memory that a process holds."""
+    with open(f"/proc/{pid}/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -1,0 +1,103 @@
+"""What the house's own work costs: a shuffle with all its proofs, and reading a log again."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import statistics
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from dealer.eventlog import Append
+from dealer.game.cards import STANDARD
+from dealer.game.commands import Actor, CloseRound, Draw, OpenRound, StartShuffle, TakeSeat
+from dealer.game.decide import NoSecret
+from dealer.game.state import Table, evolve
+from dealer.proof.verify import verify
+from dealer.service import Service
+from dealer.service.archive import event_of
+from dealer.service.opening import open_service
+from dealer.service.requests import Request
+
+HOST = Actor(host=True)
+OPEN = OpenRound(HOST, STANDARD, "house", 10_000, 10_000)
+ROUNDS = 200
+
+
+def _row(name: str, figure: float, unit: str, ratio: float | None = None) -> dict[str, Any]:
+    return {"name": name, "figure": figure, "unit": unit, "ratio": ratio}
+
+
+async def _shuffle(service: Service) -> dict[str, Any]:
+    """CPU of one 52-card shuffle from the wish to the append that is ready for the disk.
+
+    Tape, 51 swaps, 52 slots, 54 leaves, tree, two signed checkpoints, sealing, rows.
+    """
+    resident, _ = await service.open_table({})
+    await service.call(resident, OPEN)
+    costs = []
+    for _ in range(60):
+        request = Request(StartShuffle(HOST), lambda _: None)
+        begun = time.process_time()
+        append = service._judge.decide(resident, request)
+        costs.append(time.process_time() - begun)
+        assert isinstance(append, Append)
+    return _row("shuffle of 52 with all proofs, CPU", statistics.median(costs) * 1000, "ms")
+
+
+async def _long_table(service: Service) -> bytes:
+    resident, _ = await service.open_table({})
+    await service.call(resident, TakeSeat("bench"))
+    for _ in range(ROUNDS):
+        await service.call(resident, OPEN)
+        await service.call(resident, StartShuffle(HOST))
+        draws = [service.call(resident, Draw(Actor(seat=1))) for _ in range(52)]
+        await asyncio.gather(*draws)
+        await service.call(resident, CloseRound(HOST))
+    return resident.id
+
+
+async def _replay(service: Service, table: bytes, file: Path) -> list[dict[str, Any]]:
+    with sqlite3.connect(file) as raw:
+        select = "SELECT * FROM event WHERE stream = (SELECT id FROM stream WHERE table_id = ?)"
+        begun = time.perf_counter()
+        count = len(raw.execute(f"{select} ORDER BY version", (table,)).fetchall())
+        floor = count / (time.perf_counter() - begun)
+    state, public = Table(), NoSecret()
+    begun = time.perf_counter()
+    async for rows in service.log.stream(table):
+        for row in rows:
+            evolve(state, event_of(row, public), row.at)
+    folded = count / (time.perf_counter() - begun)
+    begun = time.perf_counter()
+    resident = await service.archive.load(table)
+    loaded = count / (time.perf_counter() - begun)
+    assert resident.committed == count == state.version
+    lines = [line async for line in service.bundle(resident)]
+    begun = time.perf_counter()
+    report = verify(lines)
+    audited = count / (time.perf_counter() - begun)
+    assert report.fault is None
+    return [
+        _row("a bare SELECT of a long table", floor, "events/s", 1.0),
+        _row("replay: read and fold", folded, "events/s", folded / floor),
+        _row("replay with every leaf and the root", loaded, "events/s", loaded / floor),
+        _row("audit of its bundle, every proof", audited, "events/s", audited / floor),
+    ]
+
+
+async def _measure() -> list[dict[str, Any]]:
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
+        file = Path(folder) / "bench.db"
+        async with open_service(f"sqlite:///{file}", synchronous="NORMAL") as service:
+            rows = [await _shuffle(service)]
+        async with open_service(f"sqlite:///{file}", synchronous="NORMAL") as service:
+            table = await _long_table(service)
+            return rows + await _replay(service, table, file)
+
+
+def measure() -> list[dict[str, Any]]:
+    """Rows of name, figure, unit and the ratio to the floor of the same run."""
+    return asyncio.run(_measure())
