@@ -1,0 +1,138 @@
+"""Each event has one written form, and what was once written is read for ever.
+
+`vectors/events.jsonl` is the corpus: one stored example, at least, of every type and schema. A line
+is added when a type gets a new schema, and no line is ever changed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dealer.game import events
+from dealer.proof import canonical, codec
+
+CORPUS = [
+    json.loads(line)
+    for line in (Path(__file__).parents[1] / "vectors/events.jsonl").read_text().splitlines()
+]
+
+
+@pytest.mark.parametrize("stored", CORPUS, ids=lambda stored: stored["public"][:60])
+def test_what_was_written_is_read_the_same(stored: dict[str, Any]) -> None:
+    hidden = json.loads(stored["hidden"] or "{}")
+    if stored["type"] == "CardPeeked":
+        hidden = {"card": "X1"}
+    event = codec.decode(stored["type"], stored["v"], json.loads(stored["public"]), hidden)
+    assert repr(event) == stored["event"]
+
+
+@pytest.mark.parametrize("stored", CORPUS, ids=lambda stored: stored["public"][:60])
+def test_what_is_read_is_written_the_same(stored: dict[str, Any]) -> None:
+    hidden = json.loads(stored["hidden"] or "{}")
+    event = codec.decode(stored["type"], stored["v"], json.loads(stored["public"]), hidden)
+    assert codec.encode_public(event) == stored["public"]
+    assert (codec.encode_hidden(event) or "") == stored["hidden"]
+    assert canonical.encode(json.loads(stored["public"])).decode() == stored["public"]
+
+
+def test_the_corpus_has_every_type_and_schema() -> None:
+    stored = {(line["type"], line["v"]) for line in CORPUS}
+    assert stored == {
+        (kind.__name__, v)
+        for kind in get_args(events.Event)
+        for v in range(1, codec.SCHEMAS[kind.__name__] + 1)
+    }
+
+
+def test_upcasters_lead_from_every_old_schema_to_the_newest() -> None:
+    wanted = {(name, v) for name, newest in codec.SCHEMAS.items() for v in range(1, newest)}
+    assert set(codec.UPCASTERS) == wanted
+
+
+def test_an_old_schema_is_lifted_and_its_stored_part_left_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(codec.SCHEMAS, "SeatLeft", 3)
+    lifted = {
+        ("SeatLeft", 1): lambda public: public | {"chair": public["place"]},
+        ("SeatLeft", 2): lambda public: {"seat": public["chair"]},
+    }
+    monkeypatch.setattr(codec, "UPCASTERS", lifted)
+    stored = {"place": 7}
+    assert codec.decode("SeatLeft", 1, stored, {}) == events.SeatLeft(7)
+    assert stored == {"place": 7}
+
+
+@pytest.mark.parametrize(
+    ("kind", "v", "public"),
+    [
+        ("CardBurnt", 1, {}),
+        ("SeatLeft", 2, {"seat": 1}),
+        ("SeatLeft", 0, {"seat": 1}),
+        ("SeatLeft", 1, {}),
+        ("RoundClosed", 1, {"round": 1, "secret": "no hex"}),
+        ("DeckSealed", 1, {"round": 1, "k": 0, "first": 0, "slots": 7}),
+    ],
+)
+def test_what_no_program_of_this_version_wrote_is_refused(
+    kind: str, v: int, public: dict[str, Any]
+) -> None:
+    with pytest.raises(codec.UnknownEvent):
+        codec.decode(kind, v, public, {})
+
+
+NUMBERS = st.integers(min_value=0, max_value=2**32 - 1)
+PILES = st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E), min_size=1, max_size=32)
+SWAPS = st.builds(events.CardsSwapped, NUMBERS, NUMBERS, NUMBERS, NUMBERS, NUMBERS)
+DRAWS = st.builds(
+    events.CardDrawn, NUMBERS, NUMBERS, PILES.map("pile:{}".format), NUMBERS, st.none()
+)
+
+
+@given(SWAPS | DRAWS)
+def test_the_short_way_writes_what_the_canonical_encoder_writes(event: events.Event) -> None:
+    written = codec.encode_public(event)
+    assert written.encode() == canonical.encode(codec.public(event))
+    hidden = json.loads(codec.encode_hidden(event) or "{}")
+    assert codec.decode(type(event).__name__, 1, json.loads(written), hidden) == event
+
+
+@given(NUMBERS, NUMBERS, st.lists(st.tuples(NUMBERS, NUMBERS, NUMBERS), min_size=1, max_size=5))
+def test_the_swaps_of_a_shuffle_are_written_as_each_would_be(
+    round_: int, k: int, steps: list[tuple[int, int, int]]
+) -> None:
+    swaps = [events.CardsSwapped(round_, k, *step) for step in steps]
+    publics, hidden = codec.encode_swaps(swaps)
+    assert publics == [codec.encode_public(swap) for swap in swaps]
+    assert hidden == [codec.encode_hidden(swap) for swap in swaps]
+
+
+@given(st.data())
+def test_a_leaf_is_canonical(data: st.DataObject) -> None:
+    stored = data.draw(st.sampled_from(CORPUS))
+    members = {
+        "at": data.draw(st.integers(0, 2**53 - 1)),
+        "public": json.loads(stored["public"]),
+        "table": data.draw(st.binary(min_size=16, max_size=16)).hex(),
+        "type": stored["type"],
+        "v": 1,
+        "version": data.draw(st.integers(1, 2**53 - 1)),
+    }
+    commit = data.draw(st.none() | st.binary(min_size=32, max_size=32).map(bytes.hex))
+    leaf = codec.leaf(**(members | {"public": stored["public"], "commit": commit}))
+    committed = {} if commit is None else {"commit": commit}
+    assert leaf.encode() == canonical.encode(members | committed)
+
+
+def test_a_reader_who_may_not_know_gets_the_event_without_what_it_hides() -> None:
+    swap = codec.decode("CardsSwapped", 1, {"i": 5, "k": 0, "round": 1, "step": 0}, {})
+    assert swap == events.CardsSwapped(1, 0, 0, 5, None)
+    assert codec.encode_hidden(swap) is None
+    assert dataclasses.replace(swap, j=3) != swap
