@@ -353,19 +353,20 @@ async def test_too_far_behind_to_resume(connect, real_house, proxy, resume):
         await bob.round_open(entropy="house")
         await bob.shuffle()
         await ada.draw(1)
-        resumes = []
+        resumes, held = [], asyncio.Event()
 
         def hold(frame):
-            resumes.append(frame["method"])
-            return None if frame["method"] == "table.resume" else frame
+            if frame["method"] == "table.resume":
+                held.set()
+                return None
+            return frame
 
         proxy.heard = hold
         version = ada.version
         proxy.cut()
         await bob.draw(3)
         await bob.shuffle()
-        assert "table.resume" in resumes
-        resumes.clear()
+        await held.wait()
         proxy.heard = lambda frame: resumes.append(frame["method"]) or frame
         proxy.cut()
         await ada.until(lambda table: table.version > version)
