@@ -106,6 +106,17 @@ def _lobby(tables: list[dict[str, Any]]) -> str:
     return f"<table><tr><th>Table</th><th>Players</th><th>Rounds</th></tr>{rows}</table>"
 
 
+_SIT_DOWN = """\
+import asyncio, dealer
+
+async def main():
+    async with dealer.connect("ws://{host}/ws", name="me") as house:
+        table = await house.join("{table}")
+        print(table.seats)
+
+asyncio.run(main())"""
+
+
 def _table(resident: Resident, state: Mapping[str, Any], host: str) -> str:
     table = resident.table_id
     seats = "".join(
@@ -126,8 +137,8 @@ def _table(resident: Resident, state: Mapping[str, Any], host: str) -> str:
         f"<table><tr><th>Seat</th><th>Player</th><th>Cards</th></tr>{seats}</table>"
         f"<table><tr><th>Stack</th><th>Cards</th></tr>{lying}</table>"
         f'<p><a href="/tables/{table}/bundle.jsonl">The log, to verify it yourself</a></p>'
-        f"<p>Play from a terminal:</p>"
-        f"<pre>dealer join ws://{escape(host)}/ws/{table}</pre>"
+        f"<p>Sit down from Python:</p>"
+        f"<pre>{escape(_SIT_DOWN.format(host=host, table=table))}</pre>"
     )
 
 
