@@ -132,7 +132,7 @@ async def play_everything(party: Party) -> None:
     await bob.draw(end="bottom")
     (random,) = await cleo.draw(end="random")
     await cleo.play(random)
-    await bob.give(bob.hand[0], to=dan.seat)
+    await bob.give(bob.hand[0], to=party.players[3].seat)
     await dan.until(lambda table: len(table.hand) == 6)
     await dan.show(dan.hand[-1])
     await cleo.show(cleo.hand[0], to=bob.seat)

@@ -21,7 +21,7 @@ async def test_any_byte_that_is_changed_is_noticed(tmp_path: Path) -> None:
     found = list(changes(random.Random(size).sample(range(size), POSITIONS), game))
     assert unnoticed(found, cosigned=honest.remarks.cosigned) == []
     checks = {change.check for change in found}
-    assert {"form", "heads"} <= checks
+    assert checks - {""} == {"form", "heads"}  # nothing gets as far as the later checks
     for change in found:
         if change.check == "form":
             # A later time is only noticed by the line after it, for which time ran backwards.
