@@ -110,7 +110,7 @@ _SIT_DOWN = """\
 import asyncio, dealer
 
 async def main():
-    async with dealer.connect("ws://{host}/ws", name="me") as house:
+    async with dealer.connect("ws://{host}/ws/{table}", name="me") as house:
         table = await house.join("{table}")
         print(table.seats)
 
