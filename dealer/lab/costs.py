@@ -1,0 +1,120 @@
+"""What a shuffle costs: how many random numbers and comparisons, and how long, as decks grow."""
+
+from __future__ import annotations
+
+import time
+from functools import cmp_to_key
+from typing import NamedTuple
+
+from dealer.game.shuffle import Below
+from dealer.lab.methods import METHODS, method
+from dealer.lab.sources import Stream, words_from
+
+SIZES = (16, 64, 256, 1024)
+_ROUNDS = 5
+_LEAST_SECONDS = 0.005
+
+
+class Cost(NamedTuple):
+    """Of one shuffle of n cards: numbers drawn, comparisons made, and `seconds` of this machine."""
+
+    n: int
+    numbers: float
+    comparisons: float
+    seconds: float
+
+    @property
+    def operations(self) -> float:
+        return self.numbers + self.comparisons
+
+
+def costs(name: str, *, sizes: tuple[int, ...] = SIZES, timed: bool = True) -> list[Cost]:
+    """One cost for each size; the numbers come from a seeded engine, so counts come out again."""
+    below = Stream(words_from("pcg64", seed=1)).below
+    return [_cost(name, n, below, timed) for n in sizes]
+
+
+def _cost(name: str, n: int, below: Below, timed: bool) -> Cost:
+    counted = _Counting(below)
+    one, cards = method(name, n=n, **_all_steps(name, n)).one, range(n)
+    for _ in range(_ROUNDS):
+        one(cards, counted.below)
+    comparisons = 0.0
+    if name == "random-key":
+        comparisons = sum(_comparisons(n, below) for _ in range(_ROUNDS)) / _ROUNDS
+    elif name == "random-comparator":
+        # Each number it draws is the answer to a comparison.
+        return Cost(n, 0.0, counted.numbers / _ROUNDS, _seconds(one, cards, below, timed))
+    return Cost(n, counted.numbers / _ROUNDS, comparisons, _seconds(one, cards, below, timed))
+
+
+def _all_steps(name: str, n: int) -> dict[str, int]:
+    """A partial shuffle of a quarter of the deck, so that it grows with it."""
+    return {"steps": n // 4} if name == "partial" else {}
+
+
+class _Counting:
+    def __init__(self, below: Below) -> None:
+        self.numbers = 0
+        self._below = below
+
+    def below(self, bound: int) -> int:
+        self.numbers += 1
+        return self._below(bound)
+
+
+def _comparisons(n: int, below: Below) -> int:
+    """How many a sort of n random keys needs."""
+    asked = 0
+
+    def compare(a: int, b: int) -> int:
+        nonlocal asked
+        asked += 1
+        return a - b
+
+    sorted((below(1024) * 1024 + below(1024) for _ in range(n)), key=cmp_to_key(compare))
+    return asked
+
+
+def _seconds(one: object, cards: range, below: Below, timed: bool) -> float:
+    """The quickest of a few rounds: whatever else the machine does only makes it slower."""
+    assert callable(one)
+    if not timed:
+        return 0.0
+    best, times = float("inf"), 1
+    for _ in range(_ROUNDS):
+        while True:
+            start = time.perf_counter()
+            for _ in range(times):
+                one(cards, below)
+            taken = time.perf_counter() - start
+            if taken >= _LEAST_SECONDS:
+                break
+            times *= 2
+        best = min(best, taken / times)
+    return best
+
+
+def table(measured: dict[str, list[Cost]]) -> list[str]:
+    """Operations and nanoseconds for each card: where they stay the same it is O(n)."""
+    sizes = [cost.n for cost in measured[METHODS[0]]]
+    numbers = "".join(f"{n:>8}" for n in sizes)
+    lines = [
+        f"{'':<18}{'numbers and comparisons a card':^{8 * len(sizes)}}  {'last':<6}"
+        f"{'nanoseconds a card':^{8 * len(sizes)}}",
+        f"{'cards':<18}{numbers}  {'step':<6}{numbers}",
+    ]
+    for name, row in measured.items():
+        operations = "".join(f"{cost.operations / cost.n:>8.2f}" for cost in row)
+        times = "".join(f"{cost.seconds / cost.n * 1e9:>8.0f}" for cost in row)
+        grows = row[-1].operations / row[-2].operations
+        lines.append(f"{name:<18}{operations}  ×{grows:<5.2f}{times}")
+    step = sizes[-1] / sizes[-2]
+    lines += [
+        "",
+        f"The last step makes the deck {step:g} times as large. What then costs ×{step:.2f} is "
+        "O(n), the same for each card;",
+        "what costs more, and rises by as much a card with every step, is O(n log n); ×1.00 does "
+        "not look at the deck.",
+    ]
+    return lines

@@ -1,0 +1,113 @@
+"""Without any chance: every choice that a shuffle of a few cards can make, tried one by one.
+
+A fair shuffle of n cards gives each of the n! orders with chance 1/n!, not nearly but exactly.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+from typing import NamedTuple
+
+from dealer.game.shuffle import Below
+
+Order = tuple[int, ...]
+One = Callable[[Sequence[int], Below], list[int]]
+
+
+class Exact(NamedTuple):
+    """The chance of each order that can come; `open` is that of needing more numbers than tried."""
+
+    chances: dict[Order, Fraction]
+    open: Fraction
+
+
+class _TooMany(Exception):
+    pass
+
+
+class _Script:
+    """Numbers as written down; where the script ends, zeros are written on."""
+
+    def __init__(self, numbers: list[int], limit: int) -> None:
+        self.numbers = numbers
+        self.bounds: list[int] = []
+        self._limit = limit
+
+    def below(self, bound: int) -> int:
+        place = len(self.bounds)
+        if place == self._limit:
+            raise _TooMany
+        self.bounds.append(bound)
+        if place == len(self.numbers):
+            self.numbers.append(0)
+        return self.numbers[place]
+
+
+def enumerated(one: One, n: int, *, limit: int = 1000) -> Exact:
+    """All ways to shuffle 0…n−1; those that take more than `limit` numbers are left open."""
+    chances: dict[Order, Fraction] = {}
+    left_open = Fraction(0)
+    for order, chance in _ways(one, n, limit):
+        if order is None:
+            left_open += chance
+        else:
+            chances[order] = chances.get(order, Fraction(0)) + chance
+    return Exact(chances, left_open)
+
+
+def _ways(one: One, n: int, limit: int) -> Iterator[tuple[Order | None, Fraction]]:
+    numbers: list[int] = []
+    while True:
+        script = _Script(numbers, limit)
+        order: Order | None
+        try:
+            order = tuple(one(range(n), script.below))
+        except _TooMany:
+            order = None
+        yield order, Fraction(1, math.prod(script.bounds))
+        # The next script: the last number that can grow does, and all after it are cut off.
+        while numbers and numbers[-1] + 1 == script.bounds[len(numbers) - 1]:
+            numbers.pop()
+        if not numbers:
+            return
+        numbers[-1] += 1
+
+
+def repeated(once: dict[Order, Fraction], times: int) -> dict[Order, Fraction]:
+    """The chances after doing that many times what has the chances `once`, each time afresh."""
+    whole = math.lcm(*(chance.denominator for chance in once.values()))
+    weights = {order: int(chance * whole) for order, chance in once.items()}
+    identity = tuple(range(len(next(iter(once)))))
+    result = {identity: 1}
+    for bit in f"{times:b}":
+        result = _then(result, result)
+        if bit == "1":
+            result = _then(result, weights)
+    return {order: Fraction(weight, whole**times) for order, weight in result.items()}
+
+
+def _then(first: dict[Order, int], second: dict[Order, int]) -> dict[Order, int]:
+    result: dict[Order, int] = {}
+    for deck, a in first.items():
+        for moves, b in second.items():
+            order = tuple([deck[place] for place in moves])
+            result[order] = result.get(order, 0) + a * b
+    return result
+
+
+def unfairness(exact: Exact, n: int, k: int | None = None) -> Fraction:
+    """By what part of the fair chance the worst order is off; 0 for a fair shuffle, exactly.
+
+    Over ordered samples of `k` of the n cards, the last k of each order. What was left open is
+    taken out of account.
+    """
+    k = n if k is None else k
+    chances: dict[Order, Fraction] = {}
+    for order, chance in exact.chances.items():
+        sample = order[n - k :]
+        chances[sample] = chances.get(sample, Fraction(0)) + chance
+    fair = (1 - exact.open) / math.perm(n, k)
+    off = [abs(chance / fair - 1) for chance in chances.values()]
+    return max(*off, Fraction(int(len(chances) < math.perm(n, k))))

@@ -1,0 +1,150 @@
+"""How people shuffle by program: five ways that are fair, and five that are not.
+
+Each is a plain function over `below(b)`, any source of numbers 0…b−1, and returns a new list; the
+cards given stay as they were. The fair ones take their steps from `dealer.game.shuffle`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from dealer.game import shuffle
+from dealer.game.shuffle import Below
+
+Card = TypeVar("Card")
+
+KEY_BASE = 1024
+KEY_DIGITS = 4
+A_THOUSAND = 1000
+
+
+def backward(cards: Sequence[Card], below: Below) -> list[Card]:
+    """Fisher–Yates from the top down."""
+    return shuffle.shuffled(cards, below)
+
+
+def forward(cards: Sequence[Card], below: Below) -> list[Card]:
+    """Fisher–Yates from the bottom up."""
+    copy = list(cards)
+    for _, i, j in shuffle.forward(len(copy), below):
+        copy[i], copy[j] = copy[j], copy[i]
+    return copy
+
+
+def partial(cards: Sequence[Card], below: Below, *, steps: int) -> list[Card]:
+    """The first `steps` steps of `backward`: only the top `steps` places are a fair sample."""
+    copy = list(cards)
+    for _, i, j in shuffle.backward(len(copy), steps, below):
+        copy[i], copy[j] = copy[j], copy[i]
+    return copy
+
+
+def random_key(
+    cards: Sequence[Card], below: Below, *, base: int = KEY_BASE, digits: int = KEY_DIGITS
+) -> list[Card]:
+    """Sort by a random key for each card, in O(n log n).
+
+    A key has `digits` digits below `base`. If two are equal all are drawn again: to leave such a
+    pair as it lay would favour the old order.
+    """
+    while True:
+        keys = [_number(below, base, digits) for _ in cards]
+        if len(set(keys)) == len(keys):
+            order = sorted(range(len(keys)), key=keys.__getitem__)
+            return [cards[place] for place in order]
+
+
+def _number(below: Below, base: int, digits: int) -> int:
+    number = 0
+    for _ in range(digits):
+        number = number * base + below(base)
+    return number
+
+
+def visited_set(cards: Sequence[Card], below: Below) -> list[Card]:
+    """Take any card until it is one not taken before; fair, with n·(1 + 1/2 + … + 1/n) numbers."""
+    taken: list[Card] = []
+    visited: set[int] = set()
+    while len(taken) < len(cards):
+        place = below(len(cards))
+        if place not in visited:
+            visited.add(place)
+            taken.append(cards[place])
+    return taken
+
+
+def swap_any(cards: Sequence[Card], below: Below) -> list[Card]:
+    """Wrong: each place is exchanged with any place, so n^n ways lead to n! orders."""
+    copy, n = list(cards), len(cards)
+    for i in range(n):
+        j = below(n)
+        copy[i], copy[j] = copy[j], copy[i]
+    return copy
+
+
+def swap_any_but_last(cards: Sequence[Card], below: Below) -> list[Card]:
+    """Wrong: as `swap_any`, and by a slip of one the last place is never chosen."""
+    copy, n = list(cards), len(cards)
+    if n < 2:
+        return copy
+    for i in range(n):
+        j = below(n - 1)
+        copy[i], copy[j] = copy[j], copy[i]
+    return copy
+
+
+def random_comparator(cards: Sequence[Card], below: Below) -> list[Card]:
+    """Wrong: a sort that is told by the toss of a coin which of two cards is less.
+
+    The sort is TimSort as JavaScript's V8 and Python (before 3.13) run it for less than 64 cards:
+    a first run, turned round if it falls, then each further card put in by binary search.
+    """
+    copy, n = list(cards), len(cards)
+    if n < 2:
+        return copy
+    falling = below(2)
+    run = 2
+    while run < n and below(2) == falling:
+        run += 1
+    if falling:
+        copy[:run] = copy[:run][::-1]
+    for place in range(run, n):
+        low, high = 0, place
+        while low < high:
+            middle = (low + high) // 2
+            if below(2):
+                high = middle
+            else:
+                low = middle + 1
+        copy.insert(low, copy.pop(place))
+    return copy
+
+
+def transpositions(
+    cards: Sequence[Card], below: Below, *, steps: int = A_THOUSAND
+) -> list[Card]:
+    """Wrong: any place exchanged with any, `steps` times over; never quite fair, and never done.
+
+    How far from fair falls as (1 − 2/n)^steps (P. Diaconis and M. Shahshahani, 1981): a thousand
+    steps are far too few for eight decks, and hide the bias from all statistics for one.
+    """
+    copy, n = list(cards), len(cards)
+    if n < 2:
+        return copy
+    for _ in range(steps):
+        i, j = below(n), below(n)
+        copy[i], copy[j] = copy[j], copy[i]
+    return copy
+
+
+def sattolo(cards: Sequence[Card], below: Below) -> list[Card]:
+    """Wrong: Fisher–Yates that never leaves a card where it is, so only (n−1)! orders can come.
+
+    S. Sattolo, 1986, for random cycles; as a shuffle it is a slip of one.
+    """
+    copy = list(cards)
+    for i in range(len(copy) - 1, 0, -1):
+        j = below(i)
+        copy[i], copy[j] = copy[j], copy[i]
+    return copy

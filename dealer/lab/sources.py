@@ -1,0 +1,160 @@
+"""Where the random numbers of an experiment come from: the system, a tape, or a seeded engine.
+
+All give 16-bit words, and numbers below a bound are made of them by refusal as the tape does it
+(`dealer.game.tape`): a word at or above the largest multiple of the bound is passed over, so no
+remainder is favoured.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import random
+from collections.abc import Callable, Iterator
+from itertools import chain, islice
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dealer.errors import SetupError
+from dealer.game import tape
+
+Rows = NDArray[np.intp]
+Words = NDArray[np.uint16]
+MoreWords = Callable[[int], Words]
+
+SOURCES = ("system", "tape", "pcg64", "mersenne")
+BOUND_MAX = tape.BOUND_MAX
+SECRET_BYTES = 416
+_BUFFER = 4096
+
+
+class Dice(Protocol):
+    """Numbers for many shuffles at once."""
+
+    def begin(self, shuffles: int) -> None:
+        """From here on rows 0…shuffles−1 are new shuffles."""
+
+    def draw(self, bound: int, rows: Rows) -> Rows:
+        """A number 0…bound−1 for each of these rows, a row at most once; 1 ≤ bound ≤ 1024."""
+
+
+class Stream:
+    """One endless row of words that all shuffles share; `more(count)` gives the next ones."""
+
+    def __init__(self, more: MoreWords) -> None:
+        self._more = more
+        self._kept: list[int] = []
+
+    def begin(self, shuffles: int) -> None:
+        """Nothing to do: the words go on where they were."""
+
+    def draw(self, bound: int, rows: Rows) -> Rows:
+        limit = _limit(bound)
+        found = np.empty(len(rows), dtype=np.intp)
+        filled = 0
+        while filled < len(found):
+            words = self._more(len(found) - filled)
+            words = words[words < limit]
+            found[filled : filled + len(words)] = words
+            filled += len(words)
+        return found % bound
+
+    def below(self, bound: int) -> int:
+        """One number, for the functions of `shuffles`."""
+        limit = _limit(bound)
+        while True:
+            if not self._kept:
+                self._kept = self._more(_BUFFER).tolist()
+            if (word := self._kept.pop()) < limit:
+                return word % bound
+
+
+class Tapes:
+    """A tape of its own for each shuffle, as a table has it; shuffle k is the k-th from 0.
+
+    One secret, one player's nonce and one root serve them all; only k differs.
+    """
+
+    def __init__(self, *, secret: bytes, nonce: bytes, root: bytes, n: int) -> None:
+        self._words = lambda k: tape.words(secret=secret, nonces=[nonce], root=root, k=k, n=n)
+        self._k = 0
+        self._tapes: list[Iterator[int]] = []
+        self._cut: Words = np.empty((0, 0), dtype=np.uint16)
+        self._next: Rows = np.empty(0, dtype=np.intp)
+
+    def begin(self, shuffles: int) -> None:
+        self._tapes = [self._words(k) for k in range(self._k, self._k + shuffles)]
+        self._k += shuffles
+        self._cut = np.empty((shuffles, 0), dtype=np.uint16)
+        self._next = np.zeros(shuffles, dtype=np.intp)
+
+    def draw(self, bound: int, rows: Rows) -> Rows:
+        limit = _limit(bound)
+        found = np.empty(len(rows), dtype=np.intp)
+        left = np.arange(len(rows))
+        while left.size:
+            asked = rows[left]
+            places = self._next[asked]
+            while places.max() >= self._cut.shape[1]:
+                self._unroll()
+            words = self._cut[asked, places]
+            self._next[asked] += 1
+            found[left] = words
+            left = left[words >= limit]
+        return found % bound
+
+    def _unroll(self) -> None:
+        """One segment more of every tape."""
+        size = tape.SEGMENT_WORDS
+        words = chain.from_iterable(islice(one, size) for one in self._tapes)
+        segment = np.fromiter(words, np.uint16, size * len(self._tapes))
+        self._cut = np.hstack((self._cut, segment.reshape(-1, size)))
+
+
+def _limit(bound: int) -> int:
+    if not 1 <= bound <= BOUND_MAX:
+        raise ValueError(f"a bound is 1 to {BOUND_MAX}, not {bound}")
+    return tape.WORD_RANGE - tape.WORD_RANGE % bound
+
+
+def dice_from(source: str, *, n: int, seed: int | None = None) -> Dice:
+    """Dice for decks of `n` cards from one of SOURCES; `seed` is not for `system`."""
+    if source == "tape":
+        return Tapes(**_tape_parts(seed), n=n)
+    return Stream(words_from(source, seed=seed))
+
+
+def words_from(source: str, *, seed: int | None = None) -> MoreWords:
+    """The endless words of a source; of `tape`, those of one tape over 52 cards."""
+    if source == "tape":
+        parts = _tape_parts(seed)
+        one = tape.words(
+            secret=parts["secret"], nonces=[parts["nonce"]], root=parts["root"], k=0, n=52
+        )
+        return lambda count: np.fromiter(islice(one, count), np.uint16, count)
+    if source == "system":
+        if seed is not None:
+            raise SetupError("The system's own random bytes take no seed.")
+        return lambda count: np.frombuffer(os.urandom(2 * count), np.uint16)
+    if source == "pcg64":
+        bits = np.random.PCG64(0 if seed is None else seed)
+        return lambda count: bits.random_raw(-(-count // 4)).view(np.uint16)[:count]
+    if source == "mersenne":
+        engine = random.Random(0 if seed is None else seed)
+        return lambda count: np.frombuffer(engine.randbytes(2 * count), np.uint16)
+    raise SetupError(f"There is no source {source!r}; there are {', '.join(SOURCES)}.")
+
+
+def _tape_parts(seed: int | None) -> dict[str, bytes]:
+    """What a tape is made of: fresh, or spread from a seed so that it comes out the same."""
+    if seed is None:
+        data = os.urandom(SECRET_BYTES + 64)
+    else:
+        data = hashlib.shake_256(str(seed).encode()).digest(SECRET_BYTES + 64)
+    return {
+        "secret": data[:SECRET_BYTES],
+        "nonce": data[SECRET_BYTES : SECRET_BYTES + 32],
+        "root": data[SECRET_BYTES + 32 :],
+    }

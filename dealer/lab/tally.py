@@ -1,0 +1,118 @@
+"""What is counted of shuffles, so that millions of them fit into a few small tables.
+
+A *sample* is what may be looked at of one shuffle: the cards of k places. Of a full shuffle these
+are all n places from the bottom up; of a partial one the top k from the top down, in the order in
+which they were chosen. Its *pattern* is their order among themselves, an order of 0…k−1; of a full
+shuffle the sample itself.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+Samples = NDArray[np.uint16]
+Counts = NDArray[np.int64]
+
+ORDERS_MAX = 5040
+
+
+class Tally:
+    """Counts over samples of `k` of `n` cards.
+
+    `cells[place, card]`; `orders[rank]` in the order of a dictionary, or None where there are more
+    than 7! of them; `fixed`, `cycles` and `rising` are how many patterns had 0, 1, 2 … of them.
+    """
+
+    def __init__(self, *, n: int, k: int) -> None:
+        self.n = n
+        self.k = k
+        self.shuffles = 0
+        self.cells: Counts = np.zeros((k, n), dtype=np.int64)
+        possible = math.perm(n, k)
+        self.orders: Counts | None = None
+        if possible <= ORDERS_MAX:
+            self.orders = np.zeros(possible, dtype=np.int64)
+        self.fixed: Counts = np.zeros(k + 1, dtype=np.int64)
+        self.cycles: Counts = np.zeros(k + 1, dtype=np.int64)
+        self.rising: Counts = np.zeros(k + 1, dtype=np.int64)
+
+    def add(self, samples: Samples) -> None:
+        """Count these samples, shuffles × k."""
+        self.shuffles += len(samples)
+        if not self.k:
+            return
+        flat = samples + np.arange(self.k) * self.n
+        self.cells += np.bincount(flat.ravel(), minlength=self.cells.size).reshape(self.cells.shape)
+        if self.orders is not None:
+            self.orders += np.bincount(ranks(samples, self.n), minlength=self.orders.size)
+        found = patterns(samples) if self.k < self.n else samples
+        for counts, numbers in (
+            (self.fixed, (found == np.arange(self.k)).sum(axis=1)),
+            (self.cycles, _cycles(found)),
+            (self.rising, _rising(found)),
+        ):
+            counts += np.bincount(numbers, minlength=counts.size)
+
+
+class Counted:
+    """The samples themselves, and what leads from each to the next.
+
+    The pattern that leads from one shuffle to the next is fair if the two are, and they know
+    nothing of each other: so an unfair shuffle shows even if each starts where the last ended.
+    """
+
+    def __init__(self, *, n: int, k: int) -> None:
+        self.shuffles = Tally(n=n, k=k)
+        self.quotients = Tally(n=k, k=k)
+        self._last: Samples = np.empty((0, k), dtype=np.uint16)
+
+    def add(self, samples: Samples) -> None:
+        """Count the next samples, shuffles × k, in the order in which they were made."""
+        self.shuffles.add(samples)
+        row = np.concatenate((self._last, samples))
+        found = patterns(row) if self.shuffles.k < self.shuffles.n else row
+        self.quotients.add(np.take_along_axis(inverses(found[:-1]), found[1:], axis=1))
+        self._last = row[-1:]
+
+
+def patterns(samples: Samples) -> Samples:
+    """Each card replaced by how many of the sample are less."""
+    return inverses(samples.argsort(axis=1))
+
+
+def inverses(orders: NDArray[np.integer]) -> Samples:
+    """Where each card lies: row r of the result at c is the place of c in row r."""
+    result = np.empty(orders.shape, dtype=np.uint16)
+    places = np.broadcast_to(np.arange(orders.shape[1], dtype=np.uint16), orders.shape)
+    np.put_along_axis(result, orders.astype(np.intp), places, axis=1)
+    return result
+
+
+def ranks(samples: Samples, n: int) -> NDArray[np.int64]:
+    """The place of each sample in a dictionary of all ordered samples of `n` cards."""
+    result = np.zeros(len(samples), dtype=np.int64)
+    for place in range(samples.shape[1]):
+        card = samples[:, place]
+        less_before = (samples[:, :place] < card[:, None]).sum(axis=1)
+        result = result * (n - place) + card - less_before
+    return result
+
+
+def _cycles(orders: Samples) -> NDArray[np.intp]:
+    """Each card learns the least one of its cycle, twice as far round each time."""
+    size = orders.shape[1]
+    least = np.minimum(orders, np.arange(size, dtype=np.uint16))
+    ahead = orders
+    for _ in range((size - 1).bit_length()):
+        least = np.minimum(least, np.take_along_axis(least, ahead, axis=1))
+        ahead = np.take_along_axis(ahead, ahead, axis=1)
+    return (least == np.arange(size)).sum(axis=1)
+
+
+def _rising(orders: Samples) -> NDArray[np.intp]:
+    """Runs of cards c, c+1, c+2 … that lie in this order; one new one for each that lies before."""
+    places = inverses(orders)
+    return 1 + (places[:, 1:] < places[:, :-1]).sum(axis=1)
