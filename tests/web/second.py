@@ -103,7 +103,7 @@ def _of_python(report: Report) -> Iterator[Any]:
     yield None if fault is None else (fault.check, fault.line)
     yield asdict(report.remarks)
     yield [{**s._asdict(), "words": [*s.words], "cards": [*s.cards]} for s in report.swaps]
-    yield [(key, report.names[key], count) for key, count in report.cosigners.items()]
+    yield sorted([key, report.names[key], count] for key, count in report.cosigners.items())
     yield report.origin, report.key, report.saved
 
 
@@ -112,5 +112,5 @@ def _of_javascript(answer: dict[str, Any]) -> Iterator[Any]:
     yield None if fault is None else (fault["check"], fault["line"])
     yield answer["remarks"]
     yield answer["swaps"]
-    yield [(c["key"], c["name"], c["count"]) for c in answer["cosigners"]]
+    yield sorted([one["key"], one["name"], one["count"]] for one in answer["cosigners"])
     yield answer["origin"], answer["key"], answer["saved"]

@@ -1,0 +1,106 @@
+"""Two verifiers that share no code name the same fault, line and counts of the same bundles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+
+import pytest
+
+from dealer.proof.verify import CHECKS, Report
+from tests.proof import forge as each
+from tests.proof.story import HOUSE_SEED, Story
+from tests.proof.test_forging import HOUSE, KEY, LINES
+from tests.proof.test_rules import LEGAL, RULES
+from tests.proof.test_verify import everything
+from tests.web.forge import forged
+from tests.web.noted import Pen
+from tests.web.second import Bundle, Line, compare
+from tests.web.tables import Played, real_tables
+
+HOUSE_KEY = Pen(HOUSE_SEED).public.hex()
+
+
+def alike(bundles: Iterable[Bundle]) -> list[Report]:
+    found, reports = compare(list(bundles))
+    assert found == []
+    return reports
+
+
+@pytest.fixture(scope="module")
+def real() -> list[Played]:
+    return real_tables()
+
+
+def test_real_tables(real: list[Played]) -> None:
+    """2 to 10 seats, 52 to 416 cards, with players' bytes and without, voids, random draws."""
+    reports = alike(played.bundle for played in real)
+    assert [report.fault for report in reports] == [None] * 4
+    assert [report.remarks.voided for report in reports] == [1, 0, 1, 0]
+    assert [len(report.swaps) > 50 for report in reports] == [True] * 4
+
+
+def test_rules_broken_and_kept() -> None:
+    def stories() -> Iterator[tuple[str, Story]]:
+        for name, begin, act in [rule[1:] for rule in RULES] + LEGAL:
+            for whole in (False, True):
+                story = begin()
+                act(story)
+                if whole and story.round:
+                    story.close_round()
+                yield name, story
+        yield "everything", everything()
+
+    reports = alike(Bundle(name, story.lines(), HOUSE_KEY) for name, story in stories())
+    assert sum(report.fault is not None for report in reports) > len(RULES)
+
+
+def test_each_field() -> None:
+    """A sample; all of them by `python -m tests.web.forge fields`."""
+    forgeries = [
+        *islice(each.whole_lines(LINES), 0, None, 9),
+        *each.header(LINES),
+        *islice(each.notes(LINES), 0, None, 5),
+        *islice(each.as_they_are(LINES), 0, None, 40),
+        *each.signed_again(LINES, HOUSE, lambda number, name: number % 29 == 0),
+        *islice(each.retold(LINES, HOUSE), 0, None, 3),
+    ]
+    assert len(forgeries) > 300
+    alike(Bundle(name, lines, KEY) for name, lines in forgeries)
+
+
+def test_forged_at_random(real: list[Played]) -> None:
+    """More of them by `python -m tests.web.forge`."""
+    reports = alike(forged(number, real[:3]) for number in range(400))
+    assert {report.fault.check for report in reports if report.fault} == set(CHECKS)
+
+
+def test_cuts_of_saved_and_served() -> None:
+    """Kept checkpoints against a log of any length."""
+    notes = [each.note_of(line) for line in LINES if line.startswith('{"checkpoint"')]
+    leaves = each.leaves_of(LINES)
+    origin = each.decode(LINES[0])["origin"]
+    cut = {size: each.sign(leaves[:size], HOUSE, origin) for size in (1, 20, 40, len(leaves))}
+    lists = [notes, notes[::-1], [notes[0], "garbage"], ["garbage", notes[0]], [], ["\ud800"]]
+    reports = alike(
+        Bundle(f"{size}, {n}", lines, KEY, saved)
+        for size, lines in cut.items() for n, saved in enumerate(lists)
+    )
+    assert sum(report.ok for report in reports) == 4 + 2
+
+
+GARBAGE: list[list[Line]] = [
+    [], [""], ["", ""], ["\n"], [b""], [b"\xff"], ["\ud800"], ["null"], ["7"], ["[]"], ["{}"],
+    ["[" * 100_000], ["[" * 100_000 + "]" * 100_000], ['{"a":' * 50_000], ["1" * 10_000],
+    ["\ufeff" + LINES[0], *LINES[1:]], [b"\xef\xbb\xbf" + LINES[0].encode(), *LINES[1:]],
+    [f"{LINES[0]}\r", *LINES[1:]], LINES[:1], [LINES[0], LINES[-1]],
+    [LINES[0], LINES[-1], LINES[1]],
+    [*LINES, ""], [*LINES, LINES[-1]], [*LINES[:-1], '{"checkpoint":"\\n"}'],
+    [*LINES[:-1], '{"checkpoint":""}'], [*LINES[:-1], '{"checkpoint":7}'],
+    [*LINES[:-1], '{"checkpoint":"\\u000a"}'], [*LINES[:-1], '{"checkpoint":"a","x":"\\n"}'],
+]
+
+
+def test_garbage_is_a_fault_and_no_error() -> None:
+    reports = alike(Bundle(str(n), lines) for n, lines in enumerate(GARBAGE))
+    assert all(report.fault for report in reports)

@@ -1,0 +1,108 @@
+"""The file run by hand: what it prints, what it exits with, and that it stands alone."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.proof.story import HOUSE_SEED, Story, note_of, vectors
+from tests.web import second
+from tests.web.noted import Pen
+from tests.web.second import FILE, node
+
+HONEST, WRONG = (vector["in"] for vector in vectors("audit"))
+KEY = HONEST["key"]
+CHECKS = ["form", "heads", "saved", "secrets", "tape", "seals", "moves"]
+
+
+def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [node(), *map(str, arguments)], capture_output=True, check=False, encoding="utf-8"
+    )
+
+
+@pytest.fixture
+def bundle(tmp_path: Path) -> Path:
+    file = tmp_path / "bundle.jsonl"
+    file.write_text("\n".join(HONEST["lines"]) + "\n", "utf-8")
+    return file
+
+
+def test_an_honest_bundle(bundle: Path, tmp_path: Path) -> None:
+    note = tmp_path / "note"
+    note.write_text(HONEST["saved"][0], "utf-8")
+    kept = tmp_path / "checkpoints.jsonl"
+    kept.write_text("".join(json.dumps({"note": note}) + "\n" for note in HONEST["saved"]), "utf-8")
+    done = run(FILE, bundle, "--key", KEY.upper(), "--saved", note, "--saved", kept)
+    lines = done.stdout.splitlines()
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [line.split(": yes, ")[0] for line in lines[:7]] == CHECKS
+    assert "gave no checkpoint" not in done.stdout
+    assert lines[-1] == "The table's key is the one you named."
+
+
+def test_a_fault(bundle: Path) -> None:
+    bundle.write_text("\n".join(WRONG["lines"]), "utf-8")
+    done = run(FILE, bundle)
+    answers = done.stdout.splitlines()[:7]
+    assert done.returncode == 1
+    assert answers[3] == "secrets: yes, before line 17"
+    assert answers[4].startswith("tape: no, in line 17: ")
+    assert run(FILE, bundle, "--key", "00").stdout.splitlines()[1:3] == [
+        "heads: no, in line 0: The table's key is not the one that you named.",
+        "saved: not looked at",
+    ]
+
+
+def test_for_a_script(bundle: Path) -> None:
+    done = run(FILE, bundle, "--json")
+    report = json.loads(done.stdout)
+    assert report["fault"] is None
+    assert report["remarks"]["cosigned"] == 5
+    assert len(report["swaps"]) > 0
+
+
+@pytest.mark.parametrize("arguments", [[], ["--key"], ["no such file"], ["a", "b"], ["--what"]])
+def test_used_wrongly(arguments: list[str]) -> None:
+    done = run(FILE, *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr
+
+
+def test_names_lead_no_terminal_astray(tmp_path: Path) -> None:
+    story = Story().open_table()
+    name = "\u009b31mEve\u202e"
+    story.tell("SeatTaken", seat=1, name=name, key=story.cosigner(1).public_key.hex())
+    story.close_table(cosign=[1])
+    file = tmp_path / "bundle.jsonl"
+    file.write_text("\n".join(story.lines()), "utf-8")
+    assert note_of(story.lines()[-1]).count("player/") == 1
+    done = run(FILE, file, "--key", Pen(HOUSE_SEED).public.hex())
+    assert done.returncode == 0
+    assert "\ufffd31mEve\ufffd" in done.stdout
+
+
+def test_it_stands_alone(bundle: Path, tmp_path: Path) -> None:
+    """A copy of the one file is enough, and nothing but node's file reading is asked of node."""
+    copy = tmp_path / "verify.mjs"
+    shutil.copy(FILE, copy)
+    assert run(copy, bundle).returncode == 0
+    text = FILE.read_text("utf-8")
+    assert not re.search(r"^\s*import\b.*\bfrom\b(?! \"\./verify\.js\")", text, re.MULTILINE)
+    assert re.findall(r"import\((.*?)\)", text) == ['"node:fs"', '"node:url"']
+    assert not re.search(r"\b(fetch|XMLHttpRequest|WebSocket|eval|require|Math\.random)\b", text)
+
+
+def test_ci_does_not_pass_without_node(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(second.shutil, "which", lambda name: None)
+    monkeypatch.setenv("CI", "true")
+    with pytest.raises(pytest.fail.Exception, match="node"):
+        node()
+    monkeypatch.delenv("CI")
+    with pytest.raises(pytest.skip.Exception, match="node"):
+        node()
