@@ -63,6 +63,11 @@ class Guest:
     async def ask(self, method: str, **params: Any) -> Any:
         return await self.send(method, **params)
 
+    async def gone(self) -> int:
+        """Wait until the house closed the connection; its code."""
+        async with asyncio.timeout(10):
+            return await self.closed
+
     async def say(self, text: str | bytes) -> None:
         await self.socket.send(text)
 

@@ -21,7 +21,7 @@ async def test_everybody_is_told_when_to_come_back(gateway, arrive) -> None:
     guests, port = [table.host, *table.players], gateway.port
     await gateway.drain()
     for guest in guests:
-        assert await guest.closed == 1012
+        assert await guest.gone() == 1012
     times = [notice["reconnect_in_ms"] for g in guests for notice in g.notices("session.drain")]
     assert len(set(times)) == len(guests)
     assert all(1000 <= time <= 6000 for time in times)
@@ -66,7 +66,7 @@ async def test_what_cannot_be_finished_is_not_waited_for(open_gateway, arrive) -
         await reveal(table)
     assert caught.value.reason == "unavailable"
     await draining
-    assert await table.players[0].closed == 1012
+    assert await table.players[0].gone() == 1012
     with pytest.raises(asyncio.CancelledError):
         await drawing
 

@@ -244,7 +244,7 @@ async def test_joining_again_after_the_answer_was_lost(gateway, arrive) -> None:
     second = await arrive(gateway)
     again = await second.ask("table.join", table=table, name="Ann", cmd=cmd)
     assert (again["seat"], again["token"]) == (joined["seat"], joined["token"])
-    assert await first.closed == 4409
+    assert await first.gone() == 4409
     other = second.ask("table.open", cmd=cmd)
     assert await refused(other) == "command_reused"
 

@@ -160,7 +160,7 @@ async def test_a_newer_connection_takes_the_seat(gateway, arrive) -> None:
     table = await shuffled(arrive, gateway, players=2)
     newer = await arrive(gateway)
     await newer.ask("table.resume", table=table.id, token=table.tokens[0], after=0)
-    assert await table.players[0].closed == 4409
+    assert await table.players[0].gone() == 4409
     await newer.ask("table.resume", table=table.id, token=table.tokens[0], after=0)
     drawn = await newer.ask("deck.draw")
     await table.players[1].seen(drawn["version"])
@@ -242,7 +242,7 @@ async def test_who_gave_a_token_watches_from_that_seat(gateway, arrive) -> None:
     drawn = await other.ask("deck.draw", table=table.id, token=table.tokens[0])
     seen = await other.ask("table.watch")
     assert drawn["cards"][0] in [card for _, card, *_ in seen["state"]["round"]["cards"]]
-    assert await table.players[0].closed == 4409
+    assert await table.players[0].gone() == 4409
     more = await other.ask("deck.draw")
     await other.seen(more["version"])
     assert other.events[-1]["private"]["card"] == more["cards"][0]
