@@ -73,6 +73,9 @@ class Desk:
         if known is not None:
             self._answer_again(resident, request, known)
             return
+        if request.expect is not None and resident.table.version > request.expect:
+            self.keep(self._refuse_or_recall(resident, request))
+            return
         try:
             append = self._judge.decide(resident, request)
         except Refused as refusal:
@@ -91,6 +94,20 @@ class Desk:
             return
         if resident.table.round is not None or resident.timer is not None:
             self.arm(resident)
+
+    async def _refuse_or_recall(self, resident: Resident, request: Request) -> None:
+        """A wish whose table has moved on: perhaps by this very wish, at an earlier time."""
+        try:
+            known = None
+            if request.name is not None:
+                known = await self._archive.remembered(resident, request.name)
+        except DealerError as error:
+            request.done(_unavailable(error))
+            return
+        if known is not None:
+            self._answer_again(resident, request, known)
+        else:
+            request.done(Conflicted("The table has moved on; look at it and decide again."))
 
     # After a commit, on the loop
 
@@ -151,6 +168,7 @@ class Desk:
             try:
                 fresh = await self._archive.load(resident.id)
                 missed = await self._archive.entries(fresh, after=resident.committed)
+                notes = await self._log.checkpoints(resident.id, after=resident.committed)
                 break
             except DealerError as error:
                 failed, resident.failed = resident.failed, []
@@ -160,7 +178,8 @@ class Desk:
         resident.replace_with(fresh)
         resident.committed = fresh.committed
         if missed:
-            self._publish(resident, Published(missed, []))
+            due = [note for note in notes if note[0] <= fresh.committed]
+            self._publish(resident, Published(missed, due))
         resident.tell_waiting()
         resident.reloading = False
         failed, resident.failed = resident.failed, []

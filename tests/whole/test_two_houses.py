@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sqlite3
 from collections import Counter
 from collections.abc import AsyncIterator
@@ -10,8 +11,11 @@ from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
 from dealer.client import RemoteTable
+from dealer.game.commands import Actor, OpenRound, StartShuffle, TakeSeat
 from dealer.proof.bundle import read
 from dealer.proof.verify import verify
+from dealer.service import Published
+from dealer.service.opening import open_service
 from tests.whole.house import PATIENT, HouseProcess
 from tests.whole.party import Guest, guest
 from tests.whole.truth import leaves
@@ -64,6 +68,24 @@ async def test_two_processes_lose_no_update_and_deal_no_card_twice(tmp_path: Pat
     with closing(sqlite3.connect(one.database)) as database:
         rows = database.execute("SELECT version FROM event ORDER BY version").fetchall()
     assert [version for (version,) in rows] == list(range(1, len(log) + 1))
+
+
+async def test_what_another_process_wrote_is_told_with_its_checkpoints(tmp_path: Path) -> None:
+    """A player reveals only under C1, so who learns late of a shuffle must learn of C1, too."""
+    url, host = f"sqlite:///{tmp_path / 'dealer.db'}", Actor(host=True)
+    async with open_service(url) as one, open_service(url) as two:
+        here, _ = await one.open_table({})
+        there = await two.load(here.table_id)
+        told: list[Published] = []
+        two.publish = lambda _, news: told.append(news)
+        await one.call(here, OpenRound(host, ("As", "Ks"), "house", 1000, 1000))
+        await one.call(here, StartShuffle(host))
+        await two.call(there, TakeSeat("Bob"))
+        types = [json.loads(entry.leaf)["type"] for entry in told[0].entries]
+        due = [2 + n for n, kind in enumerate(types) if kind in ("EntropyClosed", "DeckSealed")]
+        assert len(due) == 2
+        assert [size for size, _ in told[0].notes] == due
+        assert [size for size, _ in await two.log.checkpoints(there.id)] == due
 
 
 async def draw(table: RemoteTable) -> list[str]:
