@@ -51,6 +51,12 @@ def may_see(viewer: Viewer, glimpse: Glimpse, version: int) -> bool:
     return viewer.seat == glimpse.seat and viewer.since < version
 
 
+def sits(table: Table, viewer: Viewer) -> bool:
+    """Whether a viewer still has the seat that they look from; a spectator has nothing to lose."""
+    player = None if viewer.seat is None else table.seats.get(viewer.seat)
+    return viewer.seat is None or (player is not None and player.since == viewer.since)
+
+
 def faces(round_: Round, viewer: Viewer) -> dict[int, str]:
     """The faces, by slot in rising order, that a viewer may know of what lies on the table."""
     seen = set(round_.shown)

@@ -144,9 +144,6 @@ class Session:
             as_host = actor.host and (wish.role == "host" or actor.seat is None)
             scope = "host" if as_host else f"seat:{actor.seat}:{place.since}"
             content = wire.content(call)
-        # What was carried out already is answered again, whatever has happened since.
-        if params.expect is not None and f"{scope}/{cmd}" not in resident.recent:
-            place.require_version(params.expect)
         if isinstance(command, DrawAtRandom):
             draw = partial(
                 self.floor.service.draw_at_random,
@@ -157,13 +154,20 @@ class Session:
                 cmd=cmd,
                 scope=scope,
                 content=content,
+                expect=params.expect,
             )
             self._start(call, partial(self._draw, call, wish, draw))
             return
         self.floor.in_flight += 1
         done = partial(self._done, call, wish)
         self.floor.service.perform(
-            resident, command, cmd=cmd, scope=scope, content=content, done=done
+            resident,
+            command,
+            cmd=cmd,
+            scope=scope,
+            content=content,
+            expect=params.expect,
+            done=done,
         )
 
     def _done(self, call: wire.Call, wish: Wish, outcome: Outcome) -> None:

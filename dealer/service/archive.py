@@ -102,6 +102,13 @@ class Archive:
             events.append(event_of(row, secret))
         return events
 
+    async def remembered(self, resident: Resident, name: str) -> Remembered | None:
+        """What the log knows of a command, however long ago it was."""
+        row = await self._log.find_command(resident.id, name)
+        if row is None or row.digest is None:
+            return None
+        return Remembered.read(row.version, row.digest)
+
     async def drawn_at_seal(self, resident: Resident, draw: Draw, *, after: int) -> Done | None:
         """The cards that `draw` got in the append that sealed the shuffle; None if it got none."""
         rows = await self._log.read(resident.id, after=after, limit=CHUNK)

@@ -16,7 +16,7 @@ from dealer.eventlog import Log
 from dealer.eventlog.sealing import House
 from dealer.game.commands import Actor, Command, Draw, DrawAtRandom, OpenTable
 from dealer.game.rules import Rules
-from dealer.game.view import Viewer
+from dealer.game.view import SPECTATOR, Viewer, sits
 from dealer.game.view import snapshot as view_of
 from dealer.projector.lobby import LOBBY
 from dealer.proof import canonical
@@ -121,14 +121,17 @@ class Service:
         cmd: str | None = None,
         scope: str = "",
         content: bytes = b"",
+        expect: int | None = None,
         done: Answer,
     ) -> None:
         """Judge a command now; `done` is told once what it brought about is on disk, or why not.
 
         `scope` is the caller's role and `content` the canonical bytes of method and parameters:
-        the same `cmd` of the same role with other content is refused.
+        the same `cmd` of the same role with other content is refused, and so is a command whose
+        table is past `expect`, the version that it was decided on.
         """
         request = self._request(command, cmd=cmd, scope=scope, content=content, done=done)
+        request.expect = expect
         self._desk.submit(resident, request)
 
     def _request(
@@ -152,11 +155,20 @@ class Service:
         cmd: str | None = None,
         scope: str = "",
         content: bytes = b"",
+        expect: int | None = None,
     ) -> Done:
         """`perform`, awaited; raises what it refuses."""
         future: asyncio.Future[Done] = asyncio.get_running_loop().create_future()
         answer = settling(future)
-        self.perform(resident, command, cmd=cmd, scope=scope, content=content, done=answer)
+        self.perform(
+            resident,
+            command,
+            cmd=cmd,
+            scope=scope,
+            content=content,
+            expect=expect,
+            done=answer,
+        )
         return await future
 
     # Reading
@@ -187,6 +199,7 @@ class Service:
         cmd: str | None = None,
         scope: str = "",
         content: bytes = b"",
+        expect: int | None = None,
     ) -> Done:
         """Shuffle as many cards to the top as are wanted, then draw them."""
         request = self._request(
@@ -196,14 +209,20 @@ class Service:
             content=content,
             done=lambda _: None,
         )
+        request.expect = expect
         return await self._draws.draw(resident, request, Draw(actor, count, source))
 
     # What a table looks like
 
     async def snapshot(self, resident: Resident, viewer: Viewer) -> Snapshot:
-        """The table as `viewer` may know it, at a version that is on disk."""
+        """The table as `viewer` may know it, at a version that is on disk.
+
+        Who has no longer the seat that they look from sees what a spectator sees.
+        """
         while True:
             version = resident.table.version
+            if not sits(resident.table, viewer):
+                viewer = SPECTATOR
             state = view_of(resident.table, viewer)
             for card in state.get("round", {}).get("cards", ()):
                 card.append(resident.secret.slot_salt(card[0]).hex())

@@ -73,13 +73,13 @@ class Desk:
         if known is not None:
             self._answer_again(resident, request, known)
             return
-        if request.expect is not None and resident.table.version > request.expect:
-            self.keep(self._refuse_or_recall(resident, request))
-            return
         try:
             append = self._judge.decide(resident, request)
         except Refused as refusal:
-            request.done(refusal)
+            if request.name is not None and resident.forgetful:
+                self.keep(self._recall_or_refuse(resident, request, refusal))
+            else:
+                request.done(refusal)
             return
         if append is None:
             version = resident.table.version
@@ -95,19 +95,19 @@ class Desk:
         if resident.table.round is not None or resident.timer is not None:
             self.arm(resident)
 
-    async def _refuse_or_recall(self, resident: Resident, request: Request) -> None:
-        """A wish whose table has moved on: perhaps by this very wish, at an earlier time."""
+    async def _recall_or_refuse(
+        self, resident: Resident, request: Request, refusal: Refused
+    ) -> None:
+        """What cannot be done now may have been done long ago, by this very command."""
         try:
-            known = None
-            if request.name is not None:
-                known = await self._archive.remembered(resident, request.name)
+            known = await self._archive.remembered(resident, request.name or "")
         except DealerError as error:
             request.done(_unavailable(error))
             return
-        if known is not None:
-            self._answer_again(resident, request, known)
+        if known is None:
+            request.done(refusal)
         else:
-            request.done(Conflicted("The table has moved on; look at it and decide again."))
+            self._answer_again(resident, request, known)
 
     # After a commit, on the loop
 

@@ -10,7 +10,7 @@ import secrets
 import time
 from collections.abc import Sequence
 
-from dealer.errors import Refused
+from dealer.errors import Conflicted, Refused
 from dealer.eventlog import Append
 from dealer.eventlog.sealing import NONCE, House
 from dealer.game.commands import FinishShuffle, OpenRound
@@ -82,6 +82,8 @@ class Judge:
         Raises a Refused, and then nothing has changed.
         """
         table = resident.table
+        if request.expect is not None and table.version > request.expect:
+            raise Conflicted("The table has moved on; look at it and decide again.")
         secret = resident.secret
         if isinstance(request.command, OpenRound):
             secret = self._draw_secret(resident, len(request.command.deck))

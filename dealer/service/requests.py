@@ -36,6 +36,7 @@ class Request:
     done: Answer
     name: str | None = None
     digest: bytes = b""
+    expect: int | None = None  # the version it was decided on: refused if the table is past it
     attempts: int = 0
     known: Remembered | None = None  # what the log had under this name already
     again: bool = False  # whether the answer is that of an earlier time

@@ -39,6 +39,7 @@ class Resident:
     chain: Chain = field(default_factory=Chain)
     ring: deque[Entry] = field(default_factory=lambda: deque(maxlen=RING))
     recent: OrderedDict[str, Remembered] = field(default_factory=OrderedDict)
+    forgetful: bool = False  # whether `recent` lacks some of the table's commands
     in_flight: int = 0
     reloading: bool = False
     failed: list[Request] = field(default_factory=list)  # to be judged again after a reload
@@ -55,6 +56,7 @@ class Resident:
         self.recent[name] = outcome
         if len(self.recent) > REMEMBERED:
             self.recent.popitem(last=False)
+            self.forgetful = True
 
     def when_committed(self, version: int, call: Callable[[bool], None]) -> None:
         """Call with True once `version` is on disk, with False should it never get there."""
@@ -80,4 +82,5 @@ class Resident:
         """Take on the state that was loaded afresh; who listens stays."""
         self.table, self.tree, self.secret = fresh.table, fresh.tree, fresh.secret
         self.c1_root, self.recent, self.chain = fresh.c1_root, fresh.recent, fresh.chain
+        self.forgetful = fresh.forgetful
         self.ring.clear()

@@ -11,6 +11,7 @@ from dealer.errors import (
     BadRequest,
     BadToken,
     CommandReused,
+    Conflicted,
     DeckEmpty,
     NotHost,
     Refused,
@@ -148,6 +149,31 @@ async def test_an_old_command_is_known_after_memory_forgot_it(service: Service) 
     resident.recent.clear()
     assert await service.call(resident, Draw(Actor(seat=1)), **sent) == first
     assert resident.table.version == resident.committed == first.version
+
+
+async def test_a_command_done_long_ago_is_answered_though_it_could_not_be_done_now(
+    service: Service,
+) -> None:
+    resident = await table_of(service)
+    await service.call(resident, StartShuffle(HOST))
+    sent = {"cmd": "a", "scope": "seat:1", "content": b"draw 52"}
+    first = await service.call(resident, Draw(Actor(seat=1), 52), **sent)
+    resident.recent.clear()
+    resident.forgetful = True
+    assert await service.call(resident, Draw(Actor(seat=1), 52), **sent) == first
+    with pytest.raises(DeckEmpty):
+        await service.call(resident, Draw(Actor(seat=1)), cmd="b", scope="seat:1")
+
+
+async def test_a_wish_that_was_decided_on_an_older_version_is_refused(service: Service) -> None:
+    resident = await table_of(service)
+    await service.call(resident, StartShuffle(HOST))
+    version = resident.table.version
+    sent = {"cmd": "a", "scope": "seat:1", "expect": version}
+    first = await service.call(resident, Draw(Actor(seat=1)), **sent)
+    assert await service.call(resident, Draw(Actor(seat=1)), **sent) == first
+    with pytest.raises(Conflicted):
+        await service.call(resident, Draw(Actor(seat=2)), expect=version)
 
 
 async def test_two_processes_play_at_one_table(open_service) -> None:
