@@ -10,7 +10,7 @@ from typing import NoReturn
 
 import typer
 
-from dealer.cli import audit, demo, export, log, migrate, rebuild, serve, tables, verify
+from dealer.cli import audit, demo, export, lab, log, migrate, rebuild, serve, tables, verify
 from dealer.errors import DealerError
 
 app = typer.Typer(
@@ -29,6 +29,7 @@ app.command(rich_help_panel=PLAY)(demo.demo)
 app.command(rich_help_panel=CHECK)(audit.audit)
 app.command(rich_help_panel=CHECK)(export.export)
 app.command(rich_help_panel=CHECK)(verify.verify)
+app.add_typer(lab.app, name="lab", rich_help_panel=CHECK)
 app.command(rich_help_panel=BOOKS)(tables.tables)
 app.command(rich_help_panel=BOOKS)(log.log)
 app.command(rich_help_panel=BOOKS)(rebuild.rebuild)
@@ -49,6 +50,7 @@ def dealer() -> None:
     dealer audit TABLE           every swap and draw of a table; was it fair?
     dealer export TABLE -o FILE  the same for somebody else to check
     dealer verify FILE           check a game, without any house or database
+    dealer lab run               shuffle very many times: is it fair?
     ```
 
     Commands that only read work beside a running house, on the same file.

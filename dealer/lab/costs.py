@@ -7,10 +7,12 @@ from functools import cmp_to_key
 from typing import NamedTuple
 
 from dealer.game.shuffle import Below
+from dealer.lab.exact import One
 from dealer.lab.methods import METHODS, method
 from dealer.lab.sources import Stream, words_from
 
 SIZES = (16, 64, 256, 1024)
+_COUNTED = 20
 _ROUNDS = 5
 _LEAST_SECONDS = 0.005
 
@@ -37,15 +39,15 @@ def costs(name: str, *, sizes: tuple[int, ...] = SIZES, timed: bool = True) -> l
 def _cost(name: str, n: int, below: Below, timed: bool) -> Cost:
     counted = _Counting(below)
     one, cards = method(name, n=n, **_all_steps(name, n)).one, range(n)
-    for _ in range(_ROUNDS):
+    for _ in range(_COUNTED):
         one(cards, counted.below)
-    comparisons = 0.0
+    numbers, comparisons = counted.numbers / _COUNTED, 0.0
     if name == "random-key":
-        comparisons = sum(_comparisons(n, below) for _ in range(_ROUNDS)) / _ROUNDS
+        comparisons = sum(_comparisons(n, below) for _ in range(_COUNTED)) / _COUNTED
     elif name == "random-comparator":
         # Each number it draws is the answer to a comparison.
-        return Cost(n, 0.0, counted.numbers / _ROUNDS, _seconds(one, cards, below, timed))
-    return Cost(n, counted.numbers / _ROUNDS, comparisons, _seconds(one, cards, below, timed))
+        numbers, comparisons = 0.0, numbers
+    return Cost(n, numbers, comparisons, _seconds(one, cards, below) if timed else 0.0)
 
 
 def _all_steps(name: str, n: int) -> dict[str, int]:
@@ -76,11 +78,8 @@ def _comparisons(n: int, below: Below) -> int:
     return asked
 
 
-def _seconds(one: object, cards: range, below: Below, timed: bool) -> float:
+def _seconds(one: One, cards: range, below: Below) -> float:
     """The quickest of a few rounds: whatever else the machine does only makes it slower."""
-    assert callable(one)
-    if not timed:
-        return 0.0
     best, times = float("inf"), 1
     for _ in range(_ROUNDS):
         while True:

@@ -8,9 +8,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
+from functools import partial
 from typing import NamedTuple
 
 from dealer.game.shuffle import Below
+from dealer.lab import shuffles
 
 Order = tuple[int, ...]
 One = Callable[[Sequence[int], Below], list[int]]
@@ -86,6 +88,24 @@ def repeated(once: dict[Order, Fraction], times: int) -> dict[Order, Fraction]:
         if bit == "1":
             result = _then(result, weights)
     return {order: Fraction(weight, whole**times) for order, weight in result.items()}
+
+
+def of_method(name: str, n: int) -> tuple[Exact, int]:
+    """The chances of the method of that name over `n` cards, and how many places are its sample.
+
+    Where a method may ask for numbers without end, a few more than n are tried. Sorting by key is
+    tried with keys 0…n in place of 2^40; a thousand transpositions are one, repeated.
+    """
+    if name == "transpositions":
+        once = enumerated(partial(shuffles.transpositions, steps=1), n).chances
+        return Exact(repeated(once, shuffles.A_THOUSAND), Fraction(0)), n
+    if name == "random-key":
+        return enumerated(partial(shuffles.random_key, base=n + 1, digits=1), n, limit=n), n
+    if name == "partial":
+        steps = n // 2
+        return enumerated(partial(shuffles.partial, steps=steps), n), steps
+    one: One = getattr(shuffles, name.replace("-", "_"))
+    return enumerated(one, n, limit=n + 2 if name == "visited-set" else 1000), n
 
 
 def _then(first: dict[Order, int], second: dict[Order, int]) -> dict[Order, int]:

@@ -22,7 +22,7 @@ def fixed_points(n: int) -> Chances:
     for i in range(1, n + 1):
         strays.append(strays[-1] + sign / math.factorial(i))
         sign = -sign
-    return np.array([strays[n - k] / math.factorial(k) for k in range(n + 1)])
+    return np.array([strays[n - k] * (1 / math.factorial(k)) for k in range(n + 1)])
 
 
 def cycles(n: int) -> Chances:

@@ -20,7 +20,7 @@ _PARTS = " ▏▎▍▌▋▊▉"
 
 class Bar(NamedTuple):
     label: str
-    count: int
+    times: int
     expected: float
 
 
@@ -45,7 +45,7 @@ def histogram(tally: Tally) -> Histogram:
     if orders is not None and tally.shuffles >= 5 * len(orders):
         counts, chance, what = orders, 1 / len(orders), "each order came"
     spread = math.sqrt(tally.shuffles * chance * (1 - chance))
-    off = (counts - tally.shuffles * chance) / spread
+    off = (counts - np.float64(tally.shuffles * chance)) / spread
     return Histogram(f"How often {what}, in standard deviations off", _bell(off))
 
 
@@ -64,17 +64,17 @@ def _bell(off: NDArray[np.float64]) -> list[Bar]:
 
 def lines(shown: Histogram, *, width: int = 48) -> list[str]:
     """For a terminal: label, count, a bar, and a stroke where the bar should end."""
-    most = max((max(bar.count, bar.expected) for bar in shown.bars), default=0) or 1
+    most = max((max(bar.times, bar.expected) for bar in shown.bars), default=0) or 1
     left = max((len(bar.label) for bar in shown.bars), default=0)
-    digits = max((len(f"{bar.count:,}") for bar in shown.bars), default=0)
+    digits = max((len(f"{bar.times:,}") for bar in shown.bars), default=0)
     return [
-        f"{bar.label:>{left}}  {bar.count:>{digits},}  {_line(bar, width / most)}".rstrip()
+        f"{bar.label:>{left}}  {bar.times:>{digits},}  {_line(bar, width / most)}".rstrip()
         for bar in shown.bars
     ]
 
 
 def _line(bar: Bar, scale: float) -> str:
-    eighths = round(bar.count * scale * 8)
+    eighths = round(bar.times * scale * 8)
     drawn = _FULL * (eighths // 8) + _PARTS[eighths % 8].strip()
     mark = int(bar.expected * scale)
     if mark < len(drawn):

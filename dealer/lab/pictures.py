@@ -14,7 +14,7 @@ from dealer.lab.tally import Tally
 
 _FONT = "font-family='system-ui,sans-serif' font-size='12' fill='#222'"
 _LEVELS = 8
-_SEEN = 3.0
+_SEEN = 3.5
 _BLOCKS = 104
 _MAP = 416
 _LEFT, _TOP = 56, 56
@@ -24,15 +24,15 @@ _SELDOM, _OFTEN = (33, 102, 172), (178, 24, 43)
 def bars(shown: Histogram, heading: str) -> str:
     """A picture of a histogram; the dark stroke over a bar is where a fair one ends."""
     step, height = max(24, 640 // max(len(shown.bars), 1)), 220
-    most = max((max(bar.count, bar.expected) for bar in shown.bars), default=0) or 1
+    most = max((max(bar.times, bar.expected) for bar in shown.bars), default=0) or 1
     base, wide = _TOP + height, step * len(shown.bars)
     parts = []
     for number, bar in enumerate(shown.bars):
-        x, tall = _LEFT + number * step, round(bar.count / most * height, 1)
+        x, tall = _LEFT + number * step, round(bar.times / most * height, 1)
         mark = round(base - bar.expected / most * height, 1)
         parts += [
             f"<path d='M{x + 2} {base}v{-tall}h{step - 4}v{tall}z' fill='#6b9ac4'>"
-            f"<title>{escape(bar.label)}: {bar.count}, fair {bar.expected:.1f}</title></path>",
+            f"<title>{escape(bar.label)}: {bar.times}, fair {bar.expected:.1f}</title></path>",
             f"<path d='M{x} {mark}h{step}' stroke='#222' stroke-width='1.5'/>",
             _text(0, 0, bar.label, f"text-anchor='end' transform='translate({x + step / 2 + 4},"
                                    f"{base + 12}) rotate(-60)'"),
@@ -48,8 +48,8 @@ def heat(tally: Tally, heading: str) -> str:
     """Place × card: red where a card comes too often, blue where too seldom, white where fair.
 
     Up from the bottom the places after the shuffle, to the right where the card lay before. White
-    is also what chance explains, up to three standard deviations. More than 104 cards are shown in
-    blocks.
+    is also what chance explains, up to three and a half standard deviations. More than 104 cards
+    are shown in blocks.
     """
     off, noise = _blocks(tally)
     rows, columns = off.shape
@@ -77,7 +77,7 @@ def heat(tally: Tally, heading: str) -> str:
     if tally.k == tally.n:
         parts.append(_text(_LEFT - 6, _TOP + tall, "0", "text-anchor='end'"))
     title = f"{tally.shuffles:,} shuffles of {tally.n} cards: which card comes to which place"
-    return _page(_LEFT + wide + 130, max(_TOP + tall + 48, _TOP + 200), heading, title, parts)
+    return _page(_LEFT + wide + 170, max(_TOP + tall + 48, _TOP + 200), heading, title, parts)
 
 
 def _blocks(tally: Tally) -> tuple[NDArray[np.float64], float]:

@@ -121,9 +121,7 @@ def random_comparator(cards: Sequence[Card], below: Below) -> list[Card]:
     return copy
 
 
-def transpositions(
-    cards: Sequence[Card], below: Below, *, steps: int = A_THOUSAND
-) -> list[Card]:
+def transpositions(cards: Sequence[Card], below: Below, *, steps: int = A_THOUSAND) -> list[Card]:
     """Wrong: any place exchanged with any, `steps` times over; never quite fair, and never done.
 
     How far from fair falls as (1 − 2/n)^steps (P. Diaconis and M. Shahshahani, 1981): a thousand

@@ -78,14 +78,14 @@ class Tapes:
     """
 
     def __init__(self, *, secret: bytes, nonce: bytes, root: bytes, n: int) -> None:
-        self._words = lambda k: tape.words(secret=secret, nonces=[nonce], root=root, k=k, n=n)
+        self._secret, self._nonce, self._root, self._n = secret, nonce, root, n
         self._k = 0
         self._tapes: list[Iterator[int]] = []
         self._cut: Words = np.empty((0, 0), dtype=np.uint16)
         self._next: Rows = np.empty(0, dtype=np.intp)
 
     def begin(self, shuffles: int) -> None:
-        self._tapes = [self._words(k) for k in range(self._k, self._k + shuffles)]
+        self._tapes = [self._tape(k) for k in range(self._k, self._k + shuffles)]
         self._k += shuffles
         self._cut = np.empty((shuffles, 0), dtype=np.uint16)
         self._next = np.zeros(shuffles, dtype=np.intp)
@@ -104,6 +104,11 @@ class Tapes:
             found[left] = words
             left = left[words >= limit]
         return found % bound
+
+    def _tape(self, k: int) -> Iterator[int]:
+        return tape.words(
+            secret=self._secret, nonces=[self._nonce], root=self._root, k=k, n=self._n
+        )
 
     def _unroll(self) -> None:
         """One segment more of every tape."""

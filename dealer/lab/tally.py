@@ -101,7 +101,7 @@ def ranks(samples: Samples, n: int) -> NDArray[np.int64]:
     return result
 
 
-def _cycles(orders: Samples) -> NDArray[np.intp]:
+def _cycles(orders: Samples) -> Counts:
     """Each card learns the least one of its cycle, twice as far round each time."""
     size = orders.shape[1]
     least = np.minimum(orders, np.arange(size, dtype=np.uint16))
@@ -109,10 +109,12 @@ def _cycles(orders: Samples) -> NDArray[np.intp]:
     for _ in range((size - 1).bit_length()):
         least = np.minimum(least, np.take_along_axis(least, ahead, axis=1))
         ahead = np.take_along_axis(ahead, ahead, axis=1)
-    return (least == np.arange(size)).sum(axis=1)
+    own: Counts = np.sum(least == np.arange(size), axis=1)
+    return own
 
 
-def _rising(orders: Samples) -> NDArray[np.intp]:
+def _rising(orders: Samples) -> Counts:
     """Runs of cards c, c+1, c+2 … that lie in this order; one new one for each that lies before."""
     places = inverses(orders)
-    return 1 + (places[:, 1:] < places[:, :-1]).sum(axis=1)
+    before: Counts = np.sum(places[:, 1:] < places[:, :-1], axis=1)
+    return before + 1
