@@ -107,7 +107,7 @@ class Play:
                 self.do(self.commit(min(waiting)))
             elif shuffle.ready():
                 self.do(self.finish())
-            elif able := [seat for seat in shuffle.missing() if seat in self.table.seats]:
+            elif able := [seat for seat in shuffle.missing() if self.opens(seat)]:
                 self.do(self.reveal(able[0]))
             else:
                 self.now = shuffle.closed_at + self.round.reveal_ms
@@ -118,6 +118,14 @@ class Play:
     ) -> None:
         self.do(StartShuffle(HOST, stack, algorithm, steps))
         self.settle()
+
+    def opens(self, seat: int) -> bool:
+        """Whether the seat still sits there and sent the digest of its own nonce."""
+        return seat in self.table.seats and self.commit(seat).digest == self.digest_of(seat)
+
+    def digest_of(self, seat: int) -> bytes:
+        assert self.round.shuffle is not None
+        return self.round.shuffle.digests[seat]
 
     @property
     def round(self):
