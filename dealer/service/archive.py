@@ -142,22 +142,25 @@ class Archive:
                     yield codec.dump({"checkpoint": note})
             after = notes[-1][0]
 
-    async def cosigned(
-        self, resident: Resident, line: str, keys: Sequence[bytes]
-    ) -> tuple[int, str]:
-        """(size, note) of that of the latest checkpoints which `line` signs, with the line."""
+    async def cosigned(self, resident: Resident, line: str) -> tuple[int, str]:
+        """(size, note) of that of the latest checkpoints which `line` signs, with the line.
+
+        Raises BadRequest unless it is the line of a player who sat at the table by then.
+        """
         name = line.split(" ")[1:2]
-        key = next((key for key in keys if [player(key).name] == name), None)
-        if key is None:
+        seated = [seat for seat in resident.table.seats.values() if seat.key is not None]
+        found = [seat for seat in seated if [player(seat.key or b"").name] == name]
+        if not found:
             raise BadRequest("A cosignature is made with the key that a player sat down with.")
+        key, since = found[0].key or b"", min(seat.since for seat in found)
         size: int | None = None
         for _ in range(COSIGNABLE):
-            found = await self._log.newest_checkpoint(resident.id, upto=size)
-            if found is None:
+            newest = await self._log.newest_checkpoint(resident.id, upto=size)
+            if newest is None or newest[0] < since:
                 break
             with suppress(NoteFault):
-                return found[0], attach(found[1], line, key=key)
-            size = found[0] - 1
+                return newest[0], attach(newest[1], line, key=key)
+            size = newest[0] - 1
         raise BadRequest("That line cosigns none of this table's latest checkpoints.")
 
     def _signed(self, resident: Resident, note: str) -> tuple[int, bytes]:

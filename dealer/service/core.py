@@ -8,10 +8,11 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import suppress
 from hmac import digest as hmac_digest
 from typing import Any
 
-from dealer.errors import BadRequest, DealerError, NotCanonical
+from dealer.errors import BadRequest, DatabaseError, DealerError, NotCanonical
 from dealer.eventlog import Log
 from dealer.eventlog.sealing import House
 from dealer.game.commands import Actor, Command, Draw, DrawAtRandom, OpenTable
@@ -31,6 +32,9 @@ from dealer.service.requests import Answer, Done, Request, settling
 from dealer.service.resident import Resident
 from dealer.service.snapshots import Published, Snapshot
 from dealer.service.tokens import Tokens
+
+LOOK_SECONDS = 1.0
+"""How often the heads of the tables in use are compared with the log's."""
 
 UNGUESSABLE = 22
 """Characters from which on an id that opens a table is a secret, and so may be remembered."""
@@ -84,12 +88,28 @@ class Service:
         return self.memory.get(table)
 
     async def load(self, table: str) -> Resident:
-        """The table, from memory or from the log; UnknownTable if there is none."""
+        """The table, from memory or from the log; UnknownTable if there is none.
+
+        Who comes in may have been at another process before: the table is not behind that.
+        """
         resident = self.memory.get(table)
         if resident is None:
             resident = await self.memory.load(table)
             self._desk.arm(resident)
+        else:
+            await self._desk.catch_up(resident)
         return resident
+
+    async def look_around(self) -> None:
+        """Take in what other processes write to tables that somebody here listens to; for ever."""
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            followed = [resident for resident in self.memory if resident.sessions]
+            with suppress(DatabaseError):
+                heads = await self.log.heads(resident.id for resident in followed)
+                for resident in followed:
+                    if heads.get(resident.id, 0) > resident.committed:
+                        await self._desk.catch_up(resident)
 
     async def open_table(
         self, rules: Mapping[str, Any], *, cmd: str | None = None, content: bytes = b""
@@ -255,8 +275,7 @@ class Service:
 
         Raises BadRequest if it is no seated player's signature of one of the latest checkpoints.
         """
-        keys = [player.key for player in resident.table.seats.values() if player.key is not None]
-        size, note = await self.archive.cosigned(resident, line, keys)
+        size, note = await self.archive.cosigned(resident, line)
         await self.log.put_note(resident.id, size, note)
         self.publish(resident, Published([], [(size, note)]))
         return size, note

@@ -81,6 +81,9 @@ class Desk:
             else:
                 request.done(refusal)
             return
+        except Exception as error:
+            self._distrust(resident, request, error)
+            return
         if append is None:
             version = resident.table.version
             resident.when_committed(version, lambda _: request.done(Done(version, [])))
@@ -94,6 +97,17 @@ class Desk:
             return
         if resident.table.round is not None or resident.timer is not None:
             self.arm(resident)
+
+    def _distrust(self, resident: Resident, request: Request, error: Exception) -> None:
+        """The house made a mistake half-way: what is in memory may be anything, so load it afresh."""
+        asyncio.get_running_loop().call_exception_handler(
+            {"message": "judging a command failed", "exception": error}
+        )
+        resident.chain.broken = True
+        resident.reloading = True
+        request.done(Unavailable("The house made a mistake; its operator's log says more."))
+        if not resident.in_flight:
+            self.keep(self._reload(resident))
 
     async def _recall_or_refuse(
         self, resident: Resident, request: Request, refusal: Refused
@@ -162,6 +176,16 @@ class Desk:
             resident.failed.append(request)
         if flight.remembered is not None:
             resident.failed.extend(flight.remembered.also)
+
+    async def catch_up(self, resident: Resident) -> None:
+        """Take in, and publish, what another process has written to this table."""
+        head = await self._log.head(resident.id)
+        if head is None or head <= resident.committed:
+            return
+        # What is on its way to the disk meets the other's events there, as a conflict.
+        if not resident.in_flight and not resident.reloading:
+            resident.reloading = True
+            await self._reload(resident)
 
     async def _reload(self, resident: Resident) -> None:
         while True:

@@ -5,6 +5,7 @@ With it opens the scribe, who keeps the read models up with the log while nothin
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -37,8 +38,10 @@ async def open_service(
 
         kept.committed = committed
         scribe.start()
+        looking = asyncio.create_task(service.look_around())
         try:
             yield service
         finally:
+            looking.cancel()
             scribe.close()
             await service.close()

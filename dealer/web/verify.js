@@ -297,7 +297,6 @@ const UNFIT_IN_NOTE = /[\u0000-\u0009\u000b-\u001f\u007f\p{Surrogate}]/u;
 /** The value that a line is the canonical form of, and the bytes of the line. */
 export function decode(line) {
   const text = typeof line === "string" ? line : decodeUtf8(line);
-  if (UNFIT.test(text)) refuse("There is a control character or half of a surrogate pair.");
   let value = null;
   try {
     value = JSON.parse(text);
@@ -477,7 +476,8 @@ function checkMembers(what, value, shape) {
 // First, the key that you named is the header's (line 0), and TableOpened has the header's key and
 // origin (line 1). Then each checkpoint (its own line): a well-formed note of this origin, over
 // more leaves than the one before and no more than there are; the house's key signed it; its root
-// is that of the leaves; cosignatures by keys that some SeatTaken names are good. Last, there is a
+// is that of the leaves; every other line is a good cosignature by a key that some SeatTaken names
+// (a stranger's line has no business here: so no byte can change unnoticed). Last, there is a
 // checkpoint at every EntropyClosed, DeckSealed, RoundClosed and TableClosed, and at the last leaf
 // (the line is that of the leaf without one).
 
@@ -502,9 +502,14 @@ async function checkHeads(parts, pinned, report) {
       if (head.size > parts.leaves.length) refuse("There are fewer leaves than this is over.");
       while (tree.size < head.size) tree.append(parts.hashes[tree.size]);
       if (hex(tree.root()) !== hex(head.root)) refuse("The house signed another log.");
+      let known = 1; // the house's own line
       for (const cosigner of cosigners.values()) {
-        if (await signedBy(head, playerOf(cosigner.key))) cosigner.count += 1;
+        if (await signedBy(head, playerOf(cosigner.key))) {
+          cosigner.count += 1;
+          known += 1;
+        }
       }
+      if (known < head.signatures.length) refuse("Nobody who sat here signed one of the lines.");
       roots.set(head.size, head.root);
     });
   }

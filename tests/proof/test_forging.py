@@ -26,22 +26,41 @@ SIZES = {n: int(note_of(line).split("\n")[1]) for n, line in enumerate(LINES) if
 
 # A cosignature may be left out: nothing waits for one.
 WITHOUT_COSIGNATURE = {
-    f"note {n} line {line} without" for n, lines in ((62, "56"), (67, "5"), (73, "56"))
+    f"note {n} line {line} without"
+    for n, lines in ((62, "56"), (67, "5"), (73, "56"))
     for line in lines
 }
 # Nothing that was hashed or shuffled later depends on these.
 ANOTHER_STORY = {
-    "signed 49 public.seat + 1", "signed 51 public.to other", "signed 59 public.seat - 1",
-    "signed 61 at huge", "retold drop 59", "retold drop 61",
+    "signed 49 public.seat + 1",
+    "signed 51 public.to other",
+    "signed 59 public.seat - 1",
+    "signed 61 at huge",
+    "retold drop 59",
+    "retold drop 61",
     *(f"signed {n} at {sign} 1" for n in range(57, 62) for sign in "+-"),
 }
 # These change C1, and so the tape; it gave the same few swaps of few cards by chance.
 BY_CHANCE = {
-    "signed 20 at - 1", "signed 23 at - 1", "signed 28 at + 1", "signed 29 at + 1",
-    "signed 30 at - 1", "signed 32 at - 1", "signed 36 public.digest first", "signed 37 at + 1",
-    "signed 41 at + 1", "signed 43 at - 1", "signed 46 at + 1", "signed 46 at - 1",
-    "signed 48 at + 1", "signed 49 at + 1", "signed 52 at + 1", "signed 54 public.commit_ms + 1",
-    "signed 54 public.commit_ms - 1", "signed 54 public.reveal_ms + 1", "signed 56 at + 1",
+    "signed 20 at - 1",
+    "signed 23 at - 1",
+    "signed 28 at + 1",
+    "signed 29 at + 1",
+    "signed 30 at - 1",
+    "signed 32 at - 1",
+    "signed 36 public.digest first",
+    "signed 37 at + 1",
+    "signed 41 at + 1",
+    "signed 43 at - 1",
+    "signed 46 at + 1",
+    "signed 46 at - 1",
+    "signed 48 at + 1",
+    "signed 49 at + 1",
+    "signed 52 at + 1",
+    "signed 54 public.commit_ms + 1",
+    "signed 54 public.commit_ms - 1",
+    "signed 54 public.reveal_ms + 1",
+    "signed 56 at + 1",
     "signed 56 at - 1",
 }
 PASSES = WITHOUT_COSIGNATURE | ANOTHER_STORY | BY_CHANCE
@@ -131,29 +150,25 @@ def test_another_house() -> None:
 
 
 def test_any_one_byte() -> None:
-    """But in the name or key id of a cosignature: that is then a stranger's, and not counted."""
-    honest = verify(LINES).remarks.cosigned
     for line, text in enumerate(LINES):
         raw = text.encode()
-        second = text.find("\u2014", text.find("\u2014") + 1)
-        strangers = len(text[:second].encode()) if second > 0 else len(raw)
         for at in range(line % 37, len(raw), 37):
             for flip in (1, 0x20):
                 changed = raw[:at] + bytes([raw[at] ^ flip]) + raw[at + 1 :]
                 report = verify([*LINES[:line], changed, *LINES[line + 1 :]], key=KEY)
-                if report.fault is None:
-                    assert at > strangers, (line, at)
-                    assert report.remarks.cosigned == honest - 1
+                assert report.fault is not None, (line, at)
 
 
 JSON_LIKE = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9),
-    lambda inner: st.lists(inner, max_size=4)
-    | st.dictionaries(
-        st.sampled_from(["at", "public", "table", "type", "v", "version", "seat", "checkpoint"])
-        | st.text(max_size=4),
-        inner,
-        max_size=6,
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(
+            st.sampled_from(["at", "public", "table", "type", "v", "version", "seat", "checkpoint"])
+            | st.text(max_size=4),
+            inner,
+            max_size=6,
+        )
     ),
     max_leaves=9,
 )

@@ -47,7 +47,7 @@ class Game(NamedTuple):
 class Change(NamedTuple):
     """One byte changed in line `where`; the check that failed for it, at which line, and why.
 
-    `check` is "" if none did, and then `cosigned` says how many cosignatures were still counted.
+    `check` is "" if none did.
     """
 
     position: int
@@ -55,7 +55,6 @@ class Change(NamedTuple):
     check: str
     line: int
     sentence: str
-    cosigned: int
 
 
 async def small_game(folder: Path) -> Game:
@@ -89,11 +88,11 @@ def changes(positions: Iterable[int], game: Game) -> Iterator[Change]:
             forged = game.bundle[:position] + bytes([other]) + game.bundle[position + 1 :]
             where = game.bundle.count(b"\n", 0, position)
             report = verify(read(forged), key=game.key, saved=game.saved)
-            fault, cosigned = report.fault, report.remarks.cosigned
+            fault = report.fault
             if fault is None:
-                yield Change(position, where, "", 0, "", cosigned)
+                yield Change(position, where, "", 0, "")
             else:
-                yield Change(position, where, fault.check, fault.line, fault.sentence, cosigned)
+                yield Change(position, where, fault.check, fault.line, fault.sentence)
 
 
 def kin(byte: int) -> bytes:
@@ -102,17 +101,9 @@ def kin(byte: int) -> bytes:
     return next((kind for kind in kinds if byte in kind), bytes(range(32, 127)))
 
 
-def unnoticed(found: Iterable[Change], *, cosigned: int) -> list[Change]:
-    """The changes of which the verifier said nothing, though `cosigned` cosignatures are left.
-
-    A fault must have one of the checks' names, and a sentence.
-    """
-    return [
-        change
-        for change in found
-        if not (change.check in CHECKS and change.sentence)
-        and not (change.check == "" and change.cosigned == cosigned - 1)
-    ]
+def unnoticed(found: Iterable[Change]) -> list[Change]:
+    """The changes of which the verifier said nothing; a fault has a check's name and a sentence."""
+    return [change for change in found if not (change.check in CHECKS and change.sentence)]
 
 
 def main() -> int:
@@ -135,12 +126,10 @@ def main() -> int:
     with multiprocessing.Pool(workers) as pool:
         for part in pool.imap_unordered(partial(_list_of, game), parts):
             found += part
-    missed = unnoticed(found, cosigned=report.remarks.cosigned)
+    missed = unnoticed(found)
     print(f"{size} bytes, {len(found)} changes, {len(missed)} of them unnoticed; refused as")
     for check, count in Counter(change.check for change in found if change.check).most_common():
         print(f"  {check:10}{count:>10}")
-    strangers = sum(not change.check for change in found) - len(missed)
-    print(f"and {strangers} that make a cosignature a stranger's, which is not counted")
     for change in missed[:20]:
         print(f"UNNOTICED: byte {change.position} in line {change.where}")
     return 1 if missed else 0

@@ -10,6 +10,7 @@ from dealer.errors import (
     CardNotInHand,
     CardNotThere,
     DeckEmpty,
+    NotEntitled,
     NotSealed,
     NotYourSeat,
 )
@@ -122,6 +123,8 @@ def _permit_move(table: Table, command: Move) -> None:
         if not command.actor.host:
             raise NotYourSeat("That is another seat's hand.")
         permit(table, command.actor, "collect")
+        if seat_of(command.to) is not None:
+            raise NotEntitled("Cards are collected onto the deck or a pile, not into a hand.")
     else:
         permit(table, command.actor, _right(command))
 

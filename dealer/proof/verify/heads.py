@@ -6,8 +6,9 @@
    header's (line 1);
 2. for each checkpoint: it is a well-formed note of this origin, larger than the one before it and
    no larger than the log; the house's key signed it; its root is that of the leaves; and every
-   cosignature by a key that a SeatTaken of this log names is good (one line a key; lines of other
-   names and key ids are passed over, as C2SP has it);
+   other line is a good cosignature by a key that a SeatTaken of this log names (one line a key; a
+   stranger's line, which C2SP would pass over, has no business in a bundle: so no byte of it can
+   change unnoticed);
 3. there is a checkpoint at each EntropyClosed, DeckSealed, RoundClosed and TableClosed, and at the
    last leaf (the line is that of the leaf that has none).
 
@@ -54,7 +55,10 @@ def check_heads(parts: Parts, pinned: str | None, report: Report) -> dict[int, b
             tree.extend(leaf.hash for leaf in parts.leaves[tree.size : checkpoint.size])
             if tree.root() != checkpoint.root:
                 raise NoteFault("The house signed another log than this one.")
-            for key in cosigners(checkpoint, keys=map(bytes.fromhex, names)):
+            players = cosigners(checkpoint, keys=map(bytes.fromhex, names))
+            if 1 + len(players) < len(checkpoint.signatures):
+                raise NoteFault("A line of the note is signed by nobody who sat at this table.")
+            for key in players:
                 signed[key.hex()] = signed.get(key.hex(), 0) + 1
         except NoteFault as fault:
             raise ProofFault("heads", line, str(fault)) from fault
