@@ -289,6 +289,8 @@ def accounted_for(table: Table) -> None:
     lying = [card for cards in round_.stacks.values() for card in cards]
     assert len(set(lying)) == len(lying)
     assert Counter(round_.face(card) for card in lying) == Counter(round_.opened)
+    if round_.shuffle is not None:
+        assert len(round_.cards(round_.shuffle.stack)) == round_.shuffle.n
     assert len(round_.sealed) == 32 * len(round_.faces)
     assert len(round_.drawable) == len(round_.faces)
 
