@@ -99,7 +99,7 @@ class Desk:
             self.arm(resident)
 
     def _distrust(self, resident: Resident, request: Request, error: Exception) -> None:
-        """The house made a mistake half-way: what is in memory may be anything, so load it afresh."""
+        """The house made a mistake half-way: what is in memory may be anything; load it again."""
         asyncio.get_running_loop().call_exception_handler(
             {"message": "judging a command failed", "exception": error}
         )

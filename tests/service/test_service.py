@@ -15,6 +15,7 @@ from dealer.errors import (
     DeckEmpty,
     NotHost,
     Refused,
+    Unavailable,
     UnknownTable,
 )
 from dealer.game.cards import STANDARD
@@ -194,6 +195,55 @@ async def test_two_processes_play_at_one_table(open_service) -> None:
     await one.call(resident, CloseRound(HOST))
     assert seen == list(range(seen[0], resident.committed + 1))
     assert verify(await bundle_of(one, resident)).fault is None
+
+
+async def test_who_comes_in_finds_what_another_process_wrote(open_service) -> None:
+    one, other = await open_service(), await open_service()
+    resident = await table_of(one)
+    elsewhere = await other.load(resident.table_id)
+    taken = await other.call(elsewhere, TakeSeat("late"))
+    assert (await one.load(resident.table_id)).committed == taken.version
+    token = other.tokens.seat(resident.id, seat=3, since=taken.version)
+    assert one.tokens.actor(resident.id, resident.table, token) == Actor(seat=3)
+
+
+async def test_who_listens_is_told_what_another_process_wrote(
+    open_service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dealer.service.core.LOOK_SECONDS", 0.01)
+    one, other = await open_service(), await open_service()
+    resident = await table_of(one, players=1)
+    resident.sessions.add("somebody")
+    news = Listener(one, resident)
+    news.types.clear()
+    looking = asyncio.ensure_future(one.look_around())
+    elsewhere = await other.load(resident.table_id)
+    await other.call(elsewhere, StartShuffle(HOST))
+    await news.until("DeckSealed")
+    assert news.types[0] == "ShuffleStarted"
+    assert resident.committed == elsewhere.committed
+    looking.cancel()
+
+
+async def test_a_mistake_half_way_leaves_nothing_behind(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resident = await table_of(service)
+    version, root = resident.table.version, resident.tree.root()
+
+    def stumble(*_: object, **__: object) -> None:
+        raise ZeroDivisionError
+
+    asyncio.get_running_loop().set_exception_handler(lambda loop, context: None)
+    with monkeypatch.context() as patch:
+        patch.setattr("dealer.service.judge.secrets.token_bytes", stumble)
+        with pytest.raises(Unavailable):
+            await service.call(resident, StartShuffle(HOST))
+        patch.undo()
+    await service.call(resident, LeaveSeat(Actor(seat=1)))
+    assert resident.table.version == version + 1
+    assert (await service.entries(resident, version))[0].version == version + 1
+    assert root != resident.tree.root()
 
 
 class Player:
