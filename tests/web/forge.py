@@ -129,13 +129,13 @@ def _other_leaf(chance: Random, leaves: list[str]) -> list[str]:
     leaf = json.loads(leaves[at])
     for _ in range(chance.choice((1, 1, 1, 2))):
         _change(chance, leaf, leaves)
-    text = _dump(leaf)
+    text = dump(leaf)
     if chance.random() < 0.05:
         text = json.dumps(leaf, ensure_ascii=chance.random() < 0.5)
     return [*leaves[:at], text, *leaves[at + 1 :]]
 
 
-def _dump(value: Any) -> str:
+def dump(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
 
@@ -203,7 +203,7 @@ def _other_order(chance: Random, leaves: list[str]) -> list[str]:
     told = [json.loads(leaf) for leaf in changed]
     times = sorted(leaf["at"] for leaf in told)
     numbered = zip(told, times, count(1))
-    return [_dump({**leaf, "at": at, "version": version}) for leaf, at, version in numbered]
+    return [dump({**leaf, "at": at, "version": version}) for leaf, at, version in numbered]
 
 
 # letters and bytes

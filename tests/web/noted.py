@@ -37,6 +37,10 @@ class Pen:
         signature = self._key.sign(cosigned(text, time))
         return self._line(f"player/{self.public.hex()}", COSIGNATURE, be64(time) + signature)
 
+    def bare(self, type_: int, length: int) -> str:
+        """A line by a player's name and key, with no signature in it."""
+        return self._line(f"player/{self.public.hex()}", type_, bytes(length))
+
     def _line(self, name: str, type_: int, body: bytes) -> str:
         return f"{DASH} {name} {b64encode(key_id(name, type_, self.public) + body).decode()}"
 
@@ -96,19 +100,20 @@ def other_notes(
                 where = sum(other < wanted for other in sizes)
             return [*given[:where], f"{added}\n{pen.sign(added, origin)}\n", *given[where:]]
         case 4:
-            signed = _other_text(chance, origin, size, root_of(leaves[: int(size)]))
+            signed = chance.choice(other_texts(origin, size, root_of(leaves[: int(size)])))
             changed_note = f"{signed}\n{pen.sign(signed, origin)}\n"
         case _:
-            changed_note = f"{text}\n\n" + _other_lines(chance, f"{text}\n", lines, origin, pen)
+            below = chance.choice(other_lines(f"{text}\n", lines, origin, pen))
+            changed_note = f"{text}\n\n{below}"
     return [*given[:at], changed_note, *given[at + 1 :]]
 
 
-def _other_text(chance: Random, origin: str, size: str, root: bytes) -> str:
+def other_texts(origin: str, size: str, root: bytes) -> list[str]:
     """What the house signs, and should not have."""
     code = b64encode(root).decode()
     plain = f"{origin}\n{size}\n{code}\n"
-    laxer = code[:-2] + chance.choice("BCDFGH") + "="  # other bits behind the last byte
-    return chance.choice((
+    laxer = f"{code[:-2]}{chr(ord(code[-2]) + 1)}="  # other bits behind the last byte
+    return [
         plain, f"{plain}extension\n", f"{plain}\n", f"\n{plain}", f"{origin}\n0{size}\n{code}\n",
         f"{origin}\n+{size}\n{code}\n", f"{origin}\n{size} \n{code}\n", f"{origin}\n-1\n{code}\n",
         f"{origin}\n{2**53}\n{code}\n", f"{origin}\n{size}.0\n{code}\n",
@@ -121,37 +126,41 @@ def _other_text(chance: Random, origin: str, size: str, root: bytes) -> str:
         f"{origin} \n{size}\n{code}\n", f"x{origin}\n{size}\n{code}\n",
         f"{origin[:-1]}0\n{size}\n{code}\n", plain.replace("\n", "\r\n"), f"\ufeff{plain}",
         f"{origin}\n{size}\n", code,
-    ))
+    ]
 
 
-def _other_lines(chance: Random, text: str, lines: str, origin: str, pen: Pen) -> str:
+def other_lines(text: str, lines: str, origin: str, pen: Pen) -> list[str]:
     """Signature lines changed or added, below a text that was signed well."""
     stranger, player = Pen(some_bytes("stranger")), Pen(some_bytes("player", 1))
     house = lines.split("\n")[0]
     good = player.cosign(text, 1_790_000_000)
     _, name, code = house.split(" ")
-    added = chance.choice((
+    added = [
         stranger.sign(text, origin), stranger.sign(text, "x"), pen.sign("", "x"),
         pen.sign(text, "a\u00a0b"), pen.sign(text, "a\ufeffb"), pen.sign(text, "a\u0085b"),
         pen.sign(text, "a\u180eb"), pen.sign(text, "a\u001cb"), pen.sign(text, "a+b"),
         pen.sign(text, ""), pen.sign(text, "\u200b"), house, pen.sign("other", origin),
         good, f"{good}\n{good}", player.cosign(text, 2**63 - 1), player.cosign(text, 0),
         player.cosign(text, 2**63), player.cosign(text, 2**64 - 1), player.cosign("other\n", 7),
-        good[:-8], f"{good}AAAA", stranger.cosign(text, 7), player.sign(text, "player/x"),
+        good[:-8], f"{good}AAAA", player.bare(COSIGNATURE, 7), pen.bare(ED25519, 1),
+        player.bare(COSIGNATURE, 72), player.bare(COSIGNATURE, 8), stranger.cosign(text, 7),
+        player.sign(text, "player/x"),
         player.sign(text, f"player/{player.public.hex()}"), f"{DASH} x", f"{DASH} x AAAA",
         f"{DASH} x AAAAAA==", f"{DASH} x AAAAAB==", f"{DASH} x AAAAAA=", f"{DASH}  x AAAAAA==",
         f"{DASH} x AAAAAA== ", f"{DASH} x AA AAAA==", f"{DASH} x AA\tAAAA==", "- x AAAAAA==", "",
         f"{DASH} x \u00c1AAAAA==", f"{DASH} x !!!!", f"{DASH} x", f" {DASH} x AAAAAA==", DASH,
         f"{DASH} \ud800 AAAAAA==", f"{DASH} x AAAA\u2028AA==", f"{DASH}\u00a0x AAAAAA==",
-    ))
+        f"{DASH} x\x01 AAAAAA==", f"{DASH} x\x7f AAAAAA==", f"{DASH} x\x80 AAAAAA==",
+    ]
     flipped = "B" if code[0] != "B" else "C"
-    changed = chance.choice((
-        lines + added + "\n", f"{added}\n{lines}", lines + added, lines[:-1], "", added + "\n",
+    changed = [
+        f"{good}\n{lines}", lines + good, lines[:-1], f"{lines[:-1]}x", "", f"{good}\n",
+        f"{lines}\n",
         lines.replace(code, code.rstrip("="), 1), lines.replace(code, f"{code}=", 1),
         lines.replace(code, flipped + code[1:], 1), lines.replace(code, code[:20] + code[24:], 1),
         lines.replace(f" {name} ", f" {name}x ", 1), lines.replace(" ", "\u00a0"),
-    ))
-    return lines + added + "\n" if chance.random() < 0.6 else changed
+    ]
+    return [*(f"{lines}{one}\n" for one in added), *changed]
 
 
 def weak_cosignature(checkpoint: str, key: bytes, signature: bytes) -> str:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
+from typing import Any
 
 import pytest
 
 from dealer.proof.verify import CHECKS, Report
 from tests.proof import forge as each
-from tests.proof.story import HOUSE_SEED, Story
+from tests.proof.story import CARDS, HOUSE_SEED, Story, note_of, some_bytes
 from tests.proof.test_forging import HOUSE, KEY, LINES
 from tests.proof.test_rules import LEGAL, RULES
 from tests.proof.test_verify import everything
-from tests.web.forge import forged
+from tests.web import noted
+from tests.web.forge import ODD, dump, forged
 from tests.web.noted import Pen
 from tests.web.second import Bundle, Line, compare
 from tests.web.tables import Played, real_tables
@@ -71,7 +73,7 @@ def test_each_field() -> None:
 
 def test_forged_at_random(real: list[Played]) -> None:
     """More of them by `python -m tests.web.forge`."""
-    reports = alike(forged(number, real[:3]) for number in range(400))
+    reports = alike(forged(number, real[:3]) for number in range(300))
     assert {report.fault.check for report in reports if report.fault} == set(CHECKS)
 
 
@@ -81,7 +83,9 @@ def test_cuts_of_saved_and_served() -> None:
     leaves = each.leaves_of(LINES)
     origin = each.decode(LINES[0])["origin"]
     cut = {size: each.sign(leaves[:size], HOUSE, origin) for size in (1, 20, 40, len(leaves))}
-    lists = [notes, notes[::-1], [notes[0], "garbage"], ["garbage", notes[0]], [], ["\ud800"]]
+    other = HOUSE.sign(origin=origin, size=20, root=some_bytes("root"))
+    lists = [[other], [*notes, other], notes, notes[::-1], [], ["\ud800"]]
+    lists += [[notes[0], "garbage"], ["garbage", notes[0]]]
     reports = alike(
         Bundle(f"{size}, {n}", lines, KEY, saved)
         for size, lines in cut.items() for n, saved in enumerate(lists)
@@ -95,8 +99,9 @@ GARBAGE: list[list[Line]] = [
     ["\ufeff" + LINES[0], *LINES[1:]], [b"\xef\xbb\xbf" + LINES[0].encode(), *LINES[1:]],
     [f"{LINES[0]}\r", *LINES[1:]], LINES[:1], [LINES[0], LINES[-1]],
     [LINES[0], LINES[-1], LINES[1]],
-    [*LINES, ""], [*LINES, LINES[-1]], [*LINES[:-1], '{"checkpoint":"\\n"}'],
-    [*LINES[:-1], '{"checkpoint":""}'], [*LINES[:-1], '{"checkpoint":7}'],
+    [*LINES[:2], LINES[-1], LINES[3]], [*LINES, ""], [*LINES, LINES[-1]],
+    [*LINES[:-1], '{"checkpoint":"\\n"}'], [*LINES[:-1], '{"checkpoint":""}'],
+    [*LINES[:-1], '{"checkpoint":7}'],
     [*LINES[:-1], '{"checkpoint":"\\u000a"}'], [*LINES[:-1], '{"checkpoint":"a","x":"\\n"}'],
 ]
 
@@ -104,3 +109,58 @@ GARBAGE: list[list[Line]] = [
 def test_garbage_is_a_fault_and_no_error() -> None:
     reports = alike(Bundle(str(n), lines) for n, lines in enumerate(GARBAGE))
     assert all(report.fault for report in reports)
+
+
+def test_every_member_of_every_type() -> None:
+    """Each member of each kind of line, with anything in it; what has the form owes a checkpoint.
+    """
+    shown: dict[str, dict[str, Any]] = {leaf["type"]: leaf for leaf in everything().leaves}
+    first = [*everything().lines()[:2]]
+
+    def bundles() -> Iterator[Bundle]:
+        for type_, leaf in shown.items():
+            public = leaf["public"]
+            told = {**leaf, "version": 1 if type_ == "TableOpened" else 2}
+            bare = {name: member for name, member in told.items() if name != "commit"}
+            others = [bare, {**bare, "commit": "0" * 64}]
+            for value in ODD:
+                if type_ in ("SeatTaken", "CardsSwapped"):
+                    others += [{**told, name: value} for name in (*told, "zz")]
+                for name in (*public, "key", "zz"):
+                    others.append({**told, "public": {**public, name: value}})
+            for name in public:
+                rest = {other: member for other, member in public.items() if other != name}
+                others.append({**told, "public": rest})
+            for changed in others:
+                yield Bundle(f"{changed}", [*first[: told["version"]], dump(changed)])
+
+    reports = alike(bundles())
+    formed = [r for r in reports if r.fault is not None and r.fault.check == "heads"]
+    assert len(formed) > 200
+    assert len(reports) - len(formed) > 3000
+
+
+def test_every_note() -> None:
+    """Notes in every form that is not theirs, in a bundle and among those that were kept."""
+    story = Story().open_table().sit(1, keyed=True).close_table()
+    *lines, last = story.lines()
+    note = note_of(last)
+    text, _, below = note.rpartition("\n\n")
+    pen = Pen(HOUSE_SEED)
+    texts = noted.other_texts(story.origin, "3", noted.root_of(lines[1:]))
+    notes = [f"{other}\n{pen.sign(other, story.origin)}\n" for other in texts]
+    lines_below = noted.other_lines(f"{text}\n", below, story.origin, pen)
+    notes += [f"{text}\n\n{other}" for other in lines_below]
+    served = alike(Bundle(repr(other), [*lines, noted.line(other)]) for other in notes)
+    kept = alike(Bundle(repr(other), story.lines(), None, [other]) for other in notes)
+    for reports in (served, kept):
+        assert 3 < sum(report.ok for report in reports) < len(notes) / 2
+
+
+def test_a_secret_of_another_length() -> None:
+    secrets = [some_bytes("S", length=length) for length in (1, 31, 32, 33, 64, 96, 128)]
+    stories = [
+        Story().open_table().open_round(CARDS, secret=secret).close_round() for secret in secrets
+    ]
+    reports = alike(Bundle("", story.lines(), HOUSE_KEY) for story in stories)
+    assert [report.ok for report in reports] == [len(secret) == 32 for secret in secrets]
