@@ -94,7 +94,7 @@ def run(
         members = report.members(counted.shuffles, found, level)
         say_json({"shuffle": shuffle, "source": source, "seed": seed} | members)
     else:
-        say(f"{heading}. {shuffles:,} shuffles of {deck} cards in {seconds:.1f} s; numbers of: "
+        say(f"{heading}. {shuffles:,} shuffles of {deck} cards in {seconds:.1f} s, numbers from "
             f"{source}.")  # fmt: skip
         if chosen.sample < deck:
             say(f"Only the top {chosen.sample} places are looked at.")

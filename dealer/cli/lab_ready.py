@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -35,12 +36,10 @@ AsPicture = Annotated[
 
 def laboratory() -> None:
     """Raises SetupError where numpy is not installed: nothing else needs it."""
-    try:
-        import numpy  # noqa: F401
-    except ImportError:
+    if find_spec("numpy") is None:
         raise SetupError(
             "The laboratory needs numpy, which the house does not: pip install 'dealer[lab]'"
-        ) from None
+        )
 
 
 def draw(file: Path, picture: str) -> None:

@@ -69,7 +69,7 @@ def table(
     for number, (kind, counts) in enumerate(counted.items()):
         found = judge(counts)
         fair &= not caught(found, level)
-        heading = f"{kind.algorithm}, {kind.steps} steps over {kind.n} cards"
+        heading = f"{kind.algorithm}, {kind.steps} of {kind.n - 1} steps, {kind.n} cards"
         if heat is not None and number == 0:
             draw(heat, pictures.heat(counts.shuffles, heading))
         if as_json:

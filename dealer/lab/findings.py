@@ -123,21 +123,25 @@ def _mean(counts: Counts, chances: Chances, name: str) -> Finding:
 def _distribution(counts: Counts, chances: Chances, name: str) -> Finding:
     """χ² over the numbers, neighbours taken together until each expects five shuffles at least."""
     shuffles = int(counts.sum())
-    found, fair = [0.0], [0.0]
-    for count, chance in zip(counts.tolist(), chances.tolist(), strict=True):
-        if fair[-1] >= ENOUGH:
-            found.append(0.0)
-            fair.append(0.0)
-        found[-1] += count
-        fair[-1] += chance * shuffles
-    if fair[-1] < ENOUGH and len(fair) > 1:
-        found[-2] += found.pop()
-        fair[-2] += fair.pop()
-    df = len(fair) - 1
+    groups = _grouped(counts.tolist(), (chances * shuffles).tolist())
+    df = len(groups) - 1
     if not df:
         return Finding(name, math.nan, math.nan, needs=_two_groups(chances))
-    square = sum((a - b) ** 2 / b for a, b in zip(found, fair, strict=True))
+    square = sum((found - fair) ** 2 / fair for found, fair in groups)
     return Finding(name, square, df, tails.chi_square_p(square, df))
+
+
+def _grouped(found: list[int], fair: list[float]) -> list[tuple[float, float]]:
+    """Neighbours added up, found and fair alike, from 0 on; what is left over joins the last."""
+    groups: list[tuple[float, float]] = []
+    some, expecting = 0.0, 0.0
+    for count, expectation in zip(found, fair, strict=True):
+        some, expecting = some + count, expecting + expectation
+        if expecting >= ENOUGH:
+            groups.append((some, expecting))
+            some, expecting = 0.0, 0.0
+    last = groups.pop() if groups else (0.0, 0.0)
+    return [*groups, (last[0] + some, last[1] + expecting)]
 
 
 def _two_groups(chances: Chances) -> int:

@@ -14,12 +14,12 @@ _NAME = 42
 
 
 def findings(found: Sequence[Finding], level: float) -> list[str]:
-    """A table of all questions, then the verdict."""
+    """A table of all questions, then the verdict; `needs` is how many shuffles would answer one."""
     lines = [f"{'':<{_NAME}}{'found':>12}{'fair':>12}{'p':>10}{'after Holm':>12}"]
     for one in found:
         numbers = f"{one.name:<{_NAME}}{_number(one.found):>12}{_number(one.expected):>12}"
         if one.p is None or one.holm is None:
-            lines.append(f"{one.name:<{_NAME}}  needs {one.needs:,} shuffles")
+            lines.append(f"{one.name:<{_NAME}}{'needs ' + format(one.needs or 0, ','):>12}")
         else:
             mark = "  ←" if one.holm < level else ""
             lines.append(f"{numbers}{_chance(one.p):>10}{_chance(one.holm):>12}{mark}")
@@ -29,7 +29,9 @@ def findings(found: Sequence[Finding], level: float) -> list[str]:
 def verdict(found: Sequence[Finding], level: float) -> str:
     wrong = caught(found, level)
     if wrong:
-        return f"Not fair: {wrong[0].name}, and {len(wrong) - 1} more of {len(found)}."
+        return f"Not fair, say {len(wrong)} of {len(found)} statistics; first {wrong[0].name}."
+    if not found:
+        return "With so few cards there is nothing to ask."
     if not any(one.p is not None for one in found):
         return "Too few shuffles to say anything."
     return f"Nothing here speaks against it (at {level:g})."

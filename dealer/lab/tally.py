@@ -42,12 +42,12 @@ class Tally:
     def add(self, samples: Samples) -> None:
         """Count these samples, shuffles × k."""
         self.shuffles += len(samples)
+        if self.orders is not None:
+            self.orders += np.bincount(ranks(samples, self.n), minlength=self.orders.size)
         if not self.k:
             return
         flat = samples + np.arange(self.k) * self.n
         self.cells += np.bincount(flat.ravel(), minlength=self.cells.size).reshape(self.cells.shape)
-        if self.orders is not None:
-            self.orders += np.bincount(ranks(samples, self.n), minlength=self.orders.size)
         found = patterns(samples) if self.k < self.n else samples
         for counts, numbers in (
             (self.fixed, (found == np.arange(self.k)).sum(axis=1)),

@@ -1,0 +1,92 @@
+"""No chance at all: the fair shuffles are fair to the last fraction, the wrong ones are not."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import permutations
+
+import pytest
+
+from dealer.lab import shuffles
+from dealer.lab.exact import Exact, enumerated, of_method, repeated, unfairness
+from dealer.lab.methods import METHODS, method
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 5])
+@pytest.mark.parametrize("name", METHODS)
+def test_fair_means_exactly_fair(name, n):
+    if n == 5 and name in ("random-key", "visited-set", "transpositions"):
+        n = 2  # their trees are wide; two cards have not been asked about with open ends yet
+    chances, sample = of_method(name, n)
+    off = unfairness(chances, n, sample)
+    if method(name, n=n, steps=n // 2 if name == "partial" else None).fair:
+        assert off == 0
+    elif n > 2:
+        assert off > 0
+
+
+def test_the_chances_of_all_orders_are_one():
+    for name in METHODS:
+        exact, _ = of_method(name, 3)
+        assert sum(exact.chances.values()) + exact.open == 1
+
+
+def test_swap_any_of_three_gives_four_or_five_of_twenty_seven():
+    exact = enumerated(shuffles.swap_any, 3)
+    assert sorted(exact.chances.values()) == [Fraction(4, 27)] * 3 + [Fraction(5, 27)] * 3
+    assert unfairness(exact, 3) == Fraction(1, 9)
+
+
+def test_sattolo_reaches_only_the_cycles():
+    exact = enumerated(shuffles.sattolo, 4)
+    assert set(exact.chances.values()) == {Fraction(1, 6)}
+    assert all(order[place] != place for order in exact.chances for place in range(4))
+
+
+def test_orders_that_never_come_are_noticed_even_if_the_others_are_even():
+    half = {order: Fraction(1, 3) for order in [(0, 1, 2), (1, 2, 0), (2, 0, 1)]}
+    assert unfairness(Exact(half, Fraction(0)), 3) == 1
+
+
+@pytest.mark.parametrize("n", [3, 4])
+def test_a_thousand_transpositions_fall_short_by_what_theory_says(n):
+    """The cards that stay are 1 + (n−1)·(1 − 2/n)^steps on average, whatever the steps."""
+    exact, _ = of_method("transpositions", n)
+    stay = sum(
+        chance * sum(card == place for place, card in enumerate(order))
+        for order, chance in exact.chances.items()
+    )
+    assert stay == 1 + (n - 1) * (1 - Fraction(2, n)) ** 1000
+    assert 0 < unfairness(exact, n) < Fraction(1, 10**200)
+
+
+def test_repeating_is_enumerating_one_after_the_other():
+    once = enumerated(lambda cards, below: shuffles.transpositions(cards, below, steps=1), 3)
+    thrice = enumerated(lambda cards, below: shuffles.transpositions(cards, below, steps=3), 3)
+    assert repeated(once.chances, 3) == thrice.chances
+
+
+def test_what_needs_numbers_without_end_is_left_open():
+    exact = enumerated(shuffles.visited_set, 2, limit=4)
+    assert exact.open == Fraction(1, 8)
+    assert set(exact.chances.values()) == {Fraction(7, 16)}
+
+
+def test_every_way_is_tried_once():
+    seen = []
+
+    def one(cards, below):
+        seen.append((below(2), below(3), below(2)))
+        return list(cards)
+
+    enumerated(one, 3)
+    assert sorted(seen) == sorted({(a, b, c) for a in (0, 1) for b in (0, 1, 2) for c in (0, 1)})
+
+
+def test_only_the_top_of_a_partial_shuffle_is_fair():
+    exact, sample = of_method("partial", 4)
+    assert sample == 2
+    assert len(exact.chances) == math.perm(4, 2)
+    assert {order[2:] for order in exact.chances} == set(permutations(range(4), 2))
+    assert unfairness(exact, 4) > 0
