@@ -14,7 +14,7 @@ from dealer.lab.sources import Stream, words_from
 SIZES = (16, 64, 256, 1024)
 _COUNTED = 20
 _ROUNDS = 5
-_LEAST_SECONDS = 0.005
+_LEAST_SECONDS = 0.002
 
 
 class Cost(NamedTuple):

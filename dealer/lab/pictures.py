@@ -71,7 +71,7 @@ def heat(tally: Tally, heading: str) -> str:
         _text(0, 0, "where it lies now",
               f"text-anchor='middle' transform='translate(18,{_TOP + tall / 2}) rotate(-90)'"),
         _text(_LEFT, _TOP + tall + 16, "0"),
-        _text(_LEFT + wide, _TOP + tall + 16, str(tally.n - 1), "text-anchor='end'"),
+        _text(_LEFT + wide, _TOP + tall + 16, str(max(tally.n - 1, 0)), "text-anchor='end'"),
         *_legend(_LEFT + wide + 24, scale),
     ]  # fmt: skip
     if tally.k == tally.n:
@@ -88,8 +88,8 @@ def _blocks(tally: Tally) -> tuple[NDArray[np.float64], float]:
     blocks = np.add.reduceat(rows, np.arange(0, cells.shape[1], side), axis=1)
     ones = np.add.reduceat(np.ones_like(cells), np.arange(0, cells.shape[0], side), axis=0)
     areas = np.add.reduceat(ones, np.arange(0, cells.shape[1], side), axis=1)
-    fair = areas * (tally.shuffles / tally.n)
-    return blocks / fair - 1, 1 / math.sqrt(float(fair.max()))
+    fair = areas * (tally.shuffles / max(tally.n, 1))
+    return blocks / fair - 1, 1 / math.sqrt(float(fair.max(initial=1.0)))
 
 
 def _runs(levels: NDArray[np.int_]) -> Iterator[str]:
