@@ -3,7 +3,8 @@
 Rules are a public JSON object. A preset says who may do each action, and a key of the action's name
 overrides it: `{"preset": "dealer", "draw": "players"}`. `host` stands for the host alone,
 `players` for the host and every seated player, `nobody` for nobody. What concerns one's own hand
-(discard, play, give, show, return) is done by the seat that holds it.
+(discard, play, give, show, return) is done by the seat that holds it; the host alone may `collect`
+the cards of a hand, unseen, onto a stack.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _HANDS = ("discard", "play", "give", "show", "return")
 PRESETS: dict[str, dict[str, str]] = {
     "free": _HOSTED | dict.fromkeys((*_STACKS, *_HANDS), "players"),
     "dealer": _HOSTED | dict.fromkeys(_STACKS, "host") | dict.fromkeys(_HANDS, "players"),
-    "shared": dict.fromkeys((*_HOSTED, *_STACKS, *_HANDS), "players"),
+    "shared": dict.fromkeys((*_HOSTED, *_STACKS, *_HANDS), "players") | {"collect": "host"},
 }
 ACTIONS = tuple(PRESETS["free"])
 

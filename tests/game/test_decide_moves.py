@@ -6,6 +6,7 @@ import pytest
 
 from dealer.errors import BadPlace, BadRequest, CardNotInHand, CardNotThere, DeckEmpty, NotYourSeat
 from dealer.game.commands import Actor, Draw, LeaveSeat, Move, Show
+from dealer.game.decide.cards import STACKS_MAX
 from dealer.game.events import CardMoved, CardShown
 from dealer.game.stacks import BURN, DECK, DISCARD
 
@@ -187,3 +188,14 @@ def test_a_code_names_a_card_only_to_who_has_seen_it(play):
             sentences.add(str(refusal))
     assert len(sentences) == 1
     assert game.decide(Move(ONE, "pile", DISCARD, DECK, (game.card(7),)))
+
+
+def test_piles_have_an_end(play):
+    game = play(shuffled=True)
+    for number in range(STACKS_MAX):
+        if len(game.table.round.stacks) == STACKS_MAX:
+            break
+        game.do(Move(HOST, "pile", DECK, f"pile:{number}"))
+        game.do(Move(HOST, "pile", f"pile:{number}", DECK))
+    game.refuses(Move(HOST, "pile", DECK, "pile:one.more"), BadRequest)
+    game.do(Move(HOST, "pile", DECK, "pile:1"))

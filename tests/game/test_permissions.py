@@ -62,7 +62,7 @@ EXPECTED = {
     "dealer": {
         action: "host" for action in ACTIONS if action not in HANDS
     },
-    "shared": {},
+    "shared": {"collect": "host"},
 }  # fmt: skip
 
 

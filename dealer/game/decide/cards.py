@@ -21,6 +21,9 @@ from dealer.game.events import CardDrawn, CardMoved, CardPeeked, CardShown, Even
 from dealer.game.stacks import DECK, is_stack, seat_of
 from dealer.game.state import Round, Table
 
+STACKS_MAX = 256
+"""Deck, hands and piles of a round, emptied ones too: names must not fill the house's memory."""
+
 
 def draw(command: Draw, table: Table) -> list[Event]:
     seat = seated(table, command.actor)
@@ -205,6 +208,8 @@ def _check_drawable(round_: Round, slots: Sequence[int]) -> None:
 def _places(round_: Round, command: Move, slots: Sequence[int]) -> list[int]:
     """Where each card goes once it has left its place: onto the one before, or to the bottom."""
     target = round_.cards(command.to)
+    if command.to not in round_.stacks and len(round_.stacks) >= STACKS_MAX:
+        raise BadRequest(f"A round has at most {STACKS_MAX} stacks; use a pile that is there.")
     same = command.to == command.source
     first = _place(command.where, len(target) - same)
     if command.where == "bottom":
