@@ -1,0 +1,23 @@
+"""Real tables for foreign tools to look at."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.web.tables import Played, real_tables
+
+
+@pytest.fixture(scope="session")
+def tables() -> list[Played]:
+    return real_tables(largest=False)
+
+
+@pytest.fixture
+def bundle(tables: list[Played], tmp_path: Path) -> Path:
+    """A file: two players with bytes of their own, 52 cards; one of them has cosigned."""
+    file = tmp_path / "game.jsonl"
+    lines = tables[0].bundle.lines
+    file.write_text("".join(f"{line}\n" for line in lines), "utf-8")  # type: ignore[str-bytes-safe]
+    return file

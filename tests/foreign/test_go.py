@@ -1,0 +1,119 @@
+"""Go's sumdb, which guards every Go module, opens our notes and finds our roots and our proofs."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dealer.proof.checkpoint import Signer
+from dealer.proof.tree import consistency_proof, inclusion_proof, leaf_hash
+from tests.foreign.installed import GO_SOURCES, go
+from tests.proof.story import note_of
+from tests.web.tables import Played
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+_FILE = Path(__file__).with_name("notes.go")
+
+
+@pytest.fixture(scope="module")
+def notes(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """The Go program, built without a network from what Debian packages."""
+    program = tmp_path_factory.mktemp("go") / "notes"
+    environment = {**os.environ, "GO111MODULE": "off", "GOPATH": str(GO_SOURCES), "GOFLAGS": ""}
+    environment.setdefault("GOCACHE", str(program.with_name("cache")))
+    subprocess.run([go(), "build", "-o", program, _FILE], check=True, env=environment)
+
+    def run(lines: list[str], key: str, *proofs: dict[str, Any]) -> subprocess.CompletedProcess[str]:
+        bundle, asked = program.with_name("game.jsonl"), program.with_name("proofs.jsonl")
+        bundle.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+        asked.write_text("".join(f"{json.dumps(proof)}\n" for proof in proofs), "utf-8")
+        return subprocess.run(
+            [program, "-proofs", asked, bundle, key],
+            capture_output=True, check=False, encoding="utf-8",
+        )
+
+    return run
+
+
+def parts(played: Played) -> tuple[list[str], list[bytes], str]:
+    """Lines, hashes of the leaves, and the table's key in hex."""
+    lines = [line if isinstance(line, str) else line.decode() for line in played.bundle.lines]
+    leaves = [line for line in lines[1:] if not line.startswith('{"checkpoint"')]
+    assert played.bundle.key is not None
+    return lines, [leaf_hash(leaf.encode()) for leaf in leaves], played.bundle.key
+
+
+def vkey(played: Played) -> str:
+    origin: str = json.loads(played.bundle.lines[0])["origin"]
+    return Signer(played.seed).vkey(origin)
+
+
+def inclusion(leaves: list[bytes], leaf: int, size: int) -> dict[str, Any]:
+    proof = inclusion_proof(leaves[:size], leaf)
+    return {"leaf": leaf, "size": size, "proof": [hash_.hex() for hash_ in proof]}
+
+
+def consistency(leaves: list[bytes], old: int, size: int) -> dict[str, Any]:
+    proof = consistency_proof(leaves[:size], old)
+    return {"old": old, "size": size, "proof": [hash_.hex() for hash_ in proof]}
+
+
+def proofs_of(leaves: list[bytes]) -> Iterator[dict[str, Any]]:
+    for size in (1, 2, 7, 8, 64, len(leaves) - 1, len(leaves)):
+        for place in sorted({0, size // 3, size // 2, size - 1}):
+            yield inclusion(leaves, place, size)
+            yield consistency(leaves, place + 1, size)
+
+
+def test_real_tables(tables: list[Played], notes: Run) -> None:
+    """The key id that Go makes from the bare key is ours, so both ways to name it are tried."""
+    cosigned = 0
+    for played in tables:
+        lines, leaves, key = parts(played)
+        proofs = list(proofs_of(leaves))
+        for name in (key, vkey(played)):
+            done = notes(lines, name, *proofs)
+            assert (done.returncode, done.stderr) == (0, "")
+        heads = [note_of(line) for line in lines if line.startswith('{"checkpoint"')]
+        players = sum(note.count("\n\u2014 player/") for note in heads)
+        assert done.stdout == (
+            f"leaves {len(leaves)}, checkpoints {len(heads)}, cosignatures {players}, "
+            f"proofs {len(proofs)}: all hold\n"
+        )
+        cosigned += players
+    assert cosigned
+
+
+def test_a_leaf_another_key_a_signature(tables: list[Played], notes: Run) -> None:
+    """It is no program that agrees with everything."""
+    lines, _, key = parts(tables[0])
+    last = len(lines) - 1
+    changed = [*lines]
+    changed[3] = changed[3].replace('"at":', '"at":1', 1)
+    assert "the signed root is not that of the leaves" in notes(changed, key).stderr
+    other = Signer(bytes(32)).public_key.hex()
+    assert "note has no verifiable signatures" in notes(lines, other).stderr
+    changed = [*lines[:last], lines[last].replace("/t/", "/u/", 1)]
+    assert f"line {last} " in notes(changed, key).stderr
+    at = next(n for n, line in enumerate(lines) if "\u2014 player/" in line)
+    start, dash, end = lines[at].rpartition(" ")
+    flipped = end[:40] + ("A" if end[40] != "A" else "B") + end[41:]
+    changed = [*lines[:at], start + dash + flipped, *lines[at + 1 :]]
+    assert "invalid signature for key player/" in notes(changed, key).stderr
+
+
+def test_proofs_that_prove_nothing(tables: list[Played], notes: Run) -> None:
+    lines, leaves, key = parts(tables[0])
+    for honest in (inclusion(leaves, 5, 60), consistency(leaves, 5, 60)):
+        assert notes(lines, key, honest).returncode == 0
+        first, *others = honest["proof"]
+        for proof in (others, [first[::-1], *others], [first, first, *others]):
+            done = notes(lines, key, {**honest, "proof": proof})
+            assert (done.returncode, done.stdout) == (1, "")
+            assert "line 0 of " in done.stderr
