@@ -1,4 +1,4 @@
-"""Programs that somebody else wrote: a test that needs one is skipped without, and in CI it fails."""
+"""Programs that others wrote: a test that needs one is skipped without it, and in CI it fails."""
 
 from __future__ import annotations
 

@@ -29,13 +29,17 @@ def notes(tmp_path_factory: pytest.TempPathFactory) -> Run:
     environment.setdefault("GOCACHE", str(program.with_name("cache")))
     subprocess.run([go(), "build", "-o", program, _FILE], check=True, env=environment)
 
-    def run(lines: list[str], key: str, *proofs: dict[str, Any]) -> subprocess.CompletedProcess[str]:
+    def run(
+        lines: list[str], key: str, *proofs: dict[str, Any]
+    ) -> subprocess.CompletedProcess[str]:
         bundle, asked = program.with_name("game.jsonl"), program.with_name("proofs.jsonl")
         bundle.write_text("".join(f"{line}\n" for line in lines), "utf-8")
         asked.write_text("".join(f"{json.dumps(proof)}\n" for proof in proofs), "utf-8")
         return subprocess.run(
             [program, "-proofs", asked, bundle, key],
-            capture_output=True, check=False, encoding="utf-8",
+            capture_output=True,
+            check=False,
+            encoding="utf-8",
         )
 
     return run
