@@ -136,12 +136,16 @@ class Entropy:
     def _check_withheld(self, sitting: Sitting) -> None:
         number, k, seat, since = sitting
         voided = (number, k - 1, seat, since)
-        if voided in self._revealed:
-            self._doubt(
-                voided,
-                f"The house counts us as silent in shuffle {k - 1} of round {number}, though we "
-                "sent our bytes.",
-            )
+        nonce = self._store.nonces.get(voided)
+        if nonce is None:
+            return
+        why = (
+            "though we sent our bytes"
+            if nonce.revealed_under
+            else "and we could not open our bytes, for no signed head with our digest had come"
+        )
+        sentence = f"The house counts us as silent in shuffle {k - 1} of round {number}, {why}."
+        self._doubt(voided, sentence)
 
     def _own(self, digest: bytes, sitting: Sitting) -> bytes | None:
         """Our bytes behind a digest; None if it is not of ours."""

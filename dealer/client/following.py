@@ -120,7 +120,7 @@ class Following:
 
         def answered(result: Members) -> None:
             self._target, self._asked_after = result["version"], after
-            self._checked(lambda: self.witness.checkpoint(result["checkpoint"]))
+            self._checked(lambda: self.witness.whole(result["checkpoint"]))
             if last and self.error is None:
                 self.connection.attach(self.id)
                 if not self._started.done():

@@ -15,6 +15,7 @@ from dealer.proof.checkpoint import NoteFault, open_note
 from dealer.proof.tree import HASH_BYTES, Tree, verify_consistency
 
 ANOTHER_LOG = "The house signed another log than the one that it showed here."
+WENT_BACK = "The house went back behind what it had shown of this table."
 
 
 class Gap(Exception):
@@ -116,8 +117,15 @@ class Story:
         if self._open(known)[1] != root:
             raise HouseCheated("The house signed two different logs of one length.", (known, note))
 
+    def whole(self, note: str) -> None:
+        """Take the head over all that the house has: that is no less than what was saved."""
+        if self._saved and self._open(note)[0] < self._saved[-1].size:
+            raise HouseCheated(WENT_BACK, (note,))
+        self.checkpoint(note)
+
     def begin(self, *, version: int, edge: Sequence[str], note: str) -> None:
         """Start in the middle: the tree's edge and the signed head at `version`."""
+        self.whole(note)
         self._restart(self._tree_of(version, edge, note), note)
         behind = [head for head in self._saved if head.size < version]
         if behind:
@@ -146,9 +154,8 @@ class Story:
         as somebody who is host and player gets it twice, needs none. Raises Gap where it leads on
         from the empty log, which proves nothing about what we hold.
         """
-        went_back = "The house went back behind what it had shown of this table."
         if version < after:
-            raise HouseCheated(went_back, (note,))
+            raise HouseCheated(WENT_BACK, (note,))
         tree = self._tree_of(version, edge, note)
         ours = self.root_at(version)
         if ours is not None and ours != tree.root():
@@ -161,7 +168,7 @@ class Story:
         if old_root is None and after == 0:
             raise Gap
         if old_root is None or proof is None:
-            raise HouseCheated(went_back, (note,))
+            raise HouseCheated(WENT_BACK, (note,))
         if not verify_consistency(
             old=after,
             old_root=old_root,

@@ -134,6 +134,11 @@ class Witness:
         with self._judging():
             self.story.checkpoint(note)
 
+    def whole(self, note: str) -> None:
+        """Take the signed head over all that the house has of this table just now."""
+        with self._judging():
+            self.story.whole(note)
+
     def event(self, frame: Frame) -> Happened | None:
         """Take one event; None if it had come before, or only proves what was saved.
 
