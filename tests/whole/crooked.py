@@ -30,7 +30,7 @@ from tests.whole.house import PATIENT
 from tests.whole.party import Guest, Party, guest, party
 
 WAIT = 60_000
-"""Milliseconds that a round of these tests waits for entropy: only `pass_time` ends that."""
+"""Milliseconds that a round of these tests waits for entropy: only `time_is_up` ends that."""
 
 LIMITS = Limits(rate=10_000.0, burst=10_000.0, closing=0.2, drain=3.0)
 
@@ -72,8 +72,9 @@ class CrookedHouse:
         """Let so many milliseconds go by at once; also while the house is closed."""
         self._late += ms
 
-    def ring(self, table: str) -> None:
-        """Have an open house look at its clock again."""
+    def time_is_up(self, table: str) -> None:
+        """Let what an open house waits for at a table be late."""
+        self.pass_time()
         self.service._desk.arm(self.resident(table))
 
     def resident(self, table: str) -> Resident:
@@ -128,7 +129,7 @@ class CrookedHouse:
         self.service.publish = told
 
     def overhear(self, kind: type[Command], seat: int, instead: Command | None = None) -> None:
-        """A seat's command of a kind is answered well, and not carried out, or another `instead`."""
+        """A seat's command of a kind is answered well and dropped, or `instead` is carried out."""
         perform = self.service.perform
 
         def performed(resident: Resident, command: Command, **options: Any) -> None:

@@ -15,6 +15,7 @@ from dealer.proof.keys import player_digest
 from dealer.proof.tree import Tree
 from dealer.service import Published, Resident, judge
 from tests.whole.crooked import (
+    WAIT,
     CrookedHouse,
     caught,
     crooked,
@@ -24,8 +25,7 @@ from tests.whole.crooked import (
     shown_under,
     stays_away,
 )
-from tests.whole.house import PATIENT
-from tests.whole.party import Guest, Party, guest
+from tests.whole.party import Party, guest
 
 __all__ = ["crooked"]
 
@@ -186,8 +186,7 @@ async def test_another_root_signed_for_one_player(crooked: CrookedHouse) -> None
         # The others' game goes on without him, and everybody can count that.
         await ada.table.until(lambda table: 2 not in table.seats)
         await ada.table.until(lambda table: table.state.round.shuffle.nonces)
-        crooked.pass_time()
-        crooked.ring(guests.id)
+        crooked.time_is_up(guests.id)
         await ada.table.sealed()
         await ada.table.round_close()
         remarks = (report := await crooked.audit(ada)).remarks
@@ -207,8 +206,7 @@ async def test_c1_that_nobody_is_shown(crooked: CrookedHouse) -> None:
         crooked.on_news(without_c1)
         await ada.table.shuffle(wait=False)
         await guests.all_see(lambda table: table.shuffling)
-        crooked.pass_time()
-        crooked.ring(guests.id)
+        crooked.time_is_up(guests.id)
         await guests.all_see(lambda table: table.round == 1 and not table.shuffling)
         assert shown_under(ada) == shown_under(bob) == [b""]
         await ada.table.round_close()
@@ -228,12 +226,11 @@ async def test_a_digest_that_is_dropped(crooked: CrookedHouse) -> None:
     async with seated(crooked, "Ada", "Bob") as guests:
         ada, bob = guests.players
         crooked.overhear(CommitEntropy, bob.seat)
-        await ada.table.round_open(commit_ms=60_000, reveal_ms=60_000)
+        await ada.table.round_open(commit_ms=WAIT, reveal_ms=WAIT)
         await ada.table.shuffle(wait=False)
         await bob.table.until(lambda table: table.shuffling)
         await ada.table.until(lambda table: len(table.state.round.shuffle.digests) == 1)
-        crooked.pass_time()
-        crooked.ring(guests.id)
+        crooked.time_is_up(guests.id)
         await guests.all_see(lambda table: not table.shuffling)
         assert bob.table.doubts == ["Shuffle 0 of round 1 goes without our bytes."]
         assert ada.table.doubts == []
@@ -293,8 +290,7 @@ async def test_a_digest_that_is_replaced_before_all_eyes(crooked: CrookedHouse) 
         await guests.all_see(lambda table: closed(table) and table.state.round.shuffle.nonces)
         assert bob.table.doubts == ["Another digest than ours stands for shuffle 0."]
         assert shown_under(bob) == [b""]
-        crooked.pass_time()
-        crooked.ring(guests.id)
+        crooked.time_is_up(guests.id)
         await guests.all_see(lambda table: not table.shuffling)
         await ada.table.round_close()
         remarks = (report := await crooked.audit(ada, bob)).remarks
@@ -314,8 +310,7 @@ async def test_a_reveal_that_is_dropped(crooked: CrookedHouse) -> None:
         crooked.overhear(RevealEntropy, bob.seat)
         await ada.table.shuffle(wait=False)
         await guests.all_see(lambda table: closed(table) and table.state.round.shuffle.nonces)
-        crooked.pass_time()
-        crooked.ring(guests.id)
+        crooked.time_is_up(guests.id)
         await guests.all_see(lambda table: not table.shuffling)
         assert "counts us as silent in shuffle 0 of round 1" in bob.table.doubts[0]
         assert len(set(nonces(ada))) == len(nonces(ada)) >= 2  # fresh for each k
