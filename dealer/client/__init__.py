@@ -3,7 +3,7 @@
     import asyncio, dealer
 
     async def main() -> None:
-        async with dealer.connect("ws://localhost:8765/ws", name="Ada") as house:
+        async with dealer.connect("ws://localhost:8080/ws", name="Ada") as house:
             table = await house.join(await house.open(deck="52"))
             await table.round_open()
             await table.shuffle()

@@ -194,9 +194,6 @@ class Writer:
             for request in requests:
                 if request.chain is not None:
                     request.chain.broken = True
-            for request in requests:
-                if request.chain is not None:
-                    request.chain.broken = True
         self._hop(self._deliver, taken, results)
 
     def _job(self, job: _Job) -> None:

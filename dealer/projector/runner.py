@@ -1,4 +1,4 @@
-"""The scribe who keeps the read models up with the log, a little whenever the desk is free.
+"""Brings the tables that people query up to the log, a few hundred events at a time.
 
 A slice takes the next events of the tables that are behind, applies them and moves each stream's
 `projected` in the same transaction, by compare-and-set: rows and place are both there or neither,

@@ -47,8 +47,8 @@ class Archive:
     async def load(self, table: bytes) -> Resident:
         """The table as the log has it, checked against its newest checkpoint; version 0 if none.
 
-        Raises DatabaseDamaged where the rows are not those that the house signed, HouseError
-        where the secret of the open round cannot be unwrapped.
+        Raises DatabaseDamaged where the rows are not those that the house signed, or where the
+        secret of the open round does not open.
         """
         resident = Resident(table, table.hex())
         newest = await self._log.newest_checkpoint(table)
