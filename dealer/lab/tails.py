@@ -53,9 +53,15 @@ def _fraction(a: float, x: float) -> float:
     return result
 
 
+EVEN_FROM = 10
+"""Degrees of freedom from which a sum can be too even: with fewer cells counts of whole shuffles
+meet what was expected exactly now and then, and χ² is 0 by chance."""
+
+
 def chi_square_p(x: float, df: int) -> float:
-    """Two-sided: what is too even to be chance counts as much as what is too uneven."""
-    return min(1.0, 2 * min(chi_square_tails(x, df)))
+    """What is too uneven to be chance; from `EVEN_FROM` on, what is too even counts as much."""
+    lower, upper = chi_square_tails(x, df)
+    return min(1.0, 2 * min(lower, upper)) if df >= EVEN_FROM else upper
 
 
 def normal_p(z: float) -> float:

@@ -56,6 +56,8 @@ def test_too_even_is_as_unlikely_as_too_uneven():
     assert chi_square_p(90.0, 23) < 1e-6
     assert chi_square_p(22.3, 23) > 0.9
     assert chi_square_p(1e7, 23) == 0.0
+    assert chi_square_p(0.0, 1) == 1.0
+    assert chi_square_p(40.0, 1) < 1e-6
     assert chi_square_p(1e6, 172225) < 1e-99
 
 
