@@ -21,7 +21,7 @@ from dealer.proof.tree import consistency_proof, leaf_hash
 from dealer.service.record import Entry, entry
 from dealer.service.requests import Done, Remembered
 from dealer.service.resident import Resident
-from dealer.service.secrets import RoundSecret
+from dealer.service.round_secret import RoundSecret
 
 SECRETS = 1024
 """How many closed rounds' secrets are kept at hand for players who come back to them."""
@@ -109,11 +109,17 @@ class Archive:
             return None
         return Remembered.read(row.version, row.digest)
 
-    async def drawn_at_seal(self, resident: Resident, draw: Draw, *, after: int) -> Done | None:
-        """The cards that `draw` got in the append that sealed the shuffle; None if it got none."""
-        rows = await self._log.read(resident.id, after=after, limit=CHUNK)
-        sealed = next((n for n, row in enumerate(rows) if row.type == "DeckSealed"), len(rows))
-        drawn = rows[sealed + 1 : sealed + 1 + draw.count]
+    async def seal_after(self, resident: Resident, version: int) -> int | None:
+        """The version of the first DeckSealed after `version`; None if there is none yet."""
+        async for rows in self._log.stream(resident.id, after=version, chunk=CHUNK):
+            for row in rows:
+                if row.type == "DeckSealed":
+                    return row.version
+        return None
+
+    async def drawn_at_seal(self, resident: Resident, draw: Draw, *, sealed: int) -> Done | None:
+        """The cards that `draw` got in the append that sealed a shuffle; None if it got none."""
+        drawn = await self._log.read(resident.id, after=sealed, limit=draw.count)
         if len(drawn) < draw.count or any(row.type != "CardDrawn" or row.command for row in drawn):
             return None
         events = await self.events(resident, after=drawn[0].version - 1, count=draw.count)

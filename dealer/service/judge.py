@@ -28,7 +28,7 @@ from dealer.proof.keys import secret_length
 from dealer.service.record import Recorded, write
 from dealer.service.requests import Done, Outcome, PendingDraw, Remembered, Request
 from dealer.service.resident import Resident
-from dealer.service.secrets import RoundSecret
+from dealer.service.round_secret import RoundSecret
 
 
 class Flight:

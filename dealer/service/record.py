@@ -11,6 +11,7 @@ from itertools import repeat
 from typing import NamedTuple
 
 from dealer.eventlog import Row
+from dealer.eventlog.sealing import NONCE
 from dealer.game.decide import NoSecret
 from dealer.game.events import (
     CardPeeked,
@@ -25,7 +26,7 @@ from dealer.game.events import (
 from dealer.game.view import entitled
 from dealer.proof import codec
 from dealer.proof.tree import Tree, leaf_hash
-from dealer.service.secrets import NONCE, RoundSecret
+from dealer.service.round_secret import RoundSecret
 
 CHECKPOINTED = (EntropyClosed, DeckSealed, RoundClosed, TableClosed)
 """After these the house signs the root: who was there can prove what they were told."""

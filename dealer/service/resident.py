@@ -18,7 +18,7 @@ from dealer.game.state import Table
 from dealer.proof.tree import Tree
 from dealer.service.record import Entry
 from dealer.service.requests import PendingDraw, Remembered, Request
-from dealer.service.secrets import RoundSecret
+from dealer.service.round_secret import RoundSecret
 
 RING = 64
 """How many of the latest events a table keeps at hand, so that a short gap costs no read."""

@@ -10,6 +10,7 @@ from sqlalchemy import Connection
 
 from dealer.errors import Refused
 from dealer.eventlog import Row
+from dealer.eventlog.sealing import NONCE
 from dealer.game.commands import (
     Actor,
     CloseRound,
@@ -35,7 +36,7 @@ from dealer.game.state import Table, evolve
 from dealer.proof.keys import player_digest
 from dealer.proof.tree import Tree
 from dealer.service.record import Recorded, write
-from dealer.service.secrets import NONCE, RoundSecret
+from dealer.service.round_secret import RoundSecret
 
 HOST = Actor(host=True)
 CODES = tuple("abcdefgh")

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dealer.eventlog.sealing import NONCE, RoundSeal
+from dealer.eventlog.sealing import RoundSeal
 from dealer.proof.keys import RoundKeys
-
-__all__ = ["NONCE", "RoundSecret"]
 
 
 class RoundSecret:
