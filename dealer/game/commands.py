@@ -19,8 +19,11 @@ Where = Literal["top", "bottom"] | int
 
 
 class Actor(NamedTuple):
+    """`since`, the version of the seat's SeatTaken, tells its player from the next one there."""
+
     host: bool = False
     seat: int | None = None
+    since: int | None = None  # whoever sits there if None
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ class Place:
             if player is None or player.since != self.since:
                 self.seat = None
                 self.tokens.clear()
-        return Actor(self.host, self.seat)
+        return Actor(self.host, self.seat, None if self.seat is None else self.since)
 
     def viewer(self) -> Viewer:
         return SPECTATOR if self.actor().seat is None else Viewer(self.seat, self.since)
@@ -104,8 +104,10 @@ class Places:
         """Count this table among the connection's own."""
         if place.subscription is None:
             self.require_room()
-            place.subscription = self._pump.subscribe(self._outlet, place.resident)
             self._places[place.resident.table_id] = place
+        if place.subscription is None or place.subscription.ended:
+            place.subscription = self._pump.subscribe(self._outlet, place.resident)
+            place.subscription.host = place.host
         return place.subscription
 
     def require_room(self) -> None:

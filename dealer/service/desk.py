@@ -165,7 +165,9 @@ class Desk:
         """Nothing of the flight was written, and the state in memory is ahead of the truth."""
         resident, request = flight.resident, flight.request
         resident.reloading = True
-        if flight.drawn is not None:
+        if request.then is not None:
+            resident.pending_draw = None  # the shuffle that it waited for never began
+        elif flight.drawn is not None:
             resident.pending_draw = flight.drawn
         if isinstance(result, DealerError):
             request.done(_unavailable(result))
@@ -179,13 +181,16 @@ class Desk:
 
     async def catch_up(self, resident: Resident) -> None:
         """Take in, and publish, what another process has written to this table."""
-        head = await self._log.head(resident.id)
-        if head is None or head <= resident.committed:
-            return
-        # What is on its way to the disk meets the other's events there, as a conflict.
-        if not resident.in_flight and not resident.reloading:
-            resident.reloading = True
-            await self._reload(resident)
+        while (head := await self._log.head(resident.id)) and head > resident.committed:
+            if resident.reloading:
+                # The table may have been read before that was written.
+                await self.on_disk(resident, head)
+            elif resident.in_flight:
+                # What is on its way to the disk meets the other's events there, as a conflict.
+                return
+            else:
+                resident.reloading = True
+                await self._reload(resident)
 
     async def _reload(self, resident: Resident) -> None:
         while True:
@@ -200,11 +205,13 @@ class Desk:
                     request.done(_unavailable(error))
                 await asyncio.sleep(RETRY_SECONDS)
         resident.replace_with(fresh)
+        # Before the version moves: what is void stays void where others wrote as many events.
+        resident.tell_waiting()
         resident.committed = fresh.committed
         if missed:
             due = [note for note in notes if note[0] <= fresh.committed]
             self._publish(resident, Published(missed, due))
-        resident.tell_waiting()
+        self._put_off_draw(resident)
         resident.reloading = False
         failed, resident.failed = resident.failed, []
         for request in failed:
@@ -215,6 +222,14 @@ class Desk:
             else:
                 self.submit(resident, request)
         self.arm(resident)
+
+    @staticmethod
+    def _put_off_draw(resident: Resident) -> None:
+        """Another process may have sealed that shuffle: whoever sends the draw again is told."""
+        pending, resident.pending_draw = resident.pending_draw, None
+        if pending is not None:
+            for answer in pending.answers:
+                answer(Unavailable("The table was read anew; send this again with the same cmd."))
 
     def _answer_again(
         self,

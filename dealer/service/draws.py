@@ -46,24 +46,32 @@ class Draws:
         self, resident: Resident, request: Request, draw: Draw, start: Done, settle: Answer
     ) -> None:
         """Answer a command whose shuffle was started at an earlier time."""
-        begun = start.events[0]
-        round_ = resident.table.round
-        if not isinstance(begun, ShuffleStarted) or round_ is None or round_.number != begun.round:
-            settle(NoRound("The round of that draw is over."))
-            return
-        if round_.shuffle is not None and round_.shuffle.stack == begun.stack:
-            if resident.pending_draw is None:
-                resident.pending_draw = PendingDraw(draw, [])
-            resident.pending_draw.answers.append(settle)
-            return
-        await self._desk.on_disk(resident, resident.table.version)
         try:
-            drawn = await self._archive.drawn_at_seal(resident, draw, after=start.version)
+            sealed = await self._sealed_at(resident, after=start.version)
+            if sealed is None:
+                if resident.pending_draw is None:
+                    resident.pending_draw = PendingDraw(draw, [])
+                resident.pending_draw.answers.append(settle)
+                return
+            drawn = await self._archive.drawn_at_seal(resident, draw, sealed=sealed)
         except DealerError as error:
             settle(error)
             return
         if drawn is not None:
             settle(drawn)
             return
+        begun, round_ = start.events[0], resident.table.round
+        if not isinstance(begun, ShuffleStarted) or round_ is None or round_.number != begun.round:
+            settle(NoRound("The round of that draw is over."))
+            return
         plain = Request(draw, settle, f"{request.name}/draw", request.digest)
         self._desk.submit(resident, plain)
+
+    async def _sealed_at(self, resident: Resident, *, after: int) -> int | None:
+        """The version at which the shuffle begun at `after` was sealed; None while it runs."""
+        while True:
+            version = resident.table.version
+            await self._desk.on_disk(resident, version)
+            sealed = await self._archive.seal_after(resident, after)
+            if sealed is not None or version == resident.table.version:
+                return sealed

@@ -31,6 +31,7 @@ from dealer.game.commands import (
 )
 from dealer.game.decide import cards, rounds, seats, shuffles
 from dealer.game.decide.house import House, NoSecret
+from dealer.game.decide.permission import check_seat
 from dealer.game.events import Event
 from dealer.game.state import Table
 
@@ -45,6 +46,8 @@ def decide(command: Command, table: Table, house: House) -> list[Event]:
         raise UnknownTable("There is no such table here; check its id, or open a new one.")
     if table.closed:
         raise TableEnded("This table is closed for good; open another one.")
+    if not isinstance(command, TakeSeat | PassTime | FinishShuffle):
+        check_seat(table, command.actor)
     match command:
         case Draw():
             return cards.draw(command, table)

@@ -21,6 +21,15 @@ def permit(table: Table, actor: Actor, action: str) -> None:
     raise NotEntitled(f"To {action}, take a seat at this table first.")
 
 
+def check_seat(table: Table, actor: Actor) -> None:
+    """Raise NotYourSeat where the actor gave the seat up, also if another sits there by now."""
+    if actor.since is None:
+        return
+    player = None if actor.seat is None else table.seats.get(actor.seat)
+    if player is None or player.since != actor.since:
+        raise NotYourSeat("You have given up this seat; join the table again.")
+
+
 def seated(table: Table, actor: Actor) -> int:
     """The actor's seat; NotYourSeat without one."""
     if actor.seat is None or actor.seat not in table.seats:
