@@ -216,7 +216,7 @@ class Witness:
             hidden = {"card": private["card"]}
             salt = bytes.fromhex(private["salt"])
         event = codec.decode(frame["type"], frame["v"], frame["public"], hidden)
-        if codec.encode_public(event) != codec.dump(frame["public"]):
+        if codec.encode_public(event) != canonical.dump(frame["public"]):
             raise HouseCheated("The house wrote an event in a form that no log has.")
         if private is not None and getattr(event, "slot", None) != private["slot"]:
             raise HouseCheated("The house opened another card than the one that was moved.")

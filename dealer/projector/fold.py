@@ -32,7 +32,7 @@ from dealer.game.state import Player, Round, Shuffle, Table, evolve
 from dealer.projector.changes import Cards, Changes, name_of
 from dealer.projector.closing import close_round
 from dealer.projector.happened import Contradiction, Happened, Stream
-from dealer.proof.codec import dump
+from dealer.proof.canonical import dump
 
 
 def fold(stream: Stream, table: Table, happened: Iterable[Happened]) -> Changes:

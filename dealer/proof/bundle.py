@@ -8,19 +8,19 @@ and no salt is in it: the secrets of the rounds give them all.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 
-PROTOCOL = "dealer/v1"
+from dealer.game.events import PROTOCOL
+from dealer.proof.canonical import dump
 
 
 def header(*, origin: str, key: bytes) -> str:
-    return _line({"bundle": PROTOCOL, "key": key.hex(), "origin": origin})
+    return dump({"bundle": PROTOCOL, "key": key.hex(), "origin": origin})
 
 
 def checkpoint(note: str) -> str:
     """The line of a note; its newlines are written `\\n`."""
-    return _line({"checkpoint": note})
+    return dump({"checkpoint": note})
 
 
 def write(
@@ -40,6 +40,3 @@ def read(data: bytes) -> list[bytes]:
     """
     return data.removesuffix(b"\n").split(b"\n")
 
-
-def _line(members: dict[str, str]) -> str:
-    return json.dumps(members, ensure_ascii=False, sort_keys=True, separators=(",", ":"))

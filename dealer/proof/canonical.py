@@ -32,7 +32,7 @@ def encode(value: object) -> bytes:
     Raises NotCanonical for anything else that it holds.
     """
     _check(value, DEPTH_MAX, newlines=False)
-    return _dump(value).encode()
+    return dump(value).encode()
 
 
 def decode(text: bytes | str, *, newlines: bool = False) -> Any:
@@ -54,12 +54,13 @@ def decode(text: bytes | str, *, newlines: bool = False) -> Any:
     except ValueError as error:
         raise NotCanonical(f"This is not JSON: {error}.") from None
     _check(value, DEPTH_MAX, newlines=newlines)
-    if _dump(value) != text:
+    if dump(value) != text:
         raise NotCanonical("This is JSON, but not in its canonical form.")
     return value
 
 
-def _dump(value: object) -> str:
+def dump(value: object) -> str:
+    """Canonical text of a value that `encode` accepts, without its checks."""
     return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
 

@@ -12,7 +12,6 @@ lift what is read for newer code, and leave the stored bytes alone.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from json.encoder import encode_basestring
@@ -28,6 +27,7 @@ from dealer.game.events import (
     Event,
     TableOpened,
 )
+from dealer.proof.canonical import dump
 
 quote = encode_basestring
 """A string as canonical JSON has it."""
@@ -78,11 +78,6 @@ def encode_swaps(swaps: Sequence[CardsSwapped]) -> tuple[list[str], list[str]]:
     shuffle = f'"k":{swaps[0].k},"round":{swaps[0].round},"step":'
     publics = [f'{{"i":{swap.i},{shuffle}{swap.step}}}' for swap in swaps]
     return publics, [f'{{"j":{swap.j}}}' for swap in swaps]
-
-
-def dump(value: Any) -> str:
-    """Canonical JSON text of a value that `canonical.encode` accepts, without its checks."""
-    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
 
 def public(event: Event) -> Public:

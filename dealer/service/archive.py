@@ -13,9 +13,9 @@ from dealer.eventlog import Log, Row
 from dealer.eventlog.sealing import House
 from dealer.game.commands import Draw
 from dealer.game.decide import NoSecret
-from dealer.game.events import PROTOCOL, CardDrawn, Event
+from dealer.game.events import CardDrawn, Event
 from dealer.game.state import evolve
-from dealer.proof import codec
+from dealer.proof import bundle, codec
 from dealer.proof.checkpoint import NoteFault, Signer, attach, open_note, player
 from dealer.proof.tree import consistency_proof, leaf_hash
 from dealer.service.record import Entry, entry
@@ -137,7 +137,7 @@ class Archive:
     async def bundle(self, resident: Resident, *, upto: int) -> AsyncIterator[str]:
         """The bundle's lines up to version `upto`, at which there is a checkpoint."""
         table = resident.table
-        yield codec.dump({"bundle": PROTOCOL, "key": table.key.hex(), "origin": table.origin})
+        yield bundle.header(origin=table.origin, key=table.key)
         async for rows in self._log.stream(resident.id, upto=upto, chunk=CHUNK):
             for row in rows:
                 yield leaf_of(resident.id, row)
@@ -145,7 +145,7 @@ class Archive:
         while notes := await self._log.checkpoints(resident.id, after=after, limit=CHUNK):
             for size, note in notes:
                 if size <= upto:
-                    yield codec.dump({"checkpoint": note})
+                    yield bundle.checkpoint(note)
             after = notes[-1][0]
 
     async def cosigned(self, resident: Resident, line: str) -> tuple[int, str]:

@@ -3,7 +3,8 @@
 The checks come in a fixed order, `form`, `heads`, `saved`, and then each event in turn with
 `secrets`, `tape`, `seals` or `moves`, and stop at the first fault; each module says what its checks
 ask, so that another verifier can name the same fault. Only the standard library, an Ed25519 and the
-house's tape, shuffle and names of stacks are used; the rules of the game are written once more.
+house's tape, shuffle, names of stacks and codes of cards are used; the rules of the game are
+written once more.
 """
 
 from __future__ import annotations

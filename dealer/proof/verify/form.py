@@ -25,8 +25,8 @@ from typing import Any, NamedTuple
 
 from dealer.errors import BadRequest, NotCanonical, ProofFault
 from dealer.game.cards import check_deck
+from dealer.game.events import PROTOCOL
 from dealer.game.stacks import is_stack, seat_of
-from dealer.proof.bundle import PROTOCOL
 from dealer.proof.canonical import decode
 from dealer.proof.checkpoint import is_origin, table_of
 from dealer.proof.tree import leaf_hash
