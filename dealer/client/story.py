@@ -35,11 +35,13 @@ class Story:
         self.heads: dict[int, bytes] = {}  # size → root, where a signed note was compared
         self.fresh: list[SavedHead] = []  # heads that were checked; the caller keeps them
         self.newest = saved[-1].note if saved else ""
+        self.latest = ""  # over all that the house had when it was last asked
         self._saved = sorted(saved)
         self._sizes = {head.size for head in saved}
         self._awaited = {head.size: head.note for head in saved}
         self._early: list[str] = []  # notes that came before the key that they are signed with
         self._link: Tree | None = None  # from the newest saved head towards `start`
+        self._linked_from = ""  # the note of that head
         self._bases: dict[int, bytes] = {}  # roots that a reset was proved from
         self._start = 0
         self._tree = Tree()
@@ -101,7 +103,8 @@ class Story:
         link.append(leaf)
         if link.size == self._start:
             if link.root() != self._roots[0]:
-                raise HouseCheated("The house's log does not continue the one that was saved.")
+                sentence = "The house's log does not continue the one that was saved."
+                raise HouseCheated(sentence, (self._linked_from,))
             self._linked()
 
     def checkpoint(self, note: str) -> None:
@@ -118,8 +121,10 @@ class Story:
             raise HouseCheated("The house signed two different logs of one length.", (known, note))
 
     def whole(self, note: str) -> None:
-        """Take the head over all that the house has: that is no less than what was saved."""
-        if self._saved and self._open(note)[0] < self._saved[-1].size:
+        """Take the head over all that the house has: no less than it ever signed before."""
+        self.latest = note
+        known = max([*self._sizes, *self._awaited], default=0)
+        if known and self._open(note)[0] < known:
             raise HouseCheated(WENT_BACK, (note,))
         self.checkpoint(note)
 
@@ -130,6 +135,7 @@ class Story:
         behind = [head for head in self._saved if head.size < version]
         if behind:
             self._link = Tree.from_edge(behind[-1].size, behind[-1].edge)
+            self._linked_from = behind[-1].note
 
     def compare(self, *, version: int, edge: Sequence[str], note: str) -> None:
         """What who begins here is told must be what we hold, as far as we are."""
@@ -168,7 +174,7 @@ class Story:
         if old_root is None and after == 0:
             raise Gap
         if old_root is None or proof is None:
-            raise HouseCheated(WENT_BACK, (note,))
+            raise HouseCheated(WENT_BACK, (self._linked_from, note))
         if not verify_consistency(
             old=after,
             old_root=old_root,
@@ -177,7 +183,7 @@ class Story:
             proof=self._unhex(proof, note),
         ):
             sentence = "The house's log does not continue the one that this client saw."
-            raise HouseCheated(sentence, (note,))
+            raise HouseCheated(sentence, (self._linked_from, note))
         self._linked()
         if ours is not None:
             return False

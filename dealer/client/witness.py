@@ -150,7 +150,9 @@ class Witness:
 
     def evidence(self, sentence: str, *notes: str, frames: Sequence[Frame] = ()) -> Evidence:
         """What would be kept, were `sentence` the accusation."""
-        kept = dict.fromkeys(note for note in (self.story.newest, *notes) if note)
+        kept = dict.fromkeys(
+            note for note in (self.story.newest, *notes, self.story.latest) if note
+        )
         return Evidence(
             table=self._table,
             key=(self.story.key or b"").hex(),

@@ -11,6 +11,7 @@ import shutil
 import sqlite3
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -50,11 +51,13 @@ class CrookedHouse:
     def url(self) -> str:
         return f"ws://127.0.0.1:{self.port}/ws"
 
-    async def open(self) -> None:
+    async def open(self, *, resume: int = 10_000) -> None:
+        """`resume` is how many events a guest may be behind before a snapshot comes instead."""
         opening = open_service(f"sqlite:///{self.database}")
         self.service = await self._stack.enter_async_context(opening)
         self.service._judge.now = self._now(self.service._judge.now)  # type: ignore[method-assign]
-        gateway = serve(self.service, port=self.port, limits=LIMITS)
+        limits = replace(LIMITS, resume=resume)
+        gateway = serve(self.service, port=self.port, limits=limits)
         self.port = (await self._stack.enter_async_context(gateway)).port
         self.on_news(self._note_down)
 

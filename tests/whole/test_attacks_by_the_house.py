@@ -25,13 +25,14 @@ from tests.whole.crooked import (
     shown_under,
     stays_away,
 )
-from tests.whole.party import Party, guest
+from tests.whole.party import Guest, Party, guest
 
 __all__ = ["crooked"]
 
 SEALED_OTHERWISE = "A card that you were shown is not the one that was sealed before the deal"
 ANOTHER_LOG = "The house signed another log than the one that it showed here"
 WENT_BACK = "The house went back behind what it had shown of this table"
+NO_PROOF = "The house's log does not continue the one that this client saw"
 TWO_LOGS = "The house signed two different logs of one length"
 HID_ANOTHER = r"What event \d+ hid was not what the secret says"
 
@@ -87,7 +88,7 @@ async def test_one_player_is_told_another_event(crooked: CrookedHouse) -> None:
             await ada.table.round_open(entropy="house")
             await ada.table.shuffle()
             evidence = await caught(bob, ANOTHER_LOG)
-            assert len(evidence.notes) == 2
+            assert len(evidence.notes) >= 2
             await ada.table.until(lambda table: 2 not in table.seats)
             assert len(await cleo.table.draw(2)) == 2
             await ada.table.round_close()
@@ -181,7 +182,7 @@ async def test_another_root_signed_for_one_player(crooked: CrookedHouse) -> None
         crooked.tell_seat(bob.seat, resigned)
         await ada.table.shuffle(wait=False)
         evidence = await caught(bob, ANOTHER_LOG)
-        assert len(evidence.notes) == 2
+        assert len(evidence.notes) >= 2
         assert shown_under(bob) == [b""]
         # The others' game goes on without him, and everybody can count that.
         await ada.table.until(lambda table: 2 not in table.seats)
@@ -274,7 +275,7 @@ async def test_a_digest_that_is_replaced_in_the_log_and_shown_to_its_owner(
         await open_round(guests)
         await ada.table.shuffle(wait=False)
         evidence = await caught(bob, ANOTHER_LOG)
-        assert len(evidence.notes) == 2
+        assert len(evidence.notes) >= 2
         assert any(told[0] in leaf for leaf in evidence.leaves)
         assert shown_under(bob) == [b""]
         await stays_away(crooked, bob, sentence=ANOTHER_LOG)
@@ -384,25 +385,28 @@ async def test_an_older_backup_under_players_who_are_there(
         for player in guests.players:
             # Once the first has got up, the second may meet a log that is longer again.
             evidence = await caught(player, f"{WENT_BACK}|{ANOTHER_LOG}")
-            assert len(evidence.notes) == 2
+            assert len(evidence.notes) >= 2
         for player in guests.players:
             await stays_away(crooked, player, sentence="The house")
 
 
 @pytest.mark.parametrize(
-    ("further", "sentence"), [(0, WENT_BACK), (80, ANOTHER_LOG)], ids=["shorter", "longer"]
+    ("further", "resume", "sentence"),
+    [(0, 10_000, WENT_BACK), (0, 0, WENT_BACK), (80, 10_000, ANOTHER_LOG), (80, 0, NO_PROOF)],
+    ids=["shorter", "shorter-snapshot", "longer", "longer-snapshot"],
 )
 async def test_an_older_backup_under_players_who_come_back(
-    crooked: CrookedHouse, tmp_path: Path, further: int, sentence: str
+    crooked: CrookedHouse, tmp_path: Path, further: int, resume: int, sentence: str
 ) -> None:
     """Whether the house has gone on in its new history or not: what they saved is not in it."""
     async with seated(crooked, "Ada", "Bob") as guests:
         await play_past_a_backup(guests, crooked, tmp_path / "backup")
+        saved = {note for player in guests.players for note in player.table.checkpoints}
         for player in guests.players:
             await player.house.close()
         await crooked.close()
         crooked.put_back(tmp_path / "backup")
-        await crooked.open()
+        await crooked.open(resume=resume)
         table = guests.id
         async with guest(crooked.url, "Cleo") as cleo:
             cleo.table = await cleo.house.join(table)
@@ -412,7 +416,15 @@ async def test_an_older_backup_under_players_who_come_back(
                 folder = tmp_path / "clients"
                 async with guest(crooked.url, player.name, folder=folder) as again:
                     with pytest.raises(HouseCheated, match=sentence):
-                        await again.house.join(table)
+                        await comes_back(again, table)
                     (evidence,) = again.house._store.table(table).evidence
-                    assert len(evidence["notes"]) == 2
+                    # One head of each history.
+                    assert saved & set(evidence["notes"])
+                    assert set(evidence["notes"]) - saved
                 await stays_away(crooked, player, sentence="The house")
+
+
+async def comes_back(player: Guest, table: str) -> None:
+    """Join, and see the proof that this continues what was saved; with a snapshot it comes after."""
+    player.table = await player.house.join(table)
+    await player.table.until(lambda _: False)

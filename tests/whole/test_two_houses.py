@@ -14,7 +14,7 @@ from dealer.client import RemoteTable
 from dealer.game.commands import Actor, OpenRound, StartShuffle, TakeSeat
 from dealer.proof.bundle import read
 from dealer.proof.verify import verify
-from dealer.service import Published
+from dealer.service import Published, Resident
 from dealer.service.opening import open_service
 from tests.whole.house import PATIENT, HouseProcess
 from tests.whole.party import Guest, guest
@@ -86,6 +86,44 @@ async def test_what_another_process_wrote_is_told_with_its_checkpoints(tmp_path:
         assert len(due) == 2
         assert [size for size, _ in told[0].notes] == due
         assert [size for size, _ in await two.log.checkpoints(there.id)] == due
+
+
+async def test_who_comes_while_a_table_is_read_anew_is_told_nothing_older(tmp_path: Path) -> None:
+    """A player who was at the other process would take it for a house that went back."""
+    url = f"sqlite:///{tmp_path / 'dealer.db'}"
+    async with open_service(url) as one, open_service(url) as two:
+        here, _ = await one.open_table({})
+        there = await two.load(here.table_id)
+        read, may_read, asked = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        load, head = two.archive.load, two.log.head
+
+        async def slowly(table: bytes) -> Resident:
+            found = await load(table)
+            read.set()
+            await may_read.wait()
+            return found
+
+        async def noticed(table: bytes) -> int | None:
+            found = await head(table)
+            if read.is_set():
+                asked.set()
+            return found
+
+        async def comes() -> int:
+            return (await two.load(here.table_id)).committed
+
+        two.archive.load = slowly  # type: ignore[method-assign]
+        two.log.head = noticed  # type: ignore[method-assign]
+        await one.call(here, TakeSeat("Ada"))
+        first = asyncio.create_task(comes())
+        await read.wait()
+        assert there.reloading
+        await one.call(here, TakeSeat("Bob"))
+        second = asyncio.create_task(comes())
+        await asked.wait()
+        may_read.set()
+        assert await second == here.committed == 3
+        await first
 
 
 async def draw(table: RemoteTable) -> list[str]:
