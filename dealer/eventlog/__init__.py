@@ -10,8 +10,6 @@ from dealer.eventlog.rows import (
     Known,
     Result,
     Row,
-    Snapshot,
-    Stream,
 )
 from dealer.eventlog.sealing import House, RoundSeal
 
@@ -26,8 +24,6 @@ __all__ = [
     "Result",
     "RoundSeal",
     "Row",
-    "Snapshot",
-    "Stream",
     "key_file",
     "open_house",
 ]

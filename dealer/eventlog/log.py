@@ -19,7 +19,7 @@ from sqlalchemy.engine import URL
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from dealer.eventlog.faults import FAULTS, explain
-from dealer.eventlog.rows import Append, Result, Row, Snapshot, Stream
+from dealer.eventlog.rows import Append, Result, Row
 from dealer.eventlog.sqlite import SqliteStore, database_file
 from dealer.eventlog.writer import Committed, Slice, Writer
 
@@ -36,18 +36,6 @@ _CHECKPOINTS = (
 _NEWEST = (
     f"SELECT size, note FROM checkpoint WHERE stream = {_STREAM} AND size <= ?"
     " ORDER BY size DESC LIMIT 1"
-)
-_TABLES = (
-    "SELECT table_id, version, projected FROM stream WHERE table_id > ? ORDER BY table_id LIMIT ?"
-)
-_BEHIND = "SELECT table_id, version, projected FROM stream WHERE version > projected LIMIT ?"
-_SNAPSHOT = f"SELECT version, fingerprint, state FROM snapshot WHERE stream = {_STREAM}"
-_PUT_SNAPSHOT = (
-    f"INSERT INTO snapshot (stream, version, fingerprint, state) VALUES ({_STREAM}, ?, ?, ?)"
-    " ON CONFLICT (stream) DO UPDATE SET version = excluded.version,"
-    " fingerprint = excluded.fingerprint, state = excluded.state"
-    " WHERE excluded.version >= snapshot.version OR"
-    " excluded.fingerprint <> snapshot.fingerprint"
 )
 _HOUSE = "SELECT value FROM house WHERE name = ?"
 _PUT_HOUSE = "INSERT INTO house (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING"
@@ -172,14 +160,6 @@ class Log:
         """
         return self._writer.enqueue(work, durable=False)
 
-    async def put_snapshot(self, table: bytes, snapshot: Snapshot) -> None:
-        """Keeps `snapshot` unless a newer one of the same fingerprint is there."""
-
-        def work(connection: Connection) -> None:
-            connection.exec_driver_sql(_PUT_SNAPSHOT, (table, *snapshot))
-
-        await self._writer.enqueue(work, durable=True)
-
     async def put_house(self, name: str, value: bytes) -> bytes:
         """Keeps `value` under `name` if nothing is there; returns what is there now."""
 
@@ -245,19 +225,6 @@ class Log:
         """(size, note) of the largest checkpoint, of those with size <= `upto` if given."""
         found = await self.fetch(_NEWEST, (table, _ALL if upto is None else upto))
         return (found[0][0], found[0][1]) if found else None
-
-    async def tables(self, *, after: bytes = b"", limit: int = 1000) -> list[Stream]:
-        """At most `limit` tables with an id above `after`, in order of their ids."""
-        return list(map(Stream._make, await self.fetch(_TABLES, (after, limit))))
-
-    async def behind(self, *, limit: int = 1000) -> list[Stream]:
-        """At most `limit` tables whose read models have not come to the newest version."""
-        return list(map(Stream._make, await self.fetch(_BEHIND, (limit,))))
-
-    async def snapshot(self, table: bytes) -> Snapshot | None:
-        """The table's snapshot; its fingerprint and seal are the caller's to judge."""
-        found = await self.fetch(_SNAPSHOT, (table,))
-        return Snapshot._make(found[0]) if found else None
 
     async def house(self, name: str) -> bytes | None:
         """What `put_house` kept under `name`."""

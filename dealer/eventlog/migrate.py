@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
-from dealer.errors import DatabaseError, DatabaseNew, DatabaseOld
+from dealer.errors import DatabaseError, DatabaseNew
 
 if TYPE_CHECKING:
     from alembic.config import Config
@@ -60,14 +60,6 @@ def is_current(connection: Connection) -> bool:
             f"the newest known here is {known[-1]}); install that version or a later one."
         )
     return found == known[-1]
-
-
-def require_current(connection: Connection) -> None:
-    """For a database that an operator migrates by hand: raises DatabaseOld or DatabaseNew."""
-    if not is_current(connection):
-        raise DatabaseOld(
-            "The database has an old schema; run `alembic upgrade head` on it, then start again."
-        )
 
 
 def upgrade(connection: Connection) -> None:

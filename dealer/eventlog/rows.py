@@ -98,19 +98,3 @@ class Known(NamedTuple):
 
 
 Result: TypeAlias = Appended | Conflict | Known | DatabaseError
-
-
-class Stream(NamedTuple):
-    """A table's place in the log: its newest version, and how far the read models have come."""
-
-    table: bytes
-    version: int
-    projected: int
-
-
-class Snapshot(NamedTuple):
-    """A table's state at `version`; worthless to code with another `fingerprint`."""
-
-    version: int
-    fingerprint: str
-    state: bytes

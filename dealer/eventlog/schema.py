@@ -87,15 +87,6 @@ checkpoint = Table(
     Column("note", Text, nullable=False),
 )
 
-snapshot = Table(
-    "snapshot",
-    metadata,
-    Column("stream", Number, ForeignKey("stream.id"), primary_key=True),
-    Column("version", Number, nullable=False),
-    Column("fingerprint", Text, nullable=False),
-    Column("state", LargeBinary, nullable=False),
-)
-
 # What the database knows about its house, above all the check value of the key: never a key.
 house = Table(
     "house",

@@ -6,7 +6,6 @@ Everything sealed is AES-256-GCM with a random 12-byte nonce in front:
                   many digits j has; under the round's seal_key,
                   associated data T("hidden") ‖ lp(table_id, be64(version))
     secret S      under the house's wrapping key, T("secret") ‖ lp(table_id, be32(round))
-    snapshot      under the house's snapshot key, T("snapshot") ‖ lp(table_id, be64(version))
 
 The house's keys all come from one master key of 32 bytes: HKDF-SHA-512(ikm = master, no salt,
 info = T("house-" + use), 32 bytes). Nonces are arguments; whoever calls draws them.
@@ -79,7 +78,6 @@ class House:
         self.check = _derived(master, "check")
         self._command_key = _derived(master, "command")
         self._wrapping = AESGCM(_derived(master, "wrapping"))
-        self._snapshots = AESGCM(_derived(master, "snapshot"))
 
     def command_digest(self, content: bytes) -> bytes:
         """32 bytes that tell one command's content from another's and nothing else."""
@@ -93,21 +91,9 @@ class House:
         """S again; raises DatabaseDamaged if it is not this round's."""
         return _open(self._wrapping, stored, _secret(table, round))
 
-    def seal_snapshot(self, state: bytes, *, table: bytes, version: int, nonce: bytes) -> bytes:
-        """A table's state with the faces in it, as it is stored."""
-        return nonce + self._snapshots.encrypt(nonce, state, _snapshot(table, version))
-
-    def unseal_snapshot(self, stored: bytes, *, table: bytes, version: int) -> bytes:
-        """The state again; raises DatabaseDamaged if it is another table's or version's."""
-        return _open(self._snapshots, stored, _snapshot(table, version))
-
 
 def _secret(table: bytes, round: int) -> bytes:
     return T("secret") + lp(table, be32(round))
-
-
-def _snapshot(table: bytes, version: int) -> bytes:
-    return T("snapshot") + lp(table, be64(version))
 
 
 def _derived(master: bytes, use: str) -> bytes:

@@ -1,4 +1,4 @@
-"""The event log: streams, events, checkpoints, snapshots, and what is known of the house."""
+"""The event log: streams, events, checkpoints, and what is known of the house."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -62,15 +62,6 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("stream", "size", name="pk_checkpoint"),
     )
     op.create_table(
-        "snapshot",
-        sa.Column("stream", NUMBER, nullable=False),
-        sa.Column("version", NUMBER, nullable=False),
-        sa.Column("fingerprint", sa.Text(), nullable=False),
-        sa.Column("state", sa.LargeBinary(), nullable=False),
-        sa.ForeignKeyConstraint(["stream"], ["stream.id"], name="fk_snapshot_stream"),
-        sa.PrimaryKeyConstraint("stream", name="pk_snapshot"),
-    )
-    op.create_table(
         "house",
         sa.Column("name", sa.Text(), nullable=False),
         sa.Column("value", sa.LargeBinary(), nullable=False),
@@ -85,5 +76,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    for name in ("house", "snapshot", "checkpoint", "event", "stream"):
+    for name in ("house", "checkpoint", "event", "stream"):
         op.drop_table(name)

@@ -9,7 +9,7 @@ import signal
 import pytest
 
 from dealer.errors import DatabaseDamaged, DatabaseError, Overloaded, Unavailable
-from dealer.eventlog import Append, Appended, Chain, Conflict, Known, Log, Row, Snapshot, Stream
+from dealer.eventlog import Append, Appended, Chain, Conflict, Known, Log, Row
 from tests.eventlog.asked import A, B, C, append, cancelled_at, other_process, row
 from tests.eventlog.conftest import SqliteHouse
 
@@ -42,8 +42,6 @@ async def test_reading_begins_and_ends_where_it_is_told(place: SqliteHouse) -> N
         assert [[each.version for each in part] for part in parts] == [[2, 3, 4], [5, 6, 7], [8]]
         assert (await log.head(A), await log.head(B), await log.head(C)) == (10, 1, None)
         assert await log.heads([A, C]) == {A: 10}
-        assert await log.tables() == [Stream(A, 10, 0), Stream(B, 1, 0)]
-        assert await log.tables(after=A, limit=1) == [Stream(B, 1, 0)]
 
 
 async def test_versions_go_on_from_the_head(place: SqliteHouse) -> None:
@@ -223,7 +221,7 @@ async def test_cancelled_at_any_await_nothing_stays_open_and_nothing_is_doubled(
             expected = await log.head(A) or 0
             await log.append(append(A, expected, command=f"c{number}"))
             await log.read(A)
-            await log.put_snapshot(A, Snapshot(1, "f", b""))
+            await log.put_house("opened", b"yes")
 
         steps, cancelled = 0, True
         while cancelled:
@@ -362,22 +360,6 @@ async def test_a_conflict_adds_no_checkpoint(place: SqliteHouse) -> None:
         assert await log.checkpoints(A) == []
 
 
-async def test_a_newer_snapshot_stays_and_one_of_other_code_goes(place: SqliteHouse) -> None:
-    async with await place.open() as log:
-        await log.append(append(A, 0))
-        assert await log.snapshot(A) is None
-        for given, kept in (
-            (Snapshot(5, "new", b"5"), 5),
-            (Snapshot(4, "new", b"4"), 5),
-            (Snapshot(6, "new", b"6"), 6),
-            (Snapshot(3, "newer", b"3"), 3),
-        ):
-            await log.put_snapshot(A, given)
-            found = await log.snapshot(A)
-            assert found is not None
-            assert found.version == kept
-
-
 async def test_what_is_known_of_the_house_is_kept_once(place: SqliteHouse) -> None:
     async with await place.open() as log:
         assert await log.house("key") is None
@@ -387,7 +369,8 @@ async def test_what_is_known_of_the_house_is_kept_once(place: SqliteHouse) -> No
 
 
 async def _behind(log: Log) -> set[bytes]:
-    return {each.table for each in await log.behind()}
+    found = await log.fetch("SELECT table_id FROM stream WHERE version > projected")
+    return {table for (table,) in found}
 
 
 async def test_work_that_can_wait_is_done_in_slices(place: SqliteHouse) -> None:

@@ -79,17 +79,6 @@ def test_a_secret_opens_for_its_table_and_round_alone() -> None:
             House(key).unwrap(stored, table=table, round=round)
 
 
-def test_a_snapshot_opens_for_its_table_and_version_alone() -> None:
-    house = House(KEY)
-    stored = house.seal_snapshot(b"state", table=A, version=9, nonce=N)
-    assert house.unseal_snapshot(stored, table=A, version=9) == b"state"
-    for table, version in ((B, 9), (A, 8)):
-        with pytest.raises(DatabaseDamaged):
-            house.unseal_snapshot(stored, table=table, version=version)
-    with pytest.raises(DatabaseDamaged):
-        house.unwrap(stored, table=A, round=9)
-
-
 def test_every_use_has_a_key_of_its_own() -> None:
     house, other = House(KEY), House(KEY[::-1])
     digest = house.command_digest(b"draw As")
