@@ -1175,9 +1175,10 @@ export function verdicts(report) {
   return [...CHECKS.map((check) => answer(check, report)), ...counted(report)];
 }
 
+const order = (check) => CHECKS.indexOf(check);
+const isOfEvents = (check) => order(check) >= order("secrets");
+
 function answer(check, { fault, saved }) {
-  const order = (name) => CHECKS.indexOf(name);
-  const isOfEvents = (name) => order(name) >= order("secrets");
   if (fault?.check === check) return `${check}: no, in line ${fault.line}: ${fault.sentence}`;
   if (fault && isOfEvents(fault.check) && isOfEvents(check)) {
     return `${check}: yes, before line ${fault.line}`;
@@ -1187,7 +1188,8 @@ function answer(check, { fault, saved }) {
   return `${check}: yes, ${ANSWERS[check]}`;
 }
 
-function counted({ remarks: r, cosigners }) {
+function counted({ fault, remarks: r, cosigners }) {
+  if (fault && !isOfEvents(fault.check)) return ["Nothing was counted, for no event was looked at."];
   const who = cosigners.map(({ key, name, count }) => `${name} ${key} (${count})`).join(", ");
   return [
     `Rounds: ${r.rounds}, ${r.open_rounds} of them open and so not proved.`,

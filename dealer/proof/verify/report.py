@@ -85,7 +85,7 @@ class Report:
         return self.fault is None
 
     def verdicts(self) -> list[str]:
-        """Lines for a person: one for each check, then the remarks."""
+        """Lines for a person: one for each check, then the remarks if it came to the events."""
         return [*self._answers(), *self._sentences()]
 
     def _answers(self) -> Iterator[str]:
@@ -104,6 +104,9 @@ class Report:
                 yield f"{check}: yes, before line {self.fault.line}"
 
     def _sentences(self) -> Iterator[str]:
+        if self.fault is not None and CHECKS.index(self.fault.check) < _FIRST_OF_EVENTS:
+            yield "Nothing was counted, for no event was looked at."
+            return
         r = self.remarks
         yield f"{_count(r.rounds, 'round')}, {r.open_rounds} of them open and so not proved."
         yield (
