@@ -25,7 +25,8 @@ _TABLE = re.compile(r"/tables/(?P<table>[0-9a-f]{32})(?P<bundle>/bundle\.jsonl)?
 _BEARER = re.compile(r"Bearer +(?P<token>[!-~]+)", re.IGNORECASE)
 _STYLE = (
     "body{font:1rem/1.5 system-ui,sans-serif;max-width:42rem;margin:2rem auto;padding:0 1rem}"
-    "table{border-collapse:collapse}td,th{padding:.2rem .8rem .2rem 0;text-align:left}"
+    "table{border-collapse:collapse;margin:1rem 0}pre{overflow-x:auto}"
+    "td,th{padding:.2rem .8rem .2rem 0;text-align:left}"
 )
 
 
@@ -130,15 +131,16 @@ def _table(resident: Resident, state: Mapping[str, Any], host: str) -> str:
         f"<tr><td>{escape(name)}</td><td>{_count(state, name)}</td></tr>" for name in stacks
     )
     playing = "No round is open." if round_ is None else f"Round {round_['round']} is open."
+    example = escape(_SIT_DOWN.format(host=host, table=table))
+    sit_down = f"<p>Sit down from Python:</p><pre>{example}</pre>"
     if state["closed"]:
-        playing = "The table is closed."
+        playing, sit_down = "The table is closed.", ""
     return (
         f"<p>{playing} Version {state['version']}.</p>"
         f"<table><tr><th>Seat</th><th>Player</th><th>Cards</th></tr>{seats}</table>"
-        f"<table><tr><th>Stack</th><th>Cards</th></tr>{lying}</table>"
-        f'<p><a href="/tables/{table}/bundle.jsonl">The log, to verify it yourself</a></p>'
-        f"<p>Sit down from Python:</p>"
-        f"<pre>{escape(_SIT_DOWN.format(host=host, table=table))}</pre>"
+        + (f"<table><tr><th>Stack</th><th>Cards</th></tr>{lying}</table>" if lying else "")
+        + f'<p><a href="/tables/{table}/bundle.jsonl">The log, to verify it yourself</a></p>'
+        + sit_down
     )
 
 
