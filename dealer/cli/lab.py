@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dealer.cli.lab_bits import bits, dieharder
-from dealer.cli.lab_ready import LEVEL, AsPicture, Level, Seed, Source, draw, laboratory
+from dealer.cli.lab_ready import LEVEL, Heat, Histogram, Level, Seed, Source, draw, laboratory
 from dealer.cli.lab_table import table
 from dealer.cli.options import AsJson, asked_rightly
 from dealer.cli.output import progress, say, say_json
@@ -56,8 +56,8 @@ def run(
         bool, typer.Option("--carry", help="Start each shuffle from where the last one ended.")
     ] = False,
     level: Level = LEVEL,
-    histogram: AsPicture = None,
-    heat: AsPicture = None,
+    histogram: Histogram = None,
+    heat: Heat = None,
     as_json: AsJson = False,
 ) -> None:
     """Shuffle a new deck very many times and say whether chance explains what comes out.

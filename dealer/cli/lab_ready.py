@@ -28,9 +28,15 @@ Seed = Annotated[
 Level = Annotated[
     float, typer.Option(min=1e-30, max=1.0, help="What chance is too small to be believed.")
 ]
-AsPicture = Annotated[
+Histogram = Annotated[
     Path | None,
-    typer.Option(metavar="FILE.svg", help="Draw it as a picture.", show_default=False),
+    typer.Option(metavar="FILE.svg", help="Draw the bars as a picture.", show_default=False),
+]
+Heat = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE.svg", help="Draw which card came to which place.", show_default=False
+    ),
 ]
 
 
@@ -38,7 +44,8 @@ def laboratory() -> None:
     """Raises SetupError where numpy is not installed: nothing else needs it."""
     if find_spec("numpy") is None:
         raise SetupError(
-            "The laboratory needs numpy, which the house does not: pip install 'dealer[lab]'"
+            "The laboratory needs numpy, which the house does not: pip install '.[lab]' in the "
+            "folder of the source"
         )
 
 

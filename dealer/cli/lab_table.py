@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dealer.cli.lab_ready import LEVEL, AsPicture, Level, draw, laboratory
+from dealer.cli.lab_ready import LEVEL, Heat, Level, draw, laboratory
 from dealer.cli.options import AsJson, Database
 from dealer.cli.output import progress, remark, say, say_json
 from dealer.config import DATABASE
@@ -37,7 +37,7 @@ def table(
         bool, typer.Option("--all", help="Every closed table of the database.")
     ] = False,
     level: Level = LEVEL,
-    heat: AsPicture = None,
+    heat: Heat = None,
     database: Database = DATABASE,
     as_json: AsJson = False,
 ) -> None:

@@ -4,5 +4,5 @@ The modules read in this order: `shuffles` (one deck at a time, to be read), `ma
 a million decks at once), `methods` (their list), `sources` (where the numbers come from), `tally`
 (what is counted), `expected` (what a fair shuffle would give), `tails` (how far off is too far),
 `findings` (the verdict), `exact` (no chance at all: every choice enumerated). All but `shuffles`,
-`exact` and `tails` need numpy, which `pip install 'dealer[lab]'` brings.
+`exact` and `tails` need numpy, which `pip install '.[lab]'` brings.
 """

@@ -240,7 +240,8 @@ def test_without_numpy_a_sentence_says_what_to_do(
     answer = ask("lab", command)
     assert answer.code == 1
     assert answer.err == (
-        "dealer: The laboratory needs numpy, which the house does not: pip install 'dealer[lab]'\n"
+        "dealer: The laboratory needs numpy, which the house does not: pip install '.[lab]' in the "
+        "folder of the source\n"
     )
     assert ask("lab", command, "--help").code == 0
 
