@@ -14,12 +14,12 @@ from urllib.request import urlopen
 
 import typer
 
-from dealer.cli.options import find_table
+from dealer.cli.options import TABLE_BYTES, find_table
 from dealer.cli.output import Step, harmless, remark
 from dealer.errors import DatabaseDamaged, HouseUnreachable, NoteFault, UnknownTable
-from dealer.eventlog import House, Log, Row, key_file
+from dealer.eventlog import HouseKeys, Log, Row, key_file
 from dealer.eventlog.look import look
-from dealer.eventlog.sealing import MASTER
+from dealer.eventlog.sealing import MASTER_BYTES
 from dealer.proof import bundle
 from dealer.proof.checkpoint import Signer, open_note
 from dealer.proof.tree import Tree, leaf_hash
@@ -113,19 +113,21 @@ def _compare(extent: Extent, row: Row, tree: Tree, key: bytes) -> None:
         )
 
 
-async def _house(log: Log, file: Path) -> tuple[House | None, str]:
+async def _house(log: Log, file: Path) -> tuple[HouseKeys | None, str]:
     """The house's keys, if they are here; else why not."""
     try:
         master = await asyncio.to_thread(file.read_bytes)
     except OSError:
         return None, f"its key {file} cannot be read here"
-    if len(master) != MASTER or House(master).check != await log.house("key"):
+    if len(master) != MASTER_BYTES or HouseKeys(master).check != await log.house("key"):
         return None, f"{file} is not its key"
-    return House(master), ""
+    return HouseKeys(master), ""
 
 
 def from_house(url: str, table: str) -> list[str]:
     """The lines of the bundle that the house at `url` gives for a table's whole id."""
+    if len(table) != 2 * TABLE_BYTES:
+        raise typer.BadParameter(f"With --url a table's whole id is needed, not {table!r}.")
     address = f"{web_address(url)}/tables/{table}/bundle.jsonl"
     try:
         with urlopen(address, timeout=ANSWER_SECONDS) as answer:
@@ -134,8 +136,12 @@ def from_house(url: str, table: str) -> list[str]:
         sentence = harmless(error.read(500).decode(errors="replace").strip())
         raise UnknownTable(f"{url} gives no bundle of this table: {sentence}") from None
     except (URLError, HTTPException, OSError) as error:
-        raise HouseUnreachable(f"The house at {url} does not answer: {error}") from None
+        raise HouseUnreachable(f"The house at {url} does not answer: {_reason(error)}") from None
     return [line.decode(errors="surrogateescape") for line in bundle.read(data)]
+
+
+def _reason(error: Exception) -> str:
+    return str(error.reason) if isinstance(error, URLError) else str(error)
 
 
 def web_address(url: str) -> str:

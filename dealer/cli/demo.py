@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 from contextlib import AsyncExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dealer.cli.options import HouseUrl
-from dealer.cli.output import say
+from dealer.cli.output import program, say
 from dealer.config import DATABASE_VARIABLE
 
 if TYPE_CHECKING:
@@ -64,9 +65,11 @@ async def _demo(url: str | None, database: str | None, pace: float, answers: lis
     from dealer.service.opening import open_service
 
     if url is not None:
-        await _play_and_check(web_address(url), pace, answers)
+        table = await _play_and_check(web_address(url), pace, answers)
+        say(f"The table is at {web_address(url)}/tables/{table}")
         return
     async with AsyncExitStack() as stack:
+        where = database
         if database is None:
             folder = stack.enter_context(TemporaryDirectory(prefix="dealer-"))
             database = f"sqlite:///{Path(folder) / 'dealer.db'}"
@@ -74,18 +77,20 @@ async def _demo(url: str | None, database: str | None, pace: float, answers: lis
         gateway = await stack.enter_async_context(open_gateway(service, port=0))
         address = f"http://127.0.0.1:{gateway.port}"
         say(f"The house is open at {address}/ while this lasts.")
-        await _play_and_check(address, pace, answers)
+        table = await _play_and_check(address, pace, answers)
         await _rebuild(service, answers)
+    if where is not None:
+        say(f"To see each swap of it: {program()} audit {table} --database {shlex.quote(where)}")
 
 
-async def _play_and_check(address: str, pace: float, answers: list[bool]) -> None:
+async def _play_and_check(address: str, pace: float, answers: list[bool]) -> str:
+    """Play a game at the house at `address`; the id of its table."""
     from dealer.cli.bundle import from_house, socket_address
     from dealer.cli.play import play
     from dealer.cli.verify import examine, say_verdicts
 
     seen: list[RemoteTable] = []
     table = await play(socket_address(address), say, pace=pace, witness=seen.append)
-    say(f"The table is at {address}/tables/{table}")
     say()
     say("Was it fair? From the table's bundle, what the players' clients kept, and nothing else:")
     lines = await asyncio.to_thread(from_house, address, table)
@@ -97,6 +102,7 @@ async def _play_and_check(address: str, pace: float, answers: list[bool]) -> Non
     )
     say_verdicts(report)
     answers.append(report.ok)
+    return table
 
 
 async def _rebuild(service: Service, answers: list[bool]) -> None:

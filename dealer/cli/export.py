@@ -11,7 +11,7 @@ from typing import Annotated, BinaryIO
 import typer
 
 from dealer.cli.options import Database, HouseUrl, TableId, find_table
-from dealer.cli.output import progress, remark
+from dealer.cli.output import program, progress, remark
 from dealer.config import DATABASE
 from dealer.errors import SetupError
 
@@ -51,7 +51,7 @@ def export(
         raise SetupError(f"{output} cannot be written: {error.strerror}.") from None
     finally:
         draft.unlink(missing_ok=True)
-    remark(f"The bundle is in {output}; check it with: dealer verify {output}")
+    remark(f"The bundle is in {output}; check it with: {program()} verify {output}")
 
 
 async def _write(file: BinaryIO, table: str, database: str, url: str | None) -> None:

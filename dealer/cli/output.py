@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import json
+import shlex
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
+from shutil import which
 from typing import Any
 
 import typer
 
 Step = Callable[[int, int], None]
 """How much is done, of how much in all."""
+
+
+def program() -> str:
+    """What to type to call this program again: `dealer`, or its path where no shell finds it."""
+    called = sys.argv[0]
+    known = Path(called).name != "dealer" or which("dealer") is not None
+    return "dealer" if known else shlex.quote(called)
 
 
 def say(line: str = "") -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dealer.cli.options import Database, asked_rightly
-from dealer.cli.output import say
+from dealer.cli.output import program, say
 from dealer.config import LIMITS, Settings, read_limits
 
 if TYPE_CHECKING:
@@ -99,7 +99,9 @@ def serve(
 
     It needs no configuration. The log is a file in the current folder, made and kept up to date
     by itself; beside it hangs the house's key, dealer.db.key: back both up together, and show the
-    key to nobody. Ctrl-C or SIGTERM closes in order; nothing that was answered is lost.
+    key to nobody. While a house is open, a plain copy of the file lacks the newest events, or all:
+    copy it with sqlite3's .backup. Ctrl-C or SIGTERM closes in order; nothing that was answered is
+    lost.
 
     ```
     dealer serve
@@ -177,7 +179,7 @@ def _greet(settings: Settings, gateway: Gateway) -> None:
     host = "127.0.0.1" if settings.host in EVERYWHERE else settings.host
     address = f"http://[{host}]" if ":" in host else f"http://{host}"
     say(f"The house is open at {address}:{gateway.port}/")
-    say(f"To see it played from a terminal: dealer demo --url {address}:{gateway.port}/")
+    say(f"To see it played from a terminal: {program()} demo --url {address}:{gateway.port}/")
     sys.stdout.flush()
 
 

@@ -32,7 +32,7 @@ def test_a_demonstration_ends_with_every_verdict_yes(ask: Ask, tmp_path: Path) -
         "misses nothing (socket 1 became 2)",
         "shuffled again with fresh bytes",
         "the house shows its secret",
-        "/tables/",
+        "dealer audit",
     ):
         assert words in answer.out
     with closing(sqlite3.connect(tmp_path / "demo.db")) as log:
