@@ -425,6 +425,6 @@ async def test_an_older_backup_under_players_who_come_back(
 
 
 async def comes_back(player: Guest, table: str) -> None:
-    """Join, and see the proof that this continues what was saved; with a snapshot it comes after."""
+    """Join; behind a snapshot, the proof that it continues what was saved comes a little later."""
     player.table = await player.house.join(table)
     await player.table.until(lambda _: False)
