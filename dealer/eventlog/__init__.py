@@ -11,14 +11,14 @@ from dealer.eventlog.rows import (
     Result,
     Row,
 )
-from dealer.eventlog.sealing import House, RoundSeal
+from dealer.eventlog.sealing import HouseKeys, RoundSeal
 
 __all__ = [
     "Append",
     "Appended",
     "Chain",
     "Conflict",
-    "House",
+    "HouseKeys",
     "Known",
     "Log",
     "Result",

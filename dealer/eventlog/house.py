@@ -17,7 +17,7 @@ from pathlib import Path
 
 from dealer.errors import HouseKeyError
 from dealer.eventlog.log import Log
-from dealer.eventlog.sealing import MASTER, House
+from dealer.eventlog.sealing import MASTER_BYTES, HouseKeys
 from dealer.eventlog.sqlite import database_file
 
 _CHECK = "key"
@@ -33,23 +33,24 @@ def key_file(url: str) -> Path:
     return file.with_name(file.name + ".key")
 
 
-async def open_house(log: Log, file: Path, *, fresh: bytes) -> House:
-    """The house whose key is in `file` and whose log is `log`.
+async def open_house(log: Log, file: Path, *, fresh: bytes) -> HouseKeys:
+    """The keys of the house whose master key is in `file` and whose log is `log`.
 
     `fresh` is 32 random bytes, which become the key if neither file nor log has one. Raises
     HouseKeyError if the key is missing, unreadable, open to others, or another house's.
     """
-    if len(fresh) != MASTER:
-        raise ValueError(f"a master key has {MASTER} bytes")
+    if len(fresh) != MASTER_BYTES:
+        raise ValueError(f"a master key has {MASTER_BYTES} bytes")
     known = await log.house(_CHECK)
-    house = House(await asyncio.to_thread(_read_or_make, file, fresh, first_day=known is None))
-    kept = await log.put_house(_CHECK, house.check)
-    if not hmac.compare_digest(kept, house.check):
+    master = await asyncio.to_thread(_read_or_make, file, fresh, first_day=known is None)
+    keys = HouseKeys(master)
+    kept = await log.put_house(_CHECK, keys.check)
+    if not hmac.compare_digest(kept, keys.check):
         raise HouseKeyError(
             f"The key in {file} is another house's. {_LOSS}; put back the file that belongs to "
             "this database, from a backup of the same house."
         )
-    return house
+    return keys
 
 
 def _read_or_make(file: Path, fresh: bytes, *, first_day: bool) -> bytes:
@@ -75,10 +76,10 @@ def _read(file: Path) -> bytes:
             f"The house key {file} is open to other users, who could read every hidden card; "
             f"run `chmod 600 {file}`, then start again."
         )
-    if len(master) != MASTER:
+    if len(master) != MASTER_BYTES:
         raise HouseKeyError(
-            f"The file {file} is no house key: it has {len(master)} bytes and not {MASTER}. "
-            f"{_LOSS}; put the file back from a backup."
+            f"The file {file} is no house key: it has {len(master)} bytes and not "
+            f"{MASTER_BYTES}. {_LOSS}; put the file back from a backup."
         )
     return master
 

@@ -24,8 +24,8 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from dealer.errors import DatabaseDamaged
 from dealer.proof.pack import T, be32, be64, lp
 
-NONCE = 12
-MASTER = 32
+NONCE_BYTES = 12
+MASTER_BYTES = 32
 _BLOCK = 32
 
 
@@ -48,12 +48,13 @@ class RoundSeal:
         self, versions: Sequence[int], hidden: Sequence[bytes], *, nonces: bytes
     ) -> list[bytes]:
         """The same for many events at once; `nonces` are 12 bytes for each, joined."""
-        if len(nonces) != NONCE * len(hidden):
-            raise ValueError(f"{len(hidden)} parts need {NONCE * len(hidden)} bytes of nonces")
+        if len(nonces) != NONCE_BYTES * len(hidden):
+            needed = NONCE_BYTES * len(hidden)
+            raise ValueError(f"{len(hidden)} parts need {needed} bytes of nonces")
         encrypt, about = self._aead.encrypt, self._about
         sealed = []
         for place, (version, part) in enumerate(zip(versions, hidden, strict=True)):
-            nonce = nonces[place * NONCE : place * NONCE + NONCE]
+            nonce = nonces[NONCE_BYTES * place : NONCE_BYTES * (place + 1)]
             padded = part + b" " * (-len(part) % _BLOCK)
             sealed.append(nonce + encrypt(nonce, padded, about + be64(version)))
         return sealed
@@ -63,16 +64,16 @@ class RoundSeal:
         return _open(self._aead, stored, self._about + be64(version)).rstrip(b" ")
 
 
-class House:
-    """The keys that belong to the house and not to a round, from its 32-byte master key.
+class HouseKeys:
+    """What follows from the house's 32-byte master key, and belongs to no one round.
 
     `signing_seed` is the Ed25519 seed of every table's checkpoints, `token_key` makes the
     players' tokens, `check` tells this key from another without telling the key.
     """
 
     def __init__(self, master: bytes) -> None:
-        if len(master) != MASTER:
-            raise ValueError(f"a master key has {MASTER} bytes")
+        if len(master) != MASTER_BYTES:
+            raise ValueError(f"a master key has {MASTER_BYTES} bytes")
         self.signing_seed = _derived(master, "signing")
         self.token_key = _derived(master, "token")
         self.check = _derived(master, "check")
@@ -102,7 +103,7 @@ def _derived(master: bytes, use: str) -> bytes:
 
 def _open(aead: AESGCM, stored: bytes, about: bytes) -> bytes:
     try:
-        return aead.decrypt(stored[:NONCE], stored[NONCE:], about)
+        return aead.decrypt(stored[:NONCE_BYTES], stored[NONCE_BYTES:], about)
     except (InvalidTag, ValueError):
         raise DatabaseDamaged(
             "A sealed part of the log does not open: its row was altered or moved; restore the "

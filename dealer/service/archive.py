@@ -10,7 +10,7 @@ from typing import Any
 
 from dealer.errors import BadRequest, DatabaseDamaged
 from dealer.eventlog import Log, Row
-from dealer.eventlog.sealing import House
+from dealer.eventlog.sealing import HouseKeys
 from dealer.game.commands import Draw
 from dealer.game.decide import NoSecret
 from dealer.game.events import CardDrawn, Event
@@ -38,7 +38,7 @@ GLIMPSED = ("CardDrawn", "CardMoved", "CardPeeked")
 class Archive:
     """Reads one house's tables; `key` opens what the house sealed."""
 
-    def __init__(self, log: Log, key: House) -> None:
+    def __init__(self, log: Log, key: HouseKeys) -> None:
         self._log = log
         self._key = key
         self._public_key = Signer(key.signing_seed).public_key

@@ -14,7 +14,7 @@ from typing import Any
 
 from dealer.errors import BadRequest, DatabaseError, DealerError, NotCanonical
 from dealer.eventlog import Log
-from dealer.eventlog.sealing import House
+from dealer.eventlog.sealing import HouseKeys
 from dealer.game.commands import Actor, Command, Draw, DrawAtRandom, OpenTable
 from dealer.game.rules import Rules
 from dealer.game.view import SPECTATOR, Viewer, sits
@@ -49,7 +49,7 @@ class Service:
     """
 
     def __init__(
-        self, log: Log, key: House, *, house: str = "localhost", tables: int = 10_000
+        self, log: Log, key: HouseKeys, *, house: str = "localhost", tables: int = 10_000
     ) -> None:
         self.publish: Callable[[Resident, Published], None] = lambda resident, news: None
         self.tokens = Tokens(key.token_key)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from dealer.errors import Conflicted, Refused
 from dealer.eventlog import Append
-from dealer.eventlog.sealing import NONCE, House
+from dealer.eventlog.sealing import NONCE_BYTES, HouseKeys
 from dealer.game.commands import FinishShuffle, OpenRound
 from dealer.game.decide import NoSecret, decide
 from dealer.game.events import (
@@ -63,7 +63,7 @@ class Flight:
 class Judge:
     """Decides for every table of one house; `house` is its name in origins."""
 
-    def __init__(self, key: House, *, house: str) -> None:
+    def __init__(self, key: HouseKeys, *, house: str) -> None:
         self._key = key
         self._house = house
         self._signer = Signer(key.signing_seed)
@@ -123,7 +123,7 @@ class Judge:
         resident = flight.resident
         table = resident.table
         at = max(self.now(), table.at)
-        nonces = secrets.token_bytes(NONCE * len(events))
+        nonces = secrets.token_bytes(NONCE_BYTES * len(events))
         write(
             events,
             table=resident.id,
@@ -159,7 +159,7 @@ class Judge:
         secret = secrets.token_bytes(secret_length(cards))
         number = len(resident.table.openings) + 1
         wrapped = self._key.wrap(
-            secret, table=resident.id, round=number, nonce=secrets.token_bytes(NONCE)
+            secret, table=resident.id, round=number, nonce=secrets.token_bytes(NONCE_BYTES)
         )
         return RoundSecret(table=resident.id, round=number, secret=secret, wrapped=wrapped)
 

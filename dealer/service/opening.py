@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from dealer.eventlog import Append, Log, Result, key_file, open_house
-from dealer.eventlog.sealing import MASTER
+from dealer.eventlog.sealing import MASTER_BYTES
 from dealer.projector.scribe import Scribe
 from dealer.service.core import Service
 
@@ -26,7 +26,7 @@ async def open_service(
     `log` goes to `Log.open`. Raises DatabaseError, HouseKeyError or SetupError.
     """
     async with await Log.open(database, **log) as kept:
-        key = await open_house(kept, key_file(database), fresh=secrets.token_bytes(MASTER))
+        key = await open_house(kept, key_file(database), fresh=secrets.token_bytes(MASTER_BYTES))
         service = Service(kept, key, house=house, tables=tables)
         scribe = Scribe(kept)
         served = kept.committed

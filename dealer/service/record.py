@@ -11,7 +11,7 @@ from itertools import repeat
 from typing import NamedTuple
 
 from dealer.eventlog import Row
-from dealer.eventlog.sealing import NONCE
+from dealer.eventlog.sealing import NONCE_BYTES
 from dealer.game.decide import NoSecret
 from dealer.game.events import (
     CardPeeked,
@@ -81,7 +81,7 @@ def write(
         public = codec.encode_public(event)
         commitment = commit = hidden = None
         if isinstance(secret, RoundSecret):
-            nonce = nonces[NONCE * offset : NONCE * (offset + 1)]
+            nonce = nonces[NONCE_BYTES * offset : NONCE_BYTES * (offset + 1)]
             part = codec.encode_hidden(event)
             if part is not None:
                 commitment = secret.event_commitment(number, part)
@@ -122,7 +122,7 @@ def _write_swaps(
     publics, parts = codec.encode_swaps(swaps)
     commitments = secret.event_commitments(version + 1, parts)
     texts = [part.encode() for part in parts]
-    hidden = secret.seal_many(versions, texts, nonces=nonces[: NONCE * len(swaps)])
+    hidden = secret.seal_many(versions, texts, nonces=nonces[: NONCE_BYTES * len(swaps)])
     kind = CardsSwapped.__name__
     v = codec.SCHEMAS[kind]
     leaves = [

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from dealer.eventlog import House
+from dealer.eventlog import HouseKeys
 from dealer.game.shuffle import backward
 from dealer.proof import bundle
 from dealer.proof.checkpoint import Signer
@@ -194,7 +194,7 @@ def test_an_audit_tells_the_story_up_to_the_fault(ask: Ask, played: Played) -> N
     WHERE type = 'StackCut'"""
     _alter(played, cut)
     leaves = ask("log", played.closed, "--json", "--database", played.url).lines
-    signer = Signer(House((played.folder / "dealer.db.key").read_bytes()).signing_seed)
+    signer = Signer(HouseKeys((played.folder / "dealer.db.key").read_bytes()).signing_seed)
     roots = dict(_roots(leaves))
     with closing(sqlite3.connect(played.file)) as other, other:
         for stream, size, note in other.execute("SELECT * FROM checkpoint").fetchall():

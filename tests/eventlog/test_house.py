@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from dealer.errors import HouseKeyError
-from dealer.eventlog import House, key_file, open_house
+from dealer.eventlog import HouseKeys, key_file, open_house
 from tests.eventlog.conftest import SqliteHouse
 
 FRESH, OTHER = b"f" * 32, b"o" * 32
@@ -20,7 +20,7 @@ async def test_on_the_first_day_a_key_is_made_for_its_owner_alone(place: SqliteH
         house = await open_house(log, file, fresh=FRESH)
         assert file.read_bytes() == FRESH
         assert file.stat().st_mode & 0o777 == 0o600
-        assert await log.house("key") == house.check == House(FRESH).check
+        assert await log.house("key") == house.check == HouseKeys(FRESH).check
         assert [each.name for each in file.parent.glob("*.key*")] == [file.name]
         again = await open_house(log, file, fresh=OTHER)
         assert again.signing_seed == house.signing_seed
@@ -41,7 +41,7 @@ async def test_a_key_that_is_there_before_the_database_is_used(place: SqliteHous
     file.write_bytes(OTHER)
     file.chmod(0o600)
     async with await place.open() as log:
-        assert (await open_house(log, file, fresh=FRESH)).check == House(OTHER).check
+        assert (await open_house(log, file, fresh=FRESH)).check == HouseKeys(OTHER).check
 
 
 @pytest.mark.parametrize("fault", ["missing", "another", "short", "open", "unreadable"])

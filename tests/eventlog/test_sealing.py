@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dealer.errors import DatabaseDamaged
-from dealer.eventlog.sealing import NONCE, House, RoundSeal
+from dealer.eventlog.sealing import NONCE_BYTES, HouseKeys, RoundSeal
 from tests.eventlog.asked import A, B
 
 VECTORS = [
@@ -17,7 +17,7 @@ VECTORS = [
     for vector in json.loads((Path(__file__).parents[1] / "vectors/fairness.json").read_text())
     if vector["kind"] == "rest"
 ]
-KEY, N = bytes(range(32)), bytes(NONCE)
+KEY, N = bytes(range(32)), bytes(NONCE_BYTES)
 
 
 def _jcs(value: Any) -> bytes:
@@ -40,9 +40,9 @@ def test_the_vectors_are_there() -> None:
 def test_many_are_sealed_as_each_alone() -> None:
     seal = RoundSeal(table=A, seal_key=KEY)
     parts = [_jcs({"j": j}) for j in range(51)]
-    nonces = bytes(n % 256 for n in range(51 * NONCE))
+    nonces = bytes(n % 256 for n in range(51 * NONCE_BYTES))
     alone = [
-        seal.seal(7 + n, part, nonce=nonces[n * NONCE : (n + 1) * NONCE])
+        seal.seal(7 + n, part, nonce=nonces[n * NONCE_BYTES : (n + 1) * NONCE_BYTES])
         for n, part in enumerate(parts)
     ]
     assert seal.seal_many(range(7, 58), parts, nonces=nonces) == alone
@@ -53,7 +53,7 @@ def test_many_are_sealed_as_each_alone() -> None:
 def test_a_sealed_part_tells_nothing_by_its_length() -> None:
     seal = RoundSeal(table=A, seal_key=KEY)
     lengths = {len(seal.seal(1, _jcs({"j": j}), nonce=N)) for j in (0, 10, 1023)}
-    assert lengths == {NONCE + 32 + 16}
+    assert lengths == {NONCE_BYTES + 32 + 16}
 
 
 @pytest.mark.parametrize("damage", ["version", "table", "key", "bit", "cut", "empty"])
@@ -70,22 +70,22 @@ def test_a_part_opens_only_where_it_was_sealed(damage: str) -> None:
 
 
 def test_a_secret_opens_for_its_table_and_round_alone() -> None:
-    house = House(KEY)
+    house = HouseKeys(KEY)
     stored = house.wrap(b"S" * 64, table=A, round=2, nonce=N)
     assert house.unwrap(stored, table=A, round=2) == b"S" * 64
     assert b"S" * 8 not in stored
     for table, round, key in ((B, 2, KEY), (A, 3, KEY), (A, 2, KEY[::-1])):
         with pytest.raises(DatabaseDamaged):
-            House(key).unwrap(stored, table=table, round=round)
+            HouseKeys(key).unwrap(stored, table=table, round=round)
 
 
 def test_every_use_has_a_key_of_its_own() -> None:
-    house, other = House(KEY), House(KEY[::-1])
+    house, other = HouseKeys(KEY), HouseKeys(KEY[::-1])
     digest = house.command_digest(b"draw As")
     keys = [house.signing_seed, house.token_key, house.check, digest]
     assert len({*keys, KEY}) == 5
     assert [len(key) for key in keys] == [32] * 4
-    assert digest == House(KEY).command_digest(b"draw As")
+    assert digest == HouseKeys(KEY).command_digest(b"draw As")
     assert digest != house.command_digest(b"draw Ks")
     assert digest != other.command_digest(b"draw As")
 
@@ -95,6 +95,6 @@ def test_the_keys_are_those_that_older_databases_were_written_under() -> None:
     import hmac
 
     extract = hmac.digest(bytes(64), KEY, "sha512")
-    for use, key in (("signing", House(KEY).signing_seed), ("token", House(KEY).token_key)):
+    for use, key in (("signing", HouseKeys(KEY).signing_seed), ("token", HouseKeys(KEY).token_key)):
         info = b"dealer/v1/house-" + use.encode() + b"\x00"
         assert hmac.digest(extract, info + b"\x01", "sha512")[:32] == key

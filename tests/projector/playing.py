@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 
 from dealer.errors import Refused
 from dealer.eventlog import Row
-from dealer.eventlog.sealing import NONCE
+from dealer.eventlog.sealing import NONCE_BYTES
 from dealer.game.commands import (
     Actor,
     CloseRound,
@@ -76,7 +76,7 @@ class Game:
             at=self.now,
             tree=self.tree,
             secret=self.house,
-            nonces=bytes(NONCE * len(events)),
+            nonces=bytes(NONCE_BYTES * len(events)),
             sign=lambda table, size, root: "",
             into=written,
         )
