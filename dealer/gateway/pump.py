@@ -136,12 +136,17 @@ class Pump:
                 self._metrics.slowed += 1
                 self._fall_behind(subscription)
                 continue
+            gone = left.get(subscription.seat or 0, 0)
+            if subscription.since < gone < last:
+                # Several appends, another process's: the rest may be who sat there next's.
+                self._fall_behind(subscription)
+                continue
             if subscription.seat in owners:
                 self._write_own(subscription, entries, notes)
             else:
                 subscription.outlet.write(common_and_notes)
             subscription.cursor = last
-            if left and subscription.seat in left:
+            if gone > subscription.since:
                 self._lose_seat(subscription)
 
     def _write_own(
@@ -190,7 +195,8 @@ class Pump:
             self.end(subscription)
             return
         entries = await self._service.entries(resident, after, limit)
-        left = seats_left(entries).get(subscription.seat or 0)
+        since = subscription.since
+        left = seats_left(one for one in entries if one.version > since).get(subscription.seat or 0)
         if left is not None:
             # What comes later may concern whoever sat there next.
             entries = [entry for entry in entries if entry.version <= left]
