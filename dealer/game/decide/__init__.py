@@ -59,8 +59,10 @@ def decide(command: Command, table: Table, house: House) -> list[Event]:
             return cards.deal(command, table)
         case Cut():
             return cards.cut(command, table)
-        case StartShuffle() | DrawAtRandom():
+        case StartShuffle():
             return shuffles.start(command, table)
+        case DrawAtRandom():
+            return shuffles.start_for_draw(command, table)
         case CommitEntropy():
             return shuffles.commit(command, table)
         case RevealEntropy():

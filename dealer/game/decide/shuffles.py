@@ -42,34 +42,27 @@ from dealer.game.tape import Tape
 ENTROPY_BYTES = 32
 
 
-def start(command: StartShuffle | DrawAtRandom, table: Table) -> list[Event]:
-    random = isinstance(command, DrawAtRandom)
-    stack = command.source if isinstance(command, DrawAtRandom) else command.stack
-    if random:
-        seated(table, command.actor)
-        permit(table, command.actor, "draw" if stack == DECK else "pile")
-    else:
-        permit(table, command.actor, "shuffle")
-    round_ = still_round(table)
-    if not is_stack(stack) or seat_of(stack) is not None:
-        raise BadRequest("What can be shuffled is deck or pile:<name>; no hand can.")
-    n = len(round_.cards(stack))
-    if n == 0:
-        raise DeckEmpty("There is no card to shuffle there.")
-    if isinstance(command, DrawAtRandom):
-        if not 1 <= command.count <= n:
-            raise DeckEmpty(f"{n} cards are left there; draw 1 to {n}.")
-        algorithm, steps = "backward", min(command.count, full(n))
-    else:
-        algorithm, steps = command.algorithm, full(n) if command.steps is None else command.steps
-    if algorithm not in ALGORITHMS:
+def start(command: StartShuffle, table: Table) -> list[Event]:
+    permit(table, command.actor, "shuffle")
+    round_, n = _shufflable(table, command.stack)
+    steps = full(n) if command.steps is None else command.steps
+    if command.algorithm not in ALGORITHMS:
         raise BadRequest("A shuffle's algorithm is backward or forward.")
     if not 0 <= steps <= full(n):
         raise BadRequest(f"A shuffle of {n} cards takes 0 to {full(n)} steps.")
-    if algorithm == "forward" and steps != full(n):
+    if command.algorithm == "forward" and steps != full(n):
         raise BadRequest("A forward shuffle takes all its steps; a partial one is backward.")
-    started = ShuffleStarted(round_.number, round_.k, stack, n, algorithm, steps)
-    return [started, *_closed(table, round_, round_.k, set(round_.ahead))]
+    return _started(table, round_, command.stack, n, command.algorithm, steps)
+
+
+def start_for_draw(command: DrawAtRandom, table: Table) -> list[Event]:
+    """As many steps as bring that many cards, from anywhere in the stack, to its top."""
+    seated(table, command.actor)
+    permit(table, command.actor, "draw" if command.source == DECK else "pile")
+    round_, n = _shufflable(table, command.source)
+    if not 1 <= command.count <= n:
+        raise DeckEmpty(f"{n} cards are left there; draw 1 to {n}.")
+    return _started(table, round_, command.source, n, "backward", min(command.count, full(n)))
 
 
 def commit(command: CommitEntropy, table: Table) -> list[Event]:
@@ -177,6 +170,24 @@ def close_if_complete(table: Table, *, left: int) -> list[Event]:
     return _closed(table, round_, round_.shuffle.k, given, round_.withheld | {left})
 
 
+def _shufflable(table: Table, stack: str) -> tuple[Round, int]:
+    """The open round, and how many cards are in the stack that is to be shuffled."""
+    round_ = still_round(table)
+    if not is_stack(stack) or seat_of(stack) is not None:
+        raise BadRequest("What can be shuffled is deck or pile:<name>; no hand can.")
+    n = len(round_.cards(stack))
+    if n == 0:
+        raise DeckEmpty("There is no card to shuffle there.")
+    return round_, n
+
+
+def _started(
+    table: Table, round_: Round, stack: str, n: int, algorithm: str, steps: int
+) -> list[Event]:
+    started = ShuffleStarted(round_.number, round_.k, stack, n, algorithm, steps)
+    return [started, *_closed(table, round_, round_.k, set(round_.ahead))]
+
+
 def _closed(
     table: Table,
     round_: Round,
@@ -184,6 +195,10 @@ def _closed(
     given: set[int],
     excluded: set[int] | None = None,
 ) -> list[Event]:
+    """The end of the digests of shuffle `k`, unless a seat but those given and excluded owes one.
+
+    Excluded are the seats that withheld in this round, if no others are named.
+    """
     awaited = set(table.seats) - given - (round_.withheld if excluded is None else excluded)
     if round_.entropy == "players" and awaited:
         return []
