@@ -7,7 +7,7 @@ the order is that of the events.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from dealer.game.stacks import DECK, seat_of
@@ -99,9 +99,3 @@ def _rows_of(stack: str) -> tuple[str, tuple[int | str, ...]]:
     if seat is not None:
         return "hands", (seat,)
     return "piles", (stack.removeprefix("pile:"),)
-
-
-def name_of(rules: Mapping[str, Any]) -> str | None:
-    """The table's name, if its rules give it one."""
-    name = rules.get("name")
-    return name if isinstance(name, str) else None

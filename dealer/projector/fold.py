@@ -29,7 +29,7 @@ from dealer.game.events import (
 )
 from dealer.game.stacks import hand
 from dealer.game.state import Player, Round, Shuffle, Table, evolve
-from dealer.projector.changes import Cards, Changes, name_of
+from dealer.projector.changes import Cards, Changes
 from dealer.projector.closing import close_round
 from dealer.projector.happened import Contradiction, Happened, Stream
 from dealer.proof.canonical import dump
@@ -107,12 +107,13 @@ class _Folding:
     # Who sits there
 
     def table_opened(self, event: TableOpened, at: int) -> None:
-        rules = dict(event.rules)
+        name = event.rules.get("name")
         self.changes.add(
             "tables",
             (
-                self.stream.number, self.stream.table.hex(), name_of(rules), event.origin,
-                event.key.hex(), dump(rules), at, None, 0, 0,
+                self.stream.number, self.stream.table.hex(),
+                name if isinstance(name, str) else None, event.origin,
+                event.key.hex(), dump(dict(event.rules)), at, None, 0, 0,
             ),
         )  # fmt: skip
 

@@ -79,21 +79,11 @@ def write(
         number = version + offset + 1
         kind = type(event).__name__
         public = codec.encode_public(event)
-        commitment = commit = hidden = None
-        if isinstance(secret, RoundSecret):
-            nonce = nonces[NONCE_BYTES * offset : NONCE_BYTES * (offset + 1)]
-            part = codec.encode_hidden(event)
-            if part is not None:
-                commitment = secret.event_commitment(number, part)
-                commit = commitment.hex()
-                hidden = secret.seal(number, part.encode(), nonce=nonce)
-            elif isinstance(event, CardPeeked):
-                hidden = secret.seal(number, codec.encode_face(event).encode(), nonce=nonce)
-            elif isinstance(event, RoundOpened):
-                hidden = secret.wrapped
+        nonce = nonces[NONCE_BYTES * offset : NONCE_BYTES * (offset + 1)]
+        commitment, hidden = _hidden(event, number, secret, nonce)
         leaf = codec.leaf(
             at=at,
-            commit=commit,
+            commit=None if commitment is None else commitment.hex(),
             public=public,
             table=table_id,
             type=kind,
@@ -105,6 +95,21 @@ def write(
         entries.append(entry(number, leaf, event, secret))
         if isinstance(event, CHECKPOINTED):
             notes.append((number, sign(table, number, tree.root())))
+
+
+def _hidden(
+    event: Event, version: int, secret: RoundSecret | NoSecret, nonce: bytes
+) -> tuple[bytes | None, bytes | None]:
+    """The commitment to what the public part leaves out, and that part itself, sealed."""
+    if not isinstance(secret, RoundSecret):
+        return None, None
+    part = codec.encode_hidden(event)
+    if part is not None:
+        commitment = secret.event_commitment(version, part)
+        return commitment, secret.seal(version, part.encode(), nonce=nonce)
+    if isinstance(event, CardPeeked):
+        return None, secret.seal(version, codec.encode_face(event).encode(), nonce=nonce)
+    return None, secret.wrapped if isinstance(event, RoundOpened) else None
 
 
 def _write_swaps(
