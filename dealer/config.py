@@ -80,8 +80,11 @@ class Settings:
     limits: Limits = field(default_factory=_limits)
 
     def __post_init__(self) -> None:
-        if not self.house or "+" in self.house or not self.house.isprintable() or (
-            self.house != "".join(self.house.split())
+        if (
+            not self.house
+            or "+" in self.house
+            or not self.house.isprintable()
+            or (self.house != "".join(self.house.split()))
         ):
             raise SetupError("The house's name has no space and no +, like cards.example.org.")
         if self.synchronous not in SYNCHRONOUS:

@@ -21,7 +21,10 @@ def export(
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", metavar="FILE", help="A file, in place of standard output.",
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="A file, in place of standard output.",
             show_default=False,
         ),
     ] = None,

@@ -127,8 +127,10 @@ class _Game:
             await self.say(f"{player.name} stands.")
             return
         await table.discard(weak)
-        drawn = [card for _ in weak for card in await table.draw(1)] if end == "top" else (
-            await table.draw(len(weak), end="random")
+        drawn = (
+            [card for _ in weak for card in await table.draw(1)]
+            if end == "top"
+            else (await table.draw(len(weak), end="random"))
         )
         where = "the top" if end == "top" else "anywhere in the deck, by a partial shuffle"
         await self.say(

@@ -24,8 +24,9 @@ KEY_DIGITS = 64
 def verify(
     file: Annotated[
         str,
-        typer.Argument(metavar="FILE", help="A bundle, or - for standard input.",
-                       show_default=False),
+        typer.Argument(
+            metavar="FILE", help="A bundle, or - for standard input.", show_default=False
+        ),
     ],
     key: Annotated[
         str | None,

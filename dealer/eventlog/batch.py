@@ -108,9 +108,7 @@ def _one(connection: Connection, request: Append, streams: dict[bytes, int]) -> 
     return Appended(request.expected + len(request.rows))
 
 
-def _number(
-    connection: Connection, requests: Sequence[Append], streams: dict[bytes, int]
-) -> bool:
+def _number(connection: Connection, requests: Sequence[Append], streams: dict[bytes, int]) -> bool:
     """Learns the numbers of the tables, founding those that begin here; False if one is unknown."""
     unknown = {r.table: r for r in reversed(requests) if r.table not in streams}
     if not unknown:

@@ -37,8 +37,7 @@ def current(connection: Connection) -> str | None:
     Raises DatabaseError if the file holds another program's tables.
     """
     names = {
-        name
-        for (name,) in connection.exec_driver_sql("SELECT name FROM sqlite_master").fetchall()
+        name for (name,) in connection.exec_driver_sql("SELECT name FROM sqlite_master").fetchall()
     }
     if "alembic_version" in names:
         found = connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()

@@ -227,5 +227,3 @@ class SqliteStore:
         for request in requests:
             if not request.expected:
                 self._streams.pop(request.table, None)
-
-

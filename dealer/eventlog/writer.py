@@ -111,9 +111,7 @@ class Writer:
         self._desk.append((request, future))
         self._ring()
 
-    def enqueue(
-        self, work: Callable[[Connection], Any], *, durable: bool
-    ) -> asyncio.Future[Any]:
+    def enqueue(self, work: Callable[[Connection], Any], *, durable: bool) -> asyncio.Future[Any]:
         """Work between batches, on the writer's connection, in a transaction of its own."""
         self._accept()
         future: asyncio.Future[Any] = self._loop.create_future()

@@ -165,9 +165,7 @@ class _Folding:
     def _end_shuffle(self, outcome: str, first: int | None, at: int) -> None:
         round_, shuffle = self.round, self.shuffle
         ended = (outcome, self.version, at, len(shuffle.nonces), first)
-        self.changes.touch(
-            "shuffle ended", (*ended, self.stream.number, round_.number, shuffle.k)
-        )
+        self.changes.touch("shuffle ended", (*ended, self.stream.number, round_.number, shuffle.k))
 
     def _close(self, event: RoundClosed, at: int, opened: Sequence[tuple[int, Event]]) -> None:
         number, round_ = self.stream.number, self.round

@@ -28,9 +28,7 @@ class Scribe:
     `start` once the log is open: what an earlier process left behind is taken up then.
     """
 
-    def __init__(
-        self, log: Log, *, appends: int = APPENDS, seconds: float = SECONDS
-    ) -> None:
+    def __init__(self, log: Log, *, appends: int = APPENDS, seconds: float = SECONDS) -> None:
         self.projector = Projector()
         self._log = log
         self._appends = appends

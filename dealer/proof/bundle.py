@@ -23,9 +23,7 @@ def checkpoint(note: str) -> str:
     return dump({"checkpoint": note})
 
 
-def write(
-    *, origin: str, key: bytes, leaves: Iterable[str], notes: Iterable[str]
-) -> Iterator[str]:
+def write(*, origin: str, key: bytes, leaves: Iterable[str], notes: Iterable[str]) -> Iterator[str]:
     """The lines of a bundle, without newlines; notes are given by size."""
     yield header(origin=origin, key=key)
     yield from leaves
@@ -39,4 +37,3 @@ def read(data: bytes) -> list[bytes]:
     What is no bundle gives lines as well: the verifier says what is wrong with them.
     """
     return data.removesuffix(b"\n").split(b"\n")
-

@@ -41,8 +41,19 @@ from dealer.proof.note import read_line as read_signature
 from dealer.proof.pack import be64
 
 __all__ = [
-    "Checkpoint", "Cosigner", "NoteFault", "Signer", "attach", "check_house", "cosigners",
-    "is_origin", "open_note", "player", "read_checkpoint", "table_of", "verify_note",
+    "Checkpoint",
+    "Cosigner",
+    "NoteFault",
+    "Signer",
+    "attach",
+    "check_house",
+    "cosigners",
+    "is_origin",
+    "open_note",
+    "player",
+    "read_checkpoint",
+    "table_of",
+    "verify_note",
 ]
 
 ROOT_BYTES = 32
@@ -115,8 +126,7 @@ def table_of(origin: str) -> str:
 
 
 def read_checkpoint(note: str) -> Checkpoint:
-    """A note taken apart, nothing verified; NoteFault if it is not formed like a checkpoint.
-    """
+    """A note taken apart, nothing verified; NoteFault if it is not formed like a checkpoint."""
     text, signatures = take_apart(note)
     lines = text.split("\n")
     if len(lines) != 4 or not lines[0]:

@@ -27,7 +27,14 @@ from math import factorial
 from dealer.proof.pack import T, be32, be64, lp
 
 __all__ = [
-    "RoundKeys", "T", "be32", "be64", "lp", "player_digest", "round_commitment", "secret_length",
+    "RoundKeys",
+    "T",
+    "be32",
+    "be64",
+    "lp",
+    "player_digest",
+    "round_commitment",
+    "secret_length",
     "slot_commitment",
 ]
 
@@ -75,8 +82,18 @@ class RoundKeys:
     and their states copied: half the time of a fresh HMAC.
     """
 
-    __slots__ = ("_card_salt", "_card_start", "_commitment", "_event_salt", "_event_start",
-                 "_outer", "round", "salt_key", "seal_key", "table")
+    __slots__ = (
+        "_card_salt",
+        "_card_start",
+        "_commitment",
+        "_event_salt",
+        "_event_start",
+        "_outer",
+        "round",
+        "salt_key",
+        "seal_key",
+        "table",
+    )
 
     def __init__(self, *, table: bytes, round: int, secret: bytes) -> None:
         self._prepare(
@@ -146,9 +163,7 @@ class RoundKeys:
             outer.update(inner.digest())
             face = card.encode("ascii")
             commitments.append(
-                sha256(
-                    start + packed + length + outer.digest() + pack(len(face)) + face
-                ).digest()
+                sha256(start + packed + length + outer.digest() + pack(len(face)) + face).digest()
             )
         return commitments
 
@@ -172,8 +187,6 @@ class RoundKeys:
             outer.update(inner.digest())
             part = text.encode()
             commitments.append(
-                sha256(
-                    start + packed + length + outer.digest() + pack(len(part)) + part
-                ).digest()
+                sha256(start + packed + length + outer.digest() + pack(len(part)) + part).digest()
             )
         return commitments

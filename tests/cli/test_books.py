@@ -92,9 +92,7 @@ def test_a_table_is_named_by_as_much_as_no_other_has(ask: Ask, played: Played) -
 def test_an_ambiguous_name_is_refused(ask: Ask, played: Played) -> None:
     with closing(sqlite3.connect(played.file)) as other, other:
         twin = bytes.fromhex(played.closed[:-2]) + b"\xff"
-        other.execute(
-            "INSERT INTO stream (table_id, version, projected) VALUES (?, 0, 0)", (twin,)
-        )
+        other.execute("INSERT INTO stream (table_id, version, projected) VALUES (?, 0, 0)", (twin,))
     answer = ask("log", played.closed[:8], "--database", played.url)
     assert answer.code == 1
     assert "Several" in answer.err
@@ -118,9 +116,7 @@ def test_a_bundle_is_whole_and_holds(ask: Ask, played: Played, tmp_path: Path) -
     assert [path.name for path in tmp_path.glob("game*")] == ["game.jsonl"]
 
 
-def test_the_bundle_of_an_open_round_is_signed_to_its_last_event(
-    ask: Ask, played: Played
-) -> None:
+def test_the_bundle_of_an_open_round_is_signed_to_its_last_event(ask: Ask, played: Played) -> None:
     answer = ask("export", played.open, "--database", played.url)
     assert (answer.code, answer.err) == (0, "")
     report = verify(answer.lines)
@@ -147,9 +143,7 @@ def test_without_the_houses_key_a_bundle_ends_where_the_house_last_signed(
     assert (whole.code, whole.err) == (0, "")
 
 
-def test_a_table_that_nobody_signed_has_no_bundle_without_the_key(
-    ask: Ask, played: Played
-) -> None:
+def test_a_table_that_nobody_signed_has_no_bundle_without_the_key(ask: Ask, played: Played) -> None:
     (played.folder / "dealer.db.key").unlink()
     with closing(sqlite3.connect(played.file)) as other, other:
         other.execute("DELETE FROM checkpoint")

@@ -26,8 +26,7 @@ def test_a_fair_game(ask: Ask, game: Path) -> None:
     answer = ask("verify", game)
     assert (answer.code, answer.err) == (0, "")
     assert [line.split(",")[0] for line in answer.lines[:7]] == [
-        f"{check}: yes"
-        for check in ("form", "heads", "saved", "secrets", "tape", "seals", "moves")
+        f"{check}: yes" for check in ("form", "heads", "saved", "secrets", "tape", "seals", "moves")
     ]
     assert "The table's key is the bundle's own word; name the key you know to be sure." in (
         answer.lines

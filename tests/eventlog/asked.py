@@ -22,9 +22,7 @@ def row(version: int, public: str = "{}", *, command: str | None = None) -> Row:
     return Row(version, "Said", 1, 1000 + version, public, command=command, digest=digest)
 
 
-def append(
-    table: bytes, expected: int, *words: str, command: str | None = None
-) -> Append:
+def append(table: bytes, expected: int, *words: str, command: str | None = None) -> Append:
     """An append of one event for each word, or of one event."""
     rows = [
         row(expected + place, word, command=command if place == 1 else None)

@@ -245,9 +245,7 @@ async def test_cancelled_at_any_await_nothing_stays_open_and_nothing_is_doubled(
 
 async def test_two_processes_append_to_one_table_at_once(place: SqliteHouse) -> None:
     each = 60
-    others = [
-        other_process("compete", place.url, A.hex(), name, str(each)) for name in ("x", "y")
-    ]
+    others = [other_process("compete", place.url, A.hex(), name, str(each)) for name in ("x", "y")]
     for process in others:
         assert await asyncio.to_thread(process.stdout.readline) == "ready\n"
     for process in others:

@@ -51,9 +51,7 @@ def played(choices: Sequence[int], *, name: str = "a", closed: bool = True) -> G
 
 @SLOW
 @given(choices=CHOICES)
-def test_after_every_event_they_are_what_they_should_be(
-    choices: list[int], migrated: Path
-) -> None:
+def test_after_every_event_they_are_what_they_should_be(choices: list[int], migrated: Path) -> None:
     game = played(choices)
     with in_memory(migrated) as connection:
         projector, expected = Projector(), Expected(1, game.id)

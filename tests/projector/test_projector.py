@@ -123,8 +123,7 @@ def test_of_two_projectors_each_goes_on_where_the_other_stopped(connect: Connect
     while more:
         more = once(one, first.slice) | once(other, second.slice)
     assert models(one) == {
-        model: rows | expected(2, games[1])[model]
-        for model, rows in expected(1, games[0]).items()
+        model: rows | expected(2, games[1])[model] for model, rows in expected(1, games[0]).items()
     }
     assert first.done + second.done == sum(len(game.rows) for game in games)
 
@@ -136,9 +135,7 @@ def test_who_loses_the_race_writes_nothing(connection: Connection) -> None:
     before = models(connection)
     game.log(connection)
 
-    def is_overtaken(
-        conn: Connection, cursor: object, sql: str, *_: object, **__: object
-    ) -> None:
+    def is_overtaken(conn: Connection, cursor: object, sql: str, *_: object, **__: object) -> None:
         if sql.startswith("UPDATE stream SET projected"):
             cursor.execute("UPDATE stream SET projected = 25")
 

@@ -157,9 +157,7 @@ def test_a_table_that_cannot_be_followed_is_named_and_the_others_are_made(
     catch_up(connection)
     rebuild = Rebuild(events=7)
     drain(connection, rebuild.slice)
-    assert [(one.table, one.version) for one in rebuild.stopped.values()] == [
-        (damaged.id.hex(), 1)
-    ]
+    assert [(one.table, one.version) for one in rebuild.stopped.values()] == [(damaged.id.hex(), 1)]
     assert rebuild.different == 0
     assert projected(connection) == [(2, 1), (len(sound.rows), len(sound.rows))]
 

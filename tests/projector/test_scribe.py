@@ -94,8 +94,9 @@ async def test_after_a_failure_it_tries_again(
     scribe = Scribe(log, appends=1)
     await append(log, Game())
     await log.schedule(
-        lambda connection: bool(connection.exec_driver_sql("ALTER TABLE seats RENAME TO hidden"))
-        and False
+        lambda connection: (
+            bool(connection.exec_driver_sql("ALTER TABLE seats RENAME TO hidden")) and False
+        )
     )
     game = Game("b").sit("Ada")
     await append(log, game)
@@ -105,8 +106,9 @@ async def test_after_a_failure_it_tries_again(
             await behind(log)
     assert "fall behind" in caplog.text
     await log.schedule(
-        lambda connection: bool(connection.exec_driver_sql("ALTER TABLE hidden RENAME TO seats"))
-        and False
+        lambda connection: (
+            bool(connection.exec_driver_sql("ALTER TABLE hidden RENAME TO seats")) and False
+        )
     )
     await until_nothing_is_behind(log)
     scribe.close()

@@ -144,10 +144,19 @@ def others(value: Any, path: str) -> Iterator[tuple[str, Any]]:
 
 
 WORDS = {
-    "players": "house", "house": "players", "backward": "forward", "forward": "backward",
-    "deck": "pile:burn", "pile:burn": "deck", "pile:up": "deck", "hand:1": "hand:2",
-    "hand:2": "hand:1", "SeatTaken": "SeatLeft", "EntropyClosed": "ShuffleVoided",
-    "ShuffleVoided": "EntropyClosed", "RoundOpened": "RoundClosed",
+    "players": "house",
+    "house": "players",
+    "backward": "forward",
+    "forward": "backward",
+    "deck": "pile:burn",
+    "pile:burn": "deck",
+    "pile:up": "deck",
+    "hand:1": "hand:2",
+    "hand:2": "hand:1",
+    "SeatTaken": "SeatLeft",
+    "EntropyClosed": "ShuffleVoided",
+    "ShuffleVoided": "EntropyClosed",
+    "RoundOpened": "RoundClosed",
 }
 
 

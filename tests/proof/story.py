@@ -79,7 +79,11 @@ class Story:
         self.at += 1000
         version = len(self.leaves) + 1
         leaf: Leaf = {
-            "at": self.at, "public": public, "table": self.table.hex(), "type": type_, "v": 1,
+            "at": self.at,
+            "public": public,
+            "table": self.table.hex(),
+            "type": type_,
+            "v": 1,
             "version": version,
         }
         if hidden is not None:
@@ -121,8 +125,13 @@ class Story:
         self.stacks: dict[str, list[int]] = {"deck": [~place for place in range(len(deck))]}
         self.deck, self.faces, self.k = list(deck), [], 0
         return self.tell(
-            "RoundOpened", round=self.round, deck=list(deck), entropy=entropy, commit_ms=10000,
-            reveal_ms=10000, commitment=self.keys.commitment.hex(),
+            "RoundOpened",
+            round=self.round,
+            deck=list(deck),
+            entropy=entropy,
+            commit_ms=10000,
+            reveal_ms=10000,
+            commitment=self.keys.commitment.hex(),
         )
 
     def face(self, card: int) -> str:
@@ -139,8 +148,13 @@ class Story:
         self.n = len(self.stacks.get(stack, []))
         self.steps = full(self.n) if steps is None else steps
         return self.tell(
-            "ShuffleStarted", round=self.round, k=self.k, stack=stack, n=self.n,
-            algorithm=algorithm, steps=self.steps,
+            "ShuffleStarted",
+            round=self.round,
+            k=self.k,
+            stack=stack,
+            n=self.n,
+            algorithm=algorithm,
+            steps=self.steps,
         )
 
     def commit(self, seat: int, k: int | None = None) -> Story:
@@ -172,9 +186,7 @@ class Story:
     def swap(self, step: int, i: int, j: int) -> Story:
         cards = self.stacks[self.stack]
         cards[i], cards[j] = cards[j], cards[i]
-        return self.tell(
-            "CardsSwapped", {"j": j}, round=self.round, k=self.k, step=step, i=i
-        )
+        return self.tell("CardsSwapped", {"j": j}, round=self.round, k=self.k, step=step, i=i)
 
     def seal(self) -> Story:
         cards = self.stacks.setdefault(self.stack, [])
@@ -214,7 +226,11 @@ class Story:
         cards.remove(slot)
         self.stacks.setdefault(f"hand:{seat}", []).append(slot)
         return self.tell(
-            "CardDrawn", {"card": self.face(slot)}, round=self.round, seat=seat, source=source,
+            "CardDrawn",
+            {"card": self.face(slot)},
+            round=self.round,
+            seat=seat,
+            source=source,
             slot=slot,
         )
 
@@ -255,8 +271,7 @@ def sign(
     cosigned: Mapping[int, Sequence[int]] | None = None,
     cosigner: Any = None,
 ) -> list[str]:
-    """The bundle of these leaves as they are, with a checkpoint wherever their types ask for one.
-    """
+    """The bundle of these leaves as they are, with a checkpoint wherever their types ask for one."""
     texts = [encode(leaf) for leaf in leaves]
     tree = Tree()
     notes = []
@@ -308,8 +323,12 @@ def told(script: Mapping[str, Any]) -> Story:
                 story.open_round(step["deck"], step["entropy"])
             case "shuffle":
                 story.shuffle(
-                    stack=step["stack"], algorithm=step["algorithm"], steps=step["steps"],
-                    seats=step["seats"], reveal=step["reveal_order"], cosign=step["cosign"],
+                    stack=step["stack"],
+                    algorithm=step["algorithm"],
+                    steps=step["steps"],
+                    seats=step["seats"],
+                    reveal=step["reveal_order"],
+                    cosign=step["cosign"],
                 )
             case "draw":
                 story.draw(step["seat"], source=step["from"])

@@ -155,10 +155,14 @@ def test_a_control_character_is_none_of_a_note() -> None:
             read_checkpoint(HOUSE.sign(origin=f"cards{letter}example", size=8, root=ROOT))
 
 
-@pytest.mark.parametrize("verifier", [
-    Verifier(ORIGIN, 2, HOUSE.public_key), Verifier(ORIGIN, ED25519, b"short"),
-    Verifier(ORIGIN, ED25519, HOUSE.public_key + b"x"),
-])
+@pytest.mark.parametrize(
+    "verifier",
+    [
+        Verifier(ORIGIN, 2, HOUSE.public_key),
+        Verifier(ORIGIN, ED25519, b"short"),
+        Verifier(ORIGIN, ED25519, HOUSE.public_key + b"x"),
+    ],
+)
 def test_keys_of_other_types_and_lengths(verifier: Verifier) -> None:
     with pytest.raises(NoteFault, match="Ed25519"):
         Verifier.read(verifier.vkey)
@@ -222,9 +226,17 @@ def test_a_time_beyond_the_last_is_refused() -> None:
 
 @pytest.mark.parametrize(
     "vkey",
-    ["", "a+b", VKEY + "=", VKEY[:-1], VKEY.replace("+", "-", 1), VKEY.upper(), f" {VKEY}",
-     f"{ORIGIN}+00000000+{VKEY.rpartition('+')[2]}",
-     f"a b+{VKEY.partition('+')[2]}"],
+    [
+        "",
+        "a+b",
+        VKEY + "=",
+        VKEY[:-1],
+        VKEY.replace("+", "-", 1),
+        VKEY.upper(),
+        f" {VKEY}",
+        f"{ORIGIN}+00000000+{VKEY.rpartition('+')[2]}",
+        f"a b+{VKEY.partition('+')[2]}",
+    ],
 )
 def test_verifier_keys_that_are_none(vkey: str) -> None:
     assert not verify_note(NOTE, vkey)

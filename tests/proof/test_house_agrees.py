@@ -116,29 +116,31 @@ def wishes(draw: st.DrawFn) -> Any:
     entropy = draw(st.sampled_from(["players", "house"]))
     steps = draw(st.none() | places)
     return draw(
-        st.sampled_from([
-            lambda p: TakeSeat("Ada", seat),
-            lambda p: LeaveSeat(actor),
-            lambda p: OpenRound(HOST, CARDS[: n + 1], entropy, 1000, 1000),
-            lambda p: StartShuffle(HOST, stack, algorithm, steps),
-            lambda p: StartShuffle(HOST),
-            lambda p: p.commit(seat),
-            lambda p: p.reveal(seat),
-            lambda p: p.commit(seat),
-            lambda p: p.reveal(seat),
-            lambda p: PassTime(p.story.at + 10_000),
-            lambda p: Deal(HOST, 1),
-            lambda p: Draw(actor),
-            lambda p: Draw(actor, 1, stack, "bottom"),
-            lambda p: DrawAtRandom(actor, 1, stack),
-            lambda p: Cut(actor, n, stack),
-            lambda p: Move(actor, "pile", stack, to, count=1, where=n),
-            lambda p: Move(actor, "burn", "deck", "pile:burn", count=1),
-            lambda p: Move(actor, "give", f"hand:{seat}", to, count=1),
-            lambda p: Show(actor, f"hand:{seat}"),
-            lambda p: Show(HOST, stack, to=seat),
-            lambda p: CloseRound(HOST),
-        ])
+        st.sampled_from(
+            [
+                lambda p: TakeSeat("Ada", seat),
+                lambda p: LeaveSeat(actor),
+                lambda p: OpenRound(HOST, CARDS[: n + 1], entropy, 1000, 1000),
+                lambda p: StartShuffle(HOST, stack, algorithm, steps),
+                lambda p: StartShuffle(HOST),
+                lambda p: p.commit(seat),
+                lambda p: p.reveal(seat),
+                lambda p: p.commit(seat),
+                lambda p: p.reveal(seat),
+                lambda p: PassTime(p.story.at + 10_000),
+                lambda p: Deal(HOST, 1),
+                lambda p: Draw(actor),
+                lambda p: Draw(actor, 1, stack, "bottom"),
+                lambda p: DrawAtRandom(actor, 1, stack),
+                lambda p: Cut(actor, n, stack),
+                lambda p: Move(actor, "pile", stack, to, count=1, where=n),
+                lambda p: Move(actor, "burn", "deck", "pile:burn", count=1),
+                lambda p: Move(actor, "give", f"hand:{seat}", to, count=1),
+                lambda p: Show(actor, f"hand:{seat}"),
+                lambda p: Show(HOST, stack, to=seat),
+                lambda p: CloseRound(HOST),
+            ]
+        )
     )
 
 

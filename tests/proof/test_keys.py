@@ -42,8 +42,11 @@ def test_secret_vectors(vector: dict[str, Any]) -> None:
 def test_player_vectors(vector: dict[str, Any]) -> None:
     given = vector["in"]
     digest = player_digest(
-        table=bytes.fromhex(given["table"]), round=given["round"], k=given["k"],
-        seat=given["seat"], nonce=bytes.fromhex(given["nonce"]),
+        table=bytes.fromhex(given["table"]),
+        round=given["round"],
+        k=given["k"],
+        seat=given["seat"],
+        nonce=bytes.fromhex(given["nonce"]),
     )
     assert digest.hex() == vector["out"]["digest"]
 
@@ -52,7 +55,10 @@ def test_player_vectors(vector: dict[str, Any]) -> None:
 def test_slot_vectors(vector: dict[str, Any]) -> None:
     given, wanted = vector["in"], vector["out"]
     table, round_, slot, card = (
-        bytes.fromhex(given["table"]), given["round"], given["slot"], given["card"]
+        bytes.fromhex(given["table"]),
+        given["round"],
+        given["slot"],
+        given["card"],
     )
     salt_key = bytes.fromhex(given["salt_key"])
     keys = RoundKeys.of_salt_key(table=table, round=round_, salt_key=salt_key)
@@ -125,7 +131,10 @@ def test_in_bulk_as_one_by_one() -> None:
 def test_everything_that_should_matter_does() -> None:
     base = {"table": TABLE, "round": 1, "k": 0, "seat": 2, "nonce": some_bytes("r")}
     others: list[dict[str, Any]] = [
-        {"table": some_bytes("other", length=16)}, {"round": 2}, {"k": 1}, {"seat": 10},
+        {"table": some_bytes("other", length=16)},
+        {"round": 2},
+        {"k": 1},
+        {"seat": 10},
         {"nonce": some_bytes("r2")},
     ]
     digests = {player_digest(**{**base, **other}) for other in [{}, *others]}  # type: ignore[arg-type]

@@ -147,9 +147,5 @@ def test_proofs_of_what_is_not_there() -> None:
 
 
 def test_one_root_does_not_do_for_two_sizes() -> None:
-    assert not verify_consistency(
-        old=3, old_root=ROOTS[3], new=3, new_root=ROOTS[4], proof=[]
-    )
-    assert not verify_consistency(
-        old=0, old_root=ROOTS[1], new=4, new_root=ROOTS[4], proof=[]
-    )
+    assert not verify_consistency(old=3, old_root=ROOTS[3], new=3, new_root=ROOTS[4], proof=[])
+    assert not verify_consistency(old=0, old_root=ROOTS[1], new=4, new_root=ROOTS[4], proof=[])

@@ -64,8 +64,16 @@ def test_everything_at_once() -> None:
     report = verify(story.lines(), key=story.signer.public_key)
     assert report.fault is None
     assert asdict(report.remarks) == {
-        "rounds": 2, "open_rounds": 0, "shuffles": 6, "voided": 1, "house_only": 3,
-        "left_out": 2, "withheld": 1, "not_top": 1, "cosigned": 2, "pinned": True,
+        "rounds": 2,
+        "open_rounds": 0,
+        "shuffles": 6,
+        "voided": 1,
+        "house_only": 3,
+        "left_out": 2,
+        "withheld": 1,
+        "not_top": 1,
+        "cosigned": 2,
+        "pinned": True,
     }
 
 
@@ -183,8 +191,21 @@ def test_checkpoints_on_request_are_welcome() -> None:
 @pytest.mark.parametrize(
     "bundle",
     [
-        [], [""], [b""], ["{}"], ["null"], ["[]"], [None], [b"\xff"], ["\ud800"], "text", [7],
-        ["[" * 100_000], [{}], ['"bundle"'], ['{"bundle":"dealer/v1"}'],
+        [],
+        [""],
+        [b""],
+        ["{}"],
+        ["null"],
+        ["[]"],
+        [None],
+        [b"\xff"],
+        ["\ud800"],
+        "text",
+        [7],
+        ["[" * 100_000],
+        [{}],
+        ['"bundle"'],
+        ['{"bundle":"dealer/v1"}'],
     ],
 )
 def test_garbage_is_a_fault_of_form(bundle: Any) -> None:

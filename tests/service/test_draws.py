@@ -102,9 +102,7 @@ async def test_a_draw_whose_player_got_up_is_nobodys(service: Service) -> None:
     """Also if another has taken the seat by the time of the seal."""
     resident = await table_of(service, entropy="players")
     ann = Actor(seat=1, since=resident.table.seats[1].since)
-    draw = asyncio.ensure_future(
-        service.draw_at_random(resident, ann, count=2, source="deck")
-    )
+    draw = asyncio.ensure_future(service.draw_at_random(resident, ann, count=2, source="deck"))
     await asyncio.sleep(0)
     await service.call(resident, LeaveSeat(ann))
     await service.call(resident, TakeSeat("Carol", seat=1))

@@ -69,7 +69,7 @@ def other(chance: Random, name: str, value: Any) -> Any:
         return next(pair[1 - pair.index(value)] for pair in pairs if value in pair)
     if type(value) is str:
         at = chance.randrange(len(value)) if value else 0
-        return f"{value[:at]}{chance.choice('0123456789abcdef')}{value[at + 1:]}"
+        return f"{value[:at]}{chance.choice('0123456789abcdef')}{value[at + 1 :]}"
     if type(value) is list and value:
         at, to = chance.randrange(len(value)), chance.randrange(len(value))
         changed = list(value)
@@ -95,8 +95,23 @@ class Game:
     def step(self) -> None:
         moves = {
             "idle": ("sit", "sit", "leave", "round", "round"),
-            "still": ("sit", "leave", "commit", "start", "start", "draw", "draw", "draw", "move",
-                      "move", "hand", "show", "peek", "cut", "end"),
+            "still": (
+                "sit",
+                "leave",
+                "commit",
+                "start",
+                "start",
+                "draw",
+                "draw",
+                "draw",
+                "move",
+                "move",
+                "hand",
+                "show",
+                "peek",
+                "cut",
+                "end",
+            ),
             "asked": ("sit", "leave", "commit", "commit", "close"),
             "closed": ("sit", "leave", "reveal", "reveal", "reveal", "swap", "swap", "void"),
         }[self.phase]
@@ -194,7 +209,9 @@ class Game:
 
     def _slot(self, wanted: Any) -> tuple[str, int] | None:
         lying = [
-            (stack, card) for stack, cards in sorted(self.story.stacks.items()) for card in cards
+            (stack, card)
+            for stack, cards in sorted(self.story.stacks.items())
+            for card in cards
             if card >= 0 and wanted(stack, card)
         ]
         return self.chance.choice(lying) if lying else None

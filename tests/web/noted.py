@@ -72,9 +72,7 @@ def notes(leaves: Sequence[str], sizes: Sequence[int], origin: str, pen: Pen) ->
     return written
 
 
-def other_notes(
-    chance: Random, given: list[str], leaves: Sequence[str], pen: Pen
-) -> list[str]:
+def other_notes(chance: Random, given: list[str], leaves: Sequence[str], pen: Pen) -> list[str]:
     """The notes with one changed, left out, exchanged or added."""
     if not given:
         return []
@@ -114,18 +112,33 @@ def other_texts(origin: str, size: str, root: bytes) -> list[str]:
     plain = f"{origin}\n{size}\n{code}\n"
     laxer = f"{code[:-2]}{chr(ord(code[-2]) + 1)}="  # other bits behind the last byte
     return [
-        plain, f"{plain}extension\n", f"{plain}\n", f"\n{plain}", f"{origin}\n0{size}\n{code}\n",
-        f"{origin}\n+{size}\n{code}\n", f"{origin}\n{size} \n{code}\n", f"{origin}\n-1\n{code}\n",
-        f"{origin}\n{2**53}\n{code}\n", f"{origin}\n{size}.0\n{code}\n",
-        f"{origin}\n\u0661\n{code}\n", f"{origin}\n\n{code}\n", f"\n{size}\n{code}\n",
-        f"{origin}\n{size}\n{laxer}\n", f"{origin}\n{size}\n{code.rstrip('=')}\n",
-        f"{origin}\n{size}\n{code}=\n", f"{origin}\n{size}\n {code}\n",
+        plain,
+        f"{plain}extension\n",
+        f"{plain}\n",
+        f"\n{plain}",
+        f"{origin}\n0{size}\n{code}\n",
+        f"{origin}\n+{size}\n{code}\n",
+        f"{origin}\n{size} \n{code}\n",
+        f"{origin}\n-1\n{code}\n",
+        f"{origin}\n{2**53}\n{code}\n",
+        f"{origin}\n{size}.0\n{code}\n",
+        f"{origin}\n\u0661\n{code}\n",
+        f"{origin}\n\n{code}\n",
+        f"\n{size}\n{code}\n",
+        f"{origin}\n{size}\n{laxer}\n",
+        f"{origin}\n{size}\n{code.rstrip('=')}\n",
+        f"{origin}\n{size}\n{code}=\n",
+        f"{origin}\n{size}\n {code}\n",
         f"{origin}\n{size}\n{urlsafe_b64encode(root).decode()}\n",
         f"{origin}\n{size}\n{b64encode(root[:31]).decode()}\n",
         f"{origin}\n{size}\n{b64encode(root + b'0').decode()}\n",
-        f"{origin} \n{size}\n{code}\n", f"x{origin}\n{size}\n{code}\n",
-        f"{origin[:-1]}0\n{size}\n{code}\n", plain.replace("\n", "\r\n"), f"\ufeff{plain}",
-        f"{origin}\n{size}\n", code,
+        f"{origin} \n{size}\n{code}\n",
+        f"x{origin}\n{size}\n{code}\n",
+        f"{origin[:-1]}0\n{size}\n{code}\n",
+        plain.replace("\n", "\r\n"),
+        f"\ufeff{plain}",
+        f"{origin}\n{size}\n",
+        code,
     ]
 
 
@@ -136,29 +149,73 @@ def other_lines(text: str, lines: str, origin: str, pen: Pen) -> list[str]:
     good = player.cosign(text, 1_790_000_000)
     _, name, code = house.split(" ")
     added = [
-        stranger.sign(text, origin), stranger.sign(text, "x"), pen.sign("", "x"),
-        pen.sign(text, "a\u00a0b"), pen.sign(text, "a\ufeffb"), pen.sign(text, "a\u0085b"),
-        pen.sign(text, "a\u180eb"), pen.sign(text, "a\u001cb"), pen.sign(text, "a+b"),
-        pen.sign(text, ""), pen.sign(text, "\u200b"), house, pen.sign("other", origin),
-        good, f"{good}\n{good}", player.cosign(text, 2**63 - 1), player.cosign(text, 0),
-        player.cosign(text, 2**63), player.cosign(text, 2**64 - 1), player.cosign("other\n", 7),
-        good[:-8], f"{good}AAAA", player.bare(COSIGNATURE, 7), pen.bare(ED25519, 1),
-        player.bare(COSIGNATURE, 72), player.bare(COSIGNATURE, 8), stranger.cosign(text, 7),
+        stranger.sign(text, origin),
+        stranger.sign(text, "x"),
+        pen.sign("", "x"),
+        pen.sign(text, "a\u00a0b"),
+        pen.sign(text, "a\ufeffb"),
+        pen.sign(text, "a\u0085b"),
+        pen.sign(text, "a\u180eb"),
+        pen.sign(text, "a\u001cb"),
+        pen.sign(text, "a+b"),
+        pen.sign(text, ""),
+        pen.sign(text, "\u200b"),
+        house,
+        pen.sign("other", origin),
+        good,
+        f"{good}\n{good}",
+        player.cosign(text, 2**63 - 1),
+        player.cosign(text, 0),
+        player.cosign(text, 2**63),
+        player.cosign(text, 2**64 - 1),
+        player.cosign("other\n", 7),
+        good[:-8],
+        f"{good}AAAA",
+        player.bare(COSIGNATURE, 7),
+        pen.bare(ED25519, 1),
+        player.bare(COSIGNATURE, 72),
+        player.bare(COSIGNATURE, 8),
+        stranger.cosign(text, 7),
         player.sign(text, "player/x"),
-        player.sign(text, f"player/{player.public.hex()}"), f"{DASH} x", f"{DASH} x AAAA",
-        f"{DASH} x AAAAAA==", f"{DASH} x AAAAAB==", f"{DASH} x AAAAAA=", f"{DASH}  x AAAAAA==",
-        f"{DASH} x AAAAAA== ", f"{DASH} x AA AAAA==", f"{DASH} x AA\tAAAA==", "- x AAAAAA==", "",
-        f"{DASH} x \u00c1AAAAA==", f"{DASH} x !!!!", f"{DASH} x", f" {DASH} x AAAAAA==", DASH,
-        f"{DASH} \ud800 AAAAAA==", f"{DASH} x AAAA\u2028AA==", f"{DASH}\u00a0x AAAAAA==",
-        f"{DASH} x\x01 AAAAAA==", f"{DASH} x\x7f AAAAAA==", f"{DASH} x\x80 AAAAAA==",
+        player.sign(text, f"player/{player.public.hex()}"),
+        f"{DASH} x",
+        f"{DASH} x AAAA",
+        f"{DASH} x AAAAAA==",
+        f"{DASH} x AAAAAB==",
+        f"{DASH} x AAAAAA=",
+        f"{DASH}  x AAAAAA==",
+        f"{DASH} x AAAAAA== ",
+        f"{DASH} x AA AAAA==",
+        f"{DASH} x AA\tAAAA==",
+        "- x AAAAAA==",
+        "",
+        f"{DASH} x \u00c1AAAAA==",
+        f"{DASH} x !!!!",
+        f"{DASH} x",
+        f" {DASH} x AAAAAA==",
+        DASH,
+        f"{DASH} \ud800 AAAAAA==",
+        f"{DASH} x AAAA\u2028AA==",
+        f"{DASH}\u00a0x AAAAAA==",
+        f"{DASH} x\x01 AAAAAA==",
+        f"{DASH} x\x7f AAAAAA==",
+        f"{DASH} x\x80 AAAAAA==",
     ]
     flipped = "B" if code[0] != "B" else "C"
     changed = [
-        f"{good}\n{lines}", lines + good, lines[:-1], f"{lines[:-1]}x", "", f"{good}\n",
+        f"{good}\n{lines}",
+        lines + good,
+        lines[:-1],
+        f"{lines[:-1]}x",
+        "",
+        f"{good}\n",
         f"{lines}\n",
-        lines.replace(code, code.rstrip("="), 1), lines.replace(code, f"{code}=", 1),
-        lines.replace(code, flipped + code[1:], 1), lines.replace(code, code[:20] + code[24:], 1),
-        lines.replace(f" {name} ", f" {name}x ", 1), lines.replace(" ", "\u00a0"),
+        lines.replace(code, code.rstrip("="), 1),
+        lines.replace(code, f"{code}=", 1),
+        lines.replace(code, flipped + code[1:], 1),
+        lines.replace(code, code[:20] + code[24:], 1),
+        lines.replace(f" {name} ", f" {name}x ", 1),
+        lines.replace(" ", "\u00a0"),
     ]
     return [*(f"{lines}{one}\n" for one in added), *changed]
 
@@ -176,7 +233,8 @@ def weak_house(story: Story, key: bytes, signature: bytes) -> list[str]:
     origin = story.origin
     leaves = [
         {**leaf, "public": {**leaf["public"], "key": key.hex()}}
-        if leaf["type"] == "TableOpened" else leaf
+        if leaf["type"] == "TableOpened"
+        else leaf
         for leaf in story.leaves
     ]
     texts = [encode(leaf).decode() for leaf in leaves]

@@ -40,7 +40,11 @@ def ask(questions: Iterable[dict[str, Any]]) -> list[Any]:
             sent.write(json.dumps(question) + "\n")
         sent.seek(0)
         done = subprocess.run(
-            [node(), str(_ASK)], stdin=sent, capture_output=True, check=False, text=True,
+            [node(), str(_ASK)],
+            stdin=sent,
+            capture_output=True,
+            check=False,
+            text=True,
             encoding="utf-8",
         )
     assert done.returncode == 0, done.stderr
@@ -60,8 +64,11 @@ class Bundle(NamedTuple):
 
 def question(bundle: Bundle) -> dict[str, Any]:
     return {
-        "do": "verify", "lines": list(map(_line, bundle.lines)), "key": bundle.key,
-        "saved": list(bundle.saved), "swaps": True,
+        "do": "verify",
+        "lines": list(map(_line, bundle.lines)),
+        "key": bundle.key,
+        "saved": list(bundle.saved),
+        "swaps": True,
     }
 
 

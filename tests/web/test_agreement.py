@@ -88,21 +88,42 @@ def test_cuts_of_saved_and_served() -> None:
     lists += [[notes[0], "garbage"], ["garbage", notes[0]]]
     reports = alike(
         Bundle(f"{size}, {n}", lines, KEY, saved)
-        for size, lines in cut.items() for n, saved in enumerate(lists)
+        for size, lines in cut.items()
+        for n, saved in enumerate(lists)
     )
     assert sum(report.ok for report in reports) == 4 + 2
 
 
 GARBAGE: list[list[Line]] = [
-    [], [""], ["", ""], ["\n"], [b""], [b"\xff"], ["\ud800"], ["null"], ["7"], ["[]"], ["{}"],
-    ["[" * 100_000], ["[" * 100_000 + "]" * 100_000], ['{"a":' * 50_000], ["1" * 10_000],
-    ["\ufeff" + LINES[0], *LINES[1:]], [b"\xef\xbb\xbf" + LINES[0].encode(), *LINES[1:]],
-    [f"{LINES[0]}\r", *LINES[1:]], LINES[:1], [LINES[0], LINES[-1]],
+    [],
+    [""],
+    ["", ""],
+    ["\n"],
+    [b""],
+    [b"\xff"],
+    ["\ud800"],
+    ["null"],
+    ["7"],
+    ["[]"],
+    ["{}"],
+    ["[" * 100_000],
+    ["[" * 100_000 + "]" * 100_000],
+    ['{"a":' * 50_000],
+    ["1" * 10_000],
+    ["\ufeff" + LINES[0], *LINES[1:]],
+    [b"\xef\xbb\xbf" + LINES[0].encode(), *LINES[1:]],
+    [f"{LINES[0]}\r", *LINES[1:]],
+    LINES[:1],
+    [LINES[0], LINES[-1]],
     [LINES[0], LINES[-1], LINES[1]],
-    [*LINES[:2], LINES[-1], LINES[3]], [*LINES, ""], [*LINES, LINES[-1]],
-    [*LINES[:-1], '{"checkpoint":"\\n"}'], [*LINES[:-1], '{"checkpoint":""}'],
+    [*LINES[:2], LINES[-1], LINES[3]],
+    [*LINES, ""],
+    [*LINES, LINES[-1]],
+    [*LINES[:-1], '{"checkpoint":"\\n"}'],
+    [*LINES[:-1], '{"checkpoint":""}'],
     [*LINES[:-1], '{"checkpoint":7}'],
-    [*LINES[:-1], '{"checkpoint":"\\u000a"}'], [*LINES[:-1], '{"checkpoint":"a","x":"\\n"}'],
+    [*LINES[:-1], '{"checkpoint":"\\u000a"}'],
+    [*LINES[:-1], '{"checkpoint":"a","x":"\\n"}'],
 ]
 
 
@@ -112,8 +133,7 @@ def test_garbage_is_a_fault_and_no_error() -> None:
 
 
 def test_every_member_of_every_type() -> None:
-    """Each member of each kind of line, with anything in it; what has the form owes a checkpoint.
-    """
+    """Each member of each kind of line, with anything in it; what has the form owes a checkpoint."""
     shown: dict[str, dict[str, Any]] = {leaf["type"]: leaf for leaf in everything().leaves}
     first = [*everything().lines()[:2]]
 

@@ -134,6 +134,7 @@ async def versions(table: RemoteTable) -> list[int]:
 
 # The game, a loop of wishes that are never given up
 
+
 async def play(party: Party, enough: asyncio.Event) -> None:
     """Rounds of shuffling, dealing, drawing and discarding, until it is enough."""
     host, *others = party.tables

@@ -122,17 +122,27 @@ _IN_SHUFFLE: Mapping[str, Fits] = {"round": _from_one, "k": _number}
 
 PUBLIC: Mapping[str, Mapping[str, Fits]] = {
     "TableOpened": {
-        "protocol": _one_of(PROTOCOL), "origin": _is_origin, "key": _hash, "rules": _object,
+        "protocol": _one_of(PROTOCOL),
+        "origin": _is_origin,
+        "key": _hash,
+        "rules": _object,
     },
     "SeatTaken": {"seat": _from_one, "name": _text},
     "SeatLeft": {"seat": _from_one},
     "RoundOpened": {
-        **_IN_ROUND, "deck": _is_deck, "entropy": _one_of("players", "house"),
-        "commit_ms": _number, "reveal_ms": _number, "commitment": _hash,
+        **_IN_ROUND,
+        "deck": _is_deck,
+        "entropy": _one_of("players", "house"),
+        "commit_ms": _number,
+        "reveal_ms": _number,
+        "commitment": _hash,
     },
     "ShuffleStarted": {
-        **_IN_SHUFFLE, "stack": _is_stack, "n": _number,
-        "algorithm": _one_of("backward", "forward"), "steps": _number,
+        **_IN_SHUFFLE,
+        "stack": _is_stack,
+        "n": _number,
+        "algorithm": _one_of("backward", "forward"),
+        "steps": _number,
     },
     "EntropyCommitted": {**_IN_SHUFFLE, "seat": _from_one, "digest": _hash},
     "EntropyClosed": _IN_SHUFFLE,
@@ -142,7 +152,11 @@ PUBLIC: Mapping[str, Mapping[str, Fits]] = {
     "DeckSealed": {**_IN_SHUFFLE, "first": _number, "slots": _hashes},
     "CardDrawn": {**_IN_ROUND, "seat": _from_one, "from": _is_stack, "slot": _number},
     "CardMoved": {
-        **_IN_ROUND, "slot": _number, "from": _is_stack, "to": _is_stack, "place": _number,
+        **_IN_ROUND,
+        "slot": _number,
+        "from": _is_stack,
+        "to": _is_stack,
+        "place": _number,
     },
     "CardShown": {**_IN_ROUND, "slot": _number, "card": _is_card, "salt": _hash},
     "CardPeeked": {**_IN_ROUND, "slot": _number, "seat": _from_one},
@@ -154,7 +168,11 @@ PUBLIC: Mapping[str, Mapping[str, Fits]] = {
 _OPTIONAL: Mapping[str, Mapping[str, Fits]] = {"SeatTaken": {"key": _hash}}
 
 _LEAF: Mapping[str, Fits] = {
-    "at": _integer, "public": _object, "table": _table, "type": _one_of(*PUBLIC), "v": _integer,
+    "at": _integer,
+    "public": _object,
+    "table": _table,
+    "type": _one_of(*PUBLIC),
+    "v": _integer,
     "version": _integer,
 }
 

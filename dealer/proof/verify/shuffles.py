@@ -135,9 +135,7 @@ def _swap(books: Books, round_: Round, shuffle: Shuffle, leaf: Leaf, secret: byt
     faces = round_.face(cards[i]) or "", round_.face(cards[j]) or ""
     cards[i], cards[j] = cards[j], cards[i]
     words = tuple(shuffle.tape.read[before:])
-    books.swaps.append(
-        Swap(leaf.version, round_.number, shuffle.k, step, i, j, words, faces)
-    )
+    books.swaps.append(Swap(leaf.version, round_.number, shuffle.k, step, i, j, words, faces))
 
 
 def sealed(books: Books, leaf: Leaf) -> None:
@@ -162,9 +160,7 @@ def sealed(books: Books, leaf: Leaf) -> None:
         books.remarks.house_only += 1
 
 
-def _give_slots(
-    round_: Round, shuffle: Shuffle, slots: list[str], faces: list[str | None]
-) -> None:
+def _give_slots(round_: Round, shuffle: Shuffle, slots: list[str], faces: list[str | None]) -> None:
     cards, first = round_.cards(shuffle.stack), len(round_.commitments)
     mixed = all(card >= 0 and round_.drawable[card] for card in cards)
     reached = shuffle.n if mixed or shuffle.steps == full(shuffle.n) else shuffle.steps
