@@ -11,6 +11,7 @@
     │   └── Conflicted, CommandReused, RateLimited, Overloaded, Unavailable
     ├── ProofFault            what a verifier finds: the check, the line, a sentence
     ├── NotCanonical          a text or value that has no canonical form (a ValueError too)
+    ├── UnknownEvent          the log holds an event that this program is too old to read
     ├── NoteFault             a signed note that does not hold (a ValueError too)
     ├── HouseCheated          what a player's client finds, with the evidence; it leaves the table
     ├── HouseUnreachable      no connection to the house, or none that it keeps up
@@ -197,6 +198,10 @@ class ProofFault(DealerError):
 
 class NotCanonical(DealerError, ValueError):
     """A value that fairness.md's JCS does not know, or a text that is not its canonical form."""
+
+
+class UnknownEvent(DealerError):
+    """A log holds an event that this program is too old to read."""
 
 
 class NoteFault(DealerError, ValueError):

@@ -16,14 +16,14 @@ import typer
 
 from dealer.cli.options import TABLE_BYTES, find_table
 from dealer.cli.output import Step, harmless, remark
-from dealer.errors import DatabaseDamaged, HouseUnreachable, NoteFault, UnknownTable
+from dealer.errors import HouseUnreachable, NoteFault, UnknownTable
 from dealer.eventlog import HouseKeys, Log, Row, key_file
 from dealer.eventlog.look import look
 from dealer.eventlog.sealing import MASTER_BYTES
 from dealer.proof import bundle
 from dealer.proof.checkpoint import Signer, open_note
 from dealer.proof.tree import Tree, leaf_hash
-from dealer.service.archive import leaf_of
+from dealer.service.archive import altered, leaf_of
 
 ANSWER_SECONDS = 30.0
 NOTES = 1000
@@ -107,10 +107,7 @@ def _compare(extent: Extent, row: Row, tree: Tree, key: bytes) -> None:
     except NoteFault:
         root = b""
     if root != tree.root():
-        raise DatabaseDamaged(
-            f"The events of table {extent.table.hex()} are not those that the house signed: the "
-            "database was altered or is incomplete. Restore it from a backup."
-        )
+        raise altered(extent.table.hex())
 
 
 async def _house(log: Log, file: Path) -> tuple[HouseKeys | None, str]:

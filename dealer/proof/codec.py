@@ -17,7 +17,7 @@ from dataclasses import fields
 from json.encoder import encode_basestring
 from typing import Any, get_args
 
-from dealer.errors import DealerError
+from dealer.errors import UnknownEvent
 from dealer.game.events import (
     PROTOCOL,
     CardDrawn,
@@ -55,10 +55,6 @@ _MEMBERS: dict[type[Any], list[tuple[str, str]]] = {
     )
     for kind in TYPES.values()
 }
-
-
-class UnknownEvent(DealerError):
-    """A log holds an event that this program is too old to read."""
 
 
 def encode_public(event: Event) -> str:

@@ -58,13 +58,13 @@ class Archive:
             for row in rows:
                 self._remember(resident, row)
                 if row.version == size and resident.tree.root() != root:
-                    raise _altered(resident)
+                    raise altered(resident.table_id)
                 if row.type == "RoundOpened":
                     _fold(resident, current)
                     current = []
                 current.append(row)
         if resident.tree.size < size:
-            raise _altered(resident)
+            raise altered(resident.table_id)
         if current and current[0].type == "RoundOpened" and not _closes(current):
             resident.secret = self._unwrap(table, current[0])
         _fold(resident, current)
@@ -173,7 +173,7 @@ class Archive:
         try:
             return open_note(note, key=self._public_key, table=resident.table_id)
         except NoteFault:
-            raise _altered(resident) from None
+            raise altered(resident.table_id) from None
 
     async def _secret(self, resident: Resident, number: int) -> RoundSecret:
         current = resident.secret
@@ -235,8 +235,9 @@ def _closes(rows: Sequence[Row]) -> bool:
     return any(row.type == "RoundClosed" for row in rows)
 
 
-def _altered(resident: Resident) -> DatabaseDamaged:
+def altered(table_id: str) -> DatabaseDamaged:
+    """What is raised where the rows of a table, by its id in hex, are not what was signed."""
     return DatabaseDamaged(
-        f"The events of table {resident.table_id} are not those that the house signed: the "
+        f"The events of table {table_id} are not those that the house signed: the "
         "database was altered or is incomplete. Restore it from a backup."
     )

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dealer.errors import UnknownEvent
 from dealer.game import events
 from dealer.proof import canonical, codec
 
@@ -84,7 +85,7 @@ def test_an_old_schema_is_lifted_and_its_stored_part_left_alone(
 def test_what_no_program_of_this_version_wrote_is_refused(
     kind: str, v: int, public: dict[str, Any]
 ) -> None:
-    with pytest.raises(codec.UnknownEvent):
+    with pytest.raises(UnknownEvent):
         codec.decode(kind, v, public, {})
 
 
