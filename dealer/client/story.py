@@ -44,6 +44,7 @@ class Story:
         self._linked_from = ""  # the note of that head
         self._bases: dict[int, bytes] = {}  # roots that a reset was proved from
         self._start = 0
+        self._first_edge: list[bytes] = []  # of the tree at `start`
         self._tree = Tree()
         self._hashes: list[bytes] = []  # of leaves start+1, start+2, …
         self._roots = [self._tree.root()]  # at sizes start, start+1, …
@@ -197,6 +198,7 @@ class Story:
 
     def _restart(self, tree: Tree, note: str) -> None:
         self._tree, self._start = tree, tree.size
+        self._first_edge = tree.edge
         self._hashes, self._roots = [], [tree.root()]
         self._awaited.pop(tree.size, None)
         self._settle(tree.size, note)
@@ -212,9 +214,19 @@ class Story:
             return
         self.heads[size] = root
         self.newest = note
-        if size == self.version and size not in self._sizes:
-            self.fresh.append(SavedHead(size, note, tuple(self._tree.edge)))
+        # One that came late is kept, too, unless a later one is, which covers it: bytes are shown
+        # under it, so it must be known again after a restart.
+        if size not in self._sizes and (size == self.version or size > max(self._sizes, default=0)):
+            self.fresh.append(SavedHead(size, note, self._edge_at(size)))
             self._sizes.add(size)
+
+    def _edge_at(self, size: int) -> tuple[bytes, ...]:
+        """The edge of our own tree at an earlier size, from our start on."""
+        if size == self.version:
+            return tuple(self._tree.edge)
+        tree = Tree.from_edge(self._start, self._first_edge)
+        tree.extend(self._hashes[: size - self._start])
+        return tuple(tree.edge)
 
     def _tree_of(self, version: int, edge: Sequence[str], note: str) -> Tree:
         """The tree with this edge, if the house's signed head is over just that."""

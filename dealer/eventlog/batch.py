@@ -145,7 +145,7 @@ def _note(connection: Connection, number: int, notes: Sequence[tuple[int, str]])
 def signed_by_both(there: str, note: str) -> str:
     """One note with the signature lines of two; two processes may add cosignatures at once.
 
-    Raises DatabaseDamaged if the texts differ: a table has one root for each size.
+    Each name keeps its first line: of two by one key nobody would believe the note. Raises DatabaseDamaged if the texts differ: a table has one root for each size.
     """
     text, _, lines = there.partition("\n\n")
     other, _, more = note.partition("\n\n")
@@ -154,8 +154,10 @@ def signed_by_both(there: str, note: str) -> str:
             "A checkpoint of the same size but with another root stands in the log; the database "
             "was altered, restore it from a backup."
         )
-    signatures = dict.fromkeys(line for line in (lines + more).split("\n") if line)
-    return text + "\n\n" + "".join(line + "\n" for line in signatures)
+    signatures: dict[str, str] = {}
+    for line in filter(None, (lines + more).split("\n")):
+        signatures.setdefault(line.rpartition(" ")[0], line)
+    return text + "\n\n" + "".join(line + "\n" for line in signatures.values())
 
 
 def _is_one_requests(error: BaseException) -> bool:

@@ -7,9 +7,10 @@ comes from the session's tokens, never from the frame.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, Literal, NamedTuple
 
-from msgspec import Struct
+from msgspec import Struct, ValidationError, convert
 
 from dealer.errors import BadRequest
 from dealer.game import cards as decks
@@ -67,12 +68,8 @@ def deck_codes(given: object) -> tuple[str, ...]:
         case list():
             return decks.build(cards=given)
         case Mapping():
-            if given.keys() <= {"decks", "jokers", "cards"}:
-                return decks.build(
-                    cards=given.get("cards"),
-                    decks=given.get("decks", 1),
-                    jokers=given.get("jokers", 0),
-                )
+            with suppress(ValidationError):
+                return deck_codes(convert(given, p.Shoe))
     raise BadRequest('A deck is "52", "54", a list of codes, or {"decks", "jokers", "cards"}.')
 
 

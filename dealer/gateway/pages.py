@@ -11,6 +11,7 @@ from html import escape
 from http import HTTPStatus
 from typing import Any
 
+from websockets.datastructures import MultipleValuesError
 from websockets.http11 import Request, Response
 
 from dealer.errors import BadToken, DealerError, Refused
@@ -41,6 +42,8 @@ class Pages:
             return response(HTTPStatus.METHOD_NOT_ALLOWED, "Only GET is answered here.\n")
         try:
             answer = await self._find(connection, request)
+        except MultipleValuesError:
+            return response(HTTPStatus.BAD_REQUEST, "A header stands twice in the request.\n")
         except BadToken as error:
             return response(HTTPStatus.UNAUTHORIZED, f"{error}\n", WWW_Authenticate="Bearer")
         except Refused as error:

@@ -15,7 +15,6 @@ from dealer.errors import (
     BadRequest,
     BadToken,
     DealerError,
-    NotCanonical,
     NotEntitled,
     Refused,
     Unavailable,
@@ -30,15 +29,12 @@ from dealer.gateway.commands import deck_codes
 from dealer.gateway.floor import Question, Reply
 from dealer.gateway.places import Place
 from dealer.gateway.wire import Call
-from dealer.proof import canonical
-from dealer.service.core import UNGUESSABLE
+from dealer.service.core import NEW, UNGUESSABLE
 
 if TYPE_CHECKING:
     from dealer.gateway.session import Session
 
 PROTOCOL = "dealer.v1"
-NEW = "new"
-"""The scope of command ids whose callers are nobody yet; only unguessable ones are kept in it."""
 
 
 async def table_open(session: Session, call: Call) -> Reply:
@@ -231,10 +227,6 @@ def _rules(q: p.TableOpen) -> dict[str, Any]:
     rules = dict(q.rules or {})
     given = {"deck": q.deck, "seats": q.seats, "name": q.name}
     rules |= {key: msgspec.to_builtins(value) for key, value in given.items() if value is not None}
-    try:
-        canonical.encode(rules)
-    except NotCanonical as error:
-        raise BadRequest(f"These rules cannot be kept: {error}") from None
     deck_codes(rules.get("deck"))
     return rules
 

@@ -39,6 +39,9 @@ LOOK_SECONDS = 1.0
 UNGUESSABLE = 22
 """Characters from which on an id that opens a table is a secret, and so may be remembered."""
 
+NEW = "new"
+"""The scope of command ids whose callers are nobody yet; only unguessable ones are kept in it."""
+
 
 class Service:
     """The tables of one house over one log.
@@ -125,7 +128,7 @@ class Service:
         resident = self.memory.get(table.hex()) or await self.memory.found(table)
         opening = OpenTable(self._judge.origin(table), self._judge.public_key, rules)
         try:
-            done = await self.call(resident, opening, cmd=cmd, scope="new", content=content)
+            done = await self.call(resident, opening, cmd=cmd, scope=NEW, content=content)
         except DealerError:
             self.memory.forget_if_empty(resident)
             raise
@@ -165,6 +168,9 @@ class Service:
     ) -> Request:
         if cmd is None:
             return Request(command, done)
+        if scope == NEW:
+            # Sent again it is answered with a token, so whoever reads the database must not learn it.
+            cmd = self._key.command_digest(b"cmd " + cmd.encode()).hex()
         return Request(command, done, f"{scope}/{cmd}", self._key.command_digest(content))
 
     async def call(
@@ -284,6 +290,6 @@ class Service:
 def _check_canonical(rules: Mapping[str, Any]) -> None:
     """Raise BadRequest for rules that no leaf may hold: nobody could ever verify that table."""
     try:
-        canonical.encode(rules)
+        canonical.encode({"public": {"rules": rules}})  # as deep as they will stand in the leaf
     except NotCanonical as error:
         raise BadRequest(f"The rules cannot be written down: {error}") from None

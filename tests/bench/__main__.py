@@ -6,6 +6,7 @@ this one; quote medians of several runs, and ratios rather than absolute figures
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import os
 import subprocess
@@ -77,6 +78,9 @@ def show(rows: list[dict[str, Any]]) -> None:
 
 
 if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("seconds", type=float, nargs="?", default=5.0, help="of each load")
+    asked = parser.parse_args()
     show(append.measure())
     show(work.measure())
-    show(sockets(float(sys.argv[1]) if len(sys.argv) > 1 else 5.0))
+    show(sockets(asked.seconds))

@@ -271,7 +271,7 @@ def sign(
     cosigned: Mapping[int, Sequence[int]] | None = None,
     cosigner: Any = None,
 ) -> list[str]:
-    """The bundle of these leaves as they are, with a checkpoint wherever their types ask for one."""
+    """The bundle of these leaves as they are, with a checkpoint wherever their types ask one."""
     texts = [encode(leaf) for leaf in leaves]
     tree = Tree()
     notes = []

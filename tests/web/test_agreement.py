@@ -133,7 +133,7 @@ def test_garbage_is_a_fault_and_no_error() -> None:
 
 
 def test_every_member_of_every_type() -> None:
-    """Each member of each kind of line, with anything in it; what has the form owes a checkpoint."""
+    """Each member of each kind of line, with anything in it; what has form owes a checkpoint."""
     shown: dict[str, dict[str, Any]] = {leaf["type"]: leaf for leaf in everything().leaves}
     first = [*everything().lines()[:2]]
 

@@ -1,4 +1,4 @@
-"""What a verifier tells the person who asked: yes or no to each question, and then what it counted."""
+"""What a verifier tells the person who asked: yes or no to each question, then what it counted."""
 
 from __future__ import annotations
 
