@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
+from typing import NamedTuple, assert_never
 
 from dealer.cli.output import harmless
 from dealer.game.cards import UNKNOWN
@@ -98,7 +98,23 @@ def _words(table: Table, event: Event, swap: Swap | None) -> tuple[str, tuple[st
             return _around(table, event), ()
 
 
-def _around(table: Table, event: Event) -> str:
+Around = (
+    TableOpened
+    | TableClosed
+    | SeatTaken
+    | SeatLeft
+    | RoundOpened
+    | RoundClosed
+    | ShuffleStarted
+    | EntropyCommitted
+    | EntropyClosed
+    | EntropyRevealed
+    | ShuffleVoided
+    | DeckSealed
+)
+
+
+def _around(table: Table, event: Around) -> str:
     """Who comes and goes, rounds, and what is said around a shuffle."""
     match event:
         case TableOpened(origin, key, _):
@@ -133,7 +149,7 @@ def _around(table: Table, event: Event) -> str:
             last = first + len(slots) - 1
             return f"shuffle {k} is done: its cards are sealed in slots {first} to {last}"
         case _:
-            raise ValueError(f"no words for {type(event).__name__}")
+            assert_never(event)
 
 
 def _who(table: Table, seat: int) -> str:

@@ -18,6 +18,8 @@ from hypothesis import strategies as st
 from dealer.errors import UnknownEvent
 from dealer.game import events
 from dealer.proof import canonical, codec
+from dealer.proof.verify.form import PUBLIC
+from dealer.proof.verify.replay import EVENTS
 
 CORPUS = [
     json.loads(line)
@@ -69,6 +71,10 @@ def test_an_old_schema_is_lifted_and_its_stored_part_left_alone(
     stored = {"place": 7}
     assert codec.decode("SeatLeft", 1, stored, {}) == events.SeatLeft(7)
     assert stored == {"place": 7}
+
+
+def test_the_verifier_has_a_form_and_a_rule_for_every_type() -> None:
+    assert set(PUBLIC) == set(EVENTS) == set(codec.TYPES)
 
 
 @pytest.mark.parametrize(
