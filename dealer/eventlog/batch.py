@@ -145,7 +145,8 @@ def _note(connection: Connection, number: int, notes: Sequence[tuple[int, str]])
 def signed_by_both(there: str, note: str) -> str:
     """One note with the signature lines of two; two processes may add cosignatures at once.
 
-    Each name keeps its first line: of two by one key nobody would believe the note. Raises DatabaseDamaged if the texts differ: a table has one root for each size.
+    Each name keeps its first line: a note with two by one key is no good to anybody. Raises
+    DatabaseDamaged if the texts differ: a table has one root for each size.
     """
     text, _, lines = there.partition("\n\n")
     other, _, more = note.partition("\n\n")

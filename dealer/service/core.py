@@ -169,7 +169,7 @@ class Service:
         if cmd is None:
             return Request(command, done)
         if scope == NEW:
-            # Sent again it is answered with a token, so whoever reads the database must not learn it.
+            # Sent again it is answered with a token: who reads the database must not learn it.
             cmd = self._key.command_digest(b"cmd " + cmd.encode()).hex()
         return Request(command, done, f"{scope}/{cmd}", self._key.command_digest(content))
 

@@ -17,8 +17,10 @@ from dealer.game.events import (
     DeckSealed,
     EntropyRevealed,
     RoundClosed,
+    SeatLeft,
 )
 from dealer.proof.keys import slot_commitment
+from dealer.proof.tree import Tree
 
 
 def feed(house, witness, *, until):
@@ -395,3 +397,15 @@ def test_a_wrong_salt_in_a_snapshot_is_found_at_the_reckoning(dealt, game):
     (close,) = dealt.do(game.close)
     with pytest.raises(HouseCheated, match="a salt that the round's secret does not give"):
         witness.event(close)
+
+
+def test_a_head_that_came_late_is_kept_all_the_same(dealt, witness):
+    """Bytes are shown under it: after a restart no other history may pass for this one."""
+    dealt.tell(SeatLeft(2))
+    note, size = dealt.sign(), dealt.table.version
+    dealt.do(TakeSeat("Cleo"))
+    dealt.show(witness)
+    witness.checkpoint(note)
+    kept = witness.story.fresh[-1]
+    assert (kept.size, kept.note) == (size, note)
+    assert Tree.from_edge(size, kept.edge).root() == dealt.root_at(size)

@@ -349,6 +349,20 @@ async def test_signatures_are_added_to_the_note_that_is_there(place: SqliteHouse
         assert await log.newest_checkpoint(A) == (2, both)
 
 
+async def test_who_cosigns_twice_at_once_has_one_line(place: SqliteHouse) -> None:
+    """The line has the time in it; two by one key would spoil the note and so the bundle."""
+    first = "house/t/a\n2\nroot\n\n— house sig\n"
+    async with await place.open() as log:
+        request = append(A, 0, "1", "2")
+        request.checkpoints = ((2, first),)
+        await log.append(request)
+        await asyncio.gather(
+            log.put_note(A, 2, first + "— player/x now\n"),
+            log.put_note(A, 2, first + "— player/x later\n"),
+        )
+        assert await log.newest_checkpoint(A) == (2, first + "— player/x now\n")
+
+
 async def test_a_conflict_adds_no_checkpoint(place: SqliteHouse) -> None:
     async with await place.open() as log:
         await log.append(append(A, 0))

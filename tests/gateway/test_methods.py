@@ -316,3 +316,12 @@ async def test_session_methods(gateway, arrive) -> None:
     left = await watching.ask("table.leave", table=table.id)
     assert left["version"] == bundle["version"]
     assert (await watching.ask("session.refresh"))["tables"] == []
+
+
+@pytest.mark.parametrize(
+    "deck",
+    [{"decks": "2"}, {"decks": [1]}, {"decks": True}, {"jokers": "1"}, {"cards": 5}, {"cards": {}}],
+)
+async def test_a_deck_in_the_rules_has_the_form_of_any_deck(gateway, arrive, deck) -> None:
+    host = await arrive(gateway)
+    assert await refused(host.ask("table.open", rules={"deck": deck})) == "bad_request"
