@@ -48,8 +48,11 @@ class Duties:
                 if isinstance(witness.last.event, COSIGNED):
                     params = {"cosignature": self.signature(head.note)}
                     requests.append(("table.cosign", params))
-        if live and story.linked and self._seated(witness):
-            requests += self._entropy_due(witness)
+        if witness.seat is not None and self._seated(witness):
+            if live and story.linked:
+                requests += self._entropy_due(witness)
+            else:
+                self.entropy.look(witness.state, seat=witness.seat)
         return requests
 
     def signature(self, note: str) -> str:

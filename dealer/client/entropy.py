@@ -84,10 +84,26 @@ class Entropy:
         if shuffle is None:
             return self._promise(round_, round_.ahead, sitting)
         if shuffle.closed_version:
+            self.look(table, seat=seat)
             if shuffle.digests.get(seat, b"") not in leaves:
                 heads = {}
             return self._reveal(round_, shuffle, heads, sitting)
         return self._promise(round_, shuffle.digests, sitting)
+
+    def look(self, table: Table, *, seat: int) -> None:
+        """Doubt a shuffle whose digests were closed without ours, though nothing was to be sent.
+
+        A house that says that it is still telling what was before keeps a client from promising.
+        """
+        round_, player = table.round, table.seats[seat]
+        shuffle = None if round_ is None else round_.shuffle
+        if round_ is None or shuffle is None or round_.entropy != "players":
+            return
+        sat = player.since < shuffle.closed_version and seat not in round_.withheld
+        if sat and seat not in shuffle.digests:
+            sitting = (round_.number, shuffle.k, seat, player.since)
+            sentence = f"Shuffle {shuffle.k} of round {round_.number} goes without our bytes."
+            self._doubt(sitting, sentence)
 
     def _promise(
         self, round_: Round, given: Mapping[int, bytes], sitting: Sitting
@@ -114,8 +130,6 @@ class Entropy:
     ) -> Reveal | None:
         number, k, seat, _ = sitting
         if seat not in shuffle.digests:
-            if sitting in self._store.nonces:
-                self._doubt(sitting, f"Shuffle {k} of round {number} goes without our bytes.")
             return None
         root = heads.get(shuffle.closed_version)
         if root is None or seat in shuffle.nonces or sitting in self._revealed:

@@ -111,6 +111,30 @@ def test_no_bytes_of_who_was_left_out(house, game, ada, bob):
     assert ada.entropy.doubts == ["Shuffle 0 of round 1 goes without our bytes."]
 
 
+def test_a_shuffle_that_left_no_time_to_promise_is_doubted(house, game, ada, bob):
+    """The house says that there is more to tell, so that this client never promises."""
+    house.open_round(entropy="players")
+    bob.send()
+    house.do(game.start)
+    house.do(game.late(house.clock + 10_000))
+    ada.store.learn(since=2)
+    duties = Duties(game.table, ada.store, None)
+    house.show(ada.witness)
+    assert duties.due(ada.witness, live=False) == []
+    assert duties.entropy.doubts == ["Shuffle 0 of round 1 goes without our bytes."]
+
+
+def test_who_sat_down_later_does_not_doubt(house, game, bob):
+    house.open_round(entropy="players")
+    bob.send()
+    house.do(game.start)
+    house.do(game.late(house.clock + 10_000))
+    house.do(TakeSeat("Cleo"))
+    cleo = Player(house, game, seat=3)
+    assert cleo.step() is None
+    assert cleo.entropy.doubts == []
+
+
 def test_no_bytes_of_who_withheld(house, game, ada, bob):
     house.open_round(entropy="players")
     ada.send(), bob.send()
