@@ -46,9 +46,12 @@ def entitled(event: Event) -> Glimpse | None:
             return None
 
 
-def may_see(viewer: Viewer, glimpse: Glimpse, version: int) -> bool:
-    """Whether `viewer` may see a glimpse of event `version`; not what who sat there before saw."""
-    return viewer.seat == glimpse.seat and viewer.since < version
+def may_see(viewer: Viewer, seat: int, version: int) -> bool:
+    """Whether `viewer` may see what event `version` shows to `seat` alone.
+
+    Not if somebody else sat there then: they saw it, and not who came later.
+    """
+    return viewer.seat == seat and viewer.since < version
 
 
 def sits(table: Table, viewer: Viewer) -> bool:

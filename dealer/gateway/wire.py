@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from dealer.errors import DealerError, RateLimited, Refused, Unavailable
+from dealer.game.view import Viewer, may_see
 from dealer.gateway.params import Params
 from dealer.gateway.results import Error
 from dealer.service import Entry
@@ -206,7 +207,7 @@ def events(entries: Sequence[Entry], *, seat: int | None, since: int) -> bytes:
 def seen(entry: Entry, *, seat: int | None, since: int) -> str:
     """One entry as one viewer sees it: the leaf unchanged, what is theirs alone beside it."""
     version, leaf, owner, private = entry
-    if owner is None or owner != seat or since >= version:
+    if owner is None or not may_see(Viewer(seat, since), owner, version):
         return leaf
     return f'{leaf[:-1]},"private":{private}}}'
 

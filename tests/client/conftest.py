@@ -116,7 +116,7 @@ class SmallHouse:
         self.hashes.append(hashed)
         frame: Frame = json.loads(leaf)
         glimpse = entitled(event)
-        if glimpse is not None and may_see(self.viewer, glimpse, version):
+        if glimpse is not None and may_see(self.viewer, glimpse.seat, version):
             assert isinstance(self.secret, Secret)
             salt = self.secret.slot_salt(glimpse.slot).hex()
             frame["private"] = {"card": glimpse.card, "salt": salt, "slot": glimpse.slot}

@@ -137,7 +137,7 @@ def redacted(event, viewer: Viewer, version: int):
     if getattr(event, "card", None) is None or isinstance(event, CardShown):
         return event
     glimpse = entitled(event)
-    if glimpse is not None and may_see(viewer, glimpse, version):
+    if glimpse is not None and may_see(viewer, glimpse.seat, version):
         return event
     return replace(event, card=None)
 

@@ -48,7 +48,7 @@ def told(event, viewer: Viewer, version: int):
     if isinstance(event, CardShown):
         return event
     glimpse = entitled(event)
-    mine = glimpse is not None and may_see(viewer, glimpse, version)
+    mine = glimpse is not None and may_see(viewer, glimpse.seat, version)
     hidden = replace(event, card=None) if getattr(event, "card", None) else event
     return hidden, glimpse if mine else None
 
@@ -59,7 +59,7 @@ def seen_by(viewer: Viewer, events) -> set[str]:
         glimpse = entitled(event)
         if isinstance(event, CardShown):
             seen.add(event.card)
-        elif glimpse is not None and may_see(viewer, glimpse, version):
+        elif glimpse is not None and may_see(viewer, glimpse.seat, version):
             seen.add(glimpse.card)
     return seen
 

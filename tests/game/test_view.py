@@ -66,11 +66,11 @@ def test_a_new_type_of_event_shows_nothing():
 
 def test_a_glimpse_is_for_who_sat_there_then():
     glimpse = Glimpse(2, 7, "As")
-    assert may_see(Viewer(2, since=4), glimpse, 5)
-    assert not may_see(Viewer(2, since=5), glimpse, 5)
-    assert not may_see(Viewer(2, since=9), glimpse, 5)
-    assert not may_see(Viewer(1, since=4), glimpse, 5)
-    assert not may_see(SPECTATOR, glimpse, 5)
+    assert may_see(Viewer(2, since=4), glimpse.seat, 5)
+    assert not may_see(Viewer(2, since=5), glimpse.seat, 5)
+    assert not may_see(Viewer(2, since=9), glimpse.seat, 5)
+    assert not may_see(Viewer(1, since=4), glimpse.seat, 5)
+    assert not may_see(SPECTATOR, glimpse.seat, 5)
 
 
 def cards(game, viewer):
