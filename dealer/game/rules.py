@@ -4,7 +4,7 @@ Rules are a public JSON object. A preset says who may do each action, and a key 
 overrides it: `{"preset": "dealer", "draw": "players"}`. `host` stands for the host alone,
 `players` for the host and every seated player, `nobody` for nobody. What concerns one's own hand
 (discard, play, give, show, return) is done by the seat that holds it; the host alone may `collect`
-the cards of a hand, unseen, onto a stack.
+the cards of a hand onto a stack.
 """
 
 from __future__ import annotations

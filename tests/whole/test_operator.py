@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sqlite3
 from collections import defaultdict
+from hashlib import sha256
 
 from dealer.game.cards import build
 from dealer.proof.bundle import read
+from dealer.proof.pack import T, be32, be64, lp
 from tests.whole.house import HouseProcess
 from tests.whole.party import Party, party, play_everything
 from tests.whole.truth import faces, leaves, round_keys
@@ -69,6 +72,8 @@ async def test_plain_codes_stand_in_the_deck_alone(house: HouseProcess) -> None:
         disk = await disk_in_mid_round(house, guests)
         with sqlite3.connect(house.database) as database:
             rows = database.execute("SELECT type, public, hidden, digest FROM event").fetchall()
+            kept = database.execute("SELECT version, public, commitment, digest FROM event")
+            guess_everything(bytes.fromhex(guests.id), kept.fetchall())
             models = [
                 row
                 for model in ("swaps", "moves", "deck", "hands", "piles")
@@ -85,6 +90,27 @@ async def test_plain_codes_stand_in_the_deck_alone(house: HouseProcess) -> None:
     assert len(models) > 52
     assert not [cell for row in models for cell in row if cell in build()]
     check_lengths(rows)
+
+
+def guess_everything(table: bytes, kept: list[tuple[int, str, bytes | None, bytes | None]]) -> None:
+    """Whoever tries all 52 cards, and every j, against every hash that is kept, learns nothing.
+
+    What has no salt, or one that stands in the database, would fall to this.
+    """
+    hashes: set[bytes] = set()
+    for _, public, commitment, digest in kept:
+        hashes.update(part for part in (commitment, digest and digest[:32]) if part)
+        hashes.update(map(bytes.fromhex, json.loads(public).get("slots", ())))
+    assert len(hashes) > 100
+    slots = [be32(slot) for slot in range(52)]
+    versions = [be64(version) for version, *_ in kept]
+    texts = [f'{{"card":"{code}"}}' for code in build()] + [f'{{"j":{j}}}' for j in range(52)]
+    guesses = [code.encode() for code in build()] + [str(j).encode() for j in range(52)]
+    tried = [*guesses, *(text.encode() for text in texts)]
+    for text in list(tried):
+        tried += [T("event") + lp(table, version, text) for version in versions]
+        tried += [T("card") + lp(table, be32(1), slot, text) for slot in slots]
+    assert not hashes & {sha256(one).digest() for one in tried}
 
 
 def check_lengths(rows: list[tuple[str, str, bytes | None, bytes | None]]) -> None:
