@@ -145,12 +145,14 @@ def run(work: Coroutine[Any, Any, None]) -> None:
 
 async def _serve(settings: Settings) -> None:
     from dealer.gateway import serve as open_gateway
+    from dealer.gateway.server import require_free
     from dealer.service.opening import open_service
 
     told = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, told.set)
+    await require_free((settings.host, settings.port), ("127.0.0.1", settings.ops_port))
     async with (
         open_service(
             settings.database,

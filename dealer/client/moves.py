@@ -7,6 +7,7 @@ slot. Piles are named without their prefix `pile:`.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
@@ -20,20 +21,20 @@ Face = Literal["up", "down"]
 Cards = CardRef | Sequence[CardRef]
 
 
-class Moves:
+class Moves(ABC):
     """The wishes; whoever carries them to the house says how in `change` and `change_seen`."""
 
+    @abstractmethod
     async def change(self, method: str, **params: Any) -> dict[str, Any]:
         """The result of a wish; members that are None are not sent."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def change_seen(self, method: str, **params: Any) -> list[str]:
         """Codes, as this client saw them opened, of the cards that a wish brought."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def sealed(self) -> None:
         """Wait until no shuffle is running."""
-        raise NotImplementedError
 
     async def round_open(
         self,

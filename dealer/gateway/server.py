@@ -230,6 +230,21 @@ async def serve(service: Service, **settings: Any) -> AsyncIterator[Gateway]:
         await gateway.drain()
 
 
+async def require_free(*addresses: tuple[str, int]) -> None:
+    """Raise SetupError unless each (host, port) can be listened on; port 0 always can.
+
+    Asked before anything else is opened, so that a house that cannot open leaves nothing behind.
+    """
+    loop = asyncio.get_running_loop()
+    for host, port in addresses:
+        try:
+            server = await loop.create_server(asyncio.Protocol, host, port)
+        except OSError as error:
+            raise SetupError(_cannot_listen(host, port, error)) from None
+        server.close()
+        await server.wait_closed()
+
+
 async def _nobody(connection: Any) -> None:
     """Nobody opens a WebSocket on the operator's port: every request there gets a page."""
 

@@ -48,11 +48,14 @@ def test_it_opens_without_configuration_and_closes_when_told(
     assert answer.err == ""
 
 
-def test_a_port_in_use_is_named(serve: Serve) -> None:
+def test_a_port_in_use_is_named(serve: Serve, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'fresh.db'}"
     with closing(socket.create_server(("127.0.0.1", 0))) as taken:
         port = taken.getsockname()[1]
         refused(serve("--port", port, "--ops-port", 0).ended(), str(port), "in use")
         refused(serve("--port", 0, "--ops-port", port).ended(), str(port), "in use")
+        refused(serve("--port", port, "--ops-port", 0, "--database", url).ended(), "in use")
+    assert not list(tmp_path.glob("fresh.db*"))
 
 
 def test_a_database_that_another_program_holds(ask: Ask, played: Played) -> None:
