@@ -5,13 +5,14 @@
     │   ├── NotYourSeat, NotEntitled, NotHost, BadToken
     │   ├── NoRound, RoundOpen, ShuffleRunning, NoShuffle, NotSealed
     │   ├── DeckEmpty, CardNotInHand, CardNotThere, BadPlace
-    │   ├── UnknownTable, TableFull, SeatOccupied, TableEnded, TooManyTables
+    │   ├── UnknownTable, TableFull, SeatOccupied, TableEnded, TooManyTables, TableArchived
     │   ├── EntropyOutOfTurn, EntropyMismatch
     │   ├── BadRequest        a value that no command can have
-    │   └── Conflicted, CommandReused, RateLimited, Overloaded, Unavailable
+    │   └── Conflicted, CommandReused, RateLimited, Overloaded, Unavailable, Disabled
     ├── ProofFault            what a verifier finds: the check, the line, a sentence
     ├── NotCanonical          a text or value that has no canonical form (a ValueError too)
     ├── UnknownEvent          the log holds an event that this program is too old to read
+    ├── NoHistory             a round that cannot be written in the form that was asked for
     ├── NoteFault             a signed note that does not hold (a ValueError too)
     ├── HouseCheated          what a player's client finds, with the evidence; it leaves the table
     ├── HouseUnreachable      no connection to the house, or none that it keeps up
@@ -19,6 +20,7 @@
     ├── DatabaseError         the log cannot be kept or read
     │   ├── DatabaseLocked, DatabaseReadOnly, DatabaseFull
     │   ├── DatabaseOld, DatabaseNew, DatabaseDamaged
+    │   ├── DatabaseAway      its server cannot be reached just now
     │   ├── RaceLost          another process did the same work; nothing was written
     │   └── OutcomeUnknown    the connection broke at COMMIT; the same command id settles it
     ├── HouseKeyError         missing, unreadable or another house's key
@@ -139,6 +141,11 @@ class TooManyTables(Refused):
     code = 34
 
 
+class TableArchived(Refused):
+    reason = "table_archived"
+    code = 35
+
+
 class EntropyOutOfTurn(Refused):
     reason = "entropy_out_of_turn"
     code = 40
@@ -182,6 +189,12 @@ class Unavailable(Refused):
     temporary = True
 
 
+class Disabled(Refused):
+    reason = "disabled"
+    code = 55
+    temporary = True
+
+
 class ProofFault(DealerError):
     """The first thing in a bundle that does not hold.
 
@@ -202,6 +215,10 @@ class NotCanonical(DealerError, ValueError):
 
 class UnknownEvent(DealerError):
     """A log holds an event that this program is too old to read."""
+
+
+class NoHistory(DealerError):
+    """There is no such round, or no words for it in the format that was asked for."""
 
 
 class NoteFault(DealerError, ValueError):
@@ -258,6 +275,10 @@ class DatabaseNew(DatabaseError):
 
 class DatabaseDamaged(DatabaseError):
     pass
+
+
+class DatabaseAway(DatabaseError):
+    """The database's server cannot be reached just now; what was asked of it may be tried again."""
 
 
 class RaceLost(DatabaseError):

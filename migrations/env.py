@@ -4,6 +4,7 @@ The service passes the connection it already holds. By hand: `alembic -x databas
 head`, or the same with the address in DEALER_DATABASE.
 """
 
+import asyncio
 import importlib
 import os
 
@@ -11,7 +12,9 @@ from alembic import context
 from alembic.util import CommandError
 from sqlalchemy import Connection, create_engine
 
-from dealer.eventlog.schema import metadata
+import dealer.eventlog.office  # noqa: F401  adds its tables to the same metadata
+from dealer.eventlog.schema import metadata, postgres
+from dealer.eventlog.server import Server, is_postgres
 
 # The read models add their tables to the same metadata when their module is imported.
 try:
@@ -22,9 +25,21 @@ except ModuleNotFoundError as missing:
 
 
 def migrate(connection: Connection) -> None:
-    context.configure(connection=connection, target_metadata=metadata, compare_type=True)
+    declared = postgres if connection.dialect.name == "postgresql" else metadata
+    context.configure(connection=connection, target_metadata=declared, compare_type=True)
     with context.begin_transaction():
         context.run_migrations()
+
+
+async def migrate_server(url: str) -> None:
+    engine = Server(url).engine({})
+    try:
+        async with engine.connect() as connection:
+            await connection.exec_driver_sql("BEGIN")
+            await connection.run_sync(migrate)
+            await connection.exec_driver_sql("COMMIT")
+    finally:
+        await engine.dispose()
 
 
 given = context.config.attributes.get("connection")
@@ -36,6 +51,9 @@ else:
     )
     if not url:
         raise CommandError("Say which database: alembic -x database=sqlite:///dealer.db …")
-    with create_engine(url.replace("+aiosqlite", "")).connect() as connection:
-        migrate(connection)
-        connection.commit()
+    if is_postgres(url):
+        asyncio.run(migrate_server(url))
+    else:
+        with create_engine(url.replace("+aiosqlite", "")).connect() as connection:
+            migrate(connection)
+            connection.commit()

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dealer.cli.options import AsJson, Database, HouseUrl, TableId
+from dealer.cli.options import AsJson, Database, HouseKey, HouseUrl, TableId
 from dealer.cli.output import moment, progress, say, say_json
 from dealer.config import DATABASE
 
 if TYPE_CHECKING:
-    from dealer.cli.words import Told
+    from dealer.history.words import Told
     from dealer.proof.verify import Report, Swap
 
 _HEADING = f"{'step':>10} {'i':>4} {'j':>4}  {'words of the tape':<18} cards"
@@ -29,6 +29,7 @@ def audit(
         typer.Option(metavar="KEY", help="The table's key as you know it.", show_default=False),
     ] = None,
     database: Database = DATABASE,
+    house_key: HouseKey = None,
     url: HouseUrl = None,
     as_json: AsJson = False,
 ) -> None:
@@ -52,7 +53,7 @@ def audit(
         lines = bundle.from_house(url, table)
     else:
         with progress("Reading the log") as step:
-            lines = asyncio.run(bundle.from_log(database, table, step=step))
+            lines = asyncio.run(bundle.from_log(database, table, house_key=house_key, step=step))
     report = examine([line.encode(errors="surrogateescape") for line in lines], key=key, saved=[])
     story = [told for told in _story(lines, report) if only in (None, told.round)]
     if only is not None and report.ok and not story:
@@ -69,7 +70,7 @@ def audit(
 
 def _story(lines: list[str], report: Report) -> list[Told]:
     """Everything that was found true: of a bundle that is no log of the house's, nothing."""
-    from dealer.cli.words import tell
+    from dealer.history.words import tell
 
     if report.fault is not None:
         if report.fault.check in ("form", "heads", "saved"):

@@ -16,13 +16,20 @@ import typer
 
 from dealer.cli.options import TABLE_BYTES, find_table
 from dealer.cli.output import Step, harmless, remark
-from dealer.errors import HouseUnreachable, NoteFault, UnknownTable
+from dealer.errors import (
+    HouseKeyError,
+    HouseUnreachable,
+    NoteFault,
+    SetupError,
+    UnknownTable,
+)
 from dealer.eventlog import HouseKeys, Log, Row, key_file
+from dealer.eventlog.house import read_keys
 from dealer.eventlog.look import look
-from dealer.eventlog.sealing import MASTER_BYTES
 from dealer.proof import bundle
 from dealer.proof.checkpoint import Signer, open_note
 from dealer.proof.tree import Tree, leaf_hash
+from dealer.service import archived
 from dealer.service.archive import altered, leaf_of
 
 ANSWER_SECONDS = 30.0
@@ -42,21 +49,23 @@ class Extent(NamedTuple):
     signer: Signer | None
 
 
-async def from_log(database: str, table: str, *, step: Step) -> list[str]:
+async def from_log(database: str, table: str, *, house_key: Path | None, step: Step) -> list[str]:
     """The lines of the bundle of the table that `table` names; says if it had to be cut short."""
     async with await look(database) as log:
-        extent = await measure(log, database, await find_table(log, table))
+        table_id = await find_table(log, table)
+        extent = await measure(log, database, table_id, house_key=house_key)
         return [line async for line in lines(log, extent, step)]
 
 
-async def measure(log: Log, database: str, table: bytes) -> Extent:
+async def measure(log: Log, database: str, table: bytes, *, house_key: Path | None) -> Extent:
     """How far the bundle can go; a remark where that is not the whole log."""
+    await archived.require_here(log, table)
     head = await log.head(table) or 0
     newest = await log.newest_checkpoint(table, upto=head)
     signed = 0 if newest is None else newest[0]
     if signed == head:
         return Extent(table, head, head, newest, None)
-    house, without = await _house(log, key_file(database))
+    house, without = await _house(log, database, house_key, table)
     if house is not None:
         return Extent(table, head, head, newest, Signer(house.signing_seed))
     if newest is None:
@@ -110,15 +119,23 @@ def _compare(extent: Extent, row: Row, tree: Tree, key: bytes) -> None:
         raise altered(extent.table.hex())
 
 
-async def _house(log: Log, file: Path) -> tuple[HouseKeys | None, str]:
-    """The house's keys, if they are here; else why not."""
+async def _house(
+    log: Log, database: str, house_key: Path | None, table: bytes
+) -> tuple[HouseKeys | None, str]:
+    """The keys that this table is signed under, if they are here; else why not."""
     try:
-        master = await asyncio.to_thread(file.read_bytes)
-    except OSError:
+        file = key_file(database, house_key)
+    except SetupError:
+        return None, "its key was not named with --house-key"
+    (opened,) = await log.read(table, limit=1)
+    try:
+        keys = await asyncio.to_thread(read_keys, file)
+    except HouseKeyError:
         return None, f"its key {file} cannot be read here"
-    if len(master) != MASTER_BYTES or HouseKeys(master).check != await log.house("key"):
-        return None, f"{file} is not its key"
-    return HouseKeys(master), ""
+    for one in keys:
+        if one.public_key.hex() == opened.members().get("key"):
+            return one, ""
+    return None, f"{file} is not its key"
 
 
 def from_house(url: str, table: str) -> list[str]:

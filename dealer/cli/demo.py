@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dealer.cli.options import HouseUrl
+from dealer.cli.options import HouseKey, HouseUrl, asked_rightly
 from dealer.cli.output import program, say
 from dealer.config import DATABASE_VARIABLE
 
@@ -31,6 +31,7 @@ def demo(
             show_default=False,
         ),
     ] = None,
+    house_key: HouseKey = None,
     pace: Annotated[
         float, typer.Option(metavar="SECONDS", min=0, help="A pause after each move, to watch.")
     ] = 0.0,
@@ -54,13 +55,21 @@ def demo(
     if url is not None and database is not None:
         raise typer.BadParameter("Give --url or --database, not both.")
     answers: list[bool] = []
-    run(_demo(url, database, pace, answers))
+    run(_demo(url, database, house_key, pace, answers))
     if not all(answers):
         raise typer.Exit(1)
 
 
-async def _demo(url: str | None, database: str | None, pace: float, answers: list[bool]) -> None:
+async def _demo(
+    url: str | None,
+    database: str | None,
+    house_key: Path | None,
+    pace: float,
+    answers: list[bool],
+) -> None:
     from dealer.cli.bundle import web_address
+    from dealer.eventlog import key_file
+    from dealer.eventlog.server import check_address
     from dealer.gateway import serve as open_gateway
     from dealer.service.opening import open_service
 
@@ -69,11 +78,15 @@ async def _demo(url: str | None, database: str | None, pace: float, answers: lis
         say(f"The table is at {web_address(url)}/tables/{table}")
         return
     async with AsyncExitStack() as stack:
-        where = database
-        if database is None:
+        where = None
+        if database is not None:
+            with asked_rightly():
+                where = check_address(database)
+                key_file(database, house_key)
+        else:
             folder = stack.enter_context(TemporaryDirectory(prefix="dealer-"))
             database = f"sqlite:///{Path(folder) / 'dealer.db'}"
-        service = await stack.enter_async_context(open_service(database))
+        service = await stack.enter_async_context(open_service(database, house_key=house_key))
         gateway = await stack.enter_async_context(open_gateway(service, port=0))
         address = f"http://127.0.0.1:{gateway.port}"
         say(f"The house is open at {address}/ while this lasts.")

@@ -10,7 +10,7 @@ from typing import Annotated, BinaryIO
 
 import typer
 
-from dealer.cli.options import Database, HouseUrl, TableId, find_table
+from dealer.cli.options import Database, HouseKey, HouseUrl, TableId, find_table
 from dealer.cli.output import program, progress, remark
 from dealer.config import DATABASE
 from dealer.errors import SetupError
@@ -29,6 +29,7 @@ def export(
         ),
     ] = None,
     database: Database = DATABASE,
+    house_key: HouseKey = None,
     url: HouseUrl = None,
 ) -> None:
     """Write a table's bundle: every event, and every head that the house signed.
@@ -41,14 +42,14 @@ def export(
     ```
     """
     if output is None:
-        asyncio.run(_write(sys.stdout.buffer, table, database, url))
+        asyncio.run(_write(sys.stdout.buffer, table, database, url, house_key))
         sys.stdout.buffer.flush()
         return
     # Under its own name only once it is whole: half a bundle would look like a log cut short.
     draft = output.with_name(f"{output.name}.part")
     try:
         with draft.open("wb") as file:
-            asyncio.run(_write(file, table, database, url))
+            asyncio.run(_write(file, table, database, url, house_key))
         os.replace(draft, output)
     except OSError as error:
         raise SetupError(f"{output} cannot be written: {error.strerror}.") from None
@@ -57,7 +58,9 @@ def export(
     remark(f"The bundle is in {output}; check it with: {program()} verify {output}")
 
 
-async def _write(file: BinaryIO, table: str, database: str, url: str | None) -> None:
+async def _write(
+    file: BinaryIO, table: str, database: str, url: str | None, house_key: Path | None
+) -> None:
     from dealer.cli import bundle
     from dealer.eventlog.look import look
 
@@ -66,7 +69,8 @@ async def _write(file: BinaryIO, table: str, database: str, url: str | None) -> 
             file.write(line.encode(errors="surrogateescape") + b"\n")
         return
     async with await look(database) as log:
-        extent = await bundle.measure(log, database, await find_table(log, table))
+        table_id = await find_table(log, table)
+        extent = await bundle.measure(log, database, table_id, house_key=house_key)
         with progress("Reading the log") as step:
             async for line in bundle.lines(log, extent, step):
                 file.write(line.encode() + b"\n")

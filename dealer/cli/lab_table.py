@@ -109,7 +109,7 @@ def _lines(name: str, database: str) -> list[bytes]:
         except OSError as error:
             raise SetupError(f"{file} cannot be read: {error.strerror}.") from None
     with progress("Reading the log") as step:
-        lines = asyncio.run(bundle.from_log(database, name, step=step))
+        lines = asyncio.run(bundle.from_log(database, name, house_key=None, step=step))
     return [line.encode(errors="surrogateescape") for line in lines]
 
 

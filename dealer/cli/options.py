@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated
+from getpass import getuser
+from pathlib import Path
+from socket import gethostname
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dealer.config import DATABASE_VARIABLE
+from dealer.config import SETTINGS, with_password
 from dealer.errors import SetupError, UnknownTable
 
 if TYPE_CHECKING:
@@ -16,15 +20,22 @@ if TYPE_CHECKING:
 
 TABLE_BYTES = 16
 
-Database = Annotated[
-    str,
-    typer.Option(
-        "--database",
-        metavar="URL",
-        envvar=DATABASE_VARIABLE,
-        help="Where the log is kept: sqlite:/// and a path, absolute with a fourth slash.",
-    ),
-]
+_TOLD = {setting.name: setting for setting in SETTINGS}
+
+
+def option(name: str, **more: Any) -> Any:
+    """The option of a setting, as the table of settings has it."""
+    setting = _TOLD[name]
+    return typer.Option(setting.flag, envvar=setting.variable, help=setting.help, **more)
+
+
+def _with_password(url: str) -> str:
+    with asked_rightly():
+        return with_password(url, os.environ)
+
+
+Database = Annotated[str, option("database", metavar="URL", callback=_with_password)]
+HouseKey = Annotated[Path | None, option("house_key", metavar="FILE", show_default=False)]
 TableId = Annotated[
     str,
     typer.Argument(
@@ -34,6 +45,20 @@ TableId = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="JSON for a script, not lines for a person.")]
+Why = Annotated[
+    str,
+    typer.Option("--why", metavar="TEXT", help="The reason, for the operators' journal."),
+]
+Operator = Annotated[
+    str | None,
+    typer.Option(
+        "--operator",
+        metavar="NAME",
+        envvar="DEALER_OPERATOR",
+        help="Who does it, for the operators' journal; you and this machine, if not said.",
+        show_default=False,
+    ),
+]
 HouseUrl = Annotated[
     str | None,
     typer.Option(
@@ -43,6 +68,15 @@ HouseUrl = Annotated[
         show_default=False,
     ),
 ]
+
+
+def whoami() -> str:
+    """Who types: the user's name and the machine's, as far as the system tells."""
+    try:
+        user = getuser()
+    except (KeyError, OSError):
+        user = "unknown"
+    return f"{user}@{gethostname()}"
 
 
 @contextmanager
@@ -64,12 +98,9 @@ async def find_table(log: Log, text: str) -> bytes:
         low = high = b""
     if not digits or len(low) != TABLE_BYTES:
         raise typer.BadParameter(f"A table's id is {2 * TABLE_BYTES} hex digits, not {text!r}.")
-    found = await log.fetch(
-        "SELECT table_id FROM stream WHERE table_id BETWEEN ? AND ? LIMIT 2", (low, high)
-    )
+    found = await log.tables_between(low, high, limit=2)
     if not found:
         raise UnknownTable(f"No table {text} is in this log; `dealer tables` lists those that are.")
     if len(found) > 1:
         raise UnknownTable(f"Several tables begin with {text}; give more of the id.")
-    table: bytes = found[0][0]
-    return table
+    return found[0]

@@ -7,12 +7,14 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from shutil import which
 from typing import Any
 
 import typer
+
+from dealer.history.printable import harmless as harmless
+from dealer.history.printable import when
 
 Step = Callable[[int, int], None]
 """How much is done, of how much in all."""
@@ -38,14 +40,9 @@ def say_json(value: Any) -> None:
     typer.echo(json.dumps(value, ensure_ascii=False))
 
 
-def harmless(text: str) -> str:
-    """A text that a guest chose, without what could lead a terminal astray."""
-    return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text)
-
-
 def moment(at: int) -> str:
     """Milliseconds since 1970 as a date and a time of day, UTC."""
-    return datetime.fromtimestamp(at / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
+    return when(at).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from dealer.cli.options import AsJson, Database
+from dealer.cli.options import AsJson, Database, Operator, whoami
 from dealer.cli.output import harmless, progress, say, say_json
 from dealer.config import DATABASE
 
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 SHOWN = 10
 
 
-def rebuild(database: Database = DATABASE, as_json: AsJson = False) -> None:
+def rebuild(
+    database: Database = DATABASE, operator: Operator = None, as_json: AsJson = False
+) -> None:
     """Throw the read models away, replay the log into new ones, and compare.
 
     The read models are the SQL tables that one queries: tables, seats, rounds, shuffles, swaps,
@@ -29,7 +31,7 @@ def rebuild(database: Database = DATABASE, as_json: AsJson = False) -> None:
     dealer rebuild --json
     ```
     """
-    done = asyncio.run(_rebuild(database))
+    done = asyncio.run(_rebuild(database, operator or whoami()))
     if as_json:
         say_json(_members(done))
     else:
@@ -38,16 +40,19 @@ def rebuild(database: Database = DATABASE, as_json: AsJson = False) -> None:
         raise typer.Exit(1)
 
 
-async def _rebuild(database: str) -> Rebuild:
+async def _rebuild(database: str, operator: str) -> Rebuild:
     from dealer.eventlog import Log
     from dealer.eventlog.look import look
     from dealer.projector.rebuild import Rebuild
+    from dealer.service.office import Office
 
     await (await look(database)).close()
     async with await Log.open(database) as log:
         with progress("Replaying the log") as step:
             work = Rebuild(progress=step)
             await log.schedule(work.slice)
+        told = {"events": work.done, "different": work.different, "stopped": len(work.stopped)}
+        await Office(log, who=operator).note("rebuild", "read models", details=told)
     return work
 
 

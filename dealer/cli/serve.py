@@ -9,18 +9,42 @@ import signal
 import sys
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dealer.cli.options import Database, asked_rightly
+from dealer.cli.logs import configure, mistaken
+from dealer.cli.options import Database, HouseKey, asked_rightly, option
 from dealer.cli.output import program, say
-from dealer.config import LIMITS, Settings, read_limits
+from dealer.cli.version import version
+from dealer.config import (
+    DATABASE,
+    LIMITS,
+    LOG_FORMATS,
+    LOG_LEVELS,
+    PASSWORD_FILE_VARIABLE,
+    SETTINGS,
+    SYNCHRONOUS,
+    Settings,
+    masked,
+    read_limits,
+)
 
 if TYPE_CHECKING:
     from dealer.gateway import Gateway
 
+log = logging.getLogger(__name__)
+
 EVERYWHERE = ("", "0.0.0.0", "::")
+_OTHERWISE = {
+    "password_file",
+    "origins",
+    "trusted_proxies",
+    "synchronous",
+    "log_format",
+    "log_level",
+}
 
 LIMITS_HELP = "Limits, each also a variable like DEALER_LIMIT_RATE:\n\n" + "\n".join(
     f"- `{name}`: {what}" for name, what in LIMITS.items()
@@ -28,64 +52,33 @@ LIMITS_HELP = "Limits, each also a variable like DEALER_LIMIT_RATE:\n\n" + "\n".
 
 
 def serve(
-    database: Database = Settings.database,
-    host: Annotated[
-        str,
-        typer.Option(envvar="DEALER_HOST", help="Where to listen; 0.0.0.0 for every network."),
-    ] = Settings.host,
-    port: Annotated[
-        int, typer.Option(envvar="DEALER_PORT", help="The players' port; 0 takes a free one.")
-    ] = Settings.port,
-    ops_port: Annotated[
-        int,
-        typer.Option(
-            envvar="DEALER_OPS_PORT",
-            help="The operator's port on this machine: /healthz, /readyz, /metrics.",
-        ),
-    ] = Settings.ops_port,
-    house: Annotated[
-        str,
-        typer.Option(
-            envvar="DEALER_HOUSE", metavar="NAME", help="The name under which logs are signed."
-        ),
-    ] = Settings.house,
-    origin: Annotated[
-        list[str] | None,
-        typer.Option(
-            envvar="DEALER_ORIGIN",
-            metavar="ORIGIN",
-            help="A web origin whose pages may connect besides the house's own; * for all. May be "
-            "given several times.",
-            show_default=False,
-        ),
+    database: Database = DATABASE,
+    house_key: HouseKey = None,
+    host: Annotated[str, option("host")] = Settings.host,
+    port: Annotated[int, option("port")] = Settings.port,
+    ops_host: Annotated[str, option("ops_host")] = Settings.ops_host,
+    ops_port: Annotated[int, option("ops_port")] = Settings.ops_port,
+    house: Annotated[str, option("house", metavar="NAME")] = Settings.house,
+    origins: Annotated[
+        list[str] | None, option("origins", metavar="ORIGIN", show_default=False)
     ] = None,
+    trusted_proxies: Annotated[
+        list[str] | None, option("trusted_proxies", metavar="CIDR", show_default=False)
+    ] = None,
+    archive: Annotated[Path | None, option("archive", metavar="FOLDER", show_default=False)] = None,
     synchronous: Annotated[
-        str,
-        typer.Option(
-            envvar="DEALER_SYNCHRONOUS",
-            metavar="FULL|EXTRA|NORMAL",
-            help="NORMAL is quicker and can lose acknowledged events at a power cut.",
-        ),
+        str, option("synchronous", metavar="|".join(SYNCHRONOUS))
     ] = Settings.synchronous,
-    tables: Annotated[
-        int,
-        typer.Option(envvar="DEALER_TABLES", help="Idle tables that stay in memory at the most."),
-    ] = Settings.tables,
-    queue: Annotated[
-        int, typer.Option(envvar="DEALER_QUEUE", help="Appends that may wait for their commit.")
-    ] = Settings.queue,
-    batch: Annotated[
-        int, typer.Option(envvar="DEALER_BATCH", help="Appends in one commit at the most.")
-    ] = Settings.batch,
-    busy: Annotated[
-        float,
-        typer.Option(
-            envvar="DEALER_BUSY",
-            metavar="SECONDS",
-            min=0,
-            help="How long to wait while another program holds the database.",
-        ),
-    ] = Settings.busy,
+    tables: Annotated[int, option("tables")] = Settings.tables,
+    queue: Annotated[int, option("queue")] = Settings.queue,
+    batch: Annotated[int, option("batch")] = Settings.batch,
+    busy: Annotated[float, option("busy", metavar="SECONDS", min=0)] = Settings.busy,
+    log_format: Annotated[
+        str, option("log_format", metavar="|".join(LOG_FORMATS))
+    ] = Settings.log_format,
+    log_level: Annotated[
+        str, option("log_level", metavar="|".join(LOG_LEVELS))
+    ] = Settings.log_level,
     limit: Annotated[
         list[str] | None,
         typer.Option(
@@ -103,33 +96,40 @@ def serve(
     copy it with sqlite3's .backup. Ctrl-C or SIGTERM closes in order; nothing that was answered is
     lost.
 
+    Several houses can share a PostgreSQL database and its tables: each is given the same database,
+    made ready once by `dealer migrate`, and the same key.
+
     ```
     dealer serve
     dealer serve --host 0.0.0.0 --port 80 --house cards.example.org
     dealer serve --database sqlite:////var/lib/dealer/dealer.db --limit rate=20
+    dealer serve --database postgresql://dealer@db/dealer --house-key /run/secrets/house.key
     ```
     """
+    settings = settled(locals())
+    configure(format=settings.log_format, level=settings.log_level)
+    run(_serve(settings))
+
+
+def settled(told: dict[str, Any]) -> Settings:
+    """The settings that a command was told, by the names of its parameters; exits with 2 on bad."""
     with asked_rightly():
         settings = Settings(
-            database=database,
-            host=host,
-            port=port,
-            ops_port=ops_port,
-            house=house,
-            origins=tuple(origin or ()),
-            synchronous=synchronous.upper(),
-            tables=tables,
-            queue=queue,
-            batch=batch,
-            busy=busy,
-            limits=read_limits(limit or (), os.environ),
+            **{one.name: told[one.name] for one in SETTINGS if one.name not in _OTHERWISE},
+            password_file=_path(os.environ.get(PASSWORD_FILE_VARIABLE)),
+            origins=tuple(told["origins"] or ()),
+            trusted_proxies=tuple(told["trusted_proxies"] or ()),
+            synchronous=told["synchronous"].upper(),
+            log_format=told["log_format"].lower(),
+            log_level=told["log_level"].upper(),
+            limits=read_limits(told["limit"] or (), os.environ),
         )
-        _check_address(database)
-    logging.basicConfig(
-        level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s"
-    )
-    logging.getLogger("alembic").setLevel(logging.WARNING)
-    run(_serve(settings))
+        _check_address(settings)
+    return settings
+
+
+def _path(name: str | None) -> Path | None:
+    return Path(name) if name else None
 
 
 def run(work: Coroutine[Any, Any, None]) -> None:
@@ -150,31 +150,39 @@ async def _serve(settings: Settings) -> None:
 
     told = asyncio.Event()
     loop = asyncio.get_running_loop()
+    loop.set_exception_handler(mistaken)
+    about = {"version": version(), "database": masked(settings.database), "pid": os.getpid()}
+    log.info("start", extra={"told": about})
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, told.set)
-    await require_free((settings.host, settings.port), ("127.0.0.1", settings.ops_port))
+    await require_free((settings.host, settings.port), (settings.ops_host, settings.ops_port))
     async with (
         open_service(
             settings.database,
             house=settings.house,
+            house_key=settings.house_key,
             tables=settings.tables,
             synchronous=settings.synchronous,
             queue=settings.queue,
             batch=settings.batch,
             busy_seconds=settings.busy,
+            archive=settings.archive,
         ) as service,
         open_gateway(
             service,
             host=settings.host,
             port=settings.port,
+            ops_host=settings.ops_host,
             ops_port=settings.ops_port,
             limits=settings.limits,
             origins=settings.origins or None,
+            trusted_proxies=settings.trusted_proxies,
         ) as gateway,
     ):
         _greet(settings, gateway)
         await told.wait()
         say("The house closes; tables and seats are kept.")
+    log.info("stop")
 
 
 def _greet(settings: Settings, gateway: Gateway) -> None:
@@ -185,7 +193,9 @@ def _greet(settings: Settings, gateway: Gateway) -> None:
     sys.stdout.flush()
 
 
-def _check_address(database: str) -> None:
-    from dealer.eventlog.sqlite import database_file
+def _check_address(settings: Settings) -> None:
+    from dealer.eventlog import key_file
+    from dealer.eventlog.server import check_address
 
-    database_file(database)
+    check_address(settings.database)
+    key_file(settings.database, settings.house_key)

@@ -13,17 +13,17 @@ from dealer.config import DATABASE
 
 # The read models, and on top of them the few events that they have not come to.
 _TABLES = """
-SELECT s.table_id, s.version, coalesce(t.rounds, 0), t.closed_at IS NOT NULL,
+SELECT s.id, s.table_id, s.version, coalesce(t.rounds, 0), t.closed_at IS NOT NULL,
        (SELECT count(*) FROM seats x WHERE x.stream = s.id AND x.until IS NULL),
        s.version > s.projected, s.projected, first.at, first.public
 FROM stream s
 LEFT JOIN tables t ON t.stream = s.id
-LEFT JOIN event first ON first.stream = s.id AND first.version = 1
+JOIN event first ON first.stream = s.id AND first.version = 1
 ORDER BY first.at DESC, s.table_id LIMIT ?
 """
 _NEWER = """
 SELECT type, count(*) FROM event
-WHERE stream = (SELECT id FROM stream WHERE table_id = ?) AND version > ? GROUP BY type
+WHERE stream = ? AND version > ? GROUP BY type
 """
 
 
@@ -39,24 +39,30 @@ def tables(
     dealer tables --json | jq -r .table
     ```
     """
-    found = asyncio.run(_find(limit, database))
+    found, archived = asyncio.run(_find(limit, database))
     for one in found:
         say_json(one) if as_json else say(_line(one))
-    if not found and not as_json:
+    if as_json:
+        return
+    if archived:
+        say(f"{archived} more {'is' if archived == 1 else 'are'} archived; see `dealer journal`.")
+    elif not found:
         say("No table has been opened here yet.")
 
 
-async def _find(limit: int, database: str) -> list[dict[str, Any]]:
+async def _find(limit: int, database: str) -> tuple[list[dict[str, Any]], int]:
+    """The tables, and how many more are archived."""
     import json
 
     from dealer.eventlog.look import look
 
     found = []
     async with await look(database) as log:
+        ((archived,),) = await log.fetch("SELECT count(*) FROM archived")
         for row in await log.fetch(_TABLES, (limit,)):
-            table_id, version, rounds, closed, seated, behind, projected, at, public = row
+            stream, table_id, version, rounds, closed, seated, behind, projected, at, public = row
             if behind:
-                newer = dict(map(tuple, await log.fetch(_NEWER, (table_id, projected))))
+                newer = dict(map(tuple, await log.fetch(_NEWER, (stream, projected))))
                 rounds += newer.get("RoundOpened", 0)
                 seated += newer.get("SeatTaken", 0) - newer.get("SeatLeft", 0)
                 closed = closed or "TableClosed" in newer
@@ -72,7 +78,7 @@ async def _find(limit: int, database: str) -> list[dict[str, Any]]:
                     "closed": bool(closed),
                 }
             )
-    return found
+    return found, archived
 
 
 def _line(one: dict[str, Any]) -> str:

@@ -59,7 +59,7 @@ def verify(
     curl -s http://…/tables/0199f3c2…/bundle.jsonl | dealer verify -
     ```
     """
-    report = examine(_read(file), key=key, saved=_notes(saved or ()))
+    report = examine(read_bundle(file), key=key, saved=_notes(saved or ()))
     if as_json:
         say_json(as_members(report))
     else:
@@ -137,7 +137,8 @@ def _notes(files: list[Path] | tuple[()]) -> list[str]:
     return notes
 
 
-def _read(file: str) -> list[bytes]:
+def read_bundle(file: str) -> list[bytes]:
+    """The lines of a file, `-` being standard input."""
     data = sys.stdin.buffer.read() if file == "-" else _read_file(Path(file))
     return bundle.read(data)
 

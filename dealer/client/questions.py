@@ -20,6 +20,9 @@ REFUSALS: Mapping[str, type[Refused]] = {
     if isinstance(kind, type) and issubclass(kind, Refused) and kind is not errors.NotHost
 }
 
+FOR_A_WHILE = (errors.ShuffleRunning, errors.Disabled)
+"""Refusals that pass, but not while one waits: whoever asked is told at once."""
+
 
 @dataclass(frozen=True, slots=True)
 class Patience:
@@ -59,7 +62,7 @@ class Question:
         """
         self.attempts += 1
         stale = isinstance(error, errors.Conflicted) and "expect" in self.params
-        again = error.temporary and not stale and not isinstance(error, errors.ShuffleRunning)
+        again = error.temporary and not stale and not isinstance(error, FOR_A_WHILE)
         if not again or self.attempts >= patience.attempts:
             return None
         wait = jittered(patience.backoff * 2**self.attempts)

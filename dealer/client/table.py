@@ -171,6 +171,14 @@ class RemoteTable(Moves):
         """Where the whole log can be fetched for a verifier: `url`, a path, and `version`."""
         return await self._following.ask("audit.bundle", {}, changes=False)
 
+    async def presence(self) -> Members:
+        """Who is at the table just now, by the house's word.
+
+        `seats` are `{"seat", "here", "since"}`: whether the seat has a live connection, and since
+        when (epoch ms, None if the house does not know); `watching` is the number of onlookers.
+        """
+        return await self._following.ask("table.presence", {}, changes=False)
+
     async def cosign(self, note: str) -> int:
         """Sign a head, one of `checkpoints`, with this player's key; its size."""
         params = {"cosignature": self._following.duties.signature(note)}

@@ -7,12 +7,15 @@ import sqlite3
 from sqlalchemy.exc import DBAPIError
 
 from dealer.errors import (
+    DatabaseAway,
     DatabaseDamaged,
     DatabaseError,
     DatabaseFull,
     DatabaseLocked,
+    DatabaseOld,
     DatabaseReadOnly,
     OutcomeUnknown,
+    RaceLost,
 )
 
 # What the database or its disk raises; anything else is a fault of the program and passes as it is.
@@ -69,9 +72,79 @@ _SENTENCES: dict[int, tuple[type[DatabaseError], str]] = {
     ),
 }
 
+_AWAY = (
+    DatabaseAway,
+    "The database {name} cannot be reached just now; nothing that was acknowledged is lost, and "
+    "work goes on by itself when its server is back.",
+)
+_NO_RIGHTS = (
+    DatabaseReadOnly,
+    "The database {name} may not be read or written by this user; give the user its rights, or "
+    "name another one.",
+)
+_RACE = (RaceLost, "Another process wrote to {name} at the same time; nothing was written.")
+
+# PostgreSQL's codes, the longest beginning that fits first.
+_STATES: dict[str, tuple[type[DatabaseError], str]] = {
+    "08": _AWAY,
+    "57P": _AWAY,
+    "53300": _AWAY,
+    "53100": (
+        DatabaseFull,
+        "The disk of the database {name} is full, and nothing was written; free some space, then "
+        "try again.",
+    ),
+    "25006": (
+        DatabaseReadOnly,
+        "The database {name} takes no writes; name the primary server and not a standby.",
+    ),
+    "28": (
+        DatabaseReadOnly,
+        "The database {name} does not let this user in; see to the user, the password and the "
+        "server's pg_hba.conf.",
+    ),
+    "3D000": (DatabaseError, "There is no database {name}; make it with createdb."),
+    "40": _RACE,
+    "42501": _NO_RIGHTS,
+    "42P01": (DatabaseOld, "The database {name} lacks tables; run `dealer migrate` on it."),
+    "42703": (DatabaseOld, "The database {name} lacks columns; run `dealer migrate` on it."),
+    "55P03": _LOCKED,
+    "57014": _LOCKED,
+    "XX": (
+        DatabaseDamaged,
+        "The database {name} is damaged; restore it from a backup.",
+    ),
+}
+_LENGTHS = (5, 3, 2)
+
+
+def state(error: BaseException) -> str | None:
+    """PostgreSQL's five characters for what went wrong, if it was PostgreSQL that said so."""
+    cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
+    found = getattr(cause, "sqlstate", None)
+    return found if isinstance(found, str) else None
+
+
+def is_bad_value(error: BaseException) -> bool:
+    """Whether the fault lies in the values of one request, and not in the database or its disk."""
+    if isinstance(error, DBAPIError) and error.orig is not None:
+        error = error.orig
+    code = state(error)
+    if code is not None:
+        return code[:2] in ("22", "23")
+    return isinstance(error, BAD_VALUES)
+
+
+def _explain_state(code: str, name: str) -> DatabaseError:
+    for length in _LENGTHS:
+        if code[:length] in _STATES:
+            kind, sentence = _STATES[code[:length]]
+            return kind(sentence.format(name=name))
+    return DatabaseError(f"The log in {name} failed (PostgreSQL error {code}).")
+
 
 def explain(error: BaseException, *, name: str, committing: bool = False) -> DatabaseError:
-    """The error of this package for what the driver raised; `name` is the database's file.
+    """The error of this package for what the driver raised; `name` is the file or the server.
 
     `committing` says that COMMIT had been sent: a disk that fails there leaves open whether the
     batch will be found after a crash.
@@ -81,11 +154,16 @@ def explain(error: BaseException, *, name: str, committing: bool = False) -> Dat
     cause: BaseException = error
     if isinstance(error, DBAPIError) and error.orig is not None:
         cause = error.orig
-    if isinstance(cause, BAD_VALUES):
+    if is_bad_value(cause):
         return DatabaseError(
             f"The rows do not fit the log of {name} ({type(cause).__name__}); nothing of this "
             "request was written."
         )
+    found = state(cause)
+    if found is not None:
+        return _explain_state(found, name)
+    if name.startswith("postgresql:") and _is_away(cause):
+        return _AWAY[0](_AWAY[1].format(name=name))
     if isinstance(cause, PermissionError):
         return _READ_ONLY[0](_READ_ONLY[1].format(name=name))
     code = getattr(cause, "sqlite_errorcode", None)
@@ -101,3 +179,12 @@ def explain(error: BaseException, *, name: str, committing: bool = False) -> Dat
         primary, (DatabaseError, f"The log in {{name}} failed (SQLite error {code}).")
     )
     return kind(sentence.format(name=name))
+
+
+def _is_away(cause: BaseException) -> bool:
+    """What a driver without an answer raises: the network's errors, and its own of a dead line."""
+    if isinstance(cause, (OSError, TimeoutError)):
+        return True
+    return "InterfaceError" in (each.__name__ for each in type(cause).__mro__) and (
+        "closed" in str(cause) or "lost" in str(cause)
+    )

@@ -1,23 +1,26 @@
 """The key to the house: where it hangs, how it is made on the first day, how a wrong one is told.
 
 The master key is a file of 32 bytes that only its owner may read, beside the database and never in
-it. The database keeps a check value, so that another house's key is recognised before anything is
-written under it.
+it; houses that share a server's database each have a copy. The database keeps a check value, so
+that another house's key is recognised before anything is written under it.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hmac
 import os
+import re
 import stat
 import tempfile
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
-from dealer.errors import HouseKeyError
+from dealer.errors import HouseKeyError, SetupError
 from dealer.eventlog.log import Log
+from dealer.eventlog.office import RETIRED
 from dealer.eventlog.sealing import MASTER_BYTES, HouseKeys
+from dealer.eventlog.server import is_postgres
 from dealer.eventlog.sqlite import database_file
 
 _CHECK = "key"
@@ -27,8 +30,18 @@ _LOSS = (
 )
 
 
-def key_file(url: str) -> Path:
-    """Where the key of the database at `url` hangs: dealer.db has dealer.db.key."""
+def key_file(url: str, given: Path | None = None) -> Path:
+    """Where the key of the database at `url` hangs: at `given`; dealer.db has dealer.db.key.
+
+    Raises SetupError for a server's database without `given`: nothing there is beside it.
+    """
+    if given is not None:
+        return given
+    if is_postgres(url):
+        raise SetupError(
+            "Say where the house's key is, with --house-key or DEALER_HOUSE_KEY_FILE: a database "
+            "on a server has none beside it. All the houses that share it need the same key."
+        )
     file = database_file(url)
     return file.with_name(file.name + ".key")
 
@@ -36,25 +49,75 @@ def key_file(url: str) -> Path:
 async def open_house(log: Log, file: Path, *, fresh: bytes) -> HouseKeys:
     """The keys of the house whose master key is in `file` and whose log is `log`.
 
-    `fresh` is 32 random bytes, which become the key if neither file nor log has one. Raises
-    HouseKeyError if the key is missing, unreadable, open to others, or another house's.
+    `fresh` is 32 random bytes, which become the key if neither file nor log has one. Keys that the
+    house had before hang beside it. Raises HouseKeyError if the key is missing, unreadable, open to
+    others, or another house's.
     """
     if len(fresh) != MASTER_BYTES:
         raise ValueError(f"a master key has {MASTER_BYTES} bytes")
-    known = await log.house(_CHECK)
-    master = await asyncio.to_thread(_read_or_make, file, fresh, first_day=known is None)
-    keys = HouseKeys(master)
-    kept = await log.put_house(_CHECK, keys.check)
-    if not hmac.compare_digest(kept, keys.check):
+    known = await checks(log)
+    if not known:
+        master = await asyncio.to_thread(_read_or_make, file, fresh)
+        await log.put_house(_CHECK, HouseKeys(master).check)
+        known = await checks(log)
+    masters = await asyncio.to_thread(_masters, file)
+    (name, check), *before = reversed(known.items())
+    if check not in masters:
+        HouseKeys(_read(file))
         raise HouseKeyError(
             f"The key in {file} is another house's. {_LOSS}; put back the file that belongs to "
             "this database, from a backup of the same house."
         )
-    return keys
+    earlier = []
+    for name, check in before:
+        if check in masters:
+            earlier.append(HouseKeys(masters[check]))
+        elif await log.house(f"{name}{RETIRED}") is None:
+            raise HouseKeyError(
+                f"The house key of earlier tables, {earlier_file(file, check)}, is missing. "
+                f"{_LOSS}; put the file back from a backup."
+            )
+    current = masters[known[next(reversed(known))]]
+    return HouseKeys(current, earlier=earlier, more=partial(read_keys, file))
 
 
-def _read_or_make(file: Path, fresh: bytes, *, first_day: bool) -> bytes:
-    return _make(file, fresh) if first_day and not file.exists() else _read(file)
+async def checks(log: Log) -> dict[str, bytes]:
+    """The check values of all keys that the house has had, by their names, the newest last."""
+    found = dict(map(tuple, await log.fetch("SELECT name, value FROM house")))
+    names = [_CHECK, *(f"{_CHECK}.{number}" for number in range(1, len(found)))]
+    return {name: found[name] for name in names if name in found}
+
+
+def read_keys(file: Path) -> list[HouseKeys]:
+    """Every key that hangs at or beside `file`; raises HouseKeyError if one cannot be read."""
+    return [HouseKeys(master) for master in _masters(file).values()]
+
+
+def earlier_file(file: Path, check: bytes) -> Path:
+    """Where a key hangs once another has taken its place."""
+    return file.with_name(f"{file.name}.{check.hex()[:8]}")
+
+
+def next_file(file: Path) -> Path:
+    """Where a key hangs before it takes its place."""
+    return file.with_name(f"{file.name}.new")
+
+
+def _masters(file: Path) -> dict[bytes, bytes]:
+    """All master keys at and beside `file`, by their check values."""
+    beside = re.compile(re.escape(file.name) + r"(\.new|\.[0-9a-f]{8})?")
+    try:
+        there = [one for one in file.parent.iterdir() if beside.fullmatch(one.name)]
+    except OSError:
+        there = []
+    if file not in there:
+        _read(file)  # says what is wrong with it
+    masters = [_read(one) for one in sorted(there)]
+    return {HouseKeys(master).check: master for master in masters}
+
+
+def _read_or_make(file: Path, fresh: bytes) -> bytes:
+    return _read(file) if file.exists() else make(file, fresh)
 
 
 def _read(file: Path) -> bytes:
@@ -84,7 +147,7 @@ def _read(file: Path) -> bytes:
     return master
 
 
-def _make(file: Path, fresh: bytes) -> bytes:
+def make(file: Path, fresh: bytes) -> bytes:
     """Hangs up a new key, whole or not at all; of two processes at once one wins, both have it."""
     try:
         handle, draft = tempfile.mkstemp(dir=file.parent, prefix=f"{file.name}.")  # mode 0600
@@ -99,15 +162,21 @@ def _make(file: Path, fresh: bytes) -> bytes:
         finally:
             os.unlink(draft)
         # The name must be on disk before anything is sealed under the key.
-        if os.name == "posix":
-            folder = os.open(file.parent, os.O_RDONLY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
+        sync_folder(file.parent)
     except OSError as error:
         raise HouseKeyError(
             f"The house key {file} cannot be made ({error.strerror}); make its folder writable "
             "for the user that the service runs as."
         ) from None
     return _read(file)
+
+
+def sync_folder(folder: Path) -> None:
+    """Have the names in a folder on disk, where a system can do that."""
+    if os.name != "posix":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -10,38 +10,32 @@ Appends of a whole turn of the loop share one commit. Nothing is answered before
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import suppress
+from functools import partial
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection
 from sqlalchemy.engine import URL
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
+from dealer.errors import SetupError
+from dealer.eventlog.asking import Asking
 from dealer.eventlog.faults import FAULTS, explain
+from dealer.eventlog.postgres import PostgresStore
 from dealer.eventlog.rows import Append, Result, Row
+from dealer.eventlog.server import Server, is_postgres
 from dealer.eventlog.sqlite import SqliteStore, database_file
-from dealer.eventlog.writer import Committed, Slice, Writer
+from dealer.eventlog.writer import Committed, Slice, Store, Writer
 
-_STREAM = "(SELECT id FROM stream WHERE table_id = ?)"
-_COLUMNS = "version, type, schema, at, public, commitment, hidden, command, digest"
-_READ = (
-    f"SELECT {_COLUMNS} FROM event WHERE stream = {_STREAM} AND version > ? AND version <= ?"
-    " ORDER BY version LIMIT ?"
-)
-_COMMAND = f"SELECT {_COLUMNS} FROM event WHERE stream = {_STREAM} AND command = ?"
-_CHECKPOINTS = (
-    f"SELECT size, note FROM checkpoint WHERE stream = {_STREAM} AND size > ? ORDER BY size LIMIT ?"
-)
-_NEWEST = (
-    f"SELECT size, note FROM checkpoint WHERE stream = {_STREAM} AND size <= ?"
-    " ORDER BY size DESC LIMIT 1"
-)
+T = TypeVar("T")
+
 _HOUSE = "SELECT value FROM house WHERE name = ?"
 _PUT_HOUSE = "INSERT INTO house (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING"
 
+CLOSE_SECONDS = 5.0
 _ALL = 2**63 - 1
-_VARIABLES = 500
 
 
 class Log:
@@ -50,10 +44,14 @@ class Log:
     Every method may raise a DatabaseError whose text says what to do.
     """
 
-    def __init__(self, writer: Writer, readers: AsyncEngine, name: str) -> None:
+    def __init__(
+        self, writer: Writer, readers: AsyncEngine, name: str, *, server: Server | None = None
+    ) -> None:
+        self.server = server
         self._writer = writer
         self._readers = readers
         self._name = name
+        self._asking = Asking(postgres=server is not None)
 
     @classmethod
     async def open(
@@ -68,28 +66,38 @@ class Log:
         busy_seconds: float = 30.0,
         wal_pages: int = 2000,
     ) -> Log:
-        """Opens the database and brings its schema up to date.
+        """Opens the database: an SQLite file, whose schema is brought up to date, or a server's.
 
         `committed` is called on the loop once a batch, with (request, result) in commit order,
         before any future wakes anyone. `synchronous="NORMAL"` is quicker and can lose
         acknowledged events at a power cut. `busy_seconds` is how long another process may hold
-        the database. Raises DatabaseError, or SetupError on an address that is no SQLite file.
+        the database, or a server be away. Raises DatabaseError (DatabaseOld where the schema of a
+        server's database is not the newest), or SetupError on an address that is neither.
         """
-        file = database_file(url)
-        store = SqliteStore(
-            file, synchronous=synchronous, busy_seconds=busy_seconds, wal_pages=wal_pages
-        )
+        if synchronous not in ("FULL", "NORMAL", "EXTRA"):
+            raise SetupError(f"synchronous is FULL, EXTRA or NORMAL, not {synchronous!r}.")
+        store: Store
+        server = None
+        if is_postgres(url):
+            server = Server(url, patience=busy_seconds)
+            store = PostgresStore(server, synchronous=synchronous, busy_seconds=busy_seconds)
+            make_readers = partial(server.engine, {})
+        else:
+            file = database_file(url)
+            store = SqliteStore(
+                file, synchronous=synchronous, busy_seconds=busy_seconds, wal_pages=wal_pages
+            )
+            make_readers = partial(
+                create_async_engine,
+                URL.create("sqlite+aiosqlite", database=str(file)),
+                isolation_level="AUTOCOMMIT",
+                pool_reset_on_return=None,
+                connect_args={"timeout": busy_seconds},
+            )
         writer = Writer(store, committed=committed, queue=queue, batch=batch)
         await writer.start()
-        engine = create_async_engine(
-            URL.create("sqlite+aiosqlite", database=str(file)),
-            isolation_level="AUTOCOMMIT",
-            pool_size=readers,
-            max_overflow=0,
-            pool_reset_on_return=None,
-            connect_args={"timeout": busy_seconds},
-        )
-        return cls(writer, engine, str(file))
+        engine = make_readers(pool_size=readers, max_overflow=0)
+        return cls(writer, engine, store.name, server=server)
 
     async def __aenter__(self) -> Log:
         return self
@@ -107,7 +115,10 @@ class Log:
         try:
             await self._writer.close()
         finally:
-            await asyncio.shield(self._readers.dispose())
+            # A server that does not answer any more is not waited for.
+            with suppress(TimeoutError):
+                async with asyncio.timeout(CLOSE_SECONDS):
+                    await asyncio.shield(self._readers.dispose())
 
     @property
     def committed(self) -> Committed | None:
@@ -160,6 +171,14 @@ class Log:
         """
         return self._writer.enqueue(work, durable=False)
 
+    async def carry_out(self, work: Callable[[Connection], T]) -> T:
+        """What `work(connection)` gives, done in a transaction of its own and on disk.
+
+        It runs on the writer's thread between two batches; what it raises undoes it.
+        """
+        done: T = await self._writer.enqueue(work, durable=True)
+        return done
+
     async def put_house(self, name: str, value: bytes) -> bytes:
         """Keeps `value` under `name` if nothing is there; returns what is there now."""
 
@@ -175,24 +194,28 @@ class Log:
 
     async def head(self, table: bytes) -> int | None:
         """The version that the table stands at; None if there is no such table."""
-        found = await self.fetch("SELECT version FROM stream WHERE table_id = ?", (table,))
+        found = await self.fetch(self._asking.head, (table,))
         return found[0][0] if found else None
 
     async def heads(self, tables: Iterable[bytes]) -> dict[bytes, int]:
         """The versions of those of `tables` that exist."""
-        wanted, heads = list(tables), {}
-        for start in range(0, len(wanted), _VARIABLES):
-            part = tuple(wanted[start : start + _VARIABLES])
-            marks = ",".join("?" * len(part))
-            sql = f"SELECT table_id, version FROM stream WHERE table_id IN ({marks})"
-            heads.update(dict(map(tuple, await self.fetch(sql, part))))
+        heads: dict[bytes, int] = {}
+        for sql, parameters in self._asking.heads(list(tables)):
+            heads.update(dict(map(tuple, await self.fetch(sql, parameters))))
         return heads
+
+    async def tables_between(self, low: bytes, high: bytes, *, limit: int) -> list[bytes]:
+        """Ids of at most `limit` tables from `low` to `high`, both included."""
+        found = await self.fetch(self._asking.between, (low, high, limit))
+        return [table for (table,) in found]
 
     async def read(
         self, table: bytes, *, after: int = 0, upto: int | None = None, limit: int = 1000
     ) -> list[Row]:
         """At most `limit` events with versions after+1 … upto, in order."""
-        rows = await self.fetch(_READ, (table, after, _ALL if upto is None else upto, limit))
+        rows = await self.fetch(
+            self._asking.read, (table, after, _ALL if upto is None else upto, limit)
+        )
         return list(map(Row._make, rows))
 
     async def stream(
@@ -209,21 +232,21 @@ class Log:
 
     async def find_command(self, table: bytes, command: str) -> Row | None:
         """The first event of the append that carried out this command."""
-        found = await self.fetch(_COMMAND, (table, command))
+        found = await self.fetch(self._asking.command, (table, command))
         return Row._make(found[0]) if found else None
 
     async def checkpoints(
         self, table: bytes, *, after: int = -1, limit: int = 1000
     ) -> list[tuple[int, str]]:
         """(size, note) of the table's checkpoints with size > `after`, by size."""
-        found = await self.fetch(_CHECKPOINTS, (table, after, limit))
+        found = await self.fetch(self._asking.checkpoints, (table, after, limit))
         return [(size, note) for size, note in found]
 
     async def newest_checkpoint(
         self, table: bytes, *, upto: int | None = None
     ) -> tuple[int, str] | None:
         """(size, note) of the largest checkpoint, of those with size <= `upto` if given."""
-        found = await self.fetch(_NEWEST, (table, _ALL if upto is None else upto))
+        found = await self.fetch(self._asking.newest, (table, _ALL if upto is None else upto))
         return (found[0][0], found[0][1]) if found else None
 
     async def house(self, name: str) -> bytes | None:
@@ -232,12 +255,21 @@ class Log:
         return found[0][0] if found else None
 
     async def fetch(self, sql: str, parameters: tuple[Any, ...] = ()) -> list[Any]:
-        """All rows of a SELECT, on a reader's connection."""
+        """All rows of a SELECT with `?` for its parameters, on a reader's connection.
+
+        A server that is away is waited for, as long as `busy_seconds` says.
+        """
+        if self.server is not None:
+            asked = partial(self._fetch, sql, parameters)
+            return await self.server.patiently(asked, patience=self.server.patience)
         try:
-            async with self._readers.connect() as connection:
-                return list((await connection.exec_driver_sql(sql, parameters)).fetchall())
+            return await self._fetch(sql, parameters)
         except FAULTS as error:
             raise explain(error, name=self._name) from error
+
+    async def _fetch(self, sql: str, parameters: tuple[Any, ...]) -> list[Any]:
+        async with self._readers.connect() as connection:
+            return list((await connection.exec_driver_sql(sql, parameters)).fetchall())
 
 
 def _require_order(request: Append) -> None:

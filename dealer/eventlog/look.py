@@ -1,24 +1,32 @@
 """Looking into the archive through the window: nothing is touched, and the archivist works on.
 
-For whoever only reads: the file is opened read-only, beside a service that writes it or without
-one, and its schema is left as it is.
+For whoever only reads: a file is opened read-only, a server's database in read-only transactions,
+beside services that write it or without one, and its schema is left as it is.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypeVar
 from urllib.parse import quote
 
+from sqlalchemy import Connection
 from sqlalchemy.engine import URL
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
-from dealer.errors import DatabaseOld, DealerError, SetupError
+from dealer.errors import DealerError, SetupError
 from dealer.eventlog import migrate
 from dealer.eventlog.faults import explain
 from dealer.eventlog.log import Log
-from dealer.eventlog.sqlite import SqliteStore, database_file
+from dealer.eventlog.postgres import old
+from dealer.eventlog.rows import Append, Result
+from dealer.eventlog.server import Server, is_postgres
+from dealer.eventlog.sqlite import database_file
 from dealer.eventlog.writer import Writer
+
+T = TypeVar("T")
 
 BUSY_SECONDS = 5.0
 
@@ -29,32 +37,56 @@ async def look(url: str) -> Log:
     Raises SetupError where there is no database at `url`, DatabaseOld or DatabaseNew if its schema
     is another one than this program's, and what else keeps it from being read.
     """
-    file = database_file(url)
-    engine = _engine(file)
+    engine, name, server = _way_in(url)
     try:
-        found, current = await _revision(engine, file)
+        found, current = await _revision(engine, name)
         if not current:
-            stands = "is empty" if found is None else f"has the schema {found} of an older version"
-            raise DatabaseOld(f"The database {file} {stands}; run `dealer migrate` on it.")
+            raise old(name, found)
     except BaseException:
         await engine.dispose()
         raise
-    store = SqliteStore(file, synchronous="FULL", busy_seconds=BUSY_SECONDS, wal_pages=0)
-    writer = Writer(store, committed=None, queue=0, batch=1)
+    writer = Writer(_Nothing(name), committed=None, queue=0, batch=1)
     await writer.close()
-    return Log(writer, engine, str(file))
+    return Log(writer, engine, name, server=server)
 
 
 async def revision(url: str) -> str | None:
     """The schema that the database at `url` stands at; None if there is nothing in it, or none."""
-    file = database_file(url)
-    if not file.exists():
+    if not is_postgres(url) and not database_file(url).exists():
         return None
-    engine = _engine(file)
+    engine, name, _ = _way_in(url)
     try:
-        return (await _revision(engine, file))[0]
+        return (await _revision(engine, name))[0]
     finally:
         await engine.dispose()
+
+
+class _Nothing:
+    """The hands of a writer that never writes."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def open(self) -> None:
+        raise NotImplementedError
+
+    def append(self, requests: Sequence[Append]) -> list[Result]:
+        raise NotImplementedError
+
+    def run(self, work: Callable[[Connection], T], *, durable: bool) -> T:
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """There is nothing to let go of."""
+
+
+def _way_in(url: str) -> tuple[AsyncEngine, str, Server | None]:
+    if is_postgres(url):
+        server = Server(url)
+        engine = server.engine({"default_transaction_read_only": "on"}, pool_size=4)
+        return engine, server.name, server
+    file = database_file(url)
+    return _engine(file), str(file), None
 
 
 def _engine(file: Path) -> AsyncEngine:
@@ -74,7 +106,7 @@ def _engine(file: Path) -> AsyncEngine:
     )
 
 
-async def _revision(engine: AsyncEngine, file: Path) -> tuple[str | None, bool]:
+async def _revision(engine: AsyncEngine, name: str) -> tuple[str | None, bool]:
     """The schema that is there, and whether it is the newest."""
     try:
         async with engine.connect() as connection:
@@ -83,4 +115,4 @@ async def _revision(engine: AsyncEngine, file: Path) -> tuple[str | None, bool]:
     except DealerError:
         raise
     except Exception as error:
-        raise explain(error, name=str(file)) from error
+        raise explain(error, name=name) from error

@@ -14,9 +14,14 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Connection
 
 from dealer.errors import DatabaseError, DatabaseNew
+from dealer.eventlog.schema import postgres
 
 if TYPE_CHECKING:
     from alembic.config import Config
+
+
+_LOCK = int.from_bytes(b"dealer/m")
+"""The advisory lock under which a PostgreSQL schema is migrated."""
 
 
 def scripts() -> Path:
@@ -36,9 +41,7 @@ def current(connection: Connection) -> str | None:
 
     Raises DatabaseError if the file holds another program's tables.
     """
-    names = {
-        name for (name,) in connection.exec_driver_sql("SELECT name FROM sqlite_master").fetchall()
-    }
+    names = {name for (name,) in connection.exec_driver_sql(_there(connection)).fetchall()}
     if "alembic_version" in names:
         found = connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()
         if found is not None:
@@ -48,6 +51,17 @@ def current(connection: Connection) -> str | None:
             "The database holds tables of another program; name a file of its own for the log."
         )
     return None
+
+
+def _there(connection: Connection) -> str:
+    if connection.dialect.name == "sqlite":
+        return "SELECT name FROM sqlite_master"
+    # A server's database may well have another's tables in it: extensions bring some.
+    ours = ", ".join(f"'{name}'" for name in ("alembic_version", *postgres.tables))
+    return (
+        "SELECT CAST(tablename AS text) FROM pg_tables WHERE schemaname = current_schema()"
+        f" AND tablename IN ({ours})"
+    )
 
 
 def is_current(connection: Connection) -> bool:
@@ -62,7 +76,12 @@ def is_current(connection: Connection) -> bool:
 
 
 def upgrade(connection: Connection) -> None:
-    """Brings the schema to the newest revision, inside the caller's transaction."""
+    """Brings the schema to the newest revision, inside the caller's transaction.
+
+    On PostgreSQL one process does it, and who comes at the same time finds it done.
+    """
+    if connection.dialect.name == "postgresql":
+        connection.exec_driver_sql("SELECT pg_advisory_xact_lock(?)", (_LOCK,))
     if is_current(connection):
         return
     from alembic import command

@@ -5,8 +5,11 @@ the stream, so nothing orders one table after another and the schema shards as i
 short integer stands for the table's 16 bytes and an event is an ordinary row: both make the rows
 and their index narrow, which is what the speed of an append depends on.
 
-`metadata` is shared: the read models add their tables to it, and one history of migrations
-creates them all.
+On PostgreSQL `stream.id` is the table's id itself, and so is every column called `stream`: the rows
+of one table lie together, on one node if there are several, and the first 48 bits are its time.
+
+`metadata` is what SQLite has, `postgres` what PostgreSQL has: the same names, so that one SQL does
+for both. The read models add their tables, and one history of migrations creates them all.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from __future__ import annotations
 from sqlalchemy import (
     BigInteger,
     Column,
+    Computed,
     ForeignKey,
     Index,
     Integer,
@@ -25,17 +29,19 @@ from sqlalchemy import (
     text,
 )
 
-metadata = MetaData(
-    naming_convention={
-        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
-        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
-        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
-        "pk": "pk_%(table_name)s",
-    }
-)
+_NAMES = {
+    "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+    "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+    "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+    "pk": "pk_%(table_name)s",
+}
+metadata = MetaData(naming_convention=_NAMES)
+postgres = MetaData(naming_convention=_NAMES)
 
 # SQLite makes a column the row's own number only if it is called INTEGER.
 Number = BigInteger().with_variant(Integer(), "sqlite")
+Key = LargeBinary(16).with_variant(Integer(), "sqlite")
+"""What stands for a table in its rows: a short number on SQLite, its id on PostgreSQL."""
 
 stream = Table(
     "stream",
@@ -94,3 +100,44 @@ house = Table(
     Column("name", Text, primary_key=True),
     Column("value", LargeBinary, nullable=False),
 )
+
+# No reference from event to stream on PostgreSQL: each row would lock and look up the row that the
+# same statement has just moved, and shards would have to ask each other.
+Table(
+    "stream",
+    postgres,
+    Column("id", Key, primary_key=True),
+    Column("table_id", LargeBinary(16), Computed("id", persisted=True)),
+    Column("version", Number, nullable=False),
+    Column("projected", Number, nullable=False),
+    Index("ix_stream_behind", "id", postgresql_where=text("version > projected")),
+)
+Table(
+    "event",
+    postgres,
+    Column("stream", Key, primary_key=True),
+    Column("version", Number, primary_key=True),
+    Column("type", Text, nullable=False),
+    Column("schema", Integer, nullable=False),
+    Column("at", Number, nullable=False),
+    Column("public", Text, nullable=False),
+    Column("commitment", LargeBinary(32)),
+    Column("hidden", LargeBinary),
+    Column("command", Text),
+    Column("digest", LargeBinary),
+    Index(
+        "ix_event_command",
+        "stream",
+        "command",
+        unique=True,
+        postgresql_where=text("command IS NOT NULL"),
+    ),
+)
+Table(
+    "checkpoint",
+    postgres,
+    Column("stream", Key, primary_key=True),
+    Column("size", Number, primary_key=True),
+    Column("note", Text, nullable=False),
+)
+house.to_metadata(postgres)

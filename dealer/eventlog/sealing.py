@@ -14,14 +14,16 @@ info = T("house-" + use), 32 bytes). Nonces are arguments; whoever calls draws t
 from __future__ import annotations
 
 import hmac
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA512
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from dealer.errors import DatabaseDamaged
+from dealer.errors import DatabaseDamaged, HouseKeyError
+from dealer.proof.checkpoint import Signer
 from dealer.proof.pack import T, be32, be64, lp
 
 NONCE_BYTES = 12
@@ -67,18 +69,51 @@ class RoundSeal:
 class HouseKeys:
     """What follows from the house's 32-byte master key, and belongs to no one round.
 
-    `signing_seed` is the Ed25519 seed of every table's checkpoints, `token_key` makes the
-    players' tokens, `check` tells this key from another without telling the key.
+    `signing_seed` is the Ed25519 seed of every table's checkpoints and `public_key` its key of 32
+    bytes, `token_key` makes the players' tokens, `check` tells this key from another without
+    telling the key. `earlier` are the keys that the house had before, whose tables go on under
+    them, and `more` looks for such that were not there when the house opened.
     """
 
-    def __init__(self, master: bytes) -> None:
+    def __init__(
+        self,
+        master: bytes,
+        *,
+        earlier: Iterable[HouseKeys] = (),
+        more: Callable[[], Iterable[HouseKeys]] = tuple,
+    ) -> None:
         if len(master) != MASTER_BYTES:
             raise ValueError(f"a master key has {MASTER_BYTES} bytes")
         self.signing_seed = _derived(master, "signing")
+        self.public_key = Signer(self.signing_seed).public_key
         self.token_key = _derived(master, "token")
         self.check = _derived(master, "check")
         self._command_key = _derived(master, "command")
         self._wrapping = AESGCM(_derived(master, "wrapping"))
+        self._more = more
+        self._known = {one.public_key: one for one in (*earlier, self)}
+
+    @property
+    def earlier(self) -> tuple[HouseKeys, ...]:
+        return tuple(one for one in self._known.values() if one is not self)
+
+    def of(self, public_key: bytes) -> HouseKeys:
+        """The key that signs a table whose players know this one; of a table that is none yet, b"",
+        this one. Raises HouseKeyError if the house has not got it.
+        """
+        found = self._known.get(public_key)
+        if found is not None:
+            return found
+        if not public_key:
+            return self
+        # Another process may have begun to use a key that was made after this one opened.
+        self._known |= {one.public_key: one for one in self._more()} | {self.public_key: self}
+        if public_key not in self._known:
+            raise HouseKeyError(
+                "This table is signed under a key that the house has not got; put its file back "
+                "beside the house's key."
+            )
+        return self._known[public_key]
 
     def command_digest(self, content: bytes) -> bytes:
         """32 bytes that tell one command's content from another's and nothing else."""
@@ -89,8 +124,13 @@ class HouseKeys:
         return nonce + self._wrapping.encrypt(nonce, secret, _secret(table, round))
 
     def unwrap(self, stored: bytes, *, table: bytes, round: int) -> bytes:
-        """S again; raises DatabaseDamaged if it is not this round's."""
-        return _open(self._wrapping, stored, _secret(table, round))
+        """S again, whichever of the house's keys it is under; DatabaseDamaged if under none."""
+        about = _secret(table, round)
+        for one in (self, *self.earlier):
+            with suppress(InvalidTag, ValueError):
+                nonce, sealed = stored[:NONCE_BYTES], stored[NONCE_BYTES:]
+                return one._wrapping.decrypt(nonce, sealed, about)
+        return _open(self._wrapping, stored, about)
 
 
 def _secret(table: bytes, round: int) -> bytes:

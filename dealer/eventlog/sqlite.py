@@ -41,7 +41,10 @@ def database_file(url: str) -> Path:
             "The database's address is no URL; write it like sqlite:///dealer.db."
         ) from None
     if parsed.get_backend_name() != "sqlite":
-        raise SetupError("The log is kept in SQLite; write the address like sqlite:///dealer.db.")
+        raise SetupError(
+            "The log is kept in SQLite or PostgreSQL; write the address like sqlite:///dealer.db "
+            "or postgresql://host/dealer."
+        )
     if not parsed.database or parsed.database.startswith((":memory:", "file:")):
         raise SetupError("The log needs a file of its own; write it like sqlite:///dealer.db.")
     return Path(parsed.database)
@@ -58,8 +61,6 @@ class SqliteStore:
     def __init__(
         self, file: Path, *, synchronous: str, busy_seconds: float, wal_pages: int
     ) -> None:
-        if synchronous not in ("FULL", "NORMAL", "EXTRA"):
-            raise SetupError(f"synchronous is FULL, EXTRA or NORMAL, not {synchronous!r}.")
         self.file = file
         self.name = str(file)
         self._synchronous = synchronous

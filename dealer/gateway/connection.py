@@ -89,7 +89,7 @@ class GuestConnection(ServerConnection):
         if self.protocol.state is not OPEN:
             return
         self._leave()
-        self.door.floor.metrics.dropped[code] += 1
+        self.door.dropped(code)
         self.protocol.send_close(code, reason)
         self.send_data()
         self.release()
@@ -206,6 +206,8 @@ class GuestConnection(ServerConnection):
             self.end(UNSUPPORTED, "binary frames are not taken: send text")
         elif opcode is Opcode.TEXT or opcode is Opcode.CONT:
             self._assemble(event)
+        elif opcode is Opcode.PING or opcode is Opcode.PONG:
+            self.session.beaten()
 
     def _assemble(self, frame: Frame) -> None:
         assert self.session is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -17,12 +18,18 @@ from websockets.typing import Subprotocol
 
 from dealer.gateway.connection import TOO_SLOW, GuestConnection
 from dealer.gateway.floor import Floor
+from dealer.gateway.hops import Hops
 from dealer.gateway.questions import PROTOCOL
 
 _LOCAL = ("localhost", "127.0.0.1", "::1")
 _WS = re.compile(r"/ws(?:/(?P<table>[0-9a-f]{32}))?/?")
 _PING = b"\x89\x00"
 _SILENT_PINGS = 2
+GOING = 1012
+
+CROWD = 4
+"""Times `connections_per_address` that one address has when it gets no page any more, either: pages
+come over connections of their own, some at a time for each guest."""
 
 BEATS = 16
 """In how many parts the guests are asked whether they are there, lest all are at once."""
@@ -32,11 +39,15 @@ class Door:
     """Keeps count of the connections of one gateway, by address too.
 
     `origins` are the web origins whose pages may connect beside the house's own, `*` for all;
-    by default those of this machine.
+    by default those of this machine. Behind a proxy that `hops` trusts, guests are counted by the
+    addresses that it gives, once their request is read.
     """
 
-    def __init__(self, floor: Floor, *, origins: Sequence[str] | None = None) -> None:
+    def __init__(
+        self, floor: Floor, *, origins: Sequence[str] | None = None, hops: Hops | None = None
+    ) -> None:
         self.floor = floor
+        self._hops = hops or Hops()
         self.connections: set[GuestConnection] = set()
         self._addresses: Counter[str] = Counter()
         self._arrivals = 0
@@ -46,24 +57,52 @@ class Door:
 
     def arrived(self, connection: GuestConnection) -> None:
         peer = connection.remote_address
-        connection.address = peer[0] if isinstance(peer, tuple) else ""
+        address = peer[0] if isinstance(peer, tuple) else ""
         self._arrivals += 1
         connection.beat = self._arrivals % BEATS
         self.connections.add(connection)
-        self._addresses[connection.address] += 1
+        self._count(connection, address)
         # A flood is not answered at all; somewhat too many are told to come later.
         if len(self.connections) > 2 * self.floor.limits.connections:
+            self._turned_away("flood")
             connection.transport.abort()
 
-    def departed(self, connection: GuestConnection) -> None:
-        self.connections.discard(connection)
+    def _count(self, connection: GuestConnection, address: str) -> None:
+        connection.address = address
+        self._addresses[address] += 1
+
+    def _uncount(self, connection: GuestConnection) -> None:
         self._addresses[connection.address] -= 1
         if not self._addresses[connection.address]:
             del self._addresses[connection.address]
 
+    def recognise(self, connection: GuestConnection, request: Request) -> None:
+        """Count a guest whom a trusted proxy announces by their own address."""
+        if self._hops.trusts(connection.address):
+            forwarded = request.headers.get_all("X-Forwarded-For")
+            address = self._hops.guest(connection.address, forwarded)
+            self._uncount(connection)
+            self._count(connection, address)
+
+    def _turned_away(self, reason: str, **told: str) -> None:
+        self.floor.metrics.turned_away[reason] += 1
+        self.floor.seldom.say(logging.INFO, "connection refused", reason=reason, **told)
+
+    def departed(self, connection: GuestConnection) -> None:
+        self.connections.discard(connection)
+        self._uncount(connection)
+
     def guests(self) -> list[GuestConnection]:
         """The connections that have a session."""
         return [one for one in self.connections if one.session and one.protocol.state is OPEN]
+
+    def dropped(self, code: int) -> None:
+        """The house closes a connection with this code."""
+        self.floor.metrics.dropped[code] += 1
+        if code == TOO_SLOW:
+            self.floor.seldom.say(logging.INFO, "slow consumer dropped", code=code)
+        elif code != GOING:
+            self.floor.seldom.say(logging.INFO, "connection closed", code=code)
 
     # The handshake
 
@@ -73,22 +112,33 @@ class Door:
         full = len(self.connections) > limits.connections
         crowd = self._addresses[connection.address] > limits.connections_per_address
         if full or crowd or self.floor.draining:
-            self.floor.metrics.turned_away += 1
-            response = connection.respond(
-                HTTPStatus.SERVICE_UNAVAILABLE, "No more connections just now; try again later.\n"
-            )
-            response.headers["Retry-After"] = "5"
-            return response
+            if self.floor.draining:
+                self._turned_away("draining")
+            elif full:
+                self._turned_away("full")
+            else:
+                self._turned_away("address", address=connection.address)
+            return _later(connection)
         try:
             allowed = self.allows(request.headers.get("Origin"), request.headers.get("Host"))
         except MultipleValuesError:
             allowed = False
         if not allowed:
-            self.floor.metrics.turned_away += 1
+            self._turned_away("origin")
             return connection.respond(
                 HTTPStatus.FORBIDDEN, "Pages of this origin may not connect to this house.\n"
             )
         return None
+
+    def refuse_page(self, connection: GuestConnection) -> Response | None:
+        """The answer to one of far too many requests of one address; None for any other.
+
+        Whoever reads slowly keeps a connection for long, and there is only so much room for all.
+        """
+        if self._addresses[connection.address] <= CROWD * self.floor.limits.connections_per_address:
+            return None
+        self._turned_away("address", address=connection.address)
+        return _later(connection)
 
     def allows(self, origin: str | None, host: str | None) -> bool:
         """Whether a page from `origin` may connect; who is no page has none."""
@@ -122,6 +172,13 @@ class Door:
     def say(self, connections: Iterable[GuestConnection], code: int, reason: str) -> None:
         for connection in connections:
             connection.end(code, reason)
+
+
+def _later(connection: GuestConnection) -> Response:
+    sentence = "No more connections just now; try again later.\n"
+    response = connection.respond(HTTPStatus.SERVICE_UNAVAILABLE, sentence)
+    response.headers["Retry-After"] = "5"
+    return response
 
 
 def is_socket(path: str) -> bool:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
@@ -13,6 +14,7 @@ from dealer.gateway.limits import Limits
 from dealer.gateway.metrics import Metrics
 from dealer.gateway.params import Params
 from dealer.gateway.pump import Pump
+from dealer.gateway.seldom import Seldom
 from dealer.gateway.wire import Call, Reader
 from dealer.service import Service
 
@@ -36,9 +38,14 @@ class Question(NamedTuple):
     automatic: bool = False
 
 
+log = logging.getLogger(__name__)
+
+
 @dataclass(slots=True, eq=False)
 class Floor:
-    """`clock` gives seconds, for rates and deadlines; `in_flight` counts requests unanswered."""
+    """`clock` gives seconds, for rates and deadlines; `in_flight` counts requests unanswered;
+    `seldom` logs what guests cause.
+    """
 
     service: Service
     pump: Pump
@@ -50,3 +57,7 @@ class Floor:
     clock: Callable[[], float]
     in_flight: int = 0
     draining: bool = False
+    seldom: Seldom = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.seldom = Seldom(log, clock=self.clock)

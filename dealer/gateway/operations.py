@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
+from contextlib import suppress
 from http import HTTPStatus
 
 from prometheus_client import CONTENT_TYPE_LATEST
@@ -20,6 +22,12 @@ READY_SECONDS = 2.0
 
 PROBE = "ready"
 """What is written, once, and read back each time."""
+
+BEHIND = (
+    "SELECT coalesce(sum(version - projected), 0), count(*) FROM stream WHERE version > projected"
+)
+
+log = logging.getLogger(__name__)
 
 
 class Operations:
@@ -39,18 +47,43 @@ class Operations:
         if path == "/readyz":
             return await self._ready()
         if path == "/metrics":
+            await self._measure()
             return response(HTTPStatus.OK, self._metrics.page(), kind=CONTENT_TYPE_LATEST)
         return response(HTTPStatus.NOT_FOUND, "Here are /healthz, /readyz and /metrics.\n")
 
     async def _ready(self) -> Response:
+        trouble = await self._trouble()
+        self._note(trouble)
+        if trouble is not None:
+            return response(HTTPStatus.SERVICE_UNAVAILABLE, f"{trouble}\n")
+        return response(HTTPStatus.OK, "ready\n")
+
+    def _note(self, trouble: str | None) -> None:
+        """A line whenever the answer is another one than before."""
+        ready = trouble is None
+        if ready != self._metrics.ready and not self._draining():
+            level, told = (logging.INFO, {}) if ready else (logging.ERROR, {"says": trouble})
+            log.log(level, "readiness", extra={"told": {"ready": ready, **told}})
+        self._metrics.ready = ready
+
+    async def _measure(self) -> None:
+        """What only the database knows, as far as it answers."""
+        await self._ready()
+        with suppress(DealerError, TimeoutError):
+            async with asyncio.timeout(READY_SECONDS):
+                ((events, tables),) = await self._service.log.fetch(BEHIND)
+                self._metrics.behind = (int(events), int(tables))
+
+    async def _trouble(self) -> str | None:
+        """Why the house is not ready; None if it is."""
         if self._draining():
-            return response(HTTPStatus.SERVICE_UNAVAILABLE, "draining\n")
+            return "draining"
         try:
             async with asyncio.timeout(READY_SECONDS):
                 await self._service.log.put_house(PROBE, b"")
                 await self._service.log.house(PROBE)
         except TimeoutError:
-            return response(HTTPStatus.SERVICE_UNAVAILABLE, "the log does not answer in time\n")
+            return "the log does not answer in time"
         except DealerError as error:
-            return response(HTTPStatus.SERVICE_UNAVAILABLE, f"{error}\n")
-        return response(HTTPStatus.OK, "ready\n")
+            return str(error)
+        return None

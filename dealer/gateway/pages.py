@@ -1,34 +1,40 @@
-"""What a browser sees: the tables, one table as a spectator sees it, and its bundle to take home.
+"""What is at which address: the pages, the tables' bundles, and the files for other people's code.
 
-No script, no cookie; every text that a guest chose is escaped.
+The pages are the same for everybody and hold nothing about anybody; what is on a table comes over
+the websocket, to who may see it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from html import escape
+from functools import cached_property
 from http import HTTPStatus
-from typing import Any
 
 from websockets.datastructures import MultipleValuesError
 from websockets.http11 import Request, Response
 
-from dealer.errors import BadToken, DealerError, Refused
-from dealer.game.view import SPECTATOR
+from dealer.errors import BadToken, DealerError, Refused, TableArchived
+from dealer.game.state import Table
 from dealer.gateway.connection import GuestConnection
+from dealer.gateway.histories import Histories
 from dealer.gateway.http import PAGE, response, stream, without_body
-from dealer.service import Resident, Service
+from dealer.gateway.onefile import audit_page
+from dealer.gateway.static import ASK_AGAIN, File, Web
+from dealer.service import Resident, Service, archived
 
 BUNDLE = "application/jsonl; charset=utf-8"
 
-_TABLE = re.compile(r"/tables/(?P<table>[0-9a-f]{32})(?P<bundle>/bundle\.jsonl)?")
+PAGES = {"/": "lobby", "/audit": "audit"}
+OF_A_TABLE = {"": "table", "/audit": "audit"}
+FOR_EVERYBODY = {"/client.js", "/client.d.ts", "/verify.js"}
+"""Addresses that stay the same over versions, for programs of other origins, too."""
+
+DESCRIBED = {"/openrpc.json", "/asyncapi.json"}
+ONE_FILE = "/audit.html"
+
+_HASHED = re.compile(r"/web/(?P<folder>[0-9a-f]{16})/(?P<path>[\w./-]+)")
+_TABLE = re.compile(r"/tables/(?P<table>[0-9a-f]{32})(?P<what>/[\w.-]+)?")
 _BEARER = re.compile(r"Bearer +(?P<token>[!-~]+)", re.IGNORECASE)
-_STYLE = (
-    "body{font:1rem/1.5 system-ui,sans-serif;max-width:42rem;margin:2rem auto;padding:0 1rem}"
-    "table{border-collapse:collapse;margin:1rem 0}pre{overflow-x:auto}"
-    "td,th{padding:.2rem .8rem .2rem 0;text-align:left}"
-)
 
 
 class Pages:
@@ -36,6 +42,8 @@ class Pages:
 
     def __init__(self, service: Service) -> None:
         self._service = service
+        self._histories = Histories(service)
+        self._web = Web()
 
     async def answer(self, connection: GuestConnection, request: Request) -> Response | None:
         if request.method not in ("GET", "HEAD"):
@@ -46,6 +54,8 @@ class Pages:
             return response(HTTPStatus.BAD_REQUEST, "A header stands twice in the request.\n")
         except BadToken as error:
             return response(HTTPStatus.UNAUTHORIZED, f"{error}\n", WWW_Authenticate="Bearer")
+        except TableArchived as error:
+            return response(HTTPStatus.GONE, f"{error}\n")
         except Refused as error:
             return response(HTTPStatus.NOT_FOUND, f"{error}\n")
         except DealerError:
@@ -57,96 +67,94 @@ class Pages:
 
     async def _find(self, connection: GuestConnection, request: Request) -> Response | None:
         path = request.path.partition("?")[0]
-        if path == "/":
-            return _page("Tables", _lobby(await self._service.tables()))
-        match = _TABLE.fullmatch(path)
-        if match is None:
-            sentence = "There is nothing at this address; the tables are listed at /.\n"
-            return response(HTTPStatus.NOT_FOUND, sentence)
-        resident = await self._service.load(match["table"])
-        if match["bundle"]:
+        if path in PAGES:
+            return self._page(request, PAGES[path])
+        if path in FOR_EVERYBODY:
+            file = self._web.files[path[1:]]
+            return file.answer(request, caching=ASK_AGAIN, Access_Control_Allow_Origin="*")
+        if path in DESCRIBED:
+            return _described(request, path)
+        if path == ONE_FILE:
+            policy = f"{audit_page().policy}; frame-ancestors 'none'"
+            return self._one_file.answer(request, caching=ASK_AGAIN, Content_Security_Policy=policy)
+        if match := _HASHED.fullmatch(path):
+            return self._web.find(request, match["folder"], match["path"]) or _nothing_here()
+        if match := _TABLE.fullmatch(path):
+            return await self._of_table(connection, request, match["table"], match["what"] or "")
+        return _nothing_here()
+
+    @cached_property
+    def _one_file(self) -> File:
+        return File(audit_page().page, PAGE)
+
+    def _page(self, request: Request, name: str) -> Response:
+        return self._web.page(name).answer(request, caching=ASK_AGAIN)
+
+    async def _of_table(
+        self, connection: GuestConnection, request: Request, table: str, what: str
+    ) -> Response | None:
+        try:
+            resident = await self._service.load(table)
+        except TableArchived:
+            return await self._of_archived(connection, request, table, what)
+        if what in OF_A_TABLE:
+            return self._page(request, OF_A_TABLE[what])
+        if what == "/bundle.jsonl":
+            self._check_watcher(request, resident)
             return await self._bundle(connection, request, resident)
+        if self._histories.has(what):
+            self._check_watcher(request, resident)
+            return await self._histories.answer(connection, resident, what)
+        return _nothing_here()
+
+    def _check_watcher(self, request: Request, resident: Resident) -> None:
+        """Raise BadToken unless what is played at the table is for whoever asks here."""
         if not resident.table.rules.watched:
-            return _page("A private table", "<p>This table is not open to spectators.</p>")
-        seen = await self._service.snapshot(resident, SPECTATOR)
-        host = request.headers.get("Host", "localhost")
-        return _page(_title(seen.state), _table(resident, seen.state, host))
+            self._require_token(request, resident.id, resident.table)
+
+    async def _of_archived(
+        self, connection: GuestConnection, request: Request, table: str, what: str
+    ) -> Response | None:
+        """What is left of an archived table: its bundle, and the page that checks it."""
+        kept = await archived.find(self._service.log, bytes.fromhex(table))
+        if kept is None or what not in ("/audit", "/bundle.jsonl"):
+            raise TableArchived(
+                "This table is closed and archived. Its bundle, where this house still has it, is "
+                f"at /tables/{table}/bundle.jsonl"
+            )
+        data = await self._service.shelf.read(kept)
+        if what == "/audit":
+            return self._page(request, OF_A_TABLE[what])
+        state = archived.table_in(data)
+        if not state.rules.watched:
+            self._require_token(request, bytes.fromhex(table), state)
+        if request.method == "HEAD":
+            return response(HTTPStatus.OK, b"", kind=BUNDLE)
+        await stream(connection, request, archived.lines_of(data), kind=BUNDLE)
+        return None
+
+    def _require_token(self, request: Request, table: bytes, state: Table) -> None:
+        given = _BEARER.fullmatch(request.headers.get("Authorization", ""))
+        token = "" if given is None else given["token"]
+        self._service.tokens_of(state.key).actor(table, state, token)
 
     async def _bundle(
         self, connection: GuestConnection, request: Request, resident: Resident
     ) -> Response | None:
-        if not resident.table.rules.watched:
-            given = _BEARER.fullmatch(request.headers.get("Authorization", ""))
-            token = "" if given is None else given["token"]
-            self._service.tokens.actor(resident.id, resident.table, token)
         if request.method == "HEAD":
             return response(HTTPStatus.OK, b"", kind=BUNDLE)
         await stream(connection, request, self._service.bundle(resident), kind=BUNDLE)
         return None
 
 
-def _page(title: str, body: str) -> Response:
-    text = (
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}'
-        f'</title><meta name="viewport" content="width=device-width"><style>{_STYLE}</style>'
-        f"</head><body><h1>{escape(title)}</h1>{body}</body></html>\n"
-    )
-    return response(HTTPStatus.OK, text, kind=PAGE)
+def _described(request: Request, path: str) -> Response:
+    """What programs read to know the house; it is made when the first one asks, not before."""
+    from dealer.gateway import described
+
+    file = described.file(path)
+    return file.answer(request, caching=ASK_AGAIN, Access_Control_Allow_Origin="*")
 
 
-def _title(state: Mapping[str, Any]) -> str:
-    name = state["rules"].get("name")
-    return name if isinstance(name, str) and name else "A table"
-
-
-def _lobby(tables: list[dict[str, Any]]) -> str:
-    if not tables:
-        return "<p>No table is open.</p>"
-    rows = "".join(
-        f'<tr><td><a href="/tables/{escape(table["table"])}">{escape(table["name"] or "a table")}'
-        f"</a></td><td>{table['taken']}</td><td>{table['rounds']}</td></tr>"
-        for table in tables
-    )
-    return f"<table><tr><th>Table</th><th>Players</th><th>Rounds</th></tr>{rows}</table>"
-
-
-_SIT_DOWN = """\
-import asyncio, dealer
-
-async def main():
-    async with dealer.connect("ws://{host}/ws/{table}", name="me") as house:
-        table = await house.join("{table}")
-        print(table.seats)
-
-asyncio.run(main())"""
-
-
-def _table(resident: Resident, state: Mapping[str, Any], host: str) -> str:
-    table = resident.table_id
-    seats = "".join(
-        f"<tr><td>{seat['seat']}</td><td>{escape(seat['name'])}</td>"
-        f"<td>{_count(state, 'hand:' + str(seat['seat']))}</td></tr>"
-        for seat in state["seats"]
-    )
-    round_ = state.get("round")
-    stacks = [name for name in (round_ or {"stacks": {}})["stacks"] if name[:5] != "hand:"]
-    lying = "".join(
-        f"<tr><td>{escape(name)}</td><td>{_count(state, name)}</td></tr>" for name in stacks
-    )
-    playing = "No round is open." if round_ is None else f"Round {round_['round']} is open."
-    example = escape(_SIT_DOWN.format(host=host, table=table))
-    sit_down = f"<p>Sit down from Python:</p><pre>{example}</pre>"
-    if state["closed"]:
-        playing, sit_down = "The table is closed.", ""
-    return (
-        f"<p>{playing} Version {state['version']}.</p>"
-        f"<table><tr><th>Seat</th><th>Player</th><th>Cards</th></tr>{seats}</table>"
-        + (f"<table><tr><th>Stack</th><th>Cards</th></tr>{lying}</table>" if lying else "")
-        + f'<p><a href="/tables/{table}/bundle.jsonl">The log, to verify it yourself</a></p>'
-        + sit_down
-    )
-
-
-def _count(state: Mapping[str, Any], stack: str) -> int:
-    round_ = state.get("round")
-    return 0 if round_ is None else len(round_["stacks"].get(stack, ()))
+def _nothing_here() -> Response:
+    sentence = "There is nothing at this address; the tables are listed at /.\n"
+    return response(HTTPStatus.NOT_FOUND, sentence)

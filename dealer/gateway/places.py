@@ -39,6 +39,8 @@ class Place:
         if self.actor().seat not in (None, seat):
             raise BadRequest("This connection has a seat at this table; open another for another.")
         self.seat, self.since = seat, since
+        if self.subscription is not None:
+            self.subscription.acts = (seat, since)
 
     def require_version(self, expected: int | None) -> None:
         """Raise Conflicted if the table is past the version that a wish was decided on."""
@@ -92,10 +94,12 @@ class Places:
 
     def _admit(self, place: Place, token: str) -> None:
         table = place.resident.table
-        actor = self._service.tokens.actor(place.resident.id, table, token)
+        tokens = self._service.tokens_of(table.key)
+        actor = tokens.actor(place.resident.id, table, token)
         self.keep(place)
         if actor.seat is not None:
             place.sit(seat=actor.seat, since=table.seats[actor.seat].since)
+            self._pump.presence.changed(place.resident)
         else:
             self.host(place)
         place.tokens.add(token)
@@ -108,6 +112,8 @@ class Places:
         if place.subscription is None or place.subscription.ended:
             place.subscription = self._pump.subscribe(self._outlet, place.resident)
             place.subscription.host = place.host
+            if place.seat is not None:
+                place.subscription.acts = (place.seat, place.since)
         return place.subscription
 
     def require_room(self) -> None:

@@ -14,16 +14,21 @@ from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from dealer.errors import DatabaseAway, DatabaseLocked
 from dealer.gateway import results as r
 from dealer.gateway import wire
 from dealer.gateway.limits import Limits
 from dealer.gateway.metrics import Metrics
+from dealer.gateway.presence import Presence
 from dealer.gateway.subscription import Outlet, Subscription
 from dealer.service import Entry, Published, Resident, Service
 from dealer.service.record import CHECKPOINTED
 
 TRY_AGAIN_LATER = 1013
 SUPERSEDED = 4409
+
+RETRY_SECONDS = 0.5
+"""About how long one that is behind waits before the log is asked again that was away."""
 
 _LEFT = '"type":"SeatLeft"'
 _CHECKPOINTED = tuple(f'"type":"{event.__name__}"' for event in CHECKPOINTED)
@@ -47,6 +52,7 @@ class Pump:
         self._limits = limits
         self._metrics = metrics
         self._tasks: set[asyncio.Task[Any]] = set()
+        self.presence = Presence(now=service.now)
         service.publish = self.publish
 
     # Subscriptions
@@ -55,6 +61,7 @@ class Pump:
         """A subscription that is told nothing before `start`, but keeps its table in memory."""
         subscription = Subscription(outlet, resident)
         resident.sessions.add(subscription)
+        self.presence.changed(resident)
         return subscription
 
     def take_seat(self, subscription: Subscription, *, seat: int, since: int) -> None:
@@ -64,6 +71,7 @@ class Pump:
             if same and other.outlet is not subscription.outlet:
                 other.outlet.end(SUPERSEDED, "a newer connection took this seat")
         subscription.seat, subscription.since = seat, since
+        self.presence.changed(subscription.resident)
 
     def stop(self, subscription: Subscription) -> None:
         """Tell nothing until `start` again."""
@@ -76,6 +84,7 @@ class Pump:
         self.stop(subscription)
         subscription.ended = True
         subscription.resident.sessions.discard(subscription)
+        self.presence.changed(subscription.resident)
 
     def start(self, subscription: Subscription, *, after: int, say_resumed: bool = False) -> None:
         """Tell every event after version `after`, then the live ones."""
@@ -85,6 +94,7 @@ class Pump:
         if subscription.seat is not None and not subscription.still_sits():
             self._lose_seat(subscription)  # while the answer was being made
         subscription.started = True
+        self.presence.changed(subscription.resident)
         subscription.cursor = after
         self._fall_behind(subscription, say_resumed=say_resumed)
 
@@ -114,6 +124,7 @@ class Pump:
             return
         begun = self._clock()
         self._publish(resident, news)
+        self.presence.published(resident, entries)
         self._metrics.told.observe(self._clock() - begun)
 
     def _publish(self, resident: Resident, news: Published) -> None:
@@ -168,25 +179,32 @@ class Pump:
         subscription.task = self.keep(self._catch_up(subscription, say_resumed))
 
     async def _catch_up(self, subscription: Subscription, say_resumed: bool) -> None:
-        resident, outlet = subscription.resident, subscription.outlet
-        try:
-            await self._send_awaited_note(subscription)
-            while subscription.cursor < resident.committed:
-                await self._send_chunk(subscription)
-                if subscription.ended:
-                    return
-                if say_resumed and subscription.cursor == resident.committed:
-                    self._say_resumed(subscription)
-                    say_resumed = False
-        except Exception:
-            log.exception("a table could not be read from the log")
-            outlet.end(TRY_AGAIN_LATER, "the log cannot be read just now")
+        while True:
+            try:
+                await self._send_missing(subscription)
+                break
+            except (DatabaseAway, DatabaseLocked):
+                # They keep their connection; and not all read at once when the database is back.
+                loop = asyncio.get_running_loop()
+                await asyncio.sleep(RETRY_SECONDS * (0.5 + loop.time() * 1e6 % 1))
+            except Exception:
+                told = {"table": subscription.resident.table_id}
+                log.exception("a table could not be read from the log", extra={"told": told})
+                subscription.outlet.end(TRY_AGAIN_LATER, "the log cannot be read just now")
+                return
+        if subscription.ended:
             return
         if say_resumed:
             self._say_resumed(subscription)
         # No await since the cursor was compared: nothing can have been committed meanwhile.
         subscription.live = True
         subscription.task = None
+
+    async def _send_missing(self, subscription: Subscription) -> None:
+        """Bring it to the head; what was sent before an error is not sent again."""
+        await self._send_awaited_note(subscription)
+        while subscription.cursor < subscription.resident.committed and not subscription.ended:
+            await self._send_chunk(subscription)
 
     async def _send_chunk(self, subscription: Subscription, *, upto: int | None = None) -> None:
         resident, after = subscription.resident, subscription.cursor
@@ -253,6 +271,7 @@ class Pump:
         return task
 
     async def close(self) -> None:
+        self.presence.close()
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -7,7 +7,7 @@ that no event comes before the answer that it belongs behind.
 from __future__ import annotations
 
 from importlib import metadata
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
@@ -28,6 +28,7 @@ from dealer.gateway.beginnings import look, members, standing_of, start_from, ta
 from dealer.gateway.commands import deck_codes
 from dealer.gateway.floor import Question, Reply
 from dealer.gateway.places import Place
+from dealer.gateway.views import Listing
 from dealer.gateway.wire import Call
 from dealer.service.core import NEW, UNGUESSABLE
 
@@ -47,11 +48,12 @@ async def table_open(session: Session, call: Call) -> Reply:
     rules = _rules(q)
     resident, done = await service.open_table(rules, cmd=q.cmd, content=wire.content(call))
     (opened,) = (event for event in done.events if isinstance(event, TableOpened))
+    tokens = service.tokens_of(opened.key)
     places.host(places.get(resident.table_id) or Place(resident))
     answer = r.Opened(
         table=resident.table_id,
-        host_token=service.tokens.host(resident.id),
-        invite=service.tokens.invite(resident.id),
+        host_token=tokens.host(resident.id),
+        invite=tokens.invite(resident.id),
         version=done.version,
         origin=opened.origin,
         key=opened.key.hex(),
@@ -77,7 +79,8 @@ async def table_join(session: Session, call: Call) -> Reply:
             places.leave(place)
         raise
     place.sit(seat=seat, since=since)
-    token = session.floor.service.tokens.seat(place.resident.id, seat=seat, since=since)
+    tokens = session.floor.service.tokens_of(place.resident.table.key)
+    token = tokens.seat(place.resident.id, seat=seat, since=since)
     place.tokens.add(token)
     seen = await look(session, place)
     answer = r.Joined(seat=seat, token=token, **members(place, seen))
@@ -91,7 +94,7 @@ def _check_join(session: Session, place: Place, q: p.TableJoin) -> None:
     if place.actor().seat is not None:
         raise BadRequest(f"You sit at seat {place.seat} of this table already.")
     if resident.table.rules.invited and not place.host:
-        tokens = session.floor.service.tokens
+        tokens = session.floor.service.tokens_of(resident.table.key)
         if q.invite is None or not tokens.is_invite(resident.id, q.invite):
             raise NotEntitled("A seat at this table needs its invitation; ask the host for it.")
 
@@ -150,7 +153,7 @@ async def session_hello(session: Session, call: Call) -> Reply:
             standing = r.Standing(**msgspec.structs.asdict(reply.answer))
             replies.append(reply)
         standings.append(standing)
-    server = r.Server(name="dealer", version=_version(), protocol=PROTOCOL)
+    server = r.Server(name="dealer", version=version(), protocol=PROTOCOL)
 
     def then() -> None:
         for reply in replies:
@@ -184,7 +187,8 @@ async def table_leave(session: Session, call: Call) -> Reply:
 
 
 async def table_list(session: Session, call: Call) -> Reply:
-    return Reply(r.Tables(tables=await session.floor.service.tables()))
+    listed = cast("list[Listing]", await session.floor.service.tables())
+    return Reply(r.Tables(tables=listed))
 
 
 async def table_state(session: Session, call: Call) -> Reply:
@@ -192,6 +196,14 @@ async def table_state(session: Session, call: Call) -> Reply:
     place.require_watching()
     seen = await session.floor.service.snapshot(place.resident, place.viewer())
     return Reply(r.State(**members(place, seen)))
+
+
+async def table_presence(session: Session, call: Call) -> Reply:
+    """Who is here; and from then on, on this connection, whenever that changes."""
+    places = session.places
+    place = await places.find(call.params.table, token=call.params.token)
+    place.require_watching()
+    return Reply(*session.floor.pump.presence.ask(places.keep(place)))
 
 
 async def table_cosign(session: Session, call: Call) -> Reply:
@@ -215,7 +227,14 @@ async def ping(session: Session, call: Call) -> Reply:
     return Reply(r.Pong(at=session.floor.service.now()))
 
 
-def _version() -> str:
+async def rpc_discover(session: Session, call: Call) -> Reply:
+    from dealer.gateway.described import document  # made when the first one asks, not before
+
+    return Reply(document())
+
+
+def version() -> str:
+    """This program's."""
     try:
         return metadata.version("dealer")
     except metadata.PackageNotFoundError:  # run from a checkout that was never installed
@@ -239,9 +258,11 @@ QUESTIONS: dict[str, Question] = {
     "table.leave": Question(p.Command, (r.Changed,), table_leave),
     "table.list": Question(p.Params, (r.Tables,), table_list),
     "table.state": Question(p.OfTable, (r.State,), table_state),
+    "table.presence": Question(p.OfTable, (r.Presence,), table_presence),
     "table.cosign": Question(p.TableCosign, (r.Cosigned,), table_cosign, automatic=True),
     "audit.bundle": Question(p.OfTable, (r.Bundle,), audit_bundle),
     "session.hello": Question(p.SessionHello, (r.Greeting,), session_hello),
     "session.refresh": Question(p.Params, (r.Standings,), session_refresh),
+    "rpc.discover": Question(p.Params, (r.Document,), rpc_discover),
     "ping": Question(p.Params, (r.Pong,), ping),
 }

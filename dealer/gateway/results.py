@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from msgspec import Struct
+from msgspec import Struct, field
+
+from dealer.gateway.views import Listing, View, Why
 
 
 class Result(Struct, omit_defaults=True, kw_only=True):
@@ -27,7 +29,7 @@ class Opened(Result, kw_only=True):
 class State(Result, kw_only=True):
     table: str
     version: int
-    state: dict[str, Any]
+    state: View
     edge: list[str]
     checkpoint: str
 
@@ -49,7 +51,7 @@ class Resumed(Result, kw_only=True):
 
 
 class Tables(Result, kw_only=True):
-    tables: list[dict[str, Any]]
+    tables: list[Listing]
 
 
 class RoundBegun(Result, kw_only=True):
@@ -99,7 +101,7 @@ class Server(Result, kw_only=True):
 class Error(Result, kw_only=True):
     code: int
     message: str
-    data: dict[str, Any] | None = None
+    data: Why | None = None
 
 
 class Standing(Result, kw_only=True):
@@ -119,6 +121,18 @@ class Greeting(Result, kw_only=True):
 
 class Standings(Result, kw_only=True):
     tables: list[Standing]
+
+
+class Document(Result, kw_only=True):
+    """An OpenRPC document: all methods of this house."""
+
+    openrpc: str
+    info: dict[str, Any]
+    servers: list[dict[str, Any]]
+    methods: list[dict[str, Any]]
+    components: dict[str, Any]
+    notifications: list[dict[str, Any]] = field(name="x-notifications")
+    closes: list[dict[str, Any]] = field(name="x-close-codes")
 
 
 class Pong(Result, kw_only=True):
@@ -141,6 +155,22 @@ class Reset(State, kw_only=True):
 
     reset: Literal[True]
     proof: list[str] | None = None
+
+
+class Seat(Result, kw_only=True):
+    """Whether somebody is there, and since when (epoch ms); `since` is null if nobody knows."""
+
+    seat: int
+    here: bool
+    since: int | None
+
+
+class Presence(Result, kw_only=True):
+    """Who is here: of each seat whether it has a live connection, of onlookers their number."""
+
+    table: str
+    seats: list[Seat]
+    watching: int
 
 
 class Drain(Result, kw_only=True):

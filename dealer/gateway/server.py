@@ -28,8 +28,10 @@ from dealer.gateway import results as r
 from dealer.gateway import wire
 from dealer.gateway.commands import WISHES
 from dealer.gateway.connection import GuestConnection
-from dealer.gateway.door import BEATS, Door, is_socket, select_subprotocol, table_in
+from dealer.gateway.door import BEATS, GOING, Door, is_socket, select_subprotocol, table_in
 from dealer.gateway.floor import Floor
+from dealer.gateway.hops import Hops
+from dealer.gateway.lag import Lag
 from dealer.gateway.limits import Limits
 from dealer.gateway.metrics import Metrics
 from dealer.gateway.operations import Operations
@@ -38,11 +40,13 @@ from dealer.gateway.pump import Pump
 from dealer.gateway.questions import QUESTIONS
 from dealer.service import Service
 
-RESTART = 1012
+RESTART = GOING
 SPREAD_MS = 5_000
 """Over how long the reconnections after a drain are spread."""
 
 _PARAMS = {name: method.params for name, method in (WISHES | QUESTIONS).items()}
+
+log = logging.getLogger(__name__)
 
 # Debug messages of websockets show frames, and frames hold tokens: never below INFO.
 _quiet = logging.getLogger("dealer.gateway.socket")
@@ -54,6 +58,7 @@ class Gateway:
 
     Port 0 takes any free one; `ops_port` None opens none. `origins` are the web origins whose
     pages may connect beside the house's own (by default those of this machine), "*" for all.
+    `trusted_proxies` are addresses and networks whose X-Forwarded-For is believed.
     """
 
     def __init__(
@@ -66,6 +71,7 @@ class Gateway:
         ops_port: int | None = None,
         limits: Limits | None = None,
         origins: Sequence[str] | None = None,
+        trusted_proxies: Sequence[str] = (),
     ) -> None:
         limits = limits or Limits()
         loop = asyncio.get_running_loop()
@@ -81,7 +87,7 @@ class Gateway:
             reader=wire.Reader(_PARAMS),
             clock=loop.time,
         )
-        self.door = Door(self.floor, origins=origins)
+        self.door = Door(self.floor, origins=origins, hops=Hops(trusted_proxies))
         self._pages = Pages(service)
         self._operations = Operations(service, self.metrics, draining=lambda: self.floor.draining)
         self._address = (host, port)
@@ -89,6 +95,7 @@ class Gateway:
         self._server: Server | None = None
         self._ops_server: Server | None = None
         self._beat: asyncio.Task[None] | None = None
+        self._lag = Lag(self.metrics.lag, clock=loop.time)
         self._count(service)
 
     async def start(self) -> None:
@@ -110,6 +117,11 @@ class Gateway:
                 await self._stop_listening()
                 raise
         self._beat = asyncio.get_running_loop().create_task(self._keepalive())
+        self._lag.start()
+        where = {"address": f"{self._address[0]}:{self.port}"}
+        if ops_port is not None:
+            where["operator"] = f"{ops_host}:{self.ops_port}"
+        log.info("ready", extra={"told": where})
 
     @property
     def port(self) -> int:
@@ -125,19 +137,26 @@ class Gateway:
         if self._server is None or self.floor.draining:
             return
         loop, limits = asyncio.get_running_loop(), self.floor.limits
-        deadline = loop.time() + limits.drain
+        begun = loop.time()
+        deadline = begun + limits.drain
         self.floor.draining = True
+        told = {"connections": len(self.door.connections), "in_flight": self.floor.in_flight}
+        log.info("drain", extra={"told": told})
         self._server.close(close_connections=False)
         self._announce()
         await _until(lambda: not self.floor.in_flight, deadline - 2 * limits.closing)
         self.door.say(self.door.guests(), RESTART, "the house restarts: reconnect and resume")
         await _until(lambda: not self.door.connections, deadline - 1)
-        for connection in list(self.door.connections):
+        cut = list(self.door.connections)
+        for connection in cut:
             connection.transport.abort()
         if self._beat is not None:
             self._beat.cancel()
+        self._lag.close()
         await self.floor.pump.close()
         await self._stop_listening()
+        took = round(loop.time() - begun, 3)
+        log.info("drained", extra={"told": {"seconds": took, "cut": len(cut)}})
 
     # The port for guests
 
@@ -171,8 +190,11 @@ class Gateway:
             raise SetupError(_cannot_listen(host, port, error)) from None
 
     async def _answer(self, connection: GuestConnection, request: Request) -> Response | None:
+        self.door.recognise(connection, request)
         if is_socket(request.path):
             return self.door.refuse(connection, request)
+        if (refusal := self.door.refuse_page(connection)) is not None:
+            return refusal
         connection.answering()
         return await self._pages.answer(connection, request)
 
@@ -203,18 +225,23 @@ class Gateway:
                 await server.wait_closed()
 
     def _count(self, service: Service) -> None:
+        floor, door, counts = self.floor, self.door, service.counts
+        self.metrics.counts = counts
         self.metrics.gauges |= {
-            "dealer_connections": (
-                "Connections that are open.",
-                lambda: len(self.door.connections),
-            ),
-            "dealer_tables_resident": (
-                "Tables in memory.",
-                lambda: len(service.memory),
-            ),
+            "dealer_connections": ("Connections that are open.", lambda: len(door.connections)),
+            "dealer_tables_resident": ("Tables in memory.", lambda: len(service.memory)),
             "dealer_requests_in_flight": (
                 "Requests not answered yet.",
-                lambda: self.floor.in_flight,
+                lambda: floor.in_flight,
+            ),
+            "dealer_appends_waiting": (
+                "Appends that wait for their commit.",
+                lambda: service.log.waiting,
+            ),
+            "dealer_draining": ("1 while the house closes.", lambda: floor.draining),
+            "dealer_database_trouble": (
+                "1 since a batch could not be written, until one is.",
+                lambda: counts.trouble,
             ),
         }
 

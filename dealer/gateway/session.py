@@ -16,8 +16,10 @@ from functools import partial
 from msgspec import Struct
 
 from dealer.errors import (
+    BadToken,
     CommandReused,
     DealerError,
+    EntropyMismatch,
     RateLimited,
     Refused,
     Unavailable,
@@ -35,6 +37,9 @@ from dealer.service.requests import Outcome
 RATE = 4529
 REMEMBERED = 16
 """How many answers to anonymous requests a connection keeps, to give them again."""
+
+SUSPECT = (BadToken, CommandReused, EntropyMismatch)
+"""What an honest client is not refused for, or hardly ever."""
 
 log = logging.getLogger(__name__)
 
@@ -76,6 +81,11 @@ class Session:
             self._carry_out(call)
         except Exception as error:
             self.fail(call, error)
+
+    def beaten(self) -> None:
+        """A ping or a pong came: it counts like a request, though nobody is told."""
+        if not self.closed:
+            self._grant(self._allowance, None, "ping frame")
 
     def close(self) -> None:
         """Nothing more is read or told."""
@@ -258,16 +268,28 @@ class Session:
         if isinstance(error, DealerError):
             outcome = error.reason if isinstance(error, Refused) else Unavailable.reason
             if not isinstance(error, Refused):
-                log.error("the log cannot be reached: %s", error)
+                told = {"method": call.method, "says": str(error)}
+                log.error("a request failed", extra={"told": told})
+            elif isinstance(error, SUSPECT):
+                self._suspect(call, outcome)
             payload = wire.refusal(call.id or wire.NULL, error)
         else:
-            log.error("%s failed", call.method, exc_info=error)
+            told = {"method": call.method}
+            log.error("the program made a mistake", exc_info=error, extra={"told": told})
             outcome = "internal"
             sentence = "The house made a mistake; its log says more."
             payload = wire.fault(call.id or wire.NULL, wire.INTERNAL_ERROR, sentence)
         self.floor.metrics.calls[call.method, outcome] += 1
         if call.id is not None:
             self.send(payload)
+
+    def _suspect(self, call: wire.Call, reason: str) -> None:
+        # What stands in the request may be anything, a token as well; so only known tables.
+        table = getattr(call.params, "table", None)
+        known = None if table is None else self.floor.service.resident(table)
+        about = {} if known is None else {"table": known.table_id}
+        said = {"method": call.method, "reason": reason, **about}
+        self.floor.seldom.say(logging.WARNING, "client suspect", **said)
 
     def send(self, payload: bytes) -> None:
         if not self.closed:

@@ -35,15 +35,19 @@ class Subscription:
     """One guest's place in the events of one table.
 
     `seat` (with the version of its SeatTaken, `since`) is who looks, None a spectator; `host` says
-    that they may look whatever the rules say. `cursor` is the last version that was sent.
+    that they may look whatever the rules say. `cursor` is the last version that was sent. `acts` is
+    the seat (and its `since`) that they act for, told of events or not; `presence` what they were
+    told last of who is here, None if they never asked.
     """
 
     __slots__ = (
+        "acts",
         "cursor",
         "ended",
         "host",
         "live",
         "outlet",
+        "presence",
         "resident",
         "seat",
         "since",
@@ -57,6 +61,8 @@ class Subscription:
         self.seat: int | None = None
         self.since = 0
         self.host = False
+        self.acts: tuple[int, int] | None = None
+        self.presence: bytes | None = None
         self.cursor = 0
         self.started = False
         self.live = False  # at the head
@@ -67,3 +73,19 @@ class Subscription:
         """Whether the seat is still that of who looks from it."""
         player = None if self.seat is None else self.resident.table.seats.get(self.seat)
         return player is not None and player.since == self.since
+
+    def acts_for_a_seat(self) -> bool:
+        """Whether the seat that they act for is still theirs."""
+        if self.acts is None:
+            return False
+        seat, since = self.acts
+        player = self.resident.table.seats.get(seat)
+        return player is not None and player.since == since
+
+    def may_look(self) -> bool:
+        """Whether they may see this table now."""
+        return self.host or self.resident.table.rules.watched or self.acts_for_a_seat()
+
+    def only_watches(self) -> bool:
+        """Whether they are told of events and are neither host nor player."""
+        return self.started and not self.host and not self.acts_for_a_seat()

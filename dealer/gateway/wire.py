@@ -18,6 +18,7 @@ from dealer.errors import DealerError, RateLimited, Refused, Unavailable
 from dealer.game.view import Viewer, may_see
 from dealer.gateway.params import Params
 from dealer.gateway.results import Error
+from dealer.gateway.views import Why
 from dealer.service import Entry
 
 PARSE_ERROR = -32700
@@ -178,7 +179,7 @@ def error_of(error: DealerError) -> Error:
     """What a guest is told. What went wrong with the log is for the operator: it may name files."""
     if not isinstance(error, Refused) or isinstance(error, Unavailable):
         error = Unavailable("This cannot be done just now; send it again with the same cmd.")
-    data: dict[str, Any] = {"reason": error.reason, "temporary": error.temporary}
+    data: Why = {"reason": error.reason, "temporary": error.temporary}
     if isinstance(error, RateLimited):
         data["retry_after_ms"] = error.retry_after_ms
     return Error(code=error.code, message=str(error), data=data)

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from dealer.game.stacks import DECK, seat_of
+from dealer.projector.happened import Number
 
 Row = tuple[Any, ...]
 Cards = list[int | None]
@@ -45,7 +46,7 @@ class Changes:
 
     def lay(
         self,
-        key: tuple[int, int, str],
+        key: tuple[Number, int, str],
         *,
         before: Sequence[int | None],
         after: Sequence[int | None],

@@ -16,13 +16,14 @@ from dealer.game.events import (
 )
 from dealer.game.state import Round, Table, evolve
 from dealer.projector.changes import Cards, Changes
+from dealer.projector.happened import Number
 
 # Who sat there and who brought entropy moves no card.
 _APART = (SeatTaken, SeatLeft, EntropyCommitted, EntropyRevealed)
 
 
 def close_round(
-    stream: int,
+    stream: Number,
     told: Round,
     before: Mapping[str, Cards],
     opened: Sequence[tuple[int, Event]],

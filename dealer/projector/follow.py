@@ -13,7 +13,7 @@ from dealer.errors import DealerError
 from dealer.game.state import Table
 from dealer.projector.changes import Changes
 from dealer.projector.fold import fold
-from dealer.projector.happened import Contradiction, Happened, Stream
+from dealer.projector.happened import Contradiction, Happened, Number, Stream
 from dealer.projector.history import since_round_opened, whole_round
 from dealer.proof.codec import decode
 
@@ -45,7 +45,7 @@ class Follower:
 
     def __init__(self, *, tables: int) -> None:
         self._bound = tables
-        self._states: OrderedDict[int, Table] = OrderedDict()
+        self._states: OrderedDict[Number, Table] = OrderedDict()
 
     def follow(
         self,

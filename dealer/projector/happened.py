@@ -31,8 +31,12 @@ class Contradiction(ValueError):
         self.version = version
 
 
-class Stream(NamedTuple):
-    """A table in the log: its number there and its id, 16 bytes."""
+Number = int | bytes
+"""What stands for a table in its rows: a short number on SQLite, its id on PostgreSQL."""
 
-    number: int
+
+class Stream(NamedTuple):
+    """A table in the log: what it is called there and its id, 16 bytes."""
+
+    number: Number
     table: bytes

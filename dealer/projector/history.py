@@ -17,7 +17,7 @@ from dealer.eventlog.sealing import RoundSeal
 from dealer.game.events import Event
 from dealer.game.state import Table, evolve
 from dealer.projector.fold import believe
-from dealer.projector.happened import Stream
+from dealer.projector.happened import Number, Stream
 from dealer.proof.codec import decode
 from dealer.proof.keys import RoundKeys
 
@@ -27,8 +27,9 @@ _STRETCH = (
 )
 _BACKWARDS = (
     "SELECT version, type, schema, at, public FROM event"
-    " WHERE stream = ? AND version <= ? ORDER BY version DESC"
+    " WHERE stream = ? AND version <= ? ORDER BY version DESC LIMIT ?"
 )
+_AT_ONCE = 256
 _OPENED = (
     "SELECT version, public FROM event WHERE stream = ? AND version < ? AND type = 'RoundOpened'"
     " ORDER BY version DESC LIMIT 1"
@@ -86,27 +87,33 @@ def whole_round(
     ]
 
 
-def since_round_opened(connection: Connection, stream: int, version: int) -> Table:
+def since_round_opened(connection: Connection, stream: Number, version: int) -> Table:
     """The table at `version` as the public knows it, from its open round's beginning on.
 
     Between rounds there is nothing in it but the version: that is all that a fold goes on from.
     """
-    rows: list[Sequence[Any]] = []
-    with connection.exec_driver_sql(_BACKWARDS, (stream, version)) as found:
-        for row in found:
-            if row[1] == "RoundClosed":
-                rows.clear()
-                break
-            rows.append(row)
-            if row[1] == "RoundOpened":
-                break
-        else:
-            rows.clear()
+    rows = list(_of_open_round(connection, stream, version))
     table = Table(version=version - len(rows))
     for _, kind, schema, at, public in reversed(rows):
         event = decode(kind, schema, json.loads(public), _NOTHING)
         believe(table, event, at)
     return table
+
+
+def _of_open_round(connection: Connection, stream: Number, version: int) -> Sequence[Sequence[Any]]:
+    """The events back to the RoundOpened of the round that is open at `version`; else none."""
+    rows: list[Sequence[Any]] = []
+    while True:
+        before = version - len(rows)
+        found = connection.exec_driver_sql(_BACKWARDS, (stream, before, _AT_ONCE)).fetchall()
+        for row in found:
+            if row[1] == "RoundClosed":
+                return []
+            rows.append(row)
+            if row[1] == "RoundOpened":
+                return rows
+        if len(found) < _AT_ONCE:
+            return []
 
 
 def state_at(

@@ -8,7 +8,8 @@ the old ones stood at.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
@@ -18,9 +19,9 @@ from sqlalchemy.schema import CreateTable
 from dealer.errors import RaceLost
 from dealer.projector.changes import Changes
 from dealer.projector.follow import Follower, Stopped
-from dealer.projector.happened import Stream
+from dealer.projector.happened import Number, Stream
 from dealer.projector.schema import DRAWS, MODELS
-from dealer.projector.write import Pen
+from dealer.projector.write import Pen, on_postgres
 
 PREFIX = "rebuilt_"
 EVENTS = 256
@@ -31,8 +32,22 @@ _ROWS = (
     "SELECT version, type, schema, at, public FROM event"
     " WHERE stream = ? AND version > ? AND version <= ? ORDER BY version LIMIT ?"
 )
-_STREAM = "SELECT id, table_id, version, projected FROM stream WHERE id >= ? ORDER BY id LIMIT 1"
+# The events of an archived table are gone, and its rows with them.
+_HERE = "NOT EXISTS (SELECT 1 FROM archived a WHERE a.stream = stream.id)"
+_STREAM = (
+    "SELECT id, table_id, version, projected FROM stream"
+    f" WHERE id > ? AND {_HERE} ORDER BY id LIMIT 1"
+)
+_NOBODYS = "SELECT * FROM {} m WHERE NOT EXISTS (SELECT 1 FROM stream s WHERE s.id = m.stream)"
 _ONLY = "SELECT * FROM {} WHERE stream = ? EXCEPT SELECT * FROM {} WHERE stream = ?"
+_NUMBERS = (
+    "SELECT string_agg(CAST(oid AS text), ' ' ORDER BY oid) FROM pg_class"
+    " WHERE relname = ANY(?) AND relnamespace = CAST(current_schema() AS regnamespace)"
+)
+_INDEXES = (
+    "SELECT CAST(indexname AS text) FROM pg_indexes"
+    " WHERE tablename = ? AND schemaname = current_schema()"
+)
 
 
 class Difference(NamedTuple):
@@ -58,14 +73,14 @@ class Rebuild:
         self.total = 0
         self.different = 0
         self.differences: list[Difference] = []
-        self.stopped: dict[int, Stopped] = {}
+        self.stopped: dict[Number, Stopped] = {}
         self._progress = progress
         self._events = events
         self._left = 0
-        self._schema: int | None = None
-        self._stream = 1
-        self._reached: dict[int, int] = {}
-        self._compared: set[int] = set()
+        self._schema: str | None = None
+        self._gone_through: Number = 0
+        self._reached: dict[Number, int] = {}
+        self._compared: set[Number] = set()
         self._follower = Follower(tables=1)
         self._pen = Pen(PREFIX)
 
@@ -91,29 +106,35 @@ class Rebuild:
         for model in MODELS:
             made = str(CreateTable(model).compile(dialect=sqlite.dialect()))
             connection.exec_driver_sql(f"DROP TABLE IF EXISTS {PREFIX}{model.name}")
+            if on_postgres(connection):
+                made = f"CREATE TABLE {model.name} (LIKE {model.name} INCLUDING ALL)"
+                self._gone_through = b""
             connection.exec_driver_sql(
                 made.replace(f"CREATE TABLE {model.name} ", f"CREATE TABLE {PREFIX}{model.name} ")
             )
         self._schema = _schema_version(connection)
-        total = connection.exec_driver_sql("SELECT coalesce(sum(version), 0) FROM stream")
+        total = connection.exec_driver_sql(
+            "SELECT coalesce(sum(version), 0) FROM stream WHERE " + _HERE
+        )
         self.total = total.scalar_one()
 
     def _first_pass(self, connection: Connection) -> bool:
         """Streams in order of their numbers; True when the last one has been reached."""
         while self._left > 0:
-            row = connection.exec_driver_sql(_STREAM, (self._stream,)).fetchone()
+            row = connection.exec_driver_sql(_STREAM, (self._gone_through,)).fetchone()
             if row is None:
                 return True
             number, table, version, projected = row
-            self._stream = number
             self._follow(connection, Stream(number, table), version=version, projected=projected)
             if self._reached[number] == version or number in self.stopped:
-                self._stream = number + 1
+                self._gone_through = number
         return False
 
     def _catch_up(self, connection: Connection) -> bool:
         """What was appended to streams that had been gone through; True when nothing is left."""
-        streams = connection.exec_driver_sql("SELECT id, table_id, version, projected FROM stream")
+        streams = connection.exec_driver_sql(
+            f"SELECT id, table_id, version, projected FROM stream WHERE {_HERE}"
+        )
         for number, table, version, projected in streams.fetchall():
             if self._left <= 0:
                 return False
@@ -156,7 +177,7 @@ class Rebuild:
             after = self._reached[stream.number] = reached.version
         return after
 
-    def _compare(self, connection: Connection, number: int) -> None:
+    def _compare(self, connection: Connection, number: Number) -> None:
         for model in MODELS:
             old, new = model.name, PREFIX + model.name
             for stood, (these, those) in ((True, (old, new)), (False, (new, old))):
@@ -167,26 +188,49 @@ class Rebuild:
     def _differ(self, model: str, rows: Any, *, stood: bool) -> None:
         self.different += len(rows)
         for row in rows[: max(0, NAMED - len(self.differences))]:
-            self.differences.append(Difference(model, tuple(row), stood))
+            told = tuple(each.hex() if isinstance(each, bytes) else each for each in row)
+            self.differences.append(Difference(model, told, stood))
 
     def _swap(self, connection: Connection) -> None:
         """The new rows for the old, and each stream's place with them: all or nothing."""
         execute = connection.exec_driver_sql
-        last = max(self._reached, default=0)
         for model in MODELS:
-            # Numbers of streams are given without a gap: other rows belong to no table at all.
-            strange = f"SELECT * FROM {model.name} WHERE stream < 1 OR stream > ?"
-            self._differ(model.name, execute(strange, (last,)).fetchall(), stood=True)
+            self._differ(model.name, self._strange(connection, model.name), stood=True)
         # A view that names a table which is gone would make every renaming fail.
         execute("DROP VIEW IF EXISTS draws")
         for model in MODELS:
             execute(f"DROP TABLE {model.name}")
             execute(f"ALTER TABLE {PREFIX}{model.name} RENAME TO {model.name}")
+            if on_postgres(connection):
+                _name_indexes(connection, model.name)
         execute(DRAWS)
-        places = [(version, number, version) for number, version in self._reached.items()]
+        reached = sorted(self._reached.items(), key=itemgetter(0))
+        places = [(version, number, version) for number, version in reached]
         if places:
             execute("UPDATE stream SET projected = ? WHERE id = ? AND projected <> ?", places)
 
+    def _strange(self, connection: Connection, model: str) -> Sequence[Any]:
+        """Rows of a read model that belong to no table at all."""
+        if on_postgres(connection):
+            return connection.exec_driver_sql(_NOBODYS.format(model)).fetchall()
+        # Numbers of streams are given without a gap: no row in between has to be looked at.
+        last = max((number for number in self._reached if isinstance(number, int)), default=0)
+        strange = f"SELECT * FROM {model} WHERE stream < 1 OR stream > ?"
+        return connection.exec_driver_sql(strange, (last,)).fetchall()
 
-def _schema_version(connection: Connection) -> int:
-    return int(connection.exec_driver_sql("PRAGMA schema_version").scalar_one())
+
+def _schema_version(connection: Connection) -> str:
+    """What is another once somebody else makes or drops any of these tables."""
+    if not on_postgres(connection):
+        return str(connection.exec_driver_sql("PRAGMA schema_version").scalar_one())
+    names = [prefix + model.name for model in MODELS for prefix in ("", PREFIX)]
+    return str(connection.exec_driver_sql(_NUMBERS, (names,)).scalar_one())
+
+
+def _name_indexes(connection: Connection, model: str) -> None:
+    """An index keeps the name that it got beside the old one; the schema says what it is called."""
+    execute = connection.exec_driver_sql
+    for (name,) in execute(_INDEXES, (model,)).fetchall():
+        columns = name.removeprefix(PREFIX + model).removesuffix("_idx").strip("_")
+        wanted = f"pk_{model}" if name.endswith("_pkey") else f"ix_{model}_{columns}"
+        execute(f"ALTER INDEX {name} RENAME TO {wanted}")

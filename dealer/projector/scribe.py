@@ -95,6 +95,6 @@ class Scribe:
                 self.noticed(0)
             return
         if not isinstance(error, RaceLost):
-            _log.error("the read models fall behind: %s", error)
+            _log.error("read models fall behind", extra={"told": {"says": str(error)}})
         if self._timer is None:
             self._wait(self._seconds if isinstance(error, RaceLost) else RETRY_SECONDS)

@@ -57,6 +57,11 @@ _MEMBERS: dict[type[Any], list[tuple[str, str]]] = {
 }
 
 
+def members(kind: type[Any]) -> list[tuple[str, str]]:
+    """The public members of a type of event, each with the attribute that holds it, in order."""
+    return list(_MEMBERS[kind])
+
+
 def encode_public(event: Event) -> str:
     """The public part of an event as canonical JSON text."""
     match event:

@@ -16,12 +16,14 @@ from dealer.game.decide import NoSecret
 from dealer.game.events import CardDrawn, Event
 from dealer.game.state import evolve
 from dealer.proof import bundle, codec
-from dealer.proof.checkpoint import NoteFault, Signer, attach, open_note, player
+from dealer.proof.checkpoint import NoteFault, attach, open_note, player
 from dealer.proof.tree import consistency_proof, leaf_hash
+from dealer.service.archived import require_here
 from dealer.service.record import Entry, entry
 from dealer.service.requests import Done, Remembered
 from dealer.service.resident import Resident
 from dealer.service.round_secret import RoundSecret
+from dealer.service.tail import Advanced, Footing, Tail
 
 SECRETS = 1024
 """How many closed rounds' secrets are kept at hand for players who come back to them."""
@@ -41,7 +43,6 @@ class Archive:
     def __init__(self, log: Log, key: HouseKeys) -> None:
         self._log = log
         self._key = key
-        self._public_key = Signer(key.signing_seed).public_key
         self._secrets: OrderedDict[tuple[bytes, int], RoundSecret] = OrderedDict()
 
     async def load(self, table: bytes) -> Resident:
@@ -52,10 +53,12 @@ class Archive:
         """
         resident = Resident(table, table.hex())
         newest = await self._log.newest_checkpoint(table)
-        size, root = (0, b"") if newest is None else self._signed(resident, newest[1])
+        size, root = 0 if newest is None else newest[0], b""
         current: list[Row] = []  # since the round opened: only an open round needs its secret
         async for rows in self._log.stream(table, chunk=CHUNK):
             for row in rows:
+                if row.version == 1 and newest is not None:
+                    _, root = self._signed(resident, newest[1], key=_key_in(row))
                 self._remember(resident, row)
                 if row.version == size and resident.tree.root() != root:
                     raise altered(resident.table_id)
@@ -63,13 +66,69 @@ class Archive:
                     _fold(resident, current)
                     current = []
                 current.append(row)
+        if not resident.tree.size:
+            await require_here(self._log, table)
         if resident.tree.size < size:
             raise altered(resident.table_id)
         if current and current[0].type == "RoundOpened" and not _closes(current):
             resident.secret = self._unwrap(table, current[0])
         _fold(resident, current)
         resident.committed = resident.table.version
+        resident.set_foot()
         return resident
+
+    async def advance(self, resident: Resident) -> tuple[Resident, Advanced]:
+        """The table as the log has it now, read from where it stood in memory before.
+
+        Of a table that has no footing, or whose log does not follow from it, all is read. Raises
+        what `load` raises.
+        """
+        footing, resident.footing = resident.footing, None
+        if footing is not None:
+            tail = await self._tail(resident.id, after=footing.version)
+            # Whatever does not fit what was believed here: all of it read anew says what is true.
+            with suppress(Exception):
+                return self._follow(resident, footing, tail)
+        fresh = await self.load(resident.id)
+        missed = await self.entries(fresh, after=resident.committed)
+        notes = await self._log.checkpoints(resident.id, after=resident.committed)
+        return fresh, Advanced(missed, [note for note in notes if note[0] <= fresh.committed])
+
+    async def _tail(self, table: bytes, *, after: int) -> Tail:
+        rows = [row async for part in self._log.stream(table, after=after) for row in part]
+        notes = await self._log.checkpoints(table, after=after, limit=len(rows) + 1)
+        return Tail(rows, [note for note in notes if rows and note[0] <= rows[-1].version])
+
+    def _follow(
+        self, resident: Resident, footing: Footing, tail: Tail
+    ) -> tuple[Resident, Advanced]:
+        tail.check(footing.version)
+        fresh = Resident(resident.id, resident.table_id)
+        fresh.table, fresh.tree = footing.table(), footing.tree.copy()
+        fresh.secret, fresh.c1_root = footing.secret, footing.c1_root
+        # What was judged in memory and never written is forgotten; what was written is true.
+        fresh.forgetful = resident.forgetful
+        for name, known in resident.recent.items():
+            if known.committed:
+                fresh.remember(name, known)
+        size, root = self._signed(resident, tail.notes[-1][1]) if tail.notes else (0, b"")
+        entries: list[Entry] = []
+        for row in tail.rows:
+            self._remember(fresh, row)
+            if row.version == size and fresh.tree.root() != root:
+                raise altered(fresh.table_id)
+            if row.type == "RoundOpened":
+                fresh.secret = self._unwrap(fresh.id, row)
+            event = event_of(row, fresh.secret)
+            evolve(fresh.table, event, row.at)
+            if row.version > resident.committed:
+                entries.append(entry(row.version, leaf_of(fresh.id, row), event, fresh.secret))
+            if row.type in ("RoundClosed", "TableClosed"):
+                fresh.secret = NoSecret()
+        fresh.committed = fresh.table.version
+        fresh.set_foot()
+        notes = [note for note in tail.notes if note[0] > resident.committed]
+        return fresh, Advanced(entries, notes)
 
     async def entries(
         self, resident: Resident, *, after: int, limit: int | None = None
@@ -90,6 +149,8 @@ class Archive:
                     continue
                 secret = await self._secret(resident, row.members()["round"])
                 found.append(entry(row.version, leaf, event_of(row, secret), secret))
+        if len(found) < upto - after:
+            await require_here(self._log, resident.id)
         return found
 
     async def events(self, resident: Resident, *, after: int, count: int) -> list[Event]:
@@ -100,6 +161,8 @@ class Archive:
             if row.hidden is not None:
                 secret = await self._secret(resident, row.members()["round"])
             events.append(event_of(row, secret))
+        if len(events) < count:
+            await require_here(self._log, resident.id)
         return events
 
     async def remembered(self, resident: Resident, name: str) -> Remembered | None:
@@ -138,9 +201,14 @@ class Archive:
         """The bundle's lines up to version `upto`, at which there is a checkpoint."""
         table = resident.table
         yield bundle.header(origin=table.origin, key=table.key)
+        size = 0
         async for rows in self._log.stream(resident.id, upto=upto, chunk=CHUNK):
             for row in rows:
                 yield leaf_of(resident.id, row)
+            size = rows[-1].version
+        if size < upto:
+            await require_here(self._log, resident.id)
+            raise altered(resident.table_id)
         after = 0
         while notes := await self._log.checkpoints(resident.id, after=after, limit=CHUNK):
             for size, note in notes:
@@ -169,9 +237,13 @@ class Archive:
             size = newest[0] - 1
         raise BadRequest("That line cosigns none of this table's latest checkpoints.")
 
-    def _signed(self, resident: Resident, note: str) -> tuple[int, bytes]:
+    def _signed(
+        self, resident: Resident, note: str, *, key: bytes | None = None
+    ) -> tuple[int, bytes]:
+        """Size and root of a note, which must be signed under the table's key."""
+        signed = self._key.of(resident.table.key if key is None else key).public_key
         try:
-            return open_note(note, key=self._public_key, table=resident.table_id)
+            return open_note(note, key=signed, table=resident.table_id)
         except NoteFault:
             raise altered(resident.table_id) from None
 
@@ -224,6 +296,14 @@ def event_of(row: Row, secret: RoundSecret | NoSecret) -> Event:
     if isinstance(secret, RoundSecret) and row.hidden is not None and row.type != "RoundOpened":
         hidden = json.loads(secret.unseal(row.version, row.hidden))
     return codec.decode(row.type, row.schema, row.members(), hidden)
+
+
+def _key_in(row: Row) -> bytes:
+    """The key in TableOpened."""
+    try:
+        return bytes.fromhex(row.members()["key"])
+    except (KeyError, TypeError, ValueError):
+        return b""
 
 
 def _fold(resident: Resident, rows: Sequence[Row]) -> None:

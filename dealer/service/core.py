@@ -10,6 +10,7 @@ import secrets
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
 from hmac import digest as hmac_digest
+from pathlib import Path
 from typing import Any
 
 from dealer.errors import BadRequest, DatabaseError, DealerError, NotCanonical
@@ -22,7 +23,11 @@ from dealer.game.view import snapshot as view_of
 from dealer.projector.lobby import LOBBY
 from dealer.proof import canonical
 from dealer.proof.pack import T, lp
+from dealer.service import archived
 from dealer.service.archive import Archive
+from dealer.service.archived import Shelf
+from dealer.service.closures import Closures
+from dealer.service.counts import Counts
 from dealer.service.desk import Desk
 from dealer.service.draws import Draws
 from dealer.service.judge import Judge
@@ -47,28 +52,48 @@ class Service:
     """The tables of one house over one log.
 
     `house` is the house's name in origins, without space or `+`. At most `tables` stay in memory
-    beside those that somebody listens to. `publish` is the gateway's: it is called on the loop
+    beside those that somebody listens to, and bundles of archived ones are read out of the folder
+    `archive`. `publish` is the gateway's: it is called on the loop
     after each commit, in the order of a table's versions.
     """
 
     def __init__(
-        self, log: Log, key: HouseKeys, *, house: str = "localhost", tables: int = 10_000
+        self,
+        log: Log,
+        key: HouseKeys,
+        *,
+        house: str = "localhost",
+        tables: int = 10_000,
+        archive: Path | None = None,
     ) -> None:
         self.publish: Callable[[Resident, Published], None] = lambda resident, news: None
-        self.tokens = Tokens(key.token_key)
+        self.counts = Counts()
+        self.closures = Closures()
+        self.shelf = Shelf(archive)
+        self._tokens: dict[bytes, Tokens] = {}
         self.log = log
         self._key = key
         self._house = house
+        self._hint = asyncio.Event()
+        self._hinted: set[bytes] = set()
         self.archive = Archive(log, key)
         self.memory = Memory(self.archive, bound=tables)
-        self._judge = Judge(key, house=house)
+        self._judge = Judge(key, house=house, closures=self.closures)
         self._desk = Desk(log, self.archive, self._judge, self._tell)
         self._draws = Draws(self._desk, self.archive)
 
     @property
     def public_key(self) -> bytes:
-        """The Ed25519 key, 32 bytes, that every table of this house is signed under."""
+        """The Ed25519 key, 32 bytes, that every new table of this house is signed under."""
         return self._judge.public_key
+
+    def tokens_of(self, key: bytes) -> Tokens:
+        """The tokens of tables that are signed under this key; raises HouseKeyError."""
+        if key not in self._tokens:
+            under = self._key.of(key)
+            tokens = self._tokens.get(under.public_key) or Tokens(under.token_key)
+            self._tokens[key] = self._tokens[under.public_key] = tokens
+        return self._tokens[key]
 
     async def close(self) -> None:
         """Let go of the tables; the log is its owner's to close."""
@@ -101,18 +126,49 @@ class Service:
             self._desk.arm(resident)
         else:
             await self._desk.catch_up(resident)
+            if resident.table.closed:
+                await archived.require_here(self.log, resident.id)
         return resident
 
+    def hinted(self, tables: set[bytes]) -> None:
+        """Another process may have written to these tables: look at those in use, and soon."""
+        self._hinted |= tables
+        self._hint.set()
+
     async def look_around(self) -> None:
-        """Take in what other processes write to tables that somebody here listens to; for ever."""
+        """Take in what other processes write to tables that somebody here listens to; for ever.
+
+        Every table in use is looked at once a second, a hinted one at once.
+        """
+        loop = asyncio.get_running_loop()
+        due = loop.time() + LOOK_SECONDS
         while True:
-            await asyncio.sleep(LOOK_SECONDS)
+            with suppress(TimeoutError):
+                async with asyncio.timeout_at(due):
+                    await self._hint.wait()
+            self._hint.clear()
+            hinted, self._hinted = self._hinted, set()
             followed = [resident for resident in self.memory if resident.sessions]
-            with suppress(DatabaseError):
-                heads = await self.log.heads(resident.id for resident in followed)
-                for resident in followed:
-                    if heads.get(resident.id, 0) > resident.committed:
-                        await self._desk.catch_up(resident)
+            if loop.time() < due:
+                followed = [resident for resident in followed if resident.id in hinted]
+            else:
+                due = loop.time() + LOOK_SECONDS
+            try:
+                await self._look_at(followed)
+            except DatabaseError:
+                continue
+            except Exception as error:
+                loop.call_exception_handler(
+                    {"message": "looking at other processes' work failed", "exception": error}
+                )
+
+    async def _look_at(self, followed: list[Resident]) -> None:
+        if not followed:
+            return
+        heads = await self.log.heads(resident.id for resident in followed)
+        for resident in followed:
+            if heads.get(resident.id, 0) > resident.committed:
+                await self._desk.catch_up(resident)
 
     async def open_table(
         self, rules: Mapping[str, Any], *, cmd: str | None = None, content: bytes = b""
@@ -121,7 +177,7 @@ class Service:
         Rules.check(rules)
         _check_canonical(rules)
         if cmd is not None and len(cmd) >= UNGUESSABLE:
-            table = hmac_digest(self._key.token_key, T("open") + lp(cmd.encode()), "sha256")[:16]
+            table = await self._opened_by(cmd)
         else:
             table = self._judge.now().to_bytes(6, "big") + secrets.token_bytes(10)
             cmd = None
@@ -133,6 +189,15 @@ class Service:
             self.memory.forget_if_empty(resident)
             raise
         return resident, done
+
+    async def _opened_by(self, cmd: str) -> bytes:
+        """The id of the table that this command opens, or has opened under an earlier key."""
+        ids = [
+            hmac_digest(one.token_key, T("open") + lp(cmd.encode()), "sha256")[:16]
+            for one in (self._key, *self._key.earlier)
+        ]
+        there = await self.log.heads(ids) if len(ids) > 1 else {}
+        return next((table for table in ids if table in there), ids[0])
 
     # Commands
 
@@ -153,12 +218,13 @@ class Service:
         the same `cmd` of the same role with other content is refused, and so is a command whose
         table is past `expect`, the version that it was decided on.
         """
-        request = self._request(command, cmd=cmd, scope=scope, content=content, done=done)
+        request = self._request(resident, command, cmd=cmd, scope=scope, content=content, done=done)
         request.expect = expect
         self._desk.submit(resident, request)
 
     def _request(
         self,
+        resident: Resident,
         command: Command,
         *,
         cmd: str | None,
@@ -168,10 +234,11 @@ class Service:
     ) -> Request:
         if cmd is None:
             return Request(command, done)
+        key = self._key.of(resident.table.key)
         if scope == NEW:
             # Sent again it is answered with a token: who reads the database must not learn it.
-            cmd = self._key.command_digest(b"cmd " + cmd.encode()).hex()
-        return Request(command, done, f"{scope}/{cmd}", self._key.command_digest(content))
+            cmd = key.command_digest(b"cmd " + cmd.encode()).hex()
+        return Request(command, done, f"{scope}/{cmd}", key.command_digest(content))
 
     async def call(
         self,
@@ -229,6 +296,7 @@ class Service:
     ) -> Done:
         """Shuffle as many cards to the top as are wanted, then draw them."""
         request = self._request(
+            resident,
             DrawAtRandom(actor, count, source),
             cmd=cmd,
             scope=scope,
@@ -254,7 +322,7 @@ class Service:
                 card.append(resident.secret.slot_salt(card[0]).hex())
             edge, root = [node.hex() for node in resident.tree.edge], resident.tree.root()
             if await self._desk.on_disk(resident, version):
-                note = self._judge.sign(resident.id, version, root)
+                note = self._judge.sign(resident, version, root)
                 return Snapshot(version, state, edge, note)
 
     async def checkpoint(self, resident: Resident) -> tuple[int, str]:
@@ -266,7 +334,7 @@ class Service:
         newest = await self.log.newest_checkpoint(resident.id)
         if newest is not None and newest[0] >= version:
             return newest
-        note = self._judge.sign(resident.id, version, root)
+        note = self._judge.sign(resident, version, root)
         await self.log.put_note(resident.id, version, note)
         return version, note
 

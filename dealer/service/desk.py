@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
 from typing import Any
 
 from dealer.errors import (
@@ -20,12 +21,12 @@ from dealer.errors import (
     Refused,
     Unavailable,
 )
-from dealer.eventlog import Append, Appended, Known, Log, Result
+from dealer.eventlog import Append, Appended, Conflict, Known, Log, Result
 from dealer.game.commands import PassTime
 from dealer.game.decide.shuffles import deadline
 from dealer.service.archive import Archive
 from dealer.service.judge import Flight, Judge
-from dealer.service.requests import Done, Outcome, Remembered, Request
+from dealer.service.requests import Done, Outcome, Remembered, Request, knowing, unavailable
 from dealer.service.resident import Resident
 from dealer.service.snapshots import Published
 
@@ -76,10 +77,11 @@ class Desk:
         try:
             append = self._judge.decide(resident, request)
         except Refused as refusal:
+            version = resident.table.version
             if request.name is not None and resident.forgetful:
-                self.keep(self._recall_or_refuse(resident, request, refusal))
+                self.keep(self._recall_or_refuse(resident, request, refusal, version))
             else:
-                request.done(refusal)
+                self._refuse(resident, request, refusal, version)
             return
         except Exception as error:
             self._distrust(resident, request, error)
@@ -110,18 +112,27 @@ class Desk:
             self.keep(self._reload(resident))
 
     async def _recall_or_refuse(
-        self, resident: Resident, request: Request, refusal: Refused
+        self, resident: Resident, request: Request, refusal: Refused, version: int
     ) -> None:
         """What cannot be done now may have been done long ago, by this very command."""
+        chain = resident.chain
         try:
             known = await self._archive.remembered(resident, request.name or "")
         except DealerError as error:
-            request.done(_unavailable(error))
+            request.done(unavailable(error))
             return
-        if known is None:
-            request.done(refusal)
+        if known is None and resident.chain is not chain:
+            # Read anew meanwhile: what it was refused for may be void, and it itself done there.
+            self.submit(resident, request)
+        elif known is None:
+            self._refuse(resident, request, refusal, version)
         else:
             self._answer_again(resident, request, known)
+
+    def _refuse(self, resident: Resident, request: Request, refusal: Refused, version: int) -> None:
+        """Say no once that is on disk for which it was said; it may never get there."""
+        no, again = partial(request.done, refusal), partial(self.submit, resident, request)
+        resident.when_committed(version, lambda there: no() if there else again())
 
     # After a commit, on the loop
 
@@ -147,6 +158,7 @@ class Desk:
     def _succeeded(self, flight: Flight) -> None:
         resident, request = flight.resident, flight.request
         resident.committed = flight.last
+        resident.set_foot()
         resident.ring.extend(flight.recorded.entries)
         self._publish(resident, Published(flight.recorded.entries, flight.recorded.notes))
         done = Done(flight.last, flight.events)
@@ -165,12 +177,14 @@ class Desk:
         """Nothing of the flight was written, and the state in memory is ahead of the truth."""
         resident, request = flight.resident, flight.request
         resident.reloading = True
+        if isinstance(result, Conflict) and result.version < resident.committed:
+            resident.footing = None  # the log was put back to an older state
         if request.then is not None:
             resident.pending_draw = None  # the shuffle that it waited for never began
         elif flight.drawn is not None:
             resident.pending_draw = flight.drawn
         if isinstance(result, DealerError):
-            request.done(_unavailable(result))
+            request.done(unavailable(result))
         else:
             if isinstance(result, Known) and result.digest is not None:
                 request.known = Remembered.read(result.version, result.digest)
@@ -180,37 +194,37 @@ class Desk:
             resident.failed.extend(flight.remembered.also)
 
     async def catch_up(self, resident: Resident) -> None:
-        """Take in, and publish, what another process has written to this table."""
-        while (head := await self._log.head(resident.id)) and head > resident.committed:
-            if resident.reloading:
-                # The table may have been read before that was written.
-                await self.on_disk(resident, head)
-            elif resident.in_flight:
-                # What is on its way to the disk meets the other's events there, as a conflict.
-                return
-            else:
+        """Take in, and publish, what another process has written to this table by now."""
+        head = await self._log.head(resident.id)
+        while head and head > resident.committed:
+            if not (resident.reloading or resident.in_flight):
                 resident.reloading = True
-                await self._reload(resident)
+                # A task of its own: the guest for whom it is read may go in the middle of it.
+                self.keep(self._reload(resident))
+            # What is on its way to the disk meets the other's events there, as a conflict.
+            awaited = head if resident.reloading else resident.table.version
+            if not await self.on_disk(resident, awaited):
+                # The table may have been read before that was written, or the log was put back.
+                head = await self._log.head(resident.id)
 
     async def _reload(self, resident: Resident) -> None:
         while True:
             try:
-                fresh = await self._archive.load(resident.id)
-                missed = await self._archive.entries(fresh, after=resident.committed)
-                notes = await self._log.checkpoints(resident.id, after=resident.committed)
+                fresh, news = await self._archive.advance(resident)
                 break
             except DealerError as error:
                 failed, resident.failed = resident.failed, []
                 for request in failed:
-                    request.done(_unavailable(error))
-                await asyncio.sleep(RETRY_SECONDS)
+                    request.done(unavailable(error))
+                # Not all tables at once, and not all houses, when the database is back.
+                loop = asyncio.get_running_loop()
+                await asyncio.sleep(RETRY_SECONDS * (0.5 + loop.time() * 1e6 % 1))
         resident.replace_with(fresh)
         # Before the version moves: what is void stays void where others wrote as many events.
         resident.tell_waiting()
         resident.committed = fresh.committed
-        if missed:
-            due = [note for note in notes if note[0] <= fresh.committed]
-            self._publish(resident, Published(missed, due))
+        if news.entries:
+            self._publish(resident, Published(news.entries, news.notes))
         self._put_off_draw(resident)
         resident.reloading = False
         failed, resident.failed = resident.failed, []
@@ -258,13 +272,13 @@ class Desk:
             )
             outcome = Done(known.version + known.count - 1, events)
         except DealerError as error:
-            outcome = _unavailable(error)
+            outcome = unavailable(error)
         request.done(outcome)
 
     async def on_disk(self, resident: Resident, version: int) -> bool:
         """Wait until `version` is on disk; False if it was void and will never be."""
         future: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        resident.when_committed(version, future.set_result)
+        resident.when_committed(version, knowing(future))
         return await future
 
     # Time
@@ -289,7 +303,3 @@ class Desk:
         task = asyncio.get_running_loop().create_task(coroutine)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-
-
-def _unavailable(error: DealerError) -> DealerError:
-    return error if isinstance(error, Refused) else Unavailable(str(error))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from dealer.errors import Conflicted, Refused
 from dealer.eventlog import Append
@@ -25,6 +25,7 @@ from dealer.game.events import (
 from dealer.game.state import Round, evolve
 from dealer.proof.checkpoint import Signer
 from dealer.proof.keys import secret_length
+from dealer.service.closures import Closures
 from dealer.service.record import Recorded, write
 from dealer.service.requests import Done, Outcome, PendingDraw, Remembered, Request
 from dealer.service.resident import Resident
@@ -61,13 +62,17 @@ class Flight:
 
 
 class Judge:
-    """Decides for every table of one house; `house` is its name in origins."""
+    """Decides for every table of one house; `house` is its name in origins.
 
-    def __init__(self, key: HouseKeys, *, house: str) -> None:
+    What may not begin now is refused by `closures`.
+    """
+
+    def __init__(self, key: HouseKeys, *, house: str, closures: Closures) -> None:
+        self._closures = closures
         self._key = key
         self._house = house
-        self._signer = Signer(key.signing_seed)
-        self.public_key = self._signer.public_key
+        self._signs: dict[bytes, Callable[[bytes, int, bytes], str]] = {}
+        self.public_key = key.public_key
 
     def now(self) -> int:
         """Milliseconds since 1970, UTC."""
@@ -84,6 +89,8 @@ class Judge:
         table = resident.table
         if request.expect is not None and table.version > request.expect:
             raise Conflicted("The table has moved on; look at it and decide again.")
+        if self._closures.targets:
+            self._closures.require(resident.table_id, request.command)
         secret = resident.secret
         if isinstance(request.command, OpenRound):
             secret = self._draw_secret(resident, len(request.command.deck))
@@ -132,7 +139,7 @@ class Judge:
             tree=resident.tree,
             secret=resident.secret,
             nonces=nonces,
-            sign=self.sign,
+            sign=self._signs.get(table.key) or self._sign_under(table.key),
             into=flight.recorded,
         )
         for event in events:
@@ -158,11 +165,22 @@ class Judge:
     def _draw_secret(self, resident: Resident, cards: int) -> RoundSecret:
         secret = secrets.token_bytes(secret_length(cards))
         number = len(resident.table.openings) + 1
-        wrapped = self._key.wrap(
+        wrapped = self._key.of(resident.table.key).wrap(
             secret, table=resident.id, round=number, nonce=secrets.token_bytes(NONCE_BYTES)
         )
         return RoundSecret(table=resident.id, round=number, secret=secret, wrapped=wrapped)
 
-    def sign(self, table: bytes, size: int, root: bytes) -> str:
+    def sign(self, resident: Resident, size: int, root: bytes) -> str:
         """The note of a checkpoint: this table has `size` leaves under this root."""
-        return self._signer.sign(origin=self.origin(table), size=size, root=root)
+        return self._sign_under(resident.table.key)(resident.id, size, root)
+
+    def _sign_under(self, key: bytes) -> Callable[[bytes, int, bytes], str]:
+        """Signs for the tables under one of the house's keys; raises HouseKeyError."""
+        if key not in self._signs:
+            signer = Signer(self._key.of(key).signing_seed)
+
+            def sign(table: bytes, size: int, root: bytes) -> str:
+                return signer.sign(origin=self.origin(table), size=size, root=root)
+
+            self._signs[key] = sign
+        return self._signs[key]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from dealer.errors import DealerError
+from dealer.errors import DealerError, Refused, Unavailable
 from dealer.game.commands import Command, Draw
 from dealer.game.events import Event
 
@@ -86,3 +86,19 @@ def settling(future: asyncio.Future[Done]) -> Answer:
             future.set_exception(outcome)
 
     return settle
+
+
+def knowing(future: asyncio.Future[bool]) -> Callable[[bool], None]:
+    """The same for who waits only to know whether something is there."""
+
+    def settle(there: bool) -> None:
+        # Who asked may have gone meanwhile; those who are told after them have not.
+        if not future.done():
+            future.set_result(there)
+
+    return settle
+
+
+def unavailable(error: DealerError) -> DealerError:
+    """What a caller is told of an error: a refusal as it is, all else as something temporary."""
+    return error if isinstance(error, Refused) else Unavailable(str(error))

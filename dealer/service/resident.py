@@ -19,6 +19,7 @@ from dealer.proof.tree import Tree
 from dealer.service.record import Entry
 from dealer.service.requests import PendingDraw, Remembered, Request
 from dealer.service.round_secret import RoundSecret
+from dealer.service.tail import FRESH, Footing
 
 RING = 64
 """How many of the latest events a table keeps at hand, so that a short gap costs no read."""
@@ -36,6 +37,7 @@ class Resident:
     secret: RoundSecret | NoSecret = field(default_factory=NoSecret)
     c1_root: bytes = b""  # root of C1, while a shuffle waits for its reveals
     committed: int = 0
+    footing: Footing | None = None  # how it stood when nothing in memory was ahead of the log
     chain: Chain = field(default_factory=Chain)
     ring: deque[Entry] = field(default_factory=lambda: deque(maxlen=RING))
     recent: OrderedDict[str, Remembered] = field(default_factory=OrderedDict)
@@ -78,9 +80,16 @@ class Resident:
             else:
                 self.waiting.append((version, call))
 
+    def set_foot(self) -> None:
+        """Take a new footing if the old one lies far back and nothing is ahead of the log."""
+        if self.table.version != self.committed:
+            return
+        if self.footing is None or self.committed - self.footing.version >= FRESH:
+            self.footing = Footing.at(self.table, self.tree, self.secret, self.c1_root)
+
     def replace_with(self, fresh: Resident) -> None:
         """Take on the state that was loaded afresh; who listens stays."""
         self.table, self.tree, self.secret = fresh.table, fresh.tree, fresh.secret
         self.c1_root, self.recent, self.chain = fresh.c1_root, fresh.recent, fresh.chain
-        self.forgetful = fresh.forgetful
+        self.forgetful, self.footing = fresh.forgetful, fresh.footing
         self.ring.clear()

@@ -38,7 +38,7 @@ class Fault extends Error {
 }
 
 /** Something is wrong; whoever catches it knows in which check and line. */
-class Wrong extends Error {}
+export class Wrong extends Error {}
 
 function refuse(sentence) {
   throw new Wrong(sentence);
@@ -69,14 +69,7 @@ export async function verify(lines, { key = null, saved = [], progress = null } 
   const total = 2 * bundle.length;
   const report = {
     fault: null,
-    remarks: {
-      rounds: 0, open_rounds: 0, // opened; open at the end, and so not proved
-      shuffles: 0, voided: 0, house_only: 0, // started; given up; sealed with no player's bytes
-      left_out: 0, withheld: 0, // seats without a digest; seats that did not open theirs
-      not_top: 0, // draws of another card than the top one
-      cosigned: 0, // good cosignatures by players' keys
-      pinned: false, // whether the key is the one that you named
-    },
+    remarks: noRemarks(),
     swaps: [], // of closed rounds: { version, round, k, step, i, j, words, cards }
     origin: "", key: "", saved: notes.length,
     cosigners: [], // { key, name, count }
@@ -95,6 +88,15 @@ export async function verify(lines, { key = null, saved = [], progress = null } 
   await progress?.(total, total);
   return report;
 }
+
+const noRemarks = () => ({
+  rounds: 0, open_rounds: 0, // opened; open at the end, and so not proved
+  shuffles: 0, voided: 0, house_only: 0, // started; given up; sealed with no player's bytes
+  left_out: 0, withheld: 0, // seats without a digest; seats that did not open theirs
+  not_top: 0, // draws of another card than the top one
+  cosigned: 0, // good cosignatures by players' keys
+  pinned: false, // whether the key is the one that you named
+});
 
 /** The lines of a bundle's file: newline and nothing else ends one; the last may lack its own. */
 export function linesOf(file) {
@@ -223,11 +225,85 @@ export function hmac256(key, data) {
   return sha256(join(outer, sha256(join(inner, data))));
 }
 
-/** HKDF-SHA-512 (RFC 5869). */
+/** HKDF-SHA-512 (RFC 5869), of at most 64 bytes. */
 async function hkdf512(ikm, salt, info, length) {
+  if (!subtle) return plainHkdf512(ikm, salt, info).subarray(0, length);
   const key = await subtle.importKey("raw", ikm, "HKDF", false, ["deriveBits"]);
   const how = { name: "HKDF", hash: "SHA-512", salt, info };
   return new Uint8Array(await subtle.deriveBits(how, key, 8 * length));
+}
+
+/** The first 64 bytes of HKDF-SHA-512, for a page that came over plain http: no WebCrypto there. */
+export function plainHkdf512(ikm, salt, info) {
+  return hmac512(hmac512(salt, ikm), join(info, Uint8Array.of(1)));
+}
+
+/** HMAC-SHA-512 (RFC 2104) under a key of at most 128 bytes. */
+function hmac512(key, data) {
+  const [inner, outer] = [0x36, 0x5c].map((pad) => new Uint8Array(128).fill(pad));
+  key.forEach((byte, n) => {
+    inner[n] ^= byte;
+    outer[n] ^= byte;
+  });
+  return sha512(join(outer, sha512(join(inner, data))));
+}
+
+/** SHA-512 (FIPS 180-4), for few and short texts: numbers of any length are slow. */
+function sha512(data) {
+  const padded = new Uint8Array((data.length + 144) & ~127);
+  padded.set(data);
+  padded[data.length] = 0x80;
+  const view = new DataView(padded.buffer);
+  view.setBigUint64(padded.length - 8, BigInt(8 * data.length));
+  const { start, k } = sha512Numbers();
+  const hash = BigUint64Array.from(start);
+  const w = new BigUint64Array(80);
+  const turn = (x, bits) => (x >> bits) | BigInt.asUintN(64, x << (64n - bits));
+  for (let at = 0; at < padded.length; at += 128) {
+    for (let t = 0; t < 16; t++) w[t] = view.getBigUint64(at + 8 * t);
+    for (let t = 16; t < 80; t++) {
+      const s0 = turn(w[t - 15], 1n) ^ turn(w[t - 15], 8n) ^ (w[t - 15] >> 7n);
+      const s1 = turn(w[t - 2], 19n) ^ turn(w[t - 2], 61n) ^ (w[t - 2] >> 6n);
+      w[t] = w[t - 16] + s0 + w[t - 7] + s1;
+    }
+    let [a, b, c, d, e, f, g, h] = hash;
+    for (let t = 0; t < 80; t++) {
+      const S1 = turn(e, 14n) ^ turn(e, 18n) ^ turn(e, 41n);
+      const S0 = turn(a, 28n) ^ turn(a, 34n) ^ turn(a, 39n);
+      const t1 = h + S1 + ((e & f) ^ (~e & g)) + k[t] + w[t];
+      const t2 = S0 + ((a & b) ^ (a & c) ^ (b & c));
+      h = g; g = f; f = e; e = BigInt.asUintN(64, d + t1);
+      d = c; c = b; b = a; a = BigInt.asUintN(64, t1 + t2);
+    }
+    [a, b, c, d, e, f, g, h].forEach((word, n) => { hash[n] += word; });
+  }
+  const digest = new DataView(new ArrayBuffer(64));
+  hash.forEach((word, n) => digest.setBigUint64(8 * n, word));
+  return new Uint8Array(digest.buffer);
+}
+
+let numbers512 = null;
+
+/** By definition: 64 bits behind the point of the square and cube roots of the first primes. */
+function sha512Numbers() {
+  if (numbers512) return numbers512;
+  const primes = [];
+  for (let n = 2; primes.length < 80; n++) if (primes.every((p) => n % p)) primes.push(n);
+  const bits = (prime, power) => {
+    const aim = BigInt(prime) << (64n * power);
+    let [low, high] = [0n, 1n << 70n];
+    while (high - low > 1n) {
+      const middle = (low + high) / 2n;
+      if (middle ** power <= aim) low = middle;
+      else high = middle;
+    }
+    return BigInt.asUintN(64, low);
+  };
+  numbers512 = {
+    start: primes.slice(0, 8).map((prime) => bits(prime, 2n)),
+    k: primes.map((prime) => bits(prime, 3n)),
+  };
+  return numbers512;
 }
 
 /** Whether an Ed25519 key signed a message. A key that nobody can have signed nothing. */
@@ -259,7 +335,7 @@ const EIGHTH = 0x05fc536d880238b13933c6d305acdfd5f098eff289f4c345b027b2c28f95e82
 const SMALL_ORDER = [0n, 1n, FIELD - 1n, EIGHTH, FIELD - EIGHTH];
 
 /** A machine that cannot check signatures must not say that they are wrong. */
-async function checkMachine() {
+export async function checkMachine() {
   if (!subtle) throw new Error("No WebCrypto here: the page must come over https.");
   const basePoint = new Uint8Array(32).fill(0x66);
   basePoint[0] = 0x58;
@@ -333,6 +409,12 @@ function checkValue(value, unfit, depth) {
   }
 }
 
+/** The canonical text of a leaf that was parsed already. */
+export function leafText(leaf) {
+  checkValue(leaf, UNFIT, DEPTH_MAX);
+  return canonical(leaf);
+}
+
 function canonical(value) {
   if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
   if (typeof value !== "object") return JSON.stringify(value);
@@ -357,7 +439,7 @@ const matches = (pattern) => (value) => isText(value) && pattern.test(value);
 const is = (...words) => (value) => words.includes(value);
 
 const isBytes32 = matches(/^[0-9a-f]{64}$/);
-const isOrigin = matches(/^[^+\p{White_Space}]+\/t\/[0-9a-f]{32}$/u);
+export const isOrigin = matches(/^[^+\p{White_Space}]+\/t\/[0-9a-f]{32}$/u);
 const isStackName = matches(/^(deck|hand:[1-9][0-9]{0,9}|pile:[!-~]{1,32})$/);
 const isStack = (value) => isStackName(value) && (seatOf(value) ?? 1) < 2 ** 32;
 const isCode = matches(/^[!#-[\]-~]{1,16}$/); // printable ASCII without space, " and \
@@ -367,7 +449,7 @@ const isDeck = (value) =>
   value.every((card) => card.length === value[0].length) && new Set(value).size === value.length;
 
 /** The seat whose hand a stack is, or null. */
-const seatOf = (stack) => (stack.startsWith("hand:") ? Number(stack.slice(5)) : null);
+export const seatOf = (stack) => (stack.startsWith("hand:") ? Number(stack.slice(5)) : null);
 
 const HEADER = { bundle: is(PROTOCOL), key: isBytes32, origin: isOrigin };
 const CHECKPOINT = { checkpoint: isText };
@@ -375,7 +457,7 @@ const IN_ROUND = { round: isFromOne };
 const IN_SHUFFLE = { round: isFromOne, k: isNumber };
 
 /** The public part of each type; a name with `?` may be missing. */
-const PUBLIC = new Map(Object.entries({
+export const PUBLIC = new Map(Object.entries({
   TableOpened: { protocol: is(PROTOCOL), origin: isOrigin, key: isBytes32, rules: isObject },
   SeatTaken: { seat: isFromOne, name: isText, "key?": isBytes32 },
   SeatLeft: { seat: isFromOne },
@@ -442,7 +524,8 @@ function readLine(line, text, parts) {
   }
 }
 
-function checkLeaf(line, leaf, parts) {
+/** Refuse what is no leaf at this line, behind the `leaves` of a `table`. */
+export function checkLeaf(line, leaf, parts) {
   checkMembers("A leaf", leaf, LEAF);
   checkMembers(`The public part of ${leaf.type}`, leaf.public, PUBLIC.get(leaf.type));
   if (leaf.version !== line) refuse(`Here the leaf of version ${line} should stand.`);
@@ -481,7 +564,7 @@ function checkMembers(what, value, shape) {
 // checkpoint at every EntropyClosed, DeckSealed, RoundClosed and TableClosed, and at the last leaf
 // (the line is that of the leaf without one).
 
-const DUE = ["EntropyClosed", "DeckSealed", "RoundClosed", "TableClosed"];
+export const DUE = ["EntropyClosed", "DeckSealed", "RoundClosed", "TableClosed"];
 
 /** The proved roots, by size. */
 async function checkHeads(parts, pinned, report) {
@@ -503,8 +586,10 @@ async function checkHeads(parts, pinned, report) {
       while (tree.size < head.size) tree.append(parts.hashes[tree.size]);
       if (hex(tree.root()) !== hex(head.root)) refuse("The house signed another log.");
       let known = 1; // the house's own line
-      for (const cosigner of cosigners.values()) {
-        if (await signedBy(head, playerOf(cosigner.key))) {
+      // Whose name is on no line is not asked about: both could be thousands.
+      for (const name of new Set(head.signatures.map((line) => line.name))) {
+        const cosigner = cosigners.get(name.replace(/^player\//, ""));
+        if (cosigner && (await signedBy(head, playerOf(cosigner.key)))) {
           cosigner.count += 1;
           known += 1;
         }
@@ -553,7 +638,7 @@ async function openNote(note, parts) {
 // Merkle tree (RFC 6962): a leaf is H(0x00 ‖ leaf), a node H(0x01 ‖ left ‖ right), no leaves H().
 
 export const leafHash = (raw) => sha256(join(Uint8Array.of(0), raw));
-const nodeHash = (left, right) => sha256(join(Uint8Array.of(1), left, right));
+export const nodeHash = (left, right) => sha256(join(Uint8Array.of(1), left, right));
 
 export class Tree {
   size = 0;
@@ -619,9 +704,13 @@ const COSIGNATURE = 4;
 export const houseOf = (origin, key) => ({ name: origin, type: ED25519, key: unhex(key) });
 export const playerOf = (key) => ({ name: `player/${key}`, type: COSIGNATURE, key: unhex(key) });
 
+/** What tells a key's lines from others of the same name: 4 bytes. */
+export const keyId = ({ name, type, key }) =>
+  sha256(join(utf8.encode(`${name}\n`), Uint8Array.of(type), key)).subarray(0, 4);
+
 /** Whether a known key has its line under a checkpoint; the note is refused if that is bad. */
 export async function signedBy(head, { name, type, key }) {
-  const id = hex(sha256(join(utf8.encode(`${name}\n`), Uint8Array.of(type), key)).subarray(0, 4));
+  const id = hex(keyId({ name, type, key }));
   const own = head.signatures.filter((line) => line.name === name && line.id === id);
   if (own.length === 0) return false;
   if (own.length > 1) refuse("A key signed twice.");
@@ -693,21 +782,29 @@ const EVENTS = {
   TableClosed: ["moves", tableClosed],
 };
 
+/** Books at the start of a log; `roots` are the proved ones, by size. */
+export const emptyBooks = (table, roots) => ({
+  table: unhex(table), roots,
+  remarks: noRemarks(), swaps: [],
+  secrets: new Map(), // S by the version of the RoundOpened that committed to it
+  seats: new Set(), // taken now
+  sat: new Set(), // taken now or before
+  round: null, // the open one
+  closed: false,
+});
+
+/** Let an event be true of the books, if it can be; where S is known, some take their time. */
+export function believe(books, leaf) {
+  if (books.closed) refuse("The table was closed.");
+  return EVENTS[leaf.type][1](books, leaf.public, leaf);
+}
+
 async function replay(parts, roots, report, progress) {
-  const books = {
-    table: unhex(parts.table), roots, remarks: report.remarks, swaps: report.swaps,
-    secrets: secretsOf(parts.leaves), // S by the version of the RoundOpened that committed to it
-    seats: new Set(), // taken now
-    sat: new Set(), // taken now or before
-    round: null, // the open one
-    closed: false,
-  };
+  const books = emptyBooks(parts.table, roots);
+  const { remarks, swaps } = report;
+  Object.assign(books, { remarks, swaps, secrets: secretsOf(parts.leaves) });
   for (const leaf of parts.leaves) {
-    const [check, believe] = EVENTS[leaf.type];
-    await under(check, leaf.version, () => {
-      if (books.closed) refuse("The table was closed.");
-      return believe(books, leaf.public, leaf);
-    });
+    await under(EVENTS[leaf.type][0], leaf.version, () => believe(books, leaf));
     if (leaf.version % PROGRESS_EVERY === 0) await progress(leaf.version);
   }
   books.remarks.open_rounds = books.round === null ? 0 : 1;
@@ -761,7 +858,7 @@ function placeOf(round, stack, slot) {
 }
 
 /** The card of a slot, wherever it lies now. */
-function cardIn(round, slot) {
+export function cardIn(round, slot) {
   for (const cards of round.stacks.values()) {
     const card = cards.find((other) => other.slot === slot);
     if (card) return card;
@@ -806,7 +903,7 @@ export const houseCommitment = (table, round, secret) =>
 export const saltKeyOf = (table, round, secret) =>
   hkdf512(secret, table, join(T("salt"), be32(round)), 32);
 
-async function roundOpened(books, event, leaf) {
+function roundOpened(books, event, leaf) {
   const secret = books.secrets.get(leaf.version) ?? null;
   if (books.round !== null) refuse(`Round ${books.round.number} is open.`);
   if (event.round !== books.remarks.rounds + 1) refuse("Rounds count 1, 2, 3 …");
@@ -821,7 +918,7 @@ async function roundOpened(books, event, leaf) {
   const fresh = event.deck.map((face) => ({ face, slot: -1, commitment: null, reached: false }));
   books.round = {
     number: event.round, entropy: event.entropy,
-    secret, saltKey: secret && (await saltKeyOf(books.table, event.round, secret)),
+    secret, saltKey: null,
     stacks: new Map([["deck", fresh]]),
     slots: 0, // made so far
     k: 0, // of the shuffle that runs or comes next
@@ -830,6 +927,11 @@ async function roundOpened(books, event, leaf) {
     withheld: new Set(), // seats that bring no entropy any more
   };
   books.remarks.rounds = event.round;
+  return secret && takeSaltKey(books, books.round);
+}
+
+async function takeSaltKey({ table }, round) {
+  round.saltKey = await saltKeyOf(table, round.number, round.secret);
 }
 
 // Closed is the round that is open, while no shuffle runs.
@@ -995,7 +1097,7 @@ export async function planOf({ algorithm, n, steps }, tape) {
 
 // Each swap is the next step, its i, and, once S is known, the tape's j. What is hidden is {"j":j}.
 
-async function cardsSwapped(books, event, leaf) {
+function cardsSwapped(books, event, leaf) {
   const round = shufflingRoundOf(books, event);
   const { shuffle } = round;
   checkEntropy(shuffle);
@@ -1003,18 +1105,20 @@ async function cardsSwapped(books, event, leaf) {
   if (step >= shuffle.steps) refuse("All steps of this shuffle are done.");
   if (event.step !== step) refuse(`The next step is ${step}.`);
   if (event.i !== iOf(shuffle, step)) refuse(`Step ${step} exchanges place ${iOf(shuffle, step)}.`);
-  if (round.secret !== null) {
-    shuffle.plan ??= await planOf(shuffle, tapeOf(books, round));
-    const { i, j, words } = shuffle.plan[step];
-    checkHidden(books, round, leaf, `{"j":${j}}`);
-    const cards = cardsOf(round, shuffle.stack);
-    const { version } = leaf;
-    const faces = [cards[i].face, cards[j].face];
-    const { number, shuffle: { k } } = round;
-    books.swaps.push({ version, round: number, k, step, i, j, words, cards: faces });
-    [cards[i], cards[j]] = [cards[j], cards[i]];
-  }
   shuffle.done += 1;
+  return round.secret && swap(books, round, leaf);
+}
+
+async function swap(books, round, leaf) {
+  const { number, shuffle } = round;
+  const { version, public: { step } } = leaf;
+  shuffle.plan ??= await planOf(shuffle, tapeOf(books, round));
+  const { i, j, words } = shuffle.plan[step];
+  checkHidden(books, round, leaf, `{"j":${j}}`);
+  const cards = cardsOf(round, shuffle.stack);
+  const faces = [cards[i].face, cards[j].face];
+  books.swaps.push({ version, round: number, k: shuffle.k, step, i, j, words, cards: faces });
+  [cards[i], cards[j]] = [cards[j], cards[i]];
 }
 
 function tapeOf(books, { secret, shuffle }) {
@@ -1172,20 +1276,29 @@ const ANSWERS = {
 
 /** A line for each check, and then what was counted. */
 export function verdicts(report) {
-  return [...CHECKS.map((check) => answer(check, report)), ...counted(report)];
+  return [...answers(report).map(({ check, words }) => `${check}: ${words}`), ...counted(report)];
+}
+
+/** For each check { check, holds, words }: holds is true, false, or null where nobody looked. */
+export function answers(report) {
+  return CHECKS.map((check) => ({ check, ...answer(check, report) }));
 }
 
 const order = (check) => CHECKS.indexOf(check);
 const isOfEvents = (check) => order(check) >= order("secrets");
 
 function answer(check, { fault, saved }) {
-  if (fault?.check === check) return `${check}: no, in line ${fault.line}: ${fault.sentence}`;
-  if (fault && isOfEvents(fault.check) && isOfEvents(check)) {
-    return `${check}: yes, before line ${fault.line}`;
+  if (fault?.check === check) {
+    return { holds: false, words: `no, in line ${fault.line}: ${fault.sentence}` };
   }
-  if (fault && order(check) > order(fault.check)) return `${check}: not looked at`;
-  if (check === "saved" && !saved) return "saved: yes, but you gave no checkpoint of your own";
-  return `${check}: yes, ${ANSWERS[check]}`;
+  if (fault && isOfEvents(fault.check) && isOfEvents(check)) {
+    return { holds: true, words: `yes, before line ${fault.line}` };
+  }
+  if (fault && order(check) > order(fault.check)) return { holds: null, words: "not looked at" };
+  if (check === "saved" && !saved) {
+    return { holds: true, words: "yes, but you gave no checkpoint of your own" };
+  }
+  return { holds: true, words: `yes, ${ANSWERS[check]}` };
 }
 
 function counted({ fault, remarks: r, cosigners }) {

@@ -11,7 +11,28 @@ depends_on = None
 NUMBER = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 
+_KEPT = """\
+CREATE FUNCTION event_is_kept() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION 'an event is never changed or deleted'
+    USING ERRCODE = 'integrity_constraint_violation';
+END $$"""
+
+
 def upgrade() -> None:
+    if op.get_bind().dialect.name == "postgresql":
+        _upgrade_postgres()
+    else:
+        _upgrade_sqlite()
+    op.create_table(
+        "house",
+        sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("value", sa.LargeBinary(), nullable=False),
+        sa.PrimaryKeyConstraint("name", name="pk_house"),
+    )
+
+
+def _upgrade_sqlite() -> None:
     op.create_table(
         "stream",
         sa.Column("id", NUMBER, nullable=False),
@@ -26,7 +47,6 @@ def upgrade() -> None:
         "stream",
         ["id"],
         sqlite_where=sa.text("version > projected"),
-        postgresql_where=sa.text("version > projected"),
     )
     op.create_table(
         "event",
@@ -51,7 +71,6 @@ def upgrade() -> None:
         ["stream", "command"],
         unique=True,
         sqlite_where=sa.text("command IS NOT NULL"),
-        postgresql_where=sa.text("command IS NOT NULL"),
     )
     op.create_table(
         "checkpoint",
@@ -61,12 +80,6 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["stream"], ["stream.id"], name="fk_checkpoint_stream"),
         sa.PrimaryKeyConstraint("stream", "size", name="pk_checkpoint"),
     )
-    op.create_table(
-        "house",
-        sa.Column("name", sa.Text(), nullable=False),
-        sa.Column("value", sa.LargeBinary(), nullable=False),
-        sa.PrimaryKeyConstraint("name", name="pk_house"),
-    )
     # A fact is never changed or taken back, not by the service and not by hand.
     for wish in ("UPDATE", "DELETE"):
         op.execute(
@@ -75,6 +88,59 @@ def upgrade() -> None:
         )
 
 
+def _upgrade_postgres() -> None:
+    op.create_table(
+        "stream",
+        sa.Column("id", sa.LargeBinary(), nullable=False),
+        sa.Column("table_id", sa.LargeBinary(), sa.Computed("id", persisted=True)),
+        sa.Column("version", sa.BigInteger(), nullable=False),
+        sa.Column("projected", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("id", name="pk_stream"),
+    )
+    op.create_index(
+        "ix_stream_behind", "stream", ["id"], postgresql_where=sa.text("version > projected")
+    )
+    op.create_table(
+        "event",
+        sa.Column("stream", sa.LargeBinary(), nullable=False),
+        sa.Column("version", sa.BigInteger(), nullable=False),
+        sa.Column("type", sa.Text(), nullable=False),
+        sa.Column("schema", sa.Integer(), nullable=False),
+        sa.Column("at", sa.BigInteger(), nullable=False),
+        sa.Column("public", sa.Text(), nullable=False),
+        sa.Column("commitment", sa.LargeBinary()),
+        sa.Column("hidden", sa.LargeBinary()),
+        sa.Column("command", sa.Text()),
+        sa.Column("digest", sa.LargeBinary()),
+        sa.PrimaryKeyConstraint("stream", "version", name="pk_event"),
+    )
+    op.create_index(
+        "ix_event_command",
+        "event",
+        ["stream", "command"],
+        unique=True,
+        postgresql_where=sa.text("command IS NOT NULL"),
+    )
+    op.create_table(
+        "checkpoint",
+        sa.Column("stream", sa.LargeBinary(), nullable=False),
+        sa.Column("size", sa.BigInteger(), nullable=False),
+        sa.Column("note", sa.Text(), nullable=False),
+        sa.PrimaryKeyConstraint("stream", "size", name="pk_checkpoint"),
+    )
+    op.execute(_KEPT)
+    op.execute(
+        "CREATE TRIGGER event_refuses_change BEFORE UPDATE OR DELETE ON event "
+        "FOR EACH ROW EXECUTE FUNCTION event_is_kept()"
+    )
+    op.execute(
+        "CREATE TRIGGER event_refuses_truncate BEFORE TRUNCATE ON event "
+        "FOR EACH STATEMENT EXECUTE FUNCTION event_is_kept()"
+    )
+
+
 def downgrade() -> None:
     for name in ("house", "checkpoint", "event", "stream"):
         op.drop_table(name)
+    if op.get_bind().dialect.name == "postgresql":
+        op.execute("DROP FUNCTION event_is_kept()")

@@ -9,6 +9,7 @@ branch_labels = None
 depends_on = None
 
 NUMBER = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+KEY = sa.LargeBinary().with_variant(sa.Integer(), "sqlite")
 
 # Who drew what when.
 DRAWS = """\
@@ -25,9 +26,12 @@ WHERE m.event = 'CardDrawn'"""
 
 
 def upgrade() -> None:
+    postgres = op.get_bind().dialect.name == "postgresql"
+    # Unique over all tables is what no shard can promise by itself.
+    unique = () if postgres else (sa.UniqueConstraint("table_id", name="uq_tables_table_id"),)
     op.create_table(
         "tables",
-        sa.Column("stream", NUMBER, nullable=False),
+        sa.Column("stream", KEY, nullable=False),
         sa.Column("table_id", sa.Text(), nullable=False),
         sa.Column("name", sa.Text()),
         sa.Column("origin", sa.Text(), nullable=False),
@@ -38,12 +42,14 @@ def upgrade() -> None:
         sa.Column("rounds", sa.Integer(), nullable=False),
         sa.Column("events", NUMBER, nullable=False),
         sa.PrimaryKeyConstraint("stream", name="pk_tables"),
-        sa.UniqueConstraint("table_id", name="uq_tables_table_id"),
+        *unique,
         sqlite_with_rowid=False,
     )
+    if postgres:
+        op.create_index("ix_tables_table_id", "tables", ["table_id"])
     op.create_table(
         "seats",
-        sa.Column("stream", NUMBER, nullable=False),
+        sa.Column("stream", KEY, nullable=False),
         sa.Column("seat", sa.Integer(), nullable=False),
         sa.Column("since", sa.Integer(), nullable=False),
         sa.Column("since_at", NUMBER, nullable=False),
@@ -56,7 +62,7 @@ def upgrade() -> None:
     )
     op.create_table(
         "rounds",
-        sa.Column("stream", NUMBER, nullable=False),
+        sa.Column("stream", KEY, nullable=False),
         sa.Column("round", sa.Integer(), nullable=False),
         sa.Column("since", NUMBER, nullable=False),
         sa.Column("since_at", NUMBER, nullable=False),
@@ -71,7 +77,7 @@ def upgrade() -> None:
     )
     op.create_table(
         "shuffles",
-        sa.Column("stream", NUMBER, nullable=False),
+        sa.Column("stream", KEY, nullable=False),
         sa.Column("round", sa.Integer(), nullable=False),
         sa.Column("k", sa.Integer(), nullable=False),
         sa.Column("stack", sa.Text(), nullable=False),
@@ -92,7 +98,7 @@ def upgrade() -> None:
     )
     op.create_table(
         "swaps",
-        sa.Column("stream", NUMBER, nullable=False),
+        sa.Column("stream", KEY, nullable=False),
         sa.Column("round", sa.Integer(), nullable=False),
         sa.Column("k", sa.Integer(), nullable=False),
         sa.Column("step", sa.Integer(), nullable=False),
@@ -106,7 +112,7 @@ def upgrade() -> None:
     )
     op.create_table(
         "moves",
-        sa.Column("stream", NUMBER, nullable=False),
+        sa.Column("stream", KEY, nullable=False),
         sa.Column("version", sa.Integer(), nullable=False),
         sa.Column("at", NUMBER, nullable=False),
         sa.Column("round", sa.Integer(), nullable=False),
@@ -123,7 +129,7 @@ def upgrade() -> None:
     )
     op.create_table(
         "deck",
-        sa.Column("stream", NUMBER, nullable=False),
+        sa.Column("stream", KEY, nullable=False),
         sa.Column("round", sa.Integer(), nullable=False),
         sa.Column("place", sa.Integer(), nullable=False),
         sa.Column("slot", sa.Integer()),
@@ -133,7 +139,7 @@ def upgrade() -> None:
     )
     op.create_table(
         "hands",
-        sa.Column("stream", NUMBER, nullable=False),
+        sa.Column("stream", KEY, nullable=False),
         sa.Column("round", sa.Integer(), nullable=False),
         sa.Column("seat", sa.Integer(), nullable=False),
         sa.Column("place", sa.Integer(), nullable=False),
@@ -144,7 +150,7 @@ def upgrade() -> None:
     )
     op.create_table(
         "piles",
-        sa.Column("stream", NUMBER, nullable=False),
+        sa.Column("stream", KEY, nullable=False),
         sa.Column("round", sa.Integer(), nullable=False),
         sa.Column("pile", sa.Text(), nullable=False),
         sa.Column("place", sa.Integer(), nullable=False),

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import append
+import append_postgres
 import load
 import work
 
@@ -82,5 +83,6 @@ if __name__ == "__main__":
     parser.add_argument("seconds", type=float, nargs="?", default=5.0, help="of each load")
     asked = parser.parse_args()
     show(append.measure())
+    show(append_postgres.measure())
     show(work.measure())
     show(sockets(asked.seconds))

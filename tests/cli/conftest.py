@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import re
 import shutil
@@ -60,7 +61,21 @@ Ask = Callable[..., Answer]
 
 
 @pytest.fixture
-def ask(capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch) -> Ask:
+def logging_kept() -> Iterator[None]:
+    """Whatever a command does to the process's logging is undone."""
+    root, ours = logging.getLogger(), logging.getLogger("dealer")
+    handlers, levels = root.handlers[:], (root.level, ours.level)
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(levels[0])
+    ours.setLevel(levels[1])
+    logging.captureWarnings(False)
+
+
+@pytest.fixture
+def ask(
+    capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch, logging_kept: None
+) -> Ask:
     """Runs `dealer` with these arguments; its exit code and what it printed."""
     for name in [name for name in os.environ if name.startswith("DEALER_")]:
         monkeypatch.delenv(name)

@@ -20,11 +20,12 @@ FREE = ("--port", 0, "--ops-port", 0)
 
 
 def refused(answer: Answer, *words: str) -> None:
-    """One clear sentence on standard error, exit code 1, nothing else."""
+    """One clear sentence on standard error beside the line that it starts, and exit code 1."""
     assert answer.code == 1
     assert answer.out == ""
-    assert answer.err.count("\n") == 1, answer.err
-    assert answer.err.startswith("dealer: ")
+    *before, sentence = answer.err.splitlines()
+    assert all("  start  " in line for line in before), answer.err
+    assert sentence.startswith("dealer: ")
     assert "Traceback" not in answer.err
     for word in words:
         assert word in answer.err
@@ -45,7 +46,8 @@ def test_it_opens_without_configuration_and_closes_when_told(
     answer = house.end(how)
     assert answer.code == 0
     assert f"dealer demo --url {address}" in house.hint
-    assert answer.err == ""
+    events = [line.split()[2] for line in answer.err.splitlines()]
+    assert events == ["start", "migrated", "ready", "drain", "drained", "stop"], answer.err
 
 
 def test_a_port_in_use_is_named(serve: Serve, tmp_path: Path) -> None:
@@ -111,7 +113,9 @@ def test_a_key_that_others_can_read(ask: Ask, played: Played) -> None:
         (("--limit", "rate=-1"), "above 0"),
         (("--limit", "rate=nan"), "above 0"),
         (("--limit", "tables=2.5"), "whole number"),
-        (("--database", "postgresql://localhost/x"), "sqlite:///"),
+        (("--database", "postgresql://localhost/x"), "--house-key"),
+        (("--database", "postgresql://localhost"), "postgresql://user:password@"),
+        (("--database", "mysql://localhost/x"), "sqlite:///"),
         (("--database", "nonsense"), "sqlite:///"),
         (("--nonsense",), "--nonsense"),
     ],

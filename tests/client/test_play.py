@@ -463,3 +463,27 @@ async def test_a_lost_event_is_fetched_and_a_doubled_one_passed_over(connect, pr
             assert await opening == 1
             await ada.shuffle()
             assert hers.connection.sockets == 1
+
+
+async def test_who_is_here_is_asked_and_being_told_disturbs_nobody(connect):
+    async with connect(name="Ada") as hers:
+        ada = await hers.join(await hers.open())
+        async with connect(name="Bob") as his:
+            await his.join(ada.id)
+            await ada.until(lambda table: len(table.seats) == 2)
+            asked = await ada.presence()
+            assert [seat["here"] for seat in asked["seats"]] == [True, True]
+            follower, told = hers.connection.followers[ada.id], asyncio.Event()
+            notified = follower.notified
+
+            def listening(method, params):
+                notified(method, params)
+                if method == "presence" and not params["seats"][1]["here"]:
+                    told.set()
+
+            follower.notified = listening
+        async with asyncio.timeout(10):
+            await told.wait()
+        await ada.round_open(entropy="house")
+        await ada.shuffle()
+        assert await ada.draw(1) == ada.hand

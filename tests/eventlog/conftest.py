@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from dealer.eventlog import Log
 from dealer.eventlog.sqlite import SqliteStore
+from tests.postgres import Postgres
 
 
 class SqliteHouse:
@@ -24,6 +26,17 @@ class SqliteHouse:
     def wal_size(self) -> int:
         return Path(f"{self.file}-wal").stat().st_size
 
+    def ask(self, sql: str) -> list[tuple[Any, ...]]:
+        """Rows of a statement, from outside of the house."""
+        with self.outside() as database:
+            found = database.execute(sql).fetchall()
+        database.close()
+        return found
+
+    def nothing_is_open(self) -> bool:
+        self.ask("BEGIN IMMEDIATE")
+        return True
+
     def outside(self) -> sqlite3.Connection:
         return sqlite3.connect(self.file, isolation_level=None, timeout=0)
 
@@ -38,8 +51,47 @@ def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
-@pytest.fixture(params=["sqlite"])
-def place(migrated: Path, tmp_path: Path) -> SqliteHouse:
-    """Where a log can be opened; each database that the house learns becomes a parameter."""
+class PostgresHouse:
+    """A database of its own for one test; the same ways to get at it as for a file."""
+
+    def __init__(self, server: Postgres) -> None:
+        self.server = server
+        self.database = server.database()
+        self.url = server.url(self.database)
+
+    async def open(self, **options: Any) -> Log:
+        return await Log.open(self.url, **{"busy_seconds": 20.0} | options)
+
+    def ask(self, sql: str) -> list[tuple[Any, ...]]:
+        return self.server.ask(self.database, sql)
+
+    def nothing_is_open(self) -> bool:
+        return not self.ask(
+            "SELECT state FROM pg_stat_activity WHERE datname = current_database()"
+            " AND pid <> pg_backend_pid() AND state LIKE '%transaction%'"
+        )
+
+
+House = SqliteHouse | PostgresHouse
+
+
+@pytest.fixture
+def file_place(migrated: Path, tmp_path: Path) -> SqliteHouse:
     shutil.copy(migrated, tmp_path / "log.db")
     return SqliteHouse(tmp_path / "log.db")
+
+
+@pytest.fixture
+def server_place(postgres: Postgres) -> Iterator[PostgresHouse]:
+    house = PostgresHouse(postgres)
+    yield house
+    postgres.drop(house.database)
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def place(request: pytest.FixtureRequest) -> House:
+    """Where a log can be opened: every promise is held on each database that the house knows."""
+    house: House = request.getfixturevalue(
+        {"sqlite": "file_place", "postgres": "server_place"}[request.param]
+    )
+    return house

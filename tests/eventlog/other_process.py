@@ -8,6 +8,7 @@ import signal
 import sqlite3
 import sys
 
+import asyncpg
 from sqlalchemy import Engine, event
 
 from dealer.eventlog import Append, Appended, Log, Row
@@ -50,7 +51,17 @@ async def die_before_commit(url: str, table: str) -> None:
         if statement == "COMMIT":
             _die()
 
-    await log.append(Append(bytes.fromhex(table), 0, [_row(1, "never")]))
+    execute = asyncpg.Connection.execute
+
+    async def dies(self: object, statement: str, *arguments: object, **more: object) -> object:
+        if statement == "COMMIT":
+            _die()
+        return await execute(self, statement, *arguments, **more)
+
+    asyncpg.Connection.execute = dies
+    # So many that PostgreSQL is told of the commit by itself.
+    rows = [_row(version, f"never {version}") for version in range(1, 300)]
+    await log.append(Append(bytes.fromhex(table), 0, rows))
 
 
 async def open_once(url: str) -> None:

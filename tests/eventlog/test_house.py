@@ -13,6 +13,11 @@ from tests.eventlog.conftest import SqliteHouse
 FRESH, OTHER = b"f" * 32, b"o" * 32
 
 
+@pytest.fixture
+def place(file_place: SqliteHouse) -> SqliteHouse:
+    return file_place
+
+
 async def test_on_the_first_day_a_key_is_made_for_its_owner_alone(place: SqliteHouse) -> None:
     file = key_file(place.url)
     assert file == place.file.with_name("log.db.key")

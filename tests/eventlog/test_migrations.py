@@ -21,6 +21,11 @@ from tests.eventlog.conftest import SqliteHouse
 
 
 @pytest.fixture
+def place(file_place: SqliteHouse) -> SqliteHouse:
+    return file_place
+
+
+@pytest.fixture
 def empty(tmp_path: Path) -> Iterator[Connection]:
     engine = create_engine(f"sqlite:///{tmp_path / 'new.db'}")
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:

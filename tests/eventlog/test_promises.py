@@ -11,10 +11,10 @@ import pytest
 from dealer.errors import DatabaseDamaged, DatabaseError, Overloaded, Unavailable
 from dealer.eventlog import Append, Appended, Chain, Conflict, Known, Log, Row
 from tests.eventlog.asked import A, B, C, append, cancelled_at, other_process, row
-from tests.eventlog.conftest import SqliteHouse
+from tests.eventlog.conftest import House
 
 
-async def test_what_was_appended_is_read_again_to_the_byte(place: SqliteHouse) -> None:
+async def test_what_was_appended_is_read_again_to_the_byte(place: House) -> None:
     rows = [
         Row(1, "Dealt", 2, 2**41, '{"é":"\\u0000"}', b"c" * 32, b"\x00\xff", "id", b"digest"),
         Row(2, "Drawn", 1, 2**41, "{}"),
@@ -26,7 +26,7 @@ async def test_what_was_appended_is_read_again_to_the_byte(place: SqliteHouse) -
         assert all(type(each) is Row for each in await log.read(A))
 
 
-async def test_reading_begins_and_ends_where_it_is_told(place: SqliteHouse) -> None:
+async def test_reading_begins_and_ends_where_it_is_told(place: House) -> None:
     async with await place.open() as log:
         await log.append(append(A, 0, *map(str, range(1, 11))))
         await log.append(append(B, 0, "other"))
@@ -44,7 +44,7 @@ async def test_reading_begins_and_ends_where_it_is_told(place: SqliteHouse) -> N
         assert await log.heads([A, C]) == {A: 10}
 
 
-async def test_versions_go_on_from_the_head(place: SqliteHouse) -> None:
+async def test_versions_go_on_from_the_head(place: House) -> None:
     async with await place.open() as log:
         assert await log.append(append(A, 0, "1", "2")) == Appended(2)
         assert await log.append(append(A, 2, "3")) == Appended(3)
@@ -55,7 +55,7 @@ async def test_versions_go_on_from_the_head(place: SqliteHouse) -> None:
         assert await log.head(C) is None
 
 
-async def test_a_conflict_fails_its_own_request_and_no_neighbour(place: SqliteHouse) -> None:
+async def test_a_conflict_fails_its_own_request_and_no_neighbour(place: House) -> None:
     batches: list[int] = []
     async with await place.open() as log:
         await log.append(append(A, 0))
@@ -70,11 +70,14 @@ async def test_a_conflict_fails_its_own_request_and_no_neighbour(place: SqliteHo
         results = await asyncio.gather(*waiting)
         assert batches == [5]
         assert results == [Appended(1), Conflict(1), Appended(2), Appended(2), Conflict(2)]
-        assert [await log.head(table) for table in (A, B, C)] == [2, 1, 2]
+        both = await asyncio.gather(log.append(append(B, 1)), log.append(append(B, 7, "ahead")))
+        assert both == [Appended(2), Conflict(2)]
+        assert [each.version for each in await log.read(B)] == [1, 2]
+        assert [await log.head(table) for table in (A, B, C)] == [2, 2, 2]
 
 
 async def test_a_chain_of_appends_to_one_table_goes_in_together_and_in_order(
-    place: SqliteHouse,
+    place: House,
 ) -> None:
     seen: list[tuple[Append, object]] = []
     async with await place.open(batch=64, committed=seen.extend) as log:
@@ -91,14 +94,12 @@ async def test_a_chain_of_appends_to_one_table_goes_in_together_and_in_order(
 
 
 async def test_the_callback_comes_after_the_commit_and_before_anyone_wakes(
-    place: SqliteHouse,
+    place: House,
 ) -> None:
     order: list[str] = []
 
     def committed(pairs: object) -> None:
-        with place.outside() as database:
-            (count,) = database.execute("SELECT count(*) FROM event").fetchone()
-        database.close()
+        ((count,),) = place.ask("SELECT count(*) FROM event")
         order.append(f"{count} on disk")
 
     async with await place.open(committed=committed) as log:
@@ -110,7 +111,7 @@ async def test_the_callback_comes_after_the_commit_and_before_anyone_wakes(
     assert order == ["1 on disk", "woken", "3 on disk"]
 
 
-async def test_a_callback_that_fails_does_not_keep_the_answer_back(place: SqliteHouse) -> None:
+async def test_a_callback_that_fails_does_not_keep_the_answer_back(place: House) -> None:
     told: list[BaseException] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, c: told.append(c["exception"]))
 
@@ -122,7 +123,7 @@ async def test_a_callback_that_fails_does_not_keep_the_answer_back(place: Sqlite
     assert [type(error) for error in told] == [KeyError]
 
 
-async def test_after_a_lost_link_nothing_of_the_chain_goes_in(place: SqliteHouse) -> None:
+async def test_after_a_lost_link_nothing_of_the_chain_goes_in(place: House) -> None:
     async with await place.open() as log:
         await log.append(append(A, 0))
         chain = Chain()
@@ -139,7 +140,7 @@ async def test_after_a_lost_link_nothing_of_the_chain_goes_in(place: SqliteHouse
         assert await log.append(append(A, 2)) == Appended(3)
 
 
-async def test_a_command_sent_again_gives_its_first_result(place: SqliteHouse) -> None:
+async def test_a_command_sent_again_gives_its_first_result(place: House) -> None:
     async with await place.open() as log:
         await log.append(append(A, 0, "0"))
         assert await log.append(append(A, 1, "1", "2", command="x")) == Appended(3)
@@ -156,7 +157,7 @@ async def test_a_command_sent_again_gives_its_first_result(place: SqliteHouse) -
 
 
 async def test_the_digest_of_the_first_tells_another_command_under_its_id(
-    place: SqliteHouse,
+    place: House,
 ) -> None:
     async with await place.open() as log:
         await log.append(append(A, 0, command="x"))
@@ -165,7 +166,7 @@ async def test_the_digest_of_the_first_tells_another_command_under_its_id(
         assert await log.head(A) == 1
 
 
-async def test_a_command_twice_in_one_batch_is_done_once(place: SqliteHouse) -> None:
+async def test_a_command_twice_in_one_batch_is_done_once(place: House) -> None:
     async with await place.open() as log:
         results = await asyncio.gather(
             log.append(append(A, 0, command="x")),
@@ -176,7 +177,7 @@ async def test_a_command_twice_in_one_batch_is_done_once(place: SqliteHouse) -> 
 
 
 async def test_a_bad_row_leaves_nothing_of_its_append_and_all_of_its_neighbours(
-    place: SqliteHouse,
+    place: House,
 ) -> None:
     lone_surrogate = "\ud800"
     async with await place.open() as log:
@@ -200,7 +201,7 @@ async def test_a_bad_row_leaves_nothing_of_its_append_and_all_of_its_neighbours(
         assert await log.append(append(B, 0, "1")) == Appended(1)
 
 
-async def test_rows_that_do_not_follow_are_not_taken(place: SqliteHouse) -> None:
+async def test_rows_that_do_not_follow_are_not_taken(place: House) -> None:
     async with await place.open() as log:
         for wrong in (
             Append(A, 0, [row(2)]),
@@ -213,7 +214,7 @@ async def test_rows_that_do_not_follow_are_not_taken(place: SqliteHouse) -> None
 
 
 async def test_cancelled_at_any_await_nothing_stays_open_and_nothing_is_doubled(
-    place: SqliteHouse,
+    place: House,
 ) -> None:
     async with await place.open(readers=1) as log:
 
@@ -237,13 +238,11 @@ async def test_cancelled_at_any_await_nothing_stays_open_and_nothing_is_doubled(
         commands = [each.command for each in await log.read(A)]
         assert sorted(commands) == sorted(f"c{number}" for number in range(steps))
         assert steps > 5
-        with place.outside() as database:
-            database.execute("BEGIN IMMEDIATE")
-        database.close()
+        assert place.nothing_is_open()
     gc.collect()
 
 
-async def test_two_processes_append_to_one_table_at_once(place: SqliteHouse) -> None:
+async def test_two_processes_append_to_one_table_at_once(place: House) -> None:
     each = 60
     others = [other_process("compete", place.url, A.hex(), name, str(each)) for name in ("x", "y")]
     for process in others:
@@ -262,7 +261,7 @@ async def test_two_processes_append_to_one_table_at_once(place: SqliteHouse) -> 
         assert said == [f"{name}{number}" for number in range(each)]
 
 
-async def test_killed_between_commit_and_reply_the_retry_is_known(place: SqliteHouse) -> None:
+async def test_killed_between_commit_and_reply_the_retry_is_known(place: House) -> None:
     process = other_process("die_after_commit", place.url, A.hex())
     await asyncio.to_thread(process.communicate)
     assert process.returncode == -signal.SIGKILL
@@ -273,7 +272,7 @@ async def test_killed_between_commit_and_reply_the_retry_is_known(place: SqliteH
         assert await log.append(append(A, 1)) == Appended(2)
 
 
-async def test_killed_before_the_commit_nothing_remains(place: SqliteHouse) -> None:
+async def test_killed_before_the_commit_nothing_remains(place: House) -> None:
     process = other_process("die_before_commit", place.url, A.hex())
     await asyncio.to_thread(process.communicate)
     assert process.returncode == -signal.SIGKILL
@@ -282,7 +281,7 @@ async def test_killed_before_the_commit_nothing_remains(place: SqliteHouse) -> N
         assert await log.append(append(A, 0, command="never")) == Appended(1)
 
 
-async def test_close_writes_what_still_waits(place: SqliteHouse) -> None:
+async def test_close_writes_what_still_waits(place: House) -> None:
     log = await place.open(batch=10)
     waiting = [log.append(append(A, number)) for number in range(95)]
     await log.close()
@@ -293,7 +292,7 @@ async def test_close_writes_what_still_waits(place: SqliteHouse) -> None:
         assert await log.head(A) == 95
 
 
-async def test_a_full_desk_takes_no_more(place: SqliteHouse) -> None:
+async def test_a_full_desk_takes_no_more(place: House) -> None:
     async with await place.open(queue=3) as log:
         waiting = [log.append(append(A, number)) for number in range(3)]
         assert log.waiting == 3
@@ -304,7 +303,7 @@ async def test_a_full_desk_takes_no_more(place: SqliteHouse) -> None:
 
 
 async def test_a_writer_that_dies_answers_everyone(
-    place: SqliteHouse, monkeypatch: pytest.MonkeyPatch
+    place: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with await place.open(batch=2) as log:
         await log.append(append(A, 0))
@@ -326,7 +325,7 @@ async def test_a_writer_that_dies_answers_everyone(
             log.submit(append(A, 1))
 
 
-async def test_signatures_are_added_to_the_note_that_is_there(place: SqliteHouse) -> None:
+async def test_signatures_are_added_to_the_note_that_is_there(place: House) -> None:
     first = "house/t/a\n2\nroot\n\n— house sig\n"
     async with await place.open() as log:
         request = append(A, 0, "1", "2")
@@ -349,7 +348,7 @@ async def test_signatures_are_added_to_the_note_that_is_there(place: SqliteHouse
         assert await log.newest_checkpoint(A) == (2, both)
 
 
-async def test_who_cosigns_twice_at_once_has_one_line(place: SqliteHouse) -> None:
+async def test_who_cosigns_twice_at_once_has_one_line(place: House) -> None:
     """The line has the time in it; two by one key would spoil the note and so the bundle."""
     first = "house/t/a\n2\nroot\n\n— house sig\n"
     async with await place.open() as log:
@@ -363,7 +362,7 @@ async def test_who_cosigns_twice_at_once_has_one_line(place: SqliteHouse) -> Non
         assert await log.newest_checkpoint(A) == (2, first + "— player/x now\n")
 
 
-async def test_a_conflict_adds_no_checkpoint(place: SqliteHouse) -> None:
+async def test_a_conflict_adds_no_checkpoint(place: House) -> None:
     async with await place.open() as log:
         await log.append(append(A, 0))
         late = append(A, 0)
@@ -372,7 +371,7 @@ async def test_a_conflict_adds_no_checkpoint(place: SqliteHouse) -> None:
         assert await log.checkpoints(A) == []
 
 
-async def test_what_is_known_of_the_house_is_kept_once(place: SqliteHouse) -> None:
+async def test_what_is_known_of_the_house_is_kept_once(place: House) -> None:
     async with await place.open() as log:
         assert await log.house("key") is None
         assert await log.put_house("key", b"first") == b"first"
@@ -385,7 +384,7 @@ async def _behind(log: Log) -> set[bytes]:
     return {table for (table,) in found}
 
 
-async def test_work_that_can_wait_is_done_in_slices(place: SqliteHouse) -> None:
+async def test_work_that_can_wait_is_done_in_slices(place: House) -> None:
     async with await place.open() as log:
         await asyncio.gather(*(log.append(append(table, 0)) for table in (A, B, C)))
         assert await _behind(log) == {A, B, C}
@@ -405,7 +404,7 @@ async def test_work_that_can_wait_is_done_in_slices(place: SqliteHouse) -> None:
 
 @pytest.mark.parametrize("error", [DatabaseDamaged("unknown event"), KeyError("unknown event")])
 async def test_a_slice_that_fails_is_undone_and_the_log_goes_on(
-    place: SqliteHouse, error: Exception
+    place: House, error: Exception
 ) -> None:
     async with await place.open() as log:
         await log.append(append(A, 0))
@@ -421,7 +420,7 @@ async def test_a_slice_that_fails_is_undone_and_the_log_goes_on(
         assert await log.append(append(A, 1)) == Appended(2)
 
 
-async def test_appends_go_before_slices_but_slices_do_not_starve(place: SqliteHouse) -> None:
+async def test_appends_go_before_slices_but_slices_do_not_starve(place: House) -> None:
     order: list[str] = []
     async with await place.open(batch=1) as log:
         log.committed = lambda _: order.append("append")
@@ -439,7 +438,7 @@ async def test_appends_go_before_slices_but_slices_do_not_starve(place: SqliteHo
     assert order.index("slice") < 199, "under load the slice was never done"
 
 
-async def test_closing_cancels_the_work_that_can_wait(place: SqliteHouse) -> None:
+async def test_closing_cancels_the_work_that_can_wait(place: House) -> None:
     log = await place.open()
     scheduled = log.schedule(lambda _: True)
     await log.append(append(A, 0))

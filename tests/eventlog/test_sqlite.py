@@ -28,6 +28,11 @@ from tests.eventlog.asked import A, B, C, append, other_process
 from tests.eventlog.conftest import SqliteHouse
 
 
+@pytest.fixture
+def place(file_place: SqliteHouse) -> SqliteHouse:
+    return file_place
+
+
 @pytest.mark.parametrize("replace", [False, True])
 @pytest.mark.parametrize(
     "change",
@@ -214,7 +219,7 @@ async def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["log.db", "postgresql://localhost/x", "sqlite://", "sqlite:///:memory:"]
+    "url", ["log.db", "mysql://localhost/x", "sqlite://", "sqlite:///:memory:"]
 )
 async def test_an_address_that_is_no_file_is_told(url: str) -> None:
     with pytest.raises(SetupError, match=r"sqlite:///dealer\.db"):

@@ -13,7 +13,9 @@ from websockets.exceptions import InvalidStatus
 from websockets.frames import Frame, Opcode
 
 from dealer.gateway import Limits
+from dealer.gateway.door import CROWD
 from dealer.gateway.limits import Bucket
+from tests.gateway.asking import get
 from tests.gateway.conftest import EAGER
 from tests.gateway.guest import Guest, Refusal, eventually
 from tests.gateway.tables import promise, reveal, seat_all
@@ -49,6 +51,19 @@ async def test_who_goes_on_all_the_same_is_sent_away(open_gateway, arrive) -> No
         await guest.say("nonsense")
     assert await guest.gone() == 4529
     assert len(guest.frames) == 6
+
+
+@pytest.mark.parametrize("opcode", [Opcode.PING, Opcode.PONG])
+async def test_who_pings_without_end_is_sent_away(open_gateway, arrive, opcode) -> None:
+    gateway = await open_gateway(limits=replace(EAGER, rate=0.01, burst=3.0, patience=5.0))
+    guest = await arrive(gateway)
+    await guest.ask("ping")
+    frame = Frame(opcode, b"there?").serialize(mask=True)
+    guest.socket.transport.write(4 * frame)
+    with pytest.raises(Refusal):
+        await guest.ask("ping")
+    guest.socket.transport.write(3 * frame)
+    assert await guest.gone() == 4529
 
 
 async def test_what_clients_send_by_themselves_costs_no_commands(open_gateway, arrive) -> None:
@@ -131,7 +146,21 @@ async def test_more_connections_than_the_house_takes(open_gateway, arrive) -> No
     await first.leave()
     await eventually(lambda: len(gateway.door.connections) == 1)
     await arrive(gateway)
-    assert gateway.metrics.turned_away == 1
+    assert gateway.metrics.turned_away.total() == 1
+
+
+async def test_an_address_with_far_too_many_connections_gets_no_page(open_gateway) -> None:
+    gateway = await open_gateway(limits=replace(EAGER, connections_per_address=1))
+    idle = [await asyncio.open_connection("127.0.0.1", gateway.port) for _ in range(CROWD - 1)]
+    assert (await get(gateway.port, "/")).status == 200
+    idle.append(await asyncio.open_connection("127.0.0.1", gateway.port))
+    await eventually(lambda: len(gateway.door.connections) == CROWD)
+    refused = await get(gateway.port, "/")
+    assert (refused.status, refused.headers["retry-after"]) == (503, "5")
+    for _, writer in idle:
+        writer.close()
+    await eventually(lambda: not gateway.door.connections)
+    assert (await get(gateway.port, "/")).status == 200
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 
 import pytest
 
-from dealer.errors import DatabaseLocked
-from dealer.gateway import Limits
+from dealer.errors import DatabaseAway, DatabaseDamaged, DatabaseLocked
+from dealer.gateway import Limits, pump
 from dealer.proof.checkpoint import read_checkpoint
 from dealer.proof.tree import Tree, leaf_hash, verify_consistency
 from tests.gateway.conftest import EAGER
@@ -236,6 +237,48 @@ async def test_a_resume_that_fails_leaves_one_where_one_was(gateway, arrive, mon
     assert ann.versions == list(range(3, drawn["version"] + 1))
 
 
+async def test_who_is_behind_while_the_log_is_away_waits_on_the_same_connection(
+    open_gateway, service, arrive, monkeypatch
+) -> None:
+    gateway = await open_gateway(limits=replace(EAGER, chunk=2))
+    monkeypatch.setattr(pump, "RETRY_SECONDS", 0.01)
+    table = await seat_all(arrive, gateway, players=2)
+    await table.host.ask("round.open", entropy="house")
+    newest = (await table.host.ask("deck.shuffle"))["version"]
+    entries, asked = service.entries, 0
+
+    async def sometimes_away(*which):
+        nonlocal asked
+        asked += 1
+        if asked in (1, 2, 4):
+            raise DatabaseAway("away")
+        return await entries(*which)
+
+    monkeypatch.setattr(service, "entries", sometimes_away)
+    guest = await arrive(gateway)
+    await guest.ask("table.watch", table=table.id, after=0)
+    await guest.until(lambda: guest.notices("resumed"))
+    assert guest.versions == list(range(1, newest + 1))
+    assert len(guest.notices("resumed")) == 1
+    assert not guest.closed.done()
+    await table.host.ask("deck.deal", each=1)
+    await guest.seen(newest + 1)
+
+
+async def test_who_is_behind_in_a_damaged_log_is_sent_away(
+    gateway, service, arrive, monkeypatch
+) -> None:
+    table = await seat_all(arrive, gateway, players=1)
+
+    async def damaged(*which):
+        raise DatabaseDamaged("a version is missing")
+
+    monkeypatch.setattr(service, "entries", damaged)
+    guest = await arrive(gateway)
+    await guest.ask("table.watch", table=table.id, after=0)
+    assert await guest.gone() == 1013
+
+
 async def test_who_gave_a_token_watches_from_that_seat(gateway, arrive) -> None:
     table = await shuffled(arrive, gateway, players=1)
     other = await arrive(gateway)
@@ -268,7 +311,7 @@ async def test_events_before_a_state_come_before_it(gateway, arrive, monkeypatch
 async def test_a_token_is_checked_once(gateway, arrive, monkeypatch) -> None:
     table = await shuffled(arrive, gateway, players=1)
     checked: list[str] = []
-    tokens = gateway.floor.service.tokens
+    tokens = gateway.floor.service.tokens_of(b"")
     actor = tokens.actor
 
     def counting(*given):

@@ -3,12 +3,14 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import Connection, create_engine
 from sqlalchemy.pool import NullPool
 
 from dealer.eventlog.sqlite import SqliteStore
+from tests.postgres import Blocking
 
 Connect = Callable[[], Connection]
 
@@ -29,22 +31,37 @@ def file(migrated: Path, tmp_path: Path) -> Path:
     return tmp_path / "log.db"
 
 
-@pytest.fixture
-def connect(file: Path) -> Iterator[Connect]:
+@pytest.fixture(params=["sqlite", "postgres"])
+def connect(request: pytest.FixtureRequest) -> Iterator[Connect]:
     """Opens connections to this test's log, each as of a process of its own."""
-    engine = create_engine(f"sqlite:///{file}", poolclass=NullPool)
     opened: list[Connection] = []
+    if request.param == "sqlite":
+        file = request.getfixturevalue("file")
+        engine = create_engine(f"sqlite:///{file}", poolclass=NullPool)
 
-    def open_connection() -> Connection:
-        connection = engine.connect().execution_options(isolation_level="AUTOCOMMIT")
-        connection.exec_driver_sql("PRAGMA synchronous=OFF")
-        opened.append(connection)
+        def open_connection() -> Connection:
+            connection = engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+            connection.exec_driver_sql("PRAGMA synchronous=OFF")
+            opened.append(connection)
+            return connection
+
+        yield open_connection
+        for connection in opened:
+            connection.close()
+        engine.dispose()
+        return
+    server = request.getfixturevalue("postgres")
+    database = server.database()
+    numbers: dict[bytes, int] = {}
+
+    def open_blocking() -> Any:
+        opened.append(connection := Blocking(server.url(database), numbers))
         return connection
 
-    yield open_connection
+    yield open_blocking
     for connection in opened:
         connection.close()
-    engine.dispose()
+    server.drop(database)
 
 
 @pytest.fixture

@@ -6,21 +6,26 @@ import os
 import signal
 import sys
 
-from sqlalchemy import create_engine, event
+from sqlalchemy import Engine, create_engine, event
 
+from dealer.eventlog.server import is_postgres
 from dealer.projector.runner import Projector
+from tests.postgres import Blocking
+from tests.projector.running import on
 
-file, before = sys.argv[1:]
-engine = create_engine(f"sqlite:///{file}")
-connection = engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+url, before = sys.argv[1:]
 
 
-@event.listens_for(connection, "before_cursor_execute")
+@event.listens_for(Engine, "before_cursor_execute")
 def die(conn: object, cursor: object, sql: str, *_: object) -> None:
-    if sql.startswith(before):
+    if before in sql:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
+if is_postgres(url):
+    connection = Blocking(url, {})
+else:
+    connection = create_engine(url).connect().execution_options(isolation_level="AUTOCOMMIT")
 connection.exec_driver_sql("BEGIN IMMEDIATE")
-Projector().slice(connection)
+on(connection, Projector().slice)
 connection.exec_driver_sql("COMMIT")

@@ -37,6 +37,7 @@ from dealer.proof.keys import player_digest
 from dealer.proof.tree import Tree
 from dealer.service.record import Recorded, write
 from dealer.service.round_secret import RoundSecret
+from tests.postgres import Blocking
 
 HOST = Actor(host=True)
 CODES = tuple("abcdefgh")
@@ -161,9 +162,12 @@ class Game:
         execute = connection.exec_driver_sql
         execute("BEGIN IMMEDIATE")
         if not self.logged:
+            column = "id" if isinstance(connection, Blocking) else "table_id"
             execute(
-                "INSERT INTO stream (table_id, version, projected) VALUES (?, 0, 0)", (self.id,)
+                f"INSERT INTO stream ({column}, version, projected) VALUES (?, 0, 0)", (self.id,)
             )
+            if isinstance(connection, Blocking):
+                connection.numbers[self.id] = len(connection.numbers) + 1
         (number,) = execute("SELECT id FROM stream WHERE table_id = ?", (self.id,)).one()
         for row in self.rows[self.logged : last]:
             execute(

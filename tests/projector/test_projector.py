@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Connection, event
+from sqlalchemy import Connection, Engine, event
 
 from dealer.errors import RaceLost
 from dealer.eventlog import Row, migrate
 from dealer.game.commands import Deal
+from dealer.projector.changes import Changes
 from dealer.projector.runner import Projector
+from dealer.projector.write import Pen
 from tests.projector.conftest import Connect
 from tests.projector.expected import Expected
 from tests.projector.playing import HOST, Game, short_game
-from tests.projector.running import catch_up, models, once, projected
+from tests.projector.running import catch_up, models, on, once, projected, stream_of, url_of
+
+MOVES = re.compile("UPDATE stream s? ?SET projected")
 
 
 def expected(number: int, game: Game, *, upto: int | None = None) -> dict[str, set]:
@@ -31,13 +36,15 @@ def add_raw(connection: Connection, stream: int, row: Row) -> None:
     connection.exec_driver_sql(
         "INSERT INTO event (stream, version, type, schema, at, public, commitment, hidden, command,"
         " digest) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (stream, *row),
+        (stream_of(connection, stream), *row),
     )
-    connection.exec_driver_sql("UPDATE stream SET version = ? WHERE id = ?", (row[0], stream))
+    connection.exec_driver_sql(
+        "UPDATE stream SET version = ? WHERE id = ?", (row[0], stream_of(connection, stream))
+    )
 
 
 def test_the_declared_tables_are_those_that_the_migrations_make(connection: Connection) -> None:
-    migrate.check(connection)
+    on(connection, migrate.check)
 
 
 def test_the_migration_can_be_taken_back_and_forth(connection: Connection) -> None:
@@ -47,10 +54,9 @@ def test_the_migration_can_be_taken_back_and_forth(connection: Connection) -> No
     game.log(connection)
     catch_up(connection)
     before = models(connection)
-    config = migrate._config(connection)
-    command.downgrade(config, "0001")
+    on(connection, lambda it: command.downgrade(migrate._config(it), "0001"))
     assert projected(connection) == [(len(game.rows), 0)]
-    command.upgrade(config, "head")
+    on(connection, lambda it: command.upgrade(migrate._config(it), "head"))
     catch_up(connection)
     assert models(connection) == before
 
@@ -136,13 +142,13 @@ def test_who_loses_the_race_writes_nothing(connection: Connection) -> None:
     game.log(connection)
 
     def is_overtaken(conn: Connection, cursor: object, sql: str, *_: object, **__: object) -> None:
-        if sql.startswith("UPDATE stream SET projected"):
+        if MOVES.search(sql):
             cursor.execute("UPDATE stream SET projected = 25")
 
-    event.listen(connection, "before_cursor_execute", is_overtaken)
+    event.listen(Engine, "before_cursor_execute", is_overtaken)
     with pytest.raises(RaceLost):
         once(connection, projector.slice)
-    event.remove(connection, "before_cursor_execute", is_overtaken)
+    event.remove(Engine, "before_cursor_execute", is_overtaken)
     assert models(connection) == before
     catch_up(connection, projector)
     assert models(connection) == expected(1, game)
@@ -174,8 +180,8 @@ def test_what_cannot_be_followed_stops_its_table_and_no_other(
     assert stopped.table == damaged.id.hex()
     assert stopped.version == 5
     assert why in stopped.sentence
-    assert stopped.table in caplog.text
-    assert why in caplog.text
+    assert [record.told["table"] for record in caplog.records] == [stopped.table]
+    assert why in caplog.records[0].told["says"]
     assert projected(connection) == [(row.version, 5), (len(sound.rows), len(sound.rows))]
     found, half, whole = models(connection), expected(1, damaged), expected(2, sound)
     assert found == {model: half[model] | whole[model] for model in found}
@@ -200,9 +206,20 @@ def test_an_altered_hidden_part_stops_the_table_where_its_round_closes(
     assert models(connection) == expected(1, game, upto=-1)
 
 
-@pytest.mark.parametrize("at", ["UPDATE stream SET projected", "COMMIT"])
+def test_of_two_rows_with_one_key_the_later_one_stays(connection: Connection) -> None:
+    game = Game()
+    game.log(connection)
+    stream = stream_of(connection, 1)
+    changes = Changes()
+    for card in ("a", "b"):
+        changes.add("deck", (stream, 1, 0, None, card))
+    on(connection, lambda it: Pen().write(it, changes))
+    assert models(connection)["deck"] == {(1, 1, 0, None, "b")}
+
+
+@pytest.mark.parametrize("at", ["SET projected", "COMMIT"])
 def test_killed_between_rows_and_place_leaves_both_or_neither(
-    at: str, file: Path, connection: Connection
+    at: str, connection: Connection
 ) -> None:
     game = short_game()
     game.log(connection, upto=20)
@@ -210,7 +227,7 @@ def test_killed_between_rows_and_place_leaves_both_or_neither(
     before = models(connection)
     game.log(connection)
     here = Path(__file__).parents[2]
-    command = [sys.executable, "-m", "tests.projector.dies", str(file), at]
+    command = [sys.executable, "-m", "tests.projector.dies", url_of(connection), at]
     died = subprocess.run(command, cwd=here, timeout=60, check=False)
     assert died.returncode == -signal.SIGKILL
     assert models(connection) == before

@@ -83,8 +83,8 @@ def test_every_card_of_a_round_lies_somewhere(connection: Connection) -> None:
     game.close_round().log(connection)
     catch_up(connection)
     sql = """
-    SELECT card FROM deck JOIN tables USING (stream) WHERE table_id = :table AND round = 1
-    UNION ALL SELECT card FROM hands JOIN tables USING (stream) WHERE table_id = :table
-    UNION ALL SELECT card FROM piles JOIN tables USING (stream) WHERE table_id = :table"""
-    found = connection.exec_driver_sql(sql, {"table": game.id.hex()}).scalars()
+    SELECT card FROM deck JOIN tables USING (stream) WHERE table_id = ? AND round = 1
+    UNION ALL SELECT card FROM hands JOIN tables USING (stream) WHERE table_id = ?
+    UNION ALL SELECT card FROM piles JOIN tables USING (stream) WHERE table_id = ?"""
+    found = connection.exec_driver_sql(sql, (game.id.hex(),) * 3).scalars()
     assert sorted(found) == list("abcdefgh")

@@ -203,8 +203,9 @@ async def test_who_comes_in_finds_what_another_process_wrote(open_service) -> No
     elsewhere = await other.load(resident.table_id)
     taken = await other.call(elsewhere, TakeSeat("late"))
     assert (await one.load(resident.table_id)).committed == taken.version
-    token = other.tokens.seat(resident.id, seat=3, since=taken.version)
-    assert one.tokens.actor(resident.id, resident.table, token) == Actor(seat=3)
+    token = other.tokens_of(resident.table.key).seat(resident.id, seat=3, since=taken.version)
+    tokens = one.tokens_of(resident.table.key)
+    assert tokens.actor(resident.id, resident.table, token) == Actor(seat=3)
 
 
 async def test_who_listens_is_told_what_another_process_wrote(
@@ -381,7 +382,7 @@ class Listener:
 async def test_tokens_open_one_place_and_end_with_it(service: Service) -> None:
     resident = await table_of(service)
     other = await table_of(service)
-    tokens = service.tokens
+    tokens = service.tokens_of(b"")
     since = resident.table.seats[1].since
     seat = tokens.seat(resident.id, seat=1, since=since)
     assert tokens.actor(resident.id, resident.table, seat) == Actor(seat=1)

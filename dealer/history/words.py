@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple, assert_never
 
-from dealer.cli.output import harmless
 from dealer.game.cards import UNKNOWN
 from dealer.game.events import (
     CardDrawn,
@@ -29,9 +27,10 @@ from dealer.game.events import (
     TableClosed,
     TableOpened,
 )
-from dealer.game.stacks import DECK, seat_of
-from dealer.game.state import Table, evolve
-from dealer.proof import codec
+from dealer.game.stacks import BURN, DECK, DISCARD, seat_of
+from dealer.game.state import Table
+from dealer.history.printable import harmless
+from dealer.history.story import Moment, retell
 from dealer.proof.verify import Swap
 
 
@@ -55,18 +54,14 @@ def tell(leaves: Iterable[str | bytes], swaps: Iterable[Swap]) -> Iterator[Told]
 
     `swaps` are those that the verifier recomputed; a card that needs others to be known is `??`.
     """
-    table, known = Table(), {swap.version: swap for swap in swaps}
-    for text in leaves:
-        leaf = json.loads(text)
-        swap = known.get(leaf["version"])
-        hidden: Mapping[str, int] = {} if swap is None else {"j": swap.j}
-        event = codec.decode(leaf["type"], leaf["v"], leaf["public"], hidden)
-        sentence, cards = _words(table, event, swap)
-        number = leaf["public"].get("round", 0)
-        yield Told(
-            leaf["version"], leaf["at"], number, leaf["type"], harmless(sentence), cards, swap
-        )
-        evolve(table, event, leaf["at"])
+    return map(told, retell(leaves, swaps))
+
+
+def told(moment: Moment) -> Told:
+    """One moment in words."""
+    sentence, cards = _words(moment.table, moment.event, moment.swap)
+    version, at, number, type_ = moment[:4]
+    return Told(version, at, number, type_, harmless(sentence), cards, moment.swap)
 
 
 def _words(table: Table, event: Event, swap: Swap | None) -> tuple[str, tuple[str, ...]]:
@@ -81,21 +76,35 @@ def _words(table: Table, event: Event, swap: Swap | None) -> tuple[str, tuple[st
         case CardDrawn(_, seat, source, slot, _):
             card = _face(table, slot)
             return f"{_who(table, seat)} draws {card} from {_where(table, source, slot)}", (card,)
-        case CardMoved(_, slot, source, to, place, _):
-            card = _face(table, slot)
-            origin, target = _where(table, source, slot), _stack(table, to)
-            return f"{card} goes from {origin} to place {place} of {target}", (card,)
+        case CardMoved(_, slot):
+            return _moved(table, event), (_face(table, slot),)
         case CardShown(_, slot, card, _):
-            lies = _stack(table, _stack_of(table, slot))
+            lies = named(table, _stack_of(table, slot))
             return f"{card} in {lies} is turned up for all", (card,)
         case CardPeeked(_, slot, seat, _):
             card = _face(table, slot)
-            lies = _stack(table, _stack_of(table, slot))
+            lies = named(table, _stack_of(table, slot))
             return f"{_who(table, seat)} is shown {card} in {lies}", (card,)
         case StackCut(_, stack, at):
-            return f"{_stack(table, stack)} is cut: places {at} and up come to the bottom", ()
+            return f"{named(table, stack)} is cut: places {at} and up come to the bottom", ()
         case _:
             return _around(table, event), ()
+
+
+def _moved(table: Table, event: CardMoved) -> str:
+    """Burns and discards are called so; of any other move it is said where the card went."""
+    card, source = _face(table, event.slot), event.source
+    origin = _where(table, source, event.slot)
+    if event.to == BURN and source == DECK:
+        return f"{card} is burned from {origin}"
+    if event.to == DISCARD and seat_of(source) is not None:
+        return f"{card} is discarded from {origin}"
+    target, lying = named(table, event.to), 0
+    if table.round is not None:
+        lying = len(table.round.cards(event.to)) - (event.to == source)
+    if event.place == lying:
+        return f"{card} goes from {origin} to {target}"
+    return f"{card} goes from {origin} to place {event.place} (not the top) of {target}"
 
 
 Around = (
@@ -135,7 +144,7 @@ def _around(table: Table, event: Around) -> str:
             return f"round {number} closes; the house's secret was {secret.hex()}"
         case ShuffleStarted(_, k, stack, n, algorithm, steps):
             return (
-                f"shuffle {k} begins: {_stack(table, stack)}, {n} cards, {algorithm}, {steps} steps"
+                f"shuffle {k} begins: {named(table, stack)}, {n} cards, {algorithm}, {steps} steps"
             )
         case EntropyCommitted(_, k, seat, digest):
             return f"{_who(table, seat)} promises random bytes for shuffle {k}: {digest.hex()}"
@@ -170,7 +179,8 @@ def _stack_of(table: Table, slot: int) -> str:
     return (table.round and table.round.stack_of(slot)) or DECK
 
 
-def _stack(table: Table, stack: str) -> str:
+def named(table: Table, stack: str) -> str:
+    """A stack as one would speak of it at the table."""
     seat = seat_of(stack)
     if seat is not None:
         return f"the hand of {_who(table, seat)}"
@@ -181,5 +191,5 @@ def _where(table: Table, stack: str, slot: int) -> str:
     """A stack, and where in it the card lay if it was not the top one and it matters."""
     cards = [] if table.round is None else table.round.cards(stack)
     if not cards or cards[-1] == slot or seat_of(stack) is not None:
-        return _stack(table, stack)
-    return f"place {cards.index(slot)} (not the top) of {_stack(table, stack)}"
+        return named(table, stack)
+    return f"place {cards.index(slot)} (not the top) of {named(table, stack)}"

@@ -1,0 +1,12 @@
+"""Which version of the program this is."""
+
+from __future__ import annotations
+
+from importlib import metadata
+
+
+def version() -> str:
+    try:
+        return metadata.version("dealer")
+    except metadata.PackageNotFoundError:  # run from a checkout that was never installed
+        return "0"

@@ -1,0 +1,43 @@
+"""How the log is asked for what it holds: the same questions, as each database answers them best.
+
+On SQLite a table's short number is looked up by its id; on PostgreSQL the id is the key itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+COLUMNS = "version, type, schema, at, public, commitment, hidden, command, digest"
+
+_VARIABLES = 500
+
+
+class Asking:
+    """SELECTs with `?` for their parameters; the first is always a table's 16-byte id."""
+
+    def __init__(self, *, postgres: bool) -> None:
+        own = "?" if postgres else "(SELECT id FROM stream WHERE table_id = ?)"
+        table = "id" if postgres else "table_id"
+        notes = f"SELECT size, note FROM checkpoint WHERE stream = {own}"
+        events = f"SELECT {COLUMNS} FROM event WHERE stream = {own}"
+        self.read = f"{events} AND version > ? AND version <= ? ORDER BY version LIMIT ?"
+        self.command = f"{events} AND command = ?"
+        self.checkpoints = f"{notes} AND size > ? ORDER BY size LIMIT ?"
+        self.newest = f"{notes} AND size <= ? ORDER BY size DESC LIMIT 1"
+        self.head = f"SELECT version FROM stream WHERE {table} = ?"
+        self.between = (
+            f"SELECT {table} FROM stream WHERE {table} BETWEEN ? AND ? ORDER BY {table} LIMIT ?"
+        )
+        self._postgres = postgres
+
+    def heads(self, tables: list[bytes]) -> Iterator[tuple[str, tuple[Any, ...]]]:
+        """Statements, each with its parameters, whose rows are (table, version)."""
+        if self._postgres:
+            if tables:
+                yield "SELECT id, version FROM stream WHERE id = ANY(?)", (tables,)
+            return
+        for start in range(0, len(tables), _VARIABLES):
+            part = tuple(tables[start : start + _VARIABLES])
+            marks = ",".join("?" * len(part))
+            yield f"SELECT table_id, version FROM stream WHERE table_id IN ({marks})", part

@@ -1,0 +1,31 @@
+"""Frames of a game that was played once, one for each method and notification."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from importlib import resources
+from typing import Any, NamedTuple
+
+Frame = dict[str, Any]
+
+
+class Example(NamedTuple):
+    """A request with its answer, or a notification, which has neither id nor answer."""
+
+    frame: Frame | None
+    answer: Frame | None
+
+
+NONE = Example(None, None)
+
+
+@cache
+def examples() -> dict[str, Example]:
+    """By method, and by name of the notification; `refusal` is a request that was refused."""
+    text = (resources.files(__package__) / "examples.jsonl").read_text(encoding="utf-8")
+    found = {}
+    for line in text.splitlines():
+        one = json.loads(line)
+        found[one["name"]] = Example(one["frame"], one.get("answer"))
+    return found

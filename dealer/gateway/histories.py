@@ -1,0 +1,76 @@
+"""What was played at a table, to read: in plain words, or as a file that poker programs take."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections import Counter
+from http import HTTPStatus
+
+from websockets.http11 import Response
+
+from dealer.errors import NoHistory
+from dealer.gateway.connection import GuestConnection
+from dealer.gateway.http import PLAIN, response
+from dealer.history import phh, text
+from dealer.history.story import Game
+from dealer.service import Resident, Service
+
+ASKERS = 32
+"""Who may wait for a history at one time; a large table's takes a second or more."""
+
+ASKERS_OF_ADDRESS = 4
+
+_WHAT = re.compile(r"/(?:history\.txt|round-(?P<round>[1-9][0-9]{0,9})\.(?P<form>txt|phh))")
+
+
+class Histories:
+    """Answers `/history.txt`, `/round-<n>.txt` and `/round-<n>.phh` of a table.
+
+    Each is made afresh from a bundle that is verified first, beside the event loop and one at a
+    time: reading old games must not slow those that are played. Nothing is made for somebody who
+    has hung up meanwhile.
+    """
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._turn = asyncio.Lock()
+        self._askers: Counter[str] = Counter()  # by address; gone or not, until their turn is over
+
+    @staticmethod
+    def has(what: str) -> bool:
+        return _WHAT.fullmatch(what) is not None
+
+    async def answer(
+        self, connection: GuestConnection, resident: Resident, what: str
+    ) -> Response | None:
+        """The history at this address below the table's, or why there is none just now, or ever.
+
+        None if who asked has hung up.
+        """
+        match = _WHAT.fullmatch(what)
+        number, form = (None, None) if match is None else match.group("round", "form")
+        round, as_phh = None if number is None else int(number), form == "phh"
+        address = connection.address
+        if self._askers[address] >= ASKERS_OF_ADDRESS or self._askers.total() >= ASKERS:
+            sentence = "Many ask for histories just now; try again later.\n"
+            return response(HTTPStatus.SERVICE_UNAVAILABLE, sentence, Retry_After="5")
+        self._askers[address] += 1
+        try:
+            async with self._turn:
+                if connection.transport.is_closing():
+                    return None
+                lines = [line async for line in self._service.bundle(resident)]
+                made = await asyncio.to_thread(_make, lines, round=round, as_phh=as_phh)
+        except NoHistory as error:
+            return response(HTTPStatus.NOT_FOUND, f"{error}\n")
+        finally:
+            self._askers -= Counter([address])
+        return response(HTTPStatus.OK, made, kind=phh.KIND if as_phh else PLAIN)
+
+
+def _make(lines: list[str], *, round: int | None, as_phh: bool) -> str:
+    game = Game.read(lines)
+    if as_phh and round is not None:
+        return phh.write(game, round=round)
+    return "".join(f"{line}\n" for line in text.write(game, round=round))

@@ -1,0 +1,35 @@
+"""A guest who knocks a thousand times a second fills no book: of each kind one line a second."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+KINDS = 1000
+"""Of how many kinds the last line is remembered; more in a second are not told at all."""
+
+
+class Seldom:
+    """Logs what guests can cause as often as they like; `clock` gives seconds."""
+
+    def __init__(
+        self, log: logging.Logger, *, clock: Callable[[], float], seconds: float = 1.0
+    ) -> None:
+        self._log = log
+        self._clock = clock
+        self._seconds = seconds
+        self._kinds: dict[tuple[object, ...], tuple[float, int]] = {}
+
+    def say(self, level: int, event: str, **told: object) -> None:
+        """One line of this event about these things; `times` counts those left out before it."""
+        kind, now = (event, *told.values()), self._clock()
+        since, times = self._kinds.get(kind, (now - self._seconds, 0))
+        if now - since < self._seconds:
+            self._kinds[kind] = (since, times + 1)
+            return
+        if len(self._kinds) >= KINDS:
+            recent = {one: kept for one, kept in self._kinds.items() if now - kept[0] < 60}
+            self._kinds = recent if len(recent) < KINDS else {}
+        self._kinds[kind] = (now, 0)
+        extra = told | ({"times": times + 1} if times else {})
+        self._log.log(level, event, extra={"told": extra})

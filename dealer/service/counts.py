@@ -1,0 +1,57 @@
+"""What is counted where the house writes: batches, appends, races lost, and a database in trouble.
+
+No table and no player is counted by itself.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Sequence
+
+from dealer.errors import DealerError
+from dealer.eventlog import Append, Appended, Conflict, Result
+
+BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
+"""Upper bounds for the number of appends in a batch."""
+
+log = logging.getLogger(__name__)
+
+
+class Counts:
+    """`appends` by outcome (written, conflict, known, failed); `batches` by the first bound of
+    `BATCHES` that they fit under, the last place for greater ones; `trouble` since a batch failed.
+    """
+
+    def __init__(self) -> None:
+        self.appends: Counter[str] = Counter()
+        self.batches = [0] * (len(BATCHES) + 1)
+        self.requests = 0
+        self.trouble = False
+
+    def batch(self, results: Sequence[tuple[Append, Result]]) -> None:
+        """Take in what became of one batch."""
+        size = len(results)
+        self.requests += size
+        self.batches[min(max(size - 1, 0).bit_length(), len(BATCHES))] += 1
+        written, failure = 0, None
+        for append, result in results:
+            kind = type(result)
+            if kind is Appended:
+                written += 1
+            elif isinstance(result, DealerError):
+                self.appends["failed"] += 1
+                failure = result
+            elif kind is Conflict:
+                self.appends["conflict"] += 1
+                log.debug("conflict", extra={"told": {"table": append.table.hex()}})
+            else:
+                self.appends["known"] += 1
+        self.appends["written"] += written
+        if failure is not None:
+            if not self.trouble:
+                log.error("database trouble", extra={"told": {"says": str(failure)}})
+            self.trouble = True
+        elif self.trouble and written:
+            self.trouble = False
+            log.warning("database recovered")

@@ -1,0 +1,239 @@
+"""Closed tables leave the database as files that prove them, and none is lost on the way."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
+from urllib.request import urlopen
+
+import pytest
+
+from dealer.proof.bundle import read
+from dealer.proof.verify import verify
+
+from .conftest import Ask, Played, Serving
+
+POINTS = ("verified", "drafted", "named", "verified again", "archived", "let go")
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = tmp_path / "archive"
+    made.mkdir()
+    return made
+
+
+def rows(played: Played, sql: str) -> list[Any]:
+    with closing(sqlite3.connect(played.file)) as database:
+        return database.execute(sql).fetchall()
+
+
+def proved(file: Path, played: Played) -> bytes:
+    data = file.read_bytes()
+    report = verify(read(data), key=played.key, saved=played.saved)
+    assert report.ok, report.fault
+    return data
+
+
+def test_a_closed_table_is_a_file_and_no_row_is_left(
+    ask: Ask, played: Played, folder: Path
+) -> None:
+    whole = ask("export", played.closed, "--database", played.url).out.encode()
+    answer = ask(
+        "archive", played.closed, "--to", folder, "--database", played.url, "--why", "old",
+        "--operator", "Zoe",
+    )  # fmt: skip
+    assert answer.code == 0, answer.err
+    data = proved(folder / f"{played.closed}.jsonl", played)
+    assert data == whole
+    number = f"(SELECT id FROM stream WHERE hex(table_id) = upper('{played.closed}'))"
+    for table in (
+        "event", "checkpoint", "tables", "seats", "rounds", "shuffles", "swaps", "moves", "deck",
+        "hands", "piles",
+    ):  # fmt: skip
+        assert rows(played, f"SELECT count(*) FROM {table} WHERE stream = {number}") == [(0,)]
+    ((left,),) = rows(played, f"SELECT count(*) FROM event WHERE stream <> {number}")
+    assert left > 0
+    assert rows(played, "SELECT sha256 FROM archived") == [(sha256(data).digest(),)]
+    (line,) = ask("journal", "--database", played.url, "--json").lines[:1]
+    told = json.loads(line)
+    assert (told["who"], told["what"], told["target"]) == ("Zoe", "archive", played.closed)
+    assert told["details"]["sha256"] == sha256(data).hexdigest()
+
+
+def test_the_other_commands_know_what_is_archived(ask: Ask, played: Played, folder: Path) -> None:
+    before = ask("tables", "--database", played.url).lines
+    ask("archive", played.closed, "--to", folder, "--database", played.url)
+    after = ask("tables", "--database", played.url).lines
+    assert after == [line for line in before if played.closed not in line] + [
+        "1 more is archived; see `dealer journal`."
+    ]
+    for command in ("export", "audit"):
+        answer = ask(command, played.closed, "--database", played.url)
+        assert answer.code == 1
+        assert "archived" in answer.err
+    again = ask("archive", played.closed, "--to", folder, "--database", played.url)
+    assert again.code == 1
+    assert "archived" in again.err
+    rebuilt = ask("rebuild", "--database", played.url)
+    assert rebuilt.code == 0, rebuilt.out
+    assert ask("log", played.open, "--database", played.url).lines
+
+
+def test_only_a_closed_table_and_only_what_is_old_enough(
+    ask: Ask, played: Played, folder: Path
+) -> None:
+    answer = ask("archive", played.open, "--to", folder, "--database", played.url)
+    assert answer.code == 1
+    assert "Only a closed table" in answer.err
+    young = ask("archive", "--older-than", "1d", "--to", folder, "--database", played.url)
+    assert young.out.startswith("0 tables archived")
+    assert ask("archive", "--older-than", "9y", "--to", folder).code == 2
+    assert ask("archive", "--to", folder).code == 2
+    old = ask("archive", "--older-than", "0m", "--to", folder, "--database", played.url)
+    assert old.out.startswith("1 table archived")
+
+
+def test_the_database_lets_no_event_go_that_is_not_archived(
+    ask: Ask, played: Played, folder: Path
+) -> None:
+    ask("archive", played.closed, "--to", folder, "--database", played.url)
+    with closing(sqlite3.connect(played.file)) as database:
+        for wrong in (
+            "DELETE FROM event",
+            "UPDATE event SET at = 0",
+            "DELETE FROM archived",
+            "UPDATE archived SET size = 1",
+            "DELETE FROM journal",
+            "UPDATE journal SET who = 'nobody'",
+            "INSERT INTO archived SELECT id, version, x'', x'', '', 0, x'', 0, 0 FROM stream"
+            " WHERE id NOT IN (SELECT stream FROM archived)",
+        ):
+            with pytest.raises(sqlite3.IntegrityError, match=r"never changed|only a closed"):
+                database.execute(wrong)
+
+
+def test_a_bundle_that_does_not_hold_lets_nothing_go(
+    ask: Ask, played: Played, folder: Path
+) -> None:
+    with closing(sqlite3.connect(played.file)) as database, database:
+        database.execute("DROP TRIGGER event_refuses_update")
+        database.execute(
+            "UPDATE event SET public = replace(public, '\"i\":51', '\"i\":50')"
+            " WHERE id = (SELECT min(id) FROM event WHERE type = 'CardsSwapped')"
+        )
+    before = rows(played, "SELECT count(*) FROM event")
+    answer = ask("archive", played.closed, "--to", folder, "--database", played.url)
+    assert answer.code == 1
+    assert rows(played, "SELECT count(*) FROM event") == before
+    assert rows(played, "SELECT count(*) FROM archived") == [(0,)]
+
+
+def test_a_cosignature_that_comes_in_meanwhile_is_not_lost(
+    ask: Ask, played: Played, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dealer.cli import archive
+
+    put, times = archive._put, []
+
+    def slow(file: Path, data: bytes, reached: Callable[[str], None]) -> None:
+        put(file, data, reached)
+        if not times:
+            with closing(sqlite3.connect(played.file)) as database, database:
+                (note,) = database.execute(
+                    "SELECT note FROM checkpoint ORDER BY stream, size DESC"
+                ).fetchone()
+                changed = note + note.splitlines()[-1] + "\n"
+                database.execute("UPDATE checkpoint SET note = ? WHERE note = ?", (changed, note))
+        times.append(1)
+
+    monkeypatch.setattr(archive, "_put", slow)
+    answer = ask("archive", played.closed, "--to", folder, "--database", played.url)
+    assert len(times) == 1
+    assert answer.code == 1
+    assert "does not hold" in answer.err  # a doubled signature: it was read again, and looked at
+    assert rows(played, "SELECT count(*) FROM archived") == [(0,)]
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_killed_at_any_point_nothing_is_lost(
+    ask: Ask, played: Played, folder: Path, point: str
+) -> None:
+    before = rows(played, "SELECT count(*) FROM event")[0][0]
+    dying = [sys.executable, "-m", "tests.cli.dies", "archive", played.url, str(folder)]
+    died = subprocess.run(
+        [*dying, played.closed, point], cwd=ROOT, timeout=120, capture_output=True, check=False
+    )
+    assert died.returncode == -signal.SIGKILL, died.stderr
+    file = folder / f"{played.closed}.jsonl"
+    archived = rows(played, "SELECT count(*) FROM archived")[0][0]
+    left = rows(played, "SELECT count(*) FROM event")[0][0]
+    assert archived == (point in ("archived", "let go"))
+    assert left == before or archived
+    if archived:
+        proved(file, played)
+        answer = ask("archive", "--older-than", "0m", "--to", folder, "--database", played.url)
+        assert answer.out.startswith("0 tables archived"), answer
+    else:
+        assert ask("audit", played.closed, "--database", played.url).code == 0
+        answer = ask("archive", played.closed, "--to", folder, "--database", played.url)
+    assert answer.code == 0, answer
+    proved(file, played)
+    assert [one.name for one in folder.iterdir()] == [file.name]
+    left_over = "SELECT count(*) FROM event WHERE stream IN (SELECT stream FROM archived)"
+    assert rows(played, left_over) == [(0,)]
+
+
+def test_what_nobody_closes_the_operator_does(ask: Ask, played: Played, folder: Path) -> None:
+    closing_all = ("close", "--idle", "0m", "--why", "gone", "--house", "house.example")
+    answer = ask(*closing_all, "--database", played.url)
+    assert (answer.code, answer.out) == (0, "1 table closed.\n"), answer.err
+    told = json.loads(ask("journal", "--database", played.url, "--json").lines[0])
+    assert (told["what"], told["target"], told["why"]) == ("close", played.open, "gone")
+    assert ask(*closing_all, "--database", played.url).out == "0 tables closed.\n"
+    once = ask("close", played.open, "--why", "x", "--database", played.url)
+    assert once.code == 1
+    assert ask("close", "--why", "x", "--database", played.url).code == 2
+    answer = ask("archive", "--older-than", "0m", "--to", folder, "--database", played.url)
+    assert answer.out.startswith("2 tables archived"), answer.err
+    for file in folder.iterdir():
+        assert verify(read(file.read_bytes()), key=played.key).ok
+
+
+def gone(address: str, code: int) -> str:
+    with pytest.raises(HTTPError) as caught:
+        urlopen(address, timeout=30)
+    assert caught.value.code == code
+    return caught.value.read().decode()
+
+
+def test_the_house_gives_out_what_is_archived(
+    ask: Ask, played: Played, folder: Path, serve: Callable[..., Serving]
+) -> None:
+    told = ("--database", played.url, "--port", 0, "--ops-port", 0)
+    house = serve(*told, "--archive", folder)
+    table = f"{house.address}tables/{played.closed}"
+    with urlopen(f"{table}/bundle.jsonl", timeout=30) as answer:
+        before = answer.read()
+    assert ask("archive", played.closed, "--to", folder, "--database", played.url).code == 0
+    assert "archived" in gone(table, 410)
+    with urlopen(f"{table}/bundle.jsonl", timeout=30) as answer:
+        assert answer.read() == before
+    with urlopen(f"{table}/audit", timeout=30) as answer:
+        assert answer.status == 200
+    (folder / f"{played.closed}.jsonl").write_bytes(before[:-2])
+    assert "later" in gone(f"{table}/bundle.jsonl", 503)
+    (folder / f"{played.closed}.jsonl").unlink()
+    assert "not here" in gone(f"{table}/bundle.jsonl", 410)
+    elsewhere = serve(*told)
+    assert "not kept here" in gone(f"{elsewhere.address}tables/{played.closed}/bundle.jsonl", 410)

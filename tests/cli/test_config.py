@@ -1,0 +1,126 @@
+"""Every setting, where it came from, and the same words wherever settings are listed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dealer.cli.version import version
+from dealer.config import LIMITS, PASSWORD_FILE_VARIABLE, SETTINGS, masked, with_password
+
+from .conftest import Ask
+
+
+def told(ask: Ask, *arguments: object) -> dict[str, dict[str, str]]:
+    answer = ask("config", *arguments, "--json")
+    assert answer.code == 0, answer.err
+    lines = [json.loads(line) for line in answer.lines]
+    return {line["variable"]: line for line in lines}
+
+
+def test_default_environment_and_flag(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DEALER_PORT", "81")
+    monkeypatch.setenv("DEALER_HOST", "0.0.0.0")
+    monkeypatch.setenv("DEALER_ORIGIN", "https://a.example https://b.example")
+    monkeypatch.setenv("DEALER_LIMIT_RATE", "20")
+    monkeypatch.setenv("DEALER_LIMIT_BURST", "50")
+    found = told(ask, "--port", 82, "--limit", "burst=60", "--trusted-proxy", "10.0.0.0/8")
+    values = {name: (one["value"], one["source"]) for name, one in found.items()}
+    assert values["DEALER_PORT"] == ("82", "flag")
+    assert values["DEALER_HOST"] == ("0.0.0.0", "environment")
+    assert values["DEALER_OPS_HOST"] == ("127.0.0.1", "default")
+    assert values["DEALER_ORIGIN"] == ("https://a.example https://b.example", "environment")
+    assert values["DEALER_TRUSTED_PROXY"] == ("10.0.0.0/8", "flag")
+    assert values["DEALER_LIMIT_RATE"] == ("20.0", "environment")
+    assert values["DEALER_LIMIT_BURST"] == ("60.0", "flag")
+    assert values["DEALER_LIMIT_DRAIN"] == ("30.0", "default")
+    assert len(found) == len(SETTINGS) + len(LIMITS)
+    lines = ask("config").lines
+    assert len(lines) == len(found)
+    assert all(line.startswith("--") or PASSWORD_FILE_VARIABLE in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("sqlite:///dealer.db", "sqlite:///dealer.db"),
+        ("postgresql://d:s3cret@db:5432/dealer", "postgresql://d:***@db:5432/dealer"),
+        ("postgresql://d:p@ss@db/dealer", "postgresql://d:***@db/dealer"),
+        ("postgresql://d@db/dealer", "postgresql://d@db/dealer"),
+        ("postgresql://db/x?password=s3cret&sslmode=on", "postgresql://db/x?password=***&sslmode=on"),
+        ("postgresql://db/x?passfile=/run/pass", "postgresql://db/x?passfile=/run/pass"),
+        ("postgresql://db/x?sslpassword=s3cret", "postgresql://db/x?sslpassword=***"),
+    ],
+)  # fmt: skip
+def test_a_password_is_not_shown(url: str, shown: str) -> None:
+    assert masked(url) == shown
+
+
+@pytest.mark.parametrize(
+    ("url", "whole"),
+    [
+        ("postgresql://ada@db/log", "postgresql://ada:p%40ss%2F%20@db/log"),
+        (
+            "postgresql+asyncpg://ada@db:1/log?x=y",
+            "postgresql+asyncpg://ada:p%40ss%2F%20@db:1/log?x=y",
+        ),
+        ("postgresql://ada:known@db/log", "postgresql://ada:known@db/log"),
+        ("postgresql://db/log", "postgresql://db/log"),
+        ("sqlite:///ada@db", "sqlite:///ada@db"),
+    ],
+)
+def test_a_password_out_of_a_file(tmp_path: Path, url: str, whole: str) -> None:
+    file = tmp_path / "password"
+    file.write_text("p@ss/ \n")
+    assert with_password(url, {PASSWORD_FILE_VARIABLE: str(file)}) == whole
+    assert with_password(url, {}) == url
+
+
+def test_a_password_file_that_is_none(ask: Ask, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv(PASSWORD_FILE_VARIABLE, str(tmp_path / "nothing"))
+    answer = ask("config", "--database", "postgresql://ada@db/log")
+    assert answer.code == 2
+    assert PASSWORD_FILE_VARIABLE in answer.err
+    (tmp_path / "password").write_text("sesame")
+    monkeypatch.setenv(PASSWORD_FILE_VARIABLE, str(tmp_path / "password"))
+    answer = ask("config", "--database", "postgresql://ada@db/log", "--house-key", "key")
+    assert "postgresql://ada:***@db/log" in answer.out
+    assert "sesame" not in answer.out
+    (line,) = [line for line in answer.out.splitlines() if PASSWORD_FILE_VARIABLE in line]
+    assert line.endswith("environment")
+
+
+def test_the_flags_say_what_the_table_of_settings_says(ask: Ask) -> None:
+    shown = " ".join(ask("serve", "--help").out.replace("│", " ").split())
+    for setting in filter(lambda one: one.flag, SETTINGS):
+        assert setting.flag in shown
+        assert setting.variable in shown
+        assert setting.help.split(",")[0].split("`")[0].strip() in shown, setting.help
+    for name, what in LIMITS.items():
+        assert name in shown
+        assert what in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (("--trusted-proxy", "everybody"), "10.0.0.0/8"),
+        (("--log-format", "xml"), "json"),
+        (("--log-level", "loud"), "WARNING"),
+        (("--ops-port", 70000), "70000"),
+    ],
+)
+def test_what_is_wrongly_set_exits_with_2(
+    ask: Ask, arguments: tuple[object, ...], word: str
+) -> None:
+    for command in ("config", "serve"):
+        answer = ask(command, *arguments)
+        assert answer.code == 2
+        assert word in answer.err
+
+
+def test_it_says_which_version_it_is(ask: Ask) -> None:
+    answer = ask("--version")
+    assert (answer.code, answer.out) == (0, f"dealer {version()}\n")

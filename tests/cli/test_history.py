@@ -1,0 +1,76 @@
+"""A table written down by `dealer history`, from the log, from a file and from a house."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from dealer.game.cards import STANDARD
+from dealer.game.commands import Actor, CloseRound, Deal, OpenRound, StartShuffle, TakeSeat
+from dealer.service.opening import open_service
+
+from .conftest import Ask, Played
+
+HOST = Actor(host=True)
+
+
+@pytest.fixture
+def file(ask: Ask, played: Played, tmp_path: Path) -> Path:
+    file = tmp_path / "game.jsonl"
+    ask("export", played.closed, "-o", file, "--database", played.url)
+    return file
+
+
+def test_the_text_is_the_same_from_the_log_and_from_a_file(
+    ask: Ask, played: Played, file: Path
+) -> None:
+    answer = ask("history", played.closed, "--database", played.url)
+    assert answer.code == 0
+    assert answer.lines[0].startswith(f"Table {played.closed} of the house house.example")
+    for words in ("Seats: 1 Ada, 2 Bob, 3 Cleo, 4 Dan", "Round 2, ", "  the table closes"):
+        assert words in answer.out
+    assert "??" not in answer.out
+    assert ask("history", file) == answer
+    one = ask("history", file, "--round", 1)
+    assert "Round 1, " in one.out
+    assert "Round 2, " not in one.out
+
+
+def test_what_cannot_be_written_is_said_in_a_sentence(ask: Ask, played: Played, file: Path) -> None:
+    assert ask("history", file, "--format", "phh").code == 2
+    for round_, words in ((1, "The table's rules name no game"), (3, "2 rounds and no round 3")):
+        answer = ask("history", file, "--round", round_, "--format", "phh")
+        assert (answer.code, answer.out) == (1, "")
+        assert words in answer.err
+    answer = ask("history", played.open, "--round", 1, "--format", "phh", "--database", played.url)
+    assert answer.code == 1
+    assert "is not closed" in answer.err
+    file.write_bytes(file.read_bytes().replace(b'"seat":2', b'"seat":3'))
+    forged = ask("history", file)
+    assert (forged.code, forged.out) == (1, "")
+    assert forged.err.startswith("dealer: heads, line ")
+
+
+def test_an_open_round_keeps_its_cards(ask: Ask, played: Played) -> None:
+    answer = ask("history", played.open, "--database", played.url)
+    assert answer.code == 0
+    assert "draws ?? from the deck" in answer.out
+    assert "Round 1 is not closed" in answer.lines[-1]
+
+
+def test_a_poker_hand_of_the_only_round(ask: Ask, played: Played) -> None:
+    async def play() -> str:
+        async with open_service(played.url) as service:
+            resident, _ = await service.open_table({"game": "holdem"})
+            opened = OpenRound(HOST, STANDARD, "house", 1000, 1000)
+            wishes = (TakeSeat("Eve"), TakeSeat("Fay"), opened, StartShuffle(HOST), Deal(HOST, 2))
+            for wish in (*wishes, CloseRound(HOST)):
+                await service.call(resident, wish)
+            return resident.table_id
+
+    table = asyncio.run(play())
+    answer = ask("history", table, "--format", "phh", "--database", played.url)
+    assert (answer.code, answer.lines[0]) == (0, 'variant = "NT"')
+    assert 'players = ["Eve", "Fay"]' in answer.lines

@@ -1,0 +1,142 @@
+"""The operators' document says what the program says: settings, log lines, metrics, commands."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shlex
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from dealer.config import LIMIT_VARIABLE, LIMITS, SETTINGS, Settings
+from dealer.gateway import serve
+from dealer.service.opening import open_service
+from tests.gateway.asking import get
+
+from .conftest import Ask, Played
+
+DEALER = Path(__file__).parents[2] / "dealer"
+DOCUMENT = (DEALER / "cli" / "OPERATING.md").read_text(encoding="utf-8")
+
+
+def table(section: str) -> list[list[str]]:
+    """The cells of the rows of the one table in a section."""
+    text = DOCUMENT.split(f"\n## {section}\n")[1].split("\n## ")[0]
+    rows = [line for line in text.splitlines() if line.startswith("| ")]
+    return [[cell.strip() for cell in row.strip("|").split("|")] for row in rows[1:]]
+
+
+def code(cell: str) -> list[str]:
+    return re.findall(r"`([^`]*)`", cell)
+
+
+def test_the_settings() -> None:
+    defaults = Settings()
+    expected = [
+        [
+            one.flag and f"`{one.flag}`",
+            f"`{one.variable}`",
+            _default(getattr(defaults, one.name)),
+            one.help,
+        ]
+        for one in SETTINGS
+    ] + [
+        [
+            f"`--limit {one.name}=`",
+            f"`{LIMIT_VARIABLE}{one.name.upper()}`",
+            _default(getattr(defaults.limits, one.name)),
+            LIMITS[one.name],
+        ]
+        for one in fields(defaults.limits)
+    ]
+    assert table("Settings") == expected
+
+
+def _default(value: object) -> str:
+    return "" if value in (None, ()) else f"`{value}`"
+
+
+def events() -> set[str]:
+    """Every sentence that the house's code logs."""
+    found = set()
+    for path in DEALER.rglob("*.py"):
+        if path.is_relative_to(DEALER / "client"):
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+                continue
+            if ast.unparse(node.func.value) not in ("log", "log_", "_log", "self.floor.seldom"):
+                continue
+            if node.func.attr in ("debug", "info", "warning", "error", "exception", "log", "say"):
+                said = node.args[node.func.attr in ("log", "say")]
+                if isinstance(said, ast.Constant):
+                    found.add(said.value)
+                else:
+                    assert ast.unparse(said) == "event"  # "disabled" and "enabled"
+    return found | {"disabled", "enabled"}
+
+
+def test_the_log_lines() -> None:
+    assert {name for row in table("Log lines") for name in code(row[0])} == events()
+
+
+async def test_the_metrics(tmp_path: Path) -> None:
+    async with (
+        open_service(f"sqlite:///{tmp_path / 'dealer.db'}") as service,
+        serve(service, port=0, ops_port=0) as gateway,
+    ):
+        page = (await get(gateway.ops_port, "/metrics")).text
+    names = {family.name for family in text_string_to_metric_families(page)}
+    assert {name for row in table("Metrics") for name in code(row[0])} == names
+
+
+def test_the_sentences_are_the_programs() -> None:
+    said = " ".join(
+        "".join(
+            part.value if isinstance(part, ast.Constant) else "\N{HORIZONTAL ELLIPSIS}"
+            for part in (node.values if isinstance(node, ast.JoinedStr) else [node])
+            if not isinstance(part, ast.Constant) or isinstance(part.value, str)
+        )
+        for path in DEALER.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, (ast.JoinedStr, ast.Constant))
+    )
+    for row in table("Sentences"):
+        for words in code(row[0]):
+            assert words in said, words
+
+
+def test_the_commands_run(ask: Ask, played: Played, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the order of the document, on one house, but those of a shell."""
+    monkeypatch.chdir(played.folder)
+    (played.folder / "archive").mkdir()
+    ran = 0
+    for block in re.findall(r"```sh\n(.*?)```", DOCUMENT, re.DOTALL):
+        for line in block.splitlines():
+            words = shlex.split(line, comments=True)
+            if words[0] != "dealer" or words[1:2] == ["serve"]:
+                continue
+            arguments = [played.open if word == "TABLE" else word for word in words[1:]]
+            answer = ask(*arguments)
+            assert answer.code == 0, (line, answer)
+            ran += 1
+    assert ran > 12
+
+
+@pytest.mark.parametrize("line", sorted(set(re.findall(r"`(dealer [^`]+)`", DOCUMENT))))
+def test_the_commands_in_the_prose_are_known(ask: Ask, line: str) -> None:
+    command, *rest = shlex.split(line)[1:]
+    shown = ask(command, "--help").out
+    for word in rest:
+        if word.startswith("--"):
+            assert word in shown
+
+
+def test_the_readiness_sentences_are_in_the_runbook() -> None:
+    source = (DEALER / "gateway" / "operations.py").read_text(encoding="utf-8")
+    rows = [row[0] for row in table("Sentences")]
+    for sentence in re.findall(r'return "([^"]+)"', source):
+        assert any(sentence in row for row in rows)

@@ -1,0 +1,119 @@
+"""Two versions of the program on one database: the older refuses what it does not know."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+from alembic import command
+from alembic.config import Config
+from sqlalchemy import create_engine
+
+from dealer.errors import DatabaseNew, UnknownEvent
+from dealer.eventlog import migrate
+from dealer.eventlog.look import look
+from dealer.game.commands import TakeSeat
+from dealer.service.opening import open_service
+
+from .conftest import Ask, Played
+
+
+@contextmanager
+def older(monkeypatch: pytest.MonkeyPatch, *, by: int = 1) -> Iterator[str]:
+    """A program that lacks the newest migrations; the newest one that it knows."""
+    known = migrate.revisions()[:-by]
+    with monkeypatch.context() as patch:
+        patch.setattr(migrate, "revisions", lambda: known)
+        yield known[-1]
+
+
+def test_an_older_program_does_not_open_a_newer_schema(
+    ask: Ask, played: Played, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = played.file.read_bytes()
+    with older(monkeypatch) as newest:
+        for command in (("serve", "--port", 0, "--ops-port", 0), ("tables",), ("rebuild",)):
+            answer = ask(*command, "--database", played.url)
+            assert answer.code == 1
+            assert f"newest known here is {newest}" in answer.err
+            assert "newer version of this program" in answer.err
+    assert played.file.read_bytes() == before
+
+
+def to(revision: str, file: Path, *, how: str = "upgrade") -> None:
+    engine = create_engine(f"sqlite:///{file}")
+    with engine.connect() as connection:
+        config = Config(attributes={"connection": connection})
+        config.set_main_option("script_location", str(migrate.scripts()))
+        getattr(command, how)(config, revision)
+        connection.commit()
+    engine.dispose()
+
+
+def test_a_program_that_runs_goes_on_while_the_schema_is_expanded(tmp_path: Path) -> None:
+    """What the newest migration adds, an older process that opened before it never asks for."""
+    file = tmp_path / "dealer.db"
+    to("0002", file)
+    with closing(sqlite3.connect(file, isolation_level=None)) as old:
+        old.execute("INSERT INTO stream (table_id, version, projected) VALUES (x'01', 0, 0)")
+        prepared = old.execute("SELECT count(*) FROM event")
+        prepared.close()
+        to("head", file)
+        old.execute(
+            "INSERT INTO event (stream, version, type, schema, at, public)"
+            " VALUES (1, 1, 'TableOpened', 1, 0, '{}')"
+        )
+        old.execute("UPDATE stream SET version = 1")
+        with pytest.raises(sqlite3.IntegrityError, match="never changed"):
+            old.execute("DELETE FROM event")
+    to("0002", file, how="downgrade")
+    with (
+        closing(sqlite3.connect(file)) as old,
+        pytest.raises(sqlite3.IntegrityError, match="never changed"),
+    ):
+        old.execute("DELETE FROM event")
+
+
+def test_an_older_schema_is_upgraded_and_the_journal_says_by_whom(ask: Ask, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'dealer.db'}"
+    to("0002", tmp_path / "dealer.db")
+    assert "older version" in ask("journal", "--database", url).err
+    answer = ask("migrate", "--database", url, "--operator", "Zoe")
+    assert answer.out.startswith("The schema was 0002 and is now ")
+    (line,) = ask("journal", "--database", url).lines
+    assert "Zoe" in line
+    assert "migrate" in line
+    assert ask("migrate", "--database", url).code == 0
+    assert ask("journal", "--database", url).lines == [line]
+
+
+def test_an_event_of_a_newer_program_is_not_guessed_at(played: Played) -> None:
+    """One table cannot be played here any more; every other one can."""
+    with closing(sqlite3.connect(played.file)) as newer, newer:
+        (number, version) = newer.execute(
+            "SELECT id, version FROM stream WHERE hex(table_id) = upper(?)", (played.open,)
+        ).fetchone()
+        newer.execute(
+            "INSERT INTO event (stream, version, type, schema, at, public)"
+            " VALUES (?, ?, 'CardsBurnt', 1, 9999999999999, '{}')",
+            (number, version + 1),
+        )
+        newer.execute("UPDATE stream SET version = version + 1 WHERE id = ?", (number,))
+
+    async def open_both() -> None:
+        async with open_service(played.url, house="house.example") as service:
+            with pytest.raises(UnknownEvent, match="upgrade this one"):
+                await service.load(played.open)
+            resident, _ = await service.open_table({})
+            await service.call(resident, TakeSeat("Ada"))
+
+    asyncio.run(open_both())
+
+
+def test_the_window_stays_shut_too(played: Played, monkeypatch: pytest.MonkeyPatch) -> None:
+    with older(monkeypatch), pytest.raises(DatabaseNew):
+        asyncio.run(look(played.url))

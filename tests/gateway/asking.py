@@ -1,0 +1,44 @@
+"""A plain HTTP request, as bytes go over the wire."""
+
+from __future__ import annotations
+
+import asyncio
+
+
+class Got:
+    """One answer, as it came."""
+
+    def __init__(self, raw: bytes) -> None:
+        head, _, self.body = raw.partition(b"\r\n\r\n")
+        first, *lines = head.decode().split("\r\n")
+        self.status = int(first.split(" ")[1])
+        self.headers = {k.lower(): v for k, _, v in (line.partition(": ") for line in lines)}
+        if self.headers.get("transfer-encoding") == "chunked":
+            self.body = b"".join(self._chunks(self.body))
+
+    @staticmethod
+    def _chunks(data: bytes) -> list[bytes]:
+        found = []
+        while True:
+            size, _, data = data.partition(b"\r\n")
+            length = int(size, 16)
+            if length == 0:
+                assert data == b"\r\n"
+                return found
+            found.append(data[:length])
+            assert data[length : length + 2] == b"\r\n"
+            data = data[length + 2 :]
+
+    @property
+    def text(self) -> str:
+        return self.body.decode()
+
+
+async def get(port: int, path: str, *, method: str = "GET", version: str = "1.1", **headers: str):
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    lines = [f"{method} {path} HTTP/{version}", "Host: cards.example"]
+    lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
+    writer.write(("\r\n".join(lines) + "\r\n\r\n").encode())
+    raw = await reader.read()
+    writer.close()
+    return Got(raw)

@@ -1,0 +1,144 @@
+"""Poker as it is played with this dealer, and what PokerKit makes of the file that tells of it."""
+
+from __future__ import annotations
+
+import warnings
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+import pokerkit
+
+from dealer.game.cards import STANDARD
+from dealer.game.commands import Actor, Deal, Draw, Move, Show
+from dealer.game.events import CardsSwapped
+from dealer.history.story import Game
+from dealer.proof.verify import Swap
+from dealer.service.archive import leaf_of
+from tests.projector.playing import HOST
+from tests.projector.playing import Game as Played
+
+NAMES = ("Ada", "Bob", "Cleo", "Dan", "Eve", "Fay", "Gus")
+
+
+class Poker:
+    """A table in its first round, its deck shuffled; seats count from 1."""
+
+    def __init__(
+        self,
+        game: str | None,
+        *,
+        players: int = 3,
+        deck: Sequence[str] = STANDARD,
+        seed: object = "poker",
+        **rules: Any,
+    ) -> None:
+        given = rules if game is None else rules | {"game": game}
+        self.played = Played(str(seed), rules=given).sit(*NAMES[:players])
+        self.played.open_round(deck=deck)
+
+    def cards(self, stack: str) -> list[str]:
+        round_ = self.played.table.round
+        return [round_.face(card) or "" for card in round_.cards(stack)]
+
+    def hand(self, seat: int) -> list[str]:
+        return self.cards(f"hand:{seat}")
+
+    def deal(self, each: int, seats: Sequence[int] | None = None) -> None:
+        self.played.do(Deal(HOST, each, None if seats is None else tuple(seats)))
+
+    def burn(self, to: str = "pile:burn") -> None:
+        self.played.do(Move(HOST, "burn", "deck", to, count=1))
+
+    def board(self, count: int, pile: str = "board") -> None:
+        move = Move(HOST, "pile", "deck", f"pile:{pile}", count=count, face="up")
+        self.played.do(move)
+
+    def put_away(self, seat: int, cards: Sequence[str] | None = None) -> None:
+        """The named cards, or the whole hand."""
+        chosen = tuple(self.hand(seat) if cards is None else cards)
+        self.played.do(Move(Actor(seat=seat), "discard", f"hand:{seat}", "pile:discard", chosen))
+
+    def draw(self, seat: int, count: int) -> None:
+        self.played.do(Draw(Actor(seat=seat), count))
+
+    def show(self, seat: int, cards: Sequence[str] | None = None) -> None:
+        chosen = tuple(self.hand(seat) if cards is None else cards)
+        self.played.do(Show(Actor(seat=seat), f"hand:{seat}", chosen))
+
+    def close(self) -> Game:
+        """The round ends; what a verified bundle of it would say."""
+        self.played.close_round()
+        return told(self.played)
+
+
+def told(played: Played) -> Game:
+    """What a verifier would find in the bundle: of a round that is open, no swap."""
+    table = played.table
+    rounds = len(table.openings)
+    closed = rounds - (table.round is not None)
+    leaves = [leaf_of(played.id, row).encode() for row in played.rows]
+    swaps = [
+        Swap(version, event.round, event.k, event.step, event.i, event.j, (), ("", ""))
+        for version, (event, _) in enumerate(played.events, 1)
+        if isinstance(event, CardsSwapped) and event.round <= closed
+    ]
+    return Game(table.origin, table.key.hex(), rounds, closed, leaves, swaps, {})
+
+
+class Read:
+    """What PokerKit read in a file, step by step.
+
+    `hole`, `discards` and `shown` are by player, counted from 1, `boards` the cards of the board.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.history = pokerkit.HandHistory.loads(text)
+        with warnings.catch_warnings():
+            # Of bets it is told nothing, so it sees no reason for any fold.
+            warnings.filterwarnings("ignore", "There is no reason for this player to fold")
+            steps = list(self.history.state_actions)
+        self.state = steps[-1][0]
+        self.applied = [action for _, action in steps if action is not None]
+        self.hole: dict[int, list[str]] = defaultdict(list)
+        self.discards: dict[int, list[str]] = defaultdict(list)
+        self.shown: dict[int, list[str]] = {}
+        self.folded: set[int] = set()
+        self.mucked: set[int] = set()
+        self.boards: list[str] = []
+        self.checks = 0
+        for operation in self.state.operations:
+            self._read(operation)
+
+    def _read(self, operation: Any) -> None:
+        cards = [repr(card) for card in getattr(operation, "cards", ())]
+        player = getattr(operation, "player_index", -1) + 1
+        match type(operation).__name__:
+            case "HoleDealing":
+                self.hole[player] += cards
+            case "BoardDealing":
+                self.boards += cards
+            case "StandingPatOrDiscarding":
+                self.discards[player] += cards
+            case "Folding":
+                self.folded.add(player)
+            case "CheckingOrCalling" | "BringInPosting":
+                self.checks += 1
+            case "HoleCardsShowingOrMucking":
+                shown = [repr(card) for card in operation.hole_cards]
+                known = [card for card in shown if card != "??"]
+                if known:
+                    self.shown[player] = known
+                elif not shown:
+                    self.mucked.add(player)
+
+    @property
+    def commentary(self) -> list[str]:
+        return [action for action in self.history.actions if action.startswith("#")]
+
+    def as_written(self) -> None:
+        """Every action came to pass in its turn, and PokerKit added no word of any player."""
+        assert self.applied == self.history.actions
+        written = [action.split() for action in self.applied]
+        assert self.checks == sum(words[-1] in ("cc", "pb") for words in written)
+        assert "??" not in [card for cards in self.hole.values() for card in cards]

@@ -1,0 +1,132 @@
+"""The plain history: what a card player reads of a round, a table, and of a round still played."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from dealer.errors import NoHistory
+from dealer.game.commands import Actor, Move
+from dealer.history.printable import when
+from dealer.history.text import write
+from tests.history.poker import Poker, told
+from tests.projector.playing import HOST
+
+
+def lines(poker: Poker, **which) -> list[str]:
+    return list(write(told(poker.played), **which))
+
+
+def sentences(written: list[str]) -> list[str]:
+    found = [re.fullmatch(r"2023-11-14 22:13:\d\d  (.*)", line) for line in written]
+    return [match[1] for match in found if match]
+
+
+@pytest.mark.parametrize("at", [253_402_300_799_000, 2**53 - 1])
+def test_a_time_that_no_date_has_is_the_last_one(at) -> None:
+    assert f"{when(at):%Y-%m-%d %H:%M:%S}" == "9999-12-31 23:59:59"
+
+
+def test_a_round_from_its_opening_to_where_every_card_lay() -> None:
+    poker = Poker(None, players=2)
+    poker.deal(1)
+    poker.burn()
+    poker.board(1)
+    poker.put_away(2)
+    ada, bob, (burned,), (board,) = (
+        poker.hand(1)[0], poker.cards("pile:discard")[0], poker.cards("pile:burn"),
+        poker.cards("pile:board"),
+    )  # fmt: skip
+    poker.played.do(Move(Actor(seat=1), "return", "hand:1", "deck", (ada,), where=3))
+    poker.close()
+    written = lines(poker, round=1)
+    table = poker.played.id.hex()
+    assert written[0] == f"Table {table} of the house house"
+    assert poker.played.table.key.hex() in written[1]
+    assert written[3:5] == ["Round 1, 2023-11-14 22:13:20 UTC", "Seats: 1 Ada, 2 Bob"]
+    assert written[5] == "The fresh deck of 52 cards, bottom first:"
+    assert written[6].startswith("  As 2s 3s ")
+    told_ = sentences(written)
+    assert "random bytes of the house alone" in told_[0]
+    assert told_[1] == "shuffle 0 begins: the deck, 52 cards, backward, 51 steps"
+    assert told_[4:] == [
+        f"Ada (seat 1) draws {ada} from the deck",
+        f"Bob (seat 2) draws {bob} from the deck",
+        f"{burned} is burned from the deck",
+        f"{board} goes from the deck to the pile board",
+        f"{board} in the pile board is turned up for all",
+        f"{bob} is discarded from the hand of Bob (seat 2)",
+        f"{ada} goes from the hand of Ada (seat 1) to place 3 (not the top) of the deck",
+        told_[-1],
+    ]
+    assert told_[-1].startswith("round 1 closes; the house's secret was ")
+    end = written.index("At the close there lay, top first:")
+    assert written[end + 1] == "the deck:"
+    deck = " ".join(written[end + 2 : end + 4]).split()
+    assert len(deck) == 49
+    assert deck[-4] == ada
+    assert written[end + 4 :] == [
+        "the pile burn:", f"  {burned}", "the pile board:", f"  {board}",
+        "the pile discard:", f"  {bob}",
+    ]  # fmt: skip
+    assert max(len(line) for line in written[end:]) <= 100
+
+
+def test_a_card_that_comes_to_the_top_of_its_own_pile() -> None:
+    poker = Poker(None, players=1)
+    poker.burn("pile:x")
+    poker.burn("pile:x")
+    low, _ = poker.cards("pile:x")
+    slot = poker.played.table.round.cards("pile:x")[0]
+    poker.played.do(Move(HOST, "pile", "pile:x", "pile:x", (slot,)))
+    poker.close()
+    moved = f"{low} goes from place 0 (not the top) of the pile x to the pile x"
+    assert moved in sentences(lines(poker))
+
+
+def test_an_open_round_keeps_its_cards() -> None:
+    poker = Poker(None, players=2)
+    poker.deal(2)
+    shown, hidden = poker.hand(1)
+    poker.show(1, [shown])
+    written = lines(poker)
+    assert f"{shown} in the hand of Ada (seat 1) is turned up for all" in sentences(written)
+    assert sum("draws ?? from the deck" in line for line in written) == 4
+    played = written[written.index("Seats: 1 Ada, 2 Bob") + 4 :]
+    assert not any(hidden in re.findall(r"\b[A2-9TJQK][shdc]\b", line) for line in played)
+    assert written[-1] == "Round 1 is not closed: a card that not everybody has seen is ??."
+
+
+def test_a_table_has_all_its_rounds_and_what_was_around_them() -> None:
+    poker = Poker(None, players=2)
+    poker.close()
+    poker.played.sit("Cleo")
+    poker.played.open_round(deck=("a", "b", "c")).close_round()
+    written = lines(poker)
+    assert sentences(written)[1] == "Ada sits down on seat 1, key " + str(
+        poker.played.table.seats[1].key.hex()
+    )
+    assert [line for line in written if line.startswith("Seats: ")] == [
+        "Seats: 1 Ada, 2 Bob", "Seats: 1 Ada, 2 Bob, 3 Cleo",
+    ]  # fmt: skip
+    assert "  a b c" in written
+    only = lines(poker, round=2)
+    assert set(only) <= set(written)
+    assert not any("Round 1" in line for line in only)
+    assert any("not closed" in line for line in written) is False
+
+
+def test_a_round_that_the_table_does_not_have() -> None:
+    poker = Poker(None)
+    with pytest.raises(NoHistory, match="1 round and no round 2"):
+        lines(poker, round=2)
+
+
+def test_names_lead_no_terminal_astray() -> None:
+    poker = Poker(None, players=1)
+    poker.played.sit("\u202eRound 9")
+    poker.played.do(Move(HOST, "pile", "deck", "pile:x", count=1))
+    text = "\n".join(lines(poker))
+    assert "\u202e" not in text
+    assert text.count("\N{REPLACEMENT CHARACTER}Round 9") == 1

@@ -1,0 +1,85 @@
+"""From the house's own bundle, verified, to the two histories."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+
+import pytest
+
+from dealer.errors import ProofFault
+from dealer.eventlog import Log
+from dealer.eventlog.house import key_file, open_house
+from dealer.game.cards import STANDARD
+from dealer.game.commands import (
+    Actor,
+    CloseRound,
+    Deal,
+    Move,
+    OpenRound,
+    Show,
+    StartShuffle,
+    TakeSeat,
+)
+from dealer.history import phh
+from dealer.history.story import Game
+from dealer.history.text import write
+from dealer.service import Service
+from tests.history.poker import Read
+
+HOST = Actor(host=True)
+
+
+@pytest.fixture
+async def lines(tmp_path: Path) -> list[str]:
+    """The bundle of a hold'em hand of three, burns before each street, one hand shown."""
+    url = f"sqlite:///{tmp_path / 'dealer.db'}"
+    async with await Log.open(url) as log:
+        service = Service(log, await open_house(log, key_file(url), fresh=secrets.token_bytes(32)))
+        resident, _ = await service.open_table({"game": "holdem", "name": "Friday"})
+        wishes = [TakeSeat(name) for name in ("Ada", "Bob", "Cleo")]
+        wishes += [OpenRound(HOST, STANDARD, "house", 1000, 1000), StartShuffle(HOST)]
+        wishes.append(Deal(HOST, 2))
+        for count in (3, 1, 1):
+            wishes.append(Move(HOST, "burn", "deck", "pile:burn", count=1))
+            wishes.append(Move(HOST, "pile", "deck", "pile:board", count=count, face="up"))
+        for wish in wishes:
+            await service.call(resident, wish)
+        hand = tuple(resident.table.round.cards("hand:2"))
+        await service.call(resident, Show(Actor(seat=2), "hand:2", hand))
+        await service.call(resident, CloseRound(HOST))
+        bundle = [line async for line in service.bundle(resident)]
+        await service.close()
+    return bundle
+
+
+async def test_a_deal_of_the_house_reads_the_same_everywhere(lines) -> None:
+    game = Game.read(lines)
+    assert (game.rounds, game.closed, game.house) == (1, 1, "localhost")
+    read = Read(phh.write(game, round=1))
+    read.as_written()
+    text = "\n".join(write(game))
+    for player, name in enumerate(("Ada", "Bob", "Cleo"), 1):
+        assert len(read.hole[player]) == 2
+        for card in read.hole[player]:
+            assert f"{name} (seat {player}) draws {card} from the deck" in text
+    assert len(read.boards) == 5
+    for card in read.boards:
+        assert f"{card} in the pile board is turned up for all" in text
+    assert len(read.commentary) == 3
+    for comment in read.commentary:
+        assert f"{comment[-2:]} is burned from the deck" in text
+    assert read.shown == {2: read.hole[2]}
+    assert read.history.event == "Friday"
+    assert game.roots
+    closed = text.partition("the house signs the log so far: ")[2][:64]
+    assert closed in game.roots.values()
+
+
+@pytest.mark.parametrize("encoded", [True, False])
+async def test_of_a_forged_bundle_there_is_no_history(lines, encoded) -> None:
+    forged = [line.replace('"seat":2', '"seat":3') for line in lines]
+    with pytest.raises(ProofFault, match="heads"):
+        Game.read([line.encode() for line in forged] if encoded else forged)
+    with pytest.raises(ProofFault, match="form"):
+        Game.read([])

@@ -1,0 +1,554 @@
+"""JavaScript players at a real house, over real sockets: they lose the line, they come back."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from urllib.request import urlopen
+
+import pytest
+
+import dealer
+from dealer.gateway import server
+from dealer.proof.verify import verify
+from tests.client.conftest import FAST
+from tests.web.client.players import JsError, Players
+from tests.whole.house import PATIENT
+
+WHOLE_ROUND = """
+    const { ada, bob } = its;
+    const events = bob.events();
+    const opened = await ada.roundOpen({ deck: "54" });
+    const k = await ada.shuffle();
+    const dealt = await ada.deal(2);
+    await bob.until((table) => table.hand.length === 2);
+    await ada.burn();
+    await ada.cut(10);
+    const [random] = await bob.draw(1, { end: "random" });
+    const [bottom] = await bob.draw(1, { end: "bottom" });
+    await bob.play(random);
+    await bob.discard([bottom]);
+    await bob.show(bob.hand[0]);
+    await bob.show(bob.hand[1], { to: 1 });
+    await bob.give(bob.hand[0], { to: 1 });
+    await ada.until((table) => table.hand.length === 3);
+    const given = [...ada.hand];
+    await ada.return(ada.hand[0], { where: "bottom" });
+    await ada.handReturn(ada.hand[0]);
+    await ada.pileMove("pile:table", { to: "side" });
+    await ada.pileTurn("burn");
+    const [again] = await ada.pileDraw("side", 1);
+    await ada.shuffle({ pile: "discard" });
+    await ada.shuffle();
+    await ada.until(({ checks }) => checks.find(({ name }) => name === "seal").state === "yes");
+    const before = ada.checks;
+    await ada.roundClose();
+    await ada.close();
+    const seen = [];
+    for await (const { type } of events) seen.push(type);
+    return { opened, k, dealt, random, again, given, before, seen, doubts: bob.doubts,
+      closed: bob.closed, after: bob.checks, saved: bob.checkpoints, key: bob.key };
+"""
+
+
+async def test_a_round_of_two_with_everything_one_can_wish_for(players, real_house):
+    table = await players.sit("ada", "bob", url=real_house.url, seats=3)
+    told = await players.run(WHOLE_ROUND)
+    assert (told["opened"], told["k"], told["dealt"]) == (1, 0, 4)
+    assert told["random"] == told["again"]
+    assert "??" not in told["given"]
+    assert told["seen"].count("DeckSealed") == 4
+    assert told["seen"].count("EntropyRevealed") == 8
+    assert told["seen"][-2:] == ["RoundClosed", "TableClosed"]
+    assert told["doubts"] == []
+    assert told["closed"]
+    states = {check["name"]: check["state"] for check in told["after"]}
+    assert set(states.values()) == {"yes"}
+    (waiting,) = (check for check in told["before"] if check["state"] != "yes")
+    assert waiting["name"] == "round"
+    # What it saved is what a verifier finds in the bundle.
+    address = real_house.url.replace("ws:", "http:").removesuffix("/ws")
+    bundle = await asyncio.to_thread(fetch, f"{address}/tables/{table}/bundle.jsonl")
+    assert verify(bundle.splitlines(), key=bytes.fromhex(told["key"]), saved=told["saved"]).ok
+
+
+def fetch(url):
+    with urlopen(url, timeout=20) as answer:
+        return answer.read()
+
+
+async def test_players_of_both_languages_at_one_table(players, real_house):
+    async with dealer.connect(real_house.url, name="Ada", patience=FAST) as house:
+        ada = await house.join(await house.open())
+        await players.connect("bobHouse", real_house.url, name="Bob")
+        await players.run("its.bob = await its.bobHouse.join(args.table)", table=ada.id)
+        await ada.round_open()
+        await ada.shuffle()
+        cards = await players.run("return its.bob.draw(2)")
+        assert len(cards) == 2
+        await ada.until(lambda table: len(table.stack("hand:2")) == 2)
+        await ada.round_close()
+        checks = await players.run(
+            "await its.bob.until((table) => table.round === null); return its.bob.checks"
+        )
+        assert {check["name"]: check["state"] for check in checks if check["state"] != "yes"} == {}
+        assert await players.run("return its.bob.hand") == []
+        assert ada.doubts == []
+
+
+async def test_refusals_are_thrown_with_their_sentence(players, real_house):
+    await players.sit("ada", url=real_house.url)
+    await players.run("await its.ada.roundOpen(); await its.ada.shuffle()")
+    with pytest.raises(JsError, match="not in that hand") as refused:
+        await players.run("await its.ada.play('As')")
+    assert (refused.value.name, refused.value.reason) == ("Refused", "card_not_in_hand")
+
+
+async def test_an_onlooker_sees_no_card_and_checks_all_the_same(players, real_house):
+    table = await players.sit("ada", url=real_house.url)
+    await players.connect("public", real_house.url)
+    told = await players.run(
+        """
+        const onlooker = await its.public.watch(args.table);
+        await its.ada.roundOpen();
+        await its.ada.shuffle();
+        await its.ada.draw(2);
+        await onlooker.until((table) => table.version >= its.ada.version);
+        const hand = onlooker.stack("hand:1");
+        await its.ada.roundClose();
+        await onlooker.until((table) => table.round === null);
+        return { hand, checks: onlooker.checks, listed: await its.public.tables() };
+        """,
+        table=table,
+    )
+    assert told["hand"] == ["??", "??"]
+    states = {check["name"]: check["state"] for check in told["checks"]}
+    assert states["entropy"] == "unavailable"
+    assert states["round"] == "yes"
+    assert told["listed"] == []  # the list is the projector's, which does not run here
+
+
+async def test_the_state_tells_everything_a_page_draws(players, real_house):
+    await players.sit("ada", "bob", url=real_house.url, name="Friday", preset="dealer")
+    state = await players.run(
+        """
+        await its.ada.roundOpen({ entropy: "house" });
+        await its.ada.shuffle();
+        await its.ada.deal(1);
+        await its.ada.burn();
+        await its.ada.pileTurn("burn");
+        return its.ada.state;
+        """
+    )
+    assert (state["name"], state["seatsMax"], state["rounds"]) == ("Friday", 10, 1)
+    assert (state["who"]["draw"], state["who"]["play"]) == ("host", "players")
+    assert [player["name"] for player in state["seats"]] == ["Ada", "Bob"]
+    stacks = state["round"]["stacks"]
+    (mine,), (theirs,) = stacks["hand:1"], stacks["hand:2"]
+    assert mine["card"] is not None
+    assert mine["id"] == mine["slot"]
+    assert (theirs["card"], theirs["shown"], theirs["drawable"]) == (None, False, True)
+    (burnt,) = stacks["pile:burn"]
+    assert burnt["shown"]
+    assert len(stacks["deck"]) == 49
+    assert state["round"]["shuffle"] is None
+
+
+@pytest.mark.parametrize("lost", ["request", "answer"])
+async def test_a_torn_line_loses_nothing_and_doubles_nothing(players, real_house, proxy, lost):
+    await players.connect("adaHouse", proxy.url)
+    await players.connect("bobHouse", real_house.url)
+    await players.run(
+        """
+        its.ada = await its.adaHouse.join(await its.adaHouse.open());
+        its.bob = await its.bobHouse.join(its.ada.id);
+        await its.ada.roundOpen();
+        await its.ada.shuffle();
+        await its.bob.until((bob) => bob.version >= its.ada.version);
+        its.states = [];
+        its.ada.on("connection", ({ state }) => its.states.push(state));
+        """
+    )
+    torn = 0
+
+    def tear(frame):
+        nonlocal torn
+        is_draw = frame.get("method") == "deck.draw" or "cards" in frame.get("result", {})
+        if not torn and is_draw:
+            torn += 1
+            proxy.cut()
+            return None
+        return frame
+
+    if lost == "request":
+        proxy.heard = tear
+    else:
+        proxy.alter = tear
+    cards = await players.run("return its.ada.draw(3)")
+    assert torn == 1
+    assert len(set(cards)) == 3
+    assert await players.run("return its.ada.hand") == cards
+    told = await players.run(
+        """
+        await its.bob.discard(await its.bob.draw(1));
+        await its.ada.until((table) => table.deckCount === 48);
+        const versions = its.ada.history.map(({ version }) => version);
+        const drawn = its.ada.history.filter(({ type }) => type === "CardDrawn");
+        await its.ada.roundClose();
+        await its.ada.until((table) => table.connection.state === "connected");
+        return { versions, drawn: drawn.length, states: its.states };
+        """
+    )
+    assert told["versions"] == list(range(1, len(told["versions"]) + 1))
+    assert told["drawn"] == 4
+    assert told["states"][0] == "resuming"
+    assert told["states"][-1] == "connected"
+
+
+async def test_host_and_player_in_one_gets_back_the_cards_that_were_on_their_way(players, proxy):
+    lost = []
+
+    def lose(frame):
+        if "CardDrawn" in json.dumps(frame) and not lost:
+            lost.append(frame)
+            proxy.cut()
+            return None
+        return frame
+
+    await players.sit("ada", url=proxy.url)
+    await players.run("await its.ada.roundOpen(); await its.ada.shuffle()")
+    proxy.alter = lose
+    cards = await players.run("return its.ada.draw(2)")
+    assert lost
+    assert "??" not in cards
+
+
+async def test_joining_and_opening_over_a_torn_line(players, proxy):
+    cuts = []
+
+    def tear(frame):
+        result = frame.get("result", {})
+        for member in ("host_token", "token"):
+            if member in result and member not in cuts:
+                cuts.append(member)
+                proxy.cut()
+                return None
+        return frame
+
+    proxy.alter = tear
+    await players.sit("ada", url=proxy.url)
+    assert cuts == ["host_token", "token"]
+    assert await players.run("return [its.ada.seats, its.ada.version]") == [{"1": "Ada"}, 2]
+
+
+async def test_a_house_that_restarts(players, real_house, monkeypatch):
+    monkeypatch.setattr(server, "SPREAD_MS", 100)
+    await players.sit("ada", "bob", url=real_house.url)
+    before = await players.run(
+        """
+        await its.ada.roundOpen();
+        await its.ada.shuffle();
+        its.states = [];
+        its.ada.on("connection", ({ state }) => its.states.push(state));
+        return its.ada.draw(2);
+        """
+    )
+    drawing = players.begin("return Promise.all([1, 2, 3, 4, 5].map(() => its.bob.draw(1)))")
+    await real_house.restart()
+    drawn = [card for (card,) in await drawing]
+    assert await players.run("return its.bob.hand") == drawn
+    assert await players.run("return its.ada.hand") == before
+    await players.run(
+        """
+        await its.ada.shuffle();
+        await its.ada.roundClose();
+        await its.bob.until((table) => table.round === null);
+        """
+    )
+    assert "draining" in await players.run("return its.states")
+
+
+async def test_a_player_who_restarts_comes_back_to_their_seat(players, real_house, tmp_path):
+    await players.sit("bob", url=real_house.url)
+    await players.connect("first", real_house.url, folder=str(tmp_path), name="Ada")
+    hand = await players.run(
+        """
+        const ada = await its.first.join(its.table);
+        await its.bob.roundOpen();
+        await its.bob.shuffle();
+        await ada.until((table) => !table.shuffling);
+        const hand = await ada.draw(2);
+        await its.bob.until((table) => table.state.round.ahead.length === 2);
+        await its.first.close();
+        return hand;
+        """
+    )
+    await players.connect("second", real_house.url, folder=str(tmp_path), name="Ada")
+    told = await players.run(
+        """
+        const kept = its.second.kept(its.table);
+        const ada = await its.second.enter(its.table);
+        const { hand, seat } = ada;
+        const k = await its.bob.shuffle(); // Ada's digest went ahead: it takes her reveal
+        await its.bob.roundClose();
+        await ada.until((table) => table.round === null);
+        return { hand, seat, kept, k, doubts: ada.doubts, saved: ada.checkpoints.length,
+          events: ada.history.length, checks: ada.checks };
+        """
+    )
+    assert told["hand"] == hand
+    assert told["seat"] == told["kept"]["seat"] == 2
+    assert (told["k"], told["doubts"]) == (1, [])
+    assert told["saved"] > 3
+    assert {check["name"]: check["state"] for check in told["checks"]}["round"] == "yes"
+    files = [file for file in tmp_path.iterdir() if "nonce" in file.name]
+    values = {json.loads(file.read_text())["value"] for file in files}
+    assert len(values) == len(files) == 3
+
+
+async def test_who_enters_without_a_seat_watches_and_then_sits_down(players, real_house):
+    await players.sit("ada", url=real_house.url)
+    await players.connect("house", real_house.url, name="Cleo")
+    seats = await players.run(
+        """
+        const cleo = await its.house.enter(its.table);
+        const before = cleo.seat;
+        const same = (await its.house.join(its.table)) === cleo;
+        return [before, same, cleo.seat, cleo.hand];
+        """
+    )
+    assert seats == [None, True, 2, []]
+
+
+async def test_leaving_frees_the_seat_and_ends_the_events(players, real_house):
+    await players.sit("ada", "bob", url=real_house.url)
+    told = await players.run(
+        """
+        const events = its.bob.events();
+        await its.bob.leave();
+        await its.ada.until((table) => table.seats.size === 1);
+        let over = 0;
+        for await (const _ of events) over += 1;
+        const bob = await its.bobHouse.join(its.table);
+        await its.ada.leave();
+        await bob.until((table) => table.seats.size === 1);
+        await its.ada.roundOpen(); // the host stays host
+        await bob.until((table) => table.round === 1);
+        return [bob.seat, its.ada.seat, over];
+        """
+    )
+    assert told[:2] == [2, None]
+
+
+async def test_a_newer_connection_of_the_same_seat_ends_the_older(players, real_house, tmp_path):
+    await players.connect("first", real_house.url, folder=str(tmp_path))
+    await players.run("its.table = await its.first.join(await its.first.open())")
+    await players.connect("second", real_house.url, folder=str(tmp_path))
+    waiting = players.begin("await its.table.until((table) => table.round === 1)")
+    await players.run("await its.second.join(its.table.id)")
+    with pytest.raises(JsError, match="newer connection") as ended:
+        await waiting
+    assert (ended.value.name, ended.value.code) == ("SessionEnded", 4409)
+    state = await players.run("return its.first.connection.state")
+    assert state == "away"
+
+
+async def test_cosignatures_are_made_by_themselves(players, proxy):
+    asked, sizes, second = {}, [], asyncio.Event()
+
+    def ask(frame):
+        if frame["method"] == "table.cosign":
+            asked[frame["id"]] = frame
+            if len(asked) == 2:
+                second.set()
+                return None  # left to be done by hand
+        return frame
+
+    def answer(frame):
+        if frame.get("id") in asked:
+            sizes.append(frame.get("result", {}).get("size"))
+        return frame
+
+    proxy.heard, proxy.alter = ask, answer
+    await players.connect("house", proxy.url, cosigner=True)
+    await players.run(
+        """
+        its.table = await its.house.join(await its.house.open());
+        await its.table.roundOpen();
+        await its.table.shuffle();
+        await its.table.roundClose();
+        """
+    )
+    async with asyncio.timeout(PATIENT):
+        await second.wait()
+    told = await players.run(
+        """
+        const { table } = its;
+        const size = await table.cosign(table.checkpoints.at(-1));
+        return [size, table.version, table.state.seats[0].key, its.house.cosigner];
+        """
+    )
+    assert told[0] == told[1]
+    assert told[2] == told[3]
+    assert sizes == [6, told[1]]
+
+
+@pytest.mark.parametrize("resume", [0, 5])
+async def test_too_far_behind_to_resume(players, real_house, proxy, resume):
+    """The house sends a snapshot with a proof, and the game goes on to its reckoning."""
+    await real_house.restart(resume=resume)
+    await players.connect("adaHouse", proxy.url)
+    await players.sit("bob", url=real_house.url)
+    await players.run(
+        """
+        its.ada = await its.adaHouse.join(its.table);
+        await its.bob.roundOpen({ entropy: "house" });
+        await its.bob.shuffle();
+        await its.ada.until((table) => table.version >= its.bob.version);
+        its.card = await its.ada.draw(1);
+        its.changed = new Promise((resolve) => its.ada.on("changed", resolve));
+        """
+    )
+    held = asyncio.Event()
+
+    def hold(frame):
+        if frame["method"] == "table.resume":
+            held.set()
+            return None
+        return frame
+
+    proxy.heard = hold
+    proxy.cut()
+    await players.run("await its.bob.draw(3); await its.bob.shuffle()")
+    await held.wait()
+    proxy.heard = lambda frame: frame
+    proxy.cut()
+    told = await players.run(
+        """
+        await its.ada.until((table) => table.version >= its.bob.version);
+        await its.changed;
+        const hand = its.ada.hand;
+        await its.bob.roundClose();
+        await its.ada.until((table) => table.round === null);
+        return [hand, its.card, its.ada.checks];
+        """
+    )
+    assert told[0] == told[1]
+    assert {check["name"]: check["state"] for check in told[2]}["round"] == "yes"
+
+
+async def test_host_and_player_too_far_behind_get_two_snapshots(players, real_house, proxy):
+    await real_house.restart(resume=0)
+    await players.connect("adaHouse", proxy.url)
+    await players.connect("bobHouse", real_house.url)
+    await players.run(
+        """
+        its.ada = await its.adaHouse.join(await its.adaHouse.open());
+        its.bob = await its.bobHouse.join(its.ada.id);
+        await its.ada.roundOpen({ entropy: "house" });
+        await its.ada.shuffle();
+        await its.bob.until((table) => table.version >= its.ada.version);
+        """
+    )
+    proxy.cut()
+    told = await players.run(
+        """
+        await its.bob.draw(3);
+        await its.ada.until((table) => table.version >= its.bob.version);
+        const drawn = await its.ada.draw(1);
+        const { hand } = its.ada;
+        await its.ada.roundClose();
+        return [drawn, hand];
+        """
+    )
+    assert told[0] == told[1]
+
+
+async def test_a_long_log_is_not_read_from_its_start(players, real_house, tmp_path):
+    """Who comes back gets a snapshot, and then what leads to it from the head they saved."""
+    await players.sit("bob", url=real_house.url)
+    await players.connect("house", real_house.url, folder=str(tmp_path))
+    hand = await players.run(
+        """
+        const ada = await its.house.join(its.table);
+        await its.bob.roundOpen({ entropy: "house" });
+        await its.bob.shuffle();
+        await ada.until((table) => table.version >= its.bob.version);
+        const hand = await ada.draw(2);
+        await its.house.close();
+        await its.bob.draw(2);
+        return hand;
+        """
+    )
+    for limit in (20, 0):  # first the events from the saved head on come, then a proof
+        await real_house.restart(resume=limit)
+        await players.connect("house", real_house.url, folder=str(tmp_path))
+        told = await players.run(
+            """
+            const ada = await its.house.join(its.table);
+            const before = ada.hand;
+            const drawn = await ada.draw(1);
+            const after = ada.hand;
+            await its.house.close();
+            return { before, drawn, after };
+            """
+        )
+        assert told["before"] == hand
+        hand += told["drawn"]
+        assert told["after"] == hand
+
+
+async def test_who_is_here(players, real_house):
+    await players.sit("ada", "bob", url=real_house.url)
+    here = await players.run(
+        """
+        await its.ada.until((table) => table.presence.get(2)?.here);
+        const gone = new Promise((resolve) => {
+          its.ada.on("presence", (seats) => { if (seats.get(2)?.here === false) resolve(); });
+        });
+        await its.bobHouse.close();
+        await gone;
+        return its.ada.presence;
+        """
+    )
+    assert here["1"]["here"]
+    assert not here["2"]["here"]
+
+
+async def test_without_webcrypto_all_but_signatures_is_checked(real_house):
+    """A page over plain http has no `crypto.subtle`."""
+    async with Players("plain") as players:
+        checks, doubts, cosigner = await players.run(
+            """
+            const house = await client.connect(args.url, { name: "Ada", cosigner: true });
+            const table = await house.join(await house.open());
+            await table.roundOpen();
+            await table.shuffle();
+            await table.draw(3);
+            await table.roundClose();
+            return [table.checks, table.doubts, house.cosigner];
+            """,
+            url=real_house.url,
+        )
+    states = {check["name"]: check["state"] for check in checks}
+    assert states.pop("signatures") == "unavailable"
+    assert set(states.values()) == {"yes"}
+    assert doubts == []
+    assert cosigner is None
+
+
+async def test_nonces_of_one_player_are_never_used_twice(players, real_house, tmp_path):
+    await players.connect("house", real_house.url, folder=str(tmp_path))
+    nonces = await players.run(
+        """
+        const table = await its.house.join(await its.house.open());
+        for (let round = 0; round < 2; round++) {
+          await table.roundOpen();
+          for (let k = 0; k < 3; k++) await table.shuffle();
+          await table.roundClose();
+        }
+        const revealed = table.history.filter(({ type }) => type === "EntropyRevealed");
+        return revealed.map((event) => event.public.nonce);
+        """
+    )
+    assert len(nonces) == len(set(nonces)) == 6

@@ -1,0 +1,39 @@
+"""The client's types, asked of TypeScript: a program that uses them well compiles, and strictly."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+from tests.foreign.installed import missing
+from tests.web.second import node
+
+ROOT = Path(__file__).parents[3]
+TYPESCRIPT = ROOT / "build/node_modules/typescript/bin/tsc"
+OPTIONS = [
+    "--noEmit",
+    "--strict",
+    "--target",
+    "es2022",
+    "--module",
+    "nodenext",
+    "--lib",
+    "es2023,dom",
+]
+
+
+def test_a_program_of_somebody_else_compiles(tmp_path: Path) -> None:
+    program = node()
+    if not TYPESCRIPT.exists():
+        missing("typescript is not installed (npm install --prefix build typescript)")
+    shutil.copy(ROOT / "dealer/web/client.d.ts", tmp_path)
+    shutil.copy(ROOT / "dealer/web/package.json", tmp_path)
+    shutil.copy(Path(__file__).with_name("typed.ts"), tmp_path)
+    compiled = subprocess.run(
+        [program, TYPESCRIPT, *OPTIONS, "typed.ts"],
+        cwd=tmp_path,
+        capture_output=True,
+        encoding="utf-8",
+    )
+    assert compiled.returncode == 0, compiled.stdout

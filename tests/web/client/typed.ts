@@ -1,0 +1,27 @@
+/** A program as a game maker writes it: it has to fit the client's types, strictly. */
+
+import { HouseCheated, Refused, connect, memoryStore, type Happened } from "./client.js";
+
+const house = await connect("ws://localhost:8080/ws", { name: "Ada", store: memoryStore() });
+const table = await house.join(await house.open({ deck: "52", rules: { preset: "shared" } }));
+const stop = table.on("event", (happened: Happened) => {
+  if (happened.type === "CardsSwapped") console.log(happened.public.step);
+});
+try {
+  await table.roundOpen();
+  await table.shuffle();
+  const drawn: string[] = await table.draw(2);
+  await table.discard(drawn);
+  await table.until((now) => now.version > 3 && now.deckCount === 50);
+  for (const check of table.checks) console.log(check.name, check.state === "yes");
+} catch (error) {
+  if (error instanceof HouseCheated) console.log(error.evidence?.notes.length);
+  else if (error instanceof Refused) console.log(error.reason.length, error.temporary);
+}
+stop();
+await house.close();
+
+// @ts-expect-error a count is a number
+await table.draw("two");
+// @ts-expect-error there is no such news
+table.on("weather", () => undefined);
