@@ -1,0 +1,181 @@
+"""Real browsers at a real house: every person has a browser context of their own.
+
+A page that writes an error or a warning to its console, throws, or asks another origin for
+anything fails the test that it belongs to.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+import pytest_asyncio
+from axe_playwright_python.async_playwright import Axe
+from playwright.async_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Page,
+    async_playwright,
+    expect,
+)
+
+from dealer.gateway import server
+from tests.foreign.installed import missing
+from tests.whole.crooked import CrookedHouse
+from tests.whole.house import HouseProcess
+from tests.whole.line import Line
+
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+DESKTOP = {"width": 1280, "height": 800}
+PHONE = {"width": 360, "height": 740}
+PATIENT_MS = 15_000.0
+"""After so long something that a test waits for counts as never happening."""
+
+expect.set_options(timeout=PATIENT_MS)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """All of these share one loop, for they share one browser."""
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def browser() -> AsyncIterator[Browser]:
+    program = shutil.which("chromium") or shutil.which("google-chrome")
+    if program is None:
+        missing("no chromium is installed (Debian: chromium)")
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=program, args=list(FLAGS))
+        yield browser
+        await browser.close()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def house(tmp_path: Path) -> AsyncIterator[HouseProcess]:
+    async with HouseProcess(tmp_path, limit="closing=0.5") as house:
+        yield house
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def line(house: HouseProcess) -> AsyncIterator[Line]:
+    """A line to the house that can be cut; a page comes over it with `arrive(at=line.port)`."""
+    async with Line(house.port) as line:
+        yield line
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def crooked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[CrookedHouse]:
+    """A house whose inside a test may bend, in the place of an honest one."""
+    monkeypatch.setattr(server, "SPREAD_MS", 10)
+    house = CrookedHouse(tmp_path)
+    await house.open()
+    yield house
+    await house.close()
+
+
+@pytest.fixture
+def home(request: pytest.FixtureRequest) -> HouseProcess | CrookedHouse:
+    """Where people arrive."""
+    which = "crooked" if "crooked" in request.fixturenames else "house"
+    found: HouseProcess | CrookedHouse = request.getfixturevalue(which)
+    return found
+
+
+class Watched:
+    """A person's browser, and what it complained of."""
+
+    def __init__(self, context: BrowserContext, base: str) -> None:
+        self.context = context
+        self.complaints: list[str] = []
+        self._origin = base
+        self._expected: list[re.Pattern[str]] = []
+        context.on("console", self._console)
+        context.on("weberror", lambda error: self._note(f"thrown: {error.error}"))
+        context.on("request", lambda request: self._asked(request.url))
+
+    def expect(self, pattern: str) -> None:
+        """Complaints like this are right in this test: the network was cut, a server lies."""
+        self._expected.append(re.compile(pattern))
+
+    def _console(self, message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning"):
+            self._note(f"{message.type}: {message.text} ({message.location.get('url', '')})")
+
+    def _asked(self, url: str) -> None:
+        parts = urlsplit(url)
+        if parts.scheme in ("http", "https") and f"{parts.scheme}://{parts.netloc}" != self._origin:
+            self._note(f"asked another origin: {url}")
+
+    def _note(self, complaint: str) -> None:
+        self.complaints.append(complaint)
+
+    def unexpected(self) -> list[str]:
+        return [
+            one for one in self.complaints if not any(known.search(one) for known in self._expected)
+        ]
+
+
+Arrive = Callable[..., Awaitable[Page]]
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def arrive(browser: Browser, home: HouseProcess | CrookedHouse) -> AsyncIterator[Arrive]:
+    """Lets somebody come: `page = await arrive("/", size=PHONE)`, a context of their own each time.
+
+    Paths are those of the house, or of whatever answers at the port `at`; `file://` addresses are
+    taken as they are. `page.watched` is what was complained of. Other arguments go to
+    `Browser.new_context`.
+    """
+    async with AsyncExitStack() as stack:
+        watched: list[Watched] = []
+
+        async def arrive_(
+            path: str = "/", *, at: int | None = None, size: Any = DESKTOP, **settings: Any
+        ) -> Page:
+            base = f"http://127.0.0.1:{home.port if at is None else at}"
+            context = await stack.enter_async_context(
+                await browser.new_context(
+                    viewport=size, base_url=base, **{"reduced_motion": "reduce"} | settings
+                )
+            )
+            context.set_default_timeout(PATIENT_MS)
+            watched.append(Watched(context, base))
+            page = await context.new_page()
+            page.watched = watched[-1]  # type: ignore[attr-defined]
+            await page.goto(path)
+            return page
+
+        yield arrive_
+    complaints = [complaint for one in watched for complaint in one.unexpected()]
+    assert not complaints, "\n".join(complaints)
+
+
+Judge = Callable[[Page], Awaitable[None]]
+
+
+@pytest.fixture
+def axe() -> Judge:
+    """`await axe(page)` fails with what hinders somebody who uses no mouse or no eyes."""
+
+    async def judge(page: Page) -> None:
+        results = await Axe().run(page)
+        assert results.violations_count == 0, results.generate_report()
+
+    return judge

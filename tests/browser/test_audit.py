@@ -1,0 +1,526 @@
+"""The audit page: bundles honest and forged, from the house and from the disk, watched."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Page, expect
+
+from dealer.cli.play import play
+from dealer.gateway.onefile import audit_page
+from tests.browser.conftest import PHONE
+from tests.web.forge import Base, dump
+from tests.web.second import Line
+from tests.web.tables import Played, real_tables
+
+CHECKS = ("form", "heads", "saved", "secrets", "tape", "seals", "moves")
+
+
+@pytest.fixture(scope="module")
+def tables() -> list[Played]:
+    """2 players' bytes and a voided shuffle; the house's bytes and an open round; a shoe."""
+    return real_tables(largest=False)
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def played(house) -> str:
+    """A table with a whole game behind it, by its id."""
+    return await play(house.url, lambda told: None)
+
+
+@pytest.fixture
+def one_file(tmp_path: Path) -> str:
+    """Where the page lies on the disk."""
+    path = tmp_path / "audit.html"
+    path.write_bytes(audit_page().page)
+    return path.as_uri()
+
+
+def written(lines: Sequence[Line], folder: Path, name: str = "bundle.jsonl") -> Path:
+    path = folder / name
+    path.write_text("\n".join(map(str, lines)) + "\n")
+    return path
+
+
+def forged(played: Played, type_: str, nth: int, *, signed: bool, **members: Any) -> list[Line]:
+    """The bundle with other members in the nth leaf of a type, signed by the house or as it was."""
+    base = Base.of("forged", played.bundle.lines, played.seed)
+    at = [n for n, leaf in enumerate(base.leaves) if f'"type":"{type_}"' in leaf][nth]
+    leaf = json.loads(base.leaves[at]) | members
+    leaves = [*base.leaves[:at], dump(leaf), *base.leaves[at + 1 :]]
+    return (base.signed(leaves) if signed else base._replace(leaves=leaves)).lines()
+
+
+async def checked(page: Page, bundle: Path | None = None) -> None:
+    """Choose a bundle, if there is one, and wait until it is checked."""
+    if bundle is not None:
+        await page.set_input_files("#file", bundle)
+    await page.wait_for_selector("#verdict:not([hidden])")
+
+
+async def answers(page: Page) -> dict[str, str]:
+    found = await page.eval_on_selector_all(
+        "#checks li", "all => all.map(one => [one.dataset.check, one.dataset.holds])"
+    )
+    return dict(found)
+
+
+async def moment(page: Page, says: str) -> None:
+    await expect(page.locator("#moment")).to_contain_text(says)
+
+
+async def deck(page: Page) -> list[str]:
+    names: list[str] = await page.eval_on_selector_all(
+        "[data-stack=deck] .card", "all => all.map(one => one.getAttribute('aria-label'))"
+    )
+    return names
+
+
+async def fits(page: Page) -> bool:
+    inside: bool = await page.evaluate(
+        "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
+    )
+    return inside
+
+
+async def test_by_link_to_a_moment(arrive, axe, played) -> None:
+    page = await arrive(f"/tables/{played}/audit#round=1&step=17")
+    await checked(page)
+    assert await answers(page) == dict.fromkeys(CHECKS, "true")
+    await expect(page.get_by_role("heading", name="Everything holds")).to_be_visible()
+    await moment(page, "Swap 18 of 51")
+    await expect(page.locator("#swap-i")).to_have_text("52 − 1 − 17 = 34")
+    _, word = (await page.locator("#swap-word").text_content()).split(": ")
+    assert await page.locator("#swap-j").text_content() == f"{word} mod 35 = {int(word) % 35}"
+    assert await page.locator("#tape .now").text_content() == word
+    marks = page.locator("[data-stack=deck] [data-mark]")
+    assert set(await marks.evaluate_all("all => all.map(one => one.dataset.mark)")) <= {
+        "i 34",
+        f"j {int(word) % 35}",
+        "i = j 34",
+    }
+    await axe(page)
+
+
+async def test_scrub_keys_and_buttons_lead_to_the_same_moments(arrive, played) -> None:
+    page = await arrive(f"/tables/{played}/audit#round=1&step=17")
+    await checked(page)
+    await moment(page, "Swap 18 of 51")
+    here = await deck(page)
+    await page.keyboard.press("ArrowRight")
+    await moment(page, "Swap 19 of 51")
+    assert await deck(page) != here or "stays" in await page.locator("#moment").text_content()
+    await page.keyboard.press("ArrowLeft")
+    await moment(page, "Swap 18 of 51")
+    assert await deck(page) == here
+    await page.keyboard.press("PageDown")
+    await moment(page, "Swap 28 of 51")
+    await page.get_by_role("button", name="One moment on").click()
+    await moment(page, "Swap 29 of 51")
+    await page.get_by_role("button", name="To the start").click()
+    await moment(page, "Round 1 opens")
+    fresh = await deck(page)
+    assert fresh[0] == "ace of spades"
+    await page.keyboard.press("End")
+    await moment(page, "Round 1 closes")
+    slider = page.get_by_role("slider", name="Moment")
+    await slider.fill("0")
+    await moment(page, "Round 1 opens")
+    assert await deck(page) == fresh
+    assert "Round 1 opens" in await slider.get_attribute("aria-valuetext")
+    await slider.focus()
+    await page.keyboard.press("ArrowRight")
+    await expect(page.locator("#count")).to_contain_text("2 of")
+
+
+async def test_the_address_leads_to_what_is_shown(arrive, played) -> None:
+    page = await arrive(f"/tables/{played}/audit")
+    await checked(page)
+    await page.get_by_role("button", name="Shuffle 1").click()
+    await moment(page, "Shuffle 1 begins")
+    await page.keyboard.press("End")
+    await page.select_option("#viewer", "2")
+    await page.wait_for_url("**/audit#round=1&version=*&seat=2")
+    address = page.url
+    shown = await page.locator("#felt").inner_html()
+    other = await arrive(address)
+    await checked(other)
+    await moment(other, "Round 1 closes")
+    assert await other.locator("#felt").inner_html() == shown
+    await other.goto(address.partition("#")[0] + "#round=1&k=0&step=3")
+    await moment(other, "Swap 4 of 51")
+    assert await other.input_value("#viewer") == "above"
+    await other.goto(address.partition("#")[0] + "#round=77")
+    await expect(other.get_by_role("alert").first).to_have_text(
+        "There is no round 77 in this bundle."
+    )
+
+
+async def test_a_copied_link(arrive, played) -> None:
+    page = await arrive(
+        f"/tables/{played}/audit#round=1&step=2", permissions=["clipboard-read", "clipboard-write"]
+    )
+    await checked(page)
+    await moment(page, "Swap 3 of")
+    await page.get_by_role("button", name="Copy link").click()
+    await expect(page.locator("#copy")).to_have_text("Copied")
+    text = await page.evaluate("navigator.clipboard.readText()")
+    assert text.endswith(f"/tables/{played}/audit#round=1&k=0&step=2")
+
+
+WATCH_CARDS = """() => {
+  window.drawn = 0;
+  new MutationObserver((changes) => (window.drawn += changes.length)).observe(
+    document.getElementById("felt"), { subtree: true, attributeFilter: ["aria-label"] },
+  );
+}"""
+
+
+async def test_a_swap_draws_two_cards_and_not_the_whole_shoe(arrive, tables, tmp_path) -> None:
+    page = await arrive("/audit#round=1&step=9")
+    await checked(page, written(tables[2].bundle.lines, tmp_path))
+    await moment(page, "Swap 10 of 103")
+    await page.evaluate(WATCH_CARDS)
+    for step in range(11, 31):
+        await page.keyboard.press("ArrowRight")
+        await moment(page, f"Swap {step} of 103")
+    assert 2 <= await page.evaluate("window.drawn") <= 20 * 2
+
+
+COUNT_FLIGHTS = """() => {
+  const { animate } = Element.prototype;
+  window.flights = 0;
+  Element.prototype.animate = function (...how) {
+    window.flights += 1;
+    return animate.apply(this, how);
+  };
+}"""
+
+
+@pytest.mark.parametrize("motion", ["reduce", "no-preference"])
+async def test_cards_fly_only_for_who_likes_motion(arrive, played, motion) -> None:
+    page = await arrive(f"/tables/{played}/audit#round=1&step=40", reduced_motion=motion)
+    await checked(page)
+    await moment(page, "Swap 41 of 51")
+    await page.evaluate(COUNT_FLIGHTS)
+    for step in range(41, 51):
+        await page.keyboard.press("ArrowRight")
+        await moment(page, f"Swap {step + 1} of 51")
+    flights = await page.evaluate("window.flights")
+    assert flights == 0 if motion == "reduce" else flights >= 2
+
+
+async def test_the_film_runs_to_the_end(arrive, played) -> None:
+    page = await arrive(f"/tables/{played}/audit", reduced_motion="no-preference")
+    await checked(page)
+    await page.keyboard.press("End")
+    await page.keyboard.press("PageUp")
+    await page.select_option("#speed", "10")
+    await page.locator("#moment").click()
+    await page.keyboard.press(" ")
+    await expect(page.locator("#play")).to_have_accessible_name("Pause")
+    await moment(page, "Round 1 closes")
+    await expect(page.locator("#play")).to_have_accessible_name("Play")
+    await page.locator("#play").click()
+    await moment(page, "promises random bytes")
+    await page.keyboard.press("ArrowLeft")
+    await expect(page.locator("#play")).to_have_accessible_name("Play")
+
+
+async def test_a_seat_sees_its_own_cards_alone(arrive, axe, tables, tmp_path) -> None:
+    page = await arrive("/audit")
+    await checked(page, written(tables[0].bundle.lines, tmp_path))
+    drawn = next(
+        json.loads(str(line))["version"]
+        for line in tables[0].bundle.lines
+        if '"type":"CardDrawn"' in str(line)
+    )
+    await page.goto(f"{page.url.partition('#')[0]}#version={drawn}&seat=1")
+    await moment(page, "Ada 1 🂡 (seat 1) draws the")
+    up = page.locator(".card[data-face=up]:visible")
+    await expect(up).to_have_count(1)
+    assert await page.locator("[data-stack='hand:1'] .card[data-face=up]").count() == 1
+    await page.select_option("#viewer", "2")
+    await moment(page, "draws a card")
+    await expect(up).to_have_count(0)
+    await axe(page)
+    await page.select_option("#viewer", "above")
+    await expect(page.locator("#felt .card[data-face=down]")).to_have_count(0)
+
+
+async def test_a_swap_is_hidden_from_a_seat(arrive, tables, tmp_path) -> None:
+    page = await arrive("/audit#round=1&step=20&seat=1")
+    await checked(page, written(tables[2].bundle.lines, tmp_path))
+    await moment(page, "changes with a place that is hidden")
+    await expect(page.locator("#swap-j")).to_have_text("—")
+    await expect(page.locator("#tape")).to_be_hidden()
+    assert (await deck(page))[:2] == ["ace of spades, deck 1", "two of spades, deck 1"]
+
+
+async def test_the_plot_can_be_read_as_a_table(arrive, played) -> None:
+    page = await arrive(f"/tables/{played}/audit#round=1&step=50")
+    await checked(page)
+    await expect(page.locator("#bars rect.all")).to_have_count(52)
+    await page.get_by_text("The same as a table").click()
+    rows = page.locator("#plot-table tbody tr")
+    await expect(rows).to_have_count(52)
+    counts = [
+        int(text) for text in await page.locator("#plot-table td:last-child").all_text_contents()
+    ]
+    assert 51 <= sum(counts) <= 102
+    assert await rows.first.inner_text() == f"0\tace of spades\t{counts[0]}"
+
+
+FORGERIES = {
+    "a swap": ("CardsSwapped", 20, {"commit": "00" * 32}, "tape"),
+    "a drawn card": ("CardDrawn", 1, {"commit": "00" * 32}, "moves"),
+    "a time": ("CardDrawn", 1, {"at": 1}, "form"),
+}
+
+
+@pytest.mark.parametrize("where", ["served", "file"])
+@pytest.mark.parametrize("lie", FORGERIES)
+async def test_a_forged_bundle(arrive, axe, tables, tmp_path, one_file, where, lie) -> None:
+    type_, nth, members, check = FORGERIES[lie]
+    lines = forged(tables[0], type_, nth, signed=True, **members)
+    page = await arrive("/audit" if where == "served" else one_file)
+    await checked(page, written(lines, tmp_path))
+    await expect(page.get_by_role("heading", name="Something does not hold")).to_be_visible()
+    at = CHECKS.index(check)
+    found = await answers(page)
+    assert found[check] == "false"
+    assert [found[one] for one in CHECKS[:at]] == ["true"] * at
+    line = next(
+        n for n, (ours, theirs) in enumerate(zip(lines, tables[0].bundle.lines, strict=True))
+        if ours != theirs and '"checkpoint"' not in str(ours)
+    )  # fmt: skip
+    await page.get_by_text(f"Show line {line}").click()
+    await expect(page.locator("#fault-line")).to_have_text(str(lines[line]))
+    if check == "form":
+        await expect(page.locator("#no-film")).to_be_visible()
+    else:
+        await page.keyboard.press("End")
+        await moment(page, f"Here it stops: line {line} does not hold.")
+    await axe(page)
+
+
+async def test_a_log_that_the_house_did_not_sign(arrive, tables, tmp_path) -> None:
+    lines = forged(tables[0], "CardDrawn", 1, signed=False, commit="00" * 32)
+    page = await arrive("/audit")
+    await checked(page, written(lines, tmp_path))
+    assert await answers(page) == {
+        "form": "true", "heads": "false", **dict.fromkeys(CHECKS[2:], "null"),
+    }  # fmt: skip
+    await expect(page.locator("#no-film")).to_contain_text("Nothing can be watched")
+
+
+async def test_what_one_knows_is_checked_against(arrive, tables, tmp_path) -> None:
+    played = tables[0]
+    page = await arrive("/audit")
+    await checked(page, written(played.bundle.lines, tmp_path))
+    await expect(page.locator("#against")).to_contain_text("no key but the bundle’s own")
+    await page.get_by_text("Say what you know").click()
+    await page.get_by_label("The table’s key").fill("ab" * 32)
+    await page.get_by_role("button", name="Check again").click()
+    await expect(page.locator("#verdict-title")).to_have_text("Something does not hold")
+    assert (await answers(page))["heads"] == "false"
+    note = json.loads(str(played.bundle.lines[-1]))["checkpoint"]
+    await page.get_by_label("The table’s key").fill(str(played.bundle.key))
+    await page.get_by_label("Signed heads that you kept").fill(note)
+    await page.get_by_role("button", name="Check again").click()
+    await expect(page.locator("#verdict-title")).to_have_text("Everything holds")
+    await expect(page.locator("#against")).to_contain_text("the table’s key that you gave")
+    await expect(page.locator("#against")).to_contain_text("1 signed head that you gave")
+    await page.get_by_label("The table’s key").fill("nonsense")
+    await page.get_by_role("button", name="Check again").click()
+    await expect(page.locator("#known-problem")).to_have_text("A key is 64 hex digits.")
+
+
+PLAY = """async () => {
+  const { browserStore, connect } = await import("/client.js");
+  const house = await connect(null, { name: "Ada", store: browserStore() });
+  const table = await house.open({ rules: { watch: "nobody", entropy: "players" } });
+  await house.join(table);
+  await table.roundOpen();
+  await table.shuffle();
+  await table.draw(2);
+  await table.roundClose();
+  await house.close();
+  return table.id;
+}"""
+
+
+TAMPER = """([table, name, other]) => {
+  const key = `dealer/${table}/${name}`;
+  const kept = JSON.parse(localStorage.getItem(key));
+  const changed = Array.isArray(other) ? other : { ...kept, ...other };
+  localStorage.setItem(key, JSON.stringify(changed));
+  return kept;
+}"""
+
+
+async def test_what_this_browser_kept_at_the_table(arrive) -> None:
+    """The token opens the bundle of a private table, key and heads are checked against."""
+    page = await arrive("/audit")
+    table = await page.evaluate(PLAY)
+    await page.goto(f"/tables/{table}/audit")
+    await checked(page)
+    assert await answers(page) == dict.fromkeys(CHECKS, "true")
+    await expect(page.locator("#against")).to_contain_text("as this browser came to know it")
+    await expect(page.locator("#against")).to_contain_text("that this browser kept")
+    heads = await page.evaluate(TAMPER, [table, "heads", [{"note": "no note at all"}]])
+    await page.reload()
+    await checked(page)
+    assert (await answers(page))["saved"] == "false"
+    await page.evaluate(TAMPER, [table, "heads", heads])
+    await page.evaluate(TAMPER, [table, "seat", {"key": "ab" * 32}])
+    await page.reload()
+    await checked(page)
+    assert (await answers(page))["heads"] == "false"
+    stranger = await arrive("/audit")
+    stranger.watched.expect("401")
+    await stranger.goto(f"/tables/{table}/audit")
+    await expect(stranger.get_by_role("alert").first).to_contain_text(
+        "Only who sits at this table may have its bundle"
+    )
+    await expect(stranger.locator("#file")).to_be_visible()
+
+
+async def test_an_open_round_cannot_be_watched(arrive, axe, tables, tmp_path) -> None:
+    page = await arrive("/audit#round=2")
+    await checked(page, written(tables[1].bundle.lines, tmp_path))
+    await expect(page.locator("#no-film")).to_contain_text("This round is not closed.")
+    await expect(page.locator("#verdict-words")).to_contain_text("A round is open")
+    await axe(page)
+    await page.select_option("#round", "1")
+    await moment(page, "Round 1 opens")
+    await expect(page.get_by_role("button", name="Shuffle 2 (top 3)")).to_be_visible()
+
+
+async def test_taken_home_it_works_without_the_house(arrive, axe, house, played, tmp_path) -> None:
+    page = await arrive(f"/tables/{played}/audit#round=1&step=17")
+    await checked(page)
+    kept = {}
+    for name in ("The bundle", "This page as one file", "This page with the bundle inside"):
+        async with page.expect_download() as download:
+            await page.get_by_role("button", name=name, exact=True).click()
+        kept[name] = tmp_path / f"{name} {(await download.value).suggested_filename}"
+        await (await download.value).save_as(kept[name])
+    bundle = await house.bundle(played)
+    assert kept["The bundle"].read_bytes() == bundle
+    assert kept["This page as one file"].read_bytes() == await house.fetch("/audit.html")
+    await house.close()
+
+    both = kept["This page with the bundle inside"]
+    home = await arrive(both.as_uri() + "#round=1&step=17", offline=True)
+    await checked(home)
+    assert await answers(home) == dict.fromkeys(CHECKS, "true")
+    await moment(home, "Swap 18 of 51")
+    await home.keyboard.press("ArrowRight")
+    await home.wait_for_url("**#round=1&k=0&step=18")
+    await axe(home)
+    async with home.expect_download() as download:
+        await home.get_by_role("button", name="This page with the bundle inside").click()
+    again = tmp_path / "again.html"
+    await (await download.value).save_as(again)
+    third = await arrive(again.as_uri())
+    await checked(third)
+    assert await answers(third) == dict.fromkeys(CHECKS, "true")
+    async with third.expect_download() as download:
+        await third.get_by_role("button", name="The bundle", exact=True).click()
+    await (await download.value).save_as(tmp_path / "last.jsonl")
+    assert (tmp_path / "last.jsonl").read_bytes() == bundle
+
+
+async def test_any_bytes_survive_inside_the_page(arrive, tables, tmp_path, one_file) -> None:
+    """What would end a script, or is no text at all, comes out as it went in."""
+    bundle = tmp_path / "odd.jsonl"
+    bundle.write_bytes(b'</script><!-- <script>\r\n\x00\xff\xfe{"a":1}')
+    page = await arrive(one_file)
+    await checked(page, bundle)
+    async with page.expect_download() as download:
+        await page.get_by_role("button", name="This page with the bundle inside").click()
+    odd = tmp_path / "odd.html"
+    await (await download.value).save_as(odd)
+    other = await arrive(odd.as_uri())
+    await checked(other)
+    async with other.expect_download() as download:
+        await other.get_by_role("button", name="The bundle", exact=True).click()
+    await (await download.value).save_as(tmp_path / "out.jsonl")
+    assert (tmp_path / "out.jsonl").read_bytes() == bundle.read_bytes()
+
+
+async def test_a_bundle_can_be_dropped(arrive, tables, one_file) -> None:
+    page = await arrive(one_file)
+    text = "\n".join(map(str, tables[2].bundle.lines)) + "\n"
+    await page.evaluate(
+        """text => {
+          const dataTransfer = new DataTransfer();
+          dataTransfer.items.add(new File([text], "bundle.jsonl"));
+          document.body.dispatchEvent(new DragEvent("drop", { dataTransfer, bubbles: true }));
+        }""",
+        text,
+    )
+    await checked(page)
+    assert await answers(page) == dict.fromkeys(CHECKS, "true")
+    await expect(page.locator("[data-stack=deck] .card")).to_have_count(104)
+
+
+async def test_without_cryptography_nothing_is_claimed(arrive, tables, tmp_path) -> None:
+    """As over plain http from another computer: it is said, and there is a way out."""
+    page = await arrive("/audit")
+    await page.add_init_script("Object.defineProperty(crypto, 'subtle', { value: undefined });")
+    await page.reload()
+    await page.set_input_files("#file", written(tables[0].bundle.lines, tmp_path))
+    await expect(page.get_by_role("alert").first).to_contain_text("nothing can be checked here")
+    await expect(page.locator("#verdict")).to_be_hidden()
+    async with page.expect_download() as download:
+        await page.get_by_role("button", name="This page with the bundle inside").click()
+    await (await download.value).save_as(tmp_path / "both.html")
+    home = await arrive((tmp_path / "both.html").as_uri())
+    await checked(home)
+    assert await answers(home) == dict.fromkeys(CHECKS, "true")
+
+
+async def test_a_phone_is_turned(arrive, tables, tmp_path) -> None:
+    page = await arrive("/audit#round=1&step=9", size=PHONE)
+    await checked(page, written(tables[0].bundle.lines, tmp_path))
+    await moment(page, "Swap 10 of 51")
+    card = page.locator("[data-stack=deck] .card").first
+    upright = (await card.bounding_box())["width"]
+    await page.set_viewport_size({"width": PHONE["height"], "height": PHONE["width"]})
+    await page.wait_for_function(
+        "([card, width]) => card.getBoundingClientRect().width > 1.5 * width",
+        arg=[await card.element_handle(), upright],
+    )
+    await page.set_viewport_size(PHONE)
+    await page.wait_for_function(
+        "([card, width]) => card.getBoundingClientRect().width < 1.01 * width",
+        arg=[await card.element_handle(), upright],
+    )
+    assert await fits(page)
+
+
+async def test_a_link_to_a_moment_leads_past_the_checks_on_a_phone(arrive, played) -> None:
+    page = await arrive(f"/tables/{played}/audit#round=1&step=9", size=PHONE)
+    await expect(page.locator("#moment")).to_be_in_viewport()
+
+
+@pytest.mark.parametrize("number", [0, 1, 2])
+async def test_a_phone(arrive, axe, tables, tmp_path, number) -> None:
+    page = await arrive("/audit", size=PHONE)
+    assert await fits(page)
+    await checked(page, written(tables[number].bundle.lines, tmp_path))
+    assert await fits(page)
+    await axe(page)
+    for key in ("PageDown", "PageDown", "PageDown", "End", "ArrowLeft"):
+        before = await page.locator("#count").text_content()
+        await page.keyboard.press(key)
+        await expect(page.locator("#count")).not_to_have_text(before)
+        assert await fits(page), await page.locator("#moment").text_content()
+    await axe(page)

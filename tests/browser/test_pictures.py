@@ -1,0 +1,72 @@
+"""The pictures of the README, taken at a real table.
+
+With `DEALER_PICTURES=tests/browser/pictures` they are put where the README shows them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Page, expect
+
+from tests.browser.conftest import PHONE
+from tests.browser.people import Person
+
+NAMED = re.compile(r"tests/browser/pictures/([a-z-]+\.png)")
+README = Path(__file__).parents[2] / "README.md"
+
+
+@pytest.fixture
+def album(tmp_path: Path) -> Path:
+    return Path(os.environ.get("DEALER_PICTURES", tmp_path))
+
+
+async def take(page: Page, album: Path, name: str) -> None:
+    await page.mouse.move(0, 0)
+    taken = await page.screenshot(path=album / f"{name}.png", animations="disabled")
+    assert len(taken) > 10_000, "there is hardly anything in it"
+
+
+async def test_pictures_of_a_game(house, arrive, album) -> None:
+    ada = Person(await arrive("/"), "Ada")
+    path = await ada.open_table()
+    bob, cleo, dan = people = [
+        Person(await arrive(path, size=PHONE if name == "Bob" else None), name)
+        for name in ("Bob", "Cleo", "Dan")
+    ]
+    for one in people:
+        await one.sit_down()
+    await ada.do("Shuffle and start")
+    await ada.sees(re.compile("Shuffled 52 cards"))
+    await ada.page.keyboard.press("7")
+    await ada.do("Deal")
+    await ada.holds(7)
+    await bob.holds(7)
+    await ada.do("By suit")
+    await bob.do("By rank")
+    for one in (ada, cleo, dan):
+        await one.choose(3)
+        await one.do("Play")
+    await bob.choose(1)
+    await bob.do("Discard")
+    await ada.sees("Bob discarded 1 card.")
+    await ada.trusts()
+    await bob.trusts()
+    await ada.choose(2)
+    await take(ada.page, album, "table")
+    await take(bob.page, album, "phone")
+
+    await ada.do("Close the round")
+    await ada.page.get_by_role("link", name="Watch it being checked, swap by swap").click()
+    await expect(ada.page.get_by_text("Everything holds")).to_be_visible()
+    timeline = ada.page.get_by_role("slider", name="Moment")
+    await timeline.focus()
+    for _ in range(3):
+        await ada.page.keyboard.press("PageDown")
+    await expect(ada.page.get_by_text(re.compile("^Swap "))).to_be_visible()
+    await timeline.evaluate("(one) => scrollTo(0, one.getBoundingClientRect().top - 600)")
+    await take(ada.page, album, "audit")
+    assert set(NAMED.findall(README.read_text())) == {"table.png", "phone.png", "audit.png"}

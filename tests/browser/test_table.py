@@ -1,0 +1,347 @@
+"""The table page: people sit down in real browsers and play against a real house."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Page, expect
+
+from tests.browser.conftest import PHONE
+from tests.browser.seated import (
+    codes,
+    holds,
+    open_table,
+    own_cards,
+    own_hand,
+    place,
+    player,
+    sit_down,
+    start_round,
+    told,
+    tool,
+)
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def two(arrive) -> tuple[Page, Page]:
+    """Ada, who opened the table, and Bob on his phone, whom she sent the link."""
+    ada = await arrive("/")
+    link = await open_table(ada, "Ada")
+    bob = await arrive(link, size=PHONE, has_touch=True)
+    await sit_down(bob, "Bob")
+    await told(ada, "Bob sat down at seat 2.")
+    return ada, bob
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def dealt(two: tuple[Page, Page]) -> tuple[Page, Page]:
+    """The two of them with five cards each."""
+    ada, bob = two
+    await start_round(ada)
+    await ada.keyboard.press("5")
+    await tool(ada, "Deal").click()
+    await expect(own_cards(ada)).to_have_count(5)
+    await expect(own_cards(bob)).to_have_count(5)
+    return ada, bob
+
+
+async def test_an_invitation_is_taken_out_of_the_address(two) -> None:
+    _, bob = two
+    assert "#" not in bob.url
+    assert "invite" not in await bob.evaluate("location.href")
+
+
+async def test_every_state_of_the_page_can_be_used_by_everybody(arrive, axe) -> None:
+    ada = await arrive("/")
+    link = await open_table(ada, "Ada")
+    bob = await arrive(link, size=PHONE)
+    await expect(bob.get_by_role("button", name="Sit down")).to_be_visible()
+    await axe(bob)
+    await sit_down(bob, "Bob")
+    await axe(ada)
+    await start_round(ada)
+    await ada.keyboard.press("5")
+    await ada.keyboard.press("a")
+    await expect(own_cards(bob)).to_have_count(5)
+    await own_cards(ada).first.click()
+    for page in (ada, bob):
+        await axe(page)
+    for key in ("?", "i", "m", "z"):
+        await ada.keyboard.press(key)
+        await expect(ada.get_by_role("dialog")).to_be_visible()
+        await axe(ada)
+        await ada.keyboard.press("Escape")
+    await ada.keyboard.press("Shift+L")
+    await told(bob, "Round 1 was closed")
+    for page in (ada, bob):
+        await axe(page)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+async def test_the_colours_can_be_read(arrive, axe, scheme) -> None:
+    page = await arrive("/", color_scheme=scheme)
+    await axe(page)
+    await open_table(page, "Ada")
+    await start_round(page)
+    await page.keyboard.press("d")
+    await expect(own_cards(page)).to_have_count(1)
+    await axe(page)
+
+
+async def test_cards_are_dealt_to_each_hand_and_seen_by_its_own_player(dealt) -> None:
+    ada, bob = dealt
+    assert not set(await codes(ada)) & set(await codes(bob))
+    await holds(ada, "hand:2", 5)
+    await holds(ada, "deck", 42)
+    await expect(place(ada, "hand:2").locator('[data-face="up"]')).to_have_count(0)
+    await told(bob, "5 cards were dealt to each of 2 players; you got")
+
+
+async def test_cards_are_drawn_discarded_played_and_put_back(dealt) -> None:
+    ada, bob = dealt
+    await bob.get_by_role("button", name=re.compile("^Deck, 42 cards")).click()
+    await expect(own_cards(bob)).to_have_count(6)
+    await told(ada, "Bob drew 1 card.")
+
+    played, discarded, returned = (await codes(ada))[:3]
+    await own_cards(ada).nth(0).click()
+    await tool(ada, "Play").click()
+    await expect(place(bob, "pile:table").locator(f'[data-card="{played}"]')).to_be_visible()
+    await expect(own_cards(ada)).to_have_count(4)
+    await own_cards(ada).nth(0).click()
+    await ada.keyboard.press("x")
+    await expect(own_cards(ada)).to_have_count(3)
+    await holds(bob, "pile:discard", 1)
+    await expect(place(bob, "pile:discard").locator('[data-face="up"]')).to_have_count(0)
+    await own_cards(ada).nth(0).click()
+    await ada.keyboard.press("r")
+    await expect(own_cards(ada)).to_have_count(2)
+    await holds(bob, "deck", 42)
+    assert not {played, discarded, returned} & set(await codes(ada))
+
+
+async def test_cards_are_given_to_another_player_and_shown(dealt) -> None:
+    ada, bob = dealt
+    given, kept = (await codes(ada))[:2]
+    await own_cards(ada).nth(0).click()
+    await player(ada, "Bob").click()
+    await expect(own_hand(bob).locator(f'[data-card="{given}"]')).to_be_visible()
+    await own_cards(ada).nth(0).click()
+    await ada.keyboard.press("h")
+    await expect(place(bob, "hand:1").locator(f'[data-card="{kept}"]')).to_be_visible()
+    assert kept in await codes(ada)
+
+
+async def test_cards_are_dragged_onto_places_and_within_the_hand(dealt) -> None:
+    ada, bob = dealt
+    before = await codes(ada)
+    await own_cards(ada).nth(0).drag_to(own_cards(ada).nth(4), target_position={"x": 60, "y": 40})
+    await expect(own_cards(ada).nth(4).locator(".card")).to_have_attribute("data-card", before[0])
+    assert await codes(ada) == [*before[1:], before[0]]
+    await own_cards(ada).nth(1).drag_to(place(ada, "pile:table"))
+    await expect(place(bob, "pile:table").locator(f'[data-card="{before[2]}"]')).to_be_visible()
+    await own_cards(ada).nth(0).drag_to(place(ada, "hand:2"))
+    await expect(own_hand(bob).locator(f'[data-card="{before[1]}"]')).to_be_visible()
+    await place(ada, "deck").drag_to(own_hand(ada))
+    await expect(own_cards(ada)).to_have_count(4)
+    await place(ada, "deck").drag_to(place(ada, "pile:burn"))
+    await holds(bob, "pile:burn", 1)
+
+
+async def test_the_deck_is_cut_shuffled_anew_and_collected(dealt) -> None:
+    ada, bob = dealt
+    await ada.keyboard.press("c")
+    await told(bob, "The deck was cut.")
+    await ada.keyboard.press("s")
+    await told(bob, "Shuffled 42 cards (41 swaps), by the house, Ada and you.")
+    await ada.keyboard.press("k")
+    await holds(bob, "deck", 52)
+
+
+async def test_a_hand_is_sorted_and_the_order_outlives_a_reload(two) -> None:
+    ada, _ = two
+    await start_round(ada)
+    await ada.keyboard.press("7")
+    await ada.keyboard.press("d")
+    await expect(own_cards(ada)).to_have_count(7)
+    await own_cards(ada).nth(2).focus()
+    third = (await codes(ada))[2]
+    await ada.keyboard.press("Alt+ArrowLeft")
+    await ada.keyboard.press("Alt+Home")
+    assert (await codes(ada))[0] == third
+    order = await codes(ada)
+    await ada.reload()
+    await expect(own_cards(ada)).to_have_count(7)
+    assert await codes(ada) == order
+    await ada.keyboard.press("t")
+    await expect(ada.get_by_role("button", name="By suit")).to_have_attribute(
+        "aria-pressed", "true"
+    )
+    suits = [code[1] for code in await codes(ada)]
+    assert suits == sorted(suits, key="shcd".index)
+
+
+async def test_only_what_may_be_done_now_is_offered_and_the_rest_says_why(two) -> None:
+    ada, bob = two
+    await expect(tool(bob, "Deal")).to_be_hidden()
+    await expect(tool(ada, "Deal")).to_have_attribute("aria-disabled", "true")
+    await ada.keyboard.press("d")
+    await expect(ada.get_by_role("alert")).to_have_text("No round is open yet.")
+    await start_round(ada)
+    await ada.keyboard.press("p")
+    await expect(ada.get_by_role("alert")).to_have_text("Your hand is empty.")
+    await expect(tool(ada, "Draw")).not_to_have_attribute("aria-disabled", "true")
+
+
+async def test_the_number_that_is_set_is_kept_until_it_is_used(two) -> None:
+    ada, _ = two
+    await ada.keyboard.press("3")
+    await ada.keyboard.press("d")
+    await expect(ada.get_by_role("alert")).to_have_text("No round is open yet.")
+    await expect(ada.get_by_role("group", name="How many cards: 3")).to_be_visible()
+    await start_round(ada)
+    await ada.keyboard.press("d")
+    await expect(own_cards(ada)).to_have_count(3)
+    await expect(ada.get_by_role("group", name="How many cards: 1")).to_be_visible()
+
+
+async def test_the_log_unfolds_over_the_felt_of_a_phone(dealt) -> None:
+    ada, _ = dealt
+    await ada.set_viewport_size(PHONE)
+    middle = ada.locator("#middle")
+    before = await middle.bounding_box()
+    await ada.get_by_role("button", name="Show all").click()
+    await expect(ada.get_by_role("log").get_by_text("The table was opened.")).to_be_in_viewport()
+    assert await middle.bounding_box() == before
+    await ada.get_by_role("button", name="Show less").click()
+    await expect(ada.get_by_role("log").get_by_text("The table was opened.")).to_be_hidden()
+
+
+async def test_the_mark_says_what_this_browser_checked(dealt) -> None:
+    ada, _ = dealt
+    mark = ada.get_by_role("button", name=re.compile("Checked by this browser: all 7 hold"))
+    await expect(mark).to_be_visible()
+    await mark.click()
+    checks = ada.get_by_role("dialog").get_by_role("listitem")
+    await expect(checks).to_have_count(8)
+    await expect(checks.first).to_contain_text("random bytes went into the shuffle")
+
+
+async def test_a_closed_round_leads_to_its_audit_and_its_bundle(dealt) -> None:
+    ada, bob = dealt
+    await ada.keyboard.press("Shift+L")
+    for page in (ada, bob):
+        await told(page, "Round 1 was closed")
+        await expect(page.get_by_role("button", name=re.compile("all 8 hold"))).to_be_visible()
+    async with bob.expect_download() as download:
+        await bob.get_by_role("link", name="the bundle").click()
+    assert (await download.value).suggested_filename.endswith(".jsonl")
+    await ada.get_by_role("link", name="Watch it being checked").click()
+    await ada.wait_for_url("**/audit#round=1**")
+
+
+async def test_a_reload_leads_back_to_the_same_cards(dealt) -> None:
+    _, bob = dealt
+    before = await codes(bob)
+    await bob.reload()
+    await expect(bob.get_by_text("Welcome back to seat 2")).to_be_visible()
+    await expect(own_cards(bob)).to_have_count(5)
+    assert await codes(bob) == before
+    await bob.keyboard.press("d")
+    await expect(own_cards(bob)).to_have_count(6)
+
+
+async def test_a_house_that_restarts_is_waited_for(dealt, house) -> None:
+    ada, bob = dealt
+    for page in (ada, bob):
+        page.watched.expect("WebSocket connection|ERR_CONNECTION|Failed to load")  # type: ignore[attr-defined]
+    await house.close()
+    banner = ada.locator("#line")
+    await expect(banner).to_be_visible()
+    await expect(tool(ada, "Draw")).to_have_attribute("aria-disabled", "true")
+    await house.open()
+    await expect(banner).to_have_text("Back at the table: nothing was missed.", timeout=30_000)
+    await ada.keyboard.press("d")
+    await told(bob, "Ada drew 1 card.")
+
+
+async def test_who_drops_off_the_line_and_who_leaves_is_seen(two) -> None:
+    ada, bob = two
+    await expect(player(ada, "Bob")).to_have_accessible_name(re.compile("here$"))
+    await bob.keyboard.press("Shift+Q")
+    await bob.get_by_role("dialog").get_by_role("button", name="Leave your seat").click()
+    await told(ada, "Bob left.")
+    await expect(player(ada, "Bob")).to_have_accessible_name(re.compile("left the table$"))
+    await expect(bob.get_by_role("button", name="Sit down")).to_be_visible()
+    await sit_down(bob, "Bob")
+    await expect(player(ada, "Bob")).to_have_accessible_name(re.compile("here$"))
+    await bob.goto("about:blank")
+    await expect(player(ada, "Bob")).to_have_accessible_name(re.compile("dropped off the line$"))
+
+
+async def test_a_spectator_sees_backs_and_may_do_nothing(dealt, arrive, axe) -> None:
+    ada, _ = dealt
+    eve = await arrive(ada.url[ada.url.index("/tables") :])
+    await holds(eve, "hand:1", 5)
+    await expect(eve.locator('[data-face="up"]')).to_have_count(0)
+    await expect(eve.get_by_role("toolbar").get_by_role("button")).to_have_count(0)
+    await axe(eve)
+
+
+async def test_four_colours_are_remembered(dealt) -> None:
+    ada, _ = dealt
+    await ada.keyboard.press("z")
+    await ada.get_by_label("Four colours").check()
+    await ada.keyboard.press("Escape")
+    await ada.reload()
+    await expect(own_cards(ada)).to_have_count(5)
+    assert await ada.evaluate("document.documentElement.classList.contains('four-colour')")
+
+
+async def test_nothing_is_wider_than_a_phone(dealt) -> None:
+    ada, bob = dealt
+    await ada.keyboard.press("8")
+    await ada.keyboard.press("a")
+    await expect(own_cards(bob)).to_have_count(13)
+    for selector in ("body", "#felt", "#tools", "#seats", "#middle"):
+        wide = await bob.locator(selector).evaluate("one => one.scrollWidth - one.clientWidth")
+        assert wide <= 0, selector
+
+
+async def test_the_first_sight_of_a_table_is_light(arrive) -> None:
+    host = await arrive("/")
+    link = await open_table(host, "Ada")
+    sizes: list[int] = []
+    page = await arrive("about:blank")
+    session = await page.context.new_cdp_session(page)
+    await session.send("Network.enable")
+    session.on("Network.loadingFinished", lambda one: sizes.append(one["encodedDataLength"]))
+    await page.goto(link)
+    await expect(page.get_by_role("button", name="Sit down")).to_be_visible()
+    assert 10_000 < sum(sizes) < 100_000
+
+
+FLOWN = """() => {
+  window.flown = 0;
+  new MutationObserver((changes) => {
+    for (const { addedNodes } of changes) window.flown += addedNodes.length;
+  }).observe(document.querySelector("#flights"), { childList: true });
+}"""
+
+
+async def test_cards_fly_but_not_for_who_wants_less_motion(arrive) -> None:
+    page = await arrive("/", reduced_motion="no-preference")
+    await open_table(page, "Ada")
+    await start_round(page)
+    await page.evaluate(FLOWN)
+    await page.keyboard.press("d")
+    await expect(own_cards(page)).to_have_count(1)
+    await page.wait_for_function("window.flown === 1")
+    await expect(page.locator("#flights .card")).to_have_count(0)
+
+    await page.emulate_media(reduced_motion="reduce")
+    await page.keyboard.press("d")
+    await expect(own_cards(page)).to_have_count(2)
+    assert await page.evaluate("window.flown") == 1
