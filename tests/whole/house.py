@@ -23,13 +23,16 @@ _OPEN_AT = re.compile(r"The house is open at http://127\.0\.0\.1:(\d+)/")
 class HouseProcess:
     """`dealer serve` on one file; the port is the same after a restart.
 
-    `output` collects what the process wrote, to standard output and to its log.
+    `program` is what Python runs in its place, and `environment` what it finds there. `output`
+    collects what the process wrote, to standard output and to its log.
     """
 
     def __init__(self, folder: Path, *, name: str = "house", **options: object) -> None:
         self.database = folder / "dealer.db"
         self.output = folder / f"{name}.log"
         self.port = 0
+        self.program: tuple[str, ...] = ("-m", "dealer.cli")
+        self.environment: dict[str, str] = {}
         self.options = {"limit": ("rate=100000", "burst=100000", "closing=0.5")} | options
         self._process: asyncio.subprocess.Process | None = None
 
@@ -66,15 +69,15 @@ class HouseProcess:
 
     async def start(self) -> None:
         """Start the process, and wait for nothing."""
-        arguments = ["--database", self.address, "--ops-port", "0", "--port", str(self.port)]
-        for option, value in self.options.items():
+        arguments = ["--database", self.address, "--port", str(self.port)]
+        for option, value in ({"ops-port": 0} | self.options).items():
             for one in value if isinstance(value, tuple) else (value,):
                 arguments += [f"--{option}", str(one)]
         with self.output.open("ab") as output:
             self._process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "dealer.cli", "serve", *arguments,
+                sys.executable, *self.program, "serve", *arguments,
                 cwd=ROOT,
-                env=os.environ | {"PYTHONUNBUFFERED": "1"},
+                env=os.environ | {"PYTHONUNBUFFERED": "1"} | self.environment,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=output,
             )  # fmt: skip
@@ -99,15 +102,28 @@ class HouseProcess:
         """SIGTERM, and wait until it has closed in order."""
         await self._end(signal.SIGTERM)
 
-    async def _end(self, number: signal.Signals) -> None:
-        process, self._process = self._process, None
-        if process is None:
-            return
-        if process.returncode is None:
-            process.send_signal(number)
+    def tell_to_close(self) -> None:
+        """SIGTERM, and wait for nothing."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGTERM)
+
+    async def ended(self) -> int:
+        """Wait until the process has ended by itself; its exit code, that of SIGKILL is -9."""
+        process = self._process
+        assert process is not None
         async with asyncio.timeout(PATIENT):
             rest, _ = await process.communicate()
+        self._process = None
         self._write_down(rest.decode())
+        assert process.returncode is not None
+        return process.returncode
+
+    async def _end(self, number: signal.Signals) -> None:
+        if self._process is None:
+            return
+        if self._process.returncode is None:
+            self._process.send_signal(number)
+        await self.ended()
 
     def _write_down(self, text: str) -> None:
         with self.output.open("a") as output:

@@ -171,7 +171,7 @@ async def test_another_root_signed_for_one_player(crooked: CrookedHouse) -> None
         tree = Tree()
         tree.append(bytes(32))
         notes = [
-            (size, crooked.service._judge.sign(resident.id, size, tree.root()))
+            (size, crooked.service._judge.sign(resident, size, tree.root()))
             for size, _ in news.notes
         ]
         return news._replace(notes=notes)

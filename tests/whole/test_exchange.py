@@ -27,6 +27,7 @@ from dealer.eventlog.house import key_file, open_house
 from dealer.game.cards import build
 from dealer.game.commands import FinishShuffle
 from dealer.gateway import Limits, serve
+from dealer.gateway.presence import Presence
 from dealer.proof.keys import player_digest
 from dealer.service import Service, judge
 from tests.gateway.guest import Guest, Refusal
@@ -120,6 +121,7 @@ def take_chance_away(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(judge, "secrets", SimpleNamespace(token_bytes=token_bytes))
     monkeypatch.setattr(judge.Judge, "now", now)
+    monkeypatch.setattr(Presence, "changed", lambda *_: None)  # looks at the clock in its own time
     # The root of C1 is over the deck's list, too: with it, other orders would be two other games.
     monkeypatch.setattr(judge, "FinishShuffle", lambda root: FinishShuffle(bytes(len(root))))
 

@@ -16,6 +16,7 @@ from dealer.proof.bundle import read
 from dealer.proof.verify import verify
 from dealer.service import Published, Resident
 from dealer.service.opening import open_service
+from dealer.service.tail import Advanced
 from tests.whole.house import PATIENT, HouseProcess
 from tests.whole.party import Guest, guest
 from tests.whole.truth import leaves
@@ -95,10 +96,10 @@ async def test_who_comes_while_a_table_is_read_anew_is_told_nothing_older(tmp_pa
         here, _ = await one.open_table({})
         there = await two.load(here.table_id)
         read, may_read, asked = asyncio.Event(), asyncio.Event(), asyncio.Event()
-        load, head = two.archive.load, two.log.head
+        advance, head = two.archive.advance, two.log.head
 
-        async def slowly(table: bytes) -> Resident:
-            found = await load(table)
+        async def slowly(resident: Resident) -> tuple[Resident, Advanced]:
+            found = await advance(resident)
             read.set()
             await may_read.wait()
             return found
@@ -112,7 +113,7 @@ async def test_who_comes_while_a_table_is_read_anew_is_told_nothing_older(tmp_pa
         async def comes() -> int:
             return (await two.load(here.table_id)).committed
 
-        two.archive.load = slowly  # type: ignore[method-assign]
+        two.archive.advance = slowly  # type: ignore[method-assign]
         two.log.head = noticed  # type: ignore[method-assign]
         await one.call(here, TakeSeat("Ada"))
         first = asyncio.create_task(comes())

@@ -1,0 +1,128 @@
+"""One of two nodes dies at every named point that only a house over a server comes by.
+
+    python tests/whole/node_points.py 1
+
+The count says how often the whole table is gone through. As in `points.py`; the other node goes on,
+and the guests come to it. In the end the read models are compared with the log, too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import signal
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from tests.whole import ordeal
+from tests.whole.house import ROOT
+from tests.whole.nodes import Nodes
+from tests.whole.points import RUNNER, Point
+from tests.whole.script import run
+
+BATCH = "dealer.eventlog.postgres_batch"
+SLICE = "dealer.projector.runner:Projector.slice"
+
+POINTS = {
+    "before a batch": Point("dealer.eventlog.postgres:PostgresStore.append", "begin", 5),
+    "before the statement that is its own COMMIT": Point(
+        f"{BATCH}:Batch._write_together", "begin", 5
+    ),
+    "after COMMIT, before anybody knows": Point(f"{BATCH}:Batch._write_together", "end", 5),
+    "one by one, before BEGIN": Point(f"{BATCH}:Batch._write_singly", "begin", 2),
+    "one by one, written and not committed": Point(f"{BATCH}:_one", "end", 2),
+    "one by one, after COMMIT": Point(f"{BATCH}:Batch._write_singly", "end", 2),
+    "after COMMIT, on the loop": Point("dealer.service.desk:Desk._succeeded", "begin", 5),
+    "after push, before reply": Point("dealer.gateway.pump:Pump.publish", "end", 5),
+    "before a checkpoint's signing": Point("dealer.proof.checkpoint:Signer.sign", "begin", 3),
+    "after a checkpoint's signing": Point("dealer.proof.checkpoint:Signer.sign", "end", 3),
+    "another was quicker": Point("dealer.service.desk:Desk._reload", "begin"),
+    "the other's events are read": Point("dealer.service.archive:Archive.advance", "end"),
+    "a hint comes": Point("dealer.eventlog.hints:Hints._on_hint", "begin", 3),
+    "in the middle of projection": Point("dealer.projector.write:Pen.write", "begin", 2),
+    "between the read models and their mark": Point(SLICE, "before WITH step"),
+    "marked and not committed": Point(SLICE, "end"),
+    "after projection's COMMIT": Point("dealer.eventlog.postgres:PostgresStore.run", "end"),
+}
+"""Passed by a node that takes part in a game of four players and an onlooker."""
+
+
+@dataclass
+class Figures(ordeal.Figures):
+    """Beside what the game tells."""
+
+    points: int = 0
+    deaths: int = 0
+    read_models_differ: int = 0
+
+
+async def die_on_a_server(
+    folder: Path, *, times: int, seed: int, names: Sequence[str] = tuple(POINTS)
+) -> Figures:
+    """Go through the points with these names that often; at which passing, `seed` decides."""
+    figures, chance = Figures(points=len(names)), random.Random(seed)
+    async with Nodes(folder, seed=seed) as house:
+        game = ordeal.Figures()
+        trouble = partial(die, house, [*names] * times, chance, figures)
+        await ordeal.play_through(house, folder, trouble, game)
+        figures.add(game)
+        figures.read_models_differ = await differences(house)
+    if figures.read_models_differ:
+        figures.faults.append("the read models are not what the log says")
+    return figures
+
+
+async def die(
+    house: Nodes,
+    names: Sequence[str],
+    chance: random.Random,
+    figures: Figures,
+    playing: asyncio.Task[None],
+) -> None:
+    """Have one node or the other die at each point in turn, and open it again."""
+    for name in names:
+        point, node = POINTS[name], chance.choice(house.nodes)
+        await node.kill()
+        ordinary = node.program
+        passing = chance.randint(1, point.often)
+        node.program = (RUNNER, point.function, point.place, str(passing))
+        try:
+            await node.start()
+        finally:
+            node.program = ordinary
+        with suppress(AssertionError):  # at some points it dies before it has opened
+            await node.ready()
+            await house.switch.spread()
+        ended = asyncio.create_task(node.ended())
+        await asyncio.wait((ended, playing), return_when=asyncio.FIRST_COMPLETED)
+        if not ended.done():
+            ended.cancel()
+            return
+        code = await ended
+        assert code == -signal.SIGKILL, f"{name}: {code}, {node.output.read_text()[-2000:]}"
+        figures.deaths += 1
+        await node.open()
+        await house.switch.spread()
+
+
+async def differences(house: Nodes) -> int:
+    """Rows of the read models that `dealer rebuild` finds to be other than the log has them."""
+    arguments = ("-m", "dealer.cli", "rebuild", "--json", "--database", house.address)
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, *arguments, cwd=ROOT, stdout=asyncio.subprocess.PIPE
+    )
+    said, _ = await process.communicate()
+    assert process.returncode in (0, 1), process.returncode
+    return int(json.loads(said)["different"])
+
+
+if __name__ == "__main__":
+    sys.exit(run(__doc__, die_on_a_server, count="times", default=1))
