@@ -18,9 +18,10 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection
 from sqlalchemy.engine import URL
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
-from dealer.errors import SetupError
+from dealer.errors import Overloaded, SetupError
 from dealer.eventlog.asking import Asking
 from dealer.eventlog.faults import FAULTS, explain
 from dealer.eventlog.postgres import PostgresStore
@@ -96,7 +97,7 @@ class Log:
             )
         writer = Writer(store, committed=committed, queue=queue, batch=batch)
         await writer.start()
-        engine = make_readers(pool_size=readers, max_overflow=0)
+        engine = make_readers(pool_size=readers, max_overflow=0, pool_timeout=busy_seconds)
         return cls(writer, engine, store.name, server=server)
 
     async def __aenter__(self) -> Log:
@@ -257,7 +258,8 @@ class Log:
     async def fetch(self, sql: str, parameters: tuple[Any, ...] = ()) -> list[Any]:
         """All rows of a SELECT with `?` for its parameters, on a reader's connection.
 
-        A server that is away is waited for, as long as `busy_seconds` says.
+        A server that is away is waited for, as long as `busy_seconds` says, and so is a
+        connection; Overloaded if none was free.
         """
         if self.server is not None:
             asked = partial(self._fetch, sql, parameters)
@@ -268,8 +270,13 @@ class Log:
             raise explain(error, name=self._name) from error
 
     async def _fetch(self, sql: str, parameters: tuple[Any, ...]) -> list[Any]:
-        async with self._readers.connect() as connection:
-            return list((await connection.exec_driver_sql(sql, parameters)).fetchall())
+        try:
+            async with self._readers.connect() as connection:
+                return list((await connection.exec_driver_sql(sql, parameters)).fetchall())
+        except PoolTimeout:
+            raise Overloaded(
+                "The house has too much to look up just now; try again shortly."
+            ) from None
 
 
 def _require_order(request: Append) -> None:

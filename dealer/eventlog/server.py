@@ -17,7 +17,7 @@ from sqlalchemy.engine import URL
 from sqlalchemy.exc import ArgumentError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
-from dealer.errors import DatabaseAway, SetupError
+from dealer.errors import DatabaseAway, Overloaded, SetupError
 from dealer.eventlog.faults import explain
 from dealer.eventlog.sqlite import database_file
 
@@ -120,6 +120,8 @@ class Server:
         for attempt in count():
             try:
                 return await work()
+            except Overloaded:
+                raise
             except Exception as error:
                 told = explain(error, name=self.name)
                 if not isinstance(told, DatabaseAway) or loop.time() >= until:

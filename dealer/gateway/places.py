@@ -80,6 +80,7 @@ class Places:
     async def find(self, table: str | None, *, token: str | None = None) -> Place:
         """The place at a table; a passing one, which is not kept, where the guest has none.
 
+        The table is not behind what any process of the house has answered by now.
         A token is checked once, and what it opens stays open on this connection.
         """
         place = self.get(table)
@@ -88,6 +89,8 @@ class Places:
             if name is None:
                 raise BadRequest("Name the table: this connection is not on exactly one.")
             place = Place(await self._service.load(name))
+        else:
+            await self._service.catch_up(place.resident)
         if token is not None and token not in place.tokens:
             self._admit(place, token)
         return place

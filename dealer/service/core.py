@@ -125,10 +125,14 @@ class Service:
             resident = await self.memory.load(table)
             self._desk.arm(resident)
         else:
-            await self._desk.catch_up(resident)
+            await self.catch_up(resident)
             if resident.table.closed:
                 await archived.require_here(self.log, resident.id)
         return resident
+
+    async def catch_up(self, resident: Resident) -> None:
+        """Take in what other processes have written to this table by now."""
+        await self._desk.catch_up(resident)
 
     def hinted(self, tables: set[bytes]) -> None:
         """Another process may have written to these tables: look at those in use, and soon."""

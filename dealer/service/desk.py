@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
-from functools import partial
 from typing import Any
 
 from dealer.errors import (
@@ -26,12 +25,10 @@ from dealer.game.commands import PassTime
 from dealer.game.decide.shuffles import deadline
 from dealer.service.archive import Archive
 from dealer.service.judge import Flight, Judge
+from dealer.service.refusals import ATTEMPTS, Refusals
 from dealer.service.requests import Done, Outcome, Remembered, Request, knowing, unavailable
 from dealer.service.resident import Resident
 from dealer.service.snapshots import Published
-
-ATTEMPTS = 8
-"""How often a command is judged again while other processes keep being quicker."""
 
 QUEUE = 4096
 """How many appends may wait for the disk before new commands are refused."""
@@ -54,6 +51,7 @@ class Desk:
         self._archive = archive
         self._judge = judge
         self._publish = publish
+        self._refusals = Refusals(self, log, archive)
         self._tasks: set[asyncio.Task[Any]] = set()
         log.committed = self._committed
 
@@ -72,16 +70,12 @@ class Desk:
             return
         known = resident.recent.get(request.name) if request.name is not None else None
         if known is not None:
-            self._answer_again(resident, request, known)
+            self.answer_again(resident, request, known)
             return
         try:
             append = self._judge.decide(resident, request)
         except Refused as refusal:
-            version = resident.table.version
-            if request.name is not None and resident.forgetful:
-                self.keep(self._recall_or_refuse(resident, request, refusal, version))
-            else:
-                self._refuse(resident, request, refusal, version)
+            self._refusals.refuse(resident, request, refusal)
             return
         except Exception as error:
             self._distrust(resident, request, error)
@@ -110,29 +104,6 @@ class Desk:
         request.done(Unavailable("The house made a mistake; its operator's log says more."))
         if not resident.in_flight:
             self.keep(self._reload(resident))
-
-    async def _recall_or_refuse(
-        self, resident: Resident, request: Request, refusal: Refused, version: int
-    ) -> None:
-        """What cannot be done now may have been done long ago, by this very command."""
-        chain = resident.chain
-        try:
-            known = await self._archive.remembered(resident, request.name or "")
-        except DealerError as error:
-            request.done(unavailable(error))
-            return
-        if known is None and resident.chain is not chain:
-            # Read anew meanwhile: what it was refused for may be void, and it itself done there.
-            self.submit(resident, request)
-        elif known is None:
-            self._refuse(resident, request, refusal, version)
-        else:
-            self._answer_again(resident, request, known)
-
-    def _refuse(self, resident: Resident, request: Request, refusal: Refused, version: int) -> None:
-        """Say no once that is on disk for which it was said; it may never get there."""
-        no, again = partial(request.done, refusal), partial(self.submit, resident, request)
-        resident.when_committed(version, lambda there: no() if there else again())
 
     # After a commit, on the loop
 
@@ -166,7 +137,7 @@ class Desk:
         if flight.remembered is not None:
             flight.remembered.committed = True
             for again in flight.remembered.also:
-                self._answer_again(resident, again, flight.remembered, done)
+                self.answer_again(resident, again, flight.remembered, done)
             flight.remembered.also.clear()
         if flight.drawn is not None:
             for answer in flight.drawn.answers:
@@ -230,7 +201,7 @@ class Desk:
         failed, resident.failed = resident.failed, []
         for request in failed:
             if request.known is not None:
-                self._answer_again(resident, request, request.known)
+                self.answer_again(resident, request, request.known)
             elif request.attempts >= ATTEMPTS:
                 request.done(Conflicted("The table moved on each time; look at it and try again."))
             else:
@@ -245,7 +216,7 @@ class Desk:
             for answer in pending.answers:
                 answer(Unavailable("The table was read anew; send this again with the same cmd."))
 
-    def _answer_again(
+    def answer_again(
         self,
         resident: Resident,
         request: Request,

@@ -36,7 +36,7 @@ async def open_service(
     """The service over the database at this address; an SQLite file is made if need be.
 
     `house_key` is the file of the house's key, made on the first day: by default beside an SQLite
-    file, and to be named for a server's database. `log` goes to `Log.open`.
+    file, and to be named for a server's database.
     Bundles of archived tables are read out of `archive`. `log` goes to `Log.open`.
     Raises DatabaseError, HouseKeyError or SetupError.
     """
@@ -69,8 +69,10 @@ async def open_service(
         try:
             yield service
         finally:
-            looking.cancel()
-            following.cancel()
+            for task in (looking, following):
+                task.cancel()
+            # What they still read is given back before the log lets go of its readers.
+            await asyncio.gather(looking, following, return_exceptions=True)
             scribe.close()
             await service.close()
             if hints is not None:

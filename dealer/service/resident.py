@@ -10,8 +10,9 @@ from asyncio import TimerHandle
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
+from dealer.errors import Refused
 from dealer.eventlog import Chain
 from dealer.game.decide import NoSecret
 from dealer.game.state import Table
@@ -26,6 +27,14 @@ RING = 64
 
 REMEMBERED = 256
 """How many of the latest commands are answered from memory; the log knows the others."""
+
+
+class Refusal(NamedTuple):
+    """A request, why it is refused, and the chain of appends that this was judged in."""
+
+    request: Request
+    refusal: Refused
+    chain: Chain
 
 
 @dataclass(slots=True, eq=False)
@@ -45,6 +54,8 @@ class Resident:
     in_flight: int = 0
     reloading: bool = False
     failed: list[Request] = field(default_factory=list)  # to be judged again after a reload
+    refused: list[Refusal] = field(default_factory=list)  # who was not told so yet
+    looking: bool = False  # whether the log is looked at before they are told
     pending_draw: PendingDraw | None = None
     waiting: list[tuple[int, Callable[[bool], None]]] = field(default_factory=list)
     timer: TimerHandle | None = None
@@ -52,7 +63,8 @@ class Resident:
 
     def idle(self) -> bool:
         """Whether it may leave memory: nobody listens, and nothing is under way."""
-        return not (self.sessions or self.in_flight or self.reloading or self.timer)
+        under_way = self.in_flight or self.reloading or self.looking
+        return not (self.sessions or under_way or self.timer)
 
     def remember(self, name: str, outcome: Remembered) -> None:
         self.recent[name] = outcome

@@ -302,6 +302,14 @@ async def test_a_full_desk_takes_no_more(place: House) -> None:
         assert await log.append(append(A, 3)) == Appended(4)
 
 
+async def test_who_finds_no_reader_free_is_told_to_come_again(place: House) -> None:
+    async with await place.open(readers=1, busy_seconds=0.05) as log:
+        async with log._readers.connect():
+            with pytest.raises(Overloaded, match="again"):
+                await log.head(bytes(16))
+        assert await log.head(bytes(16)) is None
+
+
 async def test_a_writer_that_dies_answers_everyone(
     place: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:

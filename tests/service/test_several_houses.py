@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from dealer.errors import Conflicted, Overloaded, Unavailable
+from dealer.errors import Conflicted, Overloaded, Refused, Unavailable
 from dealer.eventlog import hints
 from dealer.game.cards import STANDARD
 from dealer.game.commands import Actor, CloseRound, Draw, OpenRound, StartShuffle, TakeSeat
@@ -219,6 +219,38 @@ async def test_a_command_that_is_done_elsewhere_while_it_is_looked_for_is_not_re
         await ahead
         may_go_on.set()
         assert await late == first
+
+
+async def test_nothing_is_refused_for_want_of_what_another_house_wrote(
+    houses: Houses, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(core, "LOOK_SECONDS", 3600)
+    monkeypatch.setattr(hints.Hints, "tell", lambda self, tables: None)
+    one, two = await houses(2)
+    here = await table_of(one)
+    there = await two.load(here.table_id)
+    await one.call(here, StartShuffle(HOST))
+    drawn = await asyncio.gather(*(two.call(there, Draw(Actor(seat=1))) for _ in range(20)))
+    assert len({done.version for done in drawn}) == 20
+
+
+async def test_what_no_house_allows_is_refused_after_one_look(
+    houses: Houses, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (one,) = await houses(1)
+    here = await table_of(one)
+    head, looks = one.log.head, 0
+
+    async def looked(table: bytes) -> int | None:
+        nonlocal looks
+        looks += 1
+        return await head(table)
+
+    monkeypatch.setattr(one.log, "head", looked)
+    wishes = (one.call(here, Draw(Actor(seat=1))) for _ in range(20))
+    for refused in await asyncio.gather(*wishes, return_exceptions=True):
+        assert isinstance(refused, Refused)
+    assert looks <= 2
 
 
 async def test_a_command_carried_out_elsewhere_has_its_first_answer_here(houses: Houses) -> None:
