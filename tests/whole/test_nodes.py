@@ -14,6 +14,7 @@ from tests.whole import ordeal
 from tests.whole.commits import play_while_cut
 from tests.whole.dies_at import named
 from tests.whole.hints import play_on_odd_hints
+from tests.whole.history import one_order
 from tests.whole.kills import play_while_killed
 from tests.whole.node_points import POINTS, die_on_a_server
 from tests.whole.reconnects import come_and_go
@@ -80,3 +81,10 @@ async def test_guests_come_and_go_at_two_nodes(tmp_path: Path) -> None:
     assert figures.faults == []
     assert figures.reconnects == 100
     assert figures.told > figures.events > 100
+
+
+async def test_all_that_many_clients_do_at_two_nodes_has_one_order(tmp_path: Path) -> None:
+    figures = await one_order(tmp_path, commands=900, seed=900, nodes=2)
+    assert figures.faults == []
+    assert figures.kills >= 1
+    assert min(figures.granted, figures.conflicts, figures.sent_again, figures.questions) > 0
