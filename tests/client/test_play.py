@@ -97,23 +97,9 @@ async def test_a_torn_line_loses_nothing_and_doubles_nothing(connect, proxy, los
         await table.shuffle()
         await bob.until(lambda bob: bob.version == table.version)
         events = bob.events()
-        torn = 0
-
-        def tear(frame):
-            nonlocal torn
-            is_draw = frame.get("method") == "deck.draw" or "cards" in frame.get("result", {})
-            if not torn and is_draw:
-                torn += 1
-                proxy.cut()
-                return None
-            return frame
-
-        if lost == "request":
-            proxy.heard = tear
-        else:
-            proxy.alter = tear
+        proxy.tear_at_draw(lost)
         cards = await table.draw(3)
-        assert torn == 1
+        assert proxy.torn == 1
         assert house.connection.sockets == 2
         assert table.hand == cards
         assert len(set(cards)) == 3

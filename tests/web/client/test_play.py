@@ -169,23 +169,9 @@ async def test_a_torn_line_loses_nothing_and_doubles_nothing(players, real_house
         its.ada.on("connection", ({ state }) => its.states.push(state));
         """
     )
-    torn = 0
-
-    def tear(frame):
-        nonlocal torn
-        is_draw = frame.get("method") == "deck.draw" or "cards" in frame.get("result", {})
-        if not torn and is_draw:
-            torn += 1
-            proxy.cut()
-            return None
-        return frame
-
-    if lost == "request":
-        proxy.heard = tear
-    else:
-        proxy.alter = tear
+    proxy.tear_at_draw(lost)
     cards = await players.run("return its.ada.draw(3)")
-    assert torn == 1
+    assert proxy.torn == 1
     assert len(set(cards)) == 3
     assert await players.run("return its.ada.hand") == cards
     told = await players.run(
