@@ -124,11 +124,11 @@ class Service:
         if resident is None:
             resident = await self.memory.load(table)
             self._desk.arm(resident)
-        else:
-            await self.catch_up(resident)
-            if resident.table.closed:
-                await archived.require_here(self.log, resident.id)
-        return resident
+        # Also what was loaded just now: others may have begun that before this one came.
+        await self.catch_up(resident)
+        if resident.table.closed:
+            await archived.require_here(self.log, resident.id)
+        return self.memory.keep(resident)
 
     async def catch_up(self, resident: Resident) -> None:
         """Take in what other processes have written to this table by now."""
@@ -172,7 +172,9 @@ class Service:
         heads = await self.log.heads(resident.id for resident in followed)
         for resident in followed:
             if heads.get(resident.id, 0) > resident.committed:
-                await self._desk.catch_up(resident)
+                # Of a table that cannot be read its own guests are told; the others go on.
+                with suppress(DealerError):
+                    await self.catch_up(resident)
 
     async def open_table(
         self, rules: Mapping[str, Any], *, cmd: str | None = None, content: bytes = b""
@@ -333,11 +335,14 @@ class Service:
         """(size, note) of a kept checkpoint over all that is on disk; a new one if need be."""
         while True:
             version, root = resident.table.version, resident.tree.root()
-            if await self._desk.on_disk(resident, version):
+            if not await self._desk.on_disk(resident, version):
+                continue
+            newest = await self.log.newest_checkpoint(resident.id)
+            if newest is None or newest[0] < version:
                 break
-        newest = await self.log.newest_checkpoint(resident.id)
-        if newest is not None and newest[0] >= version:
-            return newest
+            if newest[0] == version:
+                return newest
+            await self.catch_up(resident)
         note = self._judge.sign(resident, version, root)
         await self.log.put_note(resident.id, version, note)
         return version, note

@@ -150,10 +150,10 @@ class Desk:
         resident.reloading = True
         if isinstance(result, Conflict) and result.version < resident.committed:
             resident.footing = None  # the log was put back to an older state
-        if request.then is not None:
+        if request.then is None:
+            resident.pending_draw = flight.drawn or resident.pending_draw
+        elif resident.pending_draw is not None and resident.pending_draw.draw is request.then:
             resident.pending_draw = None  # the shuffle that it waited for never began
-        elif flight.drawn is not None:
-            resident.pending_draw = flight.drawn
         if isinstance(result, DealerError):
             request.done(unavailable(result))
         else:
@@ -187,6 +187,7 @@ class Desk:
                 failed, resident.failed = resident.failed, []
                 for request in failed:
                     request.done(unavailable(error))
+                resident.tell_waiting()
                 # Not all tables at once, and not all houses, when the database is back.
                 loop = asyncio.get_running_loop()
                 await asyncio.sleep(RETRY_SECONDS * (0.5 + loop.time() * 1e6 % 1))
@@ -238,6 +239,7 @@ class Desk:
     async def _recall(self, resident: Resident, request: Request, known: Remembered) -> None:
         outcome: Outcome
         try:
+            await self.catch_up(resident)  # it may have been carried out elsewhere
             events = await self._archive.events(
                 resident, after=known.version - 1, count=known.count
             )
@@ -247,10 +249,16 @@ class Desk:
         request.done(outcome)
 
     async def on_disk(self, resident: Resident, version: int) -> bool:
-        """Wait until `version` is on disk; False if it was void and will never be."""
+        """Wait until `version` is on disk; False if it was void and will never be.
+
+        Raises Unavailable where the table cannot be read anew just now.
+        """
         future: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         resident.when_committed(version, knowing(future))
-        return await future
+        there = await future
+        if not there and resident.reloading:
+            raise Unavailable("This table cannot be read just now; try again shortly.")
+        return there
 
     # Time
 
@@ -268,7 +276,15 @@ class Desk:
 
     def _pass_time(self, resident: Resident) -> None:
         resident.timer = None
-        self.submit(resident, Request(PassTime(self._judge.now()), lambda _: self.arm(resident)))
+
+        def passed(outcome: Outcome) -> None:
+            if isinstance(outcome, Done):
+                self.arm(resident)
+            elif resident.timer is None:
+                loop = asyncio.get_running_loop()
+                resident.timer = loop.call_later(RETRY_SECONDS, self.arm, resident)
+
+        self.submit(resident, Request(PassTime(self._judge.now()), passed))
 
     def keep(self, coroutine: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(coroutine)
