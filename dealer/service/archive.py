@@ -235,6 +235,7 @@ class Archive:
             with suppress(NoteFault):
                 return newest[0], attach(newest[1], line, key=key)
             size = newest[0] - 1
+        await require_here(self._log, resident.id)
         raise BadRequest("That line cosigns none of this table's latest checkpoints.")
 
     def _signed(

@@ -13,8 +13,8 @@ from hmac import digest as hmac_digest
 from pathlib import Path
 from typing import Any
 
-from dealer.errors import BadRequest, DatabaseError, DealerError, NotCanonical
-from dealer.eventlog import Log
+from dealer.errors import BadRequest, DatabaseError, DealerError, NotCanonical, RaceLost
+from dealer.eventlog import Conflict, Log
 from dealer.eventlog.sealing import HouseKeys
 from dealer.game.commands import Actor, Command, Draw, DrawAtRandom, OpenTable
 from dealer.game.rules import Rules
@@ -339,7 +339,7 @@ class Service:
         if newest is not None and newest[0] >= version:
             return newest
         note = self._judge.sign(resident, version, root)
-        await self.log.put_note(resident.id, version, note)
+        await self._put_note(resident, version, note)
         return version, note
 
     async def bundle(self, resident: Resident) -> AsyncIterator[str]:
@@ -354,9 +354,16 @@ class Service:
         Raises BadRequest if it is no seated player's signature of one of the latest checkpoints.
         """
         size, note = await self.archive.cosigned(resident, line)
-        await self.log.put_note(resident.id, size, note)
+        await self._put_note(resident, size, note)
         self.publish(resident, Published([], [(size, note)]))
         return size, note
+
+    async def _put_note(self, resident: Resident, size: int, note: str) -> None:
+        """Keep a checkpoint; TableArchived if its table was put away in this very moment."""
+        if isinstance(await self.log.put_note(resident.id, size, note), Conflict):
+            await archived.require_here(self.log, resident.id)
+            await self.catch_up(resident)
+            raise RaceLost("The log was put back to an older state; look at the table again.")
 
 
 def _check_canonical(rules: Mapping[str, Any]) -> None:
