@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import suppress
 from hmac import digest as hmac_digest
 from pathlib import Path
@@ -342,7 +342,7 @@ class Service:
         await self._put_note(resident, version, note)
         return version, note
 
-    async def bundle(self, resident: Resident) -> AsyncIterator[str]:
+    async def bundle(self, resident: Resident) -> AsyncGenerator[str]:
         """The lines, without newlines, of what anybody needs to verify the table offline."""
         size, _ = await self.checkpoint(resident)
         async for line in self.archive.bundle(resident, upto=size):
