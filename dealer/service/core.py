@@ -121,13 +121,13 @@ class Service:
         Who comes in may have been at another process before: the table is not behind that.
         """
         resident = self.memory.get(table)
-        if resident is None:
-            resident = await self.memory.load(table)
-            self._desk.arm(resident)
-        else:
+        if resident is not None:
             await self.catch_up(resident)
             if resident.table.closed:
                 await archived.require_here(self.log, resident.id)
+        if resident is None or not resident.committed:
+            resident = await self.memory.load(table)
+            self._desk.arm(resident)
         return resident
 
     async def catch_up(self, resident: Resident) -> None:
@@ -169,9 +169,10 @@ class Service:
     async def _look_at(self, followed: list[Resident]) -> None:
         if not followed:
             return
+        believed = [(resident, resident.committed) for resident in followed]
         heads = await self.log.heads(resident.id for resident in followed)
-        for resident in followed:
-            if heads.get(resident.id, 0) > resident.committed:
+        for resident, committed in believed:
+            if not committed <= heads.get(resident.id, 0) <= resident.committed:
                 await self._desk.catch_up(resident)
 
     async def open_table(

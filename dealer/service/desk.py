@@ -20,7 +20,7 @@ from dealer.errors import (
     Refused,
     Unavailable,
 )
-from dealer.eventlog import Append, Appended, Conflict, Known, Log, Result
+from dealer.eventlog import Append, Appended, Known, Log, Result
 from dealer.game.commands import PassTime
 from dealer.game.decide.shuffles import deadline
 from dealer.service.archive import Archive
@@ -32,6 +32,9 @@ from dealer.service.snapshots import Published
 
 QUEUE = 4096
 """How many appends may wait for the disk before new commands are refused."""
+
+NEVER = 2**63
+"""No table gets to this version: who waits for it is told when the table was read anew."""
 
 RETRY_SECONDS = 0.5
 """How long a table whose log cannot be read waits before it tries again."""
@@ -129,6 +132,7 @@ class Desk:
     def _succeeded(self, flight: Flight) -> None:
         resident, request = flight.resident, flight.request
         resident.committed = flight.last
+        resident.leaf = flight.recorded.entries[-1].leaf
         resident.set_foot()
         resident.ring.extend(flight.recorded.entries)
         self._publish(resident, Published(flight.recorded.entries, flight.recorded.notes))
@@ -148,8 +152,6 @@ class Desk:
         """Nothing of the flight was written, and the state in memory is ahead of the truth."""
         resident, request = flight.resident, flight.request
         resident.reloading = True
-        if isinstance(result, Conflict) and result.version < resident.committed:
-            resident.footing = None  # the log was put back to an older state
         if request.then is not None:
             resident.pending_draw = None  # the shuffle that it waited for never began
         elif flight.drawn is not None:
@@ -165,18 +167,21 @@ class Desk:
             resident.failed.extend(flight.remembered.also)
 
     async def catch_up(self, resident: Resident) -> None:
-        """Take in, and publish, what another process has written to this table by now."""
-        head = await self._log.head(resident.id)
-        while head and head > resident.committed:
+        """Take in, and publish, what another process has written to this table by now.
+
+        So, too, where the log was put back to an older state.
+        """
+        while True:
+            believed = resident.committed
+            head = await self._log.head(resident.id) or 0
+            if believed <= head <= resident.committed:
+                return
             if not (resident.reloading or resident.in_flight):
                 resident.reloading = True
                 # A task of its own: the guest for whom it is read may go in the middle of it.
                 self.keep(self._reload(resident))
             # What is on its way to the disk meets the other's events there, as a conflict.
-            awaited = head if resident.reloading else resident.table.version
-            if not await self.on_disk(resident, awaited):
-                # The table may have been read before that was written, or the log was put back.
-                head = await self._log.head(resident.id)
+            await self.on_disk(resident, NEVER if resident.reloading else resident.table.version)
 
     async def _reload(self, resident: Resident) -> None:
         while True:
@@ -194,8 +199,8 @@ class Desk:
         # Before the version moves: what is void stays void where others wrote as many events.
         resident.tell_waiting()
         resident.committed = fresh.committed
-        if news.entries:
-            self._publish(resident, Published(news.entries, news.notes))
+        if news.entries or news.reset:
+            self._publish(resident, news)
         self._put_off_draw(resident)
         resident.reloading = False
         failed, resident.failed = resident.failed, []

@@ -46,6 +46,7 @@ class Resident:
     secret: RoundSecret | NoSecret = field(default_factory=NoSecret)
     c1_root: bytes = b""  # root of C1, while a shuffle waits for its reveals
     committed: int = 0
+    leaf: str = ""  # of the event at `committed`: a log that has another there was put back
     footing: Footing | None = None  # how it stood when nothing in memory was ahead of the log
     chain: Chain = field(default_factory=Chain)
     ring: deque[Entry] = field(default_factory=lambda: deque(maxlen=RING))
@@ -104,4 +105,5 @@ class Resident:
         self.table, self.tree, self.secret = fresh.table, fresh.tree, fresh.secret
         self.c1_root, self.recent, self.chain = fresh.c1_root, fresh.recent, fresh.chain
         self.forgetful, self.footing = fresh.forgetful, fresh.footing
+        self.leaf = fresh.leaf
         self.ring.clear()
