@@ -158,10 +158,10 @@ class Story:
         """Go on at `version` in place of the events after `after`; whether the tree began anew.
 
         `proof` is the RFC 6962 consistency proof from `after`. A snapshot of what we hold already,
-        as somebody who is host and player gets it twice, needs none. Raises Gap where it leads on
-        from the empty log, which proves nothing about what we hold.
+        as somebody who is host and player gets it twice, needs none, unless we hold more. Raises
+        Gap where it leads on from the empty log, which proves nothing about what we hold.
         """
-        if version < after:
+        if version < after or (proof is None and version < self.version):
             raise HouseCheated(WENT_BACK, (note,))
         tree = self._tree_of(version, edge, note)
         ours = self.root_at(version)

@@ -29,6 +29,7 @@ _NOTE_THERE = "SELECT note FROM checkpoint WHERE stream = ? AND size = ?"
 _NOTE_SIGNED = "UPDATE checkpoint SET note = ? WHERE stream = ? AND size = ?"
 _COMMAND = "SELECT version, digest FROM event WHERE stream = ? AND command = ?"
 _HEAD = "SELECT version FROM stream WHERE id = ?"
+_HERE = f"{_HEAD} AND NOT EXISTS (SELECT 1 FROM archived WHERE stream = ?)"
 
 _VARIABLES = 500
 
@@ -56,7 +57,10 @@ def together(
             execute(_ADD, [(streams[r.table], *row) for r in requests for row in r.rows])
         for request in requests:
             if request.checkpoints:
-                _note(connection, streams[request.table], request.checkpoints)
+                number = streams[request.table]
+                if not request.rows and _missing(connection, number, request) is not None:
+                    return None
+                _note(connection, number, request.checkpoints)
     except (DBAPIError, *BAD_VALUES, DatabaseDamaged) as error:
         if not _is_one_requests(error):
             raise
@@ -98,12 +102,20 @@ def _one(connection: Connection, request: Append, streams: dict[bytes, int]) -> 
             found = execute(_COMMAND, (number, request.rows[0].command)).first()
             if found is not None:
                 return Known(found[0], found[1])
-        (version,) = execute(_HEAD, (number,)).one()
+        head = execute(_HEAD, (number,)).first()
+        if head is None:
+            del streams[request.table]  # the number is from before the log was put back
+            return Conflict(0)
+        (version,) = head
         broken = request.chain is not None and request.chain.broken
         if broken or version != request.expected:
             return Conflict(version)
         execute(_MOVE, (version + len(request.rows), number, version))
         execute(_ADD, [(number, *row) for row in request.rows])
+    else:
+        missing = _missing(connection, number, request)
+        if missing is not None:
+            return missing
     _note(connection, number, request.checkpoints)
     return Appended(request.expected + len(request.rows))
 
@@ -132,6 +144,20 @@ def _find(connection: Connection, tables: list[bytes], streams: dict[bytes, int]
         sql = _FIND.format(",".join("?" * len(part)))
         for table, number in connection.exec_driver_sql(sql, part):
             streams[table] = number
+
+
+def _missing(connection: Connection, number: int, request: Append) -> Conflict | None:
+    """The answer to notes alone whose events are not here: archived, or of another time."""
+    found = connection.exec_driver_sql(_HERE, (number, number)).first()
+    return not_here(request, 0 if found is None else found[0])
+
+
+def not_here(request: Append, version: int) -> Conflict | None:
+    """The answer to notes alone where the table has events up to `version`; None if that will do.
+
+    A note in the log without its events would make the table look altered, or outlive it.
+    """
+    return None if all(size <= version for size, _ in request.checkpoints) else Conflict(version)
 
 
 def _note(connection: Connection, number: int, notes: Sequence[tuple[int, str]]) -> None:

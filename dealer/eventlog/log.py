@@ -134,7 +134,10 @@ class Log(Reading):
         return future
 
     def put_note(self, table: bytes, size: int, note: str) -> asyncio.Future[Result]:
-        """Adds a checkpoint, or the new signature lines of `note` to the one that is there."""
+        """Adds a checkpoint, or the new signature lines of `note` to the one that is there.
+
+        A Conflict, and nothing is written, if the table has not got so many events here any more.
+        """
         return self.append(Append(table, 0, (), ((size, note),)))
 
     def schedule(self, work: Slice) -> asyncio.Future[None]:

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dealer.errors import DatabaseDamaged, DatabaseError
-from dealer.eventlog.batch import signed_by_both
+from dealer.eventlog.batch import not_here, signed_by_both
 from dealer.eventlog.faults import explain, is_bad_value
 from dealer.eventlog.rows import Append, Appended, Conflict, Known, Result, Row
 
@@ -75,6 +75,7 @@ _FOUND = "INSERT INTO stream (id, version, projected) VALUES ($1, $2, 0) ON CONF
 _MOVE = "UPDATE stream SET version = $2 WHERE id = $1"
 _COMMAND = "SELECT version, digest FROM event WHERE stream = $1 AND command = $2"
 _FIRST = f"SELECT {', '.join(COLUMNS[1:])} FROM event WHERE stream = $1 AND version = $2"
+_ARCHIVED = "SELECT size FROM archived WHERE stream = $1"
 _NOTE = "INSERT INTO checkpoint (stream, size, note) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING"
 _NOTE_THERE = "SELECT note FROM checkpoint WHERE stream = $1 AND size = $2 FOR NO KEY UPDATE"
 _NOTE_SIGNED = "UPDATE checkpoint SET note = $3 WHERE stream = $1 AND size = $2"
@@ -253,8 +254,12 @@ async def _one(
         heads[table] = _end(request)
         rows = [(table, *row) for row in request.rows]
         await raw.execute(_ROWS, *_columns(rows, len(COLUMNS)))
-    elif table not in heads:
-        return Conflict(0)
+    else:
+        # The head is locked: who takes the table to archive comes before this, or after it.
+        archived = await raw.fetchval(_ARCHIVED, table) is not None
+        missing = not_here(request, 0 if archived else heads.get(table, 0))
+        if missing is not None:
+            return missing
     for size, note in request.checkpoints:
         if await raw.execute(_NOTE, table, size, note) == "INSERT 0 0":
             there = await raw.fetchval(_NOTE_THERE, table, size)

@@ -63,8 +63,9 @@ class Append:
 
     `table` is 16 bytes. `checkpoints` are (size, note) and come in with the rows; a note that is
     already there keeps its signatures and takes the new ones. Without rows `expected` is not
-    looked at: only the notes are added. `tag` is the caller's own and comes back untouched.
-    `chain` is shared by the appends that build on each other.
+    looked at: only the notes are added, if the table has the events that they cover. `tag` is the
+    caller's own and comes back untouched. `chain` is shared by the appends that build on each
+    other.
     """
 
     table: bytes
@@ -82,7 +83,10 @@ class Appended(NamedTuple):
 
 
 class Conflict(NamedTuple):
-    """Nothing was written: the table stands at `version` (0: there is none) and not as expected."""
+    """Nothing was written: the table stands at `version` and not as expected.
+
+    0 is where there is no such table, or it is archived.
+    """
 
     version: int
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import Counter
+from collections.abc import AsyncIterator
 from http import HTTPStatus
 
 from websockets.http11 import Response
@@ -14,7 +15,6 @@ from dealer.gateway.connection import GuestConnection
 from dealer.gateway.http import PLAIN, response
 from dealer.history import phh, text
 from dealer.history.story import Game
-from dealer.service import Resident, Service
 
 ASKERS = 32
 """Who may wait for a history at one time; a large table's takes a second or more."""
@@ -32,8 +32,7 @@ class Histories:
     has hung up meanwhile.
     """
 
-    def __init__(self, service: Service) -> None:
-        self._service = service
+    def __init__(self) -> None:
         self._turn = asyncio.Lock()
         self._askers: Counter[str] = Counter()  # by address; gone or not, until their turn is over
 
@@ -42,11 +41,11 @@ class Histories:
         return _WHAT.fullmatch(what) is not None
 
     async def answer(
-        self, connection: GuestConnection, resident: Resident, what: str
+        self, connection: GuestConnection, bundle: AsyncIterator[str], what: str
     ) -> Response | None:
         """The history at this address below the table's, or why there is none just now, or ever.
 
-        None if who asked has hung up.
+        The lines of `bundle` are asked for when it is its turn. None if who asked has hung up.
         """
         match = _WHAT.fullmatch(what)
         number, form = (None, None) if match is None else match.group("round", "form")
@@ -60,7 +59,7 @@ class Histories:
             async with self._turn:
                 if connection.transport.is_closing():
                     return None
-                lines = [line async for line in self._service.bundle(resident)]
+                lines = [line async for line in bundle]
                 made = await asyncio.to_thread(_make, lines, round=round, as_phh=as_phh)
         except NoHistory as error:
             return response(HTTPStatus.NOT_FOUND, f"{error}\n")

@@ -96,7 +96,7 @@ class Metrics(Collector):
         for name, says, value in (
             ("dealer_connections_accepted", "WebSocket connections so far.", self.accepted),
             ("dealer_resumes", "Tables that were taken up again.", self.resumes),
-            ("dealer_resets", "Resumes that got a snapshot.", self.resets),
+            ("dealer_resets", "Snapshots in the place of events.", self.resets),
             ("dealer_slow_consumers", "Times that a reader fell behind.", self.slowed),
         ):
             yield CounterMetricFamily(name, says, value=value)

@@ -6,7 +6,10 @@ the websocket, to who may see it.
 
 from __future__ import annotations
 
+import asyncio
 import re
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from functools import cached_property
 from http import HTTPStatus
 
@@ -21,11 +24,13 @@ from dealer.gateway.http import PAGE, response, stream, without_body
 from dealer.gateway.onefile import audit_page
 from dealer.gateway.static import ASK_AGAIN, File, Web
 from dealer.service import Resident, Service, archived
+from dealer.service.archived import Kept
 
-BUNDLE = "application/jsonl; charset=utf-8"
+JSONL = "application/jsonl; charset=utf-8"
 
 PAGES = {"/": "lobby", "/audit": "audit"}
 OF_A_TABLE = {"": "table", "/audit": "audit"}
+BUNDLE = "/bundle.jsonl"
 FOR_EVERYBODY = {"/client.js", "/client.d.ts", "/verify.js"}
 """Addresses that stay the same over versions, for programs of other origins, too."""
 
@@ -42,7 +47,7 @@ class Pages:
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._histories = Histories(service)
+        self._histories = Histories()
         self._web = Web()
 
     async def answer(self, connection: GuestConnection, request: Request) -> Response | None:
@@ -99,12 +104,9 @@ class Pages:
             return await self._of_archived(connection, request, table, what)
         if what in OF_A_TABLE:
             return self._page(request, OF_A_TABLE[what])
-        if what == "/bundle.jsonl":
+        if what == BUNDLE or self._histories.has(what):
             self._check_watcher(request, resident)
-            return await self._bundle(connection, request, resident)
-        if self._histories.has(what):
-            self._check_watcher(request, resident)
-            return await self._histories.answer(connection, resident, what)
+            return await self._told(connection, request, self._service.bundle(resident), what)
         return _nothing_here()
 
     def _check_watcher(self, request: Request, resident: Resident) -> None:
@@ -115,36 +117,46 @@ class Pages:
     async def _of_archived(
         self, connection: GuestConnection, request: Request, table: str, what: str
     ) -> Response | None:
-        """What is left of an archived table: its bundle, and the page that checks it."""
+        """What is left of an archived table: its bundle, what was played, and who checks it."""
         kept = await archived.find(self._service.log, bytes.fromhex(table))
-        if kept is None or what not in ("/audit", "/bundle.jsonl"):
+        if kept is None or what == "":
             raise TableArchived(
                 "This table is closed and archived. Its bundle, where this house still has it, is "
                 f"at /tables/{table}/bundle.jsonl"
             )
-        data = await self._service.shelf.read(kept)
-        if what == "/audit":
+        if what in OF_A_TABLE:
+            await self._service.shelf.read(kept)
             return self._page(request, OF_A_TABLE[what])
-        state = archived.table_in(data)
+        if what == BUNDLE or self._histories.has(what):
+            return await self._told(connection, request, self._kept(request, table, kept), what)
+        return _nothing_here()
+
+    async def _kept(self, request: Request, table: str, kept: Kept) -> AsyncGenerator[str]:
+        """The lines of an archived bundle; BadToken unless they are for whoever asks here."""
+        data = await self._service.shelf.read(kept)
+        state = await asyncio.to_thread(archived.table_in, data)
         if not state.rules.watched:
             self._require_token(request, bytes.fromhex(table), state)
+        async for line in archived.lines_of(data):
+            yield line
+
+    async def _told(
+        self, connection: GuestConnection, request: Request, lines: AsyncGenerator[str], what: str
+    ) -> Response | None:
+        """The bundle of these lines, or the history that they make."""
+        if what != BUNDLE:
+            return await self._histories.answer(connection, lines, what)
         if request.method == "HEAD":
-            return response(HTTPStatus.OK, b"", kind=BUNDLE)
-        await stream(connection, request, archived.lines_of(data), kind=BUNDLE)
+            async with aclosing(lines):
+                await anext(lines)  # what cannot be read, or not by everybody, is not there
+            return response(HTTPStatus.OK, b"", kind=JSONL)
+        await stream(connection, request, lines, kind=JSONL)
         return None
 
     def _require_token(self, request: Request, table: bytes, state: Table) -> None:
         given = _BEARER.fullmatch(request.headers.get("Authorization", ""))
         token = "" if given is None else given["token"]
         self._service.tokens_of(state.key).actor(table, state, token)
-
-    async def _bundle(
-        self, connection: GuestConnection, request: Request, resident: Resident
-    ) -> Response | None:
-        if request.method == "HEAD":
-            return response(HTTPStatus.OK, b"", kind=BUNDLE)
-        await stream(connection, request, self._service.bundle(resident), kind=BUNDLE)
-        return None
 
 
 def _described(request: Request, path: str) -> Response:

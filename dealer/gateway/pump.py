@@ -2,7 +2,8 @@
 
 A subscription that is at the head is written to in the callback that follows the commit. One that
 is behind (it resumes, or its guest reads slowly) has a task that reads the log from its cursor, and
-goes back to the head when it is there.
+goes back to the head when it is there. One whose cursor is past the head was told what the log
+holds no more, for it was put back to an older state: that one gets the table anew.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from dealer.errors import DatabaseAway, DatabaseLocked
+from dealer.errors import DatabaseAway, DatabaseLocked, TableArchived
+from dealer.game.view import SPECTATOR, Viewer
 from dealer.gateway import results as r
 from dealer.gateway import wire
 from dealer.gateway.limits import Limits
@@ -26,6 +28,9 @@ from dealer.service.record import CHECKPOINTED
 
 TRY_AGAIN_LATER = 1013
 SUPERSEDED = 4409
+
+NOWHERE = 2**63
+"""The cursor of one who was told what the log does not hold any more: past any head."""
 
 RETRY_SECONDS = 0.5
 """About how long one that is behind waits before the log is asked again that was away."""
@@ -118,6 +123,9 @@ class Pump:
 
     def publish(self, resident: Resident, news: Published) -> None:
         """Write an append's events, and then its checkpoints, to all who are at the head."""
+        if news.reset:
+            self._go_back(resident)
+            return
         entries = news.entries
         self._metrics.appended.observe(len(entries))
         if not resident.sessions:
@@ -172,6 +180,19 @@ class Pump:
         if not (subscription.host or subscription.resident.table.rules.watched):
             self.end(subscription)
 
+    def _go_back(self, resident: Resident) -> None:
+        """The log was put back to an older state: whoever was told of events begins anew there."""
+        told = {"table": resident.table_id, "version": resident.committed}
+        log.error("the log was put back", extra={"told": told})
+        for subscription in tuple(resident.sessions):
+            if not resident.committed:
+                subscription.outlet.end(TRY_AGAIN_LATER, "the log has this table no more")
+            elif subscription.started:
+                subscription.cursor = NOWHERE
+                if subscription.live or subscription.task is not None:
+                    self.stop(subscription)
+                    self._fall_behind(subscription)
+
     # One that is behind
 
     def _fall_behind(self, subscription: Subscription, *, say_resumed: bool = False) -> None:
@@ -187,6 +208,9 @@ class Pump:
                 # They keep their connection; and not all read at once when the database is back.
                 loop = asyncio.get_running_loop()
                 await asyncio.sleep(RETRY_SECONDS * (0.5 + loop.time() * 1e6 % 1))
+            except TableArchived:
+                subscription.outlet.end(TRY_AGAIN_LATER, "this table was closed and archived")
+                return
             except Exception:
                 told = {"table": subscription.resident.table_id}
                 log.exception("a table could not be read from the log", extra={"told": told})
@@ -202,6 +226,9 @@ class Pump:
 
     async def _send_missing(self, subscription: Subscription) -> None:
         """Bring it to the head; what was sent before an error is not sent again."""
+        subscription.resident.require_here()
+        if subscription.cursor > subscription.resident.committed:
+            await self._send_reset(subscription)
         await self._send_awaited_note(subscription)
         while subscription.cursor < subscription.resident.committed and not subscription.ended:
             await self._send_chunk(subscription)
@@ -226,6 +253,23 @@ class Pump:
         subscription.cursor = last
         if left is not None:
             self._lose_seat(subscription)
+
+    async def _send_reset(self, subscription: Subscription) -> None:
+        """The table anew, without a proof: there is none from what the log does not hold."""
+        if subscription.seat is not None and not subscription.still_sits():
+            self._lose_seat(subscription)
+        if subscription.ended:
+            return
+        seat = subscription.seat
+        viewer = SPECTATOR if seat is None else Viewer(seat, subscription.since)
+        seen = await self._service.snapshot(subscription.resident, viewer)
+        if not await subscription.outlet.writable():
+            self.end(subscription)
+            return
+        said = r.Reset(reset=True, table=subscription.resident.table_id, **seen._asdict())
+        subscription.outlet.write(wire.text_frame(wire.notification("snapshot", said)))
+        subscription.cursor = seen.version
+        self._metrics.resets += 1
 
     def _say_resumed(self, subscription: Subscription) -> None:
         said = r.CaughtUp(table=subscription.resident.table_id, version=subscription.cursor)

@@ -23,7 +23,8 @@ from dealer.service.record import Entry, entry
 from dealer.service.requests import Done, Remembered
 from dealer.service.resident import Resident
 from dealer.service.round_secret import RoundSecret
-from dealer.service.tail import Advanced, Footing, Tail
+from dealer.service.snapshots import Published
+from dealer.service.tail import Footing, Tail
 
 SECRETS = 1024
 """How many closed rounds' secrets are kept at hand for players who come back to them."""
@@ -52,6 +53,8 @@ class Archive:
         secret of the open round does not open.
         """
         resident = Resident(table, table.hex())
+        for name in [name for name in self._secrets if name[0] == table]:
+            del self._secrets[name]  # in a log that was put back a round may come again
         newest = await self._log.newest_checkpoint(table)
         size, root = 0 if newest is None else newest[0], b""
         current: list[Row] = []  # since the round opened: only an open round needs its secret
@@ -77,22 +80,34 @@ class Archive:
         resident.set_foot()
         return resident
 
-    async def advance(self, resident: Resident) -> tuple[Resident, Advanced]:
+    async def advance(self, resident: Resident) -> tuple[Resident, Published]:
         """The table as the log has it now, read from where it stood in memory before.
 
-        Of a table that has no footing, or whose log does not follow from it, all is read. Raises
-        what `load` raises.
+        With it comes what is new to who was told all that was on disk. Of a table that has no
+        footing, or whose log does not follow from it, all is read. Raises what `load` raises.
         """
         footing, resident.footing = resident.footing, None
         if footing is not None:
-            tail = await self._tail(resident.id, after=footing.version)
+            # With the last event that was on disk: it shows whether the log was put back.
+            after = max(0, min(footing.version, resident.committed - 1))
+            tail = await self._tail(resident.id, after=after)
             # Whatever does not fit what was believed here: all of it read anew says what is true.
             with suppress(Exception):
+                tail.check(after)
                 return self._follow(resident, footing, tail)
         fresh = await self.load(resident.id)
+        if await self._was_put_back(resident):
+            return fresh, Published([], [], reset=True)
         missed = await self.entries(fresh, after=resident.committed)
         notes = await self._log.checkpoints(resident.id, after=resident.committed)
-        return fresh, Advanced(missed, [note for note in notes if note[0] <= fresh.committed])
+        return fresh, Published(missed, [note for note in notes if note[0] <= fresh.committed])
+
+    async def _was_put_back(self, resident: Resident) -> bool:
+        """Whether the log has lost what was on disk, and been told to who listens, already."""
+        if not resident.committed:
+            return False
+        rows = await self._log.read(resident.id, after=resident.committed - 1, limit=1)
+        return not rows or leaf_of(resident.id, rows[0]) != resident.leaf
 
     async def _tail(self, table: bytes, *, after: int) -> Tail:
         rows = [row async for part in self._log.stream(table, after=after) for row in part]
@@ -101,11 +116,11 @@ class Archive:
 
     def _follow(
         self, resident: Resident, footing: Footing, tail: Tail
-    ) -> tuple[Resident, Advanced]:
-        tail.check(footing.version)
+    ) -> tuple[Resident, Published]:
         fresh = Resident(resident.id, resident.table_id)
         fresh.table, fresh.tree = footing.table(), footing.tree.copy()
         fresh.secret, fresh.c1_root = footing.secret, footing.c1_root
+        fresh.leaf = resident.leaf
         # What was judged in memory and never written is forgotten; what was written is true.
         fresh.forgetful = resident.forgetful
         for name, known in resident.recent.items():
@@ -113,7 +128,12 @@ class Archive:
                 fresh.remember(name, known)
         size, root = self._signed(resident, tail.notes[-1][1]) if tail.notes else (0, b"")
         entries: list[Entry] = []
+        lost = resident.committed > 0
         for row in tail.rows:
+            if row.version == resident.committed:
+                lost = leaf_of(resident.id, row) != resident.leaf
+            if row.version <= footing.version:
+                continue
             self._remember(fresh, row)
             if row.version == size and fresh.tree.root() != root:
                 raise altered(fresh.table_id)
@@ -122,13 +142,15 @@ class Archive:
             event = event_of(row, fresh.secret)
             evolve(fresh.table, event, row.at)
             if row.version > resident.committed:
-                entries.append(entry(row.version, leaf_of(fresh.id, row), event, fresh.secret))
+                entries.append(entry(row.version, fresh.leaf, event, fresh.secret))
             if row.type in ("RoundClosed", "TableClosed"):
                 fresh.secret = NoSecret()
+        if lost:
+            raise altered(fresh.table_id)
         fresh.committed = fresh.table.version
         fresh.set_foot()
         notes = [note for note in tail.notes if note[0] > resident.committed]
-        return fresh, Advanced(entries, notes)
+        return fresh, Published(entries, notes)
 
     async def entries(
         self, resident: Resident, *, after: int, limit: int | None = None
@@ -235,6 +257,7 @@ class Archive:
             with suppress(NoteFault):
                 return newest[0], attach(newest[1], line, key=key)
             size = newest[0] - 1
+        await require_here(self._log, resident.id)
         raise BadRequest("That line cosigns none of this table's latest checkpoints.")
 
     def _signed(
@@ -270,7 +293,8 @@ class Archive:
 
     @staticmethod
     def _remember(resident: Resident, row: Row) -> None:
-        resident.tree.append(leaf_hash(leaf_of(resident.id, row).encode()))
+        resident.leaf = leaf_of(resident.id, row)
+        resident.tree.append(leaf_hash(resident.leaf.encode()))
         if row.type == "EntropyClosed":
             resident.c1_root = resident.tree.root()
         if row.command is not None and row.digest is not None:

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import suppress
 from hmac import digest as hmac_digest
 from pathlib import Path
 from typing import Any
 
-from dealer.errors import BadRequest, DatabaseError, DealerError, NotCanonical
-from dealer.eventlog import Log
+from dealer.errors import BadRequest, DatabaseError, DealerError, NotCanonical, RaceLost
+from dealer.eventlog import Conflict, Log
 from dealer.eventlog.sealing import HouseKeys
 from dealer.game.commands import Actor, Command, Draw, DrawAtRandom, OpenTable
 from dealer.game.rules import Rules
@@ -126,6 +126,8 @@ class Service:
             self._desk.arm(resident)
         # Also what was loaded just now: others may have begun that before this one came.
         await self.catch_up(resident)
+        if not resident.committed:
+            return await self.memory.load(table)  # which says so, where the log was put back so far
         if resident.table.closed:
             await archived.require_here(self.log, resident.id)
         return self.memory.keep(resident)
@@ -169,9 +171,10 @@ class Service:
     async def _look_at(self, followed: list[Resident]) -> None:
         if not followed:
             return
+        believed = [(resident, resident.committed) for resident in followed]
         heads = await self.log.heads(resident.id for resident in followed)
-        for resident in followed:
-            if heads.get(resident.id, 0) > resident.committed:
+        for resident, committed in believed:
+            if not committed <= heads.get(resident.id, 0) <= resident.committed:
                 # Of a table that cannot be read its own guests are told; the others go on.
                 with suppress(DealerError):
                     await self.catch_up(resident)
@@ -344,10 +347,10 @@ class Service:
                 return newest
             await self.catch_up(resident)
         note = self._judge.sign(resident, version, root)
-        await self.log.put_note(resident.id, version, note)
+        await self._put_note(resident, version, note)
         return version, note
 
-    async def bundle(self, resident: Resident) -> AsyncIterator[str]:
+    async def bundle(self, resident: Resident) -> AsyncGenerator[str]:
         """The lines, without newlines, of what anybody needs to verify the table offline."""
         size, _ = await self.checkpoint(resident)
         async for line in self.archive.bundle(resident, upto=size):
@@ -359,9 +362,16 @@ class Service:
         Raises BadRequest if it is no seated player's signature of one of the latest checkpoints.
         """
         size, note = await self.archive.cosigned(resident, line)
-        await self.log.put_note(resident.id, size, note)
+        await self._put_note(resident, size, note)
         self.publish(resident, Published([], [(size, note)]))
         return size, note
+
+    async def _put_note(self, resident: Resident, size: int, note: str) -> None:
+        """Keep a checkpoint; TableArchived if its table was put away in this very moment."""
+        if isinstance(await self.log.put_note(resident.id, size, note), Conflict):
+            await archived.require_here(self.log, resident.id)
+            await self.catch_up(resident)
+            raise RaceLost("The log was put back to an older state; look at the table again.")
 
 
 def _check_canonical(rules: Mapping[str, Any]) -> None:

@@ -18,9 +18,10 @@ from dealer.errors import (
     DealerError,
     Overloaded,
     Refused,
+    TableArchived,
     Unavailable,
 )
-from dealer.eventlog import Append, Appended, Conflict, Known, Log, Result
+from dealer.eventlog import Append, Appended, Known, Log, Result
 from dealer.game.commands import PassTime
 from dealer.game.decide.shuffles import deadline
 from dealer.service.archive import Archive
@@ -32,6 +33,9 @@ from dealer.service.snapshots import Published
 
 QUEUE = 4096
 """How many appends may wait for the disk before new commands are refused."""
+
+NEVER = 2**63
+"""No table gets to this version: who waits for it is told when the table was read anew."""
 
 RETRY_SECONDS = 0.5
 """How long a table whose log cannot be read waits before it tries again."""
@@ -62,6 +66,9 @@ class Desk:
 
     def submit(self, resident: Resident, request: Request) -> None:
         """Judge a request now; its `done` is told once it is on disk, or why it is not."""
+        if resident.archived:
+            request.done(TableArchived(resident.archived))
+            return
         if resident.reloading:
             resident.failed.append(request)
             return
@@ -129,6 +136,7 @@ class Desk:
     def _succeeded(self, flight: Flight) -> None:
         resident, request = flight.resident, flight.request
         resident.committed = flight.last
+        resident.leaf = flight.recorded.entries[-1].leaf
         resident.set_foot()
         resident.ring.extend(flight.recorded.entries)
         self._publish(resident, Published(flight.recorded.entries, flight.recorded.notes))
@@ -148,8 +156,6 @@ class Desk:
         """Nothing of the flight was written, and the state in memory is ahead of the truth."""
         resident, request = flight.resident, flight.request
         resident.reloading = True
-        if isinstance(result, Conflict) and result.version < resident.committed:
-            resident.footing = None  # the log was put back to an older state
         if request.then is None:
             resident.pending_draw = flight.drawn or resident.pending_draw
         elif resident.pending_draw is not None and resident.pending_draw.draw is request.then:
@@ -165,24 +171,44 @@ class Desk:
             resident.failed.extend(flight.remembered.also)
 
     async def catch_up(self, resident: Resident) -> None:
-        """Take in, and publish, what another process has written to this table by now."""
-        head = await self._log.head(resident.id)
-        while head and head > resident.committed:
+        """Take in, and publish, what another process has written to this table by now.
+
+        So, too, where the log was put back to an older state.
+        """
+        while True:
+            resident.require_here()
+            believed = resident.committed
+            head = await self._log.head(resident.id) or 0
+            if believed <= head <= resident.committed:
+                return
             if not (resident.reloading or resident.in_flight):
                 resident.reloading = True
                 # A task of its own: the guest for whom it is read may go in the middle of it.
                 self.keep(self._reload(resident))
             # What is on its way to the disk meets the other's events there, as a conflict.
-            awaited = head if resident.reloading else resident.table.version
-            if not await self.on_disk(resident, awaited):
-                # The table may have been read before that was written, or the log was put back.
-                head = await self._log.head(resident.id)
+            await self.on_disk(resident, NEVER if resident.reloading else resident.table.version)
+
+    def _gone(self, resident: Resident, error: TableArchived) -> None:
+        """Another process closed the table and put it away; who listens here is sent away."""
+        resident.archived = str(error)
+        resident.reloading = False
+        failed, resident.failed = resident.failed, []
+        for request in failed:
+            request.done(error)
+        waiting, resident.waiting = resident.waiting, []
+        for _, call in waiting:
+            call(False)
+        self._put_off_draw(resident)
+        self._publish(resident, Published([], [], reset=True))
 
     async def _reload(self, resident: Resident) -> None:
         while True:
             try:
                 fresh, news = await self._archive.advance(resident)
                 break
+            except TableArchived as error:
+                self._gone(resident, error)
+                return
             except DealerError as error:
                 failed, resident.failed = resident.failed, []
                 for request in failed:
@@ -195,8 +221,8 @@ class Desk:
         # Before the version moves: what is void stays void where others wrote as many events.
         resident.tell_waiting()
         resident.committed = fresh.committed
-        if news.entries:
-            self._publish(resident, Published(news.entries, news.notes))
+        if news.entries or news.reset:
+            self._publish(resident, news)
         self._put_off_draw(resident)
         resident.reloading = False
         failed, resident.failed = resident.failed, []
@@ -251,11 +277,14 @@ class Desk:
     async def on_disk(self, resident: Resident, version: int) -> bool:
         """Wait until `version` is on disk; False if it was void and will never be.
 
-        Raises Unavailable where the table cannot be read anew just now.
+        Raises Unavailable where the table cannot be read anew just now, TableArchived where it was
+        put away.
         """
+        resident.require_here()
         future: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         resident.when_committed(version, knowing(future))
         there = await future
+        resident.require_here()
         if not there and resident.reloading:
             raise Unavailable("This table cannot be read just now; try again shortly.")
         return there

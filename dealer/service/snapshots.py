@@ -8,10 +8,15 @@ from dealer.service.record import Entry
 
 
 class Published(NamedTuple):
-    """What one append made public: its events in order, and the checkpoints (size, note) due."""
+    """What one append made public: its events in order, and the checkpoints (size, note) due.
+
+    `reset`, which comes with neither, says that the log was put back to an older state: what was
+    told of the table may be in it no more.
+    """
 
     entries: list[Entry]
     notes: list[tuple[int, str]]
+    reset: bool = False
 
 
 class Snapshot(NamedTuple):

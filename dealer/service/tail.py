@@ -15,7 +15,6 @@ from dealer.eventlog import Row
 from dealer.game.decide import NoSecret
 from dealer.game.state import Table
 from dealer.proof.tree import Tree
-from dealer.service.record import Entry
 from dealer.service.round_secret import RoundSecret
 
 FRESH = 256
@@ -56,10 +55,3 @@ class Tail(NamedTuple):
                 raise DatabaseDamaged(
                     f"Version {version} is missing in the log; restore it from a backup."
                 )
-
-
-class Advanced(NamedTuple):
-    """The entries that are new to who stood at a version, and the checkpoints over them."""
-
-    entries: list[Entry]
-    notes: list[tuple[int, str]]

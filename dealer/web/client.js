@@ -1536,11 +1536,12 @@ class Story {
    * Go on at `version` in place of the events after `after`; whether the tree began anew.
    *
    * `proof` is the RFC 6962 consistency proof from `after`. A snapshot of what we hold already, as
-   * somebody who is host and player gets it twice, needs none. Throws Gap where it leads on from
-   * the empty log, which proves nothing about what we hold.
+   * somebody who is host and player gets it twice, needs none, unless we hold more. Throws Gap
+   * where it leads on from the empty log, which proves nothing about what we hold.
    */
   reset({ version, edge, note }, { proof, after }) {
-    if (version < after) cheat(WENT_BACK, { check: "roots", notes: [note] });
+    const less = version < after || (proof === null && version < this.version);
+    if (less) cheat(WENT_BACK, { check: "roots", notes: [note] });
     const tree = this.#treeOf(version, edge, note);
     const root = hex(tree.root());
     const ours = this.rootAt(version);

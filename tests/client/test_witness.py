@@ -322,6 +322,15 @@ def test_a_house_that_lost_its_last_events(dealt, witness):
         witness.reset(**older.describe(), proof=None, after=witness.version)
 
 
+def test_a_house_that_says_on_an_open_line_that_it_lost_its_last_events(dealt, witness):
+    """What is left is the beginning of what was seen, and nobody had asked to resume."""
+    older = dealt.fork()
+    dealt.do(TakeSeat("Cleo"))
+    dealt.show(witness)
+    with pytest.raises(HouseCheated, match="went back behind"):
+        witness.reset(**older.describe(), proof=None, after=0)
+
+
 def saved_of(house):
     return SavedHead(house.tree.size, house.sign(), tuple(house.tree.edge))
 

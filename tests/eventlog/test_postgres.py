@@ -13,7 +13,7 @@ from sqlalchemy.event import listen, remove
 
 from dealer.config import Settings
 from dealer.errors import DatabaseError, DatabaseLocked, DatabaseReadOnly, SetupError
-from dealer.eventlog import Append, Appended, Conflict, Known, Log
+from dealer.eventlog import Append, Appended, Conflict, Known, Log, postgres_batch
 from dealer.eventlog.faults import explain
 from dealer.eventlog.postgres_batch import Batch
 from dealer.eventlog.server import Server, check_address, numbered
@@ -120,6 +120,41 @@ async def test_two_that_found_one_table_are_one_who_does_and_one_conflict(
             )
             assert sorted(map(type, results), key=str) == [Appended, Conflict]
             assert len(await one.read(table)) == rows
+
+
+async def test_who_founds_what_is_there_makes_nobody_else_wait(
+    place: PostgresHouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The others of the batch go in at one go all the same."""
+    alone: list[bytes] = []
+    plain = postgres_batch._one
+
+    async def one(raw: Any, request: Append, *more: Any, **settings: Any) -> Any:
+        alone.append(request.table)
+        return await plain(raw, request, *more, **settings)
+
+    monkeypatch.setattr(postgres_batch, "_one", one)
+    async with await place.open() as log:
+        await log.append(append(A, 0))
+        results = await asyncio.gather(*(log.append(append(table, 0)) for table in (B, A, C)))
+        assert results == [Appended(1), Conflict(1), Appended(1)]
+    assert alone == [A]
+
+
+async def test_a_table_that_is_founded_by_another_at_the_last_moment_is_a_conflict(
+    place: PostgresHouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There was no head to lock, and then there is one."""
+    plain = postgres_batch._one
+
+    async def late(*which: Any, **settings: Any) -> Any:
+        place.ask(f"INSERT INTO stream VALUES ('\\x{A.hex()}', DEFAULT, 7, 0)")
+        return await plain(*which, **settings)
+
+    monkeypatch.setattr(Batch, "_write_together", _refused)
+    monkeypatch.setattr(postgres_batch, "_one", late)
+    async with await place.open() as log:
+        assert await log.append(append(A, 0)) == Conflict(7)
 
 
 @pytest.mark.parametrize("expected", [1, 6])

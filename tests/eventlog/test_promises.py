@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import gc
 import signal
+from threading import Event
 
 import pytest
+from sqlalchemy import Connection
 
 from dealer.errors import DatabaseDamaged, DatabaseError, Overloaded, Unavailable
-from dealer.eventlog import Append, Appended, Chain, Conflict, Known, Log, Row
+from dealer.eventlog import Append, Appended, Chain, Conflict, Known, Log, Row, office
 from tests.eventlog.asked import A, B, C, append, cancelled_at, other_process, row
 from tests.eventlog.conftest import House
 
@@ -368,6 +370,50 @@ async def test_who_cosigns_twice_at_once_has_one_line(place: House) -> None:
             log.put_note(A, 2, first + "— player/x later\n"),
         )
         assert await log.newest_checkpoint(A) == (2, first + "— player/x now\n")
+
+
+async def test_no_note_outlives_its_table(place: House) -> None:
+    """It comes while the table is taken into the list of archived ones, and after that."""
+    first = "house/t/a\n2\nroot\n\n— house sig\n"
+    listed, may_commit = Event(), Event()
+
+    def put_away(connection: Connection) -> None:
+        kept = office.Archived(2, b"r", b"k", "file", 1, b"h", 0, office.notes_digest([(2, first)]))
+        office.archive(connection, A, kept, office.Deed(0, b"12345678", "test", "archive", "a"))
+        listed.set()
+        assert may_commit.wait(20)
+
+    async with await place.open() as log, await place.open() as other:
+        closing = Append(A, 0, [row(1), row(2)._replace(type="TableClosed")], ((2, first),))
+        await log.append(closing)
+        archiving = asyncio.create_task(other.carry_out(put_away))
+        await asyncio.to_thread(listed.wait, 20)
+        wishes = [
+            log.put_note(A, 2, first + "— player/x sig\n"),
+            log.put_note(A, 1, "house/t/a\n1\nroot\n\n— house sig\n"),
+            log.append(append(B, 0)),
+        ]
+        async with asyncio.timeout(20):
+            while not await asyncio.to_thread(place.somebody_waits):
+                pass
+        may_commit.set()
+        await archiving
+        assert await asyncio.gather(*wishes) == [Conflict(0), Conflict(0), Appended(1)]
+        assert await log.checkpoints(A) == [(2, first)]
+        while await other.carry_out(lambda connection: office.let_go(connection, A, [])):
+            pass
+        assert await log.put_note(A, 2, first) == Conflict(0)
+        assert await log.checkpoints(A) == []
+
+
+async def test_a_note_covers_events_that_are_there(place: House) -> None:
+    note = "house/t/a\n2\nroot\n\n— house sig\n"
+    async with await place.open() as log:
+        await log.append(append(A, 0))
+        assert await log.put_note(A, 2, note) == Conflict(1)
+        wishes = (log.append(append(A, 1)), log.put_note(A, 2, note), log.put_note(A, 3, note))
+        assert await asyncio.gather(*wishes) == [Appended(2), Appended(0), Conflict(2)]
+        assert await log.checkpoints(A) == [(2, note)]
 
 
 async def test_a_conflict_adds_no_checkpoint(place: House) -> None:

@@ -294,3 +294,19 @@ def test_no_sentence_tells_what_was_in_the_rows() -> None:
     said = str(explain(OperationalError("INSERT secret", ("As",), cause), name="log.db"))
     assert "As" not in said
     assert "INSERT" not in said
+
+
+async def test_a_table_that_a_restored_file_lacks_is_no_other_table(place: SqliteHouse) -> None:
+    """The writer knows it by a number, which the next new table may get."""
+    async with await place.open() as log:
+        await log.append(append(A, 0))
+        for statement in (
+            "DROP TRIGGER event_refuses_delete",
+            "DELETE FROM event",
+            "DELETE FROM stream",
+        ):
+            place.ask(statement)
+        assert await log.append(append(A, 1)) == Conflict(0)
+        assert await log.append(append(B, 0)) == Appended(1)
+        assert await log.append(append(A, 1)) == Conflict(0)
+        assert await log.heads([A, B]) == {B: 1}

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Engine
+from sqlalchemy.event import listen, remove
 
 from dealer.errors import RaceLost
 from dealer.eventlog import Row, migrate
@@ -73,6 +74,36 @@ def test_readers_see_the_old_rows_or_the_new_ones_and_never_half(connect: Connec
         assert tuple(reader.exec_driver_sql(draws).one()) == (10, "Z")
     assert models(reader) == true
     assert tuple(reader.exec_driver_sql(draws).one())[1] != "Z"
+    on(writer, migrate.check)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["DROP TABLE seats", "RENAME TO piles", "CREATE VIEW draws", "UPDATE stream SET projected"],
+)
+def test_a_swap_that_breaks_off_never_began(connect: Connect, statement: str) -> None:
+    writer, reader = connect(), connect()
+    short_game().log(writer)
+    catch_up(writer)
+    true = models(writer)
+    writer.exec_driver_sql("UPDATE moves SET card = 'Z'")
+    false, places = models(reader), projected(reader)
+    draws = reader.exec_driver_sql("SELECT * FROM draws").fetchall()
+
+    def break_off(conn: object, cursor: object, sql: str, *_: object) -> None:
+        if statement in sql:
+            raise MemoryError
+
+    listen(Engine, "before_cursor_execute", break_off)
+    try:
+        with pytest.raises(MemoryError):
+            drain(writer, Rebuild().slice)
+    finally:
+        remove(Engine, "before_cursor_execute", break_off)
+    assert (models(reader), projected(reader)) == (false, places)
+    assert reader.exec_driver_sql("SELECT * FROM draws").fetchall() == draws
+    drain(writer, Rebuild().slice)
+    assert models(reader) == true
     on(writer, migrate.check)
 
 

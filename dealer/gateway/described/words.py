@@ -48,7 +48,7 @@ METHODS = {
 NOTIFICATIONS = {
     "event": "One event, as this viewer may see it; every version comes once, in order.",
     "events": "Several events that were written together.",
-    "snapshot": "The table anew, where the events since the version asked for cannot be sent.",
+    "snapshot": "The table anew, where events cannot be sent; with no proof, some were lost.",
     "resumed": "All that was missed has come; what follows is live.",
     "checkpoint": "A signed head of the log: a C2SP note.",
     "presence": "Who is here has changed; only for connections that asked `table.presence`.",

@@ -354,6 +354,16 @@ async def test_a_house_that_lost_its_last_events(stage):
     await stage.caught("went back behind")
 
 
+async def test_a_house_that_says_on_an_open_line_that_it_lost_its_last_events(stage):
+    older = stage.house.fork()
+    await stage.enter()
+    stage.house.do(TakeSeat("Cleo"))
+    await stage.tell_all()
+    await stage.believed()
+    await stage.snapshot(older.describe())
+    await stage.caught("went back behind")
+
+
 def head_of(house):
     edge = [node.hex() for node in house.tree.edge]
     return {"size": house.tree.size, "note": house.sign(), "edge": edge}
