@@ -335,8 +335,11 @@ class RemoteTable {
   }
 
   async roundOpen({ deck, entropy, commitMs, revealMs } = {}) {
+    const asked = entropy ?? (this.#witness.rules.entropy === "house" ? "house" : "players");
     const params = { deck, entropy, commit_ms: commitMs, reveal_ms: revealMs };
-    return (await this.change("round.open", params)).round;
+    const { round } = await this.change("round.open", params);
+    this.#following.entropy.compare(round, this.#witness.entropies.get(round), asked);
+    return round;
   }
 
   async roundClose() {
@@ -997,6 +1000,7 @@ class Witness {
   players = new Map(); // by seat: { name, key, since }
   rounds = 0; // opened so far
   digests = new Set(); // that came as leaves of the open round
+  entropies = new Map(); // whose bytes are taken, by round: "players" or "house"
   faces = new Map(); // codes by `round/slot`, as far as they were opened to this viewer
   openings = new Set(); // slots of the open round that were opened to this viewer
   wholly = true; // whether the round that was made again last was seen from its beginning
@@ -1150,6 +1154,7 @@ class Witness {
   #openRound(event) {
     const { deck, commit_ms: commitMs, reveal_ms: revealMs, commitment } = event;
     this.rounds = event.round;
+    this.entropies.set(event.round, event.entropy);
     const { round } = this;
     Object.assign(round, { deck, commitMs, revealMs, commitment, voided: 0, shown: new Set() });
     round.stacks.get("deck").forEach((card, place) => { card.id = -1 - place; });
@@ -1216,6 +1221,7 @@ class Witness {
   #restart({ version: _, ...restored }, state) {
     Object.assign(this, restored);
     const { round } = this;
+    if (round) this.entropies.set(round.number, round.entropy);
     this.openings.clear();
     this.#leaves = [];
     for (const [slot, card, salt] of state.round?.cards ?? []) this.#open({ slot, card, salt });
@@ -1790,6 +1796,12 @@ class Entropy {
     }
   }
 
+  /** Doubt a round that takes other bytes than we asked for: only we know what we asked. */
+  compare(round, taken, asked) {
+    if (taken === undefined || taken === asked) return;
+    this.#say(`Round ${round} takes ${BYTES_OF[taken]}, though ${BYTES_OF[asked]} were asked for.`);
+  }
+
   /** Whether these bytes, in hex, are those that we drew for a shuffle. */
   isOurs({ round, k, seat, since, nonce }) {
     return this.#store.nonce({ round, k, seat, since })?.value === nonce;
@@ -1860,16 +1872,26 @@ class Entropy {
     const name = nameOf(sitting);
     if (this.#doubted.has(name)) return;
     this.#doubted.add(name);
+    this.#say(sentence);
+  }
+
+  #say(sentence) {
     this.doubts.push(sentence);
     this.#tell(sentence);
   }
 }
+
+const BYTES_OF = { players: "the players' bytes", house: "the house's bytes alone" };
 
 /** What one nonce is drawn for: round, k, seat, and the version at which the seat was taken. */
 const nameOf = ({ round, k, seat, since }) => `${round}-${k}-${seat}-${since}`;
 
 
 // ———————————————————————————————————————————— checks ————————————————————————————————————————————
+
+const HOUSE_ALONE =
+  "This round takes only the house's bytes: that its cards were fixed before the deal can be " +
+  "checked, that nobody chose them cannot.";
 
 class Checks {
   #witness;
@@ -1953,11 +1975,11 @@ class Checks {
   }
 
   #ownBytes(running) {
-    const { seat, round } = this.#witness;
+    const { seat, round, rounds, entropies } = this.#witness;
     const doubt = this.#entropy.doubts.slice(this.#doubts).at(-1) ?? null;
     let unavailable = null;
-    if (seat === null) unavailable = "Who has no seat brings no bytes.";
-    else if (round?.entropy === "house") unavailable = "This round takes only the house's bytes.";
+    if (entropies.get(rounds) === "house") unavailable = HOUSE_ALONE;
+    else if (seat === null) unavailable = "Who has no seat brings no bytes.";
     const all = this.#given > 0 && this.#given === this.#chances;
     const waits = running && round.k === round.shuffle.k && !round.shuffle.nonces.has(seat);
     return this.#check("entropy", all && !waits, this.#given, {

@@ -263,6 +263,25 @@ async def test_the_mark_says_what_this_browser_checked(dealt) -> None:
     await expect(checks.first).to_contain_text("random bytes went into the shuffle")
 
 
+async def test_the_mark_says_that_the_chance_is_the_houses_alone(arrive, axe) -> None:
+    ada = await arrive("/")
+    await ada.get_by_text("Choose deck, seats and rules").click()
+    await ada.get_by_label("Chance").select_option("house")
+    await open_table(ada, "Ada")
+    await start_round(ada)
+    await ada.keyboard.press("d")
+    mark = ada.locator("button.mark")
+    await expect(mark).to_have_attribute("data-state", "house")
+    await expect(mark).to_have_text(
+        "– This round’s chance is the house’s alone; the 6 other checks hold"
+    )
+    await axe(ada)
+    await close_round(ada)
+    await expect(mark).to_have_text(
+        "– This round’s chance is the house’s alone; the 7 other checks hold"
+    )
+
+
 async def test_a_closed_round_leads_to_its_audit_and_its_bundle(dealt) -> None:
     ada, bob = dealt
     await close_round(ada)

@@ -115,6 +115,12 @@ export function freeSeats(state) {
   return all.filter((seat) => !taken.has(seat));
 }
 
+/** Whether the open round, or else the last one, takes only the house's bytes. */
+export function houseAlone({ state, history }) {
+  const opened = history.findLast(({ type }) => type === "RoundOpened");
+  return (state.round?.entropy ?? opened?.public.entropy) === "house";
+}
+
 /** Whether this stack was shuffled, so that cards of it can be drawn and moved. */
 export function isSealed(state, stack) {
   const cards = cardsIn(state, stack);

@@ -248,6 +248,9 @@ export const table = {
   mark: {
     yes: (held, open) =>
       `Checked by this browser: all ${held} hold` + (open > 0 ? `; ${open} could not be checked` : ""),
+    house: (held, open) =>
+      `This round’s chance is the house’s alone; the ${held} other checks hold` +
+      (open > 1 ? `, and ${open - 1} could not be made` : ""),
     waiting: () => "This browser checks each step",
     no: () => "This does not hold",
   },
