@@ -8,6 +8,7 @@
  */
 
 import { table as texts } from "../texts/table.js";
+import { seatOf } from "../verify.js";
 import {
   cardsIn, entitled, freeSeats, handOf, isSealed, otherSeats, ownCards, pileName,
 } from "./reading.js";
@@ -120,12 +121,12 @@ export function dropped(game, from, to, slots) {
   const count = from === "deck" ? game.count : 1;
   if (from === "deck" && to === own) return actionNamed("draw");
   if (from === "deck" && to === "pile:burn") return actionNamed("burn");
-  if (from === "deck" && to.startsWith("hand:")) {
-    const seats = [Number(to.slice(5))];
+  if (from === "deck" && seatOf(to) !== null) {
+    const seats = [seatOf(to)];
     return moving("deal", [...deck, enough], () => table.deal(count, { seats }));
   }
   if (to === own) return moving("pile", [seated, ...play], () => table.pileDraw(pileName(from), 1));
-  if (from.startsWith("hand:")) {
+  if (seatOf(from) !== null) {
     const all = cardsIn(table.state, from).length;
     return moving("collect", play, () => table.pileMove(from, { to, count: all }));
   }
@@ -149,7 +150,7 @@ export function hindrance(one, game) {
 
 function droppedFromHand(to, slots) {
   const cards = [seated, ...play];
-  const seat = to.startsWith("hand:") ? Number(to.slice(5)) : null;
+  const seat = seatOf(to);
   if (seat !== null) return moving("give", cards, ({ table }) => table.give(slots, { to: seat }));
   if (to === "deck") return moving("return", cards, ({ table }) => table.handReturn(slots));
   const pile = pileName(to);
