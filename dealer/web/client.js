@@ -1804,7 +1804,8 @@ class Entropy {
 
   /** Whether these bytes, in hex, are those that we drew for a shuffle. */
   isOurs({ round, k, seat, since, nonce }) {
-    return this.#store.nonce({ round, k, seat, since })?.value === nonce;
+    const sitting = { round, k, seat, since };
+    return this.#own(this.#digest(sitting, nonce), sitting) !== null;
   }
 
   #promise(given, sitting) {
@@ -1817,14 +1818,13 @@ class Entropy {
       }
       return null;
     }
-    let nonce = this.#store.nonce(sitting);
-    if (nonce === null || nonce.under) {
-      // Bytes that were shown once are known to the house: they must never be promised again.
-      nonce = { value: hex(crypto.getRandomValues(new Uint8Array(32))), under: "" };
-      this.#store.keepNonce(sitting, nonce);
-    }
+    const kept = this.#store.nonce(sitting);
+    // Bytes that were shown once are known to the house: they must never be promised again.
+    const fresh = kept === null || kept.under !== "";
+    const value = fresh ? hex(crypto.getRandomValues(new Uint8Array(32))) : kept.value;
+    const digest = this.#digest(sitting, value);
+    if (fresh) this.#store.keepNonce(sitting, digest, { value, under: "" });
     this.#promised.add(name);
-    const digest = this.#digest(sitting, nonce.value);
     return { method: "entropy.commit", params: { round, k, digest } };
   }
 
@@ -1832,17 +1832,18 @@ class Entropy {
     const { round, k, seat } = sitting;
     const name = nameOf(sitting);
     if (root === undefined || shuffle.nonces.has(seat) || this.#revealed.has(name)) return null;
-    const value = this.#own(shuffle.digests.get(seat), sitting);
+    const digest = shuffle.digests.get(seat);
+    const value = this.#own(digest, sitting);
     if (value === null) {
       this.#doubt(sitting, `Another digest than ours stands for shuffle ${k}.`);
       return null;
     }
-    const { under } = this.#store.nonce(sitting);
+    const { under } = this.#store.nonce(sitting, digest);
     if (under && under !== root) {
       this.#doubt(sitting, "Our bytes were shown under another signed head before.");
       return null;
     }
-    if (!under) this.#store.keepNonce(sitting, { value, under: root });
+    if (!under) this.#store.keepNonce(sitting, digest, { value, under: root });
     this.#revealed.add(name);
     return { method: "entropy.reveal", params: { round, k, nonce: value } };
   }
@@ -1860,7 +1861,7 @@ class Entropy {
 
   /** Our bytes behind a digest; null if it is not of ours. */
   #own(digest, sitting) {
-    const nonce = this.#store.nonce(sitting);
+    const nonce = this.#store.nonce(sitting, digest);
     return nonce !== null && this.#digest(sitting, nonce.value) === digest ? nonce.value : null;
   }
 
@@ -2425,10 +2426,11 @@ const randomId = () => hex(crypto.getRandomValues(new Uint8Array(16)));
 //
 // Under `dealer/<table>/`:
 //
-//     seat             token, host_token, invite, seat, since, key … of the table, as far as known
-//     nonce/<sitting>  { value, under }: r before its digest goes, the root before r itself goes
-//     heads            the newest signed heads that were checked, each { size, note, edge }
-//     evidence         what was kept when the house was caught
+//     seat                      token, host_token, invite, seat, since, key … as far as known
+//     nonce/<sitting>/<digest>  { value, under }: r before its digest goes, the root before r goes
+//     nonce/<sitting>           the digest of that which was kept last
+//     heads                     the newest signed heads that were checked, each { size, note, edge }
+//     evidence                  what was kept when the house was caught
 
 const HEADS_MAX = 64;
 
@@ -2454,13 +2456,18 @@ class TableStore {
     this.#write("seat", this.facts);
   }
 
-  /** { value, under } in hex, `under` empty before r was shown; null if there is none. */
-  nonce(sitting) {
-    return this.#read(`nonce/${nameOf(sitting)}`);
+  /**
+   * { value, under } in hex, `under` empty before r was shown; null if there is none. Without a
+   * digest, of what was kept last: two pages of one browser may both have drawn bytes at once, and
+   * those that the log promises are not to be lost for it.
+   */
+  nonce(sitting, digest = this.#read(`nonce/${nameOf(sitting)}`)) {
+    return this.#read(`nonce/${nameOf(sitting)}/${digest}`);
   }
 
-  keepNonce(sitting, nonce) {
-    this.#write(`nonce/${nameOf(sitting)}`, nonce);
+  keepNonce(sitting, digest, nonce) {
+    this.#write(`nonce/${nameOf(sitting)}/${digest}`, nonce);
+    this.#write(`nonce/${nameOf(sitting)}`, digest);
   }
 
   keepHead(head) {
