@@ -20,7 +20,6 @@ from dealer.game.commands import Actor, Command, Draw, DrawAtRandom, OpenTable
 from dealer.game.rules import Rules
 from dealer.game.view import SPECTATOR, Viewer, sits
 from dealer.game.view import snapshot as view_of
-from dealer.projector.lobby import LOBBY
 from dealer.proof import canonical
 from dealer.proof.pack import T, lp
 from dealer.service import archived
@@ -31,6 +30,7 @@ from dealer.service.counts import Counts
 from dealer.service.desk import Desk
 from dealer.service.draws import Draws
 from dealer.service.judge import Judge
+from dealer.service.lobby import Lobby
 from dealer.service.memory import Memory
 from dealer.service.record import Entry
 from dealer.service.requests import Answer, Done, Request, settling
@@ -76,6 +76,7 @@ class Service:
         self._house = house
         self._hint = asyncio.Event()
         self._hinted: set[bytes] = set()
+        self.lobby = Lobby(log)
         self.archive = Archive(log, key)
         self.memory = Memory(self.archive, bound=tables)
         self._judge = Judge(key, house=house, closures=self.closures)
@@ -284,10 +285,6 @@ class Service:
     async def consistency(self, resident: Resident, old: int, new: int) -> list[str]:
         """RFC 6962's proof that the first `old` leaves never changed, as hex."""
         return await self.archive.consistency(resident, old=old, new=new)
-
-    async def tables(self, *, limit: int = 100) -> list[dict[str, Any]]:
-        """Open tables for the lobby, the newest first, as the read models have them."""
-        return [dict(row._mapping) for row in await self.log.fetch(LOBBY, (limit,))]
 
     # Drawing from anywhere
 
