@@ -132,7 +132,7 @@ SETTINGS: tuple[Setting, ...] = (
 
 LIMITS: Mapping[str, str] = {
     "message": "bytes of one message from a client",
-    "rate": "commands a second of one connection",
+    "rate": "commands a second of one connection; 52 cards to shuffle are one more",
     "burst": "commands of one connection at once",
     "automatic_rate": "messages a second that clients send by themselves for a shuffle",
     "automatic_burst": "such messages at once",

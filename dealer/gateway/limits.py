@@ -40,6 +40,10 @@ class Bucket:
         self._level = burst
         self._at = now
 
+    def charge(self, more: float) -> None:
+        """Take so many more for what was just granted; what is not there is owed."""
+        self._level -= more
+
     def take(self, now: float) -> float:
         """0.0 if one was there and is taken; else the seconds until one will be."""
         level = min(self._burst, self._level + (now - self._at) * self._rate)

@@ -26,7 +26,7 @@ from dealer.errors import (
 )
 from dealer.game.commands import DrawAtRandom
 from dealer.gateway import wire
-from dealer.gateway.commands import Wish
+from dealer.gateway.commands import Wish, weight
 from dealer.gateway.floor import Floor, Question
 from dealer.gateway.limits import Bucket
 from dealer.gateway.places import Place, Places
@@ -148,6 +148,7 @@ class Session:
         params, resident = call.params, place.resident
         actor = place.actor()
         command = wish.build(actor, params, resident.table)
+        self._allowance.charge(weight(command, resident.table))
         cmd: str | None = params.cmd
         scope, content = "", b""
         if cmd is not None:

@@ -32,6 +32,26 @@ def test_a_bucket_refills_at_its_rate() -> None:
     assert bucket.take(100.0) > 0
 
 
+def test_what_costs_more_is_owed() -> None:
+    bucket = Bucket(rate=10, burst=2, now=0.0)
+    assert bucket.take(0.0) == 0.0
+    bucket.charge(20.0)
+    assert bucket.take(0.0) == pytest.approx(2.0)
+    assert bucket.take(1.9) == pytest.approx(0.1)
+    assert bucket.take(2.01) == 0.0
+
+
+async def test_who_shuffles_many_cards_waits_longer(open_gateway, arrive) -> None:
+    gateway = await open_gateway(limits=replace(EAGER, rate=1.0, burst=25.0))
+    table = await seat_all(arrive, gateway, players=1)
+    await table.host.ask("round.open", entropy="house", deck={"decks": 10})
+    await table.host.ask("deck.shuffle")
+    await table.host.ask("deck.shuffle")
+    with pytest.raises(Refusal) as caught:
+        await table.host.ask("deck.shuffle")
+    assert caught.value.reason == "rate_limited"
+
+
 async def test_too_many_requests_are_told_when_to_come_again(open_gateway, arrive) -> None:
     gateway = await open_gateway(limits=replace(EAGER, rate=0.01, burst=3.0))
     guest = await arrive(gateway)
@@ -67,7 +87,7 @@ async def test_who_pings_without_end_is_sent_away(open_gateway, arrive, opcode) 
 
 
 async def test_what_clients_send_by_themselves_costs_no_commands(open_gateway, arrive) -> None:
-    gateway = await open_gateway(limits=Limits(rate=0.001, burst=4.0, drain=6.0, closing=0.5))
+    gateway = await open_gateway(limits=Limits(rate=0.001, burst=7.0, drain=6.0, closing=0.5))
     table = await seat_all(arrive, gateway, players=2)
     await table.host.ask("round.open")
     ann = table.players[0]
