@@ -23,7 +23,7 @@ from dealer.errors import (
     SetupError,
     UnknownTable,
 )
-from dealer.eventlog import HouseKeys, Log, Row, key_file
+from dealer.eventlog import HouseKeys, Reading, Row, key_file
 from dealer.eventlog.house import read_keys
 from dealer.eventlog.look import look
 from dealer.proof import bundle
@@ -57,7 +57,7 @@ async def from_log(database: str, table: str, *, house_key: Path | None, step: S
         return [line async for line in lines(log, extent, step)]
 
 
-async def measure(log: Log, database: str, table: bytes, *, house_key: Path | None) -> Extent:
+async def measure(log: Reading, database: str, table: bytes, *, house_key: Path | None) -> Extent:
     """How far the bundle can go; a remark where that is not the whole log."""
     await archived.require_here(log, table)
     head = await log.head(table) or 0
@@ -77,7 +77,7 @@ async def measure(log: Log, database: str, table: bytes, *, house_key: Path | No
     return Extent(table, signed, head, newest, None)
 
 
-async def lines(log: Log, extent: Extent, step: Step) -> AsyncIterator[str]:
+async def lines(log: Reading, extent: Extent, step: Step) -> AsyncIterator[str]:
     """The lines of a bundle, without newlines.
 
     Raises DatabaseDamaged where the rows are not those that the house signed.
@@ -120,7 +120,7 @@ def _compare(extent: Extent, row: Row, tree: Tree, key: bytes) -> None:
 
 
 async def _house(
-    log: Log, database: str, house_key: Path | None, table: bytes
+    log: Reading, database: str, house_key: Path | None, table: bytes
 ) -> tuple[HouseKeys | None, str]:
     """The keys that this table is signed under, if they are here; else why not."""
     try:

@@ -16,7 +16,7 @@ from dealer.config import SETTINGS, with_password
 from dealer.errors import SetupError, UnknownTable
 
 if TYPE_CHECKING:
-    from dealer.eventlog import Log
+    from dealer.eventlog import Reading
 
 TABLE_BYTES = 16
 
@@ -88,7 +88,7 @@ def asked_rightly() -> Iterator[None]:
         raise typer.BadParameter(str(error)) from None
 
 
-async def find_table(log: Log, text: str) -> bytes:
+async def find_table(log: Reading, text: str) -> bytes:
     """The id of the one table that `text`, hex digits, begins; UnknownTable otherwise."""
     digits = text.lower().replace("-", "")
     try:

@@ -16,6 +16,7 @@ from dealer.game.state import Round, Shuffle, Table
 from dealer.proof.keys import player_digest
 
 NONCE_BYTES = 32
+BYTES_OF = {"players": "the players' bytes", "house": "the house's bytes alone"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ class Entropy:
 
     `table` is its id, 16 bytes; `store` keeps the bytes before anything of them is sent;
     `draw(n)` gives n fresh random bytes. `doubts` lists what only this player can know and nobody
-    can prove: shuffles that went without its bytes.
+    can prove: shuffles that went without its bytes, rounds that take others than it asked for.
     """
 
     def __init__(
@@ -99,11 +100,20 @@ class Entropy:
         shuffle = None if round_ is None else round_.shuffle
         if round_ is None or shuffle is None or round_.entropy != "players":
             return
-        sat = player.since < shuffle.closed_version and seat not in round_.withheld
-        if sat and seat not in shuffle.digests:
-            sitting = (round_.number, shuffle.k, seat, player.since)
+        if seat in round_.withheld or player.since >= shuffle.closed_version:
+            return
+        sitting = (round_.number, shuffle.k, seat, player.since)
+        if seat not in shuffle.digests:
             sentence = f"Shuffle {shuffle.k} of round {round_.number} goes without our bytes."
             self._doubt(sitting, sentence)
+        elif self._own(shuffle.digests[seat], sitting) is None:
+            self._doubt(sitting, f"Another digest than ours stands for shuffle {shuffle.k}.")
+
+    def compare(self, round_: int, *, taken: str, asked: str) -> None:
+        """Doubt a round that takes other bytes than we asked for: only we know what we asked."""
+        if taken != asked:
+            sentence = f"Round {round_} takes {BYTES_OF[taken]}, though {BYTES_OF[asked]} were"
+            self.doubts.append(f"{sentence} asked for.")
 
     def _promise(
         self, round_: Round, given: Mapping[int, bytes], sitting: Sitting

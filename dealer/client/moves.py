@@ -33,6 +33,10 @@ class Moves(ABC):
         """Codes, as this client saw them opened, of the cards that a wish brought."""
 
     @abstractmethod
+    def opened(self, round_: int, entropy: str | None) -> None:
+        """Notice where a round takes other bytes than it was asked to; None is the table's own."""
+
+    @abstractmethod
     async def sealed(self) -> None:
         """Wait until no shuffle is running."""
 
@@ -44,7 +48,10 @@ class Moves(ABC):
         commit_ms: int | None = None,
         reveal_ms: int | None = None,
     ) -> int:
-        """Open a round with a fresh deck (the table's, unless one is named); its number."""
+        """Open a round with a fresh deck (the table's, unless one is named); its number.
+
+        If it takes other bytes than those of `entropy`, that is one of the table's doubts.
+        """
         result = await self.change(
             "round.open",
             deck=deck_spec(deck),
@@ -52,7 +59,9 @@ class Moves(ABC):
             commit_ms=commit_ms,
             reveal_ms=reveal_ms,
         )
-        return int(result["round"])
+        number = int(result["round"])
+        self.opened(number, entropy)
+        return number
 
     async def round_close(self) -> None:
         """Close the round; the house shows its secret, and this client checks all it saw."""

@@ -153,6 +153,12 @@ class RemoteTable(Moves):
         faces = self._witness.faces
         return [faces.get((round_ or 0, slot), UNKNOWN) for slot in result["slots"]]
 
+    def opened(self, round_: int, entropy: str | None) -> None:
+        own = "house" if self.state.rules.given.get("entropy") == "house" else "players"
+        asked = entropy or own
+        taken = self._witness.entropies.get(round_, asked)
+        self._following.duties.entropy.compare(round_, taken=taken, asked=asked)
+
     async def leave(self) -> None:
         """Give up one's seat; the cards of its hand stay where they are. The host stays host."""
         following = self._following

@@ -74,8 +74,8 @@ class Witness:
     """Checks what the house says about one table; `seat` is the viewer's own.
 
     `table`, `key` and `saved` are as `Story` has them. `digests` holds what came as leaves of
-    the open round, `faces` the cards, by round and slot, that were opened to this viewer; `last`
-    is the newest event.
+    the open round, `entropies` whose bytes each round takes, `faces` the cards, by round and slot,
+    that were opened to this viewer; `last` is the newest event.
     """
 
     def __init__(
@@ -85,6 +85,7 @@ class Witness:
         self.seat: int | None = None
         self.state = Table()
         self.digests: set[bytes] = set()
+        self.entropies: dict[int, str] = {}
         self.faces: dict[tuple[int, int], str] = {}
         self.last: Happened | None = None
         self._table = table
@@ -264,7 +265,8 @@ class Witness:
     def _note_down(self, event: Event, commit: str | None) -> None:
         """Keep what the reckoning at the end of the round needs, and make it there."""
         match event:
-            case RoundOpened():
+            case RoundOpened(number, _, entropy):
+                self.entropies[number] = entropy
                 self._round = RoundRecord.start(self._id, self.state)
                 self._leaves = self._leaves[-1:]
                 self.digests.clear()
@@ -295,7 +297,10 @@ class Witness:
 
     def _restart(self, table: Table, state: Frame) -> None:
         self.state = table
-        self._round = None if table.round is None else RoundRecord.start(self._id, table)
+        self._round = None
+        if table.round is not None:
+            self.entropies[table.round.number] = table.round.entropy
+            self._round = RoundRecord.start(self._id, table)
         self._leaves = []
         self._swaps = 0
         for slot, card, salt in state["round"]["cards"] if "round" in state else ():

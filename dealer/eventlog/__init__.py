@@ -2,6 +2,7 @@
 
 from dealer.eventlog.house import key_file, open_house
 from dealer.eventlog.log import Log
+from dealer.eventlog.reading import Reading
 from dealer.eventlog.rows import (
     Append,
     Appended,
@@ -21,6 +22,7 @@ __all__ = [
     "HouseKeys",
     "Known",
     "Log",
+    "Reading",
     "Result",
     "RoundSeal",
     "Row",

@@ -19,6 +19,7 @@ from pathlib import Path
 from dealer.errors import HouseKeyError, SetupError
 from dealer.eventlog.log import Log
 from dealer.eventlog.office import RETIRED
+from dealer.eventlog.reading import Reading
 from dealer.eventlog.sealing import MASTER_BYTES, HouseKeys
 from dealer.eventlog.server import is_postgres
 from dealer.eventlog.sqlite import database_file
@@ -81,7 +82,7 @@ async def open_house(log: Log, file: Path, *, fresh: bytes) -> HouseKeys:
     return HouseKeys(current, earlier=earlier, more=partial(read_keys, file))
 
 
-async def checks(log: Log) -> dict[str, bytes]:
+async def checks(log: Reading) -> dict[str, bytes]:
     """The check values of all keys that the house has had, by their names, the newest last."""
     found = dict(map(tuple, await log.fetch("SELECT name, value FROM house")))
     names = [_CHECK, *(f"{_CHECK}.{number}" for number in range(1, len(found)))]

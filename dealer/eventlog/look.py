@@ -7,32 +7,25 @@ beside services that write it or without one, and its schema is left as it is.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TypeVar
 from urllib.parse import quote
 
-from sqlalchemy import Connection
 from sqlalchemy.engine import URL
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from dealer.errors import DealerError, SetupError
 from dealer.eventlog import migrate
 from dealer.eventlog.faults import explain
-from dealer.eventlog.log import Log
 from dealer.eventlog.postgres import old
-from dealer.eventlog.rows import Append, Result
+from dealer.eventlog.reading import Reading
 from dealer.eventlog.server import Server, is_postgres
 from dealer.eventlog.sqlite import database_file
-from dealer.eventlog.writer import Writer
-
-T = TypeVar("T")
 
 BUSY_SECONDS = 5.0
 
 
-async def look(url: str) -> Log:
-    """A log that can be read and nothing else: whatever would write raises Unavailable.
+async def look(url: str) -> Reading:
+    """What is in the log at `url`, for reading alone.
 
     Raises SetupError where there is no database at `url`, DatabaseOld or DatabaseNew if its schema
     is another one than this program's, and what else keeps it from being read.
@@ -45,9 +38,7 @@ async def look(url: str) -> Log:
     except BaseException:
         await engine.dispose()
         raise
-    writer = Writer(_Nothing(name), committed=None, queue=0, batch=1)
-    await writer.close()
-    return Log(writer, engine, name, server=server)
+    return Reading(engine, name, server=server)
 
 
 async def revision(url: str) -> str | None:
@@ -59,25 +50,6 @@ async def revision(url: str) -> str | None:
         return (await _revision(engine, name))[0]
     finally:
         await engine.dispose()
-
-
-class _Nothing:
-    """The hands of a writer that never writes."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def open(self) -> None:
-        raise NotImplementedError
-
-    def append(self, requests: Sequence[Append]) -> list[Result]:
-        raise NotImplementedError
-
-    def run(self, work: Callable[[Connection], T], *, durable: bool) -> T:
-        raise NotImplementedError
-
-    def close(self) -> None:
-        """There is nothing to let go of."""
 
 
 def _way_in(url: str) -> tuple[AsyncEngine, str, Server | None]:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from dealer.errors import DatabaseAway, DatabaseLocked
+from dealer.errors import DatabaseAway, DatabaseLocked, TableArchived
 from dealer.game.view import SPECTATOR, Viewer
 from dealer.gateway import results as r
 from dealer.gateway import wire
@@ -208,6 +208,9 @@ class Pump:
                 # They keep their connection; and not all read at once when the database is back.
                 loop = asyncio.get_running_loop()
                 await asyncio.sleep(RETRY_SECONDS * (0.5 + loop.time() * 1e6 % 1))
+            except TableArchived:
+                subscription.outlet.end(TRY_AGAIN_LATER, "this table was closed and archived")
+                return
             except Exception:
                 told = {"table": subscription.resident.table_id}
                 log.exception("a table could not be read from the log", extra={"told": told})
@@ -223,6 +226,7 @@ class Pump:
 
     async def _send_missing(self, subscription: Subscription) -> None:
         """Bring it to the head; what was sent before an error is not sent again."""
+        subscription.resident.require_here()
         if subscription.cursor > subscription.resident.committed:
             await self._send_reset(subscription)
         await self._send_awaited_note(subscription)

@@ -2,7 +2,8 @@
 
 The folder `dealer/web` is read once. Its files stand at `/web/<hash>/…`, where the hash is that of
 the whole folder: an address never changes its content, so it is kept for ever, and modules that
-name each other by relative paths are always of one version.
+name each other by relative paths are always of one version. Scripts are sent there without their
+comments; for who wants to read them, `/client.js` and `/verify.js` are as they were written.
 """
 
 from __future__ import annotations
@@ -18,12 +19,14 @@ from importlib.resources.abc import Traversable
 
 from websockets.http11 import Request, Response
 
+from dealer.gateway.comments import without_comments
 from dealer.gateway.http import PAGE, PICTURE, response
 
+SCRIPT = "text/javascript"  # modules are UTF-8 whatever is said
 KINDS = {
     ".css": "text/css; charset=utf-8",
     ".html": PAGE,
-    ".js": "text/javascript",  # modules are UTF-8 whatever is said
+    ".js": SCRIPT,
     ".json": "application/json",
     ".md": "text/markdown; charset=utf-8",
     ".svg": PICTURE,
@@ -79,14 +82,19 @@ class Web:
 
     @cached_property
     def files(self) -> dict[str, File]:
-        """By path in the folder, `table/hand.js`."""
+        """As they were written, by path in the folder, `table/hand.js`."""
         return dict(_read(resources.files("dealer") / "web", ""))
 
     @cached_property
+    def loaded(self) -> dict[str, File]:
+        """The same as pages load them."""
+        return {path: _lightened(file) for path, file in self.files.items()}
+
+    @cached_property
     def hash(self) -> str:
-        """16 hex digits of the SHA-256 of all files with their paths."""
+        """16 hex digits of the SHA-256 of all files that pages load, with their paths."""
         digest = hashlib.sha256()
-        for path, file in sorted(self.files.items()):
+        for path, file in sorted(self.loaded.items()):
             digest.update(f"{path}\0{len(file.data)}\0".encode() + file.data)
         return digest.hexdigest()[:16]
 
@@ -103,10 +111,16 @@ class Web:
         Under another hash, that of another version of this program beside this one, the file is
         sent as it is here, and not kept.
         """
-        file = self.files.get(path)
+        file = self.loaded.get(path)
         if file is None:
             return None
         return file.answer(request, caching=FOR_EVER if folder == self.hash else NOT_KEPT)
+
+
+def _lightened(file: File) -> File:
+    if file.kind != SCRIPT:
+        return file
+    return File(without_comments(file.data.decode()).encode(), file.kind)
 
 
 def _read(folder: Traversable, prefix: str) -> list[tuple[str, File]]:

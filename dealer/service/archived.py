@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dealer.errors import DatabaseDamaged, TableArchived
-from dealer.eventlog import Log
+from dealer.eventlog import Reading
 from dealer.game.state import Table, evolve
 from dealer.proof import bundle
 from dealer.proof.codec import decode
@@ -34,13 +34,13 @@ class Kept(NamedTuple):
     at: int
 
 
-async def find(log: Log, table: bytes) -> Kept | None:
+async def find(log: Reading, table: bytes) -> Kept | None:
     """What is known of the table, by its id of 16 bytes, if it is archived."""
     found = await log.fetch(_ASK, (table,))
     return Kept._make(found[0]) if found else None
 
 
-async def require_here(log: Log, table: bytes) -> None:
+async def require_here(log: Reading, table: bytes) -> None:
     """Raise TableArchived if the table's events are here no more."""
     if await find(log, table) is not None:
         raise TableArchived(

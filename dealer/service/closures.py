@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from dealer.errors import DatabaseError, Disabled
+from dealer.errors import DealerError, Disabled
 from dealer.eventlog import Log
 from dealer.game.commands import Command, OpenRound, OpenTable, TakeSeat
 
@@ -63,5 +63,5 @@ class Closures:
             await asyncio.sleep(EVERY)
             try:
                 await self.look(kept)
-            except DatabaseError as error:
+            except DealerError as error:
                 log.debug("closures unknown", extra={"told": {"says": str(error)}})

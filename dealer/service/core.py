@@ -112,14 +112,16 @@ class Service:
         Who comes in may have been at another process before: the table is not behind that.
         """
         resident = self.memory.get(table)
-        if resident is not None:
-            await self.catch_up(resident)
-            if resident.table.closed:
-                await archived.require_here(self.log, resident.id)
-        if resident is None or not resident.committed:
+        if resident is None:
             resident = await self.memory.load(table)
             self._desk.arm(resident)
-        return resident
+        # Also what was loaded just now: others may have begun that before this one came.
+        await self.catch_up(resident)
+        if not resident.committed:
+            return await self.memory.load(table)  # which says so, where the log was put back so far
+        if resident.table.closed:
+            await archived.require_here(self.log, resident.id)
+        return self.memory.keep(resident)
 
     async def catch_up(self, resident: Resident) -> None:
         """Take in what other processes have written to this table by now."""

@@ -18,6 +18,7 @@ from dealer.errors import (
     DealerError,
     Overloaded,
     Refused,
+    TableArchived,
     Unavailable,
 )
 from dealer.eventlog import Append, Appended, Known, Log, Result
@@ -68,6 +69,9 @@ class Desk:
 
     def submit(self, resident: Resident, request: Request) -> None:
         """Judge a request now; its `done` is told once it is on disk, or why it is not."""
+        if resident.archived:
+            request.done(TableArchived(resident.archived))
+            return
         if resident.reloading:
             resident.failed.append(request)
             return
@@ -155,10 +159,10 @@ class Desk:
         """Nothing of the flight was written, and the state in memory is ahead of the truth."""
         resident, request = flight.resident, flight.request
         resident.reloading = True
-        if request.then is not None:
+        if request.then is None:
+            resident.pending_draw = flight.drawn or resident.pending_draw
+        elif resident.pending_draw is not None and resident.pending_draw.draw is request.then:
             resident.pending_draw = None  # the shuffle that it waited for never began
-        elif flight.drawn is not None:
-            resident.pending_draw = flight.drawn
         if isinstance(result, DealerError):
             request.done(unavailable(result))
         else:
@@ -175,6 +179,7 @@ class Desk:
         So, too, where the log was put back to an older state.
         """
         while True:
+            resident.require_here()
             believed = resident.committed
             head = await self._log.head(resident.id) or 0
             if believed <= head <= resident.committed:
@@ -186,15 +191,32 @@ class Desk:
             # What is on its way to the disk meets the other's events there, as a conflict.
             await self.on_disk(resident, NEVER if resident.reloading else resident.table.version)
 
+    def _gone(self, resident: Resident, error: TableArchived) -> None:
+        """Another process closed the table and put it away; who listens here is sent away."""
+        resident.archived = str(error)
+        resident.reloading = False
+        failed, resident.failed = resident.failed, []
+        for request in failed:
+            request.done(error)
+        waiting, resident.waiting = resident.waiting, []
+        for _, call in waiting:
+            call(False)
+        self._put_off_draw(resident)
+        self._publish(resident, Published([], [], reset=True))
+
     async def _reload(self, resident: Resident) -> None:
         while True:
             try:
                 fresh, news = await self._loader.advance(resident)
                 break
+            except TableArchived as error:
+                self._gone(resident, error)
+                return
             except DealerError as error:
                 failed, resident.failed = resident.failed, []
                 for request in failed:
                     request.done(unavailable(error))
+                resident.tell_waiting()
                 # Not all tables at once, and not all houses, when the database is back.
                 loop = asyncio.get_running_loop()
                 await asyncio.sleep(RETRY_SECONDS * (0.5 + loop.time() * 1e6 % 1))
@@ -246,6 +268,7 @@ class Desk:
     async def _recall(self, resident: Resident, request: Request, known: Remembered) -> None:
         outcome: Outcome
         try:
+            await self.catch_up(resident)  # it may have been carried out elsewhere
             events = await self._archive.events(
                 resident, after=known.version - 1, count=known.count
             )
@@ -255,10 +278,19 @@ class Desk:
         request.done(outcome)
 
     async def on_disk(self, resident: Resident, version: int) -> bool:
-        """Wait until `version` is on disk; False if it was void and will never be."""
+        """Wait until `version` is on disk; False if it was void and will never be.
+
+        Raises Unavailable where the table cannot be read anew just now, TableArchived where it was
+        put away.
+        """
+        resident.require_here()
         future: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         resident.when_committed(version, knowing(future))
-        return await future
+        there = await future
+        resident.require_here()
+        if not there and resident.reloading:
+            raise Unavailable("This table cannot be read just now; try again shortly.")
+        return there
 
     # Time
 
@@ -276,7 +308,15 @@ class Desk:
 
     def _pass_time(self, resident: Resident) -> None:
         resident.timer = None
-        self.submit(resident, Request(PassTime(self._judge.now()), lambda _: self.arm(resident)))
+
+        def passed(outcome: Outcome) -> None:
+            if isinstance(outcome, Done):
+                self.arm(resident)
+            elif resident.timer is None:
+                loop = asyncio.get_running_loop()
+                resident.timer = loop.call_later(RETRY_SECONDS, self.arm, resident)
+
+        self.submit(resident, Request(PassTime(self._judge.now()), passed))
 
     def keep(self, coroutine: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(coroutine)

@@ -52,11 +52,14 @@ class Heads:
         """(size, note) of a kept checkpoint over all that is on disk; a new one if need be."""
         while True:
             version, root = resident.table.version, resident.tree.root()
-            if await self._desk.on_disk(resident, version):
+            if not await self._desk.on_disk(resident, version):
+                continue
+            newest = await self._log.newest_checkpoint(resident.id)
+            if newest is None or newest[0] < version:
                 break
-        newest = await self._log.newest_checkpoint(resident.id)
-        if newest is not None and newest[0] >= version:
-            return newest
+            if newest[0] == version:
+                return newest
+            await self._desk.catch_up(resident)
         note = self._judge.sign(resident, version, root)
         await self._put_note(resident, version, note)
         return version, note

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 
 from dealer.errors import Conflicted, Refused
 from dealer.eventlog import Append
@@ -71,7 +72,7 @@ class Judge:
         self._closures = closures
         self._key = key
         self._house = house
-        self._signs: dict[bytes, Callable[[bytes, int, bytes], str]] = {}
+        self._signers: dict[bytes, Signer] = {}
         self.public_key = key.public_key
 
     def now(self) -> int:
@@ -79,6 +80,7 @@ class Judge:
         return time.time_ns() // 1_000_000
 
     def origin(self, table: bytes) -> str:
+        """What a table that begins now is called in its checkpoints."""
         return f"{self._house}/t/{table.hex()}"
 
     def decide(self, resident: Resident, request: Request) -> Append | None:
@@ -130,6 +132,7 @@ class Judge:
         resident = flight.resident
         table = resident.table
         at = max(self.now(), table.at)
+        origin = table.origin or self.origin(resident.id)
         nonces = secrets.token_bytes(NONCE_BYTES * len(events))
         write(
             events,
@@ -139,7 +142,7 @@ class Judge:
             tree=resident.tree,
             secret=resident.secret,
             nonces=nonces,
-            sign=self._signs.get(table.key) or self._sign_under(table.key),
+            sign=partial(self._signer(table.key).sign, origin=origin),
             into=flight.recorded,
         )
         for event in events:
@@ -172,15 +175,11 @@ class Judge:
 
     def sign(self, resident: Resident, size: int, root: bytes) -> str:
         """The note of a checkpoint: this table has `size` leaves under this root."""
-        return self._sign_under(resident.table.key)(resident.id, size, root)
+        table = resident.table
+        return self._signer(table.key).sign(origin=table.origin, size=size, root=root)
 
-    def _sign_under(self, key: bytes) -> Callable[[bytes, int, bytes], str]:
+    def _signer(self, key: bytes) -> Signer:
         """Signs for the tables under one of the house's keys; raises HouseKeyError."""
-        if key not in self._signs:
-            signer = Signer(self._key.of(key).signing_seed)
-
-            def sign(table: bytes, size: int, root: bytes) -> str:
-                return signer.sign(origin=self.origin(table), size=size, root=root)
-
-            self._signs[key] = sign
-        return self._signs[key]
+        if key not in self._signers:
+            self._signers[key] = Signer(self._key.of(key).signing_seed)
+        return self._signers[key]

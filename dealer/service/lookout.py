@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 
-from dealer.errors import DatabaseError
+from dealer.errors import DatabaseError, DealerError
 from dealer.eventlog import Log
 from dealer.service.desk import Desk
 from dealer.service.memory import Memory
@@ -65,4 +65,6 @@ class Lookout:
         heads = await self._log.heads(resident.id for resident in followed)
         for resident, committed in believed:
             if not committed <= heads.get(resident.id, 0) <= resident.committed:
-                await self._desk.catch_up(resident)
+                # Of a table that cannot be read its own guests are told; the others go on.
+                with suppress(DealerError):
+                    await self._desk.catch_up(resident)

@@ -40,11 +40,11 @@ class Memory:
         resident = await self._load(_table_id(table))
         if not resident.committed:
             raise UnknownTable("There is no such table here; check its id, or open a new one.")
-        return self._keep(resident)
+        return self.keep(resident)
 
     async def found(self, table: bytes) -> Resident:
         """A table that may be about to begin."""
-        return self._keep(await self._load(table))
+        return self.keep(await self._load(table))
 
     def forget_if_empty(self, resident: Resident) -> None:
         if not resident.committed and resident.idle():
@@ -58,13 +58,16 @@ class Memory:
             task.add_done_callback(lambda _: self._loading.pop(table))
         return await asyncio.shield(task)
 
-    def _keep(self, resident: Resident) -> Resident:
+    def keep(self, resident: Resident) -> Resident:
+        """The one that is in memory of this table: this one, unless there is another."""
         kept = self._residents.setdefault(resident.table_id, resident)
         surplus = len(self._residents) - self.bound
         if surplus > 0:
             for table in list(self._residents)[:_LOOKED_AT]:
                 if self._residents[table].idle() and self._residents[table] is not kept:
                     del self._residents[table]
+                else:
+                    self._residents.move_to_end(table)
         return kept
 
 

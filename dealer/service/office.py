@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
-from dealer.eventlog import Log, office
+from dealer.eventlog import Log, Reading, office
 from dealer.eventlog.office import Archived, Deed
 
 T = TypeVar("T")
@@ -96,7 +96,7 @@ class Office:
         return await self._log.carry_out(lambda connection: work(connection, deed))
 
 
-async def read_journal(log: Log, *, limit: int) -> list[Line]:
+async def read_journal(log: Reading, *, limit: int) -> list[Line]:
     """The newest lines of the journal, the newest first."""
     found = await log.fetch(_JOURNAL, (limit,))
     return [Line._make((*row[:5], json.loads(row[5]))) for row in found]

@@ -58,12 +58,12 @@ def write(
     tree: Tree,
     secret: RoundSecret | NoSecret,
     nonces: bytes,
-    sign: Callable[[bytes, int, bytes], str],
+    sign: Callable[..., str],
     into: Recorded,
 ) -> None:
     """Write down events that come after `version`, at millisecond `at`, and add them to `into`.
 
-    `tree` gets their leaves; `nonces` are 12 random bytes for each event; `sign(table, size, root)`
+    `tree` gets their leaves; `nonces` are 12 random bytes for each event; `sign(size=…, root=…)`
     gives the note of a checkpoint.
     """
     rows, entries, notes = into
@@ -94,7 +94,7 @@ def write(
         rows.append(Row(number, kind, codec.SCHEMAS[kind], at, public, commitment, hidden))
         entries.append(entry(number, leaf, event, secret))
         if isinstance(event, CHECKPOINTED):
-            notes.append((number, sign(table, number, tree.root())))
+            notes.append((number, sign(size=number, root=tree.root())))
 
 
 def _hidden(

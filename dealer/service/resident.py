@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from dealer.errors import Refused
+from dealer.errors import Refused, TableArchived
 from dealer.eventlog import Chain
 from dealer.game.decide import NoSecret
 from dealer.game.state import Table
@@ -54,6 +54,7 @@ class Resident:
     forgetful: bool = False  # whether `recent` lacks some of the table's commands
     in_flight: int = 0
     reloading: bool = False
+    archived: str = ""  # what is said of it since another process put it away
     failed: list[Request] = field(default_factory=list)  # to be judged again after a reload
     refused: list[Refusal] = field(default_factory=list)  # who was not told so yet
     looking: bool = False  # whether the log is looked at before they are told
@@ -66,6 +67,11 @@ class Resident:
         """Whether it may leave memory: nobody listens, and nothing is under way."""
         under_way = self.in_flight or self.reloading or self.looking
         return not (self.sessions or under_way or self.timer)
+
+    def require_here(self) -> None:
+        """Raise TableArchived where the table's events are in the log no more."""
+        if self.archived:
+            raise TableArchived(self.archived)
 
     def remember(self, name: str, outcome: Remembered) -> None:
         self.recent[name] = outcome

@@ -225,7 +225,10 @@ export interface RemoteTable {
   // of the wish, and rejects with Refused, whose message says why, when the house does not grant
   // it. Piles are named without `pile:`. A wish that meets a shuffle waits for its seal.
 
-  /** Open a round with a fresh deck (the table's, unless one is named); its number. */
+  /**
+   * Open a round with a fresh deck (the table's, unless one is named); its number. If it takes
+   * other bytes than those of `entropy`, that is one of the `doubts`.
+   */
   roundOpen(options?: {
     deck?: Deck;
     entropy?: "players" | "house";

@@ -335,8 +335,11 @@ class RemoteTable {
   }
 
   async roundOpen({ deck, entropy, commitMs, revealMs } = {}) {
+    const asked = entropy ?? (this.#witness.rules.entropy === "house" ? "house" : "players");
     const params = { deck, entropy, commit_ms: commitMs, reveal_ms: revealMs };
-    return (await this.change("round.open", params)).round;
+    const { round } = await this.change("round.open", params);
+    this.#following.entropy.compare(round, this.#witness.entropies.get(round), asked);
+    return round;
   }
 
   async roundClose() {
@@ -997,6 +1000,7 @@ class Witness {
   players = new Map(); // by seat: { name, key, since }
   rounds = 0; // opened so far
   digests = new Set(); // that came as leaves of the open round
+  entropies = new Map(); // whose bytes are taken, by round: "players" or "house"
   faces = new Map(); // codes by `round/slot`, as far as they were opened to this viewer
   openings = new Set(); // slots of the open round that were opened to this viewer
   wholly = true; // whether the round that was made again last was seen from its beginning
@@ -1150,6 +1154,7 @@ class Witness {
   #openRound(event) {
     const { deck, commit_ms: commitMs, reveal_ms: revealMs, commitment } = event;
     this.rounds = event.round;
+    this.entropies.set(event.round, event.entropy);
     const { round } = this;
     Object.assign(round, { deck, commitMs, revealMs, commitment, voided: 0, shown: new Set() });
     round.stacks.get("deck").forEach((card, place) => { card.id = -1 - place; });
@@ -1216,6 +1221,7 @@ class Witness {
   #restart({ version: _, ...restored }, state) {
     Object.assign(this, restored);
     const { round } = this;
+    if (round) this.entropies.set(round.number, round.entropy);
     this.openings.clear();
     this.#leaves = [];
     for (const [slot, card, salt] of state.round?.cards ?? []) this.#open({ slot, card, salt });
@@ -1791,9 +1797,16 @@ class Entropy {
     }
   }
 
+  /** Doubt a round that takes other bytes than we asked for: only we know what we asked. */
+  compare(round, taken, asked) {
+    if (taken === undefined || taken === asked) return;
+    this.#say(`Round ${round} takes ${BYTES_OF[taken]}, though ${BYTES_OF[asked]} were asked for.`);
+  }
+
   /** Whether these bytes, in hex, are those that we drew for a shuffle. */
   isOurs({ round, k, seat, since, nonce }) {
-    return this.#store.nonce({ round, k, seat, since })?.value === nonce;
+    const sitting = { round, k, seat, since };
+    return this.#own(this.#digest(sitting, nonce), sitting) !== null;
   }
 
   #promise(given, sitting) {
@@ -1806,14 +1819,13 @@ class Entropy {
       }
       return null;
     }
-    let nonce = this.#store.nonce(sitting);
-    if (nonce === null || nonce.under) {
-      // Bytes that were shown once are known to the house: they must never be promised again.
-      nonce = { value: hex(crypto.getRandomValues(new Uint8Array(32))), under: "" };
-      this.#store.keepNonce(sitting, nonce);
-    }
+    const kept = this.#store.nonce(sitting);
+    // Bytes that were shown once are known to the house: they must never be promised again.
+    const fresh = kept === null || kept.under !== "";
+    const value = fresh ? hex(crypto.getRandomValues(new Uint8Array(32))) : kept.value;
+    const digest = this.#digest(sitting, value);
+    if (fresh) this.#store.keepNonce(sitting, digest, { value, under: "" });
     this.#promised.add(name);
-    const digest = this.#digest(sitting, nonce.value);
     return { method: "entropy.commit", params: { round, k, digest } };
   }
 
@@ -1821,17 +1833,18 @@ class Entropy {
     const { round, k, seat } = sitting;
     const name = nameOf(sitting);
     if (root === undefined || shuffle.nonces.has(seat) || this.#revealed.has(name)) return null;
-    const value = this.#own(shuffle.digests.get(seat), sitting);
+    const digest = shuffle.digests.get(seat);
+    const value = this.#own(digest, sitting);
     if (value === null) {
       this.#doubt(sitting, `Another digest than ours stands for shuffle ${k}.`);
       return null;
     }
-    const { under } = this.#store.nonce(sitting);
+    const { under } = this.#store.nonce(sitting, digest);
     if (under && under !== root) {
       this.#doubt(sitting, "Our bytes were shown under another signed head before.");
       return null;
     }
-    if (!under) this.#store.keepNonce(sitting, { value, under: root });
+    if (!under) this.#store.keepNonce(sitting, digest, { value, under: root });
     this.#revealed.add(name);
     return { method: "entropy.reveal", params: { round, k, nonce: value } };
   }
@@ -1849,7 +1862,7 @@ class Entropy {
 
   /** Our bytes behind a digest; null if it is not of ours. */
   #own(digest, sitting) {
-    const nonce = this.#store.nonce(sitting);
+    const nonce = this.#store.nonce(sitting, digest);
     return nonce !== null && this.#digest(sitting, nonce.value) === digest ? nonce.value : null;
   }
 
@@ -1861,16 +1874,26 @@ class Entropy {
     const name = nameOf(sitting);
     if (this.#doubted.has(name)) return;
     this.#doubted.add(name);
+    this.#say(sentence);
+  }
+
+  #say(sentence) {
     this.doubts.push(sentence);
     this.#tell(sentence);
   }
 }
+
+const BYTES_OF = { players: "the players' bytes", house: "the house's bytes alone" };
 
 /** What one nonce is drawn for: round, k, seat, and the version at which the seat was taken. */
 const nameOf = ({ round, k, seat, since }) => `${round}-${k}-${seat}-${since}`;
 
 
 // ———————————————————————————————————————————— checks ————————————————————————————————————————————
+
+const HOUSE_ALONE =
+  "This round takes only the house's bytes: that its cards were fixed before the deal can be " +
+  "checked, that nobody chose them cannot.";
 
 class Checks {
   #witness;
@@ -1954,11 +1977,11 @@ class Checks {
   }
 
   #ownBytes(running) {
-    const { seat, round } = this.#witness;
+    const { seat, round, rounds, entropies } = this.#witness;
     const doubt = this.#entropy.doubts.slice(this.#doubts).at(-1) ?? null;
     let unavailable = null;
-    if (seat === null) unavailable = "Who has no seat brings no bytes.";
-    else if (round?.entropy === "house") unavailable = "This round takes only the house's bytes.";
+    if (entropies.get(rounds) === "house") unavailable = HOUSE_ALONE;
+    else if (seat === null) unavailable = "Who has no seat brings no bytes.";
     const all = this.#given > 0 && this.#given === this.#chances;
     const waits = running && round.k === round.shuffle.k && !round.shuffle.nonces.has(seat);
     return this.#check("entropy", all && !waits, this.#given, {
@@ -2404,10 +2427,11 @@ const randomId = () => hex(crypto.getRandomValues(new Uint8Array(16)));
 //
 // Under `dealer/<table>/`:
 //
-//     seat             token, host_token, invite, seat, since, key … of the table, as far as known
-//     nonce/<sitting>  { value, under }: r before its digest goes, the root before r itself goes
-//     heads            the newest signed heads that were checked, each { size, note, edge }
-//     evidence         what was kept when the house was caught
+//     seat                      token, host_token, invite, seat, since, key … as far as known
+//     nonce/<sitting>/<digest>  { value, under }: r before its digest goes, the root before r goes
+//     nonce/<sitting>           the digest of that which was kept last
+//     heads                     the newest signed heads that were checked, each { size, note, edge }
+//     evidence                  what was kept when the house was caught
 
 const HEADS_MAX = 64;
 
@@ -2433,13 +2457,18 @@ class TableStore {
     this.#write("seat", this.facts);
   }
 
-  /** { value, under } in hex, `under` empty before r was shown; null if there is none. */
-  nonce(sitting) {
-    return this.#read(`nonce/${nameOf(sitting)}`);
+  /**
+   * { value, under } in hex, `under` empty before r was shown; null if there is none. Without a
+   * digest, of what was kept last: two pages of one browser may both have drawn bytes at once, and
+   * those that the log promises are not to be lost for it.
+   */
+  nonce(sitting, digest = this.#read(`nonce/${nameOf(sitting)}`)) {
+    return this.#read(`nonce/${nameOf(sitting)}/${digest}`);
   }
 
-  keepNonce(sitting, nonce) {
-    this.#write(`nonce/${nameOf(sitting)}`, nonce);
+  keepNonce(sitting, digest, nonce) {
+    this.#write(`nonce/${nameOf(sitting)}/${digest}`, nonce);
+    this.#write(`nonce/${nameOf(sitting)}`, digest);
   }
 
   keepHead(head) {

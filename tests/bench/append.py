@@ -24,6 +24,9 @@ HIDDEN = b"h" * 60
 COMMITMENT = b"c" * 32
 DIGEST = b"d" * 32
 
+Wish = tuple[int, int, list[Row]]
+"""A table, its version before, and the rows that follow."""
+
 _MOVE = "UPDATE stream SET version = ? WHERE id = ? AND version = ?"
 _ADD = (
     "INSERT INTO event (stream, version, type, schema, at, public, commitment, hidden, command,"
@@ -42,6 +45,14 @@ def rows(table: int, after: int, count: int) -> list[Row]:
         for v in range(after + 2, after + 1 + count)
     )
     return [first, *rest]
+
+
+def appends(after: int, *, count: int, batches: int) -> list[list[Wish]]:
+    """So many batches of one append to each table."""
+    return [
+        [(t, after + n * count, rows(t, after + n * count, count)) for t in range(TABLES)]
+        for n in range(batches)
+    ]
 
 
 class Bare:
@@ -65,7 +76,7 @@ class Bare:
             for number in range(TABLES)
         }
 
-    def batch(self, wishes: list[tuple[int, int, list[Row]]]) -> None:
+    def batch(self, wishes: list[Wish]) -> None:
         ids = self.ids
         self.db.execute("BEGIN IMMEDIATE")
         self.db.executemany(_MOVE, [(v + len(rs), ids[t], v) for t, v, rs in wishes])
@@ -73,7 +84,7 @@ class Bare:
         self.db.execute("COMMIT")
 
 
-async def _ours(log: Log, wishes: list[list[tuple[int, int, list[Row]]]], *, wait: bool) -> float:
+async def _ours(log: Log, wishes: list[list[Wish]], *, wait: bool) -> float:
     requests = [[Append(t.to_bytes(16, "big"), v, rs) for t, v, rs in w] for w in wishes]
     done = asyncio.Event()
     log.committed = (lambda _: done.set()) if not wait else None
@@ -102,13 +113,7 @@ async def _compare(*, count: int, batches: int, rounds: int, wait: bool) -> tupl
         async with await Log.open(f"sqlite:///{folder / 'ours.db'}") as log:
             version = 0
             for turn in range(rounds + 1):
-                wishes = [
-                    [
-                        (t, version + n * count, rows(t, version + n * count, count))
-                        for t in range(TABLES)
-                    ]
-                    for n in range(batches)
-                ]
+                wishes = appends(version, count=count, batches=batches)
                 version += batches * count
                 start = time.perf_counter()
                 for batch in wishes:

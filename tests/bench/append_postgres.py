@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import asyncpg
-from append import TABLES, _ours, rows
+from append import TABLES, _ours, appends
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
@@ -58,13 +58,7 @@ async def _compare(
     async with await Log.open(ours) as log:
         version = 0
         for turn in range(rounds + 1):
-            wishes = [
-                [
-                    (t, version + n * count, rows(t, version + n * count, count))
-                    for t in range(TABLES)
-                ]
-                for n in range(batches)
-            ]
+            wishes = appends(version, count=count, batches=batches)
             version += batches * count
             start = time.perf_counter()
             for batch in wishes:

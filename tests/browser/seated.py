@@ -29,6 +29,13 @@ async def start_round(page: Page) -> None:
     await told(page, "Shuffled 52 cards (51 swaps)")
 
 
+async def close_round(page: Page) -> None:
+    """By the keys alone; the page asks once."""
+    await page.keyboard.press("Shift+L")
+    await expect(page.get_by_role("dialog", name="Close the round")).to_be_visible()
+    await page.keyboard.press("Enter")
+
+
 def own_hand(page: Page) -> Locator:
     return page.get_by_role("listbox", name=re.compile("Your hand"))
 

@@ -455,6 +455,18 @@ async def test_any_bytes_survive_inside_the_page(arrive, tables, tmp_path, one_f
     assert (tmp_path / "out.jsonl").read_bytes() == bundle.read_bytes()
 
 
+async def test_a_damaged_bundle_inside_the_page_is_said_to_be_so(arrive, tables, tmp_path) -> None:
+    before, body, after = audit_page().page.decode().rpartition("</body>")
+    inside = '<script type="text/plain" id="bundle">eyJidW5kbGUi…</script>\n'
+    damaged = tmp_path / "damaged.html"
+    damaged.write_text(before + inside + body + after)
+    page = await arrive(damaged.as_uri())
+    await expect(page.get_by_role("alert").first).to_contain_text("inside this page is damaged")
+    await expect(page.locator("#busy")).to_be_hidden()
+    await checked(page, written(tables[0].bundle.lines, tmp_path))  # and another one is taken
+    assert await answers(page) == dict.fromkeys(CHECKS, "true")
+
+
 async def test_a_bundle_can_be_dropped(arrive, tables, one_file) -> None:
     page = await arrive(one_file)
     text = "\n".join(map(str, tables[2].bundle.lines)) + "\n"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.async_api import expect
+from playwright.async_api import WebSocketRoute, expect
 
 from dealer.proof.checkpoint import open_note
 from dealer.service import Published, Resident
@@ -102,3 +102,30 @@ async def test_a_false_root(crooked, arrive) -> None:
     await ada.do("Shuffle and start")
     await accuses(bob, "The house signed another log than the one that it showed here")
     await suspects_nothing(ada)
+
+
+async def test_a_round_that_takes_other_bytes_than_were_asked_for(house, arrive) -> None:
+    """On its way to the house the host's wish becomes another; only her page can know."""
+    ada = Person(await arrive("/"), "Ada")
+
+    def altered(page: WebSocketRoute) -> None:
+        house = page.connect_to_server()
+
+        def pass_on(message: str | bytes) -> None:
+            frame = json.loads(message)
+            if frame["method"] == "round.open":
+                frame["params"]["entropy"] = "house"
+            house.send(json.dumps(frame))
+
+        page.on_message(pass_on)
+
+    await ada.page.route_web_socket(re.compile("/ws$"), altered)
+    await ada.open_table()
+    await ada.do("Shuffle and start")
+    await ada.sees("Shuffled 52 cards (51 swaps), by the house alone.")
+    mark = ada.page.locator("button.mark")
+    await expect(mark).to_have_attribute("data-state", "no")
+    await mark.click()
+    await expect(ada.page.get_by_role("dialog")).to_contain_text(
+        "Round 1 takes the house's bytes alone, though the players' bytes were asked for."
+    )

@@ -10,6 +10,8 @@ from tests.browser.people import Person
 
 FIRST_PAINT = 100_000
 """Bytes in all, heads included, that a page may take before the table is seen."""
+ROOM = 5_000
+"""Bytes of these that are kept free, for what scripts grow by."""
 
 OVERFLOW = """() => [...document.querySelectorAll("body *")].filter((one) => {
   const box = one.getBoundingClientRect();
@@ -52,7 +54,7 @@ async def test_the_table_is_seen_after_less_than_100_kb(house, arrive) -> None:
     await page.wait_for_load_state("networkidle")
     assert any(url.endswith(".js") for url in seen.bytes)
     total = sum(seen.bytes.values())
-    assert total < FIRST_PAINT, f"{total} bytes: {seen.bytes}"
+    assert total < FIRST_PAINT - ROOM, f"{total} bytes: {seen.bytes}"
 
     # The second time, only the page itself is asked for again.
     seen.bytes.clear()

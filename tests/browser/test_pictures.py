@@ -14,6 +14,7 @@ from playwright.async_api import Page, expect
 
 from tests.browser.conftest import PHONE
 from tests.browser.people import Person
+from tests.browser.seated import close_round
 
 NAMED = re.compile(r"tests/browser/pictures/([a-z-]+\.png)")
 README = Path(__file__).parents[2] / "README.md"
@@ -59,7 +60,7 @@ async def test_pictures_of_a_game(house, arrive, album) -> None:
     await take(ada.page, album, "table")
     await take(bob.page, album, "phone")
 
-    await ada.do("Close the round")
+    await close_round(ada.page)
     await ada.page.get_by_role("link", name="Watch it being checked, swap by swap").click()
     await expect(ada.page.get_by_text("Everything holds")).to_be_visible()
     timeline = ada.page.get_by_role("slider", name="Moment")

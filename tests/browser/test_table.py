@@ -10,6 +10,7 @@ from playwright.async_api import Page, expect
 
 from tests.browser.conftest import PHONE
 from tests.browser.seated import (
+    close_round,
     codes,
     holds,
     open_table,
@@ -73,7 +74,7 @@ async def test_every_state_of_the_page_can_be_used_by_everybody(arrive, axe) -> 
         await expect(ada.get_by_role("dialog")).to_be_visible()
         await axe(ada)
         await ada.keyboard.press("Escape")
-    await ada.keyboard.press("Shift+L")
+    await close_round(ada)
     await told(bob, "Round 1 was closed")
     for page in (ada, bob):
         await axe(page)
@@ -160,6 +161,39 @@ async def test_the_deck_is_cut_shuffled_anew_and_collected(dealt) -> None:
     await holds(bob, "deck", 52)
 
 
+AT_ONCE = """(wishes) => {
+  const cards = [...document.querySelectorAll("#hand [data-slot]")];
+  for (const one of wishes) {
+    if (typeof one === "number") cards[one].click();
+    else document.dispatchEvent(new KeyboardEvent("keydown", { key: one }));
+  }
+  return document.querySelector("dialog[open]")?.getAttribute("class") ?? null;
+}"""
+"""Press keys, and tap cards by their places, before anything that they lead to can happen."""
+
+
+async def test_wishes_are_carried_out_one_after_the_other(dealt) -> None:
+    """A shuffle that is wished for while cards are being collected waits for the last of them."""
+    ada, bob = dealt
+    await own_cards(ada).nth(0).click()
+    await ada.keyboard.press("p")
+    await holds(ada, "pile:table", 1)
+    # The list of keys comes at once: to look at something waits for nothing.
+    assert await ada.evaluate(AT_ONCE, ["k", "s", "?"]) == "wide"
+    await expect(
+        bob.get_by_role("log").get_by_text("Shuffled 52 cards (51 swaps), by the house, Ada")
+    ).to_have_count(2)
+
+
+async def test_a_wish_is_about_what_was_chosen_when_it_was_made(dealt) -> None:
+    ada, bob = dealt
+    played, kept, shown = (await codes(ada))[:3]
+    await ada.evaluate(AT_ONCE, [0, "p", 0, 2, "h"])  # the first is played, the third is shown
+    await expect(place(bob, "pile:table").locator(f'[data-card="{played}"]')).to_be_visible()
+    await expect(place(bob, "hand:1").locator(f'[data-card="{shown}"]')).to_be_visible()
+    await expect(place(bob, "hand:1").locator(f'[data-card="{kept}"]')).to_have_count(0)
+
+
 async def test_a_hand_is_sorted_and_the_order_outlives_a_reload(two) -> None:
     ada, _ = two
     await start_round(ada)
@@ -229,9 +263,28 @@ async def test_the_mark_says_what_this_browser_checked(dealt) -> None:
     await expect(checks.first).to_contain_text("random bytes went into the shuffle")
 
 
+async def test_the_mark_says_that_the_chance_is_the_houses_alone(arrive, axe) -> None:
+    ada = await arrive("/")
+    await ada.get_by_text("Choose deck, seats and rules").click()
+    await ada.get_by_label("Chance").select_option("house")
+    await open_table(ada, "Ada")
+    await start_round(ada)
+    await ada.keyboard.press("d")
+    mark = ada.locator("button.mark")
+    await expect(mark).to_have_attribute("data-state", "house")
+    await expect(mark).to_have_text(
+        "– This round’s chance is the house’s alone; the 6 other checks hold"
+    )
+    await axe(ada)
+    await close_round(ada)
+    await expect(mark).to_have_text(
+        "– This round’s chance is the house’s alone; the 7 other checks hold"
+    )
+
+
 async def test_a_closed_round_leads_to_its_audit_and_its_bundle(dealt) -> None:
     ada, bob = dealt
-    await ada.keyboard.press("Shift+L")
+    await close_round(ada)
     for page in (ada, bob):
         await told(page, "Round 1 was closed")
         await expect(page.get_by_role("button", name=re.compile("all 8 hold"))).to_be_visible()

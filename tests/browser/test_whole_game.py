@@ -9,6 +9,7 @@ from playwright.async_api import WebSocket, expect
 from dealer.proof.verify import verify
 from tests.browser.conftest import PHONE
 from tests.browser.people import Person
+from tests.browser.seated import close_round
 
 NO_LINE = "WebSocket connection to .* failed|Failed to load resource: net::ERR"
 
@@ -71,7 +72,7 @@ async def test_a_round_with_a_reload_and_a_lost_line(house, line, arrive) -> Non
     await ada.holds(7)
     await dan.sees("Ada drew 2 cards.")
 
-    await ada.do("Close the round")
+    await close_round(ada.page)
     for one in people:
         await one.sees(re.compile("Round 1 was closed"))
         await one.trusts(8)

@@ -294,6 +294,7 @@ class Proxy:
         self.alter: Callable[[Frame], Frame | None] = lambda frame: frame
         self.heard: Callable[[Frame], Frame | None] = lambda frame: frame
         self.sockets: list[Any] = []
+        self.torn = 0
         self.url = ""
 
     async def __aenter__(self) -> Proxy:
@@ -310,6 +311,22 @@ class Proxy:
         for socket in self.sockets:
             socket.transport.abort()
         self.sockets.clear()
+
+    def tear_at_draw(self, lost: str) -> None:
+        """Tear every line once, when the "request" for cards comes by, or the "answer" to it."""
+
+        def tear(frame: Frame) -> Frame | None:
+            is_draw = frame.get("method") == "deck.draw" or "cards" in frame.get("result", {})
+            if self.torn or not is_draw:
+                return frame
+            self.torn += 1
+            self.cut()
+            return None
+
+        if lost == "request":
+            self.heard = tear
+        else:
+            self.alter = tear
 
     async def _serve(self, client: Any) -> None:
         async with dial(self.target, subprotocols=[SUBPROTOCOL], max_size=None) as house:

@@ -124,6 +124,19 @@ def test_a_shuffle_that_left_no_time_to_promise_is_doubted(house, game, ada, bob
     assert duties.entropy.doubts == ["Shuffle 0 of round 1 goes without our bytes."]
 
 
+def test_who_is_kept_behind_sees_a_digest_that_is_not_theirs(house, game, ada, bob):
+    """A house that says that more is to come keeps a client from acting, not from looking."""
+    house.open_round(entropy="players")
+    house.do(game.commit(game.ada, 1, 0, bytes(32)))
+    bob.send()
+    house.do(game.start)
+    ada.store.learn(since=2)
+    duties = Duties(game.table, ada.store, None)
+    house.show(ada.witness)
+    assert duties.due(ada.witness, live=False) == []
+    assert duties.entropy.doubts == ["Another digest than ours stands for shuffle 0."]
+
+
 def test_who_sat_down_later_does_not_doubt(house, game, bob):
     house.open_round(entropy="players")
     bob.send()

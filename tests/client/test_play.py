@@ -64,6 +64,33 @@ async def test_a_round_of_two_with_everything_one_can_wish_for(connect):
         assert bob.checkpoints
 
 
+@pytest.mark.parametrize(
+    ("asked", "opened", "doubts"),
+    [
+        ({}, "house", ["the house's bytes alone, though the players' bytes"]),
+        ({"entropy": "players"}, "house", ["the house's bytes alone, though the players' bytes"]),
+        ({"entropy": "house"}, "players", ["the players' bytes, though the house's bytes alone"]),
+        ({"entropy": "house"}, "house", []),
+        ({}, "players", []),
+    ],
+)
+async def test_who_opens_a_round_is_told_if_it_takes_other_bytes(
+    connect, proxy, asked, opened, doubts
+):
+    """The host asks for them without a seat, so that no missing bytes of hers are doubted."""
+
+    def heard(frame):
+        if frame["method"] == "round.open":
+            frame["params"]["entropy"] = opened
+        return frame
+
+    proxy.heard = heard
+    async with connect(proxy.url) as house:
+        table = await house.open()
+        assert await table.round_open(**asked) == 1
+        assert table.doubts == [f"Round 1 takes {doubt} were asked for." for doubt in doubts]
+
+
 async def test_refusals_are_raised_with_their_sentence(connect):
     async with connect(name="Ada") as house:
         table = await house.join(await house.open())
@@ -97,23 +124,9 @@ async def test_a_torn_line_loses_nothing_and_doubles_nothing(connect, proxy, los
         await table.shuffle()
         await bob.until(lambda bob: bob.version == table.version)
         events = bob.events()
-        torn = 0
-
-        def tear(frame):
-            nonlocal torn
-            is_draw = frame.get("method") == "deck.draw" or "cards" in frame.get("result", {})
-            if not torn and is_draw:
-                torn += 1
-                proxy.cut()
-                return None
-            return frame
-
-        if lost == "request":
-            proxy.heard = tear
-        else:
-            proxy.alter = tear
+        proxy.tear_at_draw(lost)
         cards = await table.draw(3)
-        assert torn == 1
+        assert proxy.torn == 1
         assert house.connection.sockets == 2
         assert table.hand == cards
         assert len(set(cards)) == 3

@@ -12,14 +12,14 @@ from dealer.eventlog import Appended, Conflict, Known, Log
 from tests.eventlog.asked import A, B, append
 from tests.eventlog.conftest import PostgresHouse
 from tests.postgres import OwnServer, own_server
-from tests.proxy import Proxy, proxy
+from tests.proxy import Proxy
 
 
 @pytest.fixture
 async def line(server_place: PostgresHouse) -> AsyncIterator[Proxy]:
     if not isinstance(server_place.server, OwnServer):
         pytest.skip("the proxy stands before a server's socket, and another server was named")
-    async with proxy(server_place.server.folder / ".s.PGSQL.5432") as found:
+    async with Proxy(server_place.server.folder / ".s.PGSQL.5432") as found:
         yield found
 
 

@@ -170,6 +170,7 @@ async def _part(table: Seated, onlooker: Guest, pen: Cosigner) -> None:
     await carol.until(lambda: carol.notices("snapshot"))
     await carol.ask("table.resume", table=table.id, token=table.tokens[2], after=drawn["version"])
     await onlooker.ask("table.watch", table=table.id, after=0)
+    await onlooker.until(lambda: any(one["type"] == "TableOpened" for one in onlooker.events))
     await onlooker.ask("session.hello", tokens=[{"table": table.id, "token": "seat.x"}])
     await onlooker.ask("audit.bundle")
     await onlooker.ask("table.list")

@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 
 from dealer.cli.archive import archive_tables
-from dealer.service import Service
+from dealer.game.commands import CloseTable
+from dealer.service import Service, lookout
 from dealer.service.opening import open_service
 from tests.gateway.asking import get
 from tests.gateway.guest import Refusal, eventually
 from tests.gateway.tables import Seated, shuffled
+from tests.service.test_service import HOST
 
 
 @pytest.fixture
@@ -46,6 +48,26 @@ async def test_who_comes_back_is_told_so(gateway, arrive, tmp_path) -> None:
     assert (await get(gateway.port, f"/tables/{table.id}")).status == 410
     again = await arrive(gateway)
     assert (await again.ask("table.open", name="another"))["table"] != table.id
+
+
+async def test_who_listens_while_others_close_and_archive_a_table_is_let_go(
+    gateway, arrive, tmp_path, monkeypatch
+) -> None:
+    """Both between two looks at the log: nobody here is told of the closing."""
+    url = f"sqlite:///{tmp_path / 'dealer.db'}"
+    table = await shuffled(arrive, gateway, players=1)
+    idle = await shuffled(arrive, gateway, players=1)
+    await idle.host.leave()
+    await idle.players[0].leave()
+    monkeypatch.setattr(lookout, "LOOK_SECONDS", 3600)
+    async with open_service(url) as other:
+        for each in (table, idle):
+            await other.call(await other.load(each.id), CloseTable(HOST))
+            await archive_tables(url, tmp_path / "archive", each.id, None, "", "test")
+    paths = [f"/tables/{each.id}" for each in (idle, table)]
+    async with asyncio.timeout(20):
+        assert [(await get(gateway.port, path)).status for path in paths] == [410, 410]
+        assert await table.players[0].gone() == 1013
 
 
 async def test_a_private_bundle_stays_private(gateway, arrive, tmp_path) -> None:

@@ -8,6 +8,9 @@ from importlib import resources
 
 import pytest
 
+from dealer.gateway import static
+from dealer.gateway.comments import without_comments
+from dealer.gateway.static import Web
 from tests.gateway.asking import get
 
 WEB = resources.files("dealer") / "web"
@@ -21,9 +24,18 @@ async def folder_of(gateway) -> str:
 async def test_a_page_names_the_files_of_its_version(gateway) -> None:
     folder = await folder_of(gateway)
     got = await get(gateway.port, f"/web/{folder}/verify.js")
-    assert got.body == (WEB / "verify.js").read_bytes()
+    assert got.body.decode() == without_comments((WEB / "verify.js").read_text("utf-8"))
     assert got.headers["content-type"] == "text/javascript"
     assert got.headers["cache-control"] == "max-age=31536000, immutable"
+
+
+async def test_the_address_of_the_files_is_that_of_what_is_sent(monkeypatch) -> None:
+    """Another way of cutting them is another version: an address never changes its content."""
+    before = Web()
+    assert Web().hash == before.hash
+    monkeypatch.setattr(static, "without_comments", str)
+    after = Web()
+    assert after.hash != before.hash
 
 
 async def test_files_of_another_version_are_not_kept(gateway) -> None:

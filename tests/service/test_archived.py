@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +12,10 @@ import pytest
 from dealer.cli.archive import archive_tables
 from dealer.errors import TableArchived
 from dealer.game.commands import CloseTable, TakeSeat
+from dealer.game.view import SPECTATOR
 from dealer.proof.checkpoint import Cosigner
 from dealer.service import Resident, Service
+from tests.service.conftest import OpenService
 from tests.service.test_service import HOST, bundle_of
 
 PEN = Cosigner(bytes(32))
@@ -56,6 +60,27 @@ async def test_who_cosigns_in_that_very_moment_is_told_so(
         await service.cosign(resident, line)
     assert str(told.value) == await sentence(service, resident)
     assert await service.log.checkpoints(resident.id) == []
+
+
+async def test_a_table_that_others_closed_and_put_away_is_not_waited_for(
+    open_service: OpenService, url: str, tmp_path: Path
+) -> None:
+    here, there = await open_service(), await open_service()
+    resident, _ = await here.open_table({"preset": "free"})
+    other = await there.load(resident.table_id)
+    await there.call(other, CloseTable(HOST))
+    await put_away(url, tmp_path, other)
+    wish = partial(here.call, resident, TakeSeat("Eve"))
+    async with asyncio.timeout(20):
+        with pytest.raises(TableArchived):
+            await wish()
+        for ask in (
+            partial(here.load, resident.table_id),
+            partial(here.snapshot, resident, SPECTATOR),
+            wish,
+        ):
+            with pytest.raises(TableArchived):
+                await ask()
 
 
 async def test_who_asks_for_a_bundle_leaves_no_checkpoint_behind(

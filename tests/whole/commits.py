@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import random
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +19,7 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from tests.postgres import OwnServer
+from tests.relay import CHUNK, Relay, pass_on
 from tests.whole import ordeal
 from tests.whole.nodes import SOCKET, Nodes, Way
 from tests.whole.script import run
@@ -36,58 +38,29 @@ class Figures(ordeal.Figures):
     in_the_answer: int = 0
 
 
-class Cutter:
-    """A port that leads to a server's socket, and cuts appends until it is `mended`."""
+class Cutter(Relay):
+    """Leads to the server's socket at `to`, and cuts appends until it is `mended`."""
 
     def __init__(self, *, chance: random.Random, figures: Figures) -> None:
+        super().__init__()
         self.to = Path()
-        self.port = 0
         self.mended = True
         self._chance = chance
         self._figures = figures
-        self._server: asyncio.Server | None = None
-        self._lines: set[asyncio.Task[None]] = set()
 
-    async def open(self) -> None:
-        self._server = await asyncio.start_server(self._arrived, "127.0.0.1", 0)
-        self.port = self._server.sockets[0].getsockname()[1]
-
-    async def close(self) -> None:
-        assert self._server is not None
-        self._server.close()
-        for line in list(self._lines):
-            line.cancel()
-        await asyncio.gather(*self._lines, return_exceptions=True)
-
-    async def _arrived(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        line = asyncio.ensure_future(self._carry(reader, writer))
-        self._lines.add(line)
-        line.add_done_callback(self._lines.discard)
-        await asyncio.gather(line, return_exceptions=True)
-
-    async def _carry(self, node: asyncio.StreamReader, to_node: asyncio.StreamWriter) -> None:
-        ends = [to_node]
+    async def carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        server, to_server = await self.reach_file(str(self.to))
+        back = asyncio.create_task(self._pass_back(server, writer))
         try:
-            server, to_server = await asyncio.open_unix_connection(str(self.to))
-            ends.append(to_server)
-            back = asyncio.create_task(self._pass_back(server, to_node))
-            try:
-                while data := await node.read(65536):
-                    if self._is_append(data) and self._chance.random() < OFTEN:
-                        back.cancel()
-                        await asyncio.gather(back, return_exceptions=True)
-                        await self._cut(data, server, to_server, to_node)
-                        return
-                    to_server.write(data)
-                    await to_server.drain()
-            finally:
-                back.cancel()
-                await asyncio.gather(back, return_exceptions=True)
-        except OSError:
-            return
+            while data := await reader.read(CHUNK):
+                if self._is_append(data) and self._chance.random() < OFTEN:
+                    await self.break_off((back,))
+                    await self._cut(data, server, to_server, writer)
+                    return
+                to_server.write(data)
+                await to_server.drain()
         finally:
-            for end in ends:
-                end.transport.abort()
+            await self.break_off((back,))
 
     def _is_append(self, data: bytes) -> bool:
         """Only who writes sends JSON: the public part of an event."""
@@ -114,26 +87,22 @@ class Cutter:
             await asyncio.sleep(self._chance.choice((0.0, 0.001, 0.003)))
             return
         figures.in_the_answer += 1
-        answer = await server.read(65536)
+        answer = await server.read(CHUNK)
         to_node.write(answer[: self._chance.randrange(max(len(answer), 1))])
         await to_node.drain()
 
     @staticmethod
     async def _pass_back(server: asyncio.StreamReader, to_node: asyncio.StreamWriter) -> None:
-        try:
-            while data := await server.read(65536):
-                to_node.write(data)
-                await to_node.drain()
-        except OSError:
-            return
-        to_node.close()
+        with suppress(OSError):
+            await pass_on(server, to_node)
+            to_node.close()
 
 
 async def play_while_cut(folder: Path, *, cuts: int, seed: int) -> Figures:
     """Play until so many appends were cut; `seed` sets which, and where."""
     figures, chance = Figures(), random.Random(seed)
     cutter = Cutter(chance=chance, figures=figures)
-    await cutter.open()
+    await cutter.listen()
 
     async def trouble(playing: asyncio.Task[None]) -> None:
         cutter.mended = False
@@ -147,7 +116,7 @@ async def play_while_cut(folder: Path, *, cuts: int, seed: int) -> Figures:
             await ordeal.play_through(house, folder, trouble, game)
             figures.add(game)
     finally:
-        await cutter.close()
+        await cutter.shut()
     return figures
 
 

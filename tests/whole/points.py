@@ -94,7 +94,7 @@ PLAYING = {
     "after COMMIT": Point(APPEND, "after COMMIT", 5),
     "after COMMIT, on the loop": Point("dealer.service.desk:Desk._succeeded", "begin", 5),
     "a command is heard again": Point(
-        "dealer.service.desk:Desk._answer_again", "begin", after="after COMMIT, on the loop"
+        "dealer.service.desk:Desk.answer_again", "begin", after="after COMMIT, on the loop"
     ),
     "before push": Point("dealer.gateway.pump:Pump.publish", "begin", 5),
     "after push, before reply": Point("dealer.gateway.pump:Pump.publish", "end", 5),

@@ -7,7 +7,8 @@ import random
 import socket
 import struct
 from contextlib import suppress
-from types import TracebackType
+
+from tests.relay import Relay
 
 CHUNK = 4096
 SHORTEST, LONGEST = 100, 40_000
@@ -16,8 +17,8 @@ SHORTEST, LONGEST = 100, 40_000
 RESET = struct.pack("ii", 1, 0)
 
 
-class BadLine:
-    """Listens on `port` and leads to the port `house`; good while `mended`, else it counts `cuts`.
+class BadLine(Relay):
+    """Leads to the port `house`; good while `mended`, else it counts `cuts`.
 
     Each connection has a number of bytes that may pass in each direction. At the first that is not
     let through both ends are closed, or reset, or one way stays open for a moment: then a request
@@ -26,55 +27,27 @@ class BadLine:
     """
 
     def __init__(self, house: int, *, chance: random.Random) -> None:
-        self.port = 0
+        super().__init__()
         self.cuts = 0
         self.connections = 0
         self.torn = 0  # cut in the middle of what one end had sent at once
         self.mended = True
         self._house = house
         self._chance = chance
-        self._server: asyncio.Server | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
-
-    async def __aenter__(self) -> BadLine:
-        self._server = await asyncio.start_server(self._arrived, "127.0.0.1", 0)
-        self.port = self._server.sockets[0].getsockname()[1]
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        assert self._server is not None
-        self._server.close()
-        for task in list(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
 
     @property
     def url(self) -> str:
         return f"ws://127.0.0.1:{self.port}/ws"
 
-    async def _arrived(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+    async def carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
-        with suppress(OSError):
-            await self._join(reader, writer)
-        writer.close()
-
-    async def _join(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         first = await reader.read(CHUNK)
         if not self.mended and self._chance.random() < 0.1:
             # Begun twice: what the first one asks for comes to nobody.
-            _, lost = await asyncio.open_connection("127.0.0.1", self._house)
+            _, lost = await self.reach(self._house)
             lost.write(first)
             lost.close()
-        there, back = await asyncio.open_connection("127.0.0.1", self._house)
+        there, back = await self.reach(self._house)
         ways = [
             asyncio.create_task(self._carry(reader, back, first)),
             asyncio.create_task(self._carry(there, writer, b"")),
@@ -84,9 +57,7 @@ class BadLine:
             if not self.mended:
                 await asyncio.wait(ways, timeout=self._chance.choice((0.0, 0.0, 0.02, 0.1)))
         finally:
-            for way in ways:
-                way.cancel()
-            await asyncio.gather(*ways, return_exceptions=True)
+            await self.break_off(ways)
             for end in (writer, back):
                 self._close(end)
 

@@ -8,6 +8,7 @@
 import { drawCard } from "../cards.js";
 import { make, mark, write } from "../make.js";
 import { audit as texts } from "../texts/audit.js";
+import { seatOf } from "../verify.js";
 
 const FLIES_MAX = 30; // cards; more at once would be a blur
 const MANY = 60; // cards that lie in rows of a suit's length
@@ -49,11 +50,11 @@ function arrange(felt, shown) {
   felt.replaceChildren(...names.map((name) => stacks.get(name).element));
 }
 
-const rank = (name) => (name === "deck" ? 0 : name.startsWith("hand:") ? 1 : 2);
+const rank = (name) => (name === "deck" ? 0 : seatOf(name) !== null ? 1 : 2);
 
 function compareStacks(a, b) {
   if (rank(a) !== rank(b)) return rank(a) - rank(b);
-  return rank(a) === 1 ? Number(a.slice(5)) - Number(b.slice(5)) : a < b ? -1 : 1;
+  return rank(a) === 1 ? seatOf(a) - seatOf(b) : a < b ? -1 : 1;
 }
 
 function emptyStack(name) {

@@ -40,11 +40,17 @@ export async function readFile(file) {
   return new Uint8Array(bytes);
 }
 
-/** The bundle inside this page, or null. */
-export function bundleInside() {
-  const element = document.getElementById(INSIDE);
-  if (element === null) return null;
-  return Uint8Array.from(atob(element.textContent), (letter) => letter.charCodeAt(0));
+/** Whether this page has a bundle inside. */
+export const hasInside = () => document.getElementById(INSIDE) !== null;
+
+/** The bytes of the bundle inside this page. */
+export async function readInside() {
+  try {
+    const letters = atob(document.getElementById(INSIDE).textContent);
+    return Uint8Array.from(letters, (letter) => letter.charCodeAt(0));
+  } catch {
+    throw new NoBundle("damaged");
+  }
 }
 
 /** Whether this page is the one that needs nothing beside it. */

@@ -175,8 +175,7 @@ function again(event) {
 speak();
 listen();
 listenToFilm();
-const inside = file.bundleInside();
-if (inside !== null) bring(Promise.resolve(inside), texts.checking);
+if (file.hasInside()) bring(file.readInside(), texts.checking);
 else if (tableOfAddress !== null) {
   at("bring").hidden = true;
   bring(file.fetchBundle(tableOfAddress, keptOf(tableOfAddress).token), texts.reading)

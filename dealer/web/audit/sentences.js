@@ -3,6 +3,7 @@
 import { cardName } from "../cards.js";
 import { harmless } from "../make.js";
 import { audit as texts } from "../texts/audit.js";
+import { seatOf } from "../verify.js";
 import { faceOf } from "./story.js";
 import { ABOVE, knows } from "./views.js";
 
@@ -14,7 +15,8 @@ export function personAt(moment, seat) {
 
 /** What a stack is called at a moment. */
 export function titleOf(moment, stack) {
-  if (stack.startsWith("hand:")) return texts.hand(personAt(moment, Number(stack.slice(5))));
+  const seat = seatOf(stack);
+  if (seat !== null) return texts.hand(personAt(moment, seat));
   return stack === "deck" ? texts.deck : texts.pile(stack.slice(5));
 }
 
@@ -50,5 +52,6 @@ function ofSwap({ steps }, { step, i, j, cards }, viewer) {
 }
 
 function ownerOf(moment, stack) {
-  return stack?.startsWith("hand:") ? personAt(moment, Number(stack.slice(5))) : null;
+  const seat = seatOf(stack ?? "");
+  return seat === null ? null : personAt(moment, seat);
 }

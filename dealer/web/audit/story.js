@@ -9,6 +9,8 @@
  * Nothing is judged here: this is told of what `verify` found sound.
  */
 
+import { seatOf } from "../verify.js";
+
 const EVENT_CHECKS = ["secrets", "tape", "seals", "moves"];
 const NOTHING = Object.freeze(new Set());
 
@@ -175,8 +177,9 @@ function moved({ stacks, known }, slot, from, to, place) {
   const there = (changed.get(to) ?? []).slice();
   there.splice(place, 0, slot);
   changed.set(to, there);
-  if (!to.startsWith("hand:")) return { stacks: changed };
-  return { stacks: changed, known: learned(known, Number(to.slice(5)), slot) };
+  const seat = seatOf(to);
+  if (seat === null) return { stacks: changed };
+  return { stacks: changed, known: learned(known, seat, slot) };
 }
 
 const learned = (known, seat, slot) =>

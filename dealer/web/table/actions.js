@@ -1,12 +1,14 @@
 /**
  * Everything that somebody can do at the table: its name, its key, when it is possible, and how.
  *
- * `hinders(game)` gives the sentence that says why it cannot be done now, or null; the house has
- * the last word all the same. `game` is what main.js makes: the client's `table`, the `selected`
- * slots of one's hand, the `count` that is set, and `ask`, the questions that a page can put.
+ * `hindrance(action, game)` gives the sentence that says why it cannot be done now, or null; the
+ * house has the last word all the same. `game` is what main.js makes: the client's `table`, the
+ * chosen `slots` of one's hand, the `count` that is set. An action that `asks` is carried out with
+ * the answer, and not at all without one.
  */
 
 import { table as texts } from "../texts/table.js";
+import { seatOf } from "../verify.js";
 import {
   cardsIn, entitled, freeSeats, handOf, isSealed, otherSeats, ownCards, pileName,
 } from "./reading.js";
@@ -25,7 +27,7 @@ const still = ({ table }) => (table.shuffling ? why.shuffling : null);
 const seated = ({ table }) => (table.seat === null ? why.noSeat : null);
 const company = ({ table }) => (otherSeats(table).length === 0 ? why.alone : null);
 const somebody = ({ table }) => (table.state.seats.length === 0 ? why.nobodySits : null);
-const chosen = ({ selected }) => (selected.size === 0 ? why.noneSelected : null);
+const chosen = ({ slots }) => (slots.length === 0 ? why.noneSelected : null);
 const anyOwn = ({ table }) => (ownCards(table).length === 0 ? why.emptyHand : null);
 const deckThere = ({ table }) => (cardsIn(table.state, "deck").length === 0 ? why.emptyDeck : null);
 const deckReady = (game) =>
@@ -59,22 +61,19 @@ export const ACTIONS = [
     ({ table, slots }) => table.play(slots)),
   action("discard", "x", "hand", "discard", hand,
     ({ table, slots }) => table.discard(slots)),
-  action("give", "g", "hand", "give", [...hand, company], async ({ table, slots, ask }) => {
-    const to = await ask.seat(texts.giveTo, otherSeats(table));
-    if (to !== null) await table.give(slots, { to });
-  }),
+  action("give", "g", "hand", "give", [...hand, company],
+    ({ table, slots }, to) => table.give(slots, { to }),
+    ({ table, ask }) => ask.seat(texts.giveTo, otherSeats(table))),
   action("show", "h", "hand", "show", hand,
     ({ table, slots }) => table.show(slots)),
   action("putBack", "r", "hand", "return", hand,
     ({ table, slots }) => table.handReturn(slots)),
-  action("showTo", "Shift+H", null, "show", [...hand, company], async ({ table, slots, ask }) => {
-    const to = await ask.seat(texts.showTo, otherSeats(table));
-    if (to !== null) await table.show(slots, { to });
-  }),
-  action("playTo", "Shift+P", null, "play", hand, async ({ table, slots, ask }) => {
-    const wanted = await ask.pile(table);
-    if (wanted !== null) await table.play(slots, wanted);
-  }),
+  action("showTo", "Shift+H", null, "show", [...hand, company],
+    ({ table, slots }, to) => table.show(slots, { to }),
+    ({ table, ask }) => ask.seat(texts.showTo, otherSeats(table))),
+  action("playTo", "Shift+P", null, "play", hand,
+    ({ table, slots }, pile) => table.play(slots, pile),
+    ({ table, ask }) => ask.pile(table)),
 
   action("openRound", "o", "round", "open", [noRound], openAndShuffle),
   action("shuffle", "s", "round", "shuffle", [...play, deckThere],
@@ -87,14 +86,11 @@ export const ACTIONS = [
     ({ table, count }) => table.burn(count)),
   action("collect", "k", "round", "collect", [...play, somethingOut], collectAll),
   action("closeRound", "Shift+L", "round", "close", [inRound],
-    ({ table }) => table.roundClose()),
+    ({ table }) => table.roundClose(), sure("closeRound")),
 
-  action("leave", "Shift+Q", null, null, [seated], async ({ table, ask }) => {
-    if (await ask.sure(texts.sureToLeave, texts.actions.leave)) await table.leave();
-  }),
-  action("closeTable", "Shift+W", null, "host", [], async ({ table, ask }) => {
-    if (await ask.sure(texts.sureToClose, texts.actions.closeTable)) await table.close();
-  }),
+  action("leave", "Shift+Q", null, null, [seated], ({ table }) => table.leave(), sure("leave")),
+  action("closeTable", "Shift+W", null, "host", [], ({ table }) => table.close(),
+    sure("closeTable")),
 ];
 
 /** What is done with as many cards as are set. */
@@ -114,8 +110,8 @@ export function offered({ name, right: rule }, table) {
 }
 
 /**
- * What comes of dragging cards onto a place: `{ hinders, run }` as in an action, or null where
- * nothing can. `from` and `to` are stacks, a seat's hand among them; `slots` the cards, in a hand.
+ * What comes of dragging cards onto a place: `{ conditions, run, asks }` as in an action, or null
+ * where nothing can. `from` and `to` are stacks, a seat's hand among them; `slots` the cards, in a hand.
  */
 export function dropped(game, from, to, slots) {
   const { table } = game;
@@ -125,12 +121,12 @@ export function dropped(game, from, to, slots) {
   const count = from === "deck" ? game.count : 1;
   if (from === "deck" && to === own) return actionNamed("draw");
   if (from === "deck" && to === "pile:burn") return actionNamed("burn");
-  if (from === "deck" && to.startsWith("hand:")) {
-    const seats = [Number(to.slice(5))];
+  if (from === "deck" && seatOf(to) !== null) {
+    const seats = [seatOf(to)];
     return moving("deal", [...deck, enough], () => table.deal(count, { seats }));
   }
   if (to === own) return moving("pile", [seated, ...play], () => table.pileDraw(pileName(from), 1));
-  if (from.startsWith("hand:")) {
+  if (seatOf(from) !== null) {
     const all = cardsIn(table.state, from).length;
     return moving("collect", play, () => table.pileMove(from, { to, count: all }));
   }
@@ -154,7 +150,7 @@ export function hindrance(one, game) {
 
 function droppedFromHand(to, slots) {
   const cards = [seated, ...play];
-  const seat = to.startsWith("hand:") ? Number(to.slice(5)) : null;
+  const seat = seatOf(to);
   if (seat !== null) return moving("give", cards, ({ table }) => table.give(slots, { to: seat }));
   if (to === "deck") return moving("return", cards, ({ table }) => table.handReturn(slots));
   const pile = pileName(to);
@@ -164,12 +160,18 @@ function droppedFromHand(to, slots) {
 }
 
 function moving(rule, conditions, run) {
-  return { conditions: [connected, right(rule), ...conditions], run };
+  return { conditions: [connected, right(rule), ...conditions], run, asks: null };
 }
 
-function action(name, key, group, rule, conditions, run) {
+function action(name, key, group, rule, conditions, run, asks = null) {
   const granted = rule === null || rule === "host" ? [] : [right(rule)];
-  return { name, key, group, right: rule, conditions: [connected, ...granted, ...conditions], run };
+  const all = [connected, ...granted, ...conditions];
+  return { name, key, group, right: rule, conditions: all, run, asks };
+}
+
+/** What cannot be undone is asked about once. */
+function sure(name) {
+  return ({ ask }) => ask.sure(texts.sure[name], texts.actions[name]);
 }
 
 /** A deck that was not shuffled is of no use to anybody, so the shuffle follows where it may. */

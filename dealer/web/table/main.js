@@ -53,6 +53,7 @@ class Game {
   #shown = null;
   #due = false;
   #toast = null;
+  #wished = Promise.resolve(); // settled when every wish is done or refused
 
   /** The slots of the hand's chosen cards, from left to right. */
   get slots() {
@@ -86,20 +87,37 @@ class Game {
 
   /** Do what an action says, or say why not. */
   async run(name) {
+    const { count } = this;
     const done = await this.attempt(actionNamed(name));
-    if (done && COUNTED.includes(name)) this.setCount(1);
+    if (done && COUNTED.includes(name) && this.count === count) this.setCount(1);
   }
 
-  /** Carry out something that has `conditions` and `run`; whether it was done. */
+  /**
+   * Carry out something that has `conditions`, `run` and `asks`; whether it was done. Each wish is
+   * about what was chosen when it was made, and waits until those before it are done: what another
+   * one left may hinder it then.
+   */
   async attempt(action) {
-    const reason = hindrance(action, this);
-    if (reason !== null) {
-      this.refuse(reason);
-      return false;
-    }
+    const { table, slots, count, ask } = this;
+    const wish = { table, slots, count, ask };
+    if (!this.#can(action, wish)) return false;
+    const answer = await action.asks?.(wish);
+    if (action.asks !== null && !answer) return false;
+    this.#wished = this.#wished.then(
+      () => this.#can(action, wish) && this.#carryOut(action, wish, answer));
+    return this.#wished;
+  }
+
+  #can(action, wish) {
+    const reason = hindrance(action, { ...wish, stopped: this.stopped });
+    if (reason !== null) this.refuse(reason);
+    return reason === null;
+  }
+
+  async #carryOut(action, wish, answer) {
     try {
-      await action.run(this);
-      this.selected.clear();
+      await action.run(wish, answer);
+      for (const slot of wish.slots) this.selected.delete(slot);
       this.draw();
       return true;
     } catch (error) {

@@ -3,8 +3,9 @@
 import { make, mark, write } from "../make.js";
 import { table as texts } from "../texts/table.js";
 import { dialog } from "./asking.js";
+import { houseAlone } from "./reading.js";
 
-const SIGNS = { yes: "✓", waiting: "…", no: "✗", unavailable: "–" };
+const SIGNS = { yes: "✓", house: "–", waiting: "…", no: "✗", unavailable: "–" };
 
 /** Draws into `place`; it opens to the list of checks. */
 export class Mark {
@@ -21,7 +22,8 @@ export class Mark {
   draw() {
     const { table } = this.#game;
     const { checks } = table;
-    const state = standing(checks, table.error !== null && table.evidence !== null);
+    const stands = standing(checks, table.error !== null && table.evidence !== null);
+    const state = stands === "yes" && houseAlone(table) ? "house" : stands;
     mark(this.#button, "data-state", state);
     const held = checks.filter((check) => check.state === "yes").length;
     const open = checks.filter((check) => check.state === "unavailable").length;

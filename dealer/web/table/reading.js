@@ -6,6 +6,7 @@
 
 import { harmless } from "../make.js";
 import { table as texts } from "../texts/table.js";
+import { seatOf } from "../verify.js";
 
 /** Piles that have their place on the felt as long as a round is open, cards or none. */
 const STANDING = ["pile:table", "pile:discard"];
@@ -46,14 +47,6 @@ export function nameAt(table, seat) {
   return harmless(table.seats.get(seat) ?? leftFrom(table).get(seat) ?? texts.seat(seat));
 }
 
-/** What a stack is called in a sentence: "the deck", "Bob’s hand", "the discard pile". */
-export function stackName(table, stack) {
-  if (stack === "deck") return texts.theDeck;
-  if (!stack.startsWith("hand:")) return texts.thePile(pileName(stack));
-  const seat = Number(stack.slice(5));
-  return seat === table.seat ? texts.yourHandIs : texts.handOf(nameAt(table, seat));
-}
-
 /** Who was seen in which seat, by table: who sat there when this page came stands in no event. */
 const seen = new WeakMap();
 
@@ -86,9 +79,8 @@ export function seatsAround(table) {
   const left = leftFrom(table);
   const numbers = new Set([...taken.keys(), ...left.keys()]);
   for (const stack of Object.keys(state.round?.stacks ?? {})) {
-    if (stack.startsWith("hand:") && cardsIn(state, stack).length > 0) {
-      numbers.add(Number(stack.slice(5)));
-    }
+    const seat = seatOf(stack);
+    if (seat !== null && cardsIn(state, stack).length > 0) numbers.add(seat);
   }
   numbers.delete(own);
   const start = own ?? 0;
@@ -113,6 +105,12 @@ export function freeSeats(state) {
   const taken = new Set(state.seats.map(({ seat }) => seat));
   const all = Array.from({ length: state.seatsMax }, (_, place) => place + 1);
   return all.filter((seat) => !taken.has(seat));
+}
+
+/** Whether the open round, or else the last one, takes only the house's bytes. */
+export function houseAlone({ state, history }) {
+  const opened = history.findLast(({ type }) => type === "RoundOpened");
+  return (state.round?.entropy ?? opened?.public.entropy) === "house";
 }
 
 /** Whether this stack was shuffled, so that cards of it can be drawn and moved. */

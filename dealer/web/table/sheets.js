@@ -28,7 +28,7 @@ export async function openPile(game, stack) {
     shufflePile: () => table.shuffle({ pile: name }),
     pileToDeck: () => table.pileMove(stack, { to: "deck", count: cards.length }),
   }[chosen];
-  if (run !== undefined) await game.attempt({ conditions: BETWEEN_SHUFFLES, run });
+  if (run !== undefined) await game.attempt({ conditions: BETWEEN_SHUFFLES, run, asks: null });
 }
 
 /** A player: since when they are here or away, and what one may do with their hand. */

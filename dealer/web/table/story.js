@@ -5,6 +5,7 @@
 
 import { harmless } from "../make.js";
 import { table as texts } from "../texts/table.js";
+import { seatOf } from "../verify.js";
 import { pileName } from "./reading.js";
 
 const told = texts.told;
@@ -52,10 +53,11 @@ export class Story {
     return harmless(this.#names.get(seat) ?? texts.seat(seat));
   }
 
+  /** What a stack is called in a sentence: "the deck", "Bob’s hand", "the discard pile". */
   #stack(name) {
     if (name === "deck") return texts.theDeck;
-    if (!name.startsWith("hand:")) return texts.thePile(pileName(name));
-    const seat = Number(name.slice(5));
+    const seat = seatOf(name);
+    if (seat === null) return texts.thePile(pileName(name));
     return seat === this.#own() ? texts.yourHandIs : texts.handOf(this.#name(seat));
   }
 
@@ -99,8 +101,7 @@ export class Story {
       return seat === this.#own() ? told.youAreShown(what) : told.isShown(this.#name(seat), what);
     }
     if (type === "CardDrawn") return this.#sayDrawn(from, cards, naming);
-    const [giver, taker] = [from, to].map((stack) =>
-      stack.startsWith("hand:") ? Number(stack.slice(5)) : null);
+    const [giver, taker] = [from, to].map(seatOf);
     const [by, whom] = [giver, taker].map((one) =>
       one === null ? null : one === this.#own() ? null : this.#name(one));
     if (to === "pile:burn" && from === "deck") return told.burned(told.cards(cards.length));
@@ -138,8 +139,8 @@ export class Story {
       const { shows } = line;
       line.say = (naming) => {
         const what = told.list(shows.codes.map(naming));
-        if (!shows.stack?.startsWith("hand:")) return told.turned(what);
-        const seat = Number(shows.stack.slice(5));
+        const seat = seatOf(shows.stack ?? "");
+        if (seat === null) return told.turned(what);
         return told.showed(seat === this.#own() ? null : this.#name(seat), what);
       };
     }

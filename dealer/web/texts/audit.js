@@ -1,5 +1,6 @@
 /** The English texts of the audit page: was the game fair, and what happened in it. */
 
+import { seatOf } from "../verify.js";
 import { capital, counted } from "./english.js";
 
 export const audit = {
@@ -24,6 +25,9 @@ export const audit = {
       "Only who sits at this table may have its bundle, and this browser does not know you there. " +
       "Somebody who plays can send you the bundle; drop it here.",
     unknown: "The house knows no such table.",
+    damaged:
+      "The bundle inside this page is damaged: what stands there is not what was put in. Get the " +
+      "page again, or drop the bundle itself here.",
     refused: (status) => `The house did not give the bundle (answer ${status}).`,
     unreadable: "This file cannot be read.",
     machine:
@@ -208,7 +212,8 @@ export const audit = {
 
 function stackName(stack) {
   if (stack === "deck") return "the deck";
-  if (stack.startsWith("hand:")) return `the hand of seat ${stack.slice(5)}`;
+  const seat = seatOf(stack);
+  if (seat !== null) return `the hand of seat ${seat}`;
   return `the pile “${stack.slice(5)}”`;
 }
 

@@ -173,8 +173,11 @@ export const table = {
   newPile: "a new pile’s name",
   faceDown: "Face down",
   playThere: "Play there",
-  sureToLeave: "Your cards stay with the seat, and somebody else may sit down there.",
-  sureToClose: "Nobody can play here any more; everything that happened can still be checked.",
+  sure: {
+    closeRound: "All cards are open to everybody then, and nobody can play on in this round.",
+    leave: "Your cards stay with the seat, and somebody else may sit down there.",
+    closeTable: "Nobody can play here any more; everything that happened can still be checked.",
+  },
 
   hindered: {
     stopped: "This page has stopped: see what did not hold.",
@@ -245,6 +248,9 @@ export const table = {
   mark: {
     yes: (held, open) =>
       `Checked by this browser: all ${held} hold` + (open > 0 ? `; ${open} could not be checked` : ""),
+    house: (held, open) =>
+      `This round’s chance is the house’s alone; the ${held} other checks hold` +
+      (open > 1 ? `, and ${open - 1} could not be made` : ""),
     waiting: () => "This browser checks each step",
     no: () => "This does not hold",
   },

@@ -128,6 +128,65 @@ async def test_an_onlooker_sees_no_card_and_checks_all_the_same(players, real_ho
     assert told["listed"] == []  # the list is the projector's, which does not run here
 
 
+@pytest.mark.parametrize(
+    ("rules", "asked", "opened", "doubts"),
+    [
+        ({}, {}, "house", ["the house's bytes alone, though the players' bytes"]),
+        (
+            {"entropy": "house"},
+            {},
+            "players",
+            ["the players' bytes, though the house's bytes alone"],
+        ),
+        ({"entropy": "house"}, {}, "house", []),
+        ({}, {"entropy": "house"}, "house", []),
+        ({}, {}, "players", []),
+    ],
+)
+async def test_who_opens_a_round_is_told_if_it_takes_other_bytes(
+    players, proxy, rules, asked, opened, doubts
+):
+    def heard(frame):
+        if frame["method"] == "round.open":
+            frame["params"]["entropy"] = opened
+        return frame
+
+    proxy.heard = heard
+    await players.sit("ada", url=proxy.url, **rules)
+    told = await players.run(
+        """
+        its.heard = [];
+        its.ada.on("doubted", (sentence) => its.heard.push(sentence));
+        const round = await its.ada.roundOpen(args.asked);
+        const [{ state }] = its.ada.checks;
+        await its.ada.shuffle();
+        return { round, state, doubts: its.ada.doubts, heard: its.heard };
+        """,
+        asked=asked,
+    )
+    assert told["round"] == 1
+    assert told["doubts"] == [f"Round 1 takes {doubt} were asked for." for doubt in doubts]
+    assert told["heard"] == told["doubts"]
+    honest = "unavailable" if opened == "house" else "waiting"
+    assert told["state"] == ("no" if doubts else honest)
+
+
+async def test_a_round_of_the_houses_bytes_stays_one_when_it_is_closed(players, real_house):
+    await players.sit("ada", url=real_house.url)
+    checks = await players.run(
+        """
+        await its.ada.roundOpen({ entropy: "house" });
+        await its.ada.shuffle();
+        const open = its.ada.checks;
+        await its.ada.roundClose();
+        return [open[0], its.ada.checks[0]];
+        """
+    )
+    for check in checks:
+        assert check["state"] == "unavailable"
+        assert "only the house's bytes" in check["sentence"]
+
+
 async def test_the_state_tells_everything_a_page_draws(players, real_house):
     await players.sit("ada", "bob", url=real_house.url, name="Friday", preset="dealer")
     state = await players.run(
@@ -169,23 +228,9 @@ async def test_a_torn_line_loses_nothing_and_doubles_nothing(players, real_house
         its.ada.on("connection", ({ state }) => its.states.push(state));
         """
     )
-    torn = 0
-
-    def tear(frame):
-        nonlocal torn
-        is_draw = frame.get("method") == "deck.draw" or "cards" in frame.get("result", {})
-        if not torn and is_draw:
-            torn += 1
-            proxy.cut()
-            return None
-        return frame
-
-    if lost == "request":
-        proxy.heard = tear
-    else:
-        proxy.alter = tear
+    proxy.tear_at_draw(lost)
     cards = await players.run("return its.ada.draw(3)")
-    assert torn == 1
+    assert proxy.torn == 1
     assert len(set(cards)) == 3
     assert await players.run("return its.ada.hand") == cards
     told = await players.run(
@@ -301,9 +346,9 @@ async def test_a_player_who_restarts_comes_back_to_their_seat(players, real_hous
     assert (told["k"], told["doubts"]) == (1, [])
     assert told["saved"] > 3
     assert {check["name"]: check["state"] for check in told["checks"]}["round"] == "yes"
-    files = [file for file in tmp_path.iterdir() if "nonce" in file.name]
-    values = {json.loads(file.read_text())["value"] for file in files}
-    assert len(values) == len(files) == 3
+    kept = [json.loads(file.read_text()) for file in tmp_path.iterdir() if "nonce" in file.name]
+    values = [one["value"] for one in kept if isinstance(one, dict)]
+    assert len(values) == len(set(values)) == 3
 
 
 async def test_who_enters_without_a_seat_watches_and_then_sits_down(players, real_house):

@@ -1,0 +1,137 @@
+"""What may be asked of the log: of every table its events, checkpoints and version.
+
+`look` opens one that can do nothing else; a `Log` can write, too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from contextlib import suppress
+from functools import partial
+from typing import Any, Self
+
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from dealer.errors import Overloaded
+from dealer.eventlog.asking import Asking
+from dealer.eventlog.faults import FAULTS, explain
+from dealer.eventlog.rows import Row
+from dealer.eventlog.server import Server
+
+HOUSE = "SELECT value FROM house WHERE name = ?"
+
+CLOSE_SECONDS = 5.0
+_ALL = 2**63 - 1
+
+
+class Reading:
+    """The events of every table, for whoever reads them; ended by `close`.
+
+    Every method may raise a DatabaseError whose text says what to do.
+    """
+
+    def __init__(self, readers: AsyncEngine, name: str, *, server: Server | None) -> None:
+        self.server = server
+        self._readers = readers
+        self._name = name
+        self._asking = Asking(postgres=server is not None)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Lets go of the database. Call it once, and await it."""
+        # A server that does not answer any more is not waited for.
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CLOSE_SECONDS):
+                await asyncio.shield(self._readers.dispose())
+
+    async def head(self, table: bytes) -> int | None:
+        """The version that the table stands at; None if there is no such table."""
+        found = await self.fetch(self._asking.head, (table,))
+        return found[0][0] if found else None
+
+    async def heads(self, tables: Iterable[bytes]) -> dict[bytes, int]:
+        """The versions of those of `tables` that exist."""
+        heads: dict[bytes, int] = {}
+        for sql, parameters in self._asking.heads(list(tables)):
+            heads.update(dict(map(tuple, await self.fetch(sql, parameters))))
+        return heads
+
+    async def tables_between(self, low: bytes, high: bytes, *, limit: int) -> list[bytes]:
+        """Ids of at most `limit` tables from `low` to `high`, both included."""
+        found = await self.fetch(self._asking.between, (low, high, limit))
+        return [table for (table,) in found]
+
+    async def read(
+        self, table: bytes, *, after: int = 0, upto: int | None = None, limit: int = 1000
+    ) -> list[Row]:
+        """At most `limit` events with versions after+1 … upto, in order."""
+        rows = await self.fetch(
+            self._asking.read, (table, after, _ALL if upto is None else upto, limit)
+        )
+        return list(map(Row._make, rows))
+
+    async def stream(
+        self, table: bytes, *, after: int = 0, upto: int | None = None, chunk: int = 1000
+    ) -> AsyncIterator[list[Row]]:
+        """All events with versions after+1 … upto, in lists of at most `chunk`.
+
+        Each list is a read of its own, so a slow consumer does not keep the database from tidying
+        its write-ahead log.
+        """
+        while rows := await self.read(table, after=after, upto=upto, limit=chunk):
+            yield rows
+            after = rows[-1].version
+
+    async def find_command(self, table: bytes, command: str) -> Row | None:
+        """The first event of the append that carried out this command."""
+        found = await self.fetch(self._asking.command, (table, command))
+        return Row._make(found[0]) if found else None
+
+    async def checkpoints(
+        self, table: bytes, *, after: int = -1, limit: int = 1000
+    ) -> list[tuple[int, str]]:
+        """(size, note) of the table's checkpoints with size > `after`, by size."""
+        found = await self.fetch(self._asking.checkpoints, (table, after, limit))
+        return [(size, note) for size, note in found]
+
+    async def newest_checkpoint(
+        self, table: bytes, *, upto: int | None = None
+    ) -> tuple[int, str] | None:
+        """(size, note) of the largest checkpoint, of those with size <= `upto` if given."""
+        found = await self.fetch(self._asking.newest, (table, _ALL if upto is None else upto))
+        return (found[0][0], found[0][1]) if found else None
+
+    async def house(self, name: str) -> bytes | None:
+        """What `put_house` kept under `name`."""
+        found = await self.fetch(HOUSE, (name,))
+        return found[0][0] if found else None
+
+    async def fetch(self, sql: str, parameters: tuple[Any, ...] = ()) -> list[Any]:
+        """All rows of a SELECT with `?` for its parameters, on a reader's connection.
+
+        A server that is away is waited for, as long as `busy_seconds` says, and so is a
+        connection; Overloaded if none was free.
+        """
+        if self.server is not None:
+            asked = partial(self._fetch, sql, parameters)
+            return await self.server.patiently(asked, patience=self.server.patience)
+        try:
+            return await self._fetch(sql, parameters)
+        except FAULTS as error:
+            raise explain(error, name=self._name) from error
+
+    async def _fetch(self, sql: str, parameters: tuple[Any, ...]) -> list[Any]:
+        try:
+            async with self._readers.connect() as connection:
+                return list((await connection.exec_driver_sql(sql, parameters)).fetchall())
+        except PoolTimeout:
+            raise Overloaded(
+                "The house has too much to look up just now; try again shortly."
+            ) from None
