@@ -14,7 +14,7 @@ from typing import Any, Self
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from dealer.errors import Overloaded
+from dealer.errors import Overloaded, Unavailable
 from dealer.eventlog.asking import Asking
 from dealer.eventlog.faults import FAULTS, explain
 from dealer.eventlog.rows import Row
@@ -37,6 +37,8 @@ class Reading:
         self._readers = readers
         self._name = name
         self._asking = Asking(postgres=server is not None)
+        self._under_way: set[asyncio.Task[list[Any]]] = set()
+        self._closed = False
 
     async def __aenter__(self) -> Self:
         return self
@@ -46,9 +48,12 @@ class Reading:
 
     async def close(self) -> None:
         """Lets go of the database. Call it once, and await it."""
+        self._closed = True
         # A server that does not answer any more is not waited for.
         with suppress(TimeoutError):
             async with asyncio.timeout(CLOSE_SECONDS):
+                if self._under_way:
+                    await asyncio.wait(self._under_way)
                 await asyncio.shield(self._readers.dispose())
 
     async def head(self, table: bytes) -> int | None:
@@ -117,15 +122,27 @@ class Reading:
         """All rows of a SELECT with `?` for its parameters, on a reader's connection.
 
         A server that is away is waited for, as long as `busy_seconds` says, and so is a
-        connection; Overloaded if none was free.
+        connection; Overloaded if none was free, Unavailable after `close`.
         """
+        if self._closed:
+            raise Unavailable("The house is closing; come back when it has opened again.")
         if self.server is not None:
             asked = partial(self._fetch, sql, parameters)
             return await self.server.patiently(asked, patience=self.server.patience)
+        # Whoever asked may go, but the file is read to the end: a cancelled reader's connection is
+        # closed in a task that waits for ever once the reader has been cancelled again.
+        reading = asyncio.create_task(self._fetch(sql, parameters))
+        self._under_way.add(reading)
+        reading.add_done_callback(self._done)
         try:
-            return await self._fetch(sql, parameters)
+            return await asyncio.shield(reading)
         except FAULTS as error:
             raise explain(error, name=self._name) from error
+
+    def _done(self, reading: asyncio.Task[list[Any]]) -> None:
+        self._under_way.discard(reading)
+        if not reading.cancelled():
+            reading.exception()  # where nobody waits for it any more, no warning is made of it
 
     async def _fetch(self, sql: str, parameters: tuple[Any, ...]) -> list[Any]:
         try:

@@ -187,7 +187,7 @@ async def table_leave(session: Session, call: Call) -> Reply:
 
 
 async def table_list(session: Session, call: Call) -> Reply:
-    listed = cast("list[Listing]", await session.floor.service.tables())
+    listed = cast("list[Listing]", await session.floor.service.lobby.tables())
     return Reply(r.Tables(tables=listed))
 
 

@@ -14,7 +14,7 @@ import asyncio
 import errno
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from itertools import count
 from typing import Any
@@ -43,6 +43,9 @@ from dealer.service import Service
 RESTART = GOING
 SPREAD_MS = 5_000
 """Over how long the reconnections after a drain are spread."""
+
+STOPPING_SECONDS = 1.0
+"""How long the answers that nobody is there for any more may take to end."""
 
 _PARAMS = {name: method.params for name, method in (WISHES | QUESTIONS).items()}
 
@@ -222,7 +225,10 @@ class Gateway:
         for server in (self._server, self._ops_server):
             if server is not None:
                 server.close()
-                await server.wait_closed()
+                # A page whose answer never comes is not waited for.
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(STOPPING_SECONDS):
+                        await server.wait_closed()
 
     def _count(self, service: Service) -> None:
         floor, door, counts = self.floor, self.door, service.counts

@@ -15,7 +15,6 @@ from dealer.eventlog import Log
 from dealer.eventlog.sealing import HouseKeys
 from dealer.game.commands import Actor, Command, Draw, DrawAtRandom, OpenTable
 from dealer.game.view import Viewer
-from dealer.projector.lobby import LOBBY
 from dealer.service import archived
 from dealer.service.archive import Archive
 from dealer.service.archived import Shelf
@@ -28,6 +27,7 @@ from dealer.service.heads import Heads
 from dealer.service.judge import Judge
 from dealer.service.keyring import Keyring
 from dealer.service.loading import Loader
+from dealer.service.lobby import Lobby
 from dealer.service.lookout import Lookout
 from dealer.service.memory import Memory
 from dealer.service.record import Entry
@@ -63,6 +63,7 @@ class Service:
         self.log = log
         self._key = key
         self._house = house
+        self.lobby = Lobby(log)
         keyring = Keyring(log, key)
         self.archive = Archive(log, keyring)
         self.loader = Loader(log, keyring, self.archive)
@@ -222,10 +223,6 @@ class Service:
     async def consistency(self, resident: Resident, old: int, new: int) -> list[str]:
         """RFC 6962's proof that the first `old` leaves never changed, as hex."""
         return await self.archive.consistency(resident, old=old, new=new)
-
-    async def tables(self, *, limit: int = 100) -> list[dict[str, Any]]:
-        """Open tables for the lobby, the newest first, as the read models have them."""
-        return [dict(row._mapping) for row in await self.log.fetch(LOBBY, (limit,))]
 
     # Drawing from anywhere
 

@@ -239,7 +239,7 @@ async def test_cancelled_at_any_await_nothing_stays_open_and_nothing_is_doubled(
             steps += 1
         commands = [each.command for each in await log.read(A)]
         assert sorted(commands) == sorted(f"c{number}" for number in range(steps))
-        assert steps > 5
+        assert steps > 4  # it waits four times at least
         assert place.nothing_is_open()
     gc.collect()
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Connection
+from sqlalchemy import Connection, event
 from sqlalchemy.exc import OperationalError
 
 from dealer.errors import (
@@ -21,6 +21,7 @@ from dealer.errors import (
     DatabaseReadOnly,
     OutcomeUnknown,
     SetupError,
+    Unavailable,
 )
 from dealer.eventlog import Appended, Conflict, Known, Log, sqlite
 from dealer.eventlog.faults import explain
@@ -174,6 +175,29 @@ async def test_a_long_reader_sees_its_own_time_and_the_log_grows_on(place: Sqlit
             await log.append(append(A, number, "x" * 4000))
         assert place.wal_size() < 1.5 * grown, "the log was not tidied after the reader left"
         assert [each.version for each in await log.read(A)] == list(range(1, 121))
+
+
+async def test_a_read_whose_asker_has_gone_is_over_before_the_log_is_closed(
+    place: SqliteHouse,
+) -> None:
+    """A guest who hangs up is cancelled more than once; nothing may be left that waits for ever."""
+    count = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300000)"
+    log = await place.open()
+    begun = asyncio.Event()
+    event.listen(log._readers.sync_engine, "before_cursor_execute", lambda *_: begun.set())
+    asking = asyncio.create_task(log.fetch(f"{count} SELECT count(*) FROM n"))
+    await begun.wait()
+    for _ in range(3):
+        asking.cancel()
+        await asyncio.sleep(0)
+    await log.close()
+    assert asking.cancelled()
+    left = asyncio.all_tasks() - {asyncio.current_task()}
+    if left:
+        await asyncio.wait(left, timeout=2)  # what is left may else keep the loop from closing
+    assert not left
+    with pytest.raises(Unavailable):
+        await log.head(A)
 
 
 async def test_the_write_ahead_log_is_grown_once_and_kept(place: SqliteHouse) -> None:

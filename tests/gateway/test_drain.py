@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
@@ -51,6 +52,25 @@ async def test_what_is_under_way_is_finished(gateway, arrive, monkeypatch) -> No
     resident = await service.load(table.id)
     assert resident.committed == max(answer["version"] for answer in drawn)
     assert gateway.floor.in_flight == 0
+
+
+async def test_a_page_that_is_never_answered_is_not_waited_for(open_gateway, monkeypatch) -> None:
+    gateway = await open_gateway(limits=replace(EAGER, drain=1.6, closing=0.3))
+    asked = asyncio.Event()
+
+    async def never(*_) -> None:
+        asked.set()
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(gateway._pages, "answer", never)
+    reader, writer = await asyncio.open_connection("127.0.0.1", gateway.port)
+    writer.write(b"GET / HTTP/1.1\r\nHost: cards.example\r\n\r\n")
+    await asked.wait()
+    async with asyncio.timeout(20):
+        await gateway.drain()
+    with suppress(ConnectionResetError):
+        assert await reader.read() == b""
+    writer.close()
 
 
 async def test_what_cannot_be_finished_is_not_waited_for(open_gateway, arrive) -> None:

@@ -164,7 +164,8 @@ async def crooked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
     house = CrookedHouse(tmp_path)
     await house.open()
     yield house
-    await house.close()
+    async with asyncio.timeout(PATIENT):
+        await house.close()
 
 
 @asynccontextmanager

@@ -16,7 +16,7 @@ export function rememberedName() {
 export function inviteIn(text) {
   const hash = text.includes("#") ? text.slice(text.indexOf("#") + 1) : text;
   const given = new URLSearchParams(hash).get("invite");
-  return given ?? (/^[!-~]{16,}$/.test(text) && !text.includes("/") ? text : null);
+  return given ?? (/^[!-~]{16,}$/.test(text) && !/[/#]/.test(text) ? text : null);
 }
 
 /** Takes the invitation out of the page's address, where it must not stay to be seen. */
