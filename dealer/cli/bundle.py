@@ -30,7 +30,7 @@ from dealer.proof import bundle
 from dealer.proof.checkpoint import Signer, open_note
 from dealer.proof.tree import Tree, leaf_hash
 from dealer.service import archived
-from dealer.service.archive import altered, leaf_of
+from dealer.service.leaves import altered, leaf_of
 
 ANSWER_SECONDS = 30.0
 NOTES = 1000

@@ -35,7 +35,7 @@ def log(
 
 async def _print(table: str, after: int, database: str, as_json: bool) -> None:
     from dealer.eventlog.look import look
-    from dealer.service.archive import leaf_of
+    from dealer.service.leaves import leaf_of
 
     async with await look(database) as log:
         table_id = await find_table(log, table)

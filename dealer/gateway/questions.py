@@ -30,7 +30,7 @@ from dealer.gateway.floor import Question, Reply
 from dealer.gateway.places import Place
 from dealer.gateway.views import Listing
 from dealer.gateway.wire import Call
-from dealer.service.core import NEW, UNGUESSABLE
+from dealer.service.founding import NEW, UNGUESSABLE
 
 if TYPE_CHECKING:
     from dealer.gateway.session import Session

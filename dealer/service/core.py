@@ -6,22 +6,15 @@ The gateway hands it commands and gets their answers, and through `publish` what
 from __future__ import annotations
 
 import asyncio
-import secrets
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import suppress
-from hmac import digest as hmac_digest
 from pathlib import Path
 from typing import Any
 
-from dealer.errors import BadRequest, DatabaseError, DealerError, NotCanonical, RaceLost
-from dealer.eventlog import Conflict, Log
+from dealer.errors import DealerError
+from dealer.eventlog import Log
 from dealer.eventlog.sealing import HouseKeys
 from dealer.game.commands import Actor, Command, Draw, DrawAtRandom, OpenTable
-from dealer.game.rules import Rules
-from dealer.game.view import SPECTATOR, Viewer, sits
-from dealer.game.view import snapshot as view_of
-from dealer.proof import canonical
-from dealer.proof.pack import T, lp
+from dealer.game.view import Viewer
 from dealer.service import archived
 from dealer.service.archive import Archive
 from dealer.service.archived import Shelf
@@ -29,23 +22,19 @@ from dealer.service.closures import Closures
 from dealer.service.counts import Counts
 from dealer.service.desk import Desk
 from dealer.service.draws import Draws
+from dealer.service.founding import NEW, UNGUESSABLE, check_rules, new_id, opened_by
+from dealer.service.heads import Heads
 from dealer.service.judge import Judge
+from dealer.service.keyring import Keyring
+from dealer.service.loading import Loader
 from dealer.service.lobby import Lobby
+from dealer.service.lookout import Lookout
 from dealer.service.memory import Memory
 from dealer.service.record import Entry
 from dealer.service.requests import Answer, Done, Request, settling
 from dealer.service.resident import Resident
 from dealer.service.snapshots import Published, Snapshot
 from dealer.service.tokens import Tokens
-
-LOOK_SECONDS = 1.0
-"""How often the heads of the tables in use are compared with the log's."""
-
-UNGUESSABLE = 22
-"""Characters from which on an id that opens a table is a secret, and so may be remembered."""
-
-NEW = "new"
-"""The scope of command ids whose callers are nobody yet; only unguessable ones are kept in it."""
 
 
 class Service:
@@ -74,13 +63,15 @@ class Service:
         self.log = log
         self._key = key
         self._house = house
-        self._hint = asyncio.Event()
-        self._hinted: set[bytes] = set()
         self.lobby = Lobby(log)
-        self.archive = Archive(log, key)
-        self.memory = Memory(self.archive, bound=tables)
+        keyring = Keyring(log, key)
+        self.archive = Archive(log, keyring)
+        self.loader = Loader(log, keyring, self.archive)
+        self.memory = Memory(self.loader, bound=tables)
         self._judge = Judge(key, house=house, closures=self.closures)
-        self._desk = Desk(log, self.archive, self._judge, self._tell)
+        self._desk = Desk(log, self.loader, self.archive, self._judge, self._tell)
+        self.heads = Heads(log, self._desk, self._judge, self._tell)
+        self.lookout = Lookout(log, self.memory, self._desk)
         self._draws = Draws(self._desk, self.archive)
 
     @property
@@ -137,59 +128,15 @@ class Service:
         """Take in what other processes have written to this table by now."""
         await self._desk.catch_up(resident)
 
-    def hinted(self, tables: set[bytes]) -> None:
-        """Another process may have written to these tables: look at those in use, and soon."""
-        self._hinted |= tables
-        self._hint.set()
-
-    async def look_around(self) -> None:
-        """Take in what other processes write to tables that somebody here listens to; for ever.
-
-        Every table in use is looked at once a second, a hinted one at once.
-        """
-        loop = asyncio.get_running_loop()
-        due = loop.time() + LOOK_SECONDS
-        while True:
-            with suppress(TimeoutError):
-                async with asyncio.timeout_at(due):
-                    await self._hint.wait()
-            self._hint.clear()
-            hinted, self._hinted = self._hinted, set()
-            followed = [resident for resident in self.memory if resident.sessions]
-            if loop.time() < due:
-                followed = [resident for resident in followed if resident.id in hinted]
-            else:
-                due = loop.time() + LOOK_SECONDS
-            try:
-                await self._look_at(followed)
-            except DatabaseError:
-                continue
-            except Exception as error:
-                loop.call_exception_handler(
-                    {"message": "looking at other processes' work failed", "exception": error}
-                )
-
-    async def _look_at(self, followed: list[Resident]) -> None:
-        if not followed:
-            return
-        believed = [(resident, resident.committed) for resident in followed]
-        heads = await self.log.heads(resident.id for resident in followed)
-        for resident, committed in believed:
-            if not committed <= heads.get(resident.id, 0) <= resident.committed:
-                # Of a table that cannot be read its own guests are told; the others go on.
-                with suppress(DealerError):
-                    await self.catch_up(resident)
-
     async def open_table(
         self, rules: Mapping[str, Any], *, cmd: str | None = None, content: bytes = b""
     ) -> tuple[Resident, Done]:
         """A new table. An unguessable `cmd` sent again finds the table that it opened."""
-        Rules.check(rules)
-        _check_canonical(rules)
+        check_rules(rules)
         if cmd is not None and len(cmd) >= UNGUESSABLE:
-            table = await self._opened_by(cmd)
+            table = await opened_by(cmd, self.log, self._key)
         else:
-            table = self._judge.now().to_bytes(6, "big") + secrets.token_bytes(10)
+            table = new_id(self._judge.now())
             cmd = None
         resident = self.memory.get(table.hex()) or await self.memory.found(table)
         opening = OpenTable(self._judge.origin(table), self._judge.public_key, rules)
@@ -199,15 +146,6 @@ class Service:
             self.memory.forget_if_empty(resident)
             raise
         return resident, done
-
-    async def _opened_by(self, cmd: str) -> bytes:
-        """The id of the table that this command opens, or has opened under an earlier key."""
-        ids = [
-            hmac_digest(one.token_key, T("open") + lp(cmd.encode()), "sha256")[:16]
-            for one in (self._key, *self._key.earlier)
-        ]
-        there = await self.log.heads(ids) if len(ids) > 1 else {}
-        return next((table for table in ids if table in there), ids[0])
 
     # Commands
 
@@ -315,37 +253,12 @@ class Service:
     # What a table looks like
 
     async def snapshot(self, resident: Resident, viewer: Viewer) -> Snapshot:
-        """The table as `viewer` may know it, at a version that is on disk.
-
-        Who has no longer the seat that they look from sees what a spectator sees.
-        """
-        while True:
-            version = resident.table.version
-            if not sits(resident.table, viewer):
-                viewer = SPECTATOR
-            state = view_of(resident.table, viewer)
-            for card in state.get("round", {}).get("cards", ()):
-                card.append(resident.secret.slot_salt(card[0]).hex())
-            edge, root = [node.hex() for node in resident.tree.edge], resident.tree.root()
-            if await self._desk.on_disk(resident, version):
-                note = self._judge.sign(resident, version, root)
-                return Snapshot(version, state, edge, note)
+        """The table as `viewer` may know it, at a version that is on disk."""
+        return await self.heads.snapshot(resident, viewer)
 
     async def checkpoint(self, resident: Resident) -> tuple[int, str]:
         """(size, note) of a kept checkpoint over all that is on disk; a new one if need be."""
-        while True:
-            version, root = resident.table.version, resident.tree.root()
-            if not await self._desk.on_disk(resident, version):
-                continue
-            newest = await self.log.newest_checkpoint(resident.id)
-            if newest is None or newest[0] < version:
-                break
-            if newest[0] == version:
-                return newest
-            await self.catch_up(resident)
-        note = self._judge.sign(resident, version, root)
-        await self._put_note(resident, version, note)
-        return version, note
+        return await self.heads.checkpoint(resident)
 
     async def bundle(self, resident: Resident) -> AsyncGenerator[str]:
         """The lines, without newlines, of what anybody needs to verify the table offline."""
@@ -358,22 +271,4 @@ class Service:
 
         Raises BadRequest if it is no seated player's signature of one of the latest checkpoints.
         """
-        size, note = await self.archive.cosigned(resident, line)
-        await self._put_note(resident, size, note)
-        self.publish(resident, Published([], [(size, note)]))
-        return size, note
-
-    async def _put_note(self, resident: Resident, size: int, note: str) -> None:
-        """Keep a checkpoint; TableArchived if its table was put away in this very moment."""
-        if isinstance(await self.log.put_note(resident.id, size, note), Conflict):
-            await archived.require_here(self.log, resident.id)
-            await self.catch_up(resident)
-            raise RaceLost("The log was put back to an older state; look at the table again.")
-
-
-def _check_canonical(rules: Mapping[str, Any]) -> None:
-    """Raise BadRequest for rules that no leaf may hold: nobody could ever verify that table."""
-    try:
-        canonical.encode({"public": {"rules": rules}})  # as deep as they will stand in the leaf
-    except NotCanonical as error:
-        raise BadRequest(f"The rules cannot be written down: {error}") from None
+        return await self.heads.cosign(resident, line)

@@ -26,6 +26,7 @@ from dealer.game.commands import PassTime
 from dealer.game.decide.shuffles import deadline
 from dealer.service.archive import Archive
 from dealer.service.judge import Flight, Judge
+from dealer.service.loading import Loader
 from dealer.service.refusals import ATTEMPTS, Refusals
 from dealer.service.requests import Done, Outcome, Remembered, Request, knowing, unavailable
 from dealer.service.resident import Resident
@@ -47,11 +48,13 @@ class Desk:
     def __init__(
         self,
         log: Log,
+        loader: Loader,
         archive: Archive,
         judge: Judge,
         publish: Callable[[Resident, Published], None],
     ) -> None:
         self._log = log
+        self._loader = loader
         self._archive = archive
         self._judge = judge
         self._publish = publish
@@ -204,7 +207,7 @@ class Desk:
     async def _reload(self, resident: Resident) -> None:
         while True:
             try:
-                fresh, news = await self._archive.advance(resident)
+                fresh, news = await self._loader.advance(resident)
                 break
             except TableArchived as error:
                 self._gone(resident, error)

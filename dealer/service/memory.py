@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 
 from dealer.errors import UnknownTable
-from dealer.service.archive import Archive
+from dealer.service.loading import Loader
 from dealer.service.resident import Resident
 
 _LOOKED_AT = 32
@@ -17,8 +17,8 @@ _LOOKED_AT = 32
 class Memory:
     """At most about `bound` tables, but never one fewer than are in use."""
 
-    def __init__(self, archive: Archive, *, bound: int) -> None:
-        self._archive = archive
+    def __init__(self, loader: Loader, *, bound: int) -> None:
+        self._loader = loader
         self.bound = bound
         self._residents: OrderedDict[str, Resident] = OrderedDict()
         self._loading: dict[bytes, asyncio.Task[Resident]] = {}
@@ -53,7 +53,7 @@ class Memory:
     async def _load(self, table: bytes) -> Resident:
         task = self._loading.get(table)
         if task is None:
-            task = asyncio.get_running_loop().create_task(self._archive.load(table))
+            task = asyncio.get_running_loop().create_task(self._loader.load(table))
             self._loading[table] = task
             task.add_done_callback(lambda _: self._loading.pop(table))
         return await asyncio.shield(task)

@@ -49,7 +49,7 @@ async def open_service(
         if moved is not None:
             log_.info("migrated", extra={"told": dict(zip(("before", "now"), moved, strict=True))})
         scribe = Scribe(kept)
-        hints = None if kept.server is None else Hints(kept.server, service.hinted)
+        hints = None if kept.server is None else Hints(kept.server, service.lookout.hinted)
         served = kept.committed
 
         def committed(batch: list[tuple[Append, Result]]) -> None:
@@ -64,7 +64,7 @@ async def open_service(
         scribe.start()
         if hints is not None:
             hints.start()
-        looking = asyncio.create_task(service.look_around())
+        looking = asyncio.create_task(service.lookout.look_around())
         following = asyncio.create_task(service.closures.follow(kept))
         try:
             yield service

@@ -17,7 +17,7 @@ from dealer.game.decide import NoSecret
 from dealer.game.state import Table, evolve
 from dealer.proof.verify import verify
 from dealer.service import Service
-from dealer.service.archive import event_of
+from dealer.service.leaves import event_of
 from dealer.service.opening import open_service
 from dealer.service.requests import Request
 
@@ -72,7 +72,7 @@ async def _replay(service: Service, table: bytes, file: Path) -> list[dict[str, 
             evolve(state, event_of(row, public), row.at)
     folded = count / (time.perf_counter() - begun)
     begun = time.perf_counter()
-    resident = await service.archive.load(table)
+    resident = await service.loader.load(table)
     loaded = count / (time.perf_counter() - begun)
     assert resident.committed == count == state.version
     lines = [line async for line in service.bundle(resident)]

@@ -11,7 +11,7 @@ import pytest
 
 from dealer.cli.archive import archive_tables
 from dealer.game.commands import CloseTable
-from dealer.service import Service, core
+from dealer.service import Service, lookout
 from dealer.service.opening import open_service
 from tests.gateway.asking import get
 from tests.gateway.guest import Refusal, eventually
@@ -59,7 +59,7 @@ async def test_who_listens_while_others_close_and_archive_a_table_is_let_go(
     idle = await shuffled(arrive, gateway, players=1)
     await idle.host.leave()
     await idle.players[0].leave()
-    monkeypatch.setattr(core, "LOOK_SECONDS", 3600)
+    monkeypatch.setattr(lookout, "LOOK_SECONDS", 3600)
     async with open_service(url) as other:
         for each in (table, idle):
             await other.call(await other.load(each.id), CloseTable(HOST))

@@ -14,7 +14,7 @@ import dealer
 from dealer.errors import HouseCheated
 from dealer.eventlog import hints
 from dealer.gateway import Gateway, serve
-from dealer.service import Service, core
+from dealer.service import Service, lookout
 from dealer.service.opening import open_service
 from tests.gateway.conftest import EAGER, Arrive
 from tests.gateway.guest import Guest, Refusal
@@ -36,7 +36,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 @pytest.fixture(autouse=True)
 def looks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody looks for news by themselves, unless a test says so."""
-    monkeypatch.setattr(core, "LOOK_SECONDS", getattr(request, "param", 3600))
+    monkeypatch.setattr(lookout, "LOOK_SECONDS", getattr(request, "param", 3600))
     monkeypatch.setattr(hints.Hints, "tell", lambda self, tables: None)
 
 
@@ -79,7 +79,7 @@ async def look(*gateways: Gateway) -> None:
     """What each house does once a second anyway."""
     for gateway in gateways:
         service = gateway.floor.service
-        await service._look_at(list(service.memory))
+        await service.lookout.look_at(list(service.memory))
 
 
 async def told_to_begin_anew(guest: Guest) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from dealer.game.commands import Actor, Deal, Draw, Move, Show
 from dealer.game.events import CardsSwapped
 from dealer.history.story import Game
 from dealer.proof.verify import Swap
-from dealer.service.archive import leaf_of
+from dealer.service.leaves import leaf_of
 from tests.projector.playing import HOST
 from tests.projector.playing import Game as Played
 

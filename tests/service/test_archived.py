@@ -45,7 +45,7 @@ async def test_who_cosigns_in_that_very_moment_is_told_so(
     resident = await closed(service)
     _, note = await service.checkpoint(resident)
     line = PEN.cosign(note, time=1_800_000_000)
-    cosigned = service.archive.cosigned
+    cosigned = service.heads.cosigned
 
     async def meanwhile(resident: Resident, line: str) -> Any:
         if when == "before it is read":
@@ -55,7 +55,7 @@ async def test_who_cosigns_in_that_very_moment_is_told_so(
         await put_away(url, tmp_path, resident)
         return found
 
-    monkeypatch.setattr(service.archive, "cosigned", meanwhile)
+    monkeypatch.setattr(service.heads, "cosigned", meanwhile)
     with pytest.raises(TableArchived) as told:
         await service.cosign(resident, line)
     assert str(told.value) == await sentence(service, resident)

@@ -18,7 +18,7 @@ from dealer.game.commands import (
     TakeSeat,
 )
 from dealer.proof.keys import player_digest
-from dealer.service import core, desk
+from dealer.service import desk, lookout
 from tests.postgres import asked
 from tests.service.test_service import HOST, table_of
 from tests.service.test_several_houses import OPEN, Houses, Listener, houses, url
@@ -36,7 +36,7 @@ SELECT id, version, 'CardFolded', 1, 9999999999999, '{}' FROM u RETURNING 1
 async def test_a_table_that_cannot_be_read_holds_up_no_other(
     houses: Houses, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(core, "LOOK_SECONDS", 0.02)
+    monkeypatch.setattr(lookout, "LOOK_SECONDS", 0.02)
     one, two = await houses(2)
     bad, good = await table_of(one), await table_of(one)
     for table in (bad, good):
@@ -66,7 +66,7 @@ async def test_who_joins_a_load_that_is_under_way_is_not_behind(
 ) -> None:
     one, two = await houses(2)
     table = await table_of(one)
-    load, has_read, may_end = two.archive.load, asyncio.Event(), asyncio.Event()
+    load, has_read, may_end = two.loader.load, asyncio.Event(), asyncio.Event()
 
     async def slowly(name: bytes) -> Any:
         found = await load(name)
@@ -74,7 +74,7 @@ async def test_who_joins_a_load_that_is_under_way_is_not_behind(
         await may_end.wait()
         return found
 
-    monkeypatch.setattr(two.archive, "load", slowly)
+    monkeypatch.setattr(two.loader, "load", slowly)
     first = asyncio.create_task(two.load(table.table_id))
     async with asyncio.timeout(20):
         await has_read.wait()
@@ -160,7 +160,7 @@ async def test_a_command_of_a_round_that_this_house_has_not_seen_has_its_answer_
 async def test_a_head_that_is_given_is_one_that_this_house_has(
     houses: Houses, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(core, "LOOK_SECONDS", 3600)
+    monkeypatch.setattr(lookout, "LOOK_SECONDS", 3600)
     one, two = await houses(2)
     here = await table_of(one)
     there = await two.load(here.table_id)

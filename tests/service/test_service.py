@@ -211,13 +211,13 @@ async def test_who_comes_in_finds_what_another_process_wrote(open_service) -> No
 async def test_who_listens_is_told_what_another_process_wrote(
     open_service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dealer.service.core.LOOK_SECONDS", 0.01)
+    monkeypatch.setattr("dealer.service.lookout.LOOK_SECONDS", 0.01)
     one, other = await open_service(), await open_service()
     resident = await table_of(one, players=1)
     resident.sessions.add("somebody")
     news = Listener(one, resident)
     news.types.clear()
-    looking = asyncio.ensure_future(one.look_around())
+    looking = asyncio.ensure_future(one.lookout.look_around())
     elsewhere = await other.load(resident.table_id)
     await other.call(elsewhere, StartShuffle(HOST))
     await news.until("DeckSealed")

@@ -16,7 +16,7 @@ from dealer.game.cards import STANDARD
 from dealer.game.commands import Actor, CloseRound, Draw, OpenRound, StartShuffle, TakeSeat
 from dealer.game.view import SPECTATOR, Viewer
 from dealer.proof.verify import verify
-from dealer.service import Published, Service, core
+from dealer.service import Published, Service, lookout
 from dealer.service.opening import open_service
 from tests.postgres import OwnServer, Postgres, asked, own_server
 from tests.service.test_service import HOST, bundle_of, table_of
@@ -70,7 +70,7 @@ async def test_what_one_house_writes_the_other_publishes(
     houses: Houses, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
     """With the hints alone, and with every hint lost."""
-    monkeypatch.setattr(core, "LOOK_SECONDS", 3600 if way == "hint" else 0.02)
+    monkeypatch.setattr(lookout, "LOOK_SECONDS", 3600 if way == "hint" else 0.02)
     if way == "poll":
         monkeypatch.setattr(hints.Hints, "tell", lambda self, tables: None)
     one, two = await houses(2)
@@ -83,7 +83,7 @@ async def test_what_one_house_writes_the_other_publishes(
     for _ in range(3):
         await one.call(here, Draw(Actor(seat=1)))
         if way == "hint":
-            two.hinted({there.id})  # the lines of the hints may not be there yet
+            two.lookout.hinted({there.id})  # the lines of the hints may not be there yet
     await listener.until(here.committed)
     assert listener.versions == list(range(begun + 1, here.committed + 1))
     assert there.table == here.table
@@ -103,7 +103,7 @@ async def test_a_conflict_reads_the_tail_and_not_the_table(
         async def never(*_: object) -> None:
             raise AssertionError("the whole table was read")
 
-        monkeypatch.setattr(service.archive, "load", never)
+        monkeypatch.setattr(service.loader, "load", never)
     read: list[int] = []
     plain = two.log.read
 
@@ -168,14 +168,14 @@ async def test_who_goes_while_a_table_is_read_anew_leaves_it_to_the_others(
     here = await table_of(one)
     there = await two.load(here.table_id)
     await one.call(here, StartShuffle(HOST))
-    advance, begun, may_end = two.archive.advance, asyncio.Event(), asyncio.Event()
+    advance, begun, may_end = two.loader.advance, asyncio.Event(), asyncio.Event()
 
     async def slowly(resident: Any) -> Any:
         begun.set()
         await may_end.wait()
         return await advance(resident)
 
-    monkeypatch.setattr(two.archive, "advance", slowly)
+    monkeypatch.setattr(two.loader, "advance", slowly)
     comes = asyncio.create_task(two.load(here.table_id))
     async with asyncio.timeout(20):
         await begun.wait()
@@ -224,7 +224,7 @@ async def test_a_command_that_is_done_elsewhere_while_it_is_looked_for_is_not_re
 async def test_nothing_is_refused_for_want_of_what_another_house_wrote(
     houses: Houses, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(core, "LOOK_SECONDS", 3600)
+    monkeypatch.setattr(lookout, "LOOK_SECONDS", 3600)
     monkeypatch.setattr(hints.Hints, "tell", lambda self, tables: None)
     one, two = await houses(2)
     here = await table_of(one)

@@ -45,7 +45,7 @@ POINTS = {
     "before a checkpoint's signing": Point("dealer.proof.checkpoint:Signer.sign", "begin", 3),
     "after a checkpoint's signing": Point("dealer.proof.checkpoint:Signer.sign", "end", 3),
     "another was quicker": Point("dealer.service.desk:Desk._reload", "begin"),
-    "the other's events are read": Point("dealer.service.archive:Archive.advance", "end"),
+    "the other's events are read": Point("dealer.service.loading:Loader.advance", "end"),
     "a hint comes": Point("dealer.eventlog.hints:Hints._on_hint", "begin", 3),
     "in the middle of projection": Point("dealer.projector.write:Pen.write", "begin", 2),
     "between the read models and their mark": Point(SLICE, "before WITH step"),

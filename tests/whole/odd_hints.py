@@ -18,7 +18,7 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from dealer.eventlog.hints import Hints
-from dealer.service import core
+from dealer.service import lookout
 
 LATE = 0.3
 """Seconds that a hint may be late."""
@@ -27,7 +27,7 @@ LATE = 0.3
 def bend(how: str, seconds: float) -> None:
     """From here on hints are `lost` or `mixed` up."""
     counted, heard, close = 0, Hints._on_hint, Hints.close
-    core.LOOK_SECONDS = seconds
+    lookout.LOOK_SECONDS = seconds
 
     def on_hint(self: Hints, *hint: Any) -> None:
         nonlocal counted

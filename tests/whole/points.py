@@ -75,7 +75,7 @@ RUN = "dealer.eventlog.sqlite:SqliteStore.run"
 SLICE = "dealer.projector.runner:Projector.slice"
 
 PLAYING = {
-    "a table has been loaded": Point("dealer.service.archive:Archive.load", "end"),
+    "a table has been loaded": Point("dealer.service.loading:Loader.load", "end"),
     "a command is judged": Point("dealer.service.judge:Judge.decide", "begin", 5),
     "before append": Point("dealer.eventlog.log:Log.submit", "begin", 5),
     "after it lies on the desk": Point("dealer.eventlog.log:Log.submit", "end", 5),

@@ -16,7 +16,6 @@ from dealer.proof.bundle import read
 from dealer.proof.verify import verify
 from dealer.service import Published, Resident
 from dealer.service.opening import open_service
-from dealer.service.tail import Advanced
 from tests.whole.house import PATIENT, HouseProcess
 from tests.whole.party import Guest, guest
 from tests.whole.truth import leaves
@@ -96,9 +95,9 @@ async def test_who_comes_while_a_table_is_read_anew_is_told_nothing_older(tmp_pa
         here, _ = await one.open_table({})
         there = await two.load(here.table_id)
         read, may_read, asked = asyncio.Event(), asyncio.Event(), asyncio.Event()
-        advance, head = two.archive.advance, two.log.head
+        advance, head = two.loader.advance, two.log.head
 
-        async def slowly(resident: Resident) -> tuple[Resident, Advanced]:
+        async def slowly(resident: Resident) -> tuple[Resident, Published]:
             found = await advance(resident)
             read.set()
             await may_read.wait()
@@ -113,7 +112,7 @@ async def test_who_comes_while_a_table_is_read_anew_is_told_nothing_older(tmp_pa
         async def comes() -> int:
             return (await two.load(here.table_id)).committed
 
-        two.archive.advance = slowly  # type: ignore[method-assign]
+        two.loader.advance = slowly  # type: ignore[method-assign]
         two.log.head = noticed  # type: ignore[method-assign]
         await one.call(here, TakeSeat("Ada"))
         first = asyncio.create_task(comes())
