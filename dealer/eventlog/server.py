@@ -37,7 +37,7 @@ _SETTINGS = {
     "application_name": "dealer",
     "default_transaction_isolation": "read committed",
     "default_transaction_read_only": "off",
-    "idle_in_transaction_session_timeout": "60s",
+    "idle_in_transaction_session_timeout": "20s",
     "jit": "off",
     "tcp_keepalives_idle": "15",
     "tcp_keepalives_interval": "5",

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections import Counter
 from collections.abc import AsyncIterator
 from http import HTTPStatus
 
 from websockets.http11 import Response
 
 from dealer.errors import NoHistory
+from dealer.gateway.askers import Askers
 from dealer.gateway.connection import GuestConnection
 from dealer.gateway.http import PLAIN, response
 from dealer.history import phh, text
 from dealer.history.story import Game
-
-ASKERS = 32
-"""Who may wait for a history at one time; a large table's takes a second or more."""
-
-ASKERS_OF_ADDRESS = 4
 
 _WHAT = re.compile(r"/(?:history\.txt|round-(?P<round>[1-9][0-9]{0,9})\.(?P<form>txt|phh))")
 
@@ -34,7 +29,7 @@ class Histories:
 
     def __init__(self) -> None:
         self._turn = asyncio.Lock()
-        self._askers: Counter[str] = Counter()  # by address; gone or not, until their turn is over
+        self._askers = Askers("histories")  # a large table's takes a second or more
 
     @staticmethod
     def has(what: str) -> bool:
@@ -50,21 +45,15 @@ class Histories:
         match = _WHAT.fullmatch(what)
         number, form = (None, None) if match is None else match.group("round", "form")
         round, as_phh = None if number is None else int(number), form == "phh"
-        address = connection.address
-        if self._askers[address] >= ASKERS_OF_ADDRESS or self._askers.total() >= ASKERS:
-            sentence = "Many ask for histories just now; try again later.\n"
-            return response(HTTPStatus.SERVICE_UNAVAILABLE, sentence, Retry_After="5")
-        self._askers[address] += 1
         try:
-            async with self._turn:
-                if connection.transport.is_closing():
-                    return None
-                lines = [line async for line in bundle]
-                made = await asyncio.to_thread(_make, lines, round=round, as_phh=as_phh)
+            with self._askers.admitted(connection.address):
+                async with self._turn:
+                    if connection.transport.is_closing():
+                        return None
+                    lines = [line async for line in bundle]
+                    made = await asyncio.to_thread(_make, lines, round=round, as_phh=as_phh)
         except NoHistory as error:
             return response(HTTPStatus.NOT_FOUND, f"{error}\n")
-        finally:
-            self._askers -= Counter([address])
         return response(HTTPStatus.OK, made, kind=phh.KIND if as_phh else PLAIN)
 
 

@@ -18,6 +18,7 @@ from websockets.http11 import Request, Response
 
 from dealer.errors import BadToken, DealerError, Refused, TableArchived
 from dealer.game.state import Table
+from dealer.gateway.askers import Askers, Crowded
 from dealer.gateway.connection import GuestConnection
 from dealer.gateway.histories import Histories
 from dealer.gateway.http import PAGE, response, stream, without_body
@@ -48,6 +49,7 @@ class Pages:
     def __init__(self, service: Service) -> None:
         self._service = service
         self._histories = Histories()
+        self._askers = Askers("archived bundles")
         self._web = Web()
 
     async def answer(self, connection: GuestConnection, request: Request) -> Response | None:
@@ -61,6 +63,8 @@ class Pages:
             return response(HTTPStatus.UNAUTHORIZED, f"{error}\n", WWW_Authenticate="Bearer")
         except TableArchived as error:
             return response(HTTPStatus.GONE, f"{error}\n")
+        except Crowded as error:
+            return error.answer()
         except Refused as error:
             return response(HTTPStatus.NOT_FOUND, f"{error}\n")
         except DealerError:
@@ -125,10 +129,12 @@ class Pages:
                 f"at /tables/{table}/bundle.jsonl"
             )
         if what in OF_A_TABLE:
-            await self._service.shelf.read(kept)
+            self._service.shelf.find(kept)
             return self._page(request, OF_A_TABLE[what])
         if what == BUNDLE or self._histories.has(what):
-            return await self._told(connection, request, self._kept(request, table, kept), what)
+            with self._askers.admitted(connection.address):  # each holds a whole bundle
+                lines = self._kept(request, table, kept)
+                return await self._told(connection, request, lines, what)
         return _nothing_here()
 
     async def _kept(self, request: Request, table: str, kept: Kept) -> AsyncGenerator[str]:

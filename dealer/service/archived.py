@@ -55,15 +55,22 @@ class Shelf:
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
 
-    async def read(self, kept: Kept) -> bytes:
-        """A bundle's bytes; TableArchived if it is not here, DatabaseDamaged if it is another."""
+    def find(self, kept: Kept) -> Path:
+        """The file of a bundle; TableArchived if it is not here."""
         if self._folder is None:
             raise TableArchived("This table is archived, and its bundle is not kept here.")
         file = self._folder / os.path.basename(kept.file)
+        if not file.exists():
+            raise TableArchived("This table is archived, and its bundle is not here.")
+        return file
+
+    async def read(self, kept: Kept) -> bytes:
+        """A bundle's bytes; TableArchived if it is not here, DatabaseDamaged if it is another."""
+        file = self.find(kept)
         try:
             data = await asyncio.to_thread(file.read_bytes)
         except OSError:
-            raise TableArchived("This table is archived, and its bundle is not here.") from None
+            raise DatabaseDamaged(f"The file {file} cannot be read; see to the disk.") from None
         if await asyncio.to_thread(_hash, data) != kept.sha256:
             raise DatabaseDamaged(
                 f"The file {file} is not the bundle that was archived; restore it from a backup."

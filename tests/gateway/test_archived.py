@@ -11,6 +11,7 @@ import pytest
 
 from dealer.cli.archive import archive_tables
 from dealer.game.commands import CloseTable
+from dealer.gateway.askers import ASKERS_OF_ADDRESS
 from dealer.service import Service, lookout
 from dealer.service.opening import open_service
 from tests.gateway.asking import get
@@ -68,6 +69,29 @@ async def test_who_listens_while_others_close_and_archive_a_table_is_let_go(
     async with asyncio.timeout(20):
         assert [(await get(gateway.port, path)).status for path in paths] == [410, 410]
         assert await table.players[0].gone() == 1013
+
+
+async def test_so_many_read_archived_bundles_at_one_time_and_no_more(
+    gateway, arrive, tmp_path, monkeypatch
+) -> None:
+    table = await shuffled(arrive, gateway, players=1)
+    await put_away(tmp_path, table)
+    shelf = gateway.floor.service.shelf
+    read, may_read = shelf.read, asyncio.Event()
+
+    async def slowly(kept):
+        await may_read.wait()
+        return await read(kept)
+
+    monkeypatch.setattr(shelf, "read", slowly)
+    path = f"/tables/{table.id}/bundle.jsonl"
+    asking = [asyncio.create_task(get(gateway.port, path)) for _ in range(ASKERS_OF_ADDRESS + 3)]
+    done, _ = await asyncio.wait(asking, timeout=10, return_when=asyncio.FIRST_COMPLETED)
+    assert {one.result().status for one in done} == {503}
+    may_read.set()
+    statuses = sorted([(await one).status for one in asking])
+    assert statuses == [200] * ASKERS_OF_ADDRESS + [503] * 3
+    assert (await get(gateway.port, path)).status == 200
 
 
 async def test_a_private_bundle_stays_private(gateway, arrive, tmp_path) -> None:

@@ -9,6 +9,7 @@ import tomllib
 import pytest
 
 from dealer.gateway import histories
+from dealer.gateway.askers import ASKERS_OF_ADDRESS
 from tests.gateway.asking import get
 from tests.gateway.guest import eventually
 from tests.gateway.tables import shuffled
@@ -68,11 +69,11 @@ async def test_nothing_is_made_for_who_hung_up(gateway, arrive, slow) -> None:
     first = asyncio.ensure_future(get(gateway.port, path))
     await eventually(lambda: slow.made == 1)
     others = []
-    for _ in range(histories.ASKERS_OF_ADDRESS - 1):
+    for _ in range(ASKERS_OF_ADDRESS - 1):
         _, writer = await asyncio.open_connection("127.0.0.1", gateway.port)
         writer.write(f"GET {path} HTTP/1.1\r\nHost: cards.example\r\n\r\n".encode())
         others.append(writer)
-    asked = histories.ASKERS_OF_ADDRESS
+    asked = ASKERS_OF_ADDRESS
     await eventually(
         lambda: sum(path == getattr(c.request, "path", "") for c in connections) == asked
     )
