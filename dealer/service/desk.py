@@ -22,9 +22,8 @@ from dealer.errors import (
     Unavailable,
 )
 from dealer.eventlog import Append, Appended, Known, Log, Result
-from dealer.game.commands import PassTime
-from dealer.game.decide.shuffles import deadline
 from dealer.service.archive import Archive
+from dealer.service.deadlines import Deadlines
 from dealer.service.judge import Flight, Judge
 from dealer.service.loading import Loader
 from dealer.service.refusals import ATTEMPTS, Refusals
@@ -58,9 +57,14 @@ class Desk:
         self._archive = archive
         self._judge = judge
         self._publish = publish
+        self._deadlines = Deadlines(judge, self.submit)
         self._refusals = Refusals(self, log, archive)
         self._tasks: set[asyncio.Task[Any]] = set()
         log.committed = self._committed
+
+    def arm(self, resident: Resident) -> None:
+        """Wake up when the shuffle that runs at a table has waited long enough."""
+        self._deadlines.arm(resident)
 
     async def close(self) -> None:
         for task in list(self._tasks):
@@ -102,7 +106,7 @@ class Desk:
             self._committed([(append, error)])
             return
         if resident.table.round is not None or resident.timer is not None:
-            self.arm(resident)
+            self._deadlines.arm(resident)
 
     def _distrust(self, resident: Resident, request: Request, error: Exception) -> None:
         """The house made a mistake half-way: what is in memory may be anything; load it again."""
@@ -236,7 +240,7 @@ class Desk:
                 request.done(Conflicted("The table moved on each time; look at it and try again."))
             else:
                 self.submit(resident, request)
-        self.arm(resident)
+        self._deadlines.arm(resident)
 
     @staticmethod
     def _put_off_draw(resident: Resident) -> None:
@@ -291,32 +295,6 @@ class Desk:
         if not there and resident.reloading:
             raise Unavailable("This table cannot be read just now; try again shortly.")
         return there
-
-    # Time
-
-    def arm(self, resident: Resident) -> None:
-        """Wake up when the shuffle that runs has waited long enough."""
-        if resident.timer is not None:
-            resident.timer.cancel()
-            resident.timer = None
-        round_ = resident.table.round
-        due = None if round_ is None else deadline(round_)
-        if due is not None:
-            delay = max(0, due - self._judge.now()) / 1000
-            loop = asyncio.get_running_loop()
-            resident.timer = loop.call_later(delay, self._pass_time, resident)
-
-    def _pass_time(self, resident: Resident) -> None:
-        resident.timer = None
-
-        def passed(outcome: Outcome) -> None:
-            if isinstance(outcome, Done):
-                self.arm(resident)
-            elif resident.timer is None:
-                loop = asyncio.get_running_loop()
-                resident.timer = loop.call_later(RETRY_SECONDS, self.arm, resident)
-
-        self.submit(resident, Request(PassTime(self._judge.now()), passed))
 
     def keep(self, coroutine: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(coroutine)
