@@ -18,7 +18,7 @@ from dealer.game.commands import (
     TakeSeat,
 )
 from dealer.proof.keys import player_digest
-from dealer.service import desk, lookout
+from dealer.service import deadlines, desk, lookout
 from tests.postgres import asked
 from tests.service.test_service import HOST, table_of
 from tests.service.test_several_houses import OPEN, Houses, Listener, houses, url
