@@ -47,6 +47,7 @@ async def test_a_round_with_a_reload_and_a_lost_line(house, line, arrive) -> Non
     before = await dan.names()
     await dan.page.reload()
     await expect(dan.line).to_contain_text("Welcome back to seat 4")
+    await dan.holds(5)
     assert await dan.names() == before
 
     # Bob's line is cut: he is told, the others see it, and what they do meanwhile comes to him.
