@@ -195,14 +195,14 @@ def test_killed_at_any_point_nothing_is_lost(
 
 
 def test_what_nobody_closes_the_operator_does(ask: Ask, played: Played, folder: Path) -> None:
-    closing_all = ("close", "--idle", "0m", "--why", "gone", "--house", "house.example")
+    closing_all = ("close", "--idle", "0m", "--why", "gone")
     answer = ask(*closing_all, "--database", played.url)
     assert (answer.code, answer.out) == (0, "1 table closed.\n"), answer.err
     told = json.loads(ask("journal", "--database", played.url, "--json").lines[0])
     assert (told["what"], told["target"], told["why"]) == ("close", played.open, "gone")
     assert ask(*closing_all, "--database", played.url).out == "0 tables closed.\n"
     once = ask("close", played.open, "--why", "x", "--database", played.url)
-    assert once.code == 1
+    assert (once.code, once.err) == (1, f"dealer: Table {played.open} is closed already.\n")
     assert ask("close", "--why", "x", "--database", played.url).code == 2
     answer = ask("archive", "--older-than", "0m", "--to", folder, "--database", played.url)
     assert answer.out.startswith("2 tables archived"), answer.err
