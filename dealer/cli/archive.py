@@ -22,7 +22,7 @@ import typer
 from dealer.cli.options import Database, Operator, asked_rightly, find_table, whoami
 from dealer.cli.output import program, progress, remark, say
 from dealer.config import DATABASE
-from dealer.errors import DatabaseDamaged, RaceLost, SetupError, TableArchived
+from dealer.errors import DatabaseDamaged, RaceLost, Refused, SetupError, TableArchived
 
 if TYPE_CHECKING:
     from dealer.eventlog import Log
@@ -87,8 +87,13 @@ def archive(
     with asked_rightly():
         if not to.is_dir():
             raise SetupError(f"There is no folder {to}; make it first.")
-    done = asyncio.run(archive_tables(database, to, table, oldest, why, operator or whoami()))
+    done, bad = asyncio.run(archive_tables(database, to, table, oldest, why, operator or whoami()))
     say(f"{done} table{'' if done == 1 else 's'} archived to {to}.")
+    if bad:
+        raise DatabaseDamaged(
+            f"Not archived, and nothing of them let go: {', '.join(bad)}. Look into each with "
+            "`dealer audit TABLE`, and compare it with the bundles that its players kept."
+        )
 
 
 def age(text: str) -> int:
@@ -108,8 +113,11 @@ async def archive_tables(
     who: str,
     *,
     reached: Reached = lambda point: None,
-) -> int:
-    """Archive one table, or all closed for `age` milliseconds; how many were."""
+) -> tuple[int, list[str]]:
+    """Archive one table, or all closed for `age` milliseconds; how many were, and which not.
+
+    One of many that cannot be archived holds up no other.
+    """
     from dealer.eventlog import Log
     from dealer.eventlog.look import look
     from dealer.service.office import Office
@@ -124,9 +132,16 @@ async def archive_tables(
         else:
             found = await log.fetch(_CLOSED, (office.now() - (age or 0),))
             wanted = [one for (one,) in found]
+        bad = []
         for one in wanted:
-            await _archive(log, office, database, folder, one, why=why, reached=reached)
-        return len(wanted)
+            try:
+                await _archive(log, office, database, folder, one, why=why, reached=reached)
+            except (DatabaseDamaged, RaceLost, Refused) as error:
+                if table is not None:
+                    raise
+                remark(str(error))
+                bad.append(one.hex())
+        return len(wanted) - len(bad), bad
 
 
 async def _archive(
@@ -206,7 +221,7 @@ def _verify(lines: list[bytes], table: bytes, head: int) -> tuple[bytes, bytes]:
     if report.fault is not None:
         raise DatabaseDamaged(
             f"The bundle of table {table.hex()} does not hold ({report.fault}); nothing of it was "
-            "let go. Look into it before you archive it."
+            f"let go. See `dealer audit {table.hex()}`, and the bundles that its players kept."
         )
     key = bytes.fromhex(report.key)
     note = json.loads(lines[-1])["checkpoint"]

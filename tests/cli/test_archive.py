@@ -135,8 +135,36 @@ def test_a_bundle_that_does_not_hold_lets_nothing_go(
     before = rows(played, "SELECT count(*) FROM event")
     answer = ask("archive", played.closed, "--to", folder, "--database", played.url)
     assert answer.code == 1
+    assert f"`dealer audit {played.closed}`" in answer.err
     assert rows(played, "SELECT count(*) FROM event") == before
     assert rows(played, "SELECT count(*) FROM archived") == [(0,)]
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        "UPDATE event SET public = replace(public, '\"i\":51', '\"i\":50')"
+        " WHERE id = (SELECT min(id) FROM event WHERE type = 'CardsSwapped')",
+        "UPDATE event SET public = '{' WHERE id = (SELECT min(id) FROM event)",
+        "DELETE FROM checkpoint WHERE stream = (SELECT min(stream) FROM event)",
+    ],
+)
+def test_one_that_does_not_hold_holds_up_no_other(
+    ask: Ask, played: Played, folder: Path, harm: str
+) -> None:
+    assert ask("close", played.open, "--why", "x", "--database", played.url).code == 0
+    with closing(sqlite3.connect(played.file)) as database, database:
+        database.execute("DROP TRIGGER event_refuses_update")
+        (first,) = database.execute("SELECT id FROM stream ORDER BY id").fetchone()
+        database.execute(harm)
+        left = database.execute("SELECT count(*) FROM event WHERE stream = ?", (first,)).fetchone()
+    answer = ask("archive", "--older-than", "0m", "--to", folder, "--database", played.url)
+    assert answer.code == 1
+    assert answer.out.startswith("1 table archived")
+    assert f"let go: {played.closed}." in answer.err
+    assert "`dealer audit TABLE`" in answer.err
+    assert [one.name for one in folder.iterdir()] == [f"{played.open}.jsonl"]
+    assert rows(played, "SELECT count(*) FROM event") == [left]
 
 
 def test_a_cosignature_that_comes_in_meanwhile_is_not_lost(
