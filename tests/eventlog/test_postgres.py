@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from typing import Any
+from urllib.parse import quote
 
 import asyncpg
 import pytest
@@ -286,6 +287,34 @@ async def test_an_address_may_be_written_as_others_write_it(
     url = scheme + place.url.removeprefix("postgresql")
     async with await Log.open(url) as log:
         assert await log.head(A) is None
+
+
+@pytest.mark.parametrize("sign", ["@", "/", "#", "?", "[", "@/", "?x=1@"])
+def test_a_password_that_was_not_written_right_is_shown_nowhere(sign: str) -> None:
+    for host in ("h", "h:5433", "/"):
+        with pytest.raises(SetupError, match="not understood") as told:
+            Server(f"postgresql://u:a{sign}S3CRET@{host}/d")
+        assert "S3CRET" not in str(told.value)
+    if sign != "[":
+        assert "%40 %2F %23 %3F %25" in str(told.value)
+        assert Server(f"postgresql://u:a{quote(sign, safe='')}S3CRET@h/d").name.endswith("u@h/d")
+
+
+@pytest.mark.parametrize(
+    ("option", "told"),
+    [("nonsense=1", "nonsense"), ("sslmode=loud", "sslmode"), ("work_mem=much", "work_mem")],
+)
+async def test_an_option_that_makes_no_sense_is_named(
+    place: PostgresHouse, option: str, told: str
+) -> None:
+    url = f"{place.url}{'&' if '?' in place.url else '?'}{option}"
+    with pytest.raises(DatabaseError, match=f"option that is not known.*: {told}[.]"):
+        await Log.open(url)
+
+
+def test_an_option_without_a_value_is_none() -> None:
+    with pytest.raises(SetupError, match="not understood"):
+        Server("postgresql://u@h/d?nonsense")
 
 
 async def test_what_is_not_there_or_not_allowed_is_told(place: PostgresHouse) -> None:
