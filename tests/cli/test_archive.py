@@ -78,13 +78,15 @@ def test_the_other_commands_know_what_is_archived(ask: Ask, played: Played, fold
     assert after == [line for line in before if played.closed not in line] + [
         "1 more is archived; see `dealer journal`."
     ]
-    for command in ("export", "audit"):
-        answer = ask(command, played.closed, "--database", played.url)
-        assert answer.code == 1
-        assert "archived" in answer.err
-    again = ask("archive", played.closed, "--to", folder, "--database", played.url)
-    assert again.code == 1
-    assert "archived" in again.err
+    for command in (
+        ("export",), ("audit",), ("history",), ("log",), ("archive", "--to", folder),
+        ("disable", "--why", "x"), ("close", "--why", "x"),
+    ):  # fmt: skip
+        answer = ask(command[0], played.closed, *command[1:], "--database", played.url)
+        assert (answer.code, answer.out) == (1, "")
+        assert f"{played.closed}.jsonl in the folder" in answer.err
+        assert "`dealer history FILE`" in answer.err
+    assert ask("history", folder / f"{played.closed}.jsonl").code == 0
     rebuilt = ask("rebuild", "--database", played.url)
     assert rebuilt.code == 0, rebuilt.out
     assert ask("log", played.open, "--database", played.url).lines
@@ -236,6 +238,14 @@ def test_what_nobody_closes_the_operator_does(ask: Ask, played: Played, folder: 
     assert answer.out.startswith("2 tables archived"), answer.err
     for file in folder.iterdir():
         assert verify(read(file.read_bytes()), key=played.key).ok
+
+
+def test_a_closed_table_is_not_disabled(ask: Ask, played: Played) -> None:
+    answer = ask("disable", played.closed, "--why", "x", "--database", played.url)
+    assert answer.code == 1
+    assert "is closed; nothing can begin" in answer.err
+    assert ask("enable", played.closed, "--database", played.url).code == 0
+    assert ask("disable", played.open, "--why", "x", "--database", played.url).code == 0
 
 
 def gone(address: str, code: int) -> str:

@@ -140,3 +140,12 @@ def test_the_readiness_sentences_are_in_the_runbook() -> None:
     rows = [row[0] for row in table("Sentences")]
     for sentence in re.findall(r'return "([^"]+)"', source):
         assert any(sentence in row for row in rows)
+
+
+def test_the_journal_tells_of_every_deed_that_is_written_there(ask: Ask) -> None:
+    shown = ask("journal", "--help").out
+    source = "".join(path.read_text(encoding="utf-8") for path in DEALER.rglob("*.py"))
+    deeds = set(re.findall(r"""(?:_deed|[.]note)[(]\s*"([a-z-]+)",""", source))
+    assert {"close", "archive", "disable", "migrate", "rebuild"} < deeds
+    for deed in deeds:
+        assert deed in shown

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -13,7 +14,7 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.event import listen, remove
 
 from dealer.config import Settings
-from dealer.errors import DatabaseError, DatabaseLocked, DatabaseReadOnly, SetupError
+from dealer.errors import DatabaseAway, DatabaseError, DatabaseLocked, DatabaseReadOnly, SetupError
 from dealer.eventlog import Append, Appended, Conflict, Known, Log
 from dealer.eventlog.faults import explain
 from dealer.eventlog.postgres_batch import Batch
@@ -333,6 +334,26 @@ async def test_what_is_not_there_or_not_allowed_is_told(place: PostgresHouse) ->
 
 def _as_user(url: str, user: str) -> str:
     return re.sub(r"//[^@]*@", f"//{user}@", url)
+
+
+async def test_why_a_server_is_not_reached_is_told(tmp_path: Path) -> None:
+    async def no_tls(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readexactly(8)
+        writer.write(b"N")
+        writer.close()
+
+    async with await asyncio.start_server(no_tls, "127.0.0.1", 0) as listening:
+        port = listening.sockets[0].getsockname()[1]
+        for place, why in (
+            ("u@nowhere.invalid/d", "there is no such host"),
+            (f"u@/d?host={tmp_path}", "no server listens there"),
+            (f"u@127.0.0.1:{port}/d?sslmode=require", "offers no TLS"),
+        ):
+            with pytest.raises(DatabaseAway, match=why) as told:
+                await Log.open(f"postgresql://{place}", busy_seconds=0)
+            assert "then try again" in str(told.value)
+    with pytest.raises(DatabaseAway, match="no server listens there"):
+        await Log.open(f"postgresql://u@127.0.0.1:{port}/d", busy_seconds=0)
 
 
 def test_no_sentence_tells_what_was_in_the_rows() -> None:
