@@ -44,6 +44,7 @@ async def open_service(
     async with await Log.open(database, **log) as kept:
         key = await open_house(kept, file, fresh=secrets.token_bytes(MASTER_BYTES))
         service = Service(kept, key, house=house, tables=tables, archive=archive)
+        service.closures.check = key.check
         await service.closures.look(kept)
         moved = await record_schema(kept)
         if moved is not None:
