@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import sqlite3
 import subprocess
@@ -17,6 +18,7 @@ from urllib.request import urlopen
 
 import pytest
 
+from dealer.cli import archive
 from dealer.proof.bundle import read
 from dealer.proof.verify import verify
 
@@ -172,12 +174,10 @@ def test_one_that_does_not_hold_holds_up_no_other(
 def test_a_cosignature_that_comes_in_meanwhile_is_not_lost(
     ask: Ask, played: Played, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from dealer.cli import archive
-
     put, times = archive._put, []
 
-    def slow(file: Path, data: bytes, reached: Callable[[str], None]) -> None:
-        put(file, data, reached)
+    def slow(file: Path, data: bytes, draft: Path, reached: Callable[[str], None]) -> None:
+        put(file, data, draft, reached)
         if not times:
             with closing(sqlite3.connect(played.file)) as database, database:
                 (note,) = database.execute(
@@ -193,6 +193,31 @@ def test_a_cosignature_that_comes_in_meanwhile_is_not_lost(
     assert answer.code == 1
     assert "does not hold" in answer.err  # a doubled signature: it was read again, and looked at
     assert rows(played, "SELECT count(*) FROM archived") == [(0,)]
+
+
+def test_two_at_one_folder_do_not_write_over_each_other(
+    ask: Ask, played: Played, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drafts: list[Path] = []
+    other: list[subprocess.CompletedProcess[str]] = []
+    put = archive._put
+
+    def meanwhile(file: Path, data: bytes, draft: Path, reached: Callable[[str], None]) -> None:
+        drafts.append(draft)
+        command = [sys.executable, "-m", "dealer.cli", "archive", played.closed]
+        command += ["--to", str(folder), "--database", played.url]
+        other.append(subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False))
+        put(file, data, draft, reached)
+
+    monkeypatch.setattr(archive, "_put", meanwhile)
+    answer = ask("archive", played.closed, "--to", folder, "--database", played.url)
+    assert answer.code == 0, answer.err
+    assert other[0].returncode == 1
+    assert f"is at work in {folder}" in other[0].stderr
+    (file,) = folder.iterdir()
+    proved(file, played)
+    # Even where nobody can lock a folder they have a file each.
+    assert re.fullmatch(rf"{played.closed}\.jsonl\.[0-9a-f]{{8}}\.part", drafts[0].name)
 
 
 @pytest.mark.parametrize("point", POINTS)
