@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from getpass import getuser
+from math import inf
 from pathlib import Path
 from socket import gethostname
 from typing import TYPE_CHECKING, Annotated, Any
@@ -68,6 +69,25 @@ HouseUrl = Annotated[
         show_default=False,
     ),
 ]
+
+
+def whole(text: str | int) -> int:
+    """The number that an option says."""
+    try:
+        return int(text)
+    except ValueError:
+        raise typer.BadParameter(f"This is a whole number, not {text!r}.") from None
+
+
+def seconds(text: str | float) -> float:
+    """So many seconds, 0 or more, as an option says them."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number < inf:
+        raise typer.BadParameter(f"This is a number of seconds, 0 or more, not {text!r}.")
+    return number
 
 
 def whoami() -> str:
