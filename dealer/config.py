@@ -79,7 +79,12 @@ SETTINGS: tuple[Setting, ...] = (
         "DEALER_OPS_PORT",
         "The operator's port: /healthz, /readyz, /metrics; 0 takes a free one.",
     ),
-    Setting("house", "--house", "DEALER_HOUSE", "The name under which logs are signed."),
+    Setting(
+        "house",
+        "--house",
+        "DEALER_HOUSE",
+        "The name under which new tables are signed; those that are there keep theirs.",
+    ),
     Setting(
         "origins",
         "--origin",

@@ -13,6 +13,7 @@ import json
 import os
 import re
 from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -22,7 +23,7 @@ import typer
 from dealer.cli.options import Database, Operator, asked_rightly, find_table, whoami
 from dealer.cli.output import program, progress, remark, say
 from dealer.config import DATABASE
-from dealer.errors import DatabaseDamaged, RaceLost, SetupError, TableArchived
+from dealer.errors import DatabaseDamaged, RaceLost, Refused, SetupError, TableArchived
 
 if TYPE_CHECKING:
     from dealer.eventlog import Log
@@ -87,8 +88,13 @@ def archive(
     with asked_rightly():
         if not to.is_dir():
             raise SetupError(f"There is no folder {to}; make it first.")
-    done = asyncio.run(archive_tables(database, to, table, oldest, why, operator or whoami()))
+    done, bad = asyncio.run(archive_tables(database, to, table, oldest, why, operator or whoami()))
     say(f"{done} table{'' if done == 1 else 's'} archived to {to}.")
+    if bad:
+        raise DatabaseDamaged(
+            f"Not archived, and nothing of them let go: {', '.join(bad)}. Look into each with "
+            "`dealer audit TABLE`, and compare it with the bundles that its players kept."
+        )
 
 
 def age(text: str) -> int:
@@ -108,14 +114,17 @@ async def archive_tables(
     who: str,
     *,
     reached: Reached = lambda point: None,
-) -> int:
-    """Archive one table, or all closed for `age` milliseconds; how many were."""
+) -> tuple[int, list[str]]:
+    """Archive one table, or all closed for `age` milliseconds; how many were, and which not.
+
+    One of many that cannot be archived holds up no other.
+    """
     from dealer.eventlog import Log
     from dealer.eventlog.look import look
     from dealer.service.office import Office
 
     await (await look(database)).close()
-    async with await Log.open(database) as log:
+    async with _alone(folder), await Log.open(database) as log:
         office = Office(log, who=who)
         for (one,) in await log.fetch(_BEGUN):
             await _let_go(log, one, reached)
@@ -124,9 +133,38 @@ async def archive_tables(
         else:
             found = await log.fetch(_CLOSED, (office.now() - (age or 0),))
             wanted = [one for (one,) in found]
+        bad = []
         for one in wanted:
-            await _archive(log, office, database, folder, one, why=why, reached=reached)
-        return len(wanted)
+            try:
+                await _archive(log, office, database, folder, one, why=why, reached=reached)
+            except (DatabaseDamaged, RaceLost, Refused) as error:
+                if table is not None:
+                    raise
+                remark(str(error))
+                bad.append(one.hex())
+        return len(wanted) - len(bad), bad
+
+
+@asynccontextmanager
+async def _alone(folder: Path) -> AsyncIterator[None]:
+    """Of two at one folder the slower could put an older bundle in the place of a newer one."""
+    if os.name != "posix":
+        yield
+        return
+    import fcntl
+
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # a file system without locks
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise SetupError(
+                    f"Another `dealer archive` is at work in {folder}; try again at its end."
+                ) from None
+        yield
+    finally:
+        os.close(handle)
 
 
 async def _archive(
@@ -143,7 +181,8 @@ async def _archive(
 
     await archived.require_here(log, table)
     for attempt in range(1, _ATTEMPTS + 1):
-        kept = await _write(log, database, folder, table, reached)
+        draft = f"{table.hex()}.jsonl.{office.random(4).hex()}.part"
+        kept = await _write(log, database, folder, table, draft, reached)
         try:
             await office.archive(table, kept, why=why)
             break
@@ -155,7 +194,9 @@ async def _archive(
     remark(f"{table.hex()} is in {folder / kept.file}; {program()} verify checks it.")
 
 
-async def _write(log: Log, database: str, folder: Path, table: bytes, reached: Reached) -> Archived:
+async def _write(
+    log: Log, database: str, folder: Path, table: bytes, draft: str, reached: Reached
+) -> Archived:
     """The bundle on disk, verified before and after."""
     from dealer.cli import bundle
     from dealer.eventlog.office import Archived, notes_digest
@@ -173,7 +214,7 @@ async def _write(log: Log, database: str, folder: Path, table: bytes, reached: R
     reached("verified")
     data = b"".join(line + b"\n" for line in lines)
     file = folder / f"{table.hex()}.jsonl"
-    await asyncio.to_thread(_put, file, data, reached)
+    await asyncio.to_thread(_put, file, data, folder / draft, reached)
     written = await asyncio.to_thread(file.read_bytes)
     _verify(read(written), table, head)
     reached("verified again")
@@ -206,7 +247,7 @@ def _verify(lines: list[bytes], table: bytes, head: int) -> tuple[bytes, bytes]:
     if report.fault is not None:
         raise DatabaseDamaged(
             f"The bundle of table {table.hex()} does not hold ({report.fault}); nothing of it was "
-            "let go. Look into it before you archive it."
+            f"let go. See `dealer audit {table.hex()}`, and the bundles that its players kept."
         )
     key = bytes.fromhex(report.key)
     note = json.loads(lines[-1])["checkpoint"]
@@ -216,19 +257,20 @@ def _verify(lines: list[bytes], table: bytes, head: int) -> tuple[bytes, bytes]:
     return key, root
 
 
-def _put(file: Path, data: bytes, reached: Reached) -> None:
-    """The file under its own name once all of it is on disk."""
+def _put(file: Path, data: bytes, draft: Path, reached: Reached) -> None:
+    """The file under its own name once all of it is on disk; drafts that were left over go."""
     from dealer.eventlog.house import sync_folder
 
-    draft = file.with_name(f"{file.name}.part")
     try:
-        with draft.open("wb") as out:
+        with draft.open("xb") as out:
             out.write(data)
             out.flush()
             os.fsync(out.fileno())
         reached("drafted")
         os.replace(draft, file)
         reached("named")
+        for left_over in file.parent.glob(f"{file.name}.*.part"):
+            left_over.unlink(missing_ok=True)
         sync_folder(file.parent)
     except OSError as error:
         raise SetupError(f"{file} cannot be written: {error.strerror}.") from None

@@ -87,8 +87,7 @@ async def lines(log: Reading, extent: Extent, step: Step) -> AsyncIterator[str]:
     async for rows in log.stream(table, upto=extent.size):
         for row in rows:
             if row.version == 1:
-                opened = json.loads(row.public)
-                origin, key = opened["origin"], bytes.fromhex(opened["key"])
+                origin, key = _named(table, row)
                 yield bundle.header(origin=origin, key=key)
             yield (leaf := leaf_of(table, row))
             if extent.signer is not None:
@@ -105,6 +104,15 @@ async def lines(log: Reading, extent: Extent, step: Step) -> AsyncIterator[str]:
         yield bundle.checkpoint(
             extent.signer.sign(origin=origin, size=extent.size, root=tree.root())
         )
+
+
+def _named(table: bytes, row: Row) -> tuple[str, bytes]:
+    """Origin and key of a table, out of its first event."""
+    try:
+        opened = json.loads(row.public)
+        return str(opened["origin"]), bytes.fromhex(opened["key"])
+    except (ValueError, KeyError, TypeError):
+        raise altered(table.hex()) from None
 
 
 def _compare(extent: Extent, row: Row, tree: Tree, key: bytes) -> None:

@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from dealer.cli.options import Database, HouseKey, Operator, Why, find_table, option, whoami
+from dealer.cli.options import Database, HouseKey, Operator, Why, find_table, whoami
 from dealer.cli.output import remark, say
-from dealer.config import DATABASE, Settings
+from dealer.config import DATABASE
 
 _OPEN = """
 SELECT s.table_id FROM stream s JOIN event e ON e.stream = s.id AND e.version = s.version
@@ -31,7 +31,6 @@ def close(
             show_default=False,
         ),
     ] = None,
-    house: Annotated[str, option("house", metavar="NAME")] = Settings.house,
     database: Database = DATABASE,
     house_key: HouseKey = None,
     operator: Operator = None,
@@ -39,12 +38,11 @@ def close(
     """Close tables for good, with the round that is open at them; its secret becomes public.
 
     For tables whose hosts are gone, before `dealer archive`; and with --idle 0m after an older
-    backup was put back, for no player who saw more than it holds can trust its open tables. Give
-    the house's name as `dealer serve` has it, for the last head is signed under it.
+    backup was put back, for no player who saw more than it holds can trust its open tables.
 
     ```
     dealer close 0199f3c2 --why "the host is gone"
-    dealer close --idle 90d --why retention --house cards.example.org
+    dealer close --idle 90d --why retention
     ```
     """
     from dealer.cli.archive import age
@@ -52,20 +50,19 @@ def close(
     if (table is None) == (idle is None):
         raise typer.BadParameter("Name a table, or say how long idle with --idle.")
     since = None if idle is None else age(idle)
-    done = asyncio.run(_close(database, house_key, house, table, since, why, operator or whoami()))
+    done = asyncio.run(_close(database, house_key, table, since, why, operator or whoami()))
     say(f"{done} table{'' if done == 1 else 's'} closed.")
 
 
 async def _close(
     database: str,
     house_key: Path | None,
-    house: str,
     table: str | None,
     idle: int | None,
     why: str,
     who: str,
 ) -> int:
-    from dealer.errors import DealerError, Refused
+    from dealer.errors import DealerError, Refused, TableEnded
     from dealer.eventlog.look import look
     from dealer.game.commands import Actor, CloseTable
     from dealer.service.office import Office
@@ -73,7 +70,7 @@ async def _close(
 
     await (await look(database)).close()
     done = 0
-    async with open_service(database, house=house, house_key=house_key) as service:
+    async with open_service(database, house_key=house_key) as service:
         office = Office(service.log, who=who)
         if table is not None:
             wanted = [await find_table(service.log, table)]
@@ -84,6 +81,10 @@ async def _close(
             try:
                 resident = await service.load(one.hex())
                 await service.call(resident, CloseTable(Actor(host=True)))
+            except TableEnded:
+                if table is not None:
+                    raise TableEnded(f"Table {one.hex()} is closed already.") from None
+                continue
             except DealerError as error:
                 if table is not None or not isinstance(error, Refused):
                     raise

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple, get_type_hints
 
 import typer
 
-from dealer.cli.options import AsJson
+from dealer.cli.options import AsJson, asked_rightly
 from dealer.cli.output import harmless, say, say_json
-from dealer.cli.serve import serve, settled
+from dealer.cli.serve import check_places, serve, settled
 from dealer.config import LIMIT_VARIABLE, SETTINGS, Settings, masked
 
 _SOURCES = {"COMMANDLINE": "flag", "ENVIRONMENT": "environment"}
@@ -56,22 +56,24 @@ def config(*, context: typer.Context, as_json: bool, **told: Any) -> None:
     """Print every setting that `dealer serve` would have with the same flags and environment.
 
     Each line: flag, variable of the environment, value, and where that came from. A password in the
-    database's address is not shown.
+    database's address is not shown. The exit code is 2 if `dealer serve` would not take them.
 
     ```
     dealer config
     DEALER_PORT=80 dealer config --limit rate=20 --json
     ```
     """
-    found = in_force(settled(told), told, context)
-    if as_json:
-        for one in found:
-            say_json(one._asdict())
-        return
+    settings = settled(told)
+    found = in_force(settings, told, context)
     widths = [max(len(one[place]) for one in found) for place in range(3)]
     for one in found:
+        if as_json:
+            say_json(one._asdict())
+            continue
         cells = [harmless(text).ljust(width) for text, width in zip(one, widths, strict=False)]
         say("  ".join([*cells, one.source]).rstrip())
+    with asked_rightly():
+        check_places(settings)
 
 
 def in_force(settings: Settings, told: dict[str, Any], context: typer.Context) -> list[Told]:

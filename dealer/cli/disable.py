@@ -10,6 +10,7 @@ import typer
 from dealer.cli.options import Database, Operator, Why, find_table, whoami
 from dealer.cli.output import say
 from dealer.config import DATABASE
+from dealer.errors import TableEnded
 
 WholeHouse = Annotated[bool, typer.Option("--house", help="The whole house, not one table.")]
 OneTable = Annotated[
@@ -75,8 +76,11 @@ async def _change(
     target, name = HOUSE, "The house"
     async with await look(database) as log:
         if table is not None:
-            target = (await find_table(log, table)).hex()
-            name = f"Table {target}"
+            one = await find_table(log, table)
+            target, name = one.hex(), f"Table {one.hex()}"
+            last = await log.read(one, after=(await log.head(one) or 0) - 1, limit=1)
+            if last and last[0].type == "TableClosed" and not on:
+                raise TableEnded(f"{name} is closed; nothing can begin there any more.")
     async with await Log.open(database) as log:
         office = Office(log, who=operator or whoami())
         change = office.enable if on else office.disable

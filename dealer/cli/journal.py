@@ -20,8 +20,9 @@ def journal(
 ) -> None:
     """Print the operators' journal of this database, the newest line first.
 
-    disable, enable, archive, rotate-key, retire-key, rebuild and migrate write there what they do,
-    in the same transaction where that can be. The database refuses to change or delete a line.
+    disable, enable, close, archive, rotate-key, retire-key, keep-key, rebuild and migrate write
+    there what they do, in the same transaction where that can be. The database refuses to change or
+    delete a line.
 
     ```
     dealer journal

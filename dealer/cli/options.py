@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from getpass import getuser
+from math import inf
 from pathlib import Path
 from socket import gethostname
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dealer.config import SETTINGS, with_password
-from dealer.errors import SetupError, UnknownTable
+from dealer.errors import SetupError, TableArchived, UnknownTable
 
 if TYPE_CHECKING:
     from dealer.eventlog import Reading
@@ -70,6 +71,25 @@ HouseUrl = Annotated[
 ]
 
 
+def whole(text: str | int) -> int:
+    """The number that an option says."""
+    try:
+        return int(text)
+    except ValueError:
+        raise typer.BadParameter(f"This is a whole number, not {text!r}.") from None
+
+
+def seconds(text: str | float) -> float:
+    """So many seconds, 0 or more, as an option says them."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number < inf:
+        raise typer.BadParameter(f"This is a number of seconds, 0 or more, not {text!r}.")
+    return number
+
+
 def whoami() -> str:
     """Who types: the user's name and the machine's, as far as the system tells."""
     try:
@@ -89,7 +109,12 @@ def asked_rightly() -> Iterator[None]:
 
 
 async def find_table(log: Reading, text: str) -> bytes:
-    """The id of the one table that `text`, hex digits, begins; UnknownTable otherwise."""
+    """The id of the one table that `text`, hex digits, begins; UnknownTable otherwise.
+
+    TableArchived, which says where its events are, if they are in the database no more.
+    """
+    from dealer.service import archived
+
     digits = text.lower().replace("-", "")
     try:
         low = bytes.fromhex(digits.ljust(2 * TABLE_BYTES, "0"))
@@ -103,4 +128,10 @@ async def find_table(log: Reading, text: str) -> bytes:
         raise UnknownTable(f"No table {text} is in this log; `dealer tables` lists those that are.")
     if len(found) > 1:
         raise UnknownTable(f"Several tables begin with {text}; give more of the id.")
+    kept = await archived.find(log, found[0])
+    if kept is not None:
+        raise TableArchived(
+            f"Table {found[0].hex()} is archived: {kept.file} in the folder of `dealer archive` is "
+            "all of it. `dealer history FILE` tells it, `dealer verify FILE` checks it."
+        )
     return found[0]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dealer.cli.logs import configure, mistaken
-from dealer.cli.options import Database, HouseKey, asked_rightly, option
+from dealer.cli.options import Database, HouseKey, asked_rightly, option, seconds, whole
 from dealer.cli.output import program, say
 from dealer.cli.version import version
 from dealer.config import (
@@ -30,6 +30,7 @@ from dealer.config import (
     masked,
     read_limits,
 )
+from dealer.errors import SetupError
 
 if TYPE_CHECKING:
     from dealer.gateway import Gateway
@@ -55,9 +56,9 @@ def serve(
     database: Database = DATABASE,
     house_key: HouseKey = None,
     host: Annotated[str, option("host")] = Settings.host,
-    port: Annotated[int, option("port")] = Settings.port,
+    port: Annotated[int, option("port", parser=whole, metavar="PORT")] = Settings.port,
     ops_host: Annotated[str, option("ops_host")] = Settings.ops_host,
-    ops_port: Annotated[int, option("ops_port")] = Settings.ops_port,
+    ops_port: Annotated[int, option("ops_port", parser=whole, metavar="PORT")] = Settings.ops_port,
     house: Annotated[str, option("house", metavar="NAME")] = Settings.house,
     origins: Annotated[
         list[str] | None, option("origins", metavar="ORIGIN", show_default=False)
@@ -69,10 +70,10 @@ def serve(
     synchronous: Annotated[
         str, option("synchronous", metavar="|".join(SYNCHRONOUS))
     ] = Settings.synchronous,
-    tables: Annotated[int, option("tables")] = Settings.tables,
-    queue: Annotated[int, option("queue")] = Settings.queue,
-    batch: Annotated[int, option("batch")] = Settings.batch,
-    busy: Annotated[float, option("busy", metavar="SECONDS", min=0)] = Settings.busy,
+    tables: Annotated[int, option("tables", parser=whole, metavar="COUNT")] = Settings.tables,
+    queue: Annotated[int, option("queue", parser=whole, metavar="COUNT")] = Settings.queue,
+    batch: Annotated[int, option("batch", parser=whole, metavar="COUNT")] = Settings.batch,
+    busy: Annotated[float, option("busy", metavar="SECONDS", parser=seconds)] = Settings.busy,
     log_format: Annotated[
         str, option("log_format", metavar="|".join(LOG_FORMATS))
     ] = Settings.log_format,
@@ -107,6 +108,8 @@ def serve(
     ```
     """
     settings = settled(locals())
+    with asked_rightly():
+        check_places(settings)
     configure(format=settings.log_format, level=settings.log_level)
     run(_serve(settings))
 
@@ -114,7 +117,7 @@ def serve(
 def settled(told: dict[str, Any]) -> Settings:
     """The settings that a command was told, by the names of its parameters; exits with 2 on bad."""
     with asked_rightly():
-        settings = Settings(
+        return Settings(
             **{one.name: told[one.name] for one in SETTINGS if one.name not in _OTHERWISE},
             password_file=_path(os.environ.get(PASSWORD_FILE_VARIABLE)),
             origins=tuple(told["origins"] or ()),
@@ -124,8 +127,6 @@ def settled(told: dict[str, Any]) -> Settings:
             log_level=told["log_level"].upper(),
             limits=read_limits(told["limit"] or (), os.environ),
         )
-        _check_address(settings)
-    return settings
 
 
 def _path(name: str | None) -> Path | None:
@@ -193,9 +194,12 @@ def _greet(settings: Settings, gateway: Gateway) -> None:
     sys.stdout.flush()
 
 
-def _check_address(settings: Settings) -> None:
+def check_places(settings: Settings) -> None:
+    """Raise SetupError if the settings name a database, a key or a folder that cannot be."""
     from dealer.eventlog import key_file
     from dealer.eventlog.server import check_address
 
     check_address(settings.database)
     key_file(settings.database, settings.house_key)
+    if settings.archive is not None and not settings.archive.is_dir():
+        raise SetupError(f"There is no folder {settings.archive}; make it first.")

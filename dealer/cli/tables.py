@@ -15,6 +15,7 @@ from dealer.config import DATABASE
 _TABLES = """
 SELECT s.id, s.table_id, s.version, coalesce(t.rounds, 0), t.closed_at IS NOT NULL,
        (SELECT count(*) FROM seats x WHERE x.stream = s.id AND x.until IS NULL),
+       (SELECT count(*) FROM rounds r WHERE r.stream = s.id AND r.until IS NULL),
        s.version > s.projected, s.projected, first.at, first.public
 FROM stream s
 LEFT JOIN tables t ON t.stream = s.id
@@ -34,36 +35,44 @@ def tables(
 ) -> None:
     """List the tables of this database, the newest first, closed ones too.
 
+    Says at which of them a round is open, and where nothing new may begin (`dealer disable`).
+
     ```
     dealer tables
     dealer tables --json | jq -r .table
     ```
     """
-    found, archived = asyncio.run(_find(limit, database))
+    found, archived, disabled = asyncio.run(_find(limit, database))
     for one in found:
         say_json(one) if as_json else say(_line(one))
     if as_json:
         return
+    if disabled:
+        say("The whole house is disabled; see `dealer journal`.")
     if archived:
         say(f"{archived} more {'is' if archived == 1 else 'are'} archived; see `dealer journal`.")
     elif not found:
         say("No table has been opened here yet.")
 
 
-async def _find(limit: int, database: str) -> tuple[list[dict[str, Any]], int]:
-    """The tables, and how many more are archived."""
+async def _find(limit: int, database: str) -> tuple[list[dict[str, Any]], int, bool]:
+    """The tables, how many more are archived, and whether the whole house is disabled."""
     import json
 
     from dealer.eventlog.look import look
+    from dealer.service.closures import HOUSE
 
     found = []
     async with await look(database) as log:
         ((archived,),) = await log.fetch("SELECT count(*) FROM archived")
+        disabled = {target for (target,) in await log.fetch("SELECT target FROM disabled")}
         for row in await log.fetch(_TABLES, (limit,)):
-            stream, table_id, version, rounds, closed, seated, behind, projected, at, public = row
+            stream, table_id, version, rounds, closed, seated, playing, *row = row
+            behind, projected, at, public = row
             if behind:
                 newer = dict(map(tuple, await log.fetch(_NEWER, (stream, projected))))
                 rounds += newer.get("RoundOpened", 0)
+                playing += newer.get("RoundOpened", 0) - newer.get("RoundClosed", 0)
                 seated += newer.get("SeatTaken", 0) - newer.get("SeatLeft", 0)
                 closed = closed or "TableClosed" in newer
             rules = json.loads(public)["rules"]
@@ -74,18 +83,22 @@ async def _find(limit: int, database: str) -> tuple[list[dict[str, Any]], int]:
                     "opened_at": at,
                     "seated": seated,
                     "rounds": rounds,
+                    "round_open": playing > 0,
                     "version": version,
                     "closed": bool(closed),
+                    "disabled": not disabled.isdisjoint((table_id.hex(), HOUSE)),
                 }
             )
-    return found, archived
+    return found, archived, HOUSE in disabled
 
 
 def _line(one: dict[str, Any]) -> str:
     state = "closed" if one["closed"] else "open"
+    marks = ("round open" * one["round_open"], "disabled" * (one["disabled"] and not one["closed"]))
+    rounds = f"{one['rounds']:>3} round{' ' if one['rounds'] == 1 else 's'}"
     name = one["name"] if isinstance(one["name"], str) else ""
     return (
         f"{one['table']}  {moment(one['opened_at'])[:16]}  {state:<6}"
-        f"  {one['seated']:>2} seated  {one['rounds']:>3} rounds  version {one['version']:<6}"
-        f"  {harmless(name)}"
+        f"  {one['seated']:>2} seated  {rounds}  version {one['version']:<6}"
+        f"  {', '.join(filter(None, marks)):<20}  {harmless(name)}"
     ).rstrip()

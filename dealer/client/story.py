@@ -11,7 +11,7 @@ from typing import NoReturn
 
 from dealer.client.store import SavedHead
 from dealer.errors import HouseCheated
-from dealer.proof.checkpoint import NoteFault, open_note
+from dealer.proof.checkpoint import NoteFault, open_note, read_checkpoint
 from dealer.proof.tree import HASH_BYTES, Tree, verify_consistency
 
 ANOTHER_LOG = "The house signed another log than the one that it showed here."
@@ -39,6 +39,7 @@ class Story:
         self._saved = sorted(saved)
         self._sizes = {head.size for head in saved}
         self._awaited = {head.size: head.note for head in saved}
+        self._origin = ""  # under which its heads are signed, from the first one that was read on
         self._early: list[str] = []  # notes that came before the key that they are signed with
         self._link: Tree | None = None  # from the newest saved head towards `start`
         self._linked_from = ""  # the note of that head
@@ -70,12 +71,15 @@ class Story:
             return self._link.root()
         return None
 
-    def pin(self, key: bytes) -> None:
-        """This is the table's key, from the first time on."""
+    def pin(self, key: bytes, origin: str) -> None:
+        """These are the table's key and origin, from the first time on."""
         if self.key is None:
             self.key = key
         elif key != self.key:
             raise HouseCheated("This table's key is not the one it had: it is another table.")
+        if self._saved:
+            self._open(self._saved[0].note)
+        self._stay_under(origin)
 
     def grow(self, leaf: bytes) -> None:
         """Add the next event by its leaf's hash, and compare the head that is due there."""
@@ -244,10 +248,19 @@ class Story:
         if self.key is None:
             self._no_key(note)
         try:
-            return open_note(note, key=self.key, table=self.table)
+            opened = open_note(note, key=self.key, table=self.table)
         except NoteFault as fault:
             sentence = f"A head of the log is not signed with this table's key. {fault}"
             raise HouseCheated(sentence, (note,)) from fault
+        self._stay_under(read_checkpoint(note).origin, note)
+        return opened
+
+    def _stay_under(self, origin: str, *notes: str) -> None:
+        """A table has one origin: two would be two logs, and only one of them shown to each."""
+        if origin != (self._origin or origin):
+            sentence = f"The house calls this table {origin}, and called it {self._origin} before."
+            raise HouseCheated(sentence, notes)
+        self._origin = origin
 
     def _no_key(self, note: str) -> NoReturn:
         raise HouseCheated("The house signed a head before it named this table's key.", (note,))

@@ -242,8 +242,8 @@ class Witness:
                 digest = player_digest(table=self._id, round=number, k=k, seat=seat, nonce=nonce)
                 if digest != round_.shuffle.digests[seat]:
                     raise HouseCheated("A player's bytes are not those that were promised.")
-            case TableOpened(_, key):
-                self.story.pin(key)
+            case TableOpened(origin, key):
+                self.story.pin(key, origin)
             case _:
                 pass
 
@@ -290,7 +290,7 @@ class Witness:
     def _described(self, state: Frame, version: int, note: str) -> Table:
         """The table of a snapshot; from the first one its key is learnt, too."""
         table = restore(state, seat=self.seat)
-        self.story.pin(table.key)
+        self.story.pin(table.key, table.origin)
         if table.version != version:
             raise HouseCheated("The house described another table than it signed.", (note,))
         return table

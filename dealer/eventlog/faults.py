@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import socket
 import sqlite3
+import ssl
 
 from sqlalchemy.exc import DBAPIError
 
@@ -73,9 +75,8 @@ _SENTENCES: dict[int, tuple[type[DatabaseError], str]] = {
 }
 
 _AWAY = (
-    DatabaseAway,
-    "The database {name} cannot be reached just now; nothing that was acknowledged is lost, and "
-    "work goes on by itself when its server is back.",
+    "The database {name} cannot be reached just now: %s. See to the address and the server, then "
+    "try again; a house that is open goes on by itself, and nothing that was acknowledged is lost."
 )
 _NO_RIGHTS = (
     DatabaseReadOnly,
@@ -86,9 +87,9 @@ _RACE = (RaceLost, "Another process wrote to {name} at the same time; nothing wa
 
 # PostgreSQL's codes, the longest beginning that fits first.
 _STATES: dict[str, tuple[type[DatabaseError], str]] = {
-    "08": _AWAY,
-    "57P": _AWAY,
-    "53300": _AWAY,
+    "08": (DatabaseAway, _AWAY % "the connection broke"),
+    "57P": (DatabaseAway, _AWAY % "the server is stopping or starting"),
+    "53300": (DatabaseAway, _AWAY % "the server has no connection free"),
     "53100": (
         DatabaseFull,
         "The disk of the database {name} is full, and nothing was written; free some space, then "
@@ -163,7 +164,7 @@ def explain(error: BaseException, *, name: str, committing: bool = False) -> Dat
     if found is not None:
         return _explain_state(found, name)
     if name.startswith("postgresql:") and _is_away(cause):
-        return _AWAY[0](_AWAY[1].format(name=name))
+        return DatabaseAway((_AWAY % _why(cause)).format(name=name))
     if isinstance(cause, PermissionError):
         return _READ_ONLY[0](_READ_ONLY[1].format(name=name))
     code = getattr(cause, "sqlite_errorcode", None)
@@ -188,3 +189,19 @@ def _is_away(cause: BaseException) -> bool:
     return "InterfaceError" in (each.__name__ for each in type(cause).__mro__) and (
         "closed" in str(cause) or "lost" in str(cause)
     )
+
+
+def _why(cause: BaseException) -> str:
+    """Why a server is not reached; the network's texts are not shown, for they quote addresses."""
+    text = str(cause)
+    if isinstance(cause, socket.gaierror):
+        return "there is no such host"
+    if isinstance(cause, TimeoutError):
+        return "it does not answer"
+    if isinstance(cause, (ConnectionRefusedError, FileNotFoundError)) or "refused" in text:
+        return "the connection was refused, no server listens there"
+    if "rejected SSL upgrade" in text:
+        return "the server offers no TLS"
+    if isinstance(cause, ssl.SSLError):
+        return "its TLS certificate does not hold"
+    return "the connection broke"

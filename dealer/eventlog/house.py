@@ -151,7 +151,8 @@ def _read(file: Path) -> bytes:
 def make(file: Path, fresh: bytes) -> bytes:
     """Hangs up a new key, whole or not at all; of two processes at once one wins, both have it."""
     try:
-        handle, draft = tempfile.mkstemp(dir=file.parent, prefix=f"{file.name}.")  # mode 0600
+        # Mode 0600, and under no name that an earlier key could have.
+        handle, draft = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.", suffix=".part")
         try:
             os.write(handle, fresh)
             os.fsync(handle)

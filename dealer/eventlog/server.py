@@ -11,13 +11,14 @@ from collections.abc import Awaitable, Callable
 from functools import lru_cache
 from itertools import count
 from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import parse_qsl, urlsplit
 
 from sqlalchemy import event, make_url
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import ArgumentError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
-from dealer.errors import DatabaseAway, Overloaded, SetupError
+from dealer.errors import DatabaseAway, DatabaseError, Overloaded, SetupError
 from dealer.eventlog.faults import explain
 from dealer.eventlog.sqlite import database_file
 
@@ -67,8 +68,18 @@ class Server:
     """
 
     def __init__(self, url: str, *, patience: float = 0.0) -> None:
+        rest = url.partition("://")[2]
+        authority = re.split("[/?#]", rest, maxsplit=1)[0]
+        if "#" in rest or rest.count("@") != authority.count("@") or authority.count("@") > 1:
+            raise SetupError(
+                "The database's address is not understood; write @ / # ? % in a password as "
+                "%40 %2F %23 %3F %25, or use DEALER_DATABASE_PASSWORD_FILE."
+            )
         try:
             parsed = make_url(url)
+            self._options = [
+                name for name, _ in parse_qsl(urlsplit(url).query, strict_parsing=True)
+            ]
         except (ArgumentError, ValueError):
             parsed = None
         if parsed is None or not is_postgres(url) or not parsed.database:
@@ -76,7 +87,7 @@ class Server:
                 "The database's address is not understood; write it like "
                 "postgresql://user:password@host:5432/dealer."
             )
-        self._dsn = "postgresql://" + url.partition("://")[2]
+        self._dsn = f"postgresql://{rest}"
         self.name = URL.create(
             "postgresql",
             username=parsed.username,
@@ -87,12 +98,25 @@ class Server:
         self.patience = patience
 
     async def connect(self, **settings: str) -> asyncpg.Connection[Any]:
-        """A connection of the driver's own; raises what the driver raises."""
+        """A connection of the driver's own; raises what the driver raises.
+
+        Of an option in the address that makes no sense it is a DatabaseError.
+        """
         import asyncpg
 
-        return await asyncpg.connect(
-            self._dsn, timeout=CONNECT_SECONDS, server_settings=_SETTINGS | settings
-        )
+        try:
+            return await asyncpg.connect(
+                self._dsn, timeout=CONNECT_SECONDS, server_settings=_SETTINGS | settings
+            )
+        except (asyncpg.PostgresError, asyncpg.ClientConfigurationError) as error:
+            # What the driver does not know goes to the server as a setting.
+            wrong = [name for name in self._options if re.search(rf"[\"`]{name}[\"`]", str(error))]
+            if not wrong:
+                raise
+            raise DatabaseError(
+                f"The address of the database {self.name} has an option that is not known, or a "
+                f"value that it cannot have: {', '.join(wrong)}."
+            ) from None
 
     def engine(self, settings: dict[str, str], **options: Any) -> AsyncEngine:
         """Connections as SQLAlchemy has them, each statement a transaction unless one is begun."""

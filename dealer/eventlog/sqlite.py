@@ -47,7 +47,10 @@ def database_file(url: str) -> Path:
         )
     if not parsed.database or parsed.database.startswith((":memory:", "file:")):
         raise SetupError("The log needs a file of its own; write it like sqlite:///dealer.db.")
-    return Path(parsed.database)
+    file = Path(parsed.database)
+    if file.is_dir():
+        raise SetupError(f"{file} is a folder; name a file in it, like sqlite:///{file}/dealer.db.")
+    return file
 
 
 class SqliteStore:

@@ -16,6 +16,7 @@ from dealer.errors import DealerError
 from dealer.gateway.http import response
 from dealer.gateway.metrics import Metrics
 from dealer.service import Service
+from dealer.service.clock import apart
 
 READY_SECONDS = 2.0
 """How long the log may take to answer before the house counts as not ready."""
@@ -37,6 +38,7 @@ class Operations:
         self._service = service
         self._metrics = metrics
         self._draining = draining
+        self._told: str | None = None
 
     async def answer(self, connection: ServerConnection, request: Request) -> Response:
         path = request.path.partition("?")[0]
@@ -61,7 +63,9 @@ class Operations:
     def _note(self, trouble: str | None) -> None:
         """A line whenever the answer is another one than before."""
         ready = trouble is None
-        if ready != self._metrics.ready and not self._draining():
+        changed = ready != self._metrics.ready or trouble != self._told
+        self._told = trouble
+        if changed and not self._draining():
             level, told = (logging.INFO, {}) if ready else (logging.ERROR, {"says": trouble})
             log.log(level, "readiness", extra={"told": {"ready": ready, **told}})
         self._metrics.ready = ready
@@ -82,8 +86,9 @@ class Operations:
             async with asyncio.timeout(READY_SECONDS):
                 await self._service.log.put_house(PROBE, b"")
                 await self._service.log.house(PROBE)
+                wrong = await apart(self._service.log, self._service.now)
         except TimeoutError:
             return "the log does not answer in time"
         except DealerError as error:
             return str(error)
-        return None
+        return None if wrong is None else f"{wrong}."

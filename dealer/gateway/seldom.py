@@ -18,7 +18,7 @@ class Seldom:
         self._log = log
         self._clock = clock
         self._seconds = seconds
-        self._kinds: dict[tuple[object, ...], tuple[float, int]] = {}
+        self._kinds: dict[tuple[object, ...], tuple[float, int]] = {}  # the oldest line first
 
     def say(self, level: int, event: str, **told: object) -> None:
         """One line of this event about these things; `times` counts those left out before it."""
@@ -27,9 +27,12 @@ class Seldom:
         if now - since < self._seconds:
             self._kinds[kind] = (since, times + 1)
             return
+        self._kinds.pop(kind, None)
         if len(self._kinds) >= KINDS:
-            recent = {one: kept for one, kept in self._kinds.items() if now - kept[0] < 60}
-            self._kinds = recent if len(recent) < KINDS else {}
+            oldest = next(iter(self._kinds))
+            if now - self._kinds[oldest][0] < self._seconds:
+                return
+            del self._kinds[oldest]
         self._kinds[kind] = (now, 0)
         extra = told | ({"times": times + 1} if times else {})
         self._log.log(level, event, extra={"told": extra})

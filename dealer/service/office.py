@@ -71,6 +71,11 @@ class Office:
             lambda connection: office.add_key(connection, name + office.RETIRED, b"", deed)
         )
 
+    async def keep_key(self, name: str, *, why: str) -> None:
+        """Take back `retire_key`."""
+        deed = self._deed("keep-key", name, why)
+        await self._log.carry_out(lambda connection: office.keep_key(connection, name, deed))
+
     def random(self, length: int) -> bytes:
         """So many bytes from the operating system."""
         return secrets.token_bytes(length)

@@ -13,10 +13,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from dealer.errors import SetupError
 from dealer.eventlog import Append, Appended, Log, Result, key_file, open_house
 from dealer.eventlog.hints import Hints
 from dealer.eventlog.sealing import MASTER_BYTES
 from dealer.projector.scribe import Scribe
+from dealer.service.clock import apart
 from dealer.service.core import Service
 from dealer.service.office import record_schema
 
@@ -44,6 +46,10 @@ async def open_service(
     async with await Log.open(database, **log) as kept:
         key = await open_house(kept, file, fresh=secrets.token_bytes(MASTER_BYTES))
         service = Service(kept, key, house=house, tables=tables, archive=archive)
+        wrong = await apart(kept, service.now)
+        if wrong is not None:
+            raise SetupError(f"{wrong} and start again.")
+        service.closures.check = key.check
         await service.closures.look(kept)
         moved = await record_schema(kept)
         if moved is not None:

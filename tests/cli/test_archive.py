@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import sqlite3
 import subprocess
@@ -17,6 +18,7 @@ from urllib.request import urlopen
 
 import pytest
 
+from dealer.cli import archive
 from dealer.proof.bundle import read
 from dealer.proof.verify import verify
 
@@ -78,13 +80,15 @@ def test_the_other_commands_know_what_is_archived(ask: Ask, played: Played, fold
     assert after == [line for line in before if played.closed not in line] + [
         "1 more is archived; see `dealer journal`."
     ]
-    for command in ("export", "audit"):
-        answer = ask(command, played.closed, "--database", played.url)
-        assert answer.code == 1
-        assert "archived" in answer.err
-    again = ask("archive", played.closed, "--to", folder, "--database", played.url)
-    assert again.code == 1
-    assert "archived" in again.err
+    for command in (
+        ("export",), ("audit",), ("history",), ("log",), ("archive", "--to", folder),
+        ("disable", "--why", "x"), ("close", "--why", "x"),
+    ):  # fmt: skip
+        answer = ask(command[0], played.closed, *command[1:], "--database", played.url)
+        assert (answer.code, answer.out) == (1, "")
+        assert f"{played.closed}.jsonl in the folder" in answer.err
+        assert "`dealer history FILE`" in answer.err
+    assert ask("history", folder / f"{played.closed}.jsonl").code == 0
     rebuilt = ask("rebuild", "--database", played.url)
     assert rebuilt.code == 0, rebuilt.out
     assert ask("log", played.open, "--database", played.url).lines
@@ -135,19 +139,45 @@ def test_a_bundle_that_does_not_hold_lets_nothing_go(
     before = rows(played, "SELECT count(*) FROM event")
     answer = ask("archive", played.closed, "--to", folder, "--database", played.url)
     assert answer.code == 1
+    assert f"`dealer audit {played.closed}`" in answer.err
     assert rows(played, "SELECT count(*) FROM event") == before
     assert rows(played, "SELECT count(*) FROM archived") == [(0,)]
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        "UPDATE event SET public = replace(public, '\"i\":51', '\"i\":50')"
+        " WHERE id = (SELECT min(id) FROM event WHERE type = 'CardsSwapped')",
+        "UPDATE event SET public = '{' WHERE id = (SELECT min(id) FROM event)",
+        "DELETE FROM checkpoint WHERE stream = (SELECT min(stream) FROM event)",
+    ],
+)
+def test_one_that_does_not_hold_holds_up_no_other(
+    ask: Ask, played: Played, folder: Path, harm: str
+) -> None:
+    assert ask("close", played.open, "--why", "x", "--database", played.url).code == 0
+    with closing(sqlite3.connect(played.file)) as database, database:
+        database.execute("DROP TRIGGER event_refuses_update")
+        (first,) = database.execute("SELECT id FROM stream ORDER BY id").fetchone()
+        database.execute(harm)
+        left = database.execute("SELECT count(*) FROM event WHERE stream = ?", (first,)).fetchone()
+    answer = ask("archive", "--older-than", "0m", "--to", folder, "--database", played.url)
+    assert answer.code == 1
+    assert answer.out.startswith("1 table archived")
+    assert f"let go: {played.closed}." in answer.err
+    assert "`dealer audit TABLE`" in answer.err
+    assert [one.name for one in folder.iterdir()] == [f"{played.open}.jsonl"]
+    assert rows(played, "SELECT count(*) FROM event") == [left]
 
 
 def test_a_cosignature_that_comes_in_meanwhile_is_not_lost(
     ask: Ask, played: Played, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from dealer.cli import archive
-
     put, times = archive._put, []
 
-    def slow(file: Path, data: bytes, reached: Callable[[str], None]) -> None:
-        put(file, data, reached)
+    def slow(file: Path, data: bytes, draft: Path, reached: Callable[[str], None]) -> None:
+        put(file, data, draft, reached)
         if not times:
             with closing(sqlite3.connect(played.file)) as database, database:
                 (note,) = database.execute(
@@ -163,6 +193,31 @@ def test_a_cosignature_that_comes_in_meanwhile_is_not_lost(
     assert answer.code == 1
     assert "does not hold" in answer.err  # a doubled signature: it was read again, and looked at
     assert rows(played, "SELECT count(*) FROM archived") == [(0,)]
+
+
+def test_two_at_one_folder_do_not_write_over_each_other(
+    ask: Ask, played: Played, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drafts: list[Path] = []
+    other: list[subprocess.CompletedProcess[str]] = []
+    put = archive._put
+
+    def meanwhile(file: Path, data: bytes, draft: Path, reached: Callable[[str], None]) -> None:
+        drafts.append(draft)
+        command = [sys.executable, "-m", "dealer.cli", "archive", played.closed]
+        command += ["--to", str(folder), "--database", played.url]
+        other.append(subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False))
+        put(file, data, draft, reached)
+
+    monkeypatch.setattr(archive, "_put", meanwhile)
+    answer = ask("archive", played.closed, "--to", folder, "--database", played.url)
+    assert answer.code == 0, answer.err
+    assert other[0].returncode == 1
+    assert f"is at work in {folder}" in other[0].stderr
+    (file,) = folder.iterdir()
+    proved(file, played)
+    # Even where nobody can lock a folder they have a file each.
+    assert re.fullmatch(rf"{played.closed}\.jsonl\.[0-9a-f]{{8}}\.part", drafts[0].name)
 
 
 @pytest.mark.parametrize("point", POINTS)
@@ -195,19 +250,27 @@ def test_killed_at_any_point_nothing_is_lost(
 
 
 def test_what_nobody_closes_the_operator_does(ask: Ask, played: Played, folder: Path) -> None:
-    closing_all = ("close", "--idle", "0m", "--why", "gone", "--house", "house.example")
+    closing_all = ("close", "--idle", "0m", "--why", "gone")
     answer = ask(*closing_all, "--database", played.url)
     assert (answer.code, answer.out) == (0, "1 table closed.\n"), answer.err
     told = json.loads(ask("journal", "--database", played.url, "--json").lines[0])
     assert (told["what"], told["target"], told["why"]) == ("close", played.open, "gone")
     assert ask(*closing_all, "--database", played.url).out == "0 tables closed.\n"
     once = ask("close", played.open, "--why", "x", "--database", played.url)
-    assert once.code == 1
+    assert (once.code, once.err) == (1, f"dealer: Table {played.open} is closed already.\n")
     assert ask("close", "--why", "x", "--database", played.url).code == 2
     answer = ask("archive", "--older-than", "0m", "--to", folder, "--database", played.url)
     assert answer.out.startswith("2 tables archived"), answer.err
     for file in folder.iterdir():
         assert verify(read(file.read_bytes()), key=played.key).ok
+
+
+def test_a_closed_table_is_not_disabled(ask: Ask, played: Played) -> None:
+    answer = ask("disable", played.closed, "--why", "x", "--database", played.url)
+    assert answer.code == 1
+    assert "is closed; nothing can begin" in answer.err
+    assert ask("enable", played.closed, "--database", played.url).code == 0
+    assert ask("disable", played.open, "--why", "x", "--database", played.url).code == 0
 
 
 def gone(address: str, code: int) -> str:

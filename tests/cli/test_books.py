@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -49,6 +50,30 @@ def test_tables_for_a_script_tell_what_the_log_tells(ask: Ask, played: Played) -
     assert closed["rounds"] == 2
     assert closed["closed"]
     assert closed["version"] == len(ask("log", played.closed, "--database", played.url).lines)
+
+
+def test_tables_say_where_a_round_is_open_and_what_is_disabled(ask: Ask, played: Played) -> None:
+    def told(table: str) -> tuple[str, dict[str, Any]]:
+        listed = ask("tables", "--database", played.url).lines
+        script = map(json.loads, ask("tables", "--json", "--database", played.url).lines)
+        line = next(line for line in listed if line.startswith(table))
+        return line, next(one for one in script if one["table"] == table)
+
+    line, members = told(played.open)
+    assert "  1 round   version" in line
+    assert "  round open  " in line
+    assert (members["round_open"], members["disabled"]) == (True, False)
+    line, members = told(played.closed)
+    assert "round open" not in line
+    assert "2 rounds" in line
+    assert not members["round_open"]
+    ask("disable", played.open, "--why", "x", "--database", played.url)
+    assert "  round open, disabled  " in told(played.open)[0]
+    assert not told(played.closed)[1]["disabled"]
+    ask("enable", played.open, "--database", played.url)
+    ask("disable", "--house", "--why", "x", "--database", played.url)
+    assert told(played.open)[1]["disabled"]
+    assert "The whole house is disabled" in ask("tables", "--database", played.url).out
 
 
 def test_tables_do_not_wait_for_read_models_that_are_behind(ask: Ask, played: Played) -> None:

@@ -110,6 +110,10 @@ def test_the_flags_say_what_the_table_of_settings_says(ask: Ask) -> None:
         (("--log-format", "xml"), "json"),
         (("--log-level", "loud"), "WARNING"),
         (("--ops-port", 70000), "70000"),
+        (("--port", "many"), "a whole number, not 'many'"),
+        (("--busy", "-1"), "0 or more, not '-1'"),
+        (("--busy", "nan"), "0 or more, not 'nan'"),
+        (("--archive", "/no/such"), "There is no folder /no/such"),
     ],
 )
 def test_what_is_wrongly_set_exits_with_2(
@@ -119,6 +123,13 @@ def test_what_is_wrongly_set_exits_with_2(
         answer = ask(command, *arguments)
         assert answer.code == 2
         assert word in answer.err
+
+
+def test_the_settings_are_shown_before_what_is_wrong_with_them(ask: Ask) -> None:
+    answer = ask("config", "--database", "postgresql://ada:sesame@db/log")
+    assert answer.code == 2
+    assert "postgresql://ada:***@db/log" in answer.out
+    assert "house's key" in answer.err
 
 
 def test_it_says_which_version_it_is(ask: Ask) -> None:

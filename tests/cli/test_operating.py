@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import shlex
+import subprocess
 from dataclasses import fields
 from pathlib import Path
 
@@ -89,8 +90,12 @@ async def test_the_metrics(tmp_path: Path) -> None:
         serve(service, port=0, ops_port=0) as gateway,
     ):
         page = (await get(gateway.ops_port, "/metrics")).text
-    names = {family.name for family in text_string_to_metric_families(page)}
+    names = {
+        family.name + "_total" * (family.type == "counter")
+        for family in text_string_to_metric_families(page)
+    }
     assert {name for row in table("Metrics") for name in code(row[0])} == names
+    assert "# HELP dealer_calls_total " in page
 
 
 def test_the_sentences_are_the_programs() -> None:
@@ -112,11 +117,12 @@ def test_the_sentences_are_the_programs() -> None:
 def test_the_commands_run(ask: Ask, played: Played, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the order of the document, on one house, but those of a shell."""
     monkeypatch.chdir(played.folder)
-    (played.folder / "archive").mkdir()
     ran = 0
     for block in re.findall(r"```sh\n(.*?)```", DOCUMENT, re.DOTALL):
         for line in block.splitlines():
             words = shlex.split(line, comments=True)
+            if words[0] == "mkdir":
+                subprocess.run(words, check=True)
             if words[0] != "dealer" or words[1:2] == ["serve"]:
                 continue
             arguments = [played.open if word == "TABLE" else word for word in words[1:]]
@@ -140,3 +146,12 @@ def test_the_readiness_sentences_are_in_the_runbook() -> None:
     rows = [row[0] for row in table("Sentences")]
     for sentence in re.findall(r'return "([^"]+)"', source):
         assert any(sentence in row for row in rows)
+
+
+def test_the_journal_tells_of_every_deed_that_is_written_there(ask: Ask) -> None:
+    shown = ask("journal", "--help").out
+    source = "".join(path.read_text(encoding="utf-8") for path in DEALER.rglob("*.py"))
+    deeds = set(re.findall(r"""(?:_deed|[.]note)[(]\s*"([a-z-]+)",""", source))
+    assert {"close", "archive", "disable", "migrate", "rebuild"} < deeds
+    for deed in deeds:
+        assert deed in shown

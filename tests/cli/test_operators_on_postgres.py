@@ -44,9 +44,9 @@ def test_the_operators_commands(ask: Ask, postgres: Postgres, tmp_path: Path) ->
     assert ask("tables", *at).lines[-1].startswith("1 more is archived")
     rebuilt = ask("rebuild", *at)
     assert rebuilt.code == 0, rebuilt
-    answer = ask("rotate-key", *under)
+    answer = ask("rotate-key", "--why", "x", *under)
     assert answer.code == 0, answer.err
-    answer = ask("close", "--idle", "0m", "--why", "x", "--house", "house.example", *under)
+    answer = ask("close", "--idle", "0m", "--why", "x", *under)
     assert (answer.code, answer.out) == (0, "1 table closed.\n"), answer.err
     assert ask("archive", "--older-than", "0m", "--to", folder, *at).code == 0
     assert "is deleted" in ask("rotate-key", "--retire", *under).out

@@ -12,11 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from dealer.errors import HouseKeyError
+from dealer.cli.archive import archive_tables
+from dealer.cli.rotate import retire_keys
+from dealer.errors import Disabled, HouseKeyError
 from dealer.game.cards import STANDARD
 from dealer.game.commands import Actor, CloseRound, CloseTable, Draw, OpenRound, StartShuffle
 from dealer.proof.verify import verify
 from dealer.service import Resident, Service
+from dealer.service.closures import EVERY
+from dealer.service.office import read_journal
 from dealer.service.opening import open_service
 
 from .conftest import Ask, Played
@@ -58,6 +62,13 @@ async def play_both(played: Played) -> tuple[bytes, bytes]:
         return await play_on(service, played.open), await play_anew(service)
 
 
+def test_a_rotation_without_a_reason_is_none(ask: Ask, played: Played) -> None:
+    answer = ask("rotate-key", "--database", played.url)
+    assert answer.code == 2
+    assert "--why" in answer.err
+    assert [one.name for one in played.folder.glob("*.key*")] == ["dealer.db.key"]
+
+
 def test_new_tables_have_the_new_key_and_old_ones_theirs(ask: Ask, played: Played) -> None:
     before = (played.folder / "dealer.db.key").read_bytes()
     answer = ask("rotate-key", "--database", played.url, "--why", "yearly", "--operator", "Zoe")
@@ -76,7 +87,7 @@ def test_new_tables_have_the_new_key_and_old_ones_theirs(ask: Ask, played: Playe
 
 
 def test_the_books_are_read_under_either_key(ask: Ask, played: Played) -> None:
-    ask("rotate-key", "--database", played.url)
+    ask("rotate-key", "--why", "x", "--database", played.url)
     for table in (played.closed, played.open):
         assert ask("audit", table, "--database", played.url).code == 0
 
@@ -96,7 +107,7 @@ def test_tokens_and_commands_of_before_still_count(ask: Ask, played: Played) -> 
             assert tokens.actor(resident.id, resident.table, token) == HOST
 
     told = asyncio.run(before())
-    ask("rotate-key", "--database", played.url)
+    ask("rotate-key", "--why", "x", "--database", played.url)
     asyncio.run(after(*told))
 
 
@@ -122,6 +133,53 @@ def _rotate(played: Played) -> None:
     asyncio.run(rotate(played.url, "", "test"))
 
 
+def test_a_house_that_runs_on_opens_no_table_under_the_old_key(
+    played: Played, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def running() -> None:
+        async with open_service(played.url, house="house.example") as service:
+            await asyncio.to_thread(_rotate, played)
+            for _ in range(2):
+                await service.closures.look(service.log)
+            with pytest.raises(Disabled, match="until it is restarted"):
+                await service.open_table({})
+            assert (await play_on(service, played.open)).hex() == played.key
+
+    asyncio.run(running())
+    said = [one.getMessage() for one in caplog.records if one.name == "dealer.service.closures"]
+    assert said == ["restart to use the new key"]
+    asyncio.run(_anew(played))
+
+
+def test_a_key_that_a_table_begins_under_meanwhile_is_kept(played: Played) -> None:
+    waited: list[float] = []
+    (played.folder / "archive").mkdir()
+
+    async def retire() -> list[str]:
+        async with open_service(played.url, house="house.example") as one:
+            await one.call(await one.load(played.open), CloseTable(HOST))
+            await asyncio.to_thread(_rotate, played)
+            one.closures.check = b""  # as if it had not looked yet
+
+            async def begin(seconds: float) -> None:
+                waited.append(seconds)
+                await one.open_table({})
+
+            put_away = archive_tables(played.url, played.folder / "archive", None, 0, "", "test")
+            assert await put_away == (2, [])
+            gone, kept = await retire_keys(played.url, "", "test", wait=begin)
+            assert gone == []
+            told = [(line.what, line.target) for line in await read_journal(one.log, limit=2)]
+            assert told == [("keep-key", "key"), ("retire-key", "key")]
+            return kept
+
+    (kept,) = map(Path, asyncio.run(retire()))
+    assert waited[0] > 2 * EVERY
+    kept.unlink()
+    with pytest.raises(HouseKeyError, match="missing"):
+        asyncio.run(_anew(played))
+
+
 @pytest.mark.parametrize("point", POINTS)
 def test_killed_at_any_point_every_table_goes_on(ask: Ask, played: Played, point: str) -> None:
     first = (played.folder / "dealer.db.key").read_bytes()
@@ -136,7 +194,7 @@ def test_killed_at_any_point_every_table_goes_on(ask: Ask, played: Played, point
     under, anew = asyncio.run(play_both(played))
     assert under.hex() == played.key
     assert (anew != under) == (point in ("known", "hung"))
-    again = ask("rotate-key", "--database", played.url)
+    again = ask("rotate-key", "--why", "again", "--database", played.url)
     assert again.code == 0, again.err
     assert ("finished" in again.out) == (point == "known")
     keys = {file.read_bytes() for file in played.folder.glob("dealer.db.key*")}
@@ -154,7 +212,7 @@ async def _anew(played: Played) -> bytes:
 def test_an_old_key_goes_when_its_last_table_is_archived(
     ask: Ask, played: Played, tmp_path: Path
 ) -> None:
-    ask("rotate-key", "--database", played.url)
+    ask("rotate-key", "--why", "x", "--database", played.url)
     (old,) = played.folder.glob("dealer.db.key.*")
     assert "still has tables" in ask("rotate-key", "--retire", "--database", played.url).out
     assert old.exists()
@@ -173,7 +231,7 @@ def test_an_old_key_goes_when_its_last_table_is_archived(
 
 
 def test_a_lost_earlier_key_is_named(ask: Ask, played: Played) -> None:
-    ask("rotate-key", "--database", played.url)
+    ask("rotate-key", "--why", "x", "--database", played.url)
     (old,) = played.folder.glob("dealer.db.key.*")
     old.unlink()
     with pytest.raises(HouseKeyError, match=old.name):

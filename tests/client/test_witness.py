@@ -145,6 +145,38 @@ def test_a_head_under_a_foreign_key(dealt, witness, game):
         witness.checkpoint(foreign.sign())
 
 
+@pytest.mark.parametrize("size", ["now", "later"])
+def test_a_head_under_another_origin(dealt, witness, game, size):
+    dealt.show(witness)
+    if size == "later":
+        dealt.do(TakeSeat("Cleo"))
+    root, length = dealt.tree.root(), dealt.tree.size
+    note = dealt.signer.sign(origin=f"elsewhere/t/{game.table}", size=length, root=root)
+    with pytest.raises(HouseCheated, match=f"calls this table elsewhere/t/{game.table}") as caught:
+        witness.checkpoint(note)
+    assert note in caught.value.evidence.notes
+
+
+def test_a_table_that_is_opened_under_another_origin(dealt, game):
+    witness = Witness(game.table, key=dealt.signer.public_key)
+    root, length = dealt.tree.root(), dealt.tree.size
+    witness.checkpoint(
+        dealt.signer.sign(origin=f"elsewhere/t/{game.table}", size=length, root=root)
+    )
+    with pytest.raises(HouseCheated, match="called it elsewhere"):
+        witness.event(dealt.frames[0])
+
+
+def test_who_comes_back_to_another_origin(dealt, game):
+    root, edge, length = dealt.tree.root(), dealt.tree.edge, dealt.tree.size
+    note = dealt.signer.sign(origin=f"elsewhere/t/{game.table}", size=length, root=root)
+    head = SavedHead(length, note, tuple(edge))
+    witness = Witness(game.table, key=dealt.signer.public_key, saved=[head])
+    dealt.do(TakeSeat("Cleo"))
+    with pytest.raises(HouseCheated, match="called it elsewhere"):
+        witness.begin(**dealt.describe())
+
+
 def test_a_table_whose_key_changed(dealt, game):
     witness = Witness(game.table, key=bytes(32))
     with pytest.raises(HouseCheated, match="key is not the one"):

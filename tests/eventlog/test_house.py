@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import tempfile
+from pathlib import Path
 
 import pytest
 
 from dealer.errors import HouseKeyError
 from dealer.eventlog import HouseKeys, key_file, open_house
+from dealer.eventlog.house import make, next_file, read_keys
 from tests.eventlog.conftest import SqliteHouse
 
 FRESH, OTHER = b"f" * 32, b"o" * 32
@@ -39,6 +43,26 @@ async def test_two_at_once_have_the_same_key(place: SqliteHouse) -> None:
             open_house(log, file, fresh=FRESH), open_house(second, file, fresh=OTHER)
         )
     assert houses[0].check == houses[1].check
+
+
+def test_a_key_that_is_being_made_is_none_yet(
+    place: SqliteHouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = key_file(place.url)
+    make(file, FRESH)
+    found: list[int] = []
+    link = os.link
+
+    def linking(draft: str, name: Path) -> None:
+        found.append(len(read_keys(file)))
+        link(draft, name)
+
+    monkeypatch.setattr(os, "link", linking)
+    # Eight characters, which may all be hex digits.
+    monkeypatch.setattr(tempfile, "_get_candidate_names", lambda: iter(["0123abcd"]))
+    make(next_file(file), OTHER)
+    assert found == [1]
+    assert len(read_keys(file)) == 2
 
 
 async def test_a_key_that_is_there_before_the_database_is_used(place: SqliteHouse) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import re
+from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import asyncpg
 import pytest
@@ -12,7 +14,7 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.event import listen, remove
 
 from dealer.config import Settings
-from dealer.errors import DatabaseError, DatabaseLocked, DatabaseReadOnly, SetupError
+from dealer.errors import DatabaseAway, DatabaseError, DatabaseLocked, DatabaseReadOnly, SetupError
 from dealer.eventlog import Append, Appended, Conflict, Known, Log, postgres_batch
 from dealer.eventlog.faults import explain
 from dealer.eventlog.postgres_batch import Batch
@@ -323,6 +325,34 @@ async def test_an_address_may_be_written_as_others_write_it(
         assert await log.head(A) is None
 
 
+@pytest.mark.parametrize("sign", ["@", "/", "#", "?", "[", "@/", "?x=1@"])
+def test_a_password_that_was_not_written_right_is_shown_nowhere(sign: str) -> None:
+    for host in ("h", "h:5433", "/"):
+        with pytest.raises(SetupError, match="not understood") as told:
+            Server(f"postgresql://u:a{sign}S3CRET@{host}/d")
+        assert "S3CRET" not in str(told.value)
+    if sign != "[":
+        assert "%40 %2F %23 %3F %25" in str(told.value)
+        assert Server(f"postgresql://u:a{quote(sign, safe='')}S3CRET@h/d").name.endswith("u@h/d")
+
+
+@pytest.mark.parametrize(
+    ("option", "told"),
+    [("nonsense=1", "nonsense"), ("sslmode=loud", "sslmode"), ("work_mem=much", "work_mem")],
+)
+async def test_an_option_that_makes_no_sense_is_named(
+    place: PostgresHouse, option: str, told: str
+) -> None:
+    url = f"{place.url}{'&' if '?' in place.url else '?'}{option}"
+    with pytest.raises(DatabaseError, match=f"option that is not known.*: {told}[.]"):
+        await Log.open(url)
+
+
+def test_an_option_without_a_value_is_none() -> None:
+    with pytest.raises(SetupError, match="not understood"):
+        Server("postgresql://u@h/d?nonsense")
+
+
 async def test_what_is_not_there_or_not_allowed_is_told(place: PostgresHouse) -> None:
     nowhere = place.server.url("not_there")
     with pytest.raises(DatabaseError, match=r"There is no database postgresql://.*createdb"):
@@ -339,6 +369,26 @@ async def test_what_is_not_there_or_not_allowed_is_told(place: PostgresHouse) ->
 
 def _as_user(url: str, user: str) -> str:
     return re.sub(r"//[^@]*@", f"//{user}@", url)
+
+
+async def test_why_a_server_is_not_reached_is_told(tmp_path: Path) -> None:
+    async def no_tls(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readexactly(8)
+        writer.write(b"N")
+        writer.close()
+
+    async with await asyncio.start_server(no_tls, "127.0.0.1", 0) as listening:
+        port = listening.sockets[0].getsockname()[1]
+        for place, why in (
+            ("u@nowhere.invalid/d", "there is no such host"),
+            (f"u@/d?host={tmp_path}", "no server listens there"),
+            (f"u@127.0.0.1:{port}/d?sslmode=require", "offers no TLS"),
+        ):
+            with pytest.raises(DatabaseAway, match=why) as told:
+                await Log.open(f"postgresql://{place}", busy_seconds=0)
+            assert "then try again" in str(told.value)
+    with pytest.raises(DatabaseAway, match="no server listens there"):
+        await Log.open(f"postgresql://u@127.0.0.1:{port}/d", busy_seconds=0)
 
 
 def test_no_sentence_tells_what_was_in_the_rows() -> None:

@@ -96,3 +96,21 @@ def test_by_hand_the_address_is_an_argument(empty: str) -> None:
             check=True,
             capture_output=True,
         )
+
+
+def test_the_shards_have_a_place_for_every_table(server_place: PostgresHouse) -> None:
+    readme = (ROOT / "dealer" / "eventlog" / "README.md").read_text(encoding="utf-8")
+    section = readme.split("\n## In shards\n")[1].split("\n## ")[0]
+    found = server_place.ask(
+        "SELECT tablename::text FROM pg_tables WHERE schemaname = current_schema()"
+    )
+    assert ("archived",) in found
+    for (table,) in found:
+        assert f"'{table}'" in section or f"`{table}`" in section, table
+    keyed = server_place.ask(
+        "SELECT table_name::text FROM information_schema.columns"
+        " JOIN pg_tables ON tablename = table_name AND schemaname = table_schema"
+        " WHERE column_name = 'stream' AND table_schema = current_schema()"
+    )
+    for (table,) in keyed:
+        assert f"'{table}'" in section, f"{table} belongs to one table's shard"

@@ -25,6 +25,8 @@ from dealer.errors import (
 )
 from dealer.eventlog import Appended, Conflict, Known, Log, sqlite
 from dealer.eventlog.faults import explain
+from dealer.eventlog.look import look
+from dealer.eventlog.upkeep import migrate_database
 from tests.eventlog.asked import A, B, C, append, other_process
 from tests.eventlog.conftest import SqliteHouse
 
@@ -213,16 +215,11 @@ async def test_the_write_ahead_log_is_grown_once_and_kept(place: SqliteHouse) ->
         assert [each.version for each in await log.read(A)] == [1, 2, 3]
 
 
-@pytest.mark.parametrize("content", [b"no database at all " * 500, None])
-async def test_a_file_that_is_no_database_is_named(tmp_path: Path, content: bytes | None) -> None:
+async def test_a_file_that_is_no_database_is_named(tmp_path: Path) -> None:
     file = tmp_path / "photo.jpg"
-    if content is None:
-        file.mkdir()
-    else:
-        file.write_bytes(content)
-    with pytest.raises(DatabaseError, match=r"photo\.jpg") as told:
+    file.write_bytes(b"no database at all " * 500)
+    with pytest.raises(DatabaseDamaged, match=r"photo\.jpg"):
         await Log.open(f"sqlite:///{file}")
-    assert type(told.value) is (DatabaseReadOnly if content is None else DatabaseDamaged)
 
 
 async def test_a_damaged_page_is_told(place: SqliteHouse) -> None:
@@ -303,6 +300,12 @@ async def test_a_new_file_that_another_is_just_making_is_waited_for(
         assert await log.append(append(A, 0)) == Appended(1)
     assert not other.in_transaction
     other.close()
+
+
+async def test_a_folder_is_no_database(tmp_path: Path) -> None:
+    for opening in (Log.open, look, migrate_database):
+        with pytest.raises(SetupError, match=f"{tmp_path} is a folder"):
+            await opening(f"sqlite:///{tmp_path}")
 
 
 async def test_two_processes_make_one_new_database(tmp_path: Path) -> None:

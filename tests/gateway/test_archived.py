@@ -32,7 +32,7 @@ async def put_away(tmp_path: Path, table: Seated) -> None:
     await table.host.ask("round.close")
     await table.host.ask("table.close")
     url = f"sqlite:///{tmp_path / 'dealer.db'}"
-    assert await archive_tables(url, tmp_path / "archive", table.id, None, "", "test") == 1
+    assert await archive_tables(url, tmp_path / "archive", table.id, None, "", "test") == (1, [])
 
 
 async def test_who_comes_back_is_told_so(gateway, arrive, tmp_path) -> None:

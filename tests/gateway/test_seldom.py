@@ -27,8 +27,24 @@ def test_one_line_a_second_and_how_many_were_left_out(caplog: pytest.LogCaptureF
     ]
 
 
-def test_it_remembers_only_so_many() -> None:
-    seldom = Seldom(log, clock=lambda: 0.0)
-    for number in range(3 * KINDS):
-        seldom.say(logging.DEBUG, "refused", address=str(number))
+def test_of_more_kinds_in_a_second_nothing_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    now = [0.0]
+    seldom = Seldom(log, clock=lambda: now[0])
+
+    def say(*numbers: int) -> None:
+        for number in numbers:
+            seldom.say(logging.INFO, "refused", address=number)
+
+    with caplog.at_level(logging.INFO):
+        say(*range(20 * KINDS), 5, 5)
+        assert len(caplog.records) == KINDS
+        now[0] = 1.5
+        say(5, KINDS)
+        now[0] = 2.0
+        say(*range(KINDS, 20 * KINDS))
+    assert [record.told for record in caplog.records[KINDS : KINDS + 2]] == [
+        {"address": 5, "times": 3},
+        {"address": KINDS},
+    ]
+    assert len(caplog.records) == 2 * KINDS
     assert len(seldom._kinds) <= KINDS

@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[2]
 NODES = ("dealer-1", "dealer-2")
 
 
-def composed() -> dict[str, Any]:
+def composed(**variables: str) -> dict[str, Any]:
     """The whole file as Compose itself understands it, every profile included."""
     program = shutil.which("docker-compose")
     if program is None:
@@ -37,7 +37,7 @@ def composed() -> dict[str, Any]:
         cwd=ROOT,
         capture_output=True,
         encoding="utf-8",
-        env={"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/")},
+        env={"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/")} | variables,
     )
     assert asked.returncode == 0, asked.stderr
     assert not asked.stderr, "Compose warns of something"
@@ -112,12 +112,14 @@ class Composed:
 
 
 @asynccontextmanager
-async def as_composed(folder: Path, *, certificate: Path | None = None) -> AsyncIterator[Composed]:
+async def as_composed(
+    folder: Path, *, certificate: Path | None = None, **variables: str
+) -> AsyncIterator[Composed]:
     """All of it, started in the order of the file, and ended in reverse."""
     proxy = shutil.which("haproxy")
     if proxy is None:
         missing("haproxy is not installed (Debian: haproxy)")
-    file = composed()
+    file = composed(**variables)
     password = folder / "postgres_password"
     password.write_text("not asked for on a socket\n")
     with own_server(safe=True) as server:

@@ -7,8 +7,12 @@ import signal
 import socket
 import ssl
 import subprocess
+from contextlib import ExitStack
 from http.client import HTTPConnection, HTTPSConnection
 from pathlib import Path
+from select import select
+
+import pytest
 
 from dealer.config import SETTINGS
 from tests.whole import ordeal
@@ -46,10 +50,11 @@ async def test_a_node_dies_and_another_drains_while_a_game_goes_on(tmp_path: Pat
     assert len(used) == 2, "one of the nodes had no part in the game"
 
 
-async def test_over_tls(tmp_path: Path) -> None:
+@pytest.mark.parametrize("port", ["443", "8443"])
+async def test_over_tls(tmp_path: Path, port: str) -> None:
     """With a certificate the plain port only sends people to the other one."""
     file = certificate(tmp_path)
-    async with as_composed(tmp_path, certificate=file) as house:
+    async with as_composed(tmp_path, certificate=file, DEALER_HTTPS_PORT=port) as house:
         moved, page = await asyncio.gather(
             asyncio.to_thread(head, HTTPConnection("127.0.0.1", house.port)),
             asyncio.to_thread(
@@ -62,9 +67,36 @@ async def test_over_tls(tmp_path: Path) -> None:
             ),
         )
     assert moved[0] == 308
-    assert moved[1]["location"].startswith("https://")
+    assert moved[1]["location"].startswith(f"https://localhost:{port}/")
     assert page[0] == 200
-    assert int(page[1]["strict-transport-security"].partition("=")[2]) > 0
+    strictly = page[1].get("strict-transport-security", "=0")
+    assert (int(strictly.partition("=")[2]) > 0) == (port == "443")
+
+
+async def test_no_address_takes_all_connections(tmp_path: Path) -> None:
+    async with as_composed(tmp_path) as house:
+        with ExitStack() as stack:
+
+            def come_in(address: str) -> socket.socket:
+                return stack.enter_context(
+                    socket.create_connection(("127.0.0.1", house.port), 10, (address, 0))
+                )
+
+            held = [come_in("127.0.0.2") for _ in range(251)]
+            # The proxy's threads take them in any order; who says nothing is told so much later.
+            told = await asyncio.to_thread(select, held, [], [], 10)
+            assert [hung_up(line) for line in told[0]] == [True]
+            (one,) = told[0]
+            for line in (come_in("127.0.0.3"), next(line for line in held if line is not one)):
+                line.sendall(b"GET / HTTP/1.1\r\nHost: here\r\n\r\n")
+                assert (await asyncio.to_thread(line.recv, 12)).endswith(b"200")
+
+
+def hung_up(line: socket.socket) -> bool:
+    try:
+        return line.recv(1) == b""
+    except ConnectionError:
+        return True
 
 
 def dealt_there(node: Node) -> bool:
