@@ -282,7 +282,7 @@ class DatabaseAway(DatabaseError):
 
 
 class RaceLost(DatabaseError):
-    """Another process was quicker with work that needs doing once; nothing was written."""
+    """The log was changed meanwhile, mostly by a process that was quicker; nothing was written."""
 
 
 class OutcomeUnknown(DatabaseError):

@@ -1,4 +1,4 @@
-"""A tap on the shoulder between houses: something was written to these tables, go and look.
+"""A tap on the shoulder between nodes: something was written to these tables, go and look.
 
 On PostgreSQL only, and only a hint: it may be lost, doubled or late, for who polls the heads of the
 tables in use misses nothing. It is sent after the commit, on a connection of its own (NOTIFY takes
@@ -29,7 +29,7 @@ _log = getLogger("dealer.eventlog")
 
 
 class Hints:
-    """Tells other houses of appends, and calls `heard` with the tables of theirs, on the loop."""
+    """Tells other nodes of appends, and calls `heard` with the tables of theirs, on the loop."""
 
     def __init__(self, server: Server, heard: Callable[[set[bytes]], None]) -> None:
         self._server = server

@@ -70,7 +70,7 @@ class PostgresStore:
     def open(self) -> None:
         """Connects; raises DatabaseOld if the schema is not the newest, or another DatabaseError.
 
-        A schema that several houses share is never migrated by one that opens.
+        A schema that several nodes share is never migrated by one that opens.
         """
         self._loop = asyncio.new_event_loop()
         self._wait(self._open())

@@ -1,6 +1,6 @@
 """Writes the wishes of many tables to PostgreSQL: the good ones at one go, each other one alone.
 
-The heads of a batch are locked in the order of their ids, so two houses never wait for each other
+The heads of a batch are locked in the order of their ids, so two nodes never wait for each other
 in a circle. A head that stands where its requests expect it is moved and its rows go in, all in
 one statement that is its own transaction; the heads that it gives back are those that it moved.
 Whatever is left (conflicts, commands sent again, values that do not fit, notes alone) is sorted

@@ -1,4 +1,4 @@
-"""A PostgreSQL server as the archive of several houses at once: its address, and the way to it.
+"""A PostgreSQL server as the archive of several nodes at once: its address, and the way to it.
 
 The SQL of this package has `?` where a value goes; on the way to PostgreSQL it becomes `$1`, `$2` …
 """

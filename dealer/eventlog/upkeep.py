@@ -1,4 +1,4 @@
-"""New shelves for an archive that several houses share: made by one hand, and only when told to."""
+"""New shelves for an archive that several nodes share: made by one hand, and only when told to."""
 
 from __future__ import annotations
 

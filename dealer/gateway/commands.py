@@ -60,6 +60,8 @@ def weight(command: Command, table: Table) -> float:
             cards = len(command.deck)
         case StartShuffle():
             cards = 0 if table.round is None else len(table.round.cards(command.stack))
+        case DrawAtRandom():
+            cards = 0 if table.round is None else len(table.round.cards(command.source))
         case _:
             cards = 0
     return cards / 52

@@ -127,7 +127,8 @@ class Pump:
             self._go_back(resident)
             return
         entries = news.entries
-        self._metrics.appended.observe(len(entries))
+        if entries:
+            self._metrics.appended.observe(len(entries))
         if not resident.sessions:
             return
         begun = self._clock()
@@ -181,9 +182,10 @@ class Pump:
             self.end(subscription)
 
     def _go_back(self, resident: Resident) -> None:
-        """The log was put back to an older state: whoever was told of events begins anew there."""
-        told = {"table": resident.table_id, "version": resident.committed}
-        log.error("the log was put back", extra={"told": told})
+        """What was told is in the log no more: whoever was told begins anew, or is sent away."""
+        if not resident.archived:
+            told = {"table": resident.table_id, "version": resident.committed}
+            log.error("the log was put back", extra={"told": told})
         for subscription in tuple(resident.sessions):
             if not resident.committed:
                 subscription.outlet.end(TRY_AGAIN_LATER, "the log has this table no more")

@@ -31,7 +31,7 @@ ORDER BY s.id, e.version LIMIT ?"""
 _MOVE = "UPDATE stream SET projected = ? WHERE id = ? AND projected = ?"
 _LAST = 2**63 - 1
 
-# Several houses keep the same read models: whose hand is on a table first does it now, and the
+# Several nodes keep the same read models: whose hand is on a table first does it now, and the
 # others take the next ones. Appends to those tables go on meanwhile, so it is no row that is held.
 _CLAIM = """
 WITH mine AS MATERIALIZED (

@@ -1,6 +1,6 @@
 """The dealer at work: a wish comes in, is judged, written down, and only then told to the table.
 
-Load, decide, append, ring. `Service` holds the tables that are being played in memory; the log is
+Load, decide, append, tell. `Service` holds the tables that are being played in memory; the log is
 the only authority, and a table can be dropped at any moment and come back from it.
 """
 

@@ -23,7 +23,6 @@ from dealer.service.counts import Counts
 from dealer.service.desk import Desk
 from dealer.service.draws import Draws
 from dealer.service.founding import NEW, UNGUESSABLE, check_rules, new_id, opened_by
-from dealer.service.heads import Heads
 from dealer.service.judge import Judge
 from dealer.service.keyring import Keyring
 from dealer.service.loading import Loader
@@ -33,6 +32,7 @@ from dealer.service.memory import Memory
 from dealer.service.record import Entry
 from dealer.service.requests import Answer, Done, Request, settling
 from dealer.service.resident import Resident
+from dealer.service.signing import Signing
 from dealer.service.snapshots import Published, Snapshot
 from dealer.service.tokens import Tokens
 
@@ -70,7 +70,7 @@ class Service:
         self.memory = Memory(self.loader, bound=tables)
         self._judge = Judge(key, house=house, closures=self.closures)
         self._desk = Desk(log, self.loader, self.archive, self._judge, self._tell)
-        self.heads = Heads(log, self._desk, self._judge, self._tell)
+        self.signing = Signing(log, self._desk, self._judge, self._tell)
         self.lookout = Lookout(log, self.memory, self._desk)
         self._draws = Draws(self._desk, self.archive)
 
@@ -90,8 +90,7 @@ class Service:
     async def close(self) -> None:
         """Let go of the tables; the log is its owner's to close."""
         for resident in self.memory:
-            if resident.timer is not None:
-                resident.timer.cancel()
+            self._desk.deadlines.disarm(resident)
         await self._desk.close()
 
     def now(self) -> int:
@@ -115,7 +114,7 @@ class Service:
         resident = self.memory.get(table)
         if resident is None:
             resident = await self.memory.load(table)
-            self._desk.arm(resident)
+            self._desk.deadlines.arm(resident)
         # Also what was loaded just now: others may have begun that before this one came.
         await self.catch_up(resident)
         if not resident.committed:
@@ -254,11 +253,11 @@ class Service:
 
     async def snapshot(self, resident: Resident, viewer: Viewer) -> Snapshot:
         """The table as `viewer` may know it, at a version that is on disk."""
-        return await self.heads.snapshot(resident, viewer)
+        return await self.signing.snapshot(resident, viewer)
 
     async def checkpoint(self, resident: Resident) -> tuple[int, str]:
         """(size, note) of a kept checkpoint over all that is on disk; a new one if need be."""
-        return await self.heads.checkpoint(resident)
+        return await self.signing.checkpoint(resident)
 
     async def bundle(self, resident: Resident) -> AsyncGenerator[str]:
         """The lines, without newlines, of what anybody needs to verify the table offline."""
@@ -271,4 +270,4 @@ class Service:
 
         Raises BadRequest if it is no seated player's signature of one of the latest checkpoints.
         """
-        return await self.heads.cosign(resident, line)
+        return await self.signing.cosign(resident, line)

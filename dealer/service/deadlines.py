@@ -22,11 +22,15 @@ class Deadlines:
         self._judge = judge
         self._submit = submit
 
-    def arm(self, resident: Resident) -> None:
-        """Wake up when the shuffle that runs has waited long enough."""
+    def disarm(self, resident: Resident) -> None:
+        """Let the table sleep."""
         if resident.timer is not None:
             resident.timer.cancel()
             resident.timer = None
+
+    def arm(self, resident: Resident) -> None:
+        """Wake up when the shuffle that runs has waited long enough."""
+        self.disarm(resident)
         round_ = resident.table.round
         due = None if round_ is None else deadline(round_)
         if due is not None:

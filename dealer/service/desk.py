@@ -26,8 +26,16 @@ from dealer.service.archive import Archive
 from dealer.service.deadlines import Deadlines
 from dealer.service.judge import Flight, Judge
 from dealer.service.loading import Loader
-from dealer.service.refusals import ATTEMPTS, Refusals
-from dealer.service.requests import Done, Outcome, Remembered, Request, knowing, unavailable
+from dealer.service.refusals import Refusals
+from dealer.service.requests import (
+    ATTEMPTS,
+    Done,
+    Outcome,
+    Remembered,
+    Request,
+    knowing,
+    unavailable,
+)
 from dealer.service.resident import Resident
 from dealer.service.snapshots import Published
 
@@ -57,14 +65,10 @@ class Desk:
         self._archive = archive
         self._judge = judge
         self._publish = publish
-        self._deadlines = Deadlines(judge, self.submit)
+        self.deadlines = Deadlines(judge, self.submit)
         self._refusals = Refusals(self, log, archive)
         self._tasks: set[asyncio.Task[Any]] = set()
         log.committed = self._committed
-
-    def arm(self, resident: Resident) -> None:
-        """Wake up when the shuffle that runs at a table has waited long enough."""
-        self._deadlines.arm(resident)
 
     async def close(self) -> None:
         for task in list(self._tasks):
@@ -106,7 +110,7 @@ class Desk:
             self._committed([(append, error)])
             return
         if resident.table.round is not None or resident.timer is not None:
-            self._deadlines.arm(resident)
+            self.deadlines.arm(resident)
 
     def _distrust(self, resident: Resident, request: Request, error: Exception) -> None:
         """The house made a mistake half-way: what is in memory may be anything; load it again."""
@@ -221,7 +225,7 @@ class Desk:
                 for request in failed:
                     request.done(unavailable(error))
                 resident.tell_waiting()
-                # Not all tables at once, and not all houses, when the database is back.
+                # Not all tables at once, and not all nodes, when the database is back.
                 loop = asyncio.get_running_loop()
                 await asyncio.sleep(RETRY_SECONDS * (0.5 + loop.time() * 1e6 % 1))
         resident.replace_with(fresh)
@@ -240,7 +244,7 @@ class Desk:
                 request.done(Conflicted("The table moved on each time; look at it and try again."))
             else:
                 self.submit(resident, request)
-        self._deadlines.arm(resident)
+        self.deadlines.arm(resident)
 
     @staticmethod
     def _put_off_draw(resident: Resident) -> None:
@@ -257,6 +261,7 @@ class Desk:
         known: Remembered,
         done: Done | None = None,
     ) -> None:
+        """Answer a command that was sent before as it was answered then."""
         request.again = True
         if known.digest != request.digest:
             request.done(
@@ -297,6 +302,7 @@ class Desk:
         return there
 
     def keep(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        """Run it; a task that nobody refers to may be collected before it is done."""
         task = asyncio.get_running_loop().create_task(coroutine)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

@@ -1,7 +1,8 @@
 """A command becomes events, and events become what the log keeps and the table is told.
 
 Everything between a wish and the writer's desk: decide, carry out a shuffle whose entropy is
-there, write down, evolve. Here are the house's clock and its source of random bytes.
+there, write down, evolve. Here are the tables' clock, the random bytes of their rounds, the name
+that a new table has in its checkpoints, and the signers.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ SECRETS = 1024
 
 
 class Keyring:
-    """The keys of one house, and what of its `log` was lately opened with them."""
+    """What of one house's `log` was lately opened with `key`, and whether it signed a note."""
 
     def __init__(self, log: Log, key: HouseKeys) -> None:
         self._log = log

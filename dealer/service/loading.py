@@ -31,8 +31,8 @@ class Loader:
     async def load(self, table: bytes) -> Resident:
         """The table as the log has it, checked against its newest checkpoint; version 0 if none.
 
-        Raises DatabaseDamaged where the rows are not those that the house signed, or where the
-        secret of the open round does not open.
+        Raises TableArchived where it was put away, DatabaseDamaged where the rows are not those
+        that the house signed, or where the secret of the open round does not open.
         """
         resident = Resident(table, table.hex())
         self._keyring.forget(table)

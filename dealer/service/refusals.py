@@ -11,14 +11,11 @@ from typing import TYPE_CHECKING
 from dealer.errors import DealerError, Refused
 from dealer.eventlog import Log
 from dealer.service.archive import Archive
-from dealer.service.requests import Request, unavailable
+from dealer.service.requests import ATTEMPTS, Request, unavailable
 from dealer.service.resident import Refusal, Resident
 
 if TYPE_CHECKING:
     from dealer.service.desk import Desk
-
-ATTEMPTS = 8
-"""How often a command is judged again while other processes keep being quicker."""
 
 
 class Refusals:

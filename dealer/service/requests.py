@@ -23,6 +23,10 @@ Outcome = Done | DealerError
 Answer = Callable[[Outcome], None]
 
 
+ATTEMPTS = 8
+"""How often a command is judged again while other processes keep being quicker."""
+
+
 @dataclass(slots=True, eq=False)
 class Request:
     """A command with the id that its caller gave it, and whom to tell.
@@ -100,5 +104,10 @@ def knowing(future: asyncio.Future[bool]) -> Callable[[bool], None]:
 
 
 def unavailable(error: DealerError) -> DealerError:
-    """What a caller is told of an error: a refusal as it is, all else as something temporary."""
-    return error if isinstance(error, Refused) else Unavailable(str(error))
+    """What a caller is told of an error: a refusal as it is, all else as something temporary.
+
+    Where the database is, and what is wrong with it, is for the operator alone.
+    """
+    if isinstance(error, Refused):
+        return error
+    return Unavailable("The house cannot use its log just now; send this again shortly.")

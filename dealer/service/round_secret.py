@@ -1,4 +1,4 @@
-"""The secret of an open round, as the house holds it in memory."""
+"""The secret of a round, open or closed, as the house holds it in memory."""
 
 from __future__ import annotations
 

@@ -10,8 +10,8 @@ from dealer.service.record import Entry
 class Published(NamedTuple):
     """What one append made public: its events in order, and the checkpoints (size, note) due.
 
-    `reset`, which comes with neither, says that the log was put back to an older state: what was
-    told of the table may be in it no more.
+    `reset`, which comes with neither, says that what was told of the table may be in the log no
+    more: that was put back to an older state, or the table was archived.
     """
 
     entries: list[Entry]

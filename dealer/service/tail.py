@@ -1,4 +1,4 @@
-"""A table that another process has moved on: what is new is read, and not the whole table again.
+"""What a table is taken up from after another process moved it on: a footing, and the log's tail.
 
 What the table in memory looks like may be ahead of the log, and all of that is void once another
 was quicker. So a footing is kept: the table as it stood at a version that is on disk, a few hundred

@@ -52,7 +52,7 @@ async def test_who_comes_back_is_told_so(gateway, arrive, tmp_path) -> None:
 
 
 async def test_who_listens_while_others_close_and_archive_a_table_is_let_go(
-    gateway, arrive, tmp_path, monkeypatch
+    gateway, arrive, tmp_path, monkeypatch, caplog
 ) -> None:
     """Both between two looks at the log: nobody here is told of the closing."""
     url = f"sqlite:///{tmp_path / 'dealer.db'}"
@@ -69,6 +69,7 @@ async def test_who_listens_while_others_close_and_archive_a_table_is_let_go(
     async with asyncio.timeout(20):
         assert [(await get(gateway.port, path)).status for path in paths] == [410, 410]
         assert await table.players[0].gone() == 1013
+    assert "the log was put back" not in caplog.messages
 
 
 async def test_so_many_read_archived_bundles_at_one_time_and_no_more(

@@ -73,10 +73,8 @@ async def test_nothing_is_made_for_who_hung_up(gateway, arrive, slow) -> None:
         _, writer = await asyncio.open_connection("127.0.0.1", gateway.port)
         writer.write(f"GET {path} HTTP/1.1\r\nHost: cards.example\r\n\r\n".encode())
         others.append(writer)
-    asked = ASKERS_OF_ADDRESS
-    await eventually(
-        lambda: sum(path == getattr(c.request, "path", "") for c in connections) == asked
-    )
+    asking = gateway._pages._histories._askers._asking
+    await eventually(lambda: asking.total() == ASKERS_OF_ADDRESS)
     for writer in others:
         writer.transport.abort()
     # They are counted until it would be their turn, so that nobody is ahead of all others.

@@ -41,14 +41,20 @@ def test_what_costs_more_is_owed() -> None:
     assert bucket.take(2.01) == 0.0
 
 
-async def test_who_shuffles_many_cards_waits_longer(open_gateway, arrive) -> None:
+@pytest.mark.parametrize(
+    ("method", "params"), [("deck.shuffle", {}), ("deck.draw", {"from_": "random"})]
+)
+async def test_who_shuffles_many_cards_waits_longer(open_gateway, arrive, method, params) -> None:
     gateway = await open_gateway(limits=replace(EAGER, rate=1.0, burst=25.0))
     table = await seat_all(arrive, gateway, players=1)
     await table.host.ask("round.open", entropy="house", deck={"decks": 10})
     await table.host.ask("deck.shuffle")
     await table.host.ask("deck.shuffle")
+    ann = table.host if method == "deck.shuffle" else table.players[0]
+    for _ in range(2 if ann is not table.host else 0):
+        await ann.ask(method, **params)
     with pytest.raises(Refusal) as caught:
-        await table.host.ask("deck.shuffle")
+        await ann.ask(method, **params)
     assert caught.value.reason == "rate_limited"
 
 

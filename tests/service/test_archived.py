@@ -29,7 +29,7 @@ async def closed(service: Service) -> Resident:
 
 
 async def put_away(url: str, folder: Path, resident: Resident) -> None:
-    assert await archive_tables(url, folder, resident.table_id, None, "", "test") == 1
+    assert await archive_tables(url, folder, resident.table_id, None, "", "test") == (1, [])
 
 
 async def sentence(service: Service, resident: Resident) -> str:
@@ -45,7 +45,7 @@ async def test_who_cosigns_in_that_very_moment_is_told_so(
     resident = await closed(service)
     _, note = await service.checkpoint(resident)
     line = PEN.cosign(note, time=1_800_000_000)
-    cosigned = service.heads.cosigned
+    cosigned = service.signing.cosigned
 
     async def meanwhile(resident: Resident, line: str) -> Any:
         if when == "before it is read":
@@ -55,7 +55,7 @@ async def test_who_cosigns_in_that_very_moment_is_told_so(
         await put_away(url, tmp_path, resident)
         return found
 
-    monkeypatch.setattr(service.heads, "cosigned", meanwhile)
+    monkeypatch.setattr(service.signing, "cosigned", meanwhile)
     with pytest.raises(TableArchived) as told:
         await service.cosign(resident, line)
     assert str(told.value) == await sentence(service, resident)

@@ -193,7 +193,7 @@ async def test_time_that_cannot_be_written_down_is_not_tried_without_a_pause(
             twice.set()
         submit(resident, request)
 
-    monkeypatch.setattr(one._desk._deadlines, "_submit", counted)
+    monkeypatch.setattr(one._desk.deadlines, "_submit", counted)
     loop = asyncio.get_running_loop()
     while not tried:  # noqa: ASYNC110  the first try is the timer's own
         await asyncio.sleep(0.01)

@@ -78,7 +78,7 @@ class CrookedHouse:
     def time_is_up(self, table: str) -> None:
         """Let what an open house waits for at a table be late."""
         self.pass_time()
-        self.service._desk.arm(self.resident(table))
+        self.service._desk.deadlines.arm(self.resident(table))
 
     def resident(self, table: str) -> Resident:
         resident = self.service.resident(table)

@@ -20,7 +20,7 @@ COSIGNABLE = 8
 """How many of a table's latest checkpoints still take cosignatures."""
 
 
-class Heads:
+class Signing:
     """Signs for one house what is on disk; `publish` is told of cosignatures."""
 
     def __init__(
@@ -75,7 +75,7 @@ class Heads:
         return size, note
 
     async def _put_note(self, resident: Resident, size: int, note: str) -> None:
-        """Keep a checkpoint; TableArchived if its table was put away in this very moment."""
+        """Keep a checkpoint; TableArchived or RaceLost if what it covers has just left the log."""
         if isinstance(await self._log.put_note(resident.id, size, note), Conflict):
             await require_here(self._log, resident.id)
             await self._desk.catch_up(resident)
