@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from websockets.exceptions import InvalidStatus
 from websockets.frames import Frame, Opcode
 
+from dealer.game.commands import Actor, Draw, DrawAtRandom, OpenRound, StartShuffle
 from dealer.gateway import Limits
+from dealer.gateway.commands import weight
 from dealer.gateway.door import CROWD
 from dealer.gateway.limits import Bucket
 from tests.gateway.asking import get
@@ -41,20 +43,24 @@ def test_what_costs_more_is_owed() -> None:
     assert bucket.take(2.01) == 0.0
 
 
-@pytest.mark.parametrize(
-    ("method", "params"), [("deck.shuffle", {}), ("deck.draw", {"from_": "random"})]
-)
-async def test_who_shuffles_many_cards_waits_longer(open_gateway, arrive, method, params) -> None:
+async def test_what_seals_many_cards_weighs_more(gateway, arrive) -> None:
+    table = await seat_all(arrive, gateway, players=1)
+    await table.host.ask("round.open", entropy="house", deck={"decks": 10})
+    state, actor = gateway.floor.service.resident(table.id).table, Actor(seat=1)
+    assert weight(StartShuffle(actor), state) == 10
+    assert weight(DrawAtRandom(actor), state) == 10
+    assert weight(OpenRound(actor, ("As",) * 52, "house", 0, 0), state) == 1
+    assert weight(Draw(actor), state) == 0
+
+
+async def test_who_shuffles_many_cards_waits_longer(open_gateway, arrive) -> None:
     gateway = await open_gateway(limits=replace(EAGER, rate=1.0, burst=25.0))
     table = await seat_all(arrive, gateway, players=1)
     await table.host.ask("round.open", entropy="house", deck={"decks": 10})
     await table.host.ask("deck.shuffle")
     await table.host.ask("deck.shuffle")
-    ann = table.host if method == "deck.shuffle" else table.players[0]
-    for _ in range(2 if ann is not table.host else 0):
-        await ann.ask(method, **params)
     with pytest.raises(Refusal) as caught:
-        await ann.ask(method, **params)
+        await table.host.ask("deck.shuffle")
     assert caught.value.reason == "rate_limited"
 
 
