@@ -15,9 +15,9 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from dealer.errors import Overloaded, Unavailable
-from dealer.eventlog.asking import Asking
 from dealer.eventlog.faults import FAULTS, explain
 from dealer.eventlog.rows import Row
+from dealer.eventlog.selects import Selects
 from dealer.eventlog.server import Server
 
 HOUSE = "SELECT value FROM house WHERE name = ?"
@@ -36,7 +36,7 @@ class Reading:
         self.server = server
         self._readers = readers
         self._name = name
-        self._asking = Asking(postgres=server is not None)
+        self._selects = Selects(postgres=server is not None)
         self._under_way: set[asyncio.Task[list[Any]]] = set()
         self._closed = False
 
@@ -58,19 +58,19 @@ class Reading:
 
     async def head(self, table: bytes) -> int | None:
         """The version that the table stands at; None if there is no such table."""
-        found = await self.fetch(self._asking.head, (table,))
+        found = await self.fetch(self._selects.head, (table,))
         return found[0][0] if found else None
 
     async def heads(self, tables: Iterable[bytes]) -> dict[bytes, int]:
         """The versions of those of `tables` that exist."""
         heads: dict[bytes, int] = {}
-        for sql, parameters in self._asking.heads(list(tables)):
+        for sql, parameters in self._selects.heads(list(tables)):
             heads.update(dict(map(tuple, await self.fetch(sql, parameters))))
         return heads
 
     async def tables_between(self, low: bytes, high: bytes, *, limit: int) -> list[bytes]:
         """Ids of at most `limit` tables from `low` to `high`, both included."""
-        found = await self.fetch(self._asking.between, (low, high, limit))
+        found = await self.fetch(self._selects.between, (low, high, limit))
         return [table for (table,) in found]
 
     async def read(
@@ -78,7 +78,7 @@ class Reading:
     ) -> list[Row]:
         """At most `limit` events with versions after+1 … upto, in order."""
         rows = await self.fetch(
-            self._asking.read, (table, after, _ALL if upto is None else upto, limit)
+            self._selects.read, (table, after, _ALL if upto is None else upto, limit)
         )
         return list(map(Row._make, rows))
 
@@ -96,21 +96,21 @@ class Reading:
 
     async def find_command(self, table: bytes, command: str) -> Row | None:
         """The first event of the append that carried out this command."""
-        found = await self.fetch(self._asking.command, (table, command))
+        found = await self.fetch(self._selects.command, (table, command))
         return Row._make(found[0]) if found else None
 
     async def checkpoints(
         self, table: bytes, *, after: int = -1, limit: int = 1000
     ) -> list[tuple[int, str]]:
         """(size, note) of the table's checkpoints with size > `after`, by size."""
-        found = await self.fetch(self._asking.checkpoints, (table, after, limit))
+        found = await self.fetch(self._selects.checkpoints, (table, after, limit))
         return [(size, note) for size, note in found]
 
     async def newest_checkpoint(
         self, table: bytes, *, upto: int | None = None
     ) -> tuple[int, str] | None:
         """(size, note) of the largest checkpoint, of those with size <= `upto` if given."""
-        found = await self.fetch(self._asking.newest, (table, _ALL if upto is None else upto))
+        found = await self.fetch(self._selects.newest, (table, _ALL if upto is None else upto))
         return (found[0][0], found[0][1]) if found else None
 
     async def house(self, name: str) -> bytes | None:

@@ -16,7 +16,6 @@ from dealer.eventlog.sealing import HouseKeys
 from dealer.game.commands import Actor, Command, Draw, DrawAtRandom, OpenTable
 from dealer.game.view import Viewer
 from dealer.service import archived
-from dealer.service.archive import Archive
 from dealer.service.archived import Shelf
 from dealer.service.closures import Closures
 from dealer.service.counts import Counts
@@ -29,6 +28,7 @@ from dealer.service.loading import Loader
 from dealer.service.lobby import Lobby
 from dealer.service.lookout import Lookout
 from dealer.service.memory import Memory
+from dealer.service.past import Past
 from dealer.service.record import Entry
 from dealer.service.requests import Answer, Done, Request, settling
 from dealer.service.resident import Resident
@@ -42,8 +42,8 @@ class Service:
 
     `house` is the house's name in origins, without space or `+`. At most `tables` stay in memory
     beside those that somebody listens to, and bundles of archived ones are read out of the folder
-    `archive`. `publish` is the gateway's: it is called on the loop
-    after each commit, in the order of a table's versions.
+    `archive`. `publish` is the gateway's: it is called on the loop for each commit, this process's
+    or another's, in the order of a table's versions, for cosignatures, and where the log went back.
     """
 
     def __init__(
@@ -65,14 +65,14 @@ class Service:
         self._house = house
         self.lobby = Lobby(log)
         keyring = Keyring(log, key)
-        self.archive = Archive(log, keyring)
-        self.loader = Loader(log, keyring, self.archive)
+        self.past = Past(log, keyring)
+        self.loader = Loader(log, keyring, self.past)
         self.memory = Memory(self.loader, bound=tables)
         self._judge = Judge(key, house=house, closures=self.closures)
-        self._desk = Desk(log, self.loader, self.archive, self._judge, self._tell)
+        self._desk = Desk(log, self.loader, self.past, self._judge, self._tell)
         self.signing = Signing(log, self._desk, self._judge, self._tell)
         self.lookout = Lookout(log, self.memory, self._desk)
-        self._draws = Draws(self._desk, self.archive)
+        self._draws = Draws(self._desk, self.past)
 
     @property
     def public_key(self) -> bytes:
@@ -217,11 +217,11 @@ class Service:
         self, resident: Resident, after: int, limit: int | None = None
     ) -> list[Entry]:
         """At most `limit` events that are on disk, after version `after`."""
-        return await self.archive.entries(resident, after=after, limit=limit)
+        return await self.past.entries(resident, after=after, limit=limit)
 
     async def consistency(self, resident: Resident, old: int, new: int) -> list[str]:
         """RFC 6962's proof that the first `old` leaves never changed, as hex."""
-        return await self.archive.consistency(resident, old=old, new=new)
+        return await self.past.consistency(resident, old=old, new=new)
 
     # Drawing from anywhere
 
@@ -262,7 +262,7 @@ class Service:
     async def bundle(self, resident: Resident) -> AsyncGenerator[str]:
         """The lines, without newlines, of what anybody needs to verify the table offline."""
         size, _ = await self.checkpoint(resident)
-        async for line in self.archive.bundle(resident, upto=size):
+        async for line in self.past.bundle(resident, upto=size):
             yield line
 
     async def cosign(self, resident: Resident, line: str) -> tuple[int, str]:

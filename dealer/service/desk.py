@@ -22,10 +22,10 @@ from dealer.errors import (
     Unavailable,
 )
 from dealer.eventlog import Append, Appended, Known, Log, Result
-from dealer.service.archive import Archive
 from dealer.service.deadlines import Deadlines
 from dealer.service.judge import Flight, Judge
 from dealer.service.loading import Loader
+from dealer.service.past import Past
 from dealer.service.refusals import Refusals
 from dealer.service.requests import (
     ATTEMPTS,
@@ -56,17 +56,17 @@ class Desk:
         self,
         log: Log,
         loader: Loader,
-        archive: Archive,
+        past: Past,
         judge: Judge,
         publish: Callable[[Resident, Published], None],
     ) -> None:
         self._log = log
         self._loader = loader
-        self._archive = archive
+        self._past = past
         self._judge = judge
         self._publish = publish
         self.deadlines = Deadlines(judge, self.submit)
-        self._refusals = Refusals(self, log, archive)
+        self._refusals = Refusals(self, log, past)
         self._tasks: set[asyncio.Task[Any]] = set()
         log.committed = self._committed
 
@@ -278,9 +278,7 @@ class Desk:
         outcome: Outcome
         try:
             await self.catch_up(resident)  # it may have been carried out elsewhere
-            events = await self._archive.events(
-                resident, after=known.version - 1, count=known.count
-            )
+            events = await self._past.events(resident, after=known.version - 1, count=known.count)
             outcome = Done(known.version + known.count - 1, events)
         except DealerError as error:
             outcome = unavailable(error)

@@ -12,8 +12,8 @@ import asyncio
 from dealer.errors import DealerError, NoRound
 from dealer.game.commands import Draw
 from dealer.game.events import CardDrawn, ShuffleStarted
-from dealer.service.archive import Archive
 from dealer.service.desk import Desk
+from dealer.service.past import Past
 from dealer.service.requests import Answer, Done, Outcome, PendingDraw, Request, settling
 from dealer.service.resident import Resident
 
@@ -21,9 +21,9 @@ from dealer.service.resident import Resident
 class Draws:
     """Draws at random at the tables of one house."""
 
-    def __init__(self, desk: Desk, archive: Archive) -> None:
+    def __init__(self, desk: Desk, past: Past) -> None:
         self._desk = desk
-        self._archive = archive
+        self._past = past
 
     async def draw(self, resident: Resident, request: Request, draw: Draw) -> Done:
         """Carry out `request`, a DrawAtRandom, and `draw` from the top of what it shuffled."""
@@ -53,7 +53,7 @@ class Draws:
                     resident.pending_draw = PendingDraw(draw, [])
                 resident.pending_draw.answers.append(settle)
                 return
-            drawn = await self._archive.drawn_at_seal(resident, draw, sealed=sealed)
+            drawn = await self._past.drawn_at_seal(resident, draw, sealed=sealed)
         except DealerError as error:
             settle(error)
             return
@@ -72,6 +72,6 @@ class Draws:
         while True:
             version = resident.table.version
             await self._desk.on_disk(resident, version)
-            sealed = await self._archive.seal_after(resident, after)
+            sealed = await self._past.seal_after(resident, after)
             if sealed is not None or version == resident.table.version:
                 return sealed

@@ -9,10 +9,10 @@ from dealer.eventlog import Log, Row
 from dealer.game.decide import NoSecret
 from dealer.game.state import evolve
 from dealer.proof.tree import leaf_hash
-from dealer.service.archive import CHUNK, Archive
 from dealer.service.archived import require_here
 from dealer.service.keyring import Keyring
 from dealer.service.leaves import altered, event_of, leaf_of
+from dealer.service.past import CHUNK, Past
 from dealer.service.record import Entry, entry
 from dealer.service.requests import Remembered
 from dealer.service.resident import Resident
@@ -23,10 +23,10 @@ from dealer.service.tail import Footing, Tail
 class Loader:
     """Makes residents of the tables in one house's `log`."""
 
-    def __init__(self, log: Log, keyring: Keyring, archive: Archive) -> None:
+    def __init__(self, log: Log, keyring: Keyring, past: Past) -> None:
         self._log = log
         self._keyring = keyring
-        self._archive = archive
+        self._past = past
 
     async def load(self, table: bytes) -> Resident:
         """The table as the log has it, checked against its newest checkpoint; version 0 if none.
@@ -79,7 +79,7 @@ class Loader:
         fresh = await self.load(resident.id)
         if await self._was_put_back(resident):
             return fresh, Published([], [], reset=True)
-        missed = await self._archive.entries(fresh, after=resident.committed)
+        missed = await self._past.entries(fresh, after=resident.committed)
         notes = await self._log.checkpoints(resident.id, after=resident.committed)
         return fresh, Published(missed, [note for note in notes if note[0] <= fresh.committed])
 

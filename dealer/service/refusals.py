@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from dealer.errors import DealerError, Refused
 from dealer.eventlog import Log
-from dealer.service.archive import Archive
+from dealer.service.past import Past
 from dealer.service.requests import ATTEMPTS, Request, unavailable
 from dealer.service.resident import Refusal, Resident
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 class Refusals:
     """Says no for `desk`, to which all goes back that may be granted after all."""
 
-    def __init__(self, desk: Desk, log: Log, archive: Archive) -> None:
+    def __init__(self, desk: Desk, log: Log, past: Past) -> None:
         self._desk = desk
         self._log = log
-        self._archive = archive
+        self._past = past
 
     def refuse(self, resident: Resident, request: Request, refusal: Refused) -> None:
         """Refuse what the table, as it stands in memory, does not allow."""
@@ -40,7 +40,7 @@ class Refusals:
         """What cannot be done now may have been done long ago, by this very command."""
         chain = resident.chain
         try:
-            known = await self._archive.remembered(resident, request.name or "")
+            known = await self._past.remembered(resident, request.name or "")
         except DealerError as error:
             request.done(unavailable(error))
             return

@@ -196,7 +196,7 @@ async def test_a_command_that_is_done_elsewhere_while_it_is_looked_for_is_not_re
     there.forgetful = True
     expect = here.committed
     sent = {"cmd": "once", "scope": "s", "content": b"x", "expect": expect}
-    recall, submit = two.archive.remembered, two.log.submit
+    recall, submit = two.past.remembered, two.log.submit
     on_its_way: list[Any] = []
     monkeypatch.setattr(two.log, "submit", on_its_way.append)
     looked, may_go_on = asyncio.Event(), asyncio.Event()
@@ -207,7 +207,7 @@ async def test_a_command_that_is_done_elsewhere_while_it_is_looked_for_is_not_re
         await may_go_on.wait()
         return found
 
-    monkeypatch.setattr(two.archive, "remembered", slowly)
+    monkeypatch.setattr(two.past, "remembered", slowly)
     ahead = asyncio.create_task(two.call(there, TakeSeat("Bob")))
     late = asyncio.create_task(two.call(there, TakeSeat("Eve"), **sent))
     async with asyncio.timeout(20):

@@ -13,8 +13,8 @@ COLUMNS = "version, type, schema, at, public, commitment, hidden, command, diges
 _VARIABLES = 500
 
 
-class Asking:
-    """SELECTs with `?` for their parameters; the first is always a table's 16-byte id."""
+class Selects:
+    """SELECTs with `?` for their parameters, of which the first are tables' ids, 16 bytes each."""
 
     def __init__(self, *, postgres: bool) -> None:
         own = "?" if postgres else "(SELECT id FROM stream WHERE table_id = ?)"

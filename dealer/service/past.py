@@ -24,7 +24,7 @@ GLIMPSED = ("CardDrawn", "CardMoved", "CardPeeked")
 """Types of events that can show a face to one seat."""
 
 
-class Archive:
+class Past:
     """Reads the events of one house's tables; `keyring` opens what they hide."""
 
     def __init__(self, log: Log, keyring: Keyring) -> None:
