@@ -1,4 +1,4 @@
-"""Houses that share a log share a clock: a deadline is one house's, its players another's."""
+"""Nodes that share a log share a clock: a deadline is one node's, its players another's."""
 
 from __future__ import annotations
 
