@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Page, expect
+from playwright.async_api import Page, TimeoutError, expect
 
 from dealer.cli.play import play
 from dealer.gateway.onefile import audit_page
@@ -82,10 +82,15 @@ async def deck(page: Page) -> list[str]:
 
 
 async def fits(page: Page) -> bool:
-    inside: bool = await page.evaluate(
-        "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
-    )
-    return inside
+    """Whether nothing is wider than the window once the page has come to rest."""
+    try:
+        await page.wait_for_function(
+            "document.documentElement.scrollWidth <= document.documentElement.clientWidth",
+            timeout=10_000,
+        )
+    except TimeoutError:
+        return False
+    return True
 
 
 async def test_by_link_to_a_moment(arrive, axe, played) -> None:
