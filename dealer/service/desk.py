@@ -210,6 +210,7 @@ class Desk:
         for _, call in waiting:
             call(False)
         self._put_off_draw(resident)
+        self.deadlines.disarm(resident)
         self._publish(resident, Published([], [], reset=True))
 
     async def _reload(self, resident: Resident) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 
-from dealer.errors import DatabaseError, DealerError
+from dealer.errors import DealerError
 from dealer.eventlog import Log
 from dealer.service.desk import Desk
 from dealer.service.memory import Memory
@@ -50,7 +50,7 @@ class Lookout:
                 due = loop.time() + LOOK_SECONDS
             try:
                 await self.look_at(followed)
-            except DatabaseError:
+            except DealerError:
                 continue
             except Exception as error:
                 loop.call_exception_handler(

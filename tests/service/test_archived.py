@@ -83,6 +83,21 @@ async def test_a_table_that_others_closed_and_put_away_is_not_waited_for(
                 await ask()
 
 
+async def test_a_table_that_others_put_away_wakes_nobody_any_more(
+    open_service: OpenService, url: str, tmp_path: Path
+) -> None:
+    """As where a shuffle waited here whose end was not seen any more."""
+    here, there = await open_service(), await open_service()
+    resident, _ = await here.open_table({"preset": "free"})
+    other = await there.load(resident.table_id)
+    await there.call(other, CloseTable(HOST))
+    await put_away(url, tmp_path, other)
+    resident.timer = asyncio.get_running_loop().call_later(3600, lambda: None)
+    with pytest.raises(TableArchived):
+        await here.load(resident.table_id)
+    assert resident.idle()
+
+
 async def test_who_asks_for_a_bundle_leaves_no_checkpoint_behind(
     service: Service, url: str, tmp_path: Path
 ) -> None:
