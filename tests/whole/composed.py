@@ -15,12 +15,13 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 from urllib.request import urlopen
 
 from tests.foreign.installed import missing
-from tests.postgres import own_server
+from tests.postgres import OwnServer, own_server, programs
 from tests.whole.house import PATIENT
 
 ROOT = Path(__file__).parents[2]
@@ -83,6 +84,58 @@ class Node:
                 await process.wait()
 
 
+class Database:
+    """The file's database on a server of this machine that asks the file's roles for passwords.
+
+    `secrets` is the folder of their files, which is made. The superuser of such a server has the
+    same name as the file's.
+    """
+
+    def __init__(self, server: OwnServer, secrets: Path, *, name: str | None = None) -> None:
+        self.server = server
+        self.name = name or server.empty()
+        self.secrets = secrets
+        secrets.mkdir()
+        for each in ("postgres", "owner", "node"):
+            (secrets / f"{each}_password").write_text(token_hex(32) + "\n")
+        rules = server.folder / "data" / "pg_hba.conf"
+        asks = "local all dealer_owner,dealer_node scram-sha-256\n"
+        rules.write_text(asks + rules.read_text(encoding="utf-8"), encoding="utf-8")
+        server.ask("postgres", "SELECT pg_reload_conf()")
+
+    def run(self, file: Mapping[str, Any], name: str) -> None:
+        """What the service `roles` or `rights` does, done here."""
+        service = file["services"][name]
+        here = {
+            "PGHOST": str(self.server.folder),
+            "PGDATABASE": self.name,
+            "SECRETS": str(self.secrets),
+            "PATH": f"{programs()}:{os.environ['PATH']}",
+        }
+        # What `config` prints is such a file again, where $$ stands for $.
+        command = [each.replace("$$", "$") for each in service["command"]]
+        command[-1] = command[-1].replace("/roles.sql", file["configs"]["roles"]["file"])
+        subprocess.run(command, env=service["environment"] | here, check=True)
+
+    def url(self, role: str) -> str:
+        """The address at which dealer_owner or dealer_node comes in, with its password."""
+        password = (self.secrets / f"{role}_password").read_text(encoding="utf-8").strip()
+        user = f"//dealer_{role}:{quote(password, safe='')}@"
+        return self.server.url(self.name).replace("//dealer@", user)
+
+    def environment(self, service: Mapping[str, Any]) -> dict[str, str]:
+        """That of a service of `dealer`, with this database at the address of the file's."""
+        there: dict[str, str] = service["environment"]
+        user = urlsplit(there["DEALER_DATABASE_URL"]).username
+        secret = Path(there["DEALER_DATABASE_PASSWORD_FILE"]).name
+        return {
+            "PATH": os.environ["PATH"],
+            **there,
+            "DEALER_DATABASE_URL": self.server.url(self.name).replace("//dealer@", f"//{user}@"),
+            "DEALER_DATABASE_PASSWORD_FILE": str(self.secrets / secret),
+        }
+
+
 class Composed:
     """A house of two nodes behind a proxy; players come in at `port`, over TLS at `tls_port`."""
 
@@ -99,8 +152,7 @@ class Composed:
 
     def proxy_configuration(self, file: Mapping[str, Any]) -> str:
         """The file's own, with the addresses of this machine."""
-        # What `config` prints is such a file again, where $$ stands for $.
-        text: str = file["configs"]["proxy"]["content"].replace("$$", "$")
+        text = Path(file["configs"]["proxy"]["file"]).read_text(encoding="utf-8")
         for name, node in zip(NODES, self.nodes, strict=True):
             here = f"127.0.0.1:{node.port} port {node.ops_port}"
             text, count = re.subn(f"server {name} {name}:8080", f"server {name} {here}", text)
@@ -120,34 +172,33 @@ async def as_composed(
     if proxy is None:
         missing("haproxy is not installed (Debian: haproxy)")
     file = composed(**variables)
-    password = folder / "postgres_password"
-    password.write_text("not asked for on a socket\n")
     with own_server(safe=True) as server:
-        told = {
-            "DEALER_DATABASE_URL": server.url(server.empty()),
-            "DEALER_DATABASE_PASSWORD_FILE": str(password),
+        database = Database(server, folder / "secrets")
+        here = {
             "DEALER_HOUSE_KEY_FILE": str(folder / "key"),
             "DEALER_HOST": "127.0.0.1",
             "DEALER_OPS_HOST": "127.0.0.1",
             "DEALER_TRUSTED_PROXY": "127.0.0.1",
         }
-        first, second = nodes = tuple(
-            Node(
-                {"PATH": os.environ["PATH"]} | file["services"][name]["environment"] | told,
-                folder / f"{name}.log",
-            )
-            for name in NODES
+        migration, first, second = (
+            Node(database.environment(file["services"][name]) | here, folder / f"{name}.log")
+            for name in ("migrate", *NODES)
         )
-        house = Composed((first, second))
-        migrating = await first.run(*file["services"]["migrate"]["command"])
-        assert await migrating.wait() == 0, first.output.read_text()
+        nodes = first, second
+        house = Composed(nodes)
+        await asyncio.to_thread(database.run, file, "roles")
+        migrating = await migration.run(*file["services"]["migrate"]["command"])
+        assert await migrating.wait() == 0, migration.output.read_text()
+        await asyncio.to_thread(database.run, file, "rights")
         configuration = folder / "haproxy.cfg"
         configuration.write_text(house.proxy_configuration(file))
         try:
             await asyncio.gather(*(node.open() for node in nodes))
             proxying = await asyncio.create_subprocess_exec(
                 proxy, "-db", "-f", str(configuration),
-                env=os.environ | {"DEALER_CERTIFICATE": str(certificate or "")},
+                env=os.environ
+                | file["services"]["proxy"]["environment"]
+                | {"DEALER_CERTIFICATE": str(certificate or "")},
             )  # fmt: skip
             try:
                 await answers(f"http://127.0.0.1:{house.port}/")

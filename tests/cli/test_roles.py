@@ -1,0 +1,202 @@
+"""The roles of docker-compose.yml on a real server: what a node may do, and what nothing may."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import pytest
+
+from dealer.cli.play import play
+from dealer.gateway import serve as open_gateway
+from dealer.proof.bundle import read
+from dealer.proof.verify import verify
+from dealer.service.opening import open_service
+from tests.postgres import OwnServer, asked, migrated, own_server
+from tests.whole.composed import Database, composed
+
+from .conftest import Ask
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[OwnServer]:
+    with own_server() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def file() -> dict[str, Any]:
+    return composed()
+
+
+@pytest.fixture
+def database(server: OwnServer, tmp_path: Path) -> Database:
+    """An empty one whose superuser is what Compose makes it."""
+    return Database(server, tmp_path / "secrets")
+
+
+def set_up(database: Database, file: dict[str, Any]) -> None:
+    database.run(file, "roles")
+    migrated(database.url("owner"))
+    database.run(file, "rights")
+
+
+async def make(url: str, key: Path) -> tuple[str, str]:
+    """A table that was played to its end, and one that is open."""
+    async with open_service(url, house="house.example", house_key=key) as service:
+        async with open_gateway(service, port=0) as gateway:
+            closed = await play(f"ws://127.0.0.1:{gateway.port}/ws", lambda _: None)
+        resident, _ = await service.open_table({"name": "open"})
+        return closed, resident.table_id
+
+
+async def projected(url: str, key: Path) -> None:
+    """Wait until the read models hold every event."""
+    behind = "SELECT id FROM stream WHERE version > projected"
+    async with open_service(url, house="house.example", house_key=key), asyncio.timeout(20):
+        while await asyncio.to_thread(asked, url, behind):  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
+
+
+FORBIDDEN = (
+    "UPDATE event SET public = 'forged'",
+    "DELETE FROM event",
+    "TRUNCATE event",
+    "INSERT INTO event SELECT * FROM event"
+    " ON CONFLICT (stream, version) DO UPDATE SET public = 'forged'",
+    "ALTER TABLE event DISABLE TRIGGER ALL",
+    "ALTER TABLE event DISABLE TRIGGER event_refuses_change",
+    "DROP TRIGGER event_refuses_change ON event",
+    "CREATE OR REPLACE FUNCTION event_is_kept() RETURNS trigger LANGUAGE plpgsql"
+    " AS $$ BEGIN RETURN OLD; END $$",
+    "ALTER TABLE event RENAME TO other",
+    "DROP TABLE event",
+    "SET session_replication_role = replica",
+    "SET ROLE dealer_owner",
+    "INSERT INTO archived SELECT id, version, id, id, '', 0, id, 0, 0 FROM stream",
+    "DELETE FROM stream",
+    "DELETE FROM checkpoint",
+    "DELETE FROM journal",
+    "UPDATE house SET value = ''",
+    "DELETE FROM house",
+    "UPDATE alembic_version SET version_num = '0000'",
+    "CREATE TABLE another (id integer)",
+    "CREATE TEMPORARY TABLE another (id integer)",
+    "CREATE ROLE another",
+    "COPY event TO PROGRAM 'cat'",
+    "SELECT pg_read_file('/etc/passwd')",
+)
+
+
+def test_a_node_may_play_and_neither_change_the_past_nor_the_schema(
+    database: Database, file: dict[str, Any], tmp_path: Path
+) -> None:
+    set_up(database, file)
+    node = database.url("node")
+    asyncio.run(make(node, tmp_path / "key"))
+    log = "SELECT * FROM event ORDER BY stream, version"
+    before = asked(node, log)
+    assert len(before) > 100
+    for change in FORBIDDEN:
+        with pytest.raises(asyncpg.InsufficientPrivilegeError):
+            asked(node, change)
+    assert asked(node, log) == before
+    roles = asked(
+        node,
+        "SELECT rolname, rolsuper, rolcreatedb, rolcreaterole, rolreplication, rolbypassrls"
+        " FROM pg_roles WHERE rolname LIKE 'dealer!_%' ESCAPE '!' ORDER BY rolname",
+    )
+    assert roles == [("dealer_node", *[False] * 5), ("dealer_owner", *[False] * 5)]
+    # The owner, whom only the migration connects as, still meets the triggers.
+    with pytest.raises(asyncpg.IntegrityConstraintViolationError, match="never changed"):
+        asked(database.url("owner"), "DELETE FROM event")
+
+
+def test_the_rights_hold_for_the_tables_of_later_migrations(
+    database: Database, file: dict[str, Any]
+) -> None:
+    set_up(database, file)
+    asked(database.url("owner"), "CREATE TABLE later (id integer PRIMARY KEY)")
+    asked(database.url("node"), "INSERT INTO later VALUES (1)")
+    asked(database.url("node"), "UPDATE later SET id = 2")
+    assert asked(database.url("node"), "SELECT id FROM later") == [(2,)]
+    with pytest.raises(asyncpg.InsufficientPrivilegeError):
+        asked(database.url("node"), "DROP TABLE later")
+
+
+def test_a_database_that_an_earlier_version_made_as_the_superuser_goes_on(
+    database: Database, file: dict[str, Any], tmp_path: Path
+) -> None:
+    superuser = database.server.url(database.name)
+    migrated(superuser)
+    asyncio.run(make(superuser, tmp_path / "key"))
+    log = "SELECT * FROM event ORDER BY stream, version"
+    before = asked(superuser, log)
+    set_up(database, file)
+    owners = "SELECT DISTINCT tableowner FROM pg_tables WHERE schemaname = 'public'"
+    assert asked(superuser, owners) == [("dealer_owner",)]
+    assert asked(database.url("node"), log) == before
+    for change in FORBIDDEN:
+        with pytest.raises(asyncpg.InsufficientPrivilegeError):
+            asked(database.url("node"), change)
+    asked(database.url("owner"), "ALTER TABLE event ADD COLUMN later integer")
+    asked(
+        database.url("owner"),
+        "CREATE OR REPLACE FUNCTION row_is_kept() RETURNS trigger LANGUAGE plpgsql"
+        " AS $$ BEGIN RAISE EXCEPTION 'kept'; END $$",
+    )
+    asyncio.run(make(database.url("node"), tmp_path / "key"))
+
+
+def test_the_operators_commands_and_which_of_them_the_owner_gives(
+    ask: Ask, database: Database, file: dict[str, Any], tmp_path: Path
+) -> None:
+    set_up(database, file)
+    key, folder = tmp_path / "key", tmp_path / "archive"
+    folder.mkdir()
+    node, owner = (("--database", database.url(role)) for role in ("node", "owner"))
+    closed, still_open = asyncio.run(make(database.url("node"), key))
+    assert ask("disable", still_open, "--why", "x", *node).code == 0
+    assert ask("enable", still_open, "--why", "x", *node).code == 0
+    assert ask("tables", *node).code == 0
+    answer = ask("audit", closed, *node)
+    assert answer.code == 0, answer.err
+    for command in (("archive", closed, "--to", folder), ("rebuild",)):
+        refused = ask(*command, *node)
+        assert refused.code == 1
+        assert "may not be read or written by this user" in refused.err
+    assert asked(database.url("node"), "SELECT count(*) FROM archived") == [(0,)]
+    answer = ask("archive", closed, "--to", folder, *owner)
+    assert answer.code == 0, answer.err
+    assert verify(read((folder / f"{closed}.jsonl").read_bytes())).ok
+    for command in (("rebuild",), ("rotate-key", "--why", "x", "--house-key", key)):
+        answer = ask(*command, *owner)
+        assert answer.code == 0, answer.err
+    # Nodes write to the tables that the rebuild has made.
+    asyncio.run(make(database.url("node"), key))
+    asyncio.run(projected(database.url("node"), key))
+    answer = ask("close", "--idle", "0m", "--why", "x", "--house-key", key, *node)
+    assert answer.code == 0, answer.err
+
+
+def test_a_password_is_what_its_file_says_and_is_written_nowhere_else(
+    database: Database, file: dict[str, Any]
+) -> None:
+    superuser = database.server.url(database.name)
+    asked(superuser, f"ALTER DATABASE {database.name} SET log_statement = 'all'")
+    set_up(database, file)
+    old = database.url("node")
+    (database.secrets / "node_password").write_text('a\'new one\\ with "signs"\n')
+    database.run(file, "rights")
+    assert asked(database.url("node"), "SELECT current_user::text") == [("dealer_node",)]
+    with pytest.raises(asyncpg.InvalidPasswordError):
+        asked(old, "SELECT 1")
+    written = (database.server.folder / "log").read_text(encoding="utf-8")
+    assert "GRANT" not in written
+    assert "SELECT current_user" in written
+    for secret in database.secrets.iterdir():
+        assert secret.read_text(encoding="utf-8").strip() not in written
+    assert "SCRAM" not in written
