@@ -85,6 +85,8 @@ _NO_RIGHTS = (
 )
 _RACE = (RaceLost, "Another process wrote to {name} at the same time; nothing was written.")
 
+_LOCK_TIMEOUT = "55P03"
+
 # PostgreSQL's codes, the longest beginning that fits first.
 _STATES: dict[str, tuple[type[DatabaseError], str]] = {
     "08": (DatabaseAway, _AWAY % "the connection broke"),
@@ -109,7 +111,7 @@ _STATES: dict[str, tuple[type[DatabaseError], str]] = {
     "42501": _NO_RIGHTS,
     "42P01": (DatabaseOld, "The database {name} lacks tables; run `dealer migrate` on it."),
     "42703": (DatabaseOld, "The database {name} lacks columns; run `dealer migrate` on it."),
-    "55P03": _LOCKED,
+    _LOCK_TIMEOUT: _LOCKED,
     "57014": _LOCKED,
     "XX": (
         DatabaseDamaged,
@@ -134,6 +136,17 @@ def is_bad_value(error: BaseException) -> bool:
     if code is not None:
         return code[:2] in ("22", "23")
     return isinstance(error, BAD_VALUES)
+
+
+def is_lock_timeout(error: BaseException) -> bool:
+    """Whether a statement was ended because another transaction's lock was not released in time."""
+    return state(error) == _LOCK_TIMEOUT
+
+
+def held(name: str) -> DatabaseLocked:
+    """The error of a request whose table another transaction has held for too long."""
+    kind, sentence = _LOCKED
+    return kind(sentence.format(name=name))
 
 
 def _explain_state(code: str, name: str) -> DatabaseError:

@@ -18,9 +18,9 @@ from sqlalchemy.pool import NullPool
 
 from dealer.errors import DatabaseAway, DatabaseOld, OutcomeUnknown, RaceLost
 from dealer.eventlog import migrate
-from dealer.eventlog.faults import explain, state
+from dealer.eventlog.faults import explain, held, state
 from dealer.eventlog.postgres_batch import Batch
-from dealer.eventlog.rows import Append, Result
+from dealer.eventlog.rows import Append, Locked, Result
 from dealer.eventlog.server import Server
 
 if TYPE_CHECKING:
@@ -34,6 +34,12 @@ LOSSES = 4
 RACES = 8
 """How often a batch is written again that the server ended for another's sake."""
 
+LOCK_MS = 200
+"""How long a batch waits for a lock that cannot be skipped before it leaves that table out."""
+
+SEEN_SECONDS = 1.0
+"""A table that was not tried for so long may have been free and locked again meanwhile."""
+
 _NOT_SUPPORTED = "0A000"
 
 # Whatever the statistics say: a batch names its tables, and those are looked up one by one.
@@ -46,7 +52,7 @@ class PostgresStore:
     `synchronous` NORMAL lets a power cut of the server undo what was acknowledged last; FULL and
     EXTRA do not. The server's `patience` is for how long a batch waits when it is away; while it
     stays away the next ones are refused at once. `busy_seconds` is how long a statement may take
-    and how long another's lock is waited for.
+    and how long a request may be `Locked` before it fails; `run` waits that long for a lock.
     """
 
     def __init__(self, server: Server, *, synchronous: str, busy_seconds: float) -> None:
@@ -56,7 +62,7 @@ class PostgresStore:
         self._engine = server.engine(
             {
                 "synchronous_commit": "off" if synchronous == "NORMAL" else "on",
-                "lock_timeout": str(int(self._seconds * 1000)),
+                "lock_timeout": str(min(int(self._seconds * 1000), LOCK_MS)),
                 **_PLANS,
             },
             poolclass=NullPool,
@@ -66,6 +72,9 @@ class PostgresStore:
         self._raw: asyncpg.Connection[Any] | None = None
         self._away = False
         self._together = True
+        # When each locked table was first and last found so, and the locked requests in doubt.
+        self._held: dict[bytes, tuple[float, float]] = {}
+        self._doubted: set[Append] = set()
 
     def open(self) -> None:
         """Connects; raises DatabaseOld if the schema is not the newest, or another DatabaseError.
@@ -75,11 +84,12 @@ class PostgresStore:
         self._loop = asyncio.new_event_loop()
         self._wait(self._open())
 
-    def append(self, requests: Sequence[Append]) -> list[Result]:
+    def append(self, requests: Sequence[Append]) -> list[Result | Locked]:
         """One answer for each request, and nothing acknowledged that is not on the server's disk.
 
         Where the database failed that is a DatabaseError: OutcomeUnknown if it may have written
-        what was asked, another if it has not.
+        what was asked, another if it has not. `Locked` requests are to be given again, in their
+        order and before later ones of the same table; after `busy_seconds` they fail.
         """
         return self._wait(self._append(requests))
 
@@ -117,8 +127,36 @@ class PostgresStore:
         if not current:
             raise old(self.name, found)
 
-    async def _append(self, requests: Sequence[Append]) -> list[Result]:
-        batch = Batch(requests, name=self.name, together=self._together)
+    async def _append(self, requests: Sequence[Append]) -> list[Result | Locked]:
+        results = await self._write(requests)
+        if self._held or Locked in map(type, results):
+            return [self._waited(*each) for each in zip(requests, results, strict=True)]
+        return results
+
+    def _waited(self, request: Append, result: Result | Locked) -> Result | Locked:
+        """The result, or an error once the request's table has been locked for too long.
+
+        While it stays locked later requests fail at once.
+        """
+        if not isinstance(result, Locked):
+            self._doubted.discard(request)
+            self._held.pop(request.table, None)
+            return result
+        now = asyncio.get_running_loop().time()
+        since, last = self._held.get(request.table, (now, now))
+        since = since if now - last < SEEN_SECONDS else now
+        self._held[request.table] = since, now
+        if now - since < self._seconds:
+            if result.doubtful:
+                self._doubted.add(request)
+            return result
+        self._doubted.discard(request)
+        if request.chain is not None:
+            request.chain.broken = True
+        return self._unknown("locked") if result.doubtful else held(self.name)
+
+    async def _write(self, requests: Sequence[Append]) -> list[Result | Locked]:
+        batch = Batch(requests, name=self.name, together=self._together, doubted=self._doubted)
         losses = races = 0
         while True:
             try:
@@ -139,27 +177,24 @@ class PostgresStore:
                     self._together = self._together and stale
                     continue
                 await self._drop()
-                if isinstance(told, DatabaseAway):
-                    losses += 1
-                    if not self._away and losses < LOSSES:
-                        continue
-                    if batch.doubtful:
-                        told = self._unknown(error)
-                batch.fail(told)
+                lost = isinstance(told, DatabaseAway)
+                losses += lost
+                if lost and not self._away and losses < LOSSES:
+                    continue
+                batch.fail(told, self._unknown(type(error).__name__), lost=lost)
                 return batch.results
 
-    def _unknown(self, error: BaseException) -> OutcomeUnknown:
+    def _unknown(self, why: str) -> OutcomeUnknown:
         return OutcomeUnknown(
-            f"The connection to {self.name} was lost before it answered ({type(error).__name__}): "
+            f"The connection to {self.name} was lost before it answered ({why}): "
             "whether it was kept is not known; the same command id sent again settles it."
         )
 
     async def _run(self, work: Callable[[Connection], T], *, durable: bool) -> T:
         connection, raw = await self._server.patiently(self._connect, patience=0)
         try:
-            await raw.execute("BEGIN")
-            if not durable:
-                await raw.execute("SET LOCAL synchronous_commit = off")
+            begin = f"BEGIN; SET LOCAL lock_timeout = {int(self._seconds * 1000)}"
+            await raw.execute(begin if durable else f"{begin}; SET LOCAL synchronous_commit = off")
             result = await connection.run_sync(work)
             await raw.execute("COMMIT")
         except BaseException as error:

@@ -1,76 +1,42 @@
-"""Writes the wishes of many tables to PostgreSQL: the good ones at one go, each other one alone.
+"""Writes the requests of a batch to PostgreSQL: most in one statement, the others one by one.
 
-The heads of a batch are locked in the order of their ids, so two nodes never wait for each other
-in a circle. A head that stands where its requests expect it is moved and its rows go in, all in
-one statement that is its own transaction; the heads that it gives back are those that it moved.
-Whatever is left (conflicts, commands sent again, values that do not fit, notes alone) is sorted
-out one request after the other in a second transaction, each statement about one table alone.
+A table whose head is at the version that its requests expect is written by `postgres_together`.
+Whatever is left (conflicts, commands sent again, values that do not fit, notes alone) is decided
+one request after the other in a second transaction, each statement about one table alone.
+
+No head is waited for: the requests of a table whose head another transaction has locked are
+`Locked`, all of them from the first on, so that none overtakes another; the caller tries them again
+later. What cannot be skipped (two nodes that create one table, a migration) is waited for no longer
+than the connection's lock_timeout, which is short, and then is `Locked`, too.
 
 A connection that is lost may have lost the answer and not the work. Then the rest of the batch is
-tried again, one by one, and a request whose very rows stand where they would have gone was done:
-either the head had moved, or moving it now keeps the lost statement from ever doing it.
+tried again, one by one, and a request whose very rows are where they would have gone was done:
+either the head had moved, or moving it now keeps the lost statement from ever doing it. A request
+that is `Locked` then is in doubt until it is decided.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dealer.errors import DatabaseDamaged, DatabaseError
+from dealer.eventlog import postgres_together as together
 from dealer.eventlog.batch import not_here, signed_by_both
-from dealer.eventlog.faults import explain, is_bad_value
-from dealer.eventlog.rows import Append, Appended, Conflict, Known, Result, Row
+from dealer.eventlog.faults import explain, is_bad_value, is_lock_timeout
+from dealer.eventlog.postgres_together import COLUMNS, columns
+from dealer.eventlog.rows import Append, Appended, Conflict, Known, Locked, Result, Row
 
 if TYPE_CHECKING:
     import asyncpg
 
-COPIED = 200
-"""From so many rows on they go in by COPY: three more ways to the server, and each row cheaper."""
-
-COLUMNS = (
-    "stream", "version", "type", "schema", "at", "public", "commitment", "hidden", "command",
-    "digest",
-)  # fmt: skip
-
-_TAKE = """
-WITH wish AS MATERIALIZED (
-    SELECT * FROM unnest($1::bytea[], $2::bigint[], $3::bigint[]) AS w (id, expected, version)
-), held AS MATERIALIZED (
-    SELECT s.id FROM stream s JOIN wish w ON s.id = w.id WHERE w.expected > 0
-    ORDER BY s.id FOR NO KEY UPDATE OF s
-), moved AS (
-    UPDATE stream s SET version = w.version FROM held h JOIN wish w ON w.id = h.id
-    WHERE s.id = h.id AND s.version = w.expected RETURNING s.id
-), founded AS (
-    INSERT INTO stream (id, version, projected)
-    SELECT id, version, 0 FROM wish WHERE expected = 0 ORDER BY id
-    ON CONFLICT (id) DO NOTHING RETURNING id
-), taken AS MATERIALIZED (
-    SELECT id FROM founded UNION ALL SELECT id FROM moved
-)"""
-_HEADS = f"{_TAKE} SELECT id FROM taken"
-_ALL = f"""{_TAKE}, noted AS (
-    INSERT INTO checkpoint (stream, size, note)
-    SELECT c.stream, c.size, c.note
-    FROM unnest($14::bytea[], $15::bigint[], $16::text[]) AS c (stream, size, note)
-    JOIN taken t ON t.id = c.stream
-), added AS (
-    INSERT INTO event ({", ".join(COLUMNS)})
-    SELECT r.* FROM unnest(
-        $4::bytea[], $5::bigint[], $6::text[], $7::integer[], $8::bigint[], $9::text[],
-        $10::bytea[], $11::bytea[], $12::text[], $13::bytea[]
-    ) AS r ({", ".join(COLUMNS)}) JOIN taken t ON t.id = r.stream
-) SELECT id FROM taken"""
-_NOTES = (
-    "INSERT INTO checkpoint (stream, size, note)"
-    " SELECT * FROM unnest($1::bytea[], $2::bigint[], $3::text[])"
-)
 _ROWS = (
     f"INSERT INTO event ({', '.join(COLUMNS)}) SELECT * FROM unnest($1::bytea[], $2::bigint[],"
     " $3::text[], $4::integer[], $5::bigint[], $6::text[], $7::bytea[], $8::bytea[], $9::text[],"
     " $10::bytea[])"
 )
-_LOCK = "SELECT version FROM stream WHERE id = $1 FOR NO KEY UPDATE"
+_LOCK = "SELECT version FROM stream WHERE id = $1 FOR NO KEY UPDATE SKIP LOCKED"
+_HEAD = "SELECT version FROM stream WHERE id = $1"
 _FOUND = "INSERT INTO stream (id, version, projected) VALUES ($1, $2, 0) ON CONFLICT DO NOTHING"
 _MOVE = "UPDATE stream SET version = $2 WHERE id = $1"
 _COMMAND = "SELECT version, digest FROM event WHERE stream = $1 AND command = $2"
@@ -82,17 +48,28 @@ _NOTE_SIGNED = "UPDATE checkpoint SET note = $3 WHERE stream = $1 AND size = $2"
 
 
 class Batch:
-    """Requests and what became of each; `write` may be called again on another connection."""
+    """Requests and what became of each; `write` may be called again on another connection.
 
-    def __init__(self, requests: Sequence[Append], *, name: str, together: bool = True) -> None:
+    `doubted` are those that an earlier batch gave back as `Locked` and in doubt.
+    """
+
+    def __init__(
+        self,
+        requests: Sequence[Append],
+        *,
+        name: str,
+        together: bool = True,
+        doubted: Collection[Append] = (),
+    ) -> None:
         self._requests = requests
         self._name = name
-        self._results: dict[int, Result] = {}
+        self._results: dict[int, Result | Locked] = {}
         self._doubtful = False
+        self._doubted = doubted
         self._together = together
 
     @property
-    def results(self) -> list[Result]:
+    def results(self) -> list[Result | Locked]:
         """One for each request, in their order, once `write` has returned."""
         return [self._results[place] for place in range(len(self._requests))]
 
@@ -112,18 +89,18 @@ class Batch:
             self._results |= found
         self._doubtful = False
 
-    def fail(self, error: DatabaseError) -> None:
-        """Gives every request that has no result yet this one."""
+    def fail(self, error: DatabaseError, unknown: DatabaseError, *, lost: bool) -> None:
+        """Gives every request that has no result yet an error.
+
+        `unknown` is for those that may have been written: before this batch, or in it if its
+        connection was `lost`.
+        """
         for place, request in enumerate(self._requests):
             if place not in self._results:
-                self._results[place] = error
+                in_doubt = (lost and self._doubtful) or request in self._doubted
+                self._results[place] = unknown if in_doubt else error
                 if request.chain is not None:
                     request.chain.broken = True
-
-    @property
-    def doubtful(self) -> bool:
-        """Whether a lost connection leaves open if something was written."""
-        return self._doubtful
 
     # At one go
 
@@ -136,19 +113,14 @@ class Batch:
         notes = [(r.table, *note) for r in requests for note in r.checkpoints]
         firsts = [self._requests[places[0]] for places in tables.values()]
         ends = [_end(self._requests[places[-1]]) for places in tables.values()]
-        wish = ([r.table for r in firsts], [r.expected for r in firsts], ends)
+        heads = ([r.table for r in firsts], [r.expected for r in firsts], ends)
         try:
-            if len(rows) <= COPIED:
-                taken = await raw.fetch(
-                    _ALL, *wish, *_columns(rows, len(COLUMNS)), *_columns(notes, 3)
-                )
-            else:
-                taken = await _copy(raw, wish, rows, notes)
+            taken = await together.write(raw, heads, rows, notes)
         except Exception as error:
-            if not is_bad_value(error):
+            if not (is_bad_value(error) or is_lock_timeout(error)):
                 raise
             return
-        for (table,) in taken:
+        for table in taken:
             for place in tables[table]:
                 self._results[place] = Appended(_end(self._requests[place]))
 
@@ -178,27 +150,42 @@ class Batch:
 
     async def _write_singly(
         self, raw: asyncpg.Connection[Any], *, settle: bool
-    ) -> dict[int, Result]:
+    ) -> dict[int, Result | Locked]:
         left = [place for place in range(len(self._requests)) if place not in self._results]
-        results: dict[int, Result] = {}
+        results: dict[int, Result | Locked] = {}
         await raw.execute("BEGIN")
         try:
             heads: dict[bytes, int] = {}
+            locked: set[bytes] = set()
             for table in sorted({self._requests[place].table for place in left}):
                 version = await raw.fetchval(_LOCK, table)
                 if version is not None:
                     heads[table] = version
+                elif await raw.fetchval(_HEAD, table) is not None:
+                    locked.add(table)
             for place in left:
                 request = self._requests[place]
-                result = await self._guarded(raw, request, heads, settle=settle)
-                if request.chain is not None and not isinstance(result, Appended):
+                in_doubt = settle or request in self._doubted
+                result = (
+                    Locked(in_doubt)
+                    if request.table in locked
+                    else await self._guarded(raw, request, heads, settle=in_doubt)
+                )
+                if isinstance(result, Locked):
+                    locked.add(request.table)
+                elif request.chain is not None and not isinstance(result, Appended):
                     request.chain.broken = True
                 results[place] = result
             await raw.execute("COMMIT")
-        except BaseException:
+        except BaseException as error:
             if not raw.is_closed():
                 await raw.execute("ROLLBACK")
-            raise
+            if not is_lock_timeout(error):
+                raise
+            # A whole table of the database is locked, as a migration does it.
+            results = {
+                place: Locked(settle or self._requests[place] in self._doubted) for place in left
+            }
         return results
 
     async def _guarded(
@@ -208,27 +195,28 @@ class Batch:
         heads: dict[bytes, int],
         *,
         settle: bool,
-    ) -> Result:
+    ) -> Result | Locked:
         """A request's own result; a bad one leaves nothing of itself."""
         await raw.execute("SAVEPOINT request")
         before = heads.get(request.table)
         try:
             result = await _one(raw, request, heads, settle=settle)
         except Exception as error:
-            if not (is_bad_value(error) or isinstance(error, DatabaseDamaged)):
+            mine = is_bad_value(error) or isinstance(error, DatabaseDamaged)
+            if not (mine or is_lock_timeout(error)):
                 raise
             await raw.execute("ROLLBACK TO SAVEPOINT request")
             heads.pop(request.table, None)
             if before is not None:
                 heads[request.table] = before
-            result = explain(error, name=self._name)
+            result = explain(error, name=self._name) if mine else Locked(settle)
         await raw.execute("RELEASE SAVEPOINT request")
         return result
 
 
 async def _one(
     raw: asyncpg.Connection[Any], request: Append, heads: dict[bytes, int], *, settle: bool
-) -> Result:
+) -> Result | Locked:
     table = request.table
     if request.rows:
         first = request.rows[0]
@@ -248,12 +236,15 @@ async def _one(
         if version:
             await raw.execute(_MOVE, table, _end(request))
         elif await raw.execute(_FOUND, table, _end(request)) == "INSERT 0 0":
-            # Another process founded it after the heads were locked.
-            heads[table] = await raw.fetchval(_LOCK, table)
-            return Conflict(heads[table])
+            # Another process created it after the heads were locked.
+            version = await raw.fetchval(_LOCK, table)
+            if version is None:
+                return Locked(settle)
+            heads[table] = version
+            return Conflict(version)
         heads[table] = _end(request)
         rows = [(table, *row) for row in request.rows]
-        await raw.execute(_ROWS, *_columns(rows, len(COLUMNS)))
+        await raw.execute(_ROWS, *columns(rows, len(COLUMNS)))
     else:
         # The head is locked: who takes the table to archive comes before this, or after it.
         archived = await raw.fetchval(_ARCHIVED, table) is not None
@@ -267,33 +258,5 @@ async def _one(
     return Appended(_end(request))
 
 
-async def _copy(
-    raw: asyncpg.Connection[Any],
-    wish: tuple[list[bytes], list[int], list[int]],
-    rows: list[tuple[Any, ...]],
-    notes: list[tuple[Any, ...]],
-) -> list[Any]:
-    await raw.execute("BEGIN")
-    try:
-        taken: list[Any] = await raw.fetch(_HEADS, *wish)
-        tables = {table for (table,) in taken}
-        if len(tables) < len(wish[0]):
-            rows = [row for row in rows if row[0] in tables]
-            notes = [note for note in notes if note[0] in tables]
-        if notes:
-            await raw.execute(_NOTES, *_columns(notes, 3))
-        await raw.copy_records_to_table("event", records=rows, columns=COLUMNS)
-        await raw.execute("COMMIT")
-    except BaseException:
-        if not raw.is_closed():
-            await raw.execute("ROLLBACK")
-        raise
-    return taken
-
-
 def _end(request: Append) -> int:
     return request.expected + len(request.rows)
-
-
-def _columns(rows: Iterable[tuple[Any, ...]], width: int) -> list[list[Any]]:
-    return [list(column) for column in zip(*rows, strict=True)] or [[] for _ in range(width)]

@@ -101,4 +101,13 @@ class Known(NamedTuple):
     digest: bytes | None
 
 
+class Locked(NamedTuple):
+    """Not decided yet: another transaction holds the table; give the store the request again.
+
+    `doubtful` where an earlier attempt, whose answer was lost, may have written it.
+    """
+
+    doubtful: bool = False
+
+
 Result: TypeAlias = Appended | Conflict | Known | DatabaseError

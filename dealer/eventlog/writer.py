@@ -18,13 +18,13 @@ from typing import Any, Protocol, TypeVar
 from sqlalchemy import Connection
 
 from dealer.errors import DatabaseError, Overloaded, Unavailable
-from dealer.eventlog.rows import Append, Result
+from dealer.eventlog.locked import LockedRequests, Waiting
+from dealer.eventlog.rows import Append, Locked, Result
 
 T = TypeVar("T")
 
 Committed = Callable[[list[tuple[Append, Result]]], None]
 Slice = Callable[[Connection], bool]
-_Waiting = tuple[Append, "asyncio.Future[Result] | None"]
 
 # Under a load that never leaves the desk empty, a slice still gets its turn after so many batches.
 PATIENCE = 64
@@ -37,7 +37,7 @@ class Store(Protocol):
 
     def open(self) -> None: ...
 
-    def append(self, requests: Sequence[Append]) -> list[Result]: ...
+    def append(self, requests: Sequence[Append]) -> Sequence[Result | Locked]: ...
 
     def run(self, work: Callable[[Connection], T], *, durable: bool) -> T: ...
 
@@ -75,7 +75,8 @@ class Writer:
         self._queue = queue
         self._batch = batch
         self._loop = asyncio.get_running_loop()
-        self._desk: deque[_Waiting] = deque()
+        self._desk: deque[Waiting] = deque()
+        self._locked = LockedRequests()
         self._jobs: deque[_Job] = deque()
         self._bell = Event()
         self._rung = False
@@ -87,8 +88,8 @@ class Writer:
 
     @property
     def waiting(self) -> int:
-        """How many requests lie on the desk."""
-        return len(self._desk)
+        """How many requests are not decided yet, the batch that is being written left out."""
+        return len(self._desk) + len(self._locked)
 
     async def start(self) -> None:
         """Opens the database on the writer's thread; raises DatabaseError or SetupError."""
@@ -106,7 +107,7 @@ class Writer:
         that ended the writer if one did.
         """
         self._accept()
-        if len(self._desk) >= self._queue:
+        if self.waiting >= self._queue:
             raise Overloaded("The house has too much to write down just now; try again shortly.")
         self._desk.append((request, future))
         self._ring()
@@ -150,7 +151,7 @@ class Writer:
     # From here to `_hop` on the writer's thread.
 
     def _work(self) -> None:
-        taken: list[_Waiting] = []
+        taken: list[Waiting] = []
         fault: BaseException | None = None
         try:
             self._store.open()
@@ -165,9 +166,9 @@ class Writer:
                     self._job(self._jobs.popleft())
                     batches = 0
                 elif not taken:
-                    if self._closing:
+                    if self._closing and not self._locked:
                         break
-                    self._bell.wait()
+                    self._bell.wait(self._locked.pause())
                     self._bell.clear()
                 taken = []
         except BaseException as error:
@@ -176,15 +177,18 @@ class Writer:
             self._store.close()
         self._hop(self._end, fault, taken)
 
-    def _take(self) -> list[_Waiting]:
-        taken = []
+    def _take(self) -> list[Waiting]:
+        taken = self._locked.due(self._batch) if self._locked else []
         with suppress(IndexError):
-            for _ in range(self._batch):
-                taken.append(self._desk.popleft())
+            while len(taken) < self._batch:
+                waiting = self._desk.popleft()
+                if not (self._locked and self._locked.queued(waiting)):
+                    taken.append(waiting)
         return taken
 
-    def _write(self, taken: list[_Waiting]) -> None:
+    def _write(self, taken: list[Waiting]) -> None:
         requests = [request for request, _ in taken]
+        results: Sequence[Result | Locked]
         try:
             results = self._store.append(requests)
         except DatabaseError as error:
@@ -192,7 +196,13 @@ class Writer:
             for request in requests:
                 if request.chain is not None:
                     request.chain.broken = True
-        self._hop(self._deliver, taken, results)
+        if self._locked or Locked in map(type, results):
+            pairs = list(zip(taken, results, strict=True))
+            self._locked.keep([each for each, result in pairs if isinstance(result, Locked)])
+            pairs = [pair for pair in pairs if not isinstance(pair[1], Locked)]
+            taken, results = [each for each, _ in pairs], [result for _, result in pairs]
+        if taken:
+            self._hop(self._deliver, taken, results)
 
     def _job(self, job: _Job) -> None:
         if job.future.cancelled():
@@ -214,7 +224,7 @@ class Writer:
 
     # From here on the loop's thread again.
 
-    def _deliver(self, taken: list[_Waiting], results: list[Result]) -> None:
+    def _deliver(self, taken: list[Waiting], results: list[Result]) -> None:
         if self.committed is not None:
             pairs = [(entry[0], result) for entry, result in zip(taken, results, strict=True)]
             try:
@@ -230,7 +240,7 @@ class Writer:
                 else:
                     _settle(future, result)
 
-    def _end(self, error: BaseException | None, taken: list[_Waiting]) -> None:
+    def _end(self, error: BaseException | None, taken: list[Waiting]) -> None:
         if error is not None:
             if not self._opened.done():
                 self._opened.set_exception(error)
@@ -238,7 +248,7 @@ class Writer:
                 f"The writer of {self._store.name} ended ({type(error).__name__}: {error}); "
                 "start the service again."
             )
-            left = [*taken, *self._desk]
+            left = [*taken, *self._locked.drain(), *self._desk]
             self._desk.clear()
             self._deliver(left, [self._fault] * len(left))
         while self._jobs:

@@ -51,10 +51,11 @@ WITH step AS MATERIALIZED (
     SELECT * FROM unnest(CAST(? AS bigint[]), CAST(? AS bytea[]), CAST(? AS bigint[]))
         AS m (reached, id, projected)
 ), held AS MATERIALIZED (
-    SELECT s.id FROM stream s JOIN step m ON m.id = s.id ORDER BY s.id FOR NO KEY UPDATE OF s
+    SELECT s.id FROM stream s JOIN step m ON m.id = s.id
+    ORDER BY s.id FOR NO KEY UPDATE OF s SKIP LOCKED
 )
 UPDATE stream s SET projected = m.reached FROM step m, held h
-WHERE h.id = m.id AND s.id = m.id AND s.projected = m.projected"""
+WHERE h.id = m.id AND s.id = m.id AND s.projected = m.projected RETURNING s.id"""
 _HIGHEST = b"\xff" * 16
 
 EVENTS = 256
@@ -78,6 +79,8 @@ class Projector:
         self.done = 0
         self._events = events
         self._after: Number | None = None
+        # Streams that another transaction held or moved: the others of this pass go first.
+        self._passed_over: set[Number] = set()
         self._pen = Pen()
         self._follower = Follower(tables=tables)
 
@@ -107,10 +110,15 @@ class Projector:
                 moves.append((reached.version, number, projected))
         if moves:
             self._pen.write(connection, changes)
-            if _moved(connection, moves) != len(moves):
+            lost = _not_moved(connection, moves)
+            if lost:
+                self._passed_over |= lost
                 raise RaceLost("Another process keeps the same read models; this one goes on next.")
         self.done += sum(reached - projected for reached, _, projected in moves)
-        return len(rows) == self._events
+        if len(rows) == self._events:
+            return True
+        again, self._passed_over = bool(self._passed_over), set()
+        return again
 
     def _next(self, connection: Connection) -> Sequence[Any]:
         """The next events of streams that are behind; each stream gets its turn."""
@@ -132,13 +140,17 @@ class Projector:
     def _ask_postgres(
         self, connection: Connection, after: Number | None, upto: Number | None, count: int
     ) -> list[Any]:
-        asked = (after or b"", upto or _HIGHEST, list(self.stopped), count, count, count)
+        but = [*self.stopped, *self._passed_over]
+        asked = (after or b"", upto or _HIGHEST, but, count, count, count)
         return list(connection.exec_driver_sql(_CLAIM, asked).fetchall())
 
 
-def _moved(connection: Connection, moves: list[tuple[int, Number, int]]) -> int:
-    """How many streams could be moved from where they were expected to stand."""
+def _not_moved(connection: Connection, moves: list[tuple[int, Number, int]]) -> set[Number]:
+    """Moves streams; those that are not where they were expected to be, or that are locked."""
     if on_postgres(connection):
         columns = tuple(map(list, zip(*moves, strict=True)))
-        return connection.exec_driver_sql(_MOVE_ALL, columns).rowcount
-    return connection.exec_driver_sql(_MOVE, moves).rowcount
+        moved = {number for (number,) in connection.exec_driver_sql(_MOVE_ALL, columns)}
+        return {number for _, number, _ in moves} - moved
+    if connection.exec_driver_sql(_MOVE, moves).rowcount == len(moves):
+        return set()
+    return {number for _, number, _ in moves}

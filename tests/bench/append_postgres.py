@@ -19,7 +19,7 @@ from append import TABLES, _ours, appends
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from dealer.eventlog import Log
-from dealer.eventlog.postgres_batch import COLUMNS, COPIED
+from dealer.eventlog.postgres_together import COLUMNS, COPIED
 from tests.postgres import own_server
 
 Wishes = list[tuple[int, int, list[Any]]]

@@ -80,35 +80,6 @@ async def test_no_default_of_the_database_makes_the_log_forgetful(place: Postgre
         assert await asyncio.to_thread(loop.run_until_complete, asked) == "on"
 
 
-_WAITING = """
-SELECT count(*) FROM pg_stat_activity
-WHERE datname = current_database() AND wait_event_type = 'Lock'"""
-
-
-async def test_heads_are_locked_in_one_order_whoever_writes(place: PostgresHouse) -> None:
-    """Two batches come from both ends towards a table that a third holds: no circle there."""
-    tables = [bytes([number]) * 16 for number in range(9)]
-    async with await place.open() as one, await place.open() as other:
-        await asyncio.gather(*(one.append(append(table, 0)) for table in tables))
-        holder = await asyncpg.connect(place.url)
-        await holder.execute("BEGIN")
-        await holder.fetch("SELECT * FROM stream WHERE id = $1 FOR UPDATE", tables[4])
-        waiting = []
-        for nth, (log, order) in enumerate(((one, tables), (other, tables[::-1])), 1):
-            waiting += [log.append(append(table, 1)) for table in order]
-            async with asyncio.timeout(20):
-                while await asyncio.to_thread(place.ask, _WAITING) != [(nth,)]:
-                    pass
-        await holder.execute("ROLLBACK")
-        await holder.close()
-        results = await asyncio.gather(*waiting)
-        assert results == [Appended(2)] * 9 + [Conflict(2)] * 9
-    ((deadlocks,),) = place.ask(
-        "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
-    )
-    assert deadlocks == 0
-
-
 @pytest.mark.parametrize("rows", [3, 300])
 async def test_two_that_found_one_table_are_one_who_does_and_one_conflict(
     place: PostgresHouse, rows: int
