@@ -37,10 +37,6 @@ class SqliteHouse:
         self.ask("BEGIN IMMEDIATE")
         return True
 
-    def somebody_waits(self) -> bool:
-        """Whether somebody waits for another's transaction, as far as a file can tell."""
-        return True
-
     def outside(self) -> sqlite3.Connection:
         return sqlite3.connect(self.file, isolation_level=None, timeout=0)
 
@@ -73,14 +69,6 @@ class PostgresHouse:
         return not self.ask(
             "SELECT state FROM pg_stat_activity WHERE datname = current_database()"
             " AND pid <> pg_backend_pid() AND state LIKE '%transaction%'"
-        )
-
-    def somebody_waits(self) -> bool:
-        return bool(
-            self.ask(
-                "SELECT pid FROM pg_stat_activity WHERE datname = current_database()"
-                " AND wait_event_type = 'Lock'"
-            )
         )
 
 

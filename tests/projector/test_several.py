@@ -97,3 +97,31 @@ def test_who_was_overtaken_all_the_same_writes_nothing(
         one.run(first.slice)
     one.exec_driver_sql("ROLLBACK")
     assert projected(other)[0][1] == 20
+
+
+def test_a_table_whose_head_a_frozen_process_holds_delays_no_other(connect: Connect) -> None:
+    one, other = connect(), connect()
+    games = [short_game(name) for name in "abc"]
+    for game in games:
+        game.log(one)
+    ((held,),) = one.exec_driver_sql("SELECT id FROM stream ORDER BY id LIMIT 1").fetchall()
+    other.exec_driver_sql("BEGIN")
+    other.exec_driver_sql("SELECT * FROM stream WHERE id = ? FOR UPDATE", (held,))
+    one.exec_driver_sql("SET lock_timeout = '20s'")
+    projector = Projector()
+    with pytest.raises(RaceLost):
+        once(one, projector.slice)
+    assert once(one, projector.slice), "the held table is tried again, and the caller knows"
+    behind = "SELECT id FROM stream WHERE version > projected"
+    assert one.exec_driver_sql(behind).fetchall() == [(held,)]
+    with pytest.raises(RaceLost):
+        once(one, projector.slice)
+    other.exec_driver_sql("ROLLBACK")
+    catch_up(one, projector)
+    assert one.exec_driver_sql(behind).fetchall() == []
+    found = models(one)
+    one.exec_driver_sql("UPDATE stream SET projected = 0")
+    for model in found:
+        one.exec_driver_sql(f"DELETE FROM {model}")
+    catch_up(one)
+    assert models(one) == found
