@@ -23,6 +23,7 @@ from pathlib import Path
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[2]))
 
+from dealer.errors import HouseUnreachable
 from dealer.proof.bundle import read
 from dealer.proof.verify import verify
 from tests.whole import ordeal, walwatch
@@ -41,6 +42,7 @@ GAME = 250
 KILL = (50, 200)
 """After so many checkpoints, at least and at most, one server is killed and started again."""
 
+TABLES = 3
 DRAWS = 5
 
 
@@ -93,6 +95,10 @@ class Trial:
     def url(self) -> str:
         return f"ws://127.0.0.1:{self.door.port}/ws"
 
+    def faults(self, figures: Figures) -> list[str]:
+        """What was found so far, so that a trial with faults ends."""
+        return figures.faults + self.watch.faults
+
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
         async with self.one, self.two, self.door:
@@ -107,7 +113,7 @@ async def checkpoint_under_load(folder: Path, *, checkpoints: int, seed: int) ->
         enough = asyncio.Event()
         maintaining = asyncio.create_task(maintain(trial, figures, side, enough))
         try:
-            while trial.watch.checkpoints < checkpoints and not figures.faults:
+            while trial.watch.checkpoints < checkpoints and not trial.faults(figures):
                 await play(trial, figures, upto=checkpoints)
             enough.set()
             async with asyncio.timeout(PATIENT):
@@ -127,9 +133,10 @@ async def play(trial: Trial, figures: Figures, *, upto: int) -> None:
     """A table at each server and one at both, for `GAME` checkpoints or until there are enough."""
     figures.games += 1
     last = min(upto, trial.watch.checkpoints + GAME)
-    enough = asyncio.Event()
+    enough, seated = asyncio.Event(), asyncio.Barrier(TABLES + 1)
 
     async def trouble(playing: asyncio.Task[None]) -> None:
+        await seated.wait()
         ended = asyncio.create_task(enough.wait())
         await asyncio.wait((playing, ended), return_when=asyncio.FIRST_COMPLETED)
         ended.cancel()
@@ -141,6 +148,7 @@ async def play(trial: Trial, figures: Figures, *, upto: int) -> None:
             (trial.one, trial.url),
         ):
             tables.create_task(play_one(server, url, trial, figures, trouble))
+        await seated.wait()  # a client tries its first connection once only
         kill_at = trial.watch.checkpoints + trial.chance.randint(*KILL)
         while trial.watch.checkpoints < last and not trial.watch.faults:
             await asyncio.sleep(0.05)
@@ -170,7 +178,10 @@ async def play_one(
 async def maintain(trial: Trial, figures: Figures, side: Side, enough: asyncio.Event) -> None:
     """Side tables from their opening to the archive, one after the other, until it is enough."""
     while not enough.is_set():
-        table = await play_aside(trial, side)
+        try:
+            table = await play_aside(trial, side)
+        except HouseUnreachable:
+            continue  # a server was killed while it was asked for its first answer
         for arguments in (
             ("disable", table, "--why", "trial"),
             ("tables", "--json"),
