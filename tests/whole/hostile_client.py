@@ -65,8 +65,9 @@ class Pace:
 
     async def __call__(self) -> None:
         await asyncio.sleep(0)
-        while time.process_time() - self._used > self._share * (time.monotonic() - self._begun):
-            await asyncio.sleep(0.01)
+        used, passed = time.process_time() - self._used, time.monotonic() - self._begun
+        if used > self._share * passed:
+            await asyncio.sleep(used / self._share - passed)
 
 
 @dataclass
