@@ -111,6 +111,7 @@ def serve(
     with asked_rightly():
         check_places(settings)
     configure(format=settings.log_format, level=settings.log_level)
+    raise_file_limit()
     run(_serve(settings))
 
 
@@ -127,6 +128,19 @@ def settled(told: dict[str, Any]) -> Settings:
             log_level=told["log_level"].upper(),
             limits=read_limits(told["limit"] or (), os.environ),
         )
+
+
+def raise_file_limit() -> None:
+    """Let this process open as many files as its hard limit says.
+
+    Every connection takes one, and the log needs some more: with the usual soft limit of 1,024 one
+    address could use them up. A system without such limits is left as it is.
+    """
+    with suppress(ImportError, OSError, ValueError):
+        import resource
+
+        _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def _path(name: str | None) -> Path | None:

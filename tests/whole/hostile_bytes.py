@@ -7,9 +7,9 @@ import json
 import secrets
 import time
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 
-from tests.whole.floods import FLOODS, Flood
+from tests.whole.floods import FLOODS, Flood, frame
 from tests.whole.hostile_client import ANSWER_SECONDS, Attack, Attacker, Rejected
 
 PATHS = (
@@ -160,6 +160,33 @@ async def control_frames(me: Attacker) -> None:
             await socket.say(b'{"jsonrpc":"2.0","id":1,"method":"ping"}', 0x80)
 
 
+async def behind_a_page(me: Attacker) -> None:
+    """Frames behind a request for a page that takes long to make, or that is never read."""
+    table = me.chance.choice(me.honest)
+    path = me.chance.choice((f"/tables/{table}/history.txt", f"/tables/{table}/bundle.jsonl"))
+    _, writer = await me.get(path, small=True)
+    try:
+        for _ in range(2000):
+            if not me.running():
+                break
+            await me.pace()
+            writer.write(frame(0x81, b"a" * 16_000) * 4)
+            async with asyncio.timeout(ANSWER_SECONDS):
+                await writer.drain()
+    finally:
+        writer.transport.abort()
+
+
+async def crowd(me: Attacker) -> None:
+    """Hundreds of connections that say nothing, all at the same time."""
+    with ExitStack() as stack:
+        for _ in range(500):
+            if not me.running():
+                break
+            stack.callback((await me.dial()).close)
+        await me.rest(3600)
+
+
 def _flood(kind: Flood) -> Callable[[Attacker], Awaitable[None]]:
     async def attack(me: Attacker) -> None:
         line = await me.line()
@@ -184,6 +211,8 @@ BYTES: dict[str, tuple[Attack, int]] = {
         (strange_requests, 2),
         (unreadable, 2),
         (control_frames, 2),
+        (behind_a_page, 2),
+        (crowd, 1),
     )
 } | {f"flood_{kind.__name__}": (_flood(kind), 2) for kind in FLOODS}
 """Each attack with how many workers carry it out at the same time."""

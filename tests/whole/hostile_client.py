@@ -82,6 +82,7 @@ class Attacker:
     honest: list[str]
     own: list[tuple[str, str]]
     until: float = 0.0
+    home: tuple[str, str] | None = None  # a table of this worker's, and its host's token
 
     def running(self) -> bool:
         return time.monotonic() < self.until
@@ -257,6 +258,17 @@ class Socket:
         self.table = opened["table"]
         self._me.own.append((opened["table"], opened["host_token"]))
         del self._me.own[:-2000]
+
+    async def come_home(self) -> bool:
+        """Host the table that this worker opened first, so that it grows; whether it is new."""
+        me = self._me
+        if me.home is None:
+            await self.open()
+            me.home = me.own[-1]
+            return True
+        self.table, token = me.home
+        await self.insist("table.resume", token=token, after=2**53 - 1)
+        return False
 
     async def sit(self, name: str = "x", **params: Any) -> dict[str, Any]:
         return await self.insist("table.join", name=name, **params)

@@ -58,10 +58,10 @@ async def house_shuffles(me: Attacker) -> None:
 
 
 async def reshuffles(me: Attacker) -> None:
-    """One table, shuffled again and again as soon as the rate limiter lets it."""
+    """One table, shuffled again and again in one round: every seal adds 1,020 slots to it."""
     async with await me.socket() as socket:
-        await socket.open()
-        await socket.round(entropy="house")
+        if await socket.come_home():
+            await socket.round(entropy="house")
         while me.running():
             await socket.changed(
                 "deck.shuffle", algorithm=me.chance.choice(("backward", "forward"))
@@ -248,6 +248,42 @@ async def resume_flapping(me: Attacker) -> None:
             await socket.insist("table.resume", table=table, token=token, after=0)
 
 
+async def proofs(me: Attacker) -> None:
+    """From the first version of a table that has grown long: a proof over all of its leaves."""
+    while me.running() and me.own:
+        async with await me.socket() as socket:
+            socket.table = me.own[0][0]
+            with suppress(Refused):
+                await socket.insist("table.watch", after=1)
+            with suppress(Refused):
+                await socket.insist("table.watch", after=0)
+
+
+async def moves_of_many(me: Attacker) -> None:
+    """A thousand cards within one pile, in requests that are refused for the last of them."""
+    async with await me.socket() as socket:
+        await socket.open()
+        await socket.round(entropy="house")
+        await socket.changed("deck.shuffle")
+        await socket.changed("pile.move", **{"from": "deck"}, to="pile:x", count=1000)
+        slots = list(range(20, 1020))
+        while me.running():
+            with suppress(Refused):
+                await socket.changed("pile.move", pile="x", to="pile:x", cards=[*slots, 5000])
+
+
+async def held_requests(me: Attacker) -> None:
+    """Large requests behind one whose long answer is not read."""
+    async with await me.socket(small=True) as socket:
+        await socket.open()
+        await socket.round(entropy="house")
+        for _ in range(60):
+            await socket.send("table.state")
+        for number in range(60):
+            await socket.send("table.open", rules={"note": f"{number:015000d}"})
+        await me.rest(3600)
+
+
 async def hellos(me: Attacker) -> None:
     """Sixty-four tokens in each greeting, those of own tables and those of none."""
     while me.running():
@@ -347,6 +383,9 @@ REQUESTS: dict[str, tuple[Attack, int]] = {
         (slow_watchers, 2),
         (states, 1),
         (resume_flapping, 2),
+        (proofs, 1),
+        (moves_of_many, 1),
+        (held_requests, 1),
         (hellos, 1),
         (lists, 1),
         (discoveries, 1),

@@ -123,7 +123,10 @@ class Table:
 
     async def sit_down(self) -> None:
         self._host = await Guest.arrive(self._port, local_addr=(self._address, 0))
-        opened = await self._host.ask("table.open", name=f"Game of {self._address}")
+        # Full: who may sit down at an open table may hold up its shuffles, by the rules.
+        opened = await self._host.ask(
+            "table.open", name=f"Game of {self._address}", rules={"seats": SEATS}
+        )
         self.id, self._host_token = opened["table"], opened["host_token"]
         for number in range(SEATS):
             player = Player(self._port, self._address, self.id, f"Player {number + 1}")
