@@ -249,14 +249,19 @@ class Session:
     # Anonymous requests that are sent again
 
     def earlier(self, call: wire.Call) -> Struct | None:
-        """The answer that this connection got to the same request under the same cmd."""
-        name = _name_of(call)
-        if name not in self._answers:
-            return None
-        content, answer = self._answers[name]
-        if content != wire.content(call):
-            raise CommandReused("This command id was used for something else; give each its own.")
-        return answer
+        """The answer that this connection got to the same request under the same cmd.
+
+        Clients may count from 1 at each table; what opens a table belongs to none of them.
+        """
+        table, cmd = _name_of(call)
+        for (at, name), (content, answer) in self._answers.items():
+            if name == cmd and (at == table or at is None or table is None):
+                if content != wire.content(call):
+                    raise CommandReused(
+                        "This command id was used for something else; give each its own."
+                    )
+                return answer
+        return None
 
     def remember(self, call: wire.Call, answer: Struct) -> None:
         if call.params.cmd is not None:
@@ -305,5 +310,5 @@ class Session:
 
 
 def _name_of(call: wire.Call) -> tuple[str | None, str]:
-    """A command's id and the table it belongs to: clients may count from 1 at each of theirs."""
+    """The table that a command names, if any, and its id there."""
     return getattr(call.params, "table", None), call.params.cmd

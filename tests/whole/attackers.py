@@ -5,6 +5,7 @@
 
 In the first half of each period the patient attacks alone are carried out, in the second half all
 of them: an address that floods is soon shut out, and would never show what a patient one can do.
+The patient ones share a rate that the server bears, and do as it says when it refuses them.
 The process keeps below a share of one processor. `--burn` uses that share, and attacks nothing. On
 standard output comes one JSON object, each attack's tally by its name.
 """
@@ -24,26 +25,30 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from tests.whole.hostile_bytes import BYTES
-from tests.whole.hostile_client import Attack, Attacker, Pace, Refused, Rejected, Tally
+from tests.whole.hostile_client import Attack, Attacker, Pace, Refused, Rejected, Tally, Throttle
 from tests.whole.hostile_requests import REQUESTS
 
 ADDRESS = "127.0.0.2"
 SHARE = 0.4
 """Of one processor."""
 
-SHUT_OUT_SECONDS = 1.0
-"""How long a patient attacker waits that was not let in."""
+PATIENT_RATE = 90.0
+"""Messages a second of all patient attackers together: as many as an address may send for long."""
 
 
 class Attackers:
     """Carries out every attack until `seconds` are over."""
 
-    def __init__(self, port: int, honest: list[str], *, seconds: float, seed: int) -> None:
+    def __init__(
+        self, port: int, honest: list[str], *, seconds: float, seed: int, only: list[str]
+    ) -> None:
         self._port = port
         self._honest = honest
         self._seconds = seconds
         self._seed = seed
+        self._only = only
         self._pace = Pace(SHARE)
+        self._throttle = Throttle(PATIENT_RATE)
         self._own: list[tuple[str, str]] = []
         self._begun = time.monotonic()
         self._visit = min(8.0, max(1.0, seconds / 12))
@@ -54,11 +59,20 @@ class Attackers:
         workers = []
         for attacks, patient in ((REQUESTS, True), (BYTES, False)):
             for name, (attack, count) in attacks.items():
+                if self._only and name not in self._only:
+                    continue
                 tally = self.tallies[name] = Tally()
                 for number in range(count):
                     chance = random.Random(f"{self._seed} {name} {number}")
                     me = Attacker(
-                        self._port, ADDRESS, chance, tally, self._pace, self._honest, self._own
+                        self._port,
+                        ADDRESS,
+                        chance,
+                        tally,
+                        self._pace,
+                        self._honest,
+                        self._own,
+                        self._throttle if patient else None,
                     )
                     workers.append(self._work(attack, me, patient=patient))
         await asyncio.gather(*workers)
@@ -77,8 +91,6 @@ class Attackers:
                     await attack(me)
             except (Rejected, Refused) as error:
                 ended = str(error)
-                if patient:
-                    await asyncio.sleep(min(SHUT_OUT_SECONDS, self._visit))
             except (OSError, asyncio.IncompleteReadError) as error:
                 ended = type(error).__name__
             me.tally.ended[ended] += 1
@@ -99,12 +111,13 @@ def main() -> int:
     parser.add_argument("--burn", type=float, metavar="SECONDS")
     parser.add_argument("numbers", type=int, nargs="*")
     parser.add_argument("--tables", nargs="*", default=[])
+    parser.add_argument("--only", nargs="*", default=[], help="names of attacks; all, if not given")
     asked = parser.parse_args()
     if asked.burn is not None:
         burn(asked.burn)
         return 0
     port, seconds, seed = asked.numbers
-    attackers = Attackers(port, asked.tables, seconds=seconds, seed=seed)
+    attackers = Attackers(port, asked.tables, seconds=seconds, seed=seed, only=asked.only)
     with suppress(KeyboardInterrupt):
         asyncio.run(attackers.attack())
     print(json.dumps({name: vars(tally) for name, tally in attackers.tallies.items()}))

@@ -24,6 +24,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -101,8 +102,8 @@ class Figures:
         return round(self.measured.percentile("attacked", 0.99) / before, 2) if before else 0.0
 
 
-async def attack(folder: Path, *, seconds: float, seed: int) -> Figures:
-    """Play, and attack for so many seconds."""
+async def attack(folder: Path, *, seconds: float, seed: int, only: Sequence[str] = ()) -> Figures:
+    """Play, and attack for so many seconds; in every way, or in those that are named."""
     figures = Figures(seconds)
     before = min(90.0, max(2.0, seconds / 6))
     # Only ports and paths are set: the limits are those that everyone has.
@@ -122,7 +123,14 @@ async def attack(folder: Path, *, seconds: float, seed: int) -> Figures:
         figures.memory_before = process.resident(server.pid)
         arguments = [str(server.port), str(round(seconds)), str(seed), "--tables"]
         out = await _phase(
-            figures, server, "attacked", seconds, *arguments, *(table.id for table in tables)
+            figures,
+            server,
+            "attacked",
+            seconds,
+            *arguments,
+            *(table.id for table in tables),
+            "--only",
+            *only,
         )
         figures.attacks = json.loads(out) if out else {}
         figures.measured.phase = "after"
@@ -261,10 +269,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("seconds", type=float, nargs="?", default=GOAL_SECONDS)
     parser.add_argument("seed", type=int, nargs="?", default=None, help="of what is left to chance")
+    parser.add_argument("--only", nargs="*", default=[], help="names of attacks; all, if not given")
     asked = parser.parse_args()
     seed = secrets.randbelow(2**32) if asked.seed is None else asked.seed
     with tempfile.TemporaryDirectory(prefix="dealer-trial-") as folder:
-        figures = asyncio.run(attack(Path(folder), seconds=asked.seconds, seed=seed))
+        figures = asyncio.run(
+            attack(Path(folder), seconds=asked.seconds, seed=seed, only=asked.only)
+        )
     print("\n".join(table_of(figures)))
     for sentence in figures.missed:
         print(f"MISSED: {sentence}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import re
 import secrets
 import socket
 import struct
@@ -70,9 +71,37 @@ class Pace:
             await asyncio.sleep(used / self._share - passed)
 
 
+class Throttle:
+    """The messages of all patient attackers together, at the rate that the server just bears.
+
+    Their address is shut out as one: so whoever is refused slows down all, for as long as the
+    server said, and from then on for good measure. A rate that is borne is raised again.
+    """
+
+    def __init__(self, rate: float) -> None:
+        self._most = self._rate = rate
+        self._next = time.monotonic()
+
+    async def __call__(self) -> None:
+        now = time.monotonic()
+        self._next = max(self._next, now) + 1 / self._rate
+        self._rate = min(self._most, self._rate * 1.001)
+        await asyncio.sleep(self._next - now)
+
+    def shut_out(self, seconds: float) -> None:
+        """The address was refused; it may come again after so long."""
+        now = time.monotonic()
+        if self._next < now + seconds:
+            self._rate = max(5.0, self._rate * 0.8)
+            self._next = now + seconds
+
+
 @dataclass
 class Attacker:
-    """One worker of one attack; `honest` are ids of the honest players' tables, `own` its own."""
+    """One worker of one attack; `honest` are ids of the honest players' tables, `own` its own.
+
+    A patient one has a `throttle`, which it shares with the others.
+    """
 
     port: int
     address: str
@@ -81,6 +110,7 @@ class Attacker:
     pace: Pace
     honest: list[str]
     own: list[tuple[str, str]]
+    throttle: Throttle | None = None
     until: float = 0.0
     home: tuple[str, str] | None = None  # a table of this worker's, and its host's token
 
@@ -116,6 +146,8 @@ class Attacker:
 
     async def socket(self, *, small: bool = False, path: str = "/ws", more: str = "") -> Socket:
         """A WebSocket connection; Rejected where the server does not take it."""
+        if self.throttle is not None:
+            await self.throttle()
         reader, writer = await self.line(small=small)
         writer.write(
             f"GET {path} HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n"
@@ -131,6 +163,9 @@ class Attacker:
         status = head.split(b" ", 2)[1].decode()
         if status != "101":
             writer.transport.abort()
+            if self.throttle is not None:
+                after = re.search(rb"\r\nRetry-After: ([0-9]+)", head)
+                self.throttle.shut_out(float(after[1]) if after else 1.0)
             raise Rejected(status)
         self.tally.admitted += 1
         return Socket(self, reader, writer)
@@ -173,6 +208,8 @@ class Socket:
 
     async def send(self, method: str, **params: Any) -> int:
         """A request, whose answer is not waited for; its id."""
+        if self._me.throttle is not None:
+            await self._me.throttle()
         self._id += 1
         self._me.tally.requests += 1
         if self.table is not None:
@@ -234,6 +271,8 @@ class Socket:
             if first == 0x81:
                 return payload
             if first == 0x88:
+                if self._me.throttle is not None:
+                    self._me.throttle.shut_out(1.0)
                 raise ConnectionResetError(f"closed with {int.from_bytes(payload[:2])}")
 
     async def drop_frames(self) -> None:
