@@ -25,7 +25,9 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from tests.whole.hostile_bytes import BYTES
-from tests.whole.hostile_client import Attack, Attacker, Pace, Refused, Rejected, Tally, Throttle
+from tests.whole.hostile_client import Attack, Attacker, Refused, Rejected
+from tests.whole.hostile_pace import Pace, Tally, Throttle
+from tests.whole.hostile_reads import READS
 from tests.whole.hostile_requests import REQUESTS
 
 ADDRESS = "127.0.0.2"
@@ -57,7 +59,7 @@ class Attackers:
 
     async def attack(self) -> None:
         workers = []
-        for attacks, patient in ((REQUESTS, True), (BYTES, False)):
+        for attacks, patient in ((REQUESTS, True), (READS, True), (BYTES, False)):
             for name, (attack, count) in attacks.items():
                 if self._only and name not in self._only:
                     continue

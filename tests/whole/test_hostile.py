@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tests.whole.hostile import attack
 from tests.whole.hostile_bytes import BYTES
+from tests.whole.hostile_reads import READS
 from tests.whole.hostile_requests import REQUESTS
 
 SECONDS = float(os.environ.get("DEALER_HOSTILE", "10"))
@@ -19,6 +20,6 @@ SECONDS = float(os.environ.get("DEALER_HOSTILE", "10"))
 async def test_honest_players_lose_nothing_to_a_hostile_address(tmp_path: Path) -> None:
     figures = await attack(tmp_path, seconds=SECONDS, seed=9)
     assert figures.faults == []
-    assert set(figures.attacks) == REQUESTS.keys() | BYTES.keys()
+    assert set(figures.attacks) == REQUESTS.keys() | READS.keys() | BYTES.keys()
     assert figures.draws("attacked") > 0
     assert figures.measured.resumes > 0
