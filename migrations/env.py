@@ -1,7 +1,8 @@
 """How Alembic finds the database and the schema, from the repository and from an installed wheel.
 
 The service passes the connection it already holds. By hand: `alembic -x database=<url> upgrade
-head`, or the same with the address in DEALER_DATABASE.
+head`, or the same with the address in DEALER_DATABASE. On an SQLite file, with no program running
+on it: `dealer migrate` makes sure of that where it matters, this does not.
 """
 
 import asyncio
@@ -15,6 +16,7 @@ from sqlalchemy import Connection, create_engine
 import dealer.eventlog.office  # noqa: F401  adds its tables to the same metadata
 from dealer.eventlog.schema import metadata, postgres
 from dealer.eventlog.server import Server, is_postgres
+from dealer.eventlog.wal import without_automatic_checkpoints
 
 # The read models add their tables to the same metadata when their module is imported.
 try:
@@ -54,6 +56,7 @@ else:
     if is_postgres(url):
         asyncio.run(migrate_server(url))
     else:
-        with create_engine(url.replace("+aiosqlite", "")).connect() as connection:
+        engine = without_automatic_checkpoints(create_engine(url.replace("+aiosqlite", "")))
+        with engine.connect() as connection:
             migrate(connection)
             connection.commit()

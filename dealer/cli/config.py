@@ -56,13 +56,17 @@ def config(*, context: typer.Context, as_json: bool, **told: Any) -> None:
     """Print every setting that `dealer serve` would have with the same flags and environment.
 
     Each line: flag, variable of the environment, value, and where that came from. A password in the
-    database's address is not shown. The exit code is 2 if `dealer serve` would not take them.
+    database's address is not shown. On an SQLite file the last line is the version of the SQLite
+    library. The exit code is 2 if `dealer serve` would not take them.
 
     ```
     dealer config
     DEALER_PORT=80 dealer config --limit rate=20 --json
     ```
     """
+    from dealer.eventlog.server import is_postgres
+    from dealer.eventlog.wal import library_version
+
     settings = settled(told)
     found = in_force(settings, told, context)
     widths = [max(len(one[place]) for one in found) for place in range(3)]
@@ -72,6 +76,12 @@ def config(*, context: typer.Context, as_json: bool, **told: Any) -> None:
             continue
         cells = [harmless(text).ljust(width) for text, width in zip(one, widths, strict=False)]
         say("  ".join([*cells, one.source]).rstrip())
+    if not is_postgres(settings.database):
+        library = Told("", "SQLite", library_version(), "library")
+        if as_json:
+            say_json(library._asdict())
+        else:
+            say(f"{library.variable} {library.value}")
     with asked_rightly():
         check_places(settings)
 

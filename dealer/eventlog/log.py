@@ -15,8 +15,7 @@ from functools import partial
 from typing import TypeVar
 
 from sqlalchemy import Connection
-from sqlalchemy.engine import URL
-from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+from sqlalchemy.ext.asyncio import AsyncEngine
 
 from dealer.errors import SetupError
 from dealer.eventlog.postgres import PostgresStore
@@ -24,6 +23,7 @@ from dealer.eventlog.reading import HOUSE, Reading
 from dealer.eventlog.rows import Append, Result
 from dealer.eventlog.server import Server, is_postgres
 from dealer.eventlog.sqlite import SqliteStore, database_file
+from dealer.eventlog.wal import reader_engine
 from dealer.eventlog.writer import Committed, Slice, Store, Writer
 
 T = TypeVar("T")
@@ -77,13 +77,7 @@ class Log(Reading):
             store = SqliteStore(
                 file, synchronous=synchronous, busy_seconds=busy_seconds, wal_pages=wal_pages
             )
-            make_readers = partial(
-                create_async_engine,
-                URL.create("sqlite+aiosqlite", database=str(file)),
-                isolation_level="AUTOCOMMIT",
-                pool_reset_on_return=None,
-                connect_args={"timeout": busy_seconds},
-            )
+            make_readers = partial(reader_engine, file, busy_seconds=busy_seconds)
         writer = Writer(store, committed=committed, queue=queue, batch=batch)
         await writer.start()
         engine = make_readers(pool_size=readers, max_overflow=0, pool_timeout=busy_seconds)

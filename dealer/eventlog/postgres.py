@@ -100,6 +100,9 @@ class PostgresStore:
         """
         return self._wait(self._run(work, durable=durable))
 
+    def maintain(self) -> None:
+        """Nothing: a server looks after its own files."""
+
     def close(self) -> None:
         loop, self._loop = self._loop, None
         if loop is None:

@@ -19,6 +19,7 @@ from dealer.eventlog.faults import FAULTS, explain
 from dealer.eventlog.rows import Row
 from dealer.eventlog.selects import Selects
 from dealer.eventlog.server import Server
+from dealer.eventlog.wal import library_version
 
 HOUSE = "SELECT value FROM house WHERE name = ?"
 
@@ -117,6 +118,13 @@ class Reading:
         """What `put_house` kept under `name`."""
         found = await self.fetch(HOUSE, (name,))
         return found[0][0] if found else None
+
+    async def version(self) -> str:
+        """Which database keeps the log: its name, its version, and what the version means."""
+        if self.server is None:
+            return f"SQLite {library_version()}"
+        ((found,),) = await self.fetch("SHOW server_version")
+        return f"PostgreSQL {found}"
 
     async def fetch(self, sql: str, parameters: tuple[Any, ...] = ()) -> list[Any]:
         """All rows of a SELECT with `?` for its parameters, on a reader's connection.

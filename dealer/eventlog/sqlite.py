@@ -1,8 +1,8 @@
 """One file on the house's own disk as the archive: how it is opened, locked and written.
 
-One connection on one thread writes and checkpoints. Every write begins with BEGIN IMMEDIATE: a
-transaction that starts by reading and then wants to write fails at once when another process was
-quicker, whatever the time-out says.
+One connection on one thread writes, and has a second one for WAL checkpoints. Every write begins
+with BEGIN IMMEDIATE: a transaction that starts by reading and then wants to write fails at once
+when another process was quicker, whatever the time-out says.
 """
 
 from __future__ import annotations
@@ -10,19 +10,19 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from logging import getLogger
 from pathlib import Path
 from threading import Event
 from typing import TypeVar
 
-from sqlalchemy import Connection, create_engine, make_url
-from sqlalchemy.engine import URL
+from sqlalchemy import Connection, make_url
 from sqlalchemy.exc import ArgumentError
-from sqlalchemy.pool import NullPool
 
 from dealer.errors import DatabaseLocked, SetupError
-from dealer.eventlog import batch, migrate
+from dealer.eventlog import batch, migrate, upgrading
 from dealer.eventlog.faults import FAULTS, explain
 from dealer.eventlog.rows import Append, Result
+from dealer.eventlog.wal import WalCheckpoints, writer_engine
 
 T = TypeVar("T")
 
@@ -30,6 +30,8 @@ PAGE = 4096
 _FRAME = PAGE + 24
 _STREAMS_KEPT = 500_000
 _ATTEMPTS = 40
+
+_log = getLogger("dealer.eventlog")
 
 
 def database_file(url: str) -> Path:
@@ -58,7 +60,7 @@ class SqliteStore:
 
     `synchronous` is FULL (an acknowledged event survives a power cut) or NORMAL (it survives the
     end of the process only). `wal_pages` is the size that the write-ahead log is grown to at the
-    start and kept near: a commit into a growing file costs twice.
+    start and checkpointed at: a commit into a growing file costs twice.
     """
 
     def __init__(
@@ -69,15 +71,8 @@ class SqliteStore:
         self._synchronous = synchronous
         self._wal_pages = wal_pages
         self._busy_ms = int(busy_seconds * 1000)
-        self._engine = create_engine(
-            URL.create("sqlite", database=str(file)),
-            poolclass=NullPool,
-            connect_args={
-                "isolation_level": None,
-                "timeout": busy_seconds,
-                "check_same_thread": False,
-            },
-        )
+        self._engine = writer_engine(file, busy_seconds=busy_seconds)
+        self._checkpoints = WalCheckpoints(file, pages=wal_pages, connect=self._connect_second)
         self._connection: Connection | None = None
         self._streams: dict[bytes, int] = {}
 
@@ -86,7 +81,7 @@ class SqliteStore:
         try:
             connection = self._connect()
             if not migrate.is_current(connection):
-                self._transaction(connection, migrate.upgrade)
+                connection = self._upgrade()
             self._grow(connection)
         except FAULTS as error:
             raise explain(error, name=self.name) from error
@@ -137,6 +132,20 @@ class SqliteStore:
         except FAULTS as error:
             raise explain(error, name=self.name) from error
 
+    def maintain(self) -> None:
+        """Takes a WAL checkpoint if one is due. One that fails costs nothing but space."""
+        connection = self._connection
+        if connection is None:
+            return
+        try:
+            if self._checkpoints.due():
+                self._checkpoints.take(connection)
+        except FAULTS as error:
+            fault = explain(error, name=self.name)
+            if not isinstance(fault, DatabaseLocked):
+                self._drop()
+                _log.error("WAL checkpoint failed", extra={"told": {"says": str(fault)}})
+
     def close(self) -> None:
         self._drop()
         self._engine.dispose()
@@ -153,11 +162,16 @@ class SqliteStore:
         self._connection = connection
         return connection
 
+    def _connect_second(self) -> Connection:
+        connection = self._engine.connect()
+        connection = connection.execution_options(isolation_level="AUTOCOMMIT")
+        connection.exec_driver_sql(f"PRAGMA synchronous={self._synchronous}")
+        return connection
+
     def _prepare(self, connection: Connection) -> None:
         execute = connection.execution_options(isolation_level="AUTOCOMMIT").exec_driver_sql
         execute(f"PRAGMA synchronous={self._synchronous}")
         self._use_wal(connection)
-        execute(f"PRAGMA wal_autocheckpoint={self._wal_pages}")
         execute("PRAGMA cache_size=-65536")
         execute("PRAGMA temp_store=MEMORY")
         # INSERT OR REPLACE deletes too, and only with this does the trigger hear of it.
@@ -177,6 +191,19 @@ class SqliteStore:
                     raise
             Event().wait(self._busy_ms / 1000 / _ATTEMPTS)
         raise fault
+
+    def _upgrade(self) -> Connection:
+        """Migrates the file; raises DatabaseLocked if an older release may be writing to it."""
+        for _ in range(_ATTEMPTS):
+            connection = self._connect()
+            if upgrading.upgrade(connection, name=self.name):
+                self._use_wal(connection)
+                return connection
+            found = migrate.current(connection)
+            # Of two processes that both wait to be alone, neither may keep its connection.
+            self._drop()
+            Event().wait(self._busy_ms / 1000 / _ATTEMPTS)
+        raise upgrading.in_use(self.name, found)
 
     def _grow(self, connection: Connection) -> None:
         """Fills the write-ahead log with zeros up to the size it will have anyway.
@@ -222,6 +249,8 @@ class SqliteStore:
     def _drop(self) -> None:
         """Lets go of the connection; the next batch opens another."""
         connection, self._connection = self._connection, None
+        with suppress(Exception):
+            self._checkpoints.close()
         if connection is not None:
             with suppress(Exception):
                 connection.close()

@@ -41,6 +41,8 @@ class Store(Protocol):
 
     def run(self, work: Callable[[Connection], T], *, durable: bool) -> T: ...
 
+    def maintain(self) -> None: ...
+
     def close(self) -> None: ...
 
 
@@ -170,7 +172,9 @@ class Writer:
                         break
                     self._bell.wait(self._locked.pause())
                     self._bell.clear()
+                    continue
                 taken = []
+                self._store.maintain()
         except BaseException as error:
             fault = error
         with suppress(Exception):

@@ -32,7 +32,7 @@ from dealer.game.commands import (
 )
 from dealer.game.decide.permission import seated
 from dealer.game.events import CardDrawn, RoundClosed, RoundOpened, ShuffleStarted
-from dealer.game.stacks import BURN, DECK, hand, pile, seat_of
+from dealer.game.stacks import BURN, DECK, hand, is_stack, pile, seat_of
 from dealer.game.state import Table
 from dealer.gateway import params as p
 from dealer.gateway import results as r
@@ -95,7 +95,11 @@ def stack_named(text: str) -> str:
 def _stack(text: str, actor: Actor, table: Table) -> str:
     if text == "hand":
         return hand(seated(table, actor))
-    if text == DECK or seat_of(text) is not None:
+    if text == DECK:
+        return text
+    if text.startswith("hand:"):
+        if not is_stack(text):
+            raise BadRequest("A hand is named hand:<seat>, with the seat's number, or hand.")
         return text
     return stack_named(text)
 

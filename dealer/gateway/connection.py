@@ -177,7 +177,10 @@ class GuestConnection(ServerConnection):
         self.silent = 0
         protocol, session = self.protocol, self.session
         if session is None:
-            # No client sends frames before the handshake is answered.
+            # No client sends frames before the handshake is answered; and none that waits for a
+            # page, or reads one slowly, may fill the memory with them meanwhile.
+            if self.request is not None:
+                return
             self._between = data.endswith(b"\r\n\r\n")
         elif self._between:
             if protocol.state is OPEN and protocol.current_size is None:

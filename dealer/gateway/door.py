@@ -31,6 +31,9 @@ CROWD = 4
 """Times `connections_per_address` that one address has when it gets no page any more, either: pages
 come over connections of their own, some at a time for each guest."""
 
+FLOOD = 2 * CROWD
+"""Times `connections_per_address` that one address has, requests or not, when more are cut off."""
+
 BEATS = 16
 """In how many parts the guests are asked whether they are there, lest all are at once."""
 
@@ -62,8 +65,12 @@ class Door:
         connection.beat = self._arrivals % BEATS
         self.connections.add(connection)
         self._count(connection, address)
-        # A flood is not answered at all; somewhat too many are told to come later.
-        if len(self.connections) > 2 * self.floor.limits.connections:
+        # A flood is not answered at all; somewhat too many are told to come later. A proxy's
+        # connections are counted when their requests name the clients.
+        limits = self.floor.limits
+        flood = len(self.connections) > 2 * limits.connections
+        crowd = self._addresses[address] > FLOOD * limits.connections_per_address
+        if flood or (crowd and not self._hops.trusts(address)):
             self._turned_away("flood")
             connection.transport.abort()
 

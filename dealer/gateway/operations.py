@@ -39,6 +39,7 @@ class Operations:
         self._metrics = metrics
         self._draining = draining
         self._told: str | None = None
+        self._database = ""
 
     async def answer(self, connection: ServerConnection, request: Request) -> Response:
         path = request.path.partition("?")[0]
@@ -58,7 +59,7 @@ class Operations:
         self._note(trouble)
         if trouble is not None:
             return response(HTTPStatus.SERVICE_UNAVAILABLE, f"{trouble}\n")
-        return response(HTTPStatus.OK, "ready\n")
+        return response(HTTPStatus.OK, f"ready\n{self._database}\n")
 
     def _note(self, trouble: str | None) -> None:
         """A line whenever the answer is another one than before."""
@@ -87,6 +88,7 @@ class Operations:
                 await self._service.log.put_house(PROBE, b"")
                 await self._service.log.house(PROBE)
                 wrong = await apart(self._service.log, self._service.now)
+                self._database = await self._service.log.version()
         except TimeoutError:
             return "the log does not answer in time"
         except DealerError as error:

@@ -12,7 +12,8 @@ from msgspec import Meta, Struct, field
 
 from dealer.game.cards import DECK_MAX, SHOE_MAX
 
-Cmd = Annotated[str, Meta(min_length=1, max_length=64)]
+# PostgreSQL's text holds no U+0000: a command under such an id would fail as the database does.
+Cmd = Annotated[str, Meta(min_length=1, max_length=64, pattern=r"^[^\x00]*$")]
 Text = Annotated[str, Meta(max_length=256)]
 Hex32 = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
 Number = Annotated[int, Meta(ge=0, le=2**32 - 1)]

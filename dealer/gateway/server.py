@@ -44,6 +44,9 @@ RESTART = GOING
 SPREAD_MS = 5_000
 """Over how long the reconnections after a drain are spread."""
 
+OPERATOR_SECONDS = 10.0
+"""Within which a request to the operator's port has come and is answered."""
+
 STOPPING_SECONDS = 1.0
 """How long the answers that nobody is there for any more may take to end."""
 
@@ -107,6 +110,7 @@ class Gateway:
             *self._address,
             self._guest,
             self._answer,
+            open_timeout=None,  # the connection has timers of its own, see connection.py
             create_connection=partial(GuestConnection, self.door),
             select_subprotocol=select_subprotocol,
         )
@@ -114,7 +118,11 @@ class Gateway:
         if ops_port is not None:
             try:
                 self._ops_server = await self._listen(
-                    ops_host, ops_port, _nobody, self._operations.answer
+                    ops_host,
+                    ops_port,
+                    _nobody,
+                    self._operations.answer,
+                    open_timeout=OPERATOR_SECONDS,
                 )
             except SetupError:
                 await self._stop_listening()
@@ -180,7 +188,6 @@ class Gateway:
                 process_request=answer,
                 compression=None,
                 server_header=None,
-                open_timeout=None,  # the connection has timers of its own, see connection.py
                 ping_interval=None,
                 close_timeout=limits.closing,
                 max_size=limits.message,

@@ -58,8 +58,9 @@ class Session:
         self._automatic = Bucket(rate=limits.automatic_rate, burst=limits.automatic_burst, now=now)
         self._patience = Bucket(rate=limits.rate, burst=limits.patience, now=now)
         self._held: deque[bytes] | None = None
+        self._held_bytes = 0  # that came while requests were held back
         self._tasks: set[asyncio.Task[None]] = set()
-        self._answers: dict[str, tuple[bytes, Struct]] = {}
+        self._answers: dict[tuple[str | None, str], tuple[bytes, Struct]] = {}
 
     # Coming in
 
@@ -69,7 +70,9 @@ class Session:
             return
         if self._held is not None:
             self._held.append(data)
-            if len(self._held) >= self.floor.limits.held:
+            self._held_bytes += len(data)
+            limits = self.floor.limits
+            if len(self._held) >= limits.held or self._held_bytes >= limits.buffer:
                 self.outlet.hold()
             return
         call = self.floor.reader.read(data)
@@ -147,6 +150,9 @@ class Session:
     def _perform(self, call: wire.Call, wish: Wish, place: Place) -> None:
         params, resident = call.params, place.resident
         actor = place.actor()
+        if actor.seat is None and not actor.host:
+            # Every other refusal would say how a table stands that the client may not see.
+            place.require_watching()
         command = wish.build(actor, params, resident.table)
         self._allowance.charge(weight(command, resident.table))
         cmd: str | None = params.cmd
@@ -231,6 +237,7 @@ class Session:
         held, self._held = self._held or deque(), None
         while held and self._is_free():
             self.receive(held.popleft())
+        self._held_bytes = sum(map(len, held))
         if self._is_free():
             self.outlet.release()
         else:
@@ -242,18 +249,23 @@ class Session:
     # Anonymous requests that are sent again
 
     def earlier(self, call: wire.Call) -> Struct | None:
-        """The answer that this connection got to the same request under the same cmd."""
-        cmd = call.params.cmd
-        if cmd not in self._answers:
-            return None
-        content, answer = self._answers[cmd]
-        if content != wire.content(call):
-            raise CommandReused("This command id was used for something else; give each its own.")
-        return answer
+        """The answer that this connection got to the same request under the same cmd.
+
+        Clients may count from 1 at each table; what opens a table belongs to none of them.
+        """
+        table, cmd = _name_of(call)
+        for (at, name), (content, answer) in self._answers.items():
+            if name == cmd and (at == table or at is None or table is None):
+                if content != wire.content(call):
+                    raise CommandReused(
+                        "This command id was used for something else; give each its own."
+                    )
+                return answer
+        return None
 
     def remember(self, call: wire.Call, answer: Struct) -> None:
         if call.params.cmd is not None:
-            self._answers[call.params.cmd] = (wire.content(call), answer)
+            self._answers[_name_of(call)] = (wire.content(call), answer)
             if len(self._answers) > REMEMBERED:
                 del self._answers[next(iter(self._answers))]
 
@@ -295,3 +307,8 @@ class Session:
     def send(self, payload: bytes) -> None:
         if not self.closed:
             self.outlet.write(wire.text_frame(payload))
+
+
+def _name_of(call: wire.Call) -> tuple[str | None, str]:
+    """The table that a command names, if any, and its id there."""
+    return getattr(call.params, "table", None), call.params.cmd

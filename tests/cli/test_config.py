@@ -9,6 +9,7 @@ import pytest
 
 from dealer.cli.version import version
 from dealer.config import LIMITS, PASSWORD_FILE_VARIABLE, SETTINGS, masked, with_password
+from dealer.eventlog.wal import library_version
 
 from .conftest import Ask
 
@@ -17,6 +18,8 @@ def told(ask: Ask, *arguments: object) -> dict[str, dict[str, str]]:
     answer = ask("config", *arguments, "--json")
     assert answer.code == 0, answer.err
     lines = [json.loads(line) for line in answer.lines]
+    library = lines.pop()
+    assert (library["variable"], library["source"]) == ("SQLite", "library")
     return {line["variable"]: line for line in lines}
 
 
@@ -37,7 +40,8 @@ def test_default_environment_and_flag(ask: Ask, monkeypatch: pytest.MonkeyPatch)
     assert values["DEALER_LIMIT_BURST"] == ("60.0", "flag")
     assert values["DEALER_LIMIT_DRAIN"] == ("30.0", "default")
     assert len(found) == len(SETTINGS) + len(LIMITS)
-    lines = ask("config").lines
+    *lines, library = ask("config").lines
+    assert library == f"SQLite {library_version()}"
     assert len(lines) == len(found)
     assert all(line.startswith("--") or PASSWORD_FILE_VARIABLE in line for line in lines)
 
@@ -88,6 +92,7 @@ def test_a_password_file_that_is_none(ask: Ask, tmp_path: Path, monkeypatch) -> 
     answer = ask("config", "--database", "postgresql://ada@db/log", "--house-key", "key")
     assert "postgresql://ada:***@db/log" in answer.out
     assert "sesame" not in answer.out
+    assert "SQLite" not in answer.lines[-1]
     (line,) = [line for line in answer.out.splitlines() if PASSWORD_FILE_VARIABLE in line]
     assert line.endswith("environment")
 

@@ -137,6 +137,21 @@ def test_who_may_use_piles_does_not_draw_by_that(play):
     assert game.decide(Move(ONE, "pile", DECK, "pile:x"))
 
 
+def test_moving_a_card_face_up_is_turning_it(play):
+    game = at_table(play, {"turn": "host"})
+    for source, to in ((DECK, "pile:y"), ("pile:x", "pile:y"), ("pile:x", "pile:x")):
+        game.refuses(Move(ONE, "pile", source, to, face="up"), NotHost, "only the host may turn")
+        assert game.decide(Move(ONE, "pile", source, to))
+        assert game.decide(Move(HOST, "pile", source, to, face="up"))
+
+
+def test_who_collects_a_hand_does_not_show_it(play):
+    game = at_table(play, {"collect": "host"})
+    up = Move(HOST, "collect", "hand:1", DISCARD, face="up")
+    game.refuses(up, NotEntitled, "collected face down")
+    assert game.decide(Move(HOST, "collect", "hand:1", DISCARD))
+
+
 def test_the_rules_keep_what_they_do_not_understand():
     rules = Rules.check({"seats": 4, "stakes": "matches", "join": "invite", "watch": "nobody"})
     assert rules.given["stakes"] == "matches"

@@ -8,6 +8,7 @@ import json
 import pytest
 
 from dealer.errors import DatabaseFull
+from dealer.eventlog.wal import library_version
 from dealer.gateway import Gateway
 from dealer.proof.verify import verify
 from tests.gateway.asking import get
@@ -88,7 +89,8 @@ async def test_the_operators_port(open_gateway, arrive, monkeypatch) -> None:
     with pytest.raises(Exception, match="No round"):
         await table.players[0].ask("deck.draw")
     assert (await get(gateway.ops_port, "/healthz")).status == 200
-    assert (await get(gateway.ops_port, "/readyz")).status == 200
+    ready = await get(gateway.ops_port, "/readyz")
+    assert (ready.status, ready.text) == (200, f"ready\nSQLite {library_version()}\n")
     assert (await get(gateway.ops_port, "/")).status == 404
     assert (await get(gateway.ops_port, "/healthz", method="PUT")).status == 405
     assert (await get(gateway.port, "/metrics")).status == 404

@@ -56,6 +56,7 @@ async def test_it_is_not_ready_while_it_is_off_and_says_each_reason(
             answer = await get(gateway.ops_port, "/readyz")
             assert says in answer.text
             assert (answer.status == 200) == (says == "ready")
+            assert (answer.status == 200) == answer.text.startswith("ready\nPostgreSQL 1")
         for by in (5_500, 5_500, -9_500):
             off[0] = by
             await get(gateway.ops_port, "/readyz")

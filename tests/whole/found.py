@@ -16,12 +16,16 @@ from dealer.service.opening import open_service
 FILES = ("", "-wal", "-journal", ".key")
 """A database's files, by what follows its name; all that a house needs to open."""
 
+_TABLES = (
+    "SELECT table_id, version FROM stream WHERE id NOT IN (SELECT stream FROM archived) ORDER BY id"
+)
+
 EMPTY: Mapping[str, Sequence[str]] = {}
 
 
 @dataclass
 class Found:
-    """The leaves of each table as bytes, in order; `faults` are promises broken."""
+    """The leaves of each table that is not archived, in order; `faults` are promises broken."""
 
     tables: dict[str, list[bytes]] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
@@ -51,7 +55,7 @@ async def look_into(database: Path, *, saved: Mapping[str, Sequence[str]] = EMPT
     found, url = Found(), f"sqlite:///{database}"
     try:
         async with open_service(url, wal_pages=50) as service:
-            rows = await service.log.fetch("SELECT table_id, version FROM stream ORDER BY id")
+            rows = await service.log.fetch(_TABLES)
             for table, version in rows:
                 resident = await service.load(table.hex())
                 lines = [line.encode() async for line in service.bundle(resident)]

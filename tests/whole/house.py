@@ -77,10 +77,14 @@ class HouseProcess:
             self._process = await asyncio.create_subprocess_exec(
                 sys.executable, *self.program, "serve", *arguments,
                 cwd=ROOT,
-                env=os.environ | {"PYTHONUNBUFFERED": "1"} | self.environment,
+                env=self.environment_of_process(),
                 stdout=asyncio.subprocess.PIPE,
                 stderr=output,
             )  # fmt: skip
+
+    def environment_of_process(self) -> dict[str, str]:
+        """All variables that the process is started with."""
+        return os.environ | {"PYTHONUNBUFFERED": "1"} | self.environment
 
     async def ready(self) -> None:
         assert self._process is not None

@@ -128,8 +128,12 @@ def _permit_move(table: Table, command: Move) -> None:
         permit(table, command.actor, "collect")
         if seat_of(command.to) is not None:
             raise NotEntitled("Cards are collected onto the deck or a pile, not into a hand.")
+        if command.face == "up":
+            raise NotEntitled("Cards of another seat's hand are collected face down.")
     else:
         permit(table, command.actor, _right(command))
+        if command.face == "up":
+            permit(table, command.actor, "turn")
 
 
 def _right(command: Move) -> str:

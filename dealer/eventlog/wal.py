@@ -1,0 +1,194 @@
+"""SQLite engines without automatic checkpoints, and WAL checkpoints taken under the write lock.
+
+SQLite 3.7.0 to 3.51.2 has the WAL-reset bug (https://sqlite.org/wal.html#walresetbug): a checkpoint
+reads how many frames the WAL has; another connection, which needs only the write lock for it,
+restarts the WAL; the checkpoint then marks all those frames as copied to the database, also the
+ones that are written later, and these are lost. By default every connection that commits also
+checkpoints, without the write lock.
+
+So no connection of this program checkpoints automatically. The writer's connection takes the write
+lock and a second connection of the process checkpoints meanwhile: no connection of any process can
+restart the WAL while any process checkpoints. The lock is SQLite's own, so nothing is left behind
+by a process that dies. The last connection to close checkpoints too, and a WAL is recovered after a
+crash; SQLite does the first under an exclusive lock on the database file, the second under the
+write lock. `tests/whole/walwatch.c` traces the locks.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from io import FileIO
+from logging import getLogger
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.engine import URL
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+from sqlalchemy.pool import NullPool
+
+FIRST_SCHEMA = "0005"
+"""The first schema whose programs all take their WAL checkpoints under the write lock."""
+
+GROWN = 8
+"""The WAL has grown too long at so many times the pages after which it is checkpointed."""
+
+_FIXED = (3, 51, 3)
+_BACKPORTS = {(3, 50): 7, (3, 44): 6}
+_SINCE = (3, 7, 0)
+
+# Longer than another process's commit, shorter than a batch may be kept waiting.
+_LOCK_MS = 100
+
+# https://sqlite.org/fileformat2.html#walformat: where the page size and the two salts are in the
+# header of the WAL, and the salts in the header of a frame.
+_HEADER = 32
+_PAGE_SIZE = slice(8, 12)
+_SALTS = slice(16, 24)
+_FRAME_HEADER = 24
+_FRAME_SALTS = 8
+
+_log = getLogger("dealer.eventlog")
+
+
+def is_affected(version: tuple[int, int, int]) -> bool:
+    """Whether a version of SQLite has the WAL-reset bug, as far as its number says."""
+    backport = _BACKPORTS.get(version[:2])
+    if backport is not None:
+        return version[2] < backport
+    return _SINCE <= version < _FIXED
+
+
+def library_version(number: str = sqlite3.sqlite_version) -> str:
+    """The version of the SQLite library in this process, and what it means for the log."""
+    major, minor, patch = map(int, number.split(".")[:3])
+    if not is_affected((major, minor, patch)):
+        return number
+    return (
+        f"{number} (affected by the WAL-reset bug; WAL checkpoints are taken under the write lock)"
+    )
+
+
+def writer_engine(file: Path, *, busy_seconds: float) -> Engine:
+    """The engine for connections that write; each connect opens a new one."""
+    engine = create_engine(
+        URL.create("sqlite", database=str(file)),
+        poolclass=NullPool,
+        connect_args={
+            "isolation_level": None,
+            "timeout": busy_seconds,
+            "check_same_thread": False,
+        },
+    )
+    return without_automatic_checkpoints(engine)
+
+
+def reader_engine(file: Path, *, busy_seconds: float, **pool: Any) -> AsyncEngine:
+    """The engine for connections beside a writer of the same process that only read."""
+    engine = create_async_engine(
+        URL.create("sqlite+aiosqlite", database=str(file)),
+        isolation_level="AUTOCOMMIT",
+        pool_reset_on_return=None,
+        connect_args={"timeout": busy_seconds},
+        **pool,
+    )
+    without_automatic_checkpoints(engine.sync_engine)
+    return engine
+
+
+def without_automatic_checkpoints(engine: Engine) -> Engine:
+    """No connection of this engine checkpoints when it commits."""
+
+    @event.listens_for(engine, "connect")
+    def connected(connection: Any, _: object) -> None:
+        cursor = connection.cursor()
+        cursor.execute("PRAGMA wal_autocheckpoint=0")
+        cursor.close()
+
+    return engine
+
+
+class WalCheckpoints:
+    """When a file's WAL is due for a checkpoint, and how one is taken; for the writer's thread.
+
+    `pages` is the number of frames after which a checkpoint is due, and after which the next one
+    is due where the WAL could not be restarted. `connect` opens a second connection to the file.
+    """
+
+    def __init__(self, file: Path, *, pages: int, connect: Callable[[], Connection]) -> None:
+        self._file = Path(f"{file}-wal")
+        self._pages = pages
+        self._connect = connect
+        self._connection: Connection | None = None
+        self._wal: FileIO | None = None
+        self._salts = b""
+        self._next = pages
+        self._warn = pages * GROWN
+
+    def due(self) -> bool:
+        """Whether the WAL has reached the frame at which the next checkpoint is due; costs 4 µs.
+
+        All frames since the WAL was last restarted carry the salts of its header, whichever
+        process wrote them. The file's length says nothing, for a WAL does not shrink.
+        """
+        if self._wal is None:
+            try:
+                self._wal = FileIO(self._file)
+            except FileNotFoundError:
+                return False
+        header = self._read(0, _HEADER)
+        page_size = int.from_bytes(header[_PAGE_SIZE])
+        if not page_size:
+            return False
+        salts = header[_SALTS]
+        if salts != self._salts:
+            self._salts, self._next, self._warn = salts, self._pages, self._pages * GROWN
+        frame = _HEADER + (self._next - 1) * (_FRAME_HEADER + page_size)
+        return self._read(frame + _FRAME_SALTS, len(salts)) == salts
+
+    def take(self, writer: Connection) -> None:
+        """Copies what the WAL holds to the database, as far as no reader needs the old pages.
+
+        `writer` is outside of a transaction, and is so afterwards. Raises what the driver raises;
+        where another process holds the write lock that is SQLITE_BUSY, and the checkpoint stays
+        due.
+        """
+        execute = writer.exec_driver_sql
+        waits = execute("PRAGMA busy_timeout").scalar_one()
+        execute(f"PRAGMA busy_timeout={_LOCK_MS}")
+        try:
+            execute("BEGIN IMMEDIATE")
+        finally:
+            execute(f"PRAGMA busy_timeout={waits}")
+        try:
+            if self._connection is None:
+                self._connection = self._connect()
+            # PASSIVE needs no write lock of its own, as RESTART and TRUNCATE would.
+            checkpoint = self._connection.exec_driver_sql("PRAGMA wal_checkpoint(PASSIVE)")
+            _, frames, copied = checkpoint.one()
+        except BaseException:
+            self._next += self._pages
+            raise
+        finally:
+            execute("ROLLBACK")
+        if frames > 0:
+            self._next = frames + self._pages
+        if frames >= self._warn:
+            self._warn = 2 * frames
+            details = {"frames": frames, "copied": copied}
+            _log.warning("the WAL is not restarted", extra={"told": details})
+
+    def close(self) -> None:
+        """Releases the second connection and the file; both are opened again when needed."""
+        connection, self._connection = self._connection, None
+        wal, self._wal = self._wal, None
+        if wal is not None:
+            wal.close()
+        if connection is not None:
+            connection.close()
+
+    def _read(self, offset: int, length: int) -> bytes:
+        assert self._wal is not None
+        self._wal.seek(offset)
+        return self._wal.read(length)

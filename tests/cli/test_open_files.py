@@ -1,0 +1,35 @@
+"""The server may open as many files as the system lets it: each connection takes one."""
+
+from __future__ import annotations
+
+import resource
+from pathlib import Path
+
+from tests.gateway.guest import Guest
+from tests.whole.house import HouseProcess
+
+FEW = (
+    "import resource, sys; _, hard = resource.getrlimit(resource.RLIMIT_NOFILE);"
+    " resource.setrlimit(resource.RLIMIT_NOFILE, (40, hard)); from dealer.cli import main; main()"
+)
+
+
+async def test_a_low_soft_limit_keeps_no_players_out(tmp_path: Path) -> None:
+    house = HouseProcess(tmp_path)
+    house.program = ("-c", FEW)
+    async with house:
+        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        assert open_files(house.pid) == (hard, hard)
+        players = [await Guest.arrive(house.port) for _ in range(45)]
+        for player in players:
+            await player.ask("ping")
+        for player in players:
+            await player.leave()
+
+
+def open_files(pid: int) -> tuple[int, int]:
+    """The soft and the hard limit of a process."""
+    limits = Path(f"/proc/{pid}/limits").read_text()
+    (line,) = (one for one in limits.splitlines() if one.startswith("Max open files"))
+    soft, hard = map(int, line.split()[3:5])
+    return soft, hard

@@ -1,0 +1,61 @@
+"""How the attackers keep within bounds, and what became of each attack."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Tally:
+    """What became of one attack; `ended` are its visits by what ended them."""
+
+    visits: int = 0
+    connections: int = 0
+    admitted: int = 0
+    requests: int = 0
+    granted: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
+    ended: Counter[str] = field(default_factory=Counter)
+
+
+class Pace:
+    """Keeps this process below a share of one processor: the load must not starve the machine."""
+
+    def __init__(self, share: float) -> None:
+        self._share = share
+        self._begun = time.monotonic()
+        self._used = time.process_time()
+
+    async def __call__(self) -> None:
+        await asyncio.sleep(0)
+        used, passed = time.process_time() - self._used, time.monotonic() - self._begun
+        if used > self._share * passed:
+            await asyncio.sleep(used / self._share - passed)
+
+
+class Throttle:
+    """The messages of all patient attackers together, at the rate that the server just bears.
+
+    Their address is shut out as one: so whoever is refused slows down all, for as long as the
+    server said, and from then on for good measure. A rate that is borne is raised again.
+    """
+
+    def __init__(self, rate: float) -> None:
+        self._most = self._rate = rate
+        self._next = time.monotonic()
+
+    async def __call__(self) -> None:
+        now = time.monotonic()
+        self._next = max(self._next, now) + 1 / self._rate
+        self._rate = min(self._most, self._rate * 1.001)
+        await asyncio.sleep(self._next - now)
+
+    def shut_out(self, seconds: float) -> None:
+        """The address was refused; it may come again after so long."""
+        now = time.monotonic()
+        if self._next < now + seconds:
+            self._rate = max(5.0, self._rate * 0.8)
+            self._next = now + seconds

@@ -1,0 +1,54 @@
+"""What Linux knows of a running process: its memory, its processor time, the bytes it wrote."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+MIB = 2**20
+_TICK = os.sysconf("SC_CLK_TCK")
+
+
+def resident(pid: int) -> float:
+    """MiB in memory now (VmRSS)."""
+    return _status(pid, "VmRSS")
+
+
+def peak(pid: int) -> float:
+    """MiB in memory at the most since the process began (VmHWM)."""
+    return _status(pid, "VmHWM")
+
+
+def processor_seconds(pid: int) -> float:
+    """Seconds on a processor, user and system together."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / _TICK
+
+
+def bytes_written(pid: int) -> int:
+    """Bytes that the process caused to be sent to the disk (`write_bytes`)."""
+    for line in Path(f"/proc/{pid}/io").read_text().splitlines():
+        name, _, value = line.partition(":")
+        if name == "write_bytes":
+            return int(value)
+    raise AssertionError("the kernel does not count what processes write")
+
+
+def busy_seconds() -> float:
+    """Seconds that all processors of this machine were not idle, since it was started."""
+    fields = [int(value) for value in Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
+    user, nice, system, _idle, _waiting, interrupts, soft, stolen = fields
+    return (user + nice + system + interrupts + soft + stolen) / _TICK
+
+
+def size_of(*files: Path) -> int:
+    """Bytes of these files together; one that is missing has none."""
+    return sum(file.stat().st_size for file in files if file.exists())
+
+
+def _status(pid: int, field: str) -> float:
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        name, _, value = line.partition(":")
+        if name == field:
+            return int(value.split()[0]) * 1024 / MIB
+    raise AssertionError(f"process {pid} has no {field}")
