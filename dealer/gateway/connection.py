@@ -12,13 +12,15 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from websockets.asyncio.server import Server, ServerConnection
+from websockets.asyncio.server import Server
 from websockets.frames import Frame, Opcode
 from websockets.http11 import Request
 from websockets.protocol import OPEN
 from websockets.server import ServerProtocol
 
 from dealer.gateway.framing import ends_between, whole_text
+from dealer.gateway.http_connection import EARLY, HttpConnection
+from dealer.gateway.rate_limit import ClientBudget
 from dealer.gateway.session import Session
 
 if TYPE_CHECKING:
@@ -32,7 +34,7 @@ FRAGMENTS = 64
 """Of one message; its size has a limit of its own, but fragments may be empty."""
 
 
-class GuestConnection(ServerConnection):
+class GuestConnection(HttpConnection):
     """A WebSocket connection that belongs to a session; an `Outlet` for it."""
 
     def __init__(
@@ -40,11 +42,13 @@ class GuestConnection(ServerConnection):
     ) -> None:
         super().__init__(protocol, server, **settings)
         self.door = door
-        self.address = ""
+        self.peer = ""  # the IP address at the other end, a proxy's perhaps
+        self.address = ""  # the client's, as limits count it, see `hops.client_network`
+        self.budget: ClientBudget | None = None  # of this address
         self.session: Session | None = None
         self.beat = 0  # at which of the door's beats it is asked whether it is there
         self.silent = 0  # pings in a row that nothing came after
-        self._between = False  # whether what came so far ended with a frame
+        self._between = True  # whether what came so far ended with a frame
         self._fragments: list[bytes] = []
         self._waiting: list[asyncio.Future[None]] = []
         self._holding = False
@@ -104,8 +108,14 @@ class GuestConnection(ServerConnection):
 
     def opened(self, table: str | None) -> None:
         """The handshake is done; now a request has to come."""
-        self.session = Session(self.door.floor, self, table=table)
+        assert self.budget is not None
+        self.session = Session(self.door.floor, self, table=table, budget=self.budget)
         self._wait_for_opening()
+        early, self.early = self.early, bytearray()
+        if len(early) == EARLY:
+            self.end(TOO_BIG, "too much was sent before the handshake was answered")
+        elif early:
+            self.data_received(bytes(early))
 
     def answering(self) -> None:
         """It asked for a page: from here on the answer's own deadline counts."""
@@ -177,16 +187,16 @@ class GuestConnection(ServerConnection):
         self.silent = 0
         protocol, session = self.protocol, self.session
         if session is None:
-            # No client sends frames before the handshake is answered.
-            self._between = data.endswith(b"\r\n\r\n")
-        elif self._between:
+            super().data_received(data)
+            return
+        if self._between:
             if protocol.state is OPEN and protocol.current_size is None:
                 text = whole_text(data, limit=self.door.floor.limits.message)
                 if text is not None:
                     session.receive(text)
                     return
             self._between = ends_between(data)
-        super().data_received(data)
+        self.frames_received(data)
         if protocol.close_expected():
             self._leave()
             self._expect_close()

@@ -10,19 +10,22 @@ import asyncio
 import re
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from functools import cached_property
+from functools import cached_property, partial
 from http import HTTPStatus
+from math import ceil
 
 from websockets.datastructures import MultipleValuesError
 from websockets.http11 import Request, Response
 
-from dealer.errors import BadToken, DealerError, Refused, TableArchived
+from dealer.errors import BadToken, DealerError, RateLimited, Refused, TableArchived
 from dealer.game.state import Table
 from dealer.gateway.askers import Askers, Crowded
 from dealer.gateway.connection import GuestConnection
+from dealer.gateway.costs import COMMIT
 from dealer.gateway.histories import Histories
 from dealer.gateway.http import PAGE, response, stream, without_body
 from dealer.gateway.onefile import audit_page
+from dealer.gateway.rate_limit import WRITTEN, rate_limited
 from dealer.gateway.static import ASK_AGAIN, File, Web
 from dealer.service import Resident, Service, archived
 from dealer.service.archived import Kept
@@ -65,6 +68,10 @@ class Pages:
             return response(HTTPStatus.GONE, f"{error}\n")
         except Crowded as error:
             return error.answer()
+        except RateLimited as error:
+            seconds = str(ceil(error.retry_after_ms / 1000))
+            status = HTTPStatus.SERVICE_UNAVAILABLE
+            return response(status, f"{error}\n", Retry_After=seconds)
         except Refused as error:
             return response(HTTPStatus.NOT_FOUND, f"{error}\n")
         except DealerError:
@@ -110,7 +117,8 @@ class Pages:
             return self._page(request, OF_A_TABLE[what])
         if what == BUNDLE or self._histories.has(what):
             self._check_watcher(request, resident)
-            return await self._told(connection, request, self._service.bundle(resident), what)
+            lines = self._service.bundle(resident, writing=partial(_pay, connection))
+            return await self._told(connection, request, lines, what)
         return _nothing_here()
 
     def _check_watcher(self, request: Request, resident: Resident) -> None:
@@ -163,6 +171,14 @@ class Pages:
         given = _BEARER.fullmatch(request.headers.get("Authorization", ""))
         token = "" if given is None else given["token"]
         self._service.tokens_of(state.key).actor(table, state, token)
+
+
+def _pay(connection: GuestConnection) -> None:
+    """Charge a checkpoint that a download writes; RateLimited if the address may not."""
+    if connection.budget is not None:
+        wait = connection.budget.pay(COMMIT, connection.door.floor.clock())
+        if wait:
+            raise rate_limited(WRITTEN, wait)
 
 
 def _described(request: Request, path: str) -> Response:

@@ -71,7 +71,7 @@ async def test_nothing_is_made_for_who_hung_up(gateway, arrive, slow) -> None:
     others = []
     for _ in range(ASKERS_OF_ADDRESS - 1):
         _, writer = await asyncio.open_connection("127.0.0.1", gateway.port)
-        writer.write(f"GET {path} HTTP/1.1\r\nHost: cards.example\r\n\r\n".encode())
+        writer.write(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
         others.append(writer)
     asking = gateway._pages._histories._askers._asking
     await eventually(lambda: asking.total() == ASKERS_OF_ADDRESS)

@@ -14,9 +14,9 @@ from websockets.frames import Frame, Opcode
 
 from dealer.game.commands import Actor, Draw, DrawAtRandom, OpenRound, StartShuffle
 from dealer.gateway import Limits
-from dealer.gateway.commands import weight
+from dealer.gateway.costs import weight
 from dealer.gateway.door import CROWD
-from dealer.gateway.limits import Bucket
+from dealer.gateway.rate_limit import Bucket
 from tests.gateway.asking import get
 from tests.gateway.conftest import EAGER
 from tests.gateway.guest import Guest, Refusal, eventually
@@ -279,7 +279,7 @@ async def shaken_hands(port: int) -> tuple[asyncio.StreamReader, asyncio.StreamW
     """A connection that is open, for those who write their frames themselves."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(
-        b"GET /ws HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        b"GET /ws HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
         b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
     )
     await reader.readuntil(b"\r\n\r\n")
