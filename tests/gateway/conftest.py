@@ -15,18 +15,9 @@ from dealer.eventlog.house import key_file, open_house
 from dealer.gateway import Gateway, Limits, serve
 from dealer.service import Service
 from tests.gateway.guest import Guest
+from tests.limits import NO_RATES
 
-EAGER = Limits(
-    rate=100_000,
-    burst=100_000,
-    address_rate=1e9,
-    address_burst=1e9,
-    address_bytes=1e12,
-    address_bytes_burst=1e12,
-    tables_per_hour=1e9,
-    drain=6.0,
-    closing=0.5,
-)
+EAGER = Limits(**NO_RATES, drain=6.0, closing=0.5)
 
 Arrive = Callable[..., Awaitable[Guest]]
 
