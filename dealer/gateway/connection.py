@@ -18,10 +18,10 @@ from websockets.http11 import Request
 from websockets.protocol import OPEN
 from websockets.server import ServerProtocol
 
-from dealer.gateway.framing import ends_between, whole_text
+from dealer.gateway.framing import ends_between, ends_with_close, whole_text
 from dealer.gateway.http_connection import EARLY, HttpConnection
 from dealer.gateway.rate_limit import ClientBudget
-from dealer.gateway.session import Session
+from dealer.gateway.session import RATE, Session
 
 if TYPE_CHECKING:
     from dealer.gateway.door import Door
@@ -30,6 +30,9 @@ UNSUPPORTED = 1003
 TOO_BIG = 1009
 NO_REQUEST = 4408
 TOO_SLOW = 4508
+SLICE = 4096
+"""Bytes of many small frames that are read before it is looked whether the connection is closed."""
+
 FRAGMENTS = 64
 """Of one message; its size has a limit of its own, but fragments may be empty."""
 
@@ -49,12 +52,15 @@ class GuestConnection(HttpConnection):
         self.beat = 0  # at which of the door's beats it is asked whether it is there
         self.silent = 0  # pings in a row that nothing came after
         self._between = True  # whether what came so far ended with a frame
+        self._deaf = False  # closed for its rate: nothing more is read but the answer to that
         self._fragments: list[bytes] = []
         self._waiting: list[asyncio.Future[None]] = []
         self._holding = False
         self._patience: asyncio.TimerHandle | None = None  # for the handshake, then a request
         self._reading: asyncio.TimerHandle | None = None  # for the other end to read
         self._farewell: asyncio.TimerHandle | None = None  # for the other end to close
+        self._send_frame = protocol.send_frame
+        protocol.send_frame = self._send_if_granted  # type: ignore[method-assign]
 
     # As an outlet
 
@@ -93,6 +99,7 @@ class GuestConnection(HttpConnection):
         if self.protocol.state is not OPEN:
             return
         self._leave()
+        self._deaf = code == RATE
         self.door.dropped(code)
         self.protocol.send_close(code, reason)
         self.send_data()
@@ -189,15 +196,20 @@ class GuestConnection(HttpConnection):
         if session is None:
             super().data_received(data)
             return
-        if self._between:
+        if self._between and not self._deaf:
             if protocol.state is OPEN and protocol.current_size is None:
                 text = whole_text(data, limit=self.door.floor.limits.message)
                 if text is not None:
                     session.receive(text)
                     return
             self._between = ends_between(data)
-        self.frames_received(data)
-        if protocol.close_expected():
+        for start in range(0, len(data), SLICE):
+            if self._deaf:
+                break
+            self.frames_received(data[start : start + SLICE])
+        if self._deaf and ends_with_close(data):
+            self.transport.close()
+        elif protocol.close_expected():
             self._leave()
             self._expect_close()
 
@@ -216,8 +228,13 @@ class GuestConnection(HttpConnection):
             self.end(UNSUPPORTED, "binary frames are not taken: send text")
         elif opcode is Opcode.TEXT or opcode is Opcode.CONT:
             self._assemble(event)
-        elif opcode is Opcode.PING or opcode is Opcode.PONG:
+        elif opcode is Opcode.PONG:
             self.session.beaten()
+
+    def _send_if_granted(self, frame: Frame) -> None:
+        """Send a frame of websockets' own; a pong only where the ping was within the rate."""
+        if frame.opcode is not Opcode.PONG or self.session is None or self.session.beaten():
+            self._send_frame(frame)
 
     def _assemble(self, frame: Frame) -> None:
         assert self.session is not None

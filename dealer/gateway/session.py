@@ -100,10 +100,9 @@ class Session:
         except Exception as error:
             self.fail(call, error)
 
-    def beaten(self) -> None:
-        """A ping or a pong came: it counts like a request, though nobody is told."""
-        if not self.closed:
-            self._grant(self._allowance.commands, None, "ping frame")
+    def beaten(self) -> bool:
+        """Whether a ping or a pong that came is within the rate: it counts like a request."""
+        return not self.closed and self._grant(self._allowance.commands, None, "ping frame")
 
     def close(self) -> None:
         """Nothing more is read or told."""
