@@ -90,6 +90,11 @@ class Writer:
         """How many requests lie on the desk."""
         return len(self._desk)
 
+    @property
+    def full(self) -> bool:
+        """Whether the queue has as many requests as it may."""
+        return len(self._desk) >= self._queue
+
     async def start(self) -> None:
         """Opens the database on the writer's thread; raises DatabaseError or SetupError."""
         self._thread.start()
@@ -106,7 +111,7 @@ class Writer:
         that ended the writer if one did.
         """
         self._accept()
-        if len(self._desk) >= self._queue:
+        if self.full:
             raise Overloaded("The house has too much to write down just now; try again shortly.")
         self._desk.append((request, future))
         self._ring()

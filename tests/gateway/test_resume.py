@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from dealer.errors import DatabaseAway, DatabaseDamaged, DatabaseLocked
+from dealer.errors import DatabaseAway, DatabaseDamaged, DatabaseLocked, Overloaded
 from dealer.gateway import pump
 from dealer.proof.checkpoint import read_checkpoint
 from dealer.proof.tree import Tree, leaf_hash, verify_consistency
@@ -249,7 +249,7 @@ async def test_who_is_behind_while_the_log_is_away_waits_on_the_same_connection(
         nonlocal asked
         asked += 1
         if asked in (1, 2, 4):
-            raise DatabaseAway("away")
+            raise Overloaded("busy") if asked == 2 else DatabaseAway("away")
         return await entries(*which)
 
     monkeypatch.setattr(service, "entries", sometimes_away)
