@@ -168,6 +168,7 @@ LIMITS: Mapping[str, str] = {
     "buffer": "bytes that may wait for a connection before it counts as slow",
     "chunk": "events at a time for a connection that is behind",
     "resume": "events that one may be behind and still be sent each of them",
+    "history": "events of a table whose history is made for the web",
     "held": "requests that may wait behind one that reads the log",
     "drain": "seconds within which the house has closed when it is told to",
 }

@@ -30,5 +30,6 @@ class Limits:
     buffer: int = 64 * 1024  # waiting to be sent before a connection counts as slow
     chunk: int = 64  # events that one that is behind gets at a time
     resume: int = 10_000  # events that a resume may be behind before it gets a snapshot
+    history: int = 50_000  # events of a table whose history is made for the web
     held: int = 64  # requests that wait behind one that looks into the log
     drain: float = 30.0

@@ -17,13 +17,21 @@ from math import ceil
 from websockets.datastructures import MultipleValuesError
 from websockets.http11 import Request, Response
 
-from dealer.errors import BadToken, DealerError, RateLimited, Refused, TableArchived
+from dealer.errors import (
+    BadToken,
+    DealerError,
+    Overloaded,
+    RateLimited,
+    Refused,
+    TableArchived,
+    Unavailable,
+)
 from dealer.game.state import Table
 from dealer.gateway.askers import Askers, Crowded
 from dealer.gateway.connection import GuestConnection
 from dealer.gateway.costs import COMMIT
 from dealer.gateway.histories import Histories
-from dealer.gateway.http import PAGE, response, stream, without_body
+from dealer.gateway.http import PAGE, blocks_of, response, stream, without_body
 from dealer.gateway.onefile import audit_page
 from dealer.gateway.rate_limit import WRITTEN, rate_limited
 from dealer.gateway.static import ASK_AGAIN, File, Web
@@ -51,7 +59,8 @@ class Pages:
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._histories = Histories()
+        self._reading = asyncio.Lock()  # a part of one download at a time, see `blocks_of`
+        self._histories = Histories(self._reading)
         self._askers = Askers("archived bundles")
         self._web = Web()
 
@@ -72,6 +81,8 @@ class Pages:
             seconds = str(ceil(error.retry_after_ms / 1000))
             status = HTTPStatus.SERVICE_UNAVAILABLE
             return response(status, f"{error}\n", Retry_After=seconds)
+        except (Overloaded, Unavailable) as error:
+            return response(HTTPStatus.SERVICE_UNAVAILABLE, f"{error}\n", Retry_After="5")
         except Refused as error:
             return response(HTTPStatus.NOT_FOUND, f"{error}\n")
         except DealerError:
@@ -118,7 +129,8 @@ class Pages:
         if what == BUNDLE or self._histories.has(what):
             self._check_watcher(request, resident)
             lines = self._service.bundle(resident, writing=partial(_pay, connection))
-            return await self._told(connection, request, lines, what)
+            events = resident.committed
+            return await self._told(connection, request, lines, what, events=events)
         return _nothing_here()
 
     def _check_watcher(self, request: Request, resident: Resident) -> None:
@@ -140,31 +152,39 @@ class Pages:
             self._service.shelf.find(kept)
             return self._page(request, OF_A_TABLE[what])
         if what == BUNDLE or self._histories.has(what):
-            with self._askers.admitted(connection.address):  # each holds a whole bundle
+            with self._askers.admitted(connection.address):  # each reads a whole file twice
                 lines = self._kept(request, table, kept)
-                return await self._told(connection, request, lines, what)
+                return await self._told(connection, request, lines, what, events=kept.size)
         return _nothing_here()
 
     async def _kept(self, request: Request, table: str, kept: Kept) -> AsyncGenerator[str]:
         """The lines of an archived bundle; BadToken unless they are for whoever asks here."""
-        data = await self._service.shelf.read(kept)
-        state = await asyncio.to_thread(archived.table_in, data)
-        if not state.rules.watched:
-            self._require_token(request, bytes.fromhex(table), state)
-        async for line in archived.lines_of(data):
-            yield line
+        with await self._service.shelf.open(kept) as file:
+            state = await asyncio.to_thread(archived.beginning_in, file)
+            if not state.rules.watched:
+                state = await asyncio.to_thread(archived.table_in, file)
+                self._require_token(request, bytes.fromhex(table), state)
+            async for line in archived.lines_of(file):
+                yield line
 
     async def _told(
-        self, connection: GuestConnection, request: Request, lines: AsyncGenerator[str], what: str
+        self,
+        connection: GuestConnection,
+        request: Request,
+        lines: AsyncGenerator[str],
+        what: str,
+        *,
+        events: int,
     ) -> Response | None:
-        """The bundle of these lines, or the history that they make."""
+        """The bundle of these lines, with so many events, or the history that they make."""
         if what != BUNDLE:
-            return await self._histories.answer(connection, lines, what)
+            histories = self._histories
+            return await histories.answer(connection, request, lines, what, events=events)
         if request.method == "HEAD":
             async with aclosing(lines):
                 await anext(lines)  # what cannot be read, or not by everybody, is not there
             return response(HTTPStatus.OK, b"", kind=JSONL)
-        await stream(connection, request, lines, kind=JSONL)
+        await stream(connection, request, blocks_of(lines, self._reading), kind=JSONL)
         return None
 
     def _require_token(self, request: Request, table: bytes, state: Table) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import threading
+import gzip
 import tomllib
 
 import pytest
@@ -49,16 +49,16 @@ def slow(monkeypatch):
     """Histories take as long as `slow.go` is not set; `slow.made` counts them."""
 
     class Slow:
-        go, made = threading.Event(), 0
+        go, made = asyncio.Event(), 0
 
-    def make(lines, **asked):
+    async def make(blocks, **asked):
         Slow.made += 1
-        assert Slow.go.wait(10)
-        return "At last.\n"
+        async with asyncio.timeout(10):
+            await Slow.go.wait()
+        return gzip.compress(b"At last.\n")
 
-    monkeypatch.setattr(histories, "_make", make)
-    yield Slow
-    Slow.go.set()
+    monkeypatch.setattr(histories, "make_history", make)
+    return Slow
 
 
 async def test_nothing_is_made_for_who_hung_up(gateway, arrive, slow) -> None:
