@@ -8,6 +8,7 @@ variable.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from ipaddress import ip_network
@@ -29,6 +30,8 @@ LIMIT_VARIABLE = "DEALER_LIMIT_"
 SYNCHRONOUS = ("FULL", "NORMAL", "EXTRA")
 LOG_FORMATS = ("console", "json")
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
+
+_HOST_NAME = re.compile(r"\*|(?:\*\.)?[A-Za-z0-9_](?:[A-Za-z0-9._-]*[A-Za-z0-9_])?\.?")
 
 
 class Setting(NamedTuple):
@@ -93,6 +96,14 @@ SETTINGS: tuple[Setting, ...] = (
         "several times; in the variable with spaces between.",
     ),
     Setting(
+        "host_names",
+        "--host-name",
+        "DEALER_HOST_NAME",
+        "A name that browsers reach the server by, like cards.example.org, besides localhost, IP "
+        "addresses and the names in --host, --house and --origin; *.example.org for all below one, "
+        "* for any. May be given several times; in the variable with spaces between.",
+    ),
+    Setting(
         "trusted_proxies",
         "--trusted-proxy",
         "DEALER_TRUSTED_PROXY",
@@ -142,6 +153,11 @@ LIMITS: Mapping[str, str] = {
     "automatic_rate": "messages a second that clients send by themselves for a shuffle",
     "automatic_burst": "such messages at once",
     "patience": "refusals for haste in a row before a connection is closed",
+    "address_rate": "messages and requests a second of one client address, over all connections",
+    "address_burst": "such messages and requests at once",
+    "address_bytes": "bytes a second that are written to disk for one client address",
+    "address_bytes_burst": "such bytes at once",
+    "tables_per_hour": "tables that one client address may open, all at once or over an hour",
     "tables": "tables of one connection",
     "connections": "connections in all",
     "connections_per_address": "connections from one address",
@@ -152,6 +168,7 @@ LIMITS: Mapping[str, str] = {
     "buffer": "bytes that may wait for a connection before it counts as slow",
     "chunk": "events at a time for a connection that is behind",
     "resume": "events that one may be behind and still be sent each of them",
+    "history": "events of a table whose history is made for the web",
     "held": "requests that may wait behind one that reads the log",
     "drain": "seconds within which the house has closed when it is told to",
 }
@@ -183,6 +200,7 @@ class Settings:
     ops_port: int = 9090
     house: str = "localhost"
     origins: tuple[str, ...] = ()
+    host_names: tuple[str, ...] = ()
     trusted_proxies: tuple[str, ...] = ()
     archive: Path | None = None
     synchronous: str = "FULL"
@@ -209,6 +227,12 @@ class Settings:
         ):
             if getattr(self, name) not in values:
                 raise SetupError(f"--{name.replace('_', '-')} is one of {', '.join(values)}.")
+        for name in self.host_names:
+            if not _HOST_NAME.fullmatch(name):
+                raise SetupError(
+                    "--host-name is a name like cards.example.org, without scheme, port or path, "
+                    f"not {name!r}."
+                )
         for network in self.trusted_proxies:
             try:
                 ip_network(network, strict=False)

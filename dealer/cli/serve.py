@@ -42,6 +42,7 @@ EVERYWHERE = ("", "0.0.0.0", "::")
 _OTHERWISE = {
     "password_file",
     "origins",
+    "host_names",
     "trusted_proxies",
     "synchronous",
     "log_format",
@@ -63,6 +64,9 @@ def serve(
     house: Annotated[str, option("house", metavar="NAME")] = Settings.house,
     origins: Annotated[
         list[str] | None, option("origins", metavar="ORIGIN", show_default=False)
+    ] = None,
+    host_names: Annotated[
+        list[str] | None, option("host_names", metavar="NAME", show_default=False)
     ] = None,
     trusted_proxies: Annotated[
         list[str] | None, option("trusted_proxies", metavar="CIDR", show_default=False)
@@ -123,6 +127,7 @@ def settled(told: dict[str, Any]) -> Settings:
             **{one.name: told[one.name] for one in SETTINGS if one.name not in _OTHERWISE},
             password_file=_path(os.environ.get(PASSWORD_FILE_VARIABLE)),
             origins=tuple(told["origins"] or ()),
+            host_names=tuple(told["host_names"] or ()),
             trusted_proxies=tuple(told["trusted_proxies"] or ()),
             synchronous=told["synchronous"].upper(),
             log_format=told["log_format"].lower(),
@@ -206,6 +211,7 @@ async def _serve(settings: Settings) -> None:
             limits=settings.limits,
             origins=settings.origins or None,
             trusted_proxies=settings.trusted_proxies,
+            host_names=(*settings.host_names, settings.house),
         ) as gateway,
     ):
         settle_garbage_collector()

@@ -104,6 +104,11 @@ class Log(Reading):
         """How many requests wait to be written."""
         return self._writer.waiting
 
+    @property
+    def full(self) -> bool:
+        """Whether as many requests wait as may: the next one would be refused."""
+        return self._writer.full
+
     # Writing
 
     def submit(self, request: Append) -> None:

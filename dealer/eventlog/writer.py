@@ -93,6 +93,11 @@ class Writer:
         """How many requests are not decided yet, the batch that is being written left out."""
         return len(self._desk) + len(self._locked)
 
+    @property
+    def full(self) -> bool:
+        """Whether the queue has as many requests as it may."""
+        return self.waiting >= self._queue
+
     async def start(self) -> None:
         """Opens the database on the writer's thread; raises DatabaseError or SetupError."""
         self._thread.start()
@@ -109,7 +114,7 @@ class Writer:
         that ended the writer if one did.
         """
         self._accept()
-        if self.waiting >= self._queue:
+        if self.full:
             raise Overloaded("The house has too much to write down just now; try again shortly.")
         self._desk.append((request, future))
         self._ring()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dealer.gateway import results as r
 from dealer.gateway import wire
+from dealer.gateway.costs import COMMIT
 from dealer.gateway.floor import Reply
 from dealer.gateway.places import Place
 from dealer.service import Snapshot
@@ -36,7 +37,8 @@ async def take_up(session: Session, place: Place, after: int) -> Reply:
     with floor.pump.stopped(subscription):
         if after > head or head - after > floor.limits.resume:
             return await _start_afresh(session, place, after)
-        size, note = await floor.service.checkpoint(resident)
+        paid = partial(session.pay, COMMIT)
+        size, note = await floor.service.checkpoint(resident, writing=paid)
     answer = r.Resumed(checkpoint=note, **role(place), table=resident.table_id, version=size)
     return Reply(answer, start_from(session, place, after, say_resumed=True))
 

@@ -53,20 +53,6 @@ class Wish(NamedTuple):
     automatic: bool = False
 
 
-def weight(command: Command, table: Table) -> float:
-    """What a command costs beside itself, in commands: one for 52 cards to seal or to shuffle."""
-    match command:
-        case OpenRound():
-            cards = len(command.deck)
-        case StartShuffle():
-            cards = 0 if table.round is None else len(table.round.cards(command.stack))
-        case DrawAtRandom():
-            cards = 0 if table.round is None else len(table.round.cards(command.source))
-        case _:
-            cards = 0
-    return cards / 52
-
-
 def deck_codes(given: object) -> tuple[str, ...]:
     """The codes that a deck spec means, bottom first.
 

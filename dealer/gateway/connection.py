@@ -12,14 +12,16 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from websockets.asyncio.server import Server, ServerConnection
+from websockets.asyncio.server import Server
 from websockets.frames import Frame, Opcode
 from websockets.http11 import Request
 from websockets.protocol import OPEN
 from websockets.server import ServerProtocol
 
-from dealer.gateway.framing import ends_between, whole_text
-from dealer.gateway.session import Session
+from dealer.gateway.framing import ends_between, ends_with_close, whole_text
+from dealer.gateway.http_connection import EARLY, HttpConnection
+from dealer.gateway.rate_limit import ClientBudget
+from dealer.gateway.session import RATE, Session
 
 if TYPE_CHECKING:
     from dealer.gateway.door import Door
@@ -28,11 +30,14 @@ UNSUPPORTED = 1003
 TOO_BIG = 1009
 NO_REQUEST = 4408
 TOO_SLOW = 4508
+SLICE = 4096
+"""Bytes of many small frames that are read before it is looked whether the connection is closed."""
+
 FRAGMENTS = 64
 """Of one message; its size has a limit of its own, but fragments may be empty."""
 
 
-class GuestConnection(ServerConnection):
+class GuestConnection(HttpConnection):
     """A WebSocket connection that belongs to a session; an `Outlet` for it."""
 
     def __init__(
@@ -40,17 +45,22 @@ class GuestConnection(ServerConnection):
     ) -> None:
         super().__init__(protocol, server, **settings)
         self.door = door
-        self.address = ""
+        self.peer = ""  # the IP address at the other end, a proxy's perhaps
+        self.address = ""  # the client's, as limits count it, see `hops.client_network`
+        self.budget: ClientBudget | None = None  # of this address
         self.session: Session | None = None
         self.beat = 0  # at which of the door's beats it is asked whether it is there
         self.silent = 0  # pings in a row that nothing came after
-        self._between = False  # whether what came so far ended with a frame
+        self._between = True  # whether what came so far ended with a frame
+        self._deaf = False  # closed for its rate: nothing more is read but the answer to that
         self._fragments: list[bytes] = []
         self._waiting: list[asyncio.Future[None]] = []
         self._holding = False
         self._patience: asyncio.TimerHandle | None = None  # for the handshake, then a request
         self._reading: asyncio.TimerHandle | None = None  # for the other end to read
         self._farewell: asyncio.TimerHandle | None = None  # for the other end to close
+        self._send_frame = protocol.send_frame
+        protocol.send_frame = self._send_if_granted  # type: ignore[method-assign]
 
     # As an outlet
 
@@ -89,6 +99,7 @@ class GuestConnection(ServerConnection):
         if self.protocol.state is not OPEN:
             return
         self._leave()
+        self._deaf = code == RATE
         self.door.dropped(code)
         self.protocol.send_close(code, reason)
         self.send_data()
@@ -104,8 +115,14 @@ class GuestConnection(ServerConnection):
 
     def opened(self, table: str | None) -> None:
         """The handshake is done; now a request has to come."""
-        self.session = Session(self.door.floor, self, table=table)
+        assert self.budget is not None
+        self.session = Session(self.door.floor, self, table=table, budget=self.budget)
         self._wait_for_opening()
+        early, self.early = self.early, bytearray()
+        if len(early) == EARLY:
+            self.end(TOO_BIG, "too much was sent before the handshake was answered")
+        elif early:
+            self.data_received(bytes(early))
 
     def answering(self) -> None:
         """It asked for a page: from here on the answer's own deadline counts."""
@@ -177,20 +194,22 @@ class GuestConnection(ServerConnection):
         self.silent = 0
         protocol, session = self.protocol, self.session
         if session is None:
-            # No client sends frames before the handshake is answered; and none that waits for a
-            # page, or reads one slowly, may fill the memory with them meanwhile.
-            if self.request is not None:
-                return
-            self._between = data.endswith(b"\r\n\r\n")
-        elif self._between:
+            super().data_received(data)
+            return
+        if self._between and not self._deaf:
             if protocol.state is OPEN and protocol.current_size is None:
                 text = whole_text(data, limit=self.door.floor.limits.message)
                 if text is not None:
                     session.receive(text)
                     return
             self._between = ends_between(data)
-        super().data_received(data)
-        if protocol.close_expected():
+        for start in range(0, len(data), SLICE):
+            if self._deaf:
+                break
+            self.frames_received(data[start : start + SLICE])
+        if self._deaf and ends_with_close(data):
+            self.transport.close()
+        elif protocol.close_expected():
             self._leave()
             self._expect_close()
 
@@ -209,8 +228,13 @@ class GuestConnection(ServerConnection):
             self.end(UNSUPPORTED, "binary frames are not taken: send text")
         elif opcode is Opcode.TEXT or opcode is Opcode.CONT:
             self._assemble(event)
-        elif opcode is Opcode.PING or opcode is Opcode.PONG:
+        elif opcode is Opcode.PONG:
             self.session.beaten()
+
+    def _send_if_granted(self, frame: Frame) -> None:
+        """Send a frame of websockets' own; a pong only where the ping was within the rate."""
+        if frame.opcode is not Opcode.PONG or self.session is None or self.session.beaten():
+            self._send_frame(frame)
 
     def _assemble(self, frame: Frame) -> None:
         assert self.session is not None

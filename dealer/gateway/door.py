@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import re
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from http import HTTPStatus
 from urllib.parse import urlsplit
@@ -18,8 +17,10 @@ from websockets.typing import Subprotocol
 
 from dealer.gateway.connection import TOO_SLOW, GuestConnection
 from dealer.gateway.floor import Floor
-from dealer.gateway.hops import Hops
+from dealer.gateway.hops import Hops, client_network
+from dealer.gateway.host_names import HostNames
 from dealer.gateway.questions import PROTOCOL
+from dealer.gateway.refusals import body_refused, host_refused, later, request_weight
 
 _LOCAL = ("localhost", "127.0.0.1", "::1")
 _WS = re.compile(r"/ws(?:/(?P<table>[0-9a-f]{32}))?/?")
@@ -42,17 +43,23 @@ class Door:
     """Keeps count of the connections of one gateway, by address too.
 
     `origins` are the web origins whose pages may connect beside the house's own, `*` for all;
-    by default those of this machine. Behind a proxy that `hops` trusts, guests are counted by the
-    addresses that it gives, once their request is read.
+    by default those of this machine. Requests are taken under the names in `hosts` alone. Behind a
+    proxy that `hops` trusts, guests are counted by the addresses that it gives, once their request
+    is read.
     """
 
     def __init__(
-        self, floor: Floor, *, origins: Sequence[str] | None = None, hops: Hops | None = None
+        self,
+        floor: Floor,
+        *,
+        origins: Sequence[str] | None = None,
+        hops: Hops | None = None,
+        hosts: HostNames | None = None,
     ) -> None:
         self.floor = floor
         self._hops = hops or Hops()
+        self._hosts = hosts or HostNames()
         self.connections: set[GuestConnection] = set()
-        self._addresses: Counter[str] = Counter()
         self._arrivals = 0
         self._origins = None if origins is None else frozenset(origins)
 
@@ -60,34 +67,35 @@ class Door:
 
     def arrived(self, connection: GuestConnection) -> None:
         peer = connection.remote_address
-        address = peer[0] if isinstance(peer, tuple) else ""
+        connection.peer = peer[0] if isinstance(peer, tuple) else ""
         self._arrivals += 1
         connection.beat = self._arrivals % BEATS
         self.connections.add(connection)
-        self._count(connection, address)
+        self._count(connection, connection.peer)
         # A flood is not answered at all; somewhat too many are told to come later. A proxy's
         # connections are counted when their requests name the clients.
         limits = self.floor.limits
         flood = len(self.connections) > 2 * limits.connections
-        crowd = self._addresses[address] > FLOOD * limits.connections_per_address
-        if flood or (crowd and not self._hops.trusts(address)):
+        crowd = self._crowd(connection) > FLOOD * limits.connections_per_address
+        if flood or (crowd and not self._hops.trusts(connection.peer)):
             self._turned_away("flood")
             connection.transport.abort()
 
     def _count(self, connection: GuestConnection, address: str) -> None:
-        connection.address = address
-        self._addresses[address] += 1
+        connection.address = client_network(address)
+        connection.budget = self.floor.budgets.client(connection.address, self.floor.clock())
+        connection.budget.connections += 1
 
-    def _uncount(self, connection: GuestConnection) -> None:
-        self._addresses[connection.address] -= 1
-        if not self._addresses[connection.address]:
-            del self._addresses[connection.address]
+    @staticmethod
+    def _uncount(connection: GuestConnection) -> None:
+        if connection.budget is not None:
+            connection.budget.connections -= 1
 
     def recognise(self, connection: GuestConnection, request: Request) -> None:
         """Count a guest whom a trusted proxy announces by their own address."""
-        if self._hops.trusts(connection.address):
+        if self._hops.trusts(connection.peer):
             forwarded = request.headers.get_all("X-Forwarded-For")
-            address = self._hops.guest(connection.address, forwarded)
+            address = self._hops.guest(connection.peer, forwarded)
             self._uncount(connection)
             self._count(connection, address)
 
@@ -114,10 +122,39 @@ class Door:
     # The handshake
 
     def refuse(self, connection: GuestConnection, request: Request) -> Response | None:
-        """The answer to somebody who is not let in; None for who is."""
+        """The answer to a request that is not let in; None for any other."""
+        refusal = self._refuse_in_haste(connection, request) or self._refuse_host(request)
+        if refusal is None and connection.body:
+            refusal = body_refused(request.method, connection.body, self.floor.limits.message)
+        if refusal is not None:
+            return refusal
+        if is_socket(request.path):
+            return self._refuse_socket(connection, request)
+        return self._refuse_page(connection)
+
+    def _refuse_in_haste(self, connection: GuestConnection, request: Request) -> Response | None:
+        """The answer to an address that has to pay a debt before it may connect again."""
+        budget, now = connection.budget, self.floor.clock()
+        if budget is None:
+            return None
+        budget.spend(request_weight(request.path), now)
+        wait = budget.blocked(now)
+        if not wait:
+            return None
+        self._turned_away("rate", address=connection.address)
+        return later("Too many requests from your address", wait)
+
+    def _refuse_host(self, request: Request) -> Response | None:
+        """The answer to a request under a name that is not this server's."""
+        refusal = host_refused(self._hosts, request)
+        if refusal is not None:
+            self._turned_away("host")
+        return refusal
+
+    def _refuse_socket(self, connection: GuestConnection, request: Request) -> Response | None:
         limits = self.floor.limits
         full = len(self.connections) > limits.connections
-        crowd = self._addresses[connection.address] > limits.connections_per_address
+        crowd = self._crowd(connection) > limits.connections_per_address
         if full or crowd or self.floor.draining:
             if self.floor.draining:
                 self._turned_away("draining")
@@ -125,7 +162,7 @@ class Door:
                 self._turned_away("full")
             else:
                 self._turned_away("address", address=connection.address)
-            return _later(connection)
+            return later("No more connections just now")
         try:
             allowed = self.allows(request.headers.get("Origin"), request.headers.get("Host"))
         except MultipleValuesError:
@@ -137,15 +174,20 @@ class Door:
             )
         return None
 
-    def refuse_page(self, connection: GuestConnection) -> Response | None:
+    def _refuse_page(self, connection: GuestConnection) -> Response | None:
         """The answer to one of far too many requests of one address; None for any other.
 
         Whoever reads slowly keeps a connection for long, and there is only so much room for all.
         """
-        if self._addresses[connection.address] <= CROWD * self.floor.limits.connections_per_address:
+        if self._crowd(connection) <= CROWD * self.floor.limits.connections_per_address:
             return None
         self._turned_away("address", address=connection.address)
-        return _later(connection)
+        return later("No more connections just now")
+
+    @staticmethod
+    def _crowd(connection: GuestConnection) -> int:
+        """How many connections its address has."""
+        return 0 if connection.budget is None else connection.budget.connections
 
     def allows(self, origin: str | None, host: str | None) -> bool:
         """Whether a page from `origin` may connect; who is no page has none."""
@@ -179,13 +221,6 @@ class Door:
     def say(self, connections: Iterable[GuestConnection], code: int, reason: str) -> None:
         for connection in connections:
             connection.end(code, reason)
-
-
-def _later(connection: GuestConnection) -> Response:
-    sentence = "No more connections just now; try again later.\n"
-    response = connection.respond(HTTPStatus.SERVICE_UNAVAILABLE, sentence)
-    response.headers["Retry-After"] = "5"
-    return response
 
 
 def is_socket(path: str) -> bool:

@@ -14,6 +14,7 @@ from dealer.gateway.limits import Limits
 from dealer.gateway.metrics import Metrics
 from dealer.gateway.params import Params
 from dealer.gateway.pump import Pump
+from dealer.gateway.rate_limit import Budgets
 from dealer.gateway.seldom import Seldom
 from dealer.gateway.wire import Call, Reader
 from dealer.service import Service
@@ -44,7 +45,7 @@ log = logging.getLogger(__name__)
 @dataclass(slots=True, eq=False)
 class Floor:
     """`clock` gives seconds, for rates and deadlines; `in_flight` counts requests unanswered;
-    `seldom` logs what guests cause.
+    `seldom` logs what guests cause, `budgets` are the rates and debts of client addresses.
     """
 
     service: Service
@@ -58,6 +59,8 @@ class Floor:
     in_flight: int = 0
     draining: bool = False
     seldom: Seldom = field(init=False)
+    budgets: Budgets = field(init=False)
 
     def __post_init__(self) -> None:
         self.seldom = Seldom(log, clock=self.clock)
+        self.budgets = Budgets(self.limits)

@@ -15,6 +15,9 @@ except ImportError:  # a platform for which websockets has no compiled part
 _FINAL_TEXT = 0x81
 _MASKED = 0x80
 _LENGTH = 0x7F
+_CLOSE = 0x88
+_CLOSE_HEAD = 6  # with the mask
+_LONGEST_CLOSE = _CLOSE_HEAD + 125
 
 
 def whole_text(data: bytes, *, limit: int) -> bytes | None:
@@ -47,3 +50,15 @@ def ends_between(data: bytes) -> bool:
             head += 4
         at += head + length
     return at == size
+
+
+def ends_with_close(data: bytes) -> bool:
+    """Whether the last bytes look like a masked close frame, behind which a client sends nothing.
+
+    For a connection whose other frames are not read any more, so that their ends are not known.
+    """
+    longest = min(_LONGEST_CLOSE, len(data))
+    return any(
+        data[-size] == _CLOSE and data[1 - size] == _MASKED | (size - _CLOSE_HEAD)
+        for size in range(_CLOSE_HEAD, longest + 1)
+    )

@@ -8,7 +8,10 @@ made up. From a peer that is no trusted proxy nothing of it is believed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
+
+_IPV6_CLIENT = 64
+"""Length of the prefix that one IPv6 client has to itself (RFC 6177): its addresses are one."""
 
 _MOST = 32
 """How many hops are looked at: nobody's proxies are so many."""
@@ -38,6 +41,17 @@ class Hops:
             if not self.trusts(last):
                 break
         return last
+
+
+def client_network(address: str) -> str:
+    """What limits count an address by: IPv4 whole, IPv6 by its /64, like `2001:db8::/64`.
+
+    An IPv4 address mapped into IPv6 counts as itself; what is no address stays as it is.
+    """
+    found = _address(address)
+    if isinstance(found, IPv6Address):
+        return str(IPv6Network((int(found), _IPV6_CLIENT), strict=False))
+    return address if found is None else str(found)
 
 
 def _address(text: str) -> IPv4Address | IPv6Address | None:

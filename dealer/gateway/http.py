@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from http import HTTPStatus
 
 from websockets.datastructures import Headers
@@ -35,7 +36,7 @@ def response(status: HTTPStatus, body: str | bytes, *, kind: str = PLAIN, **more
     if status == HTTPStatus.METHOD_NOT_ALLOWED:
         named["Allow"] = "GET, HEAD"
     if status != HTTPStatus.NOT_MODIFIED:
-        named["Content-Length"] = str(len(data))
+        named.setdefault("Content-Length", str(len(data)))
     return Response(status.value, status.phrase, Headers(_headers(kind) | named), data)
 
 
@@ -45,44 +46,61 @@ def without_body(answer: Response) -> Response:
 
 
 async def stream(
-    connection: GuestConnection, request: Request, lines: AsyncIterator[str], *, kind: str
+    connection: GuestConnection,
+    request: Request,
+    blocks: AsyncGenerator[bytes],
+    *,
+    kind: str,
+    length: int | None = None,
 ) -> None:
-    """Answer with lines as they come, and close.
+    """Answer with blocks as they come, of `length` bytes together if that is known, and close.
 
     Each block has `limits.sending` to be taken, or the connection is dropped; then, in HTTP/1.1,
-    the last chunk is missing and the reader knows that it does not have all.
+    the last bytes or chunk are missing and the reader knows that it does not have all.
     """
-    chunked = request.protocol == "HTTP/1.1"
+    chunked = request.protocol == "HTTP/1.1" and length is None
     headers = Headers(_headers(kind))
+    if length is not None:
+        headers["Content-Length"] = str(length)
     if chunked:
         headers["Transfer-Encoding"] = "chunked"
-    first = await anext(lines, "")  # what cannot be read at all gets an answer that says so
-    transport = connection.transport
-    transport.write(f"HTTP/1.1 200 OK\r\n{headers}".encode())
-    try:
-        async for block in _blocks(first, lines):
-            if not await connection.taken():
-                return
-            transport.write(_chunk(block, chunked))
-        if chunked:
-            transport.write(b"0\r\n\r\n")
-        transport.close()
-        async with asyncio.timeout(connection.door.floor.limits.sending):
+    async with aclosing(blocks):
+        # What cannot be read at all gets an answer that says so.
+        block: bytes | None = await anext(blocks, b"")
+        transport = connection.transport
+        transport.write(f"HTTP/1.1 200 OK\r\n{headers}".encode())
+        try:
+            while block is not None:
+                if not await connection.taken():
+                    return
+                if block:
+                    transport.write(_chunk(block, chunked))
+                block = await anext(blocks, None)
+            if chunked:
+                transport.write(b"0\r\n\r\n")
+            transport.close()
+            async with asyncio.timeout(connection.door.floor.limits.sending):
+                await connection.wait_closed()
+        except (DealerError, TimeoutError):
+            transport.abort()
             await connection.wait_closed()
-    except (DealerError, TimeoutError):
-        transport.abort()
-        await connection.wait_closed()
 
 
-async def _blocks(first: str, lines: AsyncIterator[str]) -> AsyncIterator[bytes]:
-    block = first.encode() + b"\n"
-    async for line in lines:
-        block += line.encode() + b"\n"
-        if len(block) >= BLOCK:
-            yield block
-            block = b""
-    if block:
-        yield block
+async def blocks_of(lines: AsyncGenerator[str], turn: asyncio.Lock) -> AsyncGenerator[bytes]:
+    """Blocks of lines, of about `BLOCK` bytes.
+
+    Each is made while `turn` is held: making one takes the event loop a few milliseconds, and of
+    all downloads only one at a time does. None waits there for its client.
+    """
+    line: str | None = ""
+    async with aclosing(lines):
+        while line is not None:
+            block = bytearray()
+            async with turn:
+                while len(block) < BLOCK and (line := await anext(lines, None)) is not None:
+                    block += line.encode() + b"\n"
+            if block:
+                yield bytes(block)
 
 
 def _chunk(data: bytes, chunked: bool) -> bytes:

@@ -15,6 +15,11 @@ class Limits:
     automatic_rate: float = 50.0  # entropy and cosignatures, which clients send by themselves
     automatic_burst: float = 200.0
     patience: float = 200.0  # refusals for haste in a row before the connection is closed
+    address_rate: float = 100.0  # messages, handshakes and HTTP requests of one client address
+    address_burst: float = 400.0
+    address_bytes: float = 262_144.0  # a second, written to disk for one client address
+    address_bytes_burst: float = 16_777_216.0
+    tables_per_hour: float = 120.0  # opened by one client address
     tables: int = 16  # a connection
     connections: int = 5_000
     connections_per_address: int = 50
@@ -25,31 +30,6 @@ class Limits:
     buffer: int = 64 * 1024  # waiting to be sent before a connection counts as slow
     chunk: int = 64  # events that one that is behind gets at a time
     resume: int = 10_000  # events that a resume may be behind before it gets a snapshot
+    history: int = 50_000  # events of a table whose history is made for the web
     held: int = 64  # requests that wait behind one that looks into the log
     drain: float = 30.0
-
-
-class Bucket:
-    """An allowance that refills at `rate` a second up to `burst`; the caller brings the clock."""
-
-    __slots__ = ("_at", "_burst", "_level", "_rate")
-
-    def __init__(self, *, rate: float, burst: float, now: float) -> None:
-        self._rate = rate
-        self._burst = burst
-        self._level = burst
-        self._at = now
-
-    def charge(self, more: float) -> None:
-        """Take so many more for what was just granted; what is not there is owed."""
-        self._level -= more
-
-    def take(self, now: float) -> float:
-        """0.0 if one was there and is taken; else the seconds until one will be."""
-        level = min(self._burst, self._level + (now - self._at) * self._rate)
-        self._at = now
-        if level >= 1.0:
-            self._level = level - 1.0
-            return 0.0
-        self._level = level
-        return (1.0 - level) / self._rate if self._rate > 0 else 1.0

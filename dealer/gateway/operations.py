@@ -9,12 +9,14 @@ from contextlib import suppress
 from http import HTTPStatus
 
 from prometheus_client import CONTENT_TYPE_LATEST
-from websockets.asyncio.server import ServerConnection
 from websockets.http11 import Request, Response
 
 from dealer.errors import DealerError
+from dealer.gateway.host_names import HostNames
 from dealer.gateway.http import response
+from dealer.gateway.http_connection import HttpConnection
 from dealer.gateway.metrics import Metrics
+from dealer.gateway.refusals import body_refused, host_refused
 from dealer.service import Service
 from dealer.service.clock import apart
 
@@ -34,15 +36,27 @@ log = logging.getLogger(__name__)
 class Operations:
     """`/healthz` says that the process turns, `/readyz` that the log takes and gives events."""
 
-    def __init__(self, service: Service, metrics: Metrics, *, draining: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        service: Service,
+        metrics: Metrics,
+        *,
+        draining: Callable[[], bool],
+        hosts: HostNames,
+    ) -> None:
         self._service = service
+        self._hosts = hosts
         self._metrics = metrics
         self._draining = draining
         self._told: str | None = None
         self._database = ""
 
-    async def answer(self, connection: ServerConnection, request: Request) -> Response:
+    async def answer(self, connection: HttpConnection, request: Request) -> Response:
         path = request.path.partition("?")[0]
+        if (refusal := host_refused(self._hosts, request)) is not None:
+            return refusal
+        if connection.body:
+            return body_refused(request.method, connection.body, 0)
         if request.method not in ("GET", "HEAD"):
             return response(HTTPStatus.METHOD_NOT_ALLOWED, "Only GET is answered here.\n")
         if path == "/healthz":

@@ -10,19 +10,30 @@ import asyncio
 import re
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from functools import cached_property
+from functools import cached_property, partial
 from http import HTTPStatus
+from math import ceil
 
 from websockets.datastructures import MultipleValuesError
 from websockets.http11 import Request, Response
 
-from dealer.errors import BadToken, DealerError, Refused, TableArchived
+from dealer.errors import (
+    BadToken,
+    DealerError,
+    Overloaded,
+    RateLimited,
+    Refused,
+    TableArchived,
+    Unavailable,
+)
 from dealer.game.state import Table
 from dealer.gateway.askers import Askers, Crowded
 from dealer.gateway.connection import GuestConnection
+from dealer.gateway.costs import COMMIT
 from dealer.gateway.histories import Histories
-from dealer.gateway.http import PAGE, response, stream, without_body
+from dealer.gateway.http import PAGE, blocks_of, response, stream, without_body
 from dealer.gateway.onefile import audit_page
+from dealer.gateway.rate_limit import WRITTEN, rate_limited
 from dealer.gateway.static import ASK_AGAIN, File, Web
 from dealer.service import Resident, Service, archived
 from dealer.service.archived import Kept
@@ -48,7 +59,8 @@ class Pages:
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._histories = Histories()
+        self._reading = asyncio.Lock()  # a part of one download at a time, see `blocks_of`
+        self._histories = Histories(self._reading)
         self._askers = Askers("archived bundles")
         self._web = Web()
 
@@ -65,6 +77,12 @@ class Pages:
             return response(HTTPStatus.GONE, f"{error}\n")
         except Crowded as error:
             return error.answer()
+        except RateLimited as error:
+            seconds = str(ceil(error.retry_after_ms / 1000))
+            status = HTTPStatus.SERVICE_UNAVAILABLE
+            return response(status, f"{error}\n", Retry_After=seconds)
+        except (Overloaded, Unavailable) as error:
+            return response(HTTPStatus.SERVICE_UNAVAILABLE, f"{error}\n", Retry_After="5")
         except Refused as error:
             return response(HTTPStatus.NOT_FOUND, f"{error}\n")
         except DealerError:
@@ -110,7 +128,9 @@ class Pages:
             return self._page(request, OF_A_TABLE[what])
         if what == BUNDLE or self._histories.has(what):
             self._check_watcher(request, resident)
-            return await self._told(connection, request, self._service.bundle(resident), what)
+            lines = self._service.bundle(resident, writing=partial(_pay, connection))
+            events = resident.committed
+            return await self._told(connection, request, lines, what, events=events)
         return _nothing_here()
 
     def _check_watcher(self, request: Request, resident: Resident) -> None:
@@ -132,37 +152,53 @@ class Pages:
             self._service.shelf.find(kept)
             return self._page(request, OF_A_TABLE[what])
         if what == BUNDLE or self._histories.has(what):
-            with self._askers.admitted(connection.address):  # each holds a whole bundle
+            with self._askers.admitted(connection.address):  # each reads a whole file twice
                 lines = self._kept(request, table, kept)
-                return await self._told(connection, request, lines, what)
+                return await self._told(connection, request, lines, what, events=kept.size)
         return _nothing_here()
 
     async def _kept(self, request: Request, table: str, kept: Kept) -> AsyncGenerator[str]:
         """The lines of an archived bundle; BadToken unless they are for whoever asks here."""
-        data = await self._service.shelf.read(kept)
-        state = await asyncio.to_thread(archived.table_in, data)
-        if not state.rules.watched:
-            self._require_token(request, bytes.fromhex(table), state)
-        async for line in archived.lines_of(data):
-            yield line
+        with await self._service.shelf.open(kept) as file:
+            state = await asyncio.to_thread(archived.beginning_in, file)
+            if not state.rules.watched:
+                state = await asyncio.to_thread(archived.table_in, file)
+                self._require_token(request, bytes.fromhex(table), state)
+            async for line in archived.lines_of(file):
+                yield line
 
     async def _told(
-        self, connection: GuestConnection, request: Request, lines: AsyncGenerator[str], what: str
+        self,
+        connection: GuestConnection,
+        request: Request,
+        lines: AsyncGenerator[str],
+        what: str,
+        *,
+        events: int,
     ) -> Response | None:
-        """The bundle of these lines, or the history that they make."""
+        """The bundle of these lines, with so many events, or the history that they make."""
         if what != BUNDLE:
-            return await self._histories.answer(connection, lines, what)
+            histories = self._histories
+            return await histories.answer(connection, request, lines, what, events=events)
         if request.method == "HEAD":
             async with aclosing(lines):
                 await anext(lines)  # what cannot be read, or not by everybody, is not there
             return response(HTTPStatus.OK, b"", kind=JSONL)
-        await stream(connection, request, lines, kind=JSONL)
+        await stream(connection, request, blocks_of(lines, self._reading), kind=JSONL)
         return None
 
     def _require_token(self, request: Request, table: bytes, state: Table) -> None:
         given = _BEARER.fullmatch(request.headers.get("Authorization", ""))
         token = "" if given is None else given["token"]
         self._service.tokens_of(state.key).actor(table, state, token)
+
+
+def _pay(connection: GuestConnection) -> None:
+    """Charge a checkpoint that a download writes; RateLimited if the address may not."""
+    if connection.budget is not None:
+        wait = connection.budget.pay(COMMIT, connection.door.floor.clock())
+        if wait:
+            raise rate_limited(WRITTEN, wait)
 
 
 def _described(request: Request, path: str) -> Response:

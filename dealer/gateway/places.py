@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
+
 from dealer.errors import BadRequest, Conflicted, NotEntitled, TooManyTables
 from dealer.game.commands import Actor
 from dealer.game.view import SPECTATOR, Viewer
@@ -54,16 +56,28 @@ class Place:
 
 
 class Places:
-    """The tables of one connection, at most `bound`; `named` is the one in its address."""
+    """The tables of one connection, at most `bound`; `named` is the one in its address.
+
+    `authenticated` is called with each identity that the connection proves or gets: a seat with
+    the version since which it is taken, a table's host, a player's key.
+    """
 
     def __init__(
-        self, service: Service, pump: Pump, outlet: Outlet, *, bound: int, named: str | None
+        self,
+        service: Service,
+        pump: Pump,
+        outlet: Outlet,
+        *,
+        bound: int,
+        named: str | None,
+        authenticated: Callable[[Hashable], None],
     ) -> None:
         self._service = service
         self._pump = pump
         self._outlet = outlet
         self._bound = bound
         self._named = named
+        self._authenticated = authenticated
         self._places: dict[str, Place] = {}
 
     def all(self) -> list[Place]:
@@ -101,7 +115,7 @@ class Places:
         actor = tokens.actor(place.resident.id, table, token)
         self.keep(place)
         if actor.seat is not None:
-            place.sit(seat=actor.seat, since=table.seats[actor.seat].since)
+            self.sit(place, seat=actor.seat, since=table.seats[actor.seat].since)
             self._pump.presence.changed(place.resident)
         else:
             self.host(place)
@@ -128,6 +142,15 @@ class Places:
 
     def host(self, place: Place) -> None:
         place.host = self.keep(place).host = True
+        self._authenticated(("host", place.resident.id))
+
+    def sit(self, place: Place, *, seat: int, since: int) -> None:
+        """Act for a seat; BadRequest if this connection has another one at this table."""
+        place.sit(seat=seat, since=since)
+        self._authenticated((place.resident.id, seat, since))
+        key = place.resident.table.seats[seat].key
+        if key is not None:
+            self._authenticated(("key", key))
 
     def leave(self, place: Place) -> None:
         if place.subscription is not None:

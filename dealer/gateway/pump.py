@@ -15,7 +15,7 @@ from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from dealer.errors import DatabaseAway, DatabaseLocked, TableArchived
+from dealer.errors import DatabaseAway, DatabaseLocked, Overloaded, TableArchived
 from dealer.game.view import SPECTATOR, Viewer
 from dealer.gateway import results as r
 from dealer.gateway import wire
@@ -206,7 +206,7 @@ class Pump:
             try:
                 await self._send_missing(subscription)
                 break
-            except (DatabaseAway, DatabaseLocked):
+            except (DatabaseAway, DatabaseLocked, Overloaded):
                 # They keep their connection; and not all read at once when the database is back.
                 loop = asyncio.get_running_loop()
                 await asyncio.sleep(RETRY_SECONDS * (0.5 + loop.time() * 1e6 % 1))

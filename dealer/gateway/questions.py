@@ -26,6 +26,7 @@ from dealer.gateway import results as r
 from dealer.gateway import wire
 from dealer.gateway.beginnings import look, members, standing_of, start_from, take_up
 from dealer.gateway.commands import deck_codes
+from dealer.gateway.costs import COMMIT, written_text
 from dealer.gateway.floor import Question, Reply
 from dealer.gateway.places import Place
 from dealer.gateway.views import Listing
@@ -45,8 +46,9 @@ async def table_open(session: Session, call: Call) -> Reply:
         return Reply(earlier)
     service, places = session.floor.service, session.places
     places.require_room()
-    rules = _rules(q)
-    resident, done = await service.open_table(rules, cmd=q.cmd, content=wire.content(call))
+    rules, content = _rules(q), wire.content(call)
+    with session.paying(written_text(content), table=True):
+        resident, done = await service.open_table(rules, cmd=q.cmd, content=content)
     (opened,) = (event for event in done.events if isinstance(event, TableOpened))
     tokens = service.tokens_of(opened.key)
     places.host(places.get(resident.table_id) or Place(resident))
@@ -78,7 +80,7 @@ async def table_join(session: Session, call: Call) -> Reply:
         if passing:
             places.leave(place)
         raise
-    place.sit(seat=seat, since=since)
+    places.sit(place, seat=seat, since=since)
     tokens = session.floor.service.tokens_of(place.resident.table.key)
     token = tokens.seat(place.resident.id, seat=seat, since=since)
     place.tokens.add(token)
@@ -107,13 +109,11 @@ async def _take_seat(session: Session, call: Call, place: Place) -> tuple[int, i
     # Whoever guessed another's id would be handed that seat; so only ids that nobody guesses
     # are known again on another connection.
     cmd = q.cmd if q.cmd is not None and len(q.cmd) >= UNGUESSABLE else None
-    done = await session.floor.service.call(
-        resident,
-        TakeSeat(q.name, q.seat, key),
-        cmd=cmd,
-        scope=NEW,
-        content=wire.content(call),
-    )
+    content = wire.content(call)
+    with session.paying(written_text(content)):
+        done = await session.floor.service.call(
+            resident, TakeSeat(q.name, q.seat, key), cmd=cmd, scope=NEW, content=content
+        )
     (taken,) = (event for event in done.events if isinstance(event, SeatTaken))
     player = resident.table.seats.get(taken.seat)
     if player is None or player.since != done.version:
@@ -178,9 +178,10 @@ async def table_leave(session: Session, call: Call) -> Reply:
     version = resident.committed
     if actor.seat is not None:
         scope, content = f"seat:{actor.seat}:{place.since}", wire.content(call)
-        done = await session.floor.service.call(
-            resident, LeaveSeat(actor), cmd=q.cmd, scope=scope, content=content
-        )
+        with session.paying(COMMIT):
+            done = await session.floor.service.call(
+                resident, LeaveSeat(actor), cmd=q.cmd, scope=scope, content=content
+            )
         version = done.version
     if not place.host:
         places.leave(place)
@@ -212,7 +213,8 @@ async def table_cosign(session: Session, call: Call) -> Reply:
     place = await session.places.find(q.table, token=q.token)
     if place.actor().seat is None:
         raise NotEntitled("Only who has a seat at this table cosigns its checkpoints.")
-    size, _ = await session.floor.service.cosign(place.resident, q.cosignature)
+    with session.paying(COMMIT):
+        size, _ = await session.floor.service.cosign(place.resident, q.cosignature)
     return Reply(r.Cosigned(version=place.resident.committed, size=size))
 
 

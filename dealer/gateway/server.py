@@ -31,6 +31,8 @@ from dealer.gateway.connection import GuestConnection
 from dealer.gateway.door import BEATS, GOING, Door, is_socket, select_subprotocol, table_in
 from dealer.gateway.floor import Floor
 from dealer.gateway.hops import Hops
+from dealer.gateway.host_names import HostNames, name_of
+from dealer.gateway.http_connection import HttpConnection
 from dealer.gateway.lag import Lag
 from dealer.gateway.limits import Limits
 from dealer.gateway.metrics import Metrics
@@ -64,7 +66,9 @@ class Gateway:
 
     Port 0 takes any free one; `ops_port` None opens none. `origins` are the web origins whose
     pages may connect beside the house's own (by default those of this machine), "*" for all.
-    `trusted_proxies` are addresses and networks whose X-Forwarded-For is believed.
+    `trusted_proxies` are addresses and networks whose X-Forwarded-For is believed. `host_names` are
+    the names that requests may come under, beside localhost, any IP address, `host` and those in
+    `origins`; the operator's port also takes names without a dot, as of containers.
     """
 
     def __init__(
@@ -78,6 +82,7 @@ class Gateway:
         limits: Limits | None = None,
         origins: Sequence[str] | None = None,
         trusted_proxies: Sequence[str] = (),
+        host_names: Sequence[str] = (),
     ) -> None:
         limits = limits or Limits()
         loop = asyncio.get_running_loop()
@@ -93,9 +98,17 @@ class Gateway:
             reader=wire.Reader(_PARAMS),
             clock=loop.time,
         )
-        self.door = Door(self.floor, origins=origins, hops=Hops(trusted_proxies))
+        names = [*host_names, host, *filter(None, map(name_of, origins or ()))]
+        self.door = Door(
+            self.floor, origins=origins, hops=Hops(trusted_proxies), hosts=HostNames(names)
+        )
         self._pages = Pages(service)
-        self._operations = Operations(service, self.metrics, draining=lambda: self.floor.draining)
+        self._operations = Operations(
+            service,
+            self.metrics,
+            draining=lambda: self.floor.draining,
+            hosts=HostNames([*host_names, ops_host], single_label=True),
+        )
         self._address = (host, port)
         self._ops_address = (ops_host, ops_port)
         self._server: Server | None = None
@@ -122,6 +135,7 @@ class Gateway:
                     ops_port,
                     _nobody,
                     self._operations.answer,
+                    create_connection=HttpConnection,
                     open_timeout=OPERATOR_SECONDS,
                 )
             except SetupError:
@@ -201,9 +215,8 @@ class Gateway:
 
     async def _answer(self, connection: GuestConnection, request: Request) -> Response | None:
         self.door.recognise(connection, request)
-        if is_socket(request.path):
-            return self.door.refuse(connection, request)
-        if (refusal := self.door.refuse_page(connection)) is not None:
+        refusal = self.door.refuse(connection, request)
+        if refusal is not None or is_socket(request.path):
             return refusal
         connection.answering()
         return await self._pages.answer(connection, request)
@@ -242,6 +255,10 @@ class Gateway:
         self.metrics.counts = counts
         self.metrics.gauges |= {
             "dealer_connections": ("Connections that are open.", lambda: len(door.connections)),
+            "dealer_addresses": (
+                "Client addresses whose budgets are remembered.",
+                lambda: len(floor.budgets),
+            ),
             "dealer_tables_resident": ("Tables in memory.", lambda: len(service.memory)),
             "dealer_requests_in_flight": (
                 "Requests not answered yet.",

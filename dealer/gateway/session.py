@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Hashable, Iterator
+from contextlib import contextmanager
 from functools import partial
 
 from msgspec import Struct
@@ -26,10 +27,11 @@ from dealer.errors import (
 )
 from dealer.game.commands import DrawAtRandom
 from dealer.gateway import wire
-from dealer.gateway.commands import Wish, weight
+from dealer.gateway.commands import Wish
+from dealer.gateway.costs import weight, written
 from dealer.gateway.floor import Floor, Question
-from dealer.gateway.limits import Bucket
 from dealer.gateway.places import Place, Places
+from dealer.gateway.rate_limit import WRITTEN, Bucket, ClientBudget, rate_limited
 from dealer.gateway.subscription import Outlet
 from dealer.service import Done
 from dealer.service.requests import Outcome
@@ -37,6 +39,9 @@ from dealer.service.requests import Outcome
 RATE = 4529
 REMEMBERED = 16
 """How many answers to anonymous requests a connection keeps, to give them again."""
+
+AUTOMATIC = 0.25
+"""What a message that clients send on their own costs their address, in messages."""
 
 SUSPECT = (BadToken, CommandReused, EntropyMismatch)
 """What an honest client is not refused for, or hardly ever."""
@@ -47,16 +52,29 @@ log = logging.getLogger(__name__)
 class Session:
     """One connection's requests, in their order."""
 
-    def __init__(self, floor: Floor, outlet: Outlet, *, table: str | None = None) -> None:
+    def __init__(
+        self,
+        floor: Floor,
+        outlet: Outlet,
+        *,
+        table: str | None = None,
+        budget: ClientBudget | None = None,
+    ) -> None:
         limits, now = floor.limits, floor.clock()
         self.floor = floor
         self.outlet = outlet
-        self.places = Places(floor.service, floor.pump, outlet, bound=limits.tables, named=table)
+        self.places = Places(
+            floor.service,
+            floor.pump,
+            outlet,
+            bound=limits.tables,
+            named=table,
+            authenticated=self._authenticated,
+        )
         self.closed = False
         self.heard = False  # whether a request was understood
-        self._allowance = Bucket(rate=limits.rate, burst=limits.burst, now=now)
-        self._automatic = Bucket(rate=limits.automatic_rate, burst=limits.automatic_burst, now=now)
-        self._patience = Bucket(rate=limits.rate, burst=limits.patience, now=now)
+        self._budget = floor.budgets.client("", now) if budget is None else budget
+        self._allowance = self._budget.lease(now)
         self._held: deque[bytes] | None = None
         self._held_bytes = 0  # that came while requests were held back
         self._tasks: set[asyncio.Task[None]] = set()
@@ -85,14 +103,16 @@ class Session:
         except Exception as error:
             self.fail(call, error)
 
-    def beaten(self) -> None:
-        """A ping or a pong came: it counts like a request, though nobody is told."""
-        if not self.closed:
-            self._grant(self._allowance, None, "ping frame")
+    def beaten(self) -> bool:
+        """Whether a ping or a pong that came is within the rate: it counts like a request."""
+        return not self.closed and self._grant(self._allowance.commands, None, "ping frame")
 
     def close(self) -> None:
         """Nothing more is read or told."""
+        if self.closed:
+            return
         self.closed = True
+        self._budget.release(self._allowance, self.floor.clock())
         self._held = None
         self.places.leave_all()
         for task in list(self._tasks):
@@ -102,8 +122,12 @@ class Session:
         wish = self.floor.wishes.get(call.method)
         question = None if wish is not None else self.floor.questions[call.method]
         automatic = wish.automatic if wish is not None else question and question.automatic
-        bucket = self._automatic if automatic else self._allowance
-        if not self._grant(bucket, call.id, call.method):
+        allowance = self._allowance
+        if automatic:
+            granted = self._grant(allowance.automatic, call.id, call.method, weight=AUTOMATIC)
+        else:
+            granted = self._grant(allowance.commands, call.id, call.method)
+        if not granted:
             return
         if self.floor.draining:
             raise Unavailable("The house is closing.")
@@ -113,25 +137,64 @@ class Session:
             self._start(call, partial(self._ask, call, question), holding=True)
 
     def _reject(self, fault: wire.Fault) -> None:
-        if self._grant(self._allowance, fault.id, "unreadable"):
+        if self._grant(self._allowance.commands, fault.id, "unreadable"):
             self.floor.metrics.calls["unreadable", str(fault.code)] += 1
             if fault.id is not None:
                 self.send(wire.fault(fault.id, fault.code, fault.message))
 
-    def _grant(self, bucket: Bucket, id: bytes | None, method: str) -> bool:
-        """Whether this is not too much; says so, and closes on those who go on all the same."""
+    def _grant(self, bucket: Bucket, id: bytes | None, method: str, *, weight: float = 1.0) -> bool:
+        """Whether a message is within the rates of this connection and of its address.
+
+        Refuses it otherwise, and closes the connection of a client that does not slow down.
+        """
         now = self.floor.clock()
-        wait = bucket.take(now)
+        wait = max(bucket.take(now), self._budget.spend(weight, now))
         if not wait:
             return True
         self.floor.metrics.calls[method, RateLimited.reason] += 1
-        if self._patience.take(now):
+        if self._allowance.patience.take(now) or self._budget.blocked(now):
             self.outlet.end(RATE, "too many requests: reconnect later and resume")
         elif id is not None:
-            sentence = "Too many requests: wait a little and send this again."
-            retry_after_ms = int(wait * 1000) + 1
-            self.send(wire.refusal(id, RateLimited(sentence, retry_after_ms=retry_after_ms)))
+            self.send(wire.refusal(id, rate_limited("Too many requests", wait)))
         return False
+
+    def pay(self, written: int) -> None:
+        """Charge bytes that are about to be written to disk for this client's address.
+
+        Raises RateLimited while earlier ones are not paid for.
+        """
+        wait = self._budget.pay(written, self.floor.clock())
+        if wait:
+            raise rate_limited(WRITTEN, wait)
+
+    def refund(self, written: int, error: Exception) -> None:
+        """Give back what was paid for a request that was refused and so wrote nothing."""
+        if isinstance(error, Refused) and not isinstance(error, Unavailable):
+            self._budget.written.charge(-written)
+
+    @contextmanager
+    def paying(self, written: int, *, table: bool = False) -> Iterator[None]:
+        """Charge what the block makes the server write, and a `table` that it opens.
+
+        RateLimited, and the block does not run, where the address may not; what the block refuses
+        is given back.
+        """
+        self.pay(written)
+        if table:
+            wait = self._budget.tables.take(self.floor.clock())
+            if wait:
+                self._budget.written.charge(-written)
+                raise rate_limited("Your address has opened as many tables as it may", wait)
+        try:
+            yield
+        except DealerError as error:
+            self.refund(written, error)
+            if table:
+                self._budget.tables.charge(-1.0)
+            raise
+
+    def _authenticated(self, player: Hashable) -> None:
+        self.floor.budgets.authenticated(player, self._allowance, self.floor.clock())
 
     # Wishes at a table
 
@@ -154,7 +217,11 @@ class Session:
             # Every other refusal would say how a table stands that the client may not see.
             place.require_watching()
         command = wish.build(actor, params, resident.table)
-        self._allowance.charge(weight(command, resident.table))
+        cost = written(command, resident.table)
+        self.pay(cost)
+        more = weight(command, resident.table)
+        self._allowance.commands.charge(more)
+        self._budget.charge(more)
         cmd: str | None = params.cmd
         scope, content = "", b""
         if cmd is not None:
@@ -173,10 +240,10 @@ class Session:
                 content=content,
                 expect=params.expect,
             )
-            self._start(call, partial(self._draw, call, wish, draw))
+            self._start(call, partial(self._draw, call, wish, draw, cost))
             return
         self.floor.in_flight += 1
-        done = partial(self._done, call, wish)
+        done = partial(self._done, call, wish, cost)
         self.floor.service.perform(
             resident,
             command,
@@ -187,17 +254,25 @@ class Session:
             done=done,
         )
 
-    def _done(self, call: wire.Call, wish: Wish, outcome: Outcome) -> None:
+    def _done(self, call: wire.Call, wish: Wish, cost: int, outcome: Outcome) -> None:
         self.floor.in_flight -= 1
         try:
             if not isinstance(outcome, Done):
+                self.refund(cost, outcome)
                 raise outcome
             self.answer(call, wish.answer(outcome))
         except Exception as error:
             self.fail(call, error)
 
-    async def _draw(self, call: wire.Call, wish: Wish, draw: Callable[[], Awaitable[Done]]) -> None:
-        self.answer(call, wish.answer(await draw()))
+    async def _draw(
+        self, call: wire.Call, wish: Wish, draw: Callable[[], Awaitable[Done]], cost: int
+    ) -> None:
+        try:
+            done = await draw()
+        except DealerError as error:
+            self.refund(cost, error)
+            raise
+        self.answer(call, wish.answer(done))
 
     # Questions, and whatever takes a while
 

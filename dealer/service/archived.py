@@ -6,15 +6,18 @@ import asyncio
 import json
 import os
 from collections.abc import AsyncIterator
-from hashlib import sha256
+from hashlib import file_digest
+from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from dealer.errors import DatabaseDamaged, TableArchived
 from dealer.eventlog import Reading
 from dealer.game.state import Table, evolve
-from dealer.proof import bundle
 from dealer.proof.codec import decode
+
+BLOCK = 64 * 1024
+"""Bytes of a file that are read at once."""
 
 _ASK = (
     "SELECT a.size, a.house_key, a.file, a.length, a.sha256, a.closed_at, a.at"
@@ -64,35 +67,50 @@ class Shelf:
             raise TableArchived("This table is archived, and its bundle is not here.")
         return file
 
-    async def read(self, kept: Kept) -> bytes:
-        """A bundle's bytes; TableArchived if it is not here, DatabaseDamaged if it is another."""
-        file = self.find(kept)
+    async def open(self, kept: Kept) -> BinaryIO:
+        """A bundle's file; TableArchived if it is not here, DatabaseDamaged if it is another."""
+        path = self.find(kept)
         try:
-            data = await asyncio.to_thread(file.read_bytes)
+            file = await asyncio.to_thread(path.open, "rb")
         except OSError:
-            raise DatabaseDamaged(f"The file {file} cannot be read; see to the disk.") from None
-        if await asyncio.to_thread(_hash, data) != kept.sha256:
+            raise DatabaseDamaged(f"The file {path} cannot be read; see to the disk.") from None
+        try:
+            digest = await asyncio.to_thread(file_digest, file, "sha256")
+        except BaseException as error:
+            file.close()
+            if isinstance(error, OSError):
+                raise DatabaseDamaged(f"The file {path} cannot be read; see to the disk.") from None
+            raise
+        if digest.digest() != kept.sha256:
+            file.close()
             raise DatabaseDamaged(
-                f"The file {file} is not the bundle that was archived; restore it from a backup."
+                f"The file {path} is not the bundle that was archived; restore it from a backup."
             )
-        return data
+        return file
 
 
-async def lines_of(data: bytes) -> AsyncIterator[str]:
-    """The lines of a bundle, as those of a table in the log come."""
-    for line in bundle.read(data):
-        yield line.decode()
+async def lines_of(file: BinaryIO) -> AsyncIterator[str]:
+    """The lines of a bundle from its beginning, as those of a table in the log come."""
+    file.seek(0)
+    while lines := await asyncio.to_thread(file.readlines, BLOCK):
+        for line in lines:
+            yield line.removesuffix(b"\n").decode()
 
 
-def table_in(data: bytes) -> Table:
+def beginning_in(file: BinaryIO) -> Table:
+    """How the table stood after its first event, which has its rules."""
+    return _folded(file, most=1)
+
+
+def table_in(file: BinaryIO) -> Table:
     """How the table stood at its end, for who asks by a token; nothing hidden is in it."""
+    return _folded(file, most=None)
+
+
+def _folded(file: BinaryIO, *, most: int | None) -> Table:
+    file.seek(0)
     table = Table()
-    for line in bundle.read(data):
-        leaf = json.loads(line)
-        if "version" in leaf:
-            evolve(table, decode(leaf["type"], leaf["v"], leaf["public"], {}), leaf["at"])
+    leaves = (leaf for leaf in map(json.loads, file) if "version" in leaf)
+    for leaf in islice(leaves, most):
+        evolve(table, decode(leaf["type"], leaf["v"], leaf["public"], {}), leaf["at"])
     return table
-
-
-def _hash(data: bytes) -> bytes:
-    return sha256(data).digest()

@@ -255,13 +255,23 @@ class Service:
         """The table as `viewer` may know it, at a version that is on disk."""
         return await self.signing.snapshot(resident, viewer)
 
-    async def checkpoint(self, resident: Resident) -> tuple[int, str]:
-        """(size, note) of a kept checkpoint over all that is on disk; a new one if need be."""
-        return await self.signing.checkpoint(resident)
+    async def checkpoint(
+        self, resident: Resident, *, writing: Callable[[], None] | None = None
+    ) -> tuple[int, str]:
+        """(size, note) of a kept checkpoint over all that is on disk; a new one if need be.
 
-    async def bundle(self, resident: Resident) -> AsyncGenerator[str]:
-        """The lines, without newlines, of what anybody needs to verify the table offline."""
-        size, _ = await self.checkpoint(resident)
+        `writing` is called before a new one is written, and may refuse that by raising.
+        """
+        return await self.signing.checkpoint(resident, writing=writing)
+
+    async def bundle(
+        self, resident: Resident, *, writing: Callable[[], None] | None = None
+    ) -> AsyncGenerator[str]:
+        """The lines, without newlines, of what anybody needs to verify the table offline.
+
+        `writing` is as in `checkpoint`.
+        """
+        size, _ = await self.checkpoint(resident, writing=writing)
         async for line in self.past.bundle(resident, upto=size):
             yield line
 

@@ -39,9 +39,6 @@ from dealer.service.requests import (
 from dealer.service.resident import Resident
 from dealer.service.snapshots import Published
 
-QUEUE = 4096
-"""How many appends may wait for the disk before new commands are refused."""
-
 NEVER = 2**63
 """No table gets to this version: who waits for it is told when the table was read anew."""
 
@@ -83,7 +80,7 @@ class Desk:
         if resident.reloading:
             resident.failed.append(request)
             return
-        if self._log.waiting >= QUEUE:
+        if self._log.full:
             request.done(Overloaded("The house has too much to write just now; try again shortly."))
             return
         known = resident.recent.get(request.name) if request.name is not None else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import Iterator
+from functools import partial
 
 from dealer.errors import UnknownTable
 from dealer.service.loading import Loader
@@ -55,8 +56,13 @@ class Memory:
         if task is None:
             task = asyncio.get_running_loop().create_task(self._loader.load(table))
             self._loading[table] = task
-            task.add_done_callback(lambda _: self._loading.pop(table))
+            task.add_done_callback(partial(self._loaded, table))
         return await asyncio.shield(task)
+
+    def _loaded(self, table: bytes, task: asyncio.Task[Resident]) -> None:
+        del self._loading[table]
+        if not task.cancelled():
+            task.exception()  # retrieved here: every client that waits for it may have gone
 
     def keep(self, resident: Resident) -> Resident:
         """The one that is in memory of this table: this one, unless there is another."""

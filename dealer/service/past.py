@@ -20,6 +20,9 @@ from dealer.service.round_secret import RoundSecret
 
 CHUNK = 1000
 
+DOWNLOADED = 128
+"""Events that a download reads at once: a slow reader holds on to so many."""
+
 GLIMPSED = ("CardDrawn", "CardMoved", "CardPeeked")
 """Types of events that can show a face to one seat."""
 
@@ -103,7 +106,7 @@ class Past:
         table = resident.table
         yield bundle.header(origin=table.origin, key=table.key)
         size = 0
-        async for rows in self._log.stream(resident.id, upto=upto, chunk=CHUNK):
+        async for rows in self._log.stream(resident.id, upto=upto, chunk=DOWNLOADED):
             for row in rows:
                 yield leaf_of(resident.id, row)
             size = rows[-1].version

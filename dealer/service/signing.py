@@ -48,8 +48,13 @@ class Signing:
                 note = self._judge.sign(resident, version, root)
                 return Snapshot(version, state, edge, note)
 
-    async def checkpoint(self, resident: Resident) -> tuple[int, str]:
-        """(size, note) of a kept checkpoint over all that is on disk; a new one if need be."""
+    async def checkpoint(
+        self, resident: Resident, *, writing: Callable[[], None] | None = None
+    ) -> tuple[int, str]:
+        """(size, note) of a kept checkpoint over all that is on disk; a new one if need be.
+
+        `writing` is called before a new one is written, and may refuse that by raising.
+        """
         while True:
             version, root = resident.table.version, resident.tree.root()
             if not await self._desk.on_disk(resident, version):
@@ -60,6 +65,8 @@ class Signing:
             if newest[0] == version:
                 return newest
             await self._desk.catch_up(resident)
+        if writing is not None:
+            writing()
         note = self._judge.sign(resident, version, root)
         await self._put_note(resident, version, note)
         return version, note

@@ -53,6 +53,7 @@ from dealer.proof.checkpoint import Signer
 from dealer.proof.keys import RoundKeys, secret_length
 from dealer.proof.tree import Tree, consistency_proof, leaf_hash
 from dealer.service import Service
+from tests.limits import NO_RATES
 
 TABLE = "0123456789abcdef0123456789abcdef"
 ORIGIN = f"house.example/t/{TABLE}"
@@ -251,7 +252,7 @@ class RealHouse:
         key = await open_house(log, key_file(self._url), fresh=b"\x07" * 32)
         service = Service(log, key)
         stack.push_async_callback(service.close)
-        bounds = Limits(rate=1000.0, burst=1000.0, closing=0.2, drain=3.0, **limits)
+        bounds = Limits(**(NO_RATES | {"closing": 0.2, "drain": 3.0} | limits))
         self.gateway = await stack.enter_async_context(
             serve(service, port=self.port, limits=bounds)
         )

@@ -34,9 +34,17 @@ class Got:
         return self.body.decode()
 
 
-async def get(port: int, path: str, *, method: str = "GET", version: str = "1.1", **headers: str):
+async def get(
+    port: int,
+    path: str,
+    *,
+    method: str = "GET",
+    version: str = "1.1",
+    host: str = "localhost",
+    **headers: str,
+):
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    lines = [f"{method} {path} HTTP/{version}", "Host: cards.example"]
+    lines = [f"{method} {path} HTTP/{version}", f"Host: {host}"]
     lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
     writer.write(("\r\n".join(lines) + "\r\n\r\n").encode())
     raw = await reader.read()

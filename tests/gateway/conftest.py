@@ -15,8 +15,9 @@ from dealer.eventlog.house import key_file, open_house
 from dealer.gateway import Gateway, Limits, serve
 from dealer.service import Service
 from tests.gateway.guest import Guest
+from tests.limits import NO_RATES
 
-EAGER = Limits(rate=100_000, burst=100_000, drain=6.0, closing=0.5)
+EAGER = Limits(**NO_RATES, drain=6.0, closing=0.5)
 
 Arrive = Callable[..., Awaitable[Guest]]
 

@@ -42,9 +42,15 @@ class Guest:
         self._task = asyncio.create_task(self._read())
 
     @classmethod
-    async def arrive(cls, port: int, path: str = "/ws", **settings: Any) -> Guest:
+    async def arrive(
+        cls, port: int, path: str = "/ws", *, host: str | None = None, **settings: Any
+    ) -> Guest:
+        """`host` is what the request names in its header of this name, if not the real one."""
         settings = {"compression": None, "ping_interval": None, "max_size": 2**24} | settings
-        return cls(await connect(f"ws://127.0.0.1:{port}{path}", **settings))
+        if host is None:
+            return cls(await connect(f"ws://127.0.0.1:{port}{path}", **settings))
+        settings |= {"host": "127.0.0.1", "port": port, "proxy": None}
+        return cls(await connect(f"ws://{host}{path}", **settings))
 
     async def leave(self) -> None:
         await self.socket.close()

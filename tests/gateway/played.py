@@ -24,10 +24,11 @@ from dealer.proof.checkpoint import Cosigner
 from dealer.service import Service
 from tests.gateway.guest import Guest, Refusal
 from tests.gateway.tables import Seated, promise, reveal, seat_all
+from tests.limits import NO_RATES
 
 EXAMPLES = Path(__file__).parents[2] / "dealer/gateway/described/examples.jsonl"
 DECK = ["As", "Ks", "Qs", "Js", "Ah", "Kh", "Qh", "Jh"]
-LIMITS = Limits(rate=100_000, burst=100_000, drain=6.0, closing=0.5)
+LIMITS = Limits(**NO_RATES, drain=6.0, closing=0.5)
 
 Frame = dict[str, Any]
 

@@ -78,13 +78,13 @@ async def test_so_many_read_archived_bundles_at_one_time_and_no_more(
     table = await shuffled(arrive, gateway, players=1)
     await put_away(tmp_path, table)
     shelf = gateway.floor.service.shelf
-    read, may_read = shelf.read, asyncio.Event()
+    read, may_read = shelf.open, asyncio.Event()
 
     async def slowly(kept):
         await may_read.wait()
         return await read(kept)
 
-    monkeypatch.setattr(shelf, "read", slowly)
+    monkeypatch.setattr(shelf, "open", slowly)
     path = f"/tables/{table.id}/bundle.jsonl"
     asking = [asyncio.create_task(get(gateway.port, path)) for _ in range(ASKERS_OF_ADDRESS + 3)]
     await eventually(lambda: sum(one.done() for one in asking) == 3)
@@ -149,15 +149,15 @@ async def test_nobodys_file_is_read_before_it_is_their_turn(
     table = await shuffled(arrive, gateway, players=1)
     await put_away(tmp_path, table)
     path = f"/tables/{table.id}/history.txt"
-    read, reading, go = service.shelf.read, 0, asyncio.Event()
+    read, reading, go = service.shelf.open, 0, asyncio.Event()
 
-    async def slowly(kept: Any) -> bytes:
+    async def slowly(kept: Any) -> Any:
         nonlocal reading
         reading += 1
         await go.wait()
         return await read(kept)
 
-    monkeypatch.setattr(service.shelf, "read", slowly)
+    monkeypatch.setattr(service.shelf, "open", slowly)
     async with asyncio.TaskGroup() as group:
         asked = [group.create_task(get(gateway.port, path)) for _ in range(5)]
         await eventually(lambda: any(one.done() for one in asked))

@@ -64,7 +64,7 @@ async def test_a_page_that_is_never_answered_is_not_waited_for(open_gateway, mon
 
     monkeypatch.setattr(gateway._pages, "answer", never)
     reader, writer = await asyncio.open_connection("127.0.0.1", gateway.port)
-    writer.write(b"GET / HTTP/1.1\r\nHost: cards.example\r\n\r\n")
+    writer.write(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
     await asked.wait()
     async with asyncio.timeout(20):
         await gateway.drain()

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from websockets.frames import Frame, Opcode
 from websockets.protocol import OPEN, Protocol, Side
 
-from dealer.gateway.framing import ends_between, whole_text
+from dealer.gateway.framing import ends_between, ends_with_close, whole_text
 
 LIMIT = 300
 
@@ -67,3 +67,13 @@ def test_more_than_the_limit_is_left_to_the_library() -> None:
     unmasked = Frame(Opcode.TEXT, b"x" * 10).serialize(mask=False)
     assert whole_text(unmasked, limit=LIMIT) is None
     assert whole_text(frame + frame, limit=LIMIT) is None
+
+
+def test_a_close_frame_at_the_end_is_seen_behind_anything() -> None:
+    for payload in (b"", b"\x03\xe8", b"\x03\xe8" + b"x" * 123):
+        close = Frame(Opcode.CLOSE, payload).serialize(mask=True)
+        assert ends_with_close(close)
+        assert ends_with_close(b"\x88\x80" * 7 + close)
+        assert not ends_with_close(close + b"\x00" * 200)
+    assert not ends_with_close(b"")
+    assert not ends_with_close(Frame(Opcode.PING, b"x" * 100).serialize(mask=True))

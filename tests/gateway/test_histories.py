@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import threading
+import gzip
 import tomllib
 
 import pytest
@@ -49,16 +49,16 @@ def slow(monkeypatch):
     """Histories take as long as `slow.go` is not set; `slow.made` counts them."""
 
     class Slow:
-        go, made = threading.Event(), 0
+        go, made = asyncio.Event(), 0
 
-    def make(lines, **asked):
+    async def make(blocks, **asked):
         Slow.made += 1
-        assert Slow.go.wait(10)
-        return "At last.\n"
+        async with asyncio.timeout(10):
+            await Slow.go.wait()
+        return gzip.compress(b"At last.\n")
 
-    monkeypatch.setattr(histories, "_make", make)
-    yield Slow
-    Slow.go.set()
+    monkeypatch.setattr(histories, "make_history", make)
+    return Slow
 
 
 async def test_nothing_is_made_for_who_hung_up(gateway, arrive, slow) -> None:
@@ -71,7 +71,7 @@ async def test_nothing_is_made_for_who_hung_up(gateway, arrive, slow) -> None:
     others = []
     for _ in range(ASKERS_OF_ADDRESS - 1):
         _, writer = await asyncio.open_connection("127.0.0.1", gateway.port)
-        writer.write(f"GET {path} HTTP/1.1\r\nHost: cards.example\r\n\r\n".encode())
+        writer.write(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
         others.append(writer)
     asking = gateway._pages._histories._askers._asking
     await eventually(lambda: asking.total() == ASKERS_OF_ADDRESS)

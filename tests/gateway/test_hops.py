@@ -66,4 +66,5 @@ async def test_a_page_behind_a_proxy_leaves_no_count_behind(open_gateway) -> Non
     for number in range(3):
         await get(gateway.port, "/nothing", X_Forwarded_For=f"198.51.100.{number}")
     await eventually(lambda: not gateway.door.connections)
-    assert not gateway.door._addresses
+    budgets = gateway.floor.budgets._clients
+    assert [one for one in budgets.values() if one.connections] == []

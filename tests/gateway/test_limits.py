@@ -14,33 +14,13 @@ from websockets.frames import Frame, Opcode
 
 from dealer.game.commands import Actor, Draw, DrawAtRandom, OpenRound, StartShuffle
 from dealer.gateway import Limits
-from dealer.gateway.commands import weight
+from dealer.gateway.costs import weight
 from dealer.gateway.door import CROWD
-from dealer.gateway.limits import Bucket
 from tests.gateway.asking import get
 from tests.gateway.conftest import EAGER
 from tests.gateway.guest import Guest, Refusal, eventually
 from tests.gateway.tables import promise, reveal, seat_all
 from tests.gateway.test_wire import UNREADABLE
-
-
-def test_a_bucket_refills_at_its_rate() -> None:
-    bucket = Bucket(rate=10, burst=2, now=0.0)
-    assert [bucket.take(0.0), bucket.take(0.0)] == [0.0, 0.0]
-    assert bucket.take(0.0) == pytest.approx(0.1)
-    assert bucket.take(0.05) == pytest.approx(0.05)
-    assert bucket.take(0.11) == 0.0
-    assert [bucket.take(100.0), bucket.take(100.0)] == [0.0, 0.0]
-    assert bucket.take(100.0) > 0
-
-
-def test_what_costs_more_is_owed() -> None:
-    bucket = Bucket(rate=10, burst=2, now=0.0)
-    assert bucket.take(0.0) == 0.0
-    bucket.charge(20.0)
-    assert bucket.take(0.0) == pytest.approx(2.0)
-    assert bucket.take(1.9) == pytest.approx(0.1)
-    assert bucket.take(2.01) == 0.0
 
 
 async def test_what_seals_many_cards_weighs_more(gateway, arrive) -> None:
@@ -279,7 +259,7 @@ async def shaken_hands(port: int) -> tuple[asyncio.StreamReader, asyncio.StreamW
     """A connection that is open, for those who write their frames themselves."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(
-        b"GET /ws HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        b"GET /ws HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
         b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
     )
     await reader.readuntil(b"\r\n\r\n")

@@ -131,7 +131,7 @@ async def test_a_header_that_stands_twice(gateway, arrive) -> None:
     table = await shuffled(arrive, gateway, players=1, watch="nobody")
     reader, writer = await asyncio.open_connection("127.0.0.1", gateway.port)
     twice = f"Authorization: Bearer {table.host_token}\r\n" * 2
-    request = f"GET /tables/{table.id}/bundle.jsonl HTTP/1.1\r\nHost: x\r\n{twice}\r\n"
+    request = f"GET /tables/{table.id}/bundle.jsonl HTTP/1.1\r\nHost: localhost\r\n{twice}\r\n"
     writer.write(request.encode())
     answer = await reader.read()
     assert answer.startswith(b"HTTP/1.1 400 ")

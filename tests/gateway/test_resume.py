@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from dealer.errors import DatabaseAway, DatabaseDamaged, DatabaseLocked
-from dealer.gateway import Limits, pump
+from dealer.errors import DatabaseAway, DatabaseDamaged, DatabaseLocked, Overloaded
+from dealer.gateway import pump
 from dealer.proof.checkpoint import read_checkpoint
 from dealer.proof.tree import Tree, leaf_hash, verify_consistency
 from tests.gateway.conftest import EAGER
@@ -117,9 +117,7 @@ async def test_the_note_that_reveals_wait_for_comes_again(gateway, arrive) -> No
 
 
 async def test_who_is_too_far_behind_gets_a_snapshot_with_a_proof(open_gateway, arrive) -> None:
-    gateway = await open_gateway(
-        limits=Limits(rate=1e6, burst=1e6, resume=10, drain=6.0, closing=0.5)
-    )
+    gateway = await open_gateway(limits=replace(EAGER, resume=10))
     table = await shuffled(arrive, gateway, players=1)
     back = await arrive(gateway)
     answer = await back.ask("table.resume", table=table.id, token=table.tokens[0], after=3)
@@ -223,7 +221,7 @@ async def test_a_resume_that_fails_leaves_one_where_one_was(gateway, arrive, mon
     ann = table.players[0]
     service, checkpoint = gateway.floor.service, gateway.floor.service.checkpoint
 
-    async def locked(resident):
+    async def locked(resident, *, writing):
         raise DatabaseLocked("/srv/dealer.db is locked")
 
     monkeypatch.setattr(service, "checkpoint", locked)
@@ -251,7 +249,7 @@ async def test_who_is_behind_while_the_log_is_away_waits_on_the_same_connection(
         nonlocal asked
         asked += 1
         if asked in (1, 2, 4):
-            raise DatabaseAway("away")
+            raise Overloaded("busy") if asked == 2 else DatabaseAway("away")
         return await entries(*which)
 
     monkeypatch.setattr(service, "entries", sometimes_away)

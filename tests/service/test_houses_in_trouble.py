@@ -18,7 +18,7 @@ from dealer.game.commands import (
     TakeSeat,
 )
 from dealer.proof.keys import player_digest
-from dealer.service import deadlines, desk, lookout
+from dealer.service import deadlines, lookout
 from tests.postgres import asked
 from tests.service.test_service import HOST, table_of
 from tests.service.test_several_houses import OPEN, Houses, Listener, houses, url
@@ -183,7 +183,7 @@ async def test_time_that_cannot_be_written_down_is_not_tried_without_a_pause(
     (one,) = await houses(1)
     table = await table_of(one, entropy="players", commit_ms=100)
     await one.call(table, StartShuffle(HOST))
-    monkeypatch.setattr(desk, "QUEUE", 0)
+    monkeypatch.setattr(one.log._writer, "_queue", 0)
     submit, tried, twice = one._desk.submit, 0, asyncio.Event()
 
     def counted(resident: Any, request: Any) -> None:

@@ -27,13 +27,14 @@ from dealer.proof.checkpoint import open_note
 from dealer.proof.verify import Report, verify
 from dealer.service import Done, Published, Resident, Service
 from dealer.service.opening import open_service
+from tests.limits import NO_RATES
 from tests.whole.house import PATIENT
 from tests.whole.party import Guest, Party, guest, party
 
 WAIT = 60_000
 """Milliseconds that a round of these tests waits for entropy: only `time_is_up` ends that."""
 
-LIMITS = Limits(rate=10_000.0, burst=10_000.0, closing=0.2, drain=3.0)
+LIMITS = Limits(**NO_RATES, closing=0.2, drain=3.0)
 
 
 class CrookedHouse:

@@ -23,6 +23,7 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from tests.gateway.guest import Guest
+from tests.limits import NO_RATES_OPTIONS
 from tests.whole.house import PATIENT, HouseProcess
 from tests.whole.script import run
 from tests.whole.stuck import HANDSHAKE, Table
@@ -142,7 +143,7 @@ FLOODS: tuple[Flood, ...] = (
 async def flood(folder: Path, *, connections: int, seed: int) -> Figures:
     """Flood a house, so many connections for each kind, while somebody plays."""
     figures, chance = Figures(), random.Random(seed)
-    limits = ("rate=100000", "burst=100000", "closing=0.5", "opening=1", "sending=2")
+    limits = (*NO_RATES_OPTIONS, "closing=0.5", "opening=1", "sending=2")
     async with HouseProcess(folder, limit=(*limits, "connections_per_address=100000")) as house:
         table = Table()
         await table.sit_down(house.port)

@@ -29,6 +29,7 @@ from websockets.asyncio.client import connect
 
 from dealer.gateway import Gateway, Limits, serve
 from dealer.service.opening import open_service
+from tests.limits import NO_RATES
 from tests.whole.babble import Babble, Context
 from tests.whole.script import run
 from tests.whole.talkers import Paper, Wire
@@ -39,7 +40,7 @@ A_TABLE = 3000
 
 SOCKETS = 0.02
 SUPERSEDED = 4409
-LIMITS = Limits(rate=10**9, burst=10**9, automatic_rate=10**9, automatic_burst=10**9, tables=64)
+LIMITS = Limits(**NO_RATES, automatic_rate=1e9, automatic_burst=1e9, tables=64)
 
 
 @dataclass

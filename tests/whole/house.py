@@ -13,6 +13,8 @@ from pathlib import Path
 from types import TracebackType
 from urllib.request import urlopen
 
+from tests.limits import NO_RATES_OPTIONS
+
 ROOT = Path(__file__).parents[2]
 PATIENT = 60.0
 """Seconds after which something that a test waits for counts as never happening."""
@@ -33,7 +35,7 @@ class HouseProcess:
         self.port = 0
         self.program: tuple[str, ...] = ("-m", "dealer.cli")
         self.environment: dict[str, str] = {}
-        self.options = {"limit": ("rate=100000", "burst=100000", "closing=0.5")} | options
+        self.options = {"limit": (*NO_RATES_OPTIONS, "closing=0.5")} | options
         self._process: asyncio.subprocess.Process | None = None
 
     async def __aenter__(self) -> HouseProcess:

@@ -22,6 +22,7 @@ if __name__ == "__main__":
 from dealer.proof import canonical
 from dealer.proof.bundle import read
 from tests.gateway.guest import Guest
+from tests.limits import NO_RATES_OPTIONS
 from tests.whole.house import PATIENT, HouseProcess
 from tests.whole.nodes import Nodes, house_of
 from tests.whole.script import run
@@ -190,7 +191,7 @@ class Viewer:
 async def come_and_go(folder: Path, *, reconnects: int, seed: int, nodes: int = 1) -> Figures:
     """Let the viewers come so often, all together."""
     figures, chance = Figures(), random.Random(seed)
-    limits = ("rate=100000", "burst=100000", "closing=0.5", f"resume={RESUME}")
+    limits = (*NO_RATES_OPTIONS, "closing=0.5", f"resume={RESUME}")
     async with house_of(folder, nodes=nodes, seed=seed, limit=limits) as house:
         table = Table(house, figures)
         tokens = await table.open()

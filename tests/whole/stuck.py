@@ -25,6 +25,7 @@ if __name__ == "__main__":
 from websockets.frames import Frame, Opcode
 
 from tests.gateway.guest import Guest
+from tests.limits import NO_RATES_OPTIONS
 from tests.whole.house import HouseProcess
 from tests.whole.script import run
 
@@ -144,7 +145,7 @@ class Stuck:
 async def play_among_stuck(folder: Path, *, draws: int, seed: int) -> Figures:
     """Draw so often; `seed` decides which table comes first each time."""
     figures, chance = Figures(draws=draws), random.Random(seed)
-    limits = ("rate=100000", "burst=100000", f"closing={CLOSING}", f"drain={DRAIN}", "sending=1")
+    limits = (*NO_RATES_OPTIONS, f"closing={CLOSING}", f"drain={DRAIN}", "sending=1")
     async with HouseProcess(folder, limit=limits) as house:
         theirs, other = Table(), Table()
         for table in (theirs, other):

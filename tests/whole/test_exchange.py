@@ -31,8 +31,9 @@ from dealer.gateway.presence import Presence
 from dealer.proof.keys import player_digest
 from dealer.service import Service, judge
 from tests.gateway.guest import Guest, Refusal
+from tests.limits import NO_RATES
 
-EAGER = Limits(rate=1e6, burst=1e6, patience=1e6, drain=5.0, closing=0.5, resume=100)
+EAGER = Limits(**NO_RATES, patience=1e6, drain=5.0, closing=0.5, resume=100)
 VIEWER, OTHER = 1, 2
 DECK = [f"<<{code}>>" for code in build()]
 

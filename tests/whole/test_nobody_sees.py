@@ -9,6 +9,7 @@ from pathlib import Path
 from dealer.errors import Refused
 from dealer.game.cards import build
 from dealer.proof.bundle import read
+from tests.limits import NO_RATES_OPTIONS
 from tests.whole.house import HouseProcess
 from tests.whole.party import NAMES, Guest, Party, guest, party, play_everything
 from tests.whole.truth import Leaf, faces, leaves
@@ -19,7 +20,7 @@ LISTED = json.dumps(DECK, separators=(",", ":"))
 
 
 async def test_nobody_is_told_a_card_early(tmp_path: Path) -> None:
-    limits = ("rate=100000", "burst=100000", "closing=0.5", "resume=150")
+    limits = (*NO_RATES_OPTIONS, "closing=0.5", "resume=150")
     pages = []
     async with HouseProcess(tmp_path, limit=limits) as house:
         async with party(house.url, folder=tmp_path) as guests:

@@ -1,0 +1,197 @@
+"""The rate limiter alone, under a clock that the tests move."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dealer.gateway.limits import Limits
+from dealer.gateway.rate_limit import Bucket, Budgets, ClientBudget
+
+LIMITS = Limits(
+    rate=10.0,
+    burst=20.0,
+    patience=200.0,
+    address_rate=100.0,
+    address_burst=400.0,
+    address_bytes=1000.0,
+    address_bytes_burst=10_000.0,
+    tables_per_hour=60.0,
+    connections_per_address=5,
+)
+
+PAUSES = st.lists(st.floats(0.0, 3.0), min_size=1, max_size=60)
+
+
+def test_a_bucket_refills_at_its_rate() -> None:
+    bucket = Bucket(rate=10, burst=2, now=0.0)
+    assert [bucket.take(0.0), bucket.take(0.0)] == [0.0, 0.0]
+    assert bucket.take(0.0) == pytest.approx(0.1)
+    assert bucket.take(0.05) == pytest.approx(0.05)
+    assert bucket.take(0.11) == 0.0
+    assert [bucket.take(100.0), bucket.take(100.0)] == [0.0, 0.0]
+    assert bucket.take(100.0) > 0
+
+
+def test_what_costs_more_is_owed() -> None:
+    bucket = Bucket(rate=10, burst=2, now=0.0)
+    assert bucket.take(0.0) == 0.0
+    bucket.charge(20.0)
+    assert bucket.take(0.0) == pytest.approx(2.0)
+    assert bucket.take(1.9) == pytest.approx(0.1)
+    assert bucket.take(2.01) == 0.0
+
+
+@given(pauses=PAUSES, rate=st.floats(0.1, 50.0), burst=st.floats(1.0, 50.0))
+def test_no_window_grants_more_than_burst_and_rate(pauses, rate, burst) -> None:
+    bucket, now, granted = Bucket(rate=rate, burst=burst, now=0.0), 0.0, []
+    for pause in pauses:
+        now += pause
+        while bucket.take(now) == 0.0:
+            granted.append(now)
+    for first, begin in enumerate(granted):
+        for last, end in enumerate(granted[first:], first):
+            assert last - first + 1 <= burst + rate * (end - begin) + 1e-6
+
+
+@given(pauses=PAUSES, asked=st.integers(1, 40))
+def test_the_seconds_to_wait_are_neither_too_few_nor_too_many(pauses, asked) -> None:
+    bucket, now = Bucket(rate=3.0, burst=5.0, now=0.0), 0.0
+    for pause in pauses:
+        now += pause
+        for _ in range(asked):
+            if wait := bucket.take(now):
+                assert bucket.take(now + wait * 0.99 - 1e-6) > 0.0
+                assert bucket.wait(1.0, now + wait + 1e-6) == 0.0
+                break
+
+
+@given(data=st.data(), pauses=PAUSES)
+def test_connections_that_are_reopened_get_no_more_than_one_that_stays(data, pauses) -> None:
+    """However many are opened one after the other: a debt is the address's."""
+    client, now, granted = ClientBudget(LIMITS, 0.0), 0.0, 0
+    allowance = client.lease(now)
+    for pause in pauses:
+        now += pause
+        if data.draw(st.booleans()):
+            client.release(allowance, now)
+            allowance = client.lease(now)
+        granted += sum(allowance.commands.take(now) == 0.0 for _ in range(50))
+    assert granted <= LIMITS.burst + LIMITS.rate * now + 1e-6
+
+
+def test_a_new_connection_inherits_the_greatest_debt_that_no_other_uses() -> None:
+    client = ClientBudget(LIMITS, 0.0)
+    deep, shallow = client.lease(0.0), client.lease(0.0)
+    deep.commands.charge(30.0)
+    shallow.commands.charge(5.0)
+    assert client.lease(0.0).debt(0.0) == 0.0, "both are in use"
+    client.release(shallow, 0.0)
+    client.release(deep, 0.0)
+    assert client.lease(0.0) is deep
+    assert client.lease(0.0) is shallow
+    assert client.lease(0.0).debt(0.0) == 0.0
+
+
+def test_a_debt_that_is_paid_is_inherited_by_none() -> None:
+    client = ClientBudget(LIMITS, 0.0)
+    allowance = client.lease(0.0)
+    allowance.commands.charge(20.0)
+    client.release(allowance, 0.0)
+    assert client.lease(2.1) is not allowance
+    assert client.debt(2.1) == 0.0
+
+
+def test_so_many_debts_of_an_address_are_kept() -> None:
+    client = ClientBudget(LIMITS, 0.0)
+    taken = [client.lease(0.0) for _ in range(20)]
+    for debt, allowance in enumerate(taken, 1):
+        allowance.commands.charge(debt)
+        client.release(allowance, 0.0)
+    kept = [client.lease(0.0) for _ in range(LIMITS.connections_per_address)]
+    assert kept == taken[:-6:-1]
+
+
+def test_an_address_is_blocked_until_its_debt_is_paid() -> None:
+    client = ClientBudget(LIMITS, 0.0)
+    waits = [client.spend(1.0, 0.0) for _ in range(599)]
+    assert waits[:400] == [0.0] * 400
+    assert all(wait > 0.0 for wait in waits[400:])
+    assert client.blocked(0.0) == 0.0
+    client.spend(1.0, 0.0)
+    assert client.blocked(0.0) == pytest.approx(2.0)
+    client.spend(50.0, 1.0)
+    assert client.blocked(1.0) == pytest.approx(1.5), "and no debt exceeds the patience"
+    assert client.blocked(2.4) > 0.0
+    assert client.blocked(2.51) == 0.0
+    assert client.spend(1.0, 2.6) == 0.0
+
+
+@given(paid=st.lists(st.tuples(st.floats(0.0, 5.0), st.integers(1, 3000)), min_size=1, max_size=80))
+def test_bytes_exceed_the_budget_by_one_command_at_the_most(paid) -> None:
+    client, now, written = ClientBudget(LIMITS, 0.0), 0.0, 0
+    for pause, cost in paid:
+        now += pause
+        if not client.pay(cost, now):
+            written += cost
+        assert written <= LIMITS.address_bytes_burst + LIMITS.address_bytes * now + 3000
+
+
+def test_a_player_brings_the_debt_to_another_address() -> None:
+    budgets = Budgets(LIMITS)
+    here = budgets.client("192.0.2.1", 0.0).lease(0.0)
+    budgets.authenticated("Ada's seat", here, 0.0)
+    here.commands.charge(25.0)
+    there = budgets.client("198.51.100.1", 0.0).lease(0.0)
+    assert there.debt(0.0) == 0.0
+    budgets.authenticated("Ada's seat", there, 0.0)
+    assert there.commands.level(0.0) == -5.0
+    other = budgets.client("198.51.100.2", 0.0).lease(0.0)
+    budgets.authenticated("Bob's seat", other, 0.0)
+    assert other.debt(0.0) == 0.0
+
+
+def test_so_many_players_are_remembered() -> None:
+    budgets = Budgets(LIMITS, players=3)
+    for player in range(5):
+        allowance = budgets.client("192.0.2.1", 0.0).lease(0.0)
+        allowance.commands.charge(25.0)
+        budgets.authenticated(player, allowance, 0.0)
+    for player, level in ((0, 20.0), (4, -5.0)):
+        fresh = budgets.client(f"192.0.2.{player + 2}", 0.0).lease(0.0)
+        budgets.authenticated(player, fresh, 0.0)
+        assert fresh.commands.level(0.0) == level
+
+
+@given(
+    addresses=st.lists(st.tuples(st.integers(0, 2000), st.floats(0, 300)), max_size=400),
+    connected=st.sets(st.integers(0, 2000), max_size=5),
+)
+def test_the_memory_of_addresses_is_bounded(addresses, connected) -> None:
+    budgets = Budgets(LIMITS, clients=16)
+    for number in connected:
+        budgets.client(str(number), 0.0).connections += 1
+    for number, weight in addresses:
+        budgets.client(str(number), 0.0).spend(weight, 0.0)
+        assert len(budgets) <= 16 + len(connected) + 4
+    for number in connected:
+        assert budgets.client(str(number), 0.0).connections == 1
+
+
+def test_the_least_indebted_addresses_are_forgotten_first() -> None:
+    budgets = Budgets(LIMITS, clients=100)
+    debtor = budgets.client("203.0.113.7", 0.0)
+    debtor.spend(500.0, 0.0)
+    for number in range(10_000):
+        budgets.client(f"2001:db8:0:{number:x}::/64", 0.0).spend(2.0, 0.0)
+    assert budgets.client("203.0.113.7", 0.0) is debtor
+
+
+def test_tables_of_an_address_come_back_over_an_hour() -> None:
+    client = ClientBudget(replace(LIMITS, tables_per_hour=60.0), 0.0)
+    assert [client.tables.take(0.0) for _ in range(60)] == [0.0] * 60
+    assert client.tables.take(0.0) == pytest.approx(60.0)
+    assert client.tables.take(60.1) == 0.0

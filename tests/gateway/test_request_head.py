@@ -1,0 +1,118 @@
+"""Requests with a body or with bytes behind them, as bytes on a socket: each gets an answer."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from websockets.frames import Frame, Opcode
+
+from dealer.gateway.request_head import CHUNKED, without_body_headers
+from tests.gateway.asking import Got
+
+HEAD = b"GET / HTTP/1.1\r\nHost: localhost\r\n"
+
+
+async def answer_to(port: int, *pieces: bytes) -> Got:
+    """The whole answer, read to the end of the connection; each piece is sent on its own."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    for piece in pieces:
+        writer.write(piece)
+        await writer.drain()
+    async with asyncio.timeout(10):
+        raw = await reader.read()  # ConnectionResetError where the answer is cut off
+    writer.close()
+    return Got(raw)
+
+
+@pytest.mark.parametrize(
+    ("request_", "status"),
+    [
+        ((HEAD + b"Content-Length: 5\r\n\r\nhello",), 400),
+        ((HEAD + b"Content-Length: 5\r\n\r\n", b"hello"), 400),
+        ((HEAD + b"content-length:5\r\n\r\n",), 400),
+        ((HEAD + b"Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello",), 400),
+        ((HEAD + b"Content-Length: -1\r\n\r\n",), 400),
+        ((HEAD + b"Content-Length: 1000000\r\n\r\n" + b"x" * 1_000_000,), 413),
+        ((HEAD + b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",), 400),
+        ((HEAD + b"Content-Length: 0\r\n\r\n",), 200),
+        ((HEAD + b"\r\n" + HEAD + b"\r\n",), 200),
+        ((HEAD + b"\r\ntrailing bytes",), 200),
+        ((HEAD[:20], HEAD[20:], b"\r", b"\n"), 200),
+        ((b"POST / HTTP/1.1\r\nHost: localhost\r\n\r\n",), 405),
+        ((b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}",), 405),
+        ((b"PUT / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n",), 405),
+        ((HEAD.replace(b"/ ", b"/ws ") + b"Content-Length: 5\r\n\r\nhello",), 400),
+    ],
+)
+@pytest.mark.parametrize("operator", [False, True])
+async def test_a_request_with_a_body_is_answered(
+    open_gateway, request_, status: int, operator: bool
+) -> None:
+    gateway = await open_gateway(ops_port=0)
+    port = gateway.ops_port if operator else gateway.port
+    if operator:
+        request_ = tuple(piece.replace(b"GET / ", b"GET /healthz ") for piece in request_)
+        status = {413: 400}.get(status, status)
+    got = await answer_to(port, *request_)
+    assert got.status == status
+    assert got.headers["connection"] == "close"
+    if status == 405:
+        assert got.headers["allow"] == "GET, HEAD"
+    assert len(got.body) == int(got.headers["content-length"])
+
+
+async def test_frames_before_the_handshake_is_answered_are_not_lost(gateway) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", gateway.port)
+    text = b'{"jsonrpc":"2.0","id":7,"method":"ping"}'
+    writer.write(
+        HEAD.replace(b"/ ", b"/ws ") + b"Upgrade: websocket\r\nConnection: Upgrade\r\n"
+        b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+        + Frame(Opcode.TEXT, text).serialize(mask=True)
+    )
+    async with asyncio.timeout(10):
+        await reader.readuntil(b"\r\n\r\n")
+        assert b'"id":7,' in await reader.readuntil(b"}")
+    writer.close()
+
+
+async def test_heads_that_are_none_end_the_connection(gateway) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", gateway.port)
+    writer.write(b"hello there\r\n")
+    async with asyncio.timeout(10):
+        assert await reader.read() == b""
+    writer.close()
+    got = await answer_to(gateway.port, HEAD + b"X: " + b"x" * 40_000)
+    assert got.status == 431
+
+
+@pytest.mark.parametrize(
+    ("headers", "length"),
+    [
+        (b"", 0),
+        (b"Content-Length: 0\r\n", 0),
+        (b"content-LENGTH:\t17 \r\n", 17),
+        (b"Content-Length: 17\r\ncontent-length: 17\r\n", 17),
+        (b"Content-Length: 17\r\nContent-Length: 0\r\n", CHUNKED),
+        (b"Content-Length: 1" + b"0" * 30 + b"\r\n", CHUNKED),
+        (b"Content-Length: five\r\n", CHUNKED),
+        (b"Transfer-Encoding: chunked\r\n", CHUNKED),
+        (b"Transfer-Encoding: gzip\r\nContent-Length: 3\r\n", CHUNKED),
+        (b"X-Content-Length: 3\r\nX: Content-Length: 4\r\n", 0),
+    ],
+)
+def test_the_length_of_a_body(headers: bytes, length: int) -> None:
+    head, found = without_body_headers(HEAD + headers + b"Accept: */*\r\n\r\n")
+    assert found == length
+    kept = headers if headers.startswith(b"X-") else b""
+    assert head == HEAD + kept + b"Accept: */*\r\n\r\n"
+
+
+@given(headers=st.lists(st.sampled_from([b"A: b", b"Content-Length: 1", b"TRANSFER-ENCODING: x"])))
+def test_every_header_of_a_body_is_cut_out(headers: list[bytes]) -> None:
+    lines = b"".join(header + b"\r\n" for header in headers)
+    head, length = without_body_headers(HEAD + lines + b"\r\n")
+    assert head == HEAD + b"A: b\r\n" * headers.count(b"A: b") + b"\r\n"
+    assert (length != 0) == any(header != b"A: b" for header in headers)

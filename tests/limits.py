@@ -1,0 +1,16 @@
+"""Limits for trials that load a server from one address: no rate and no budget ends them."""
+
+from __future__ import annotations
+
+NO_RATES = {
+    "rate": 1e6,
+    "burst": 1e6,
+    "address_rate": 1e9,
+    "address_burst": 1e9,
+    "address_bytes": 1e12,
+    "address_bytes_burst": 1e12,
+    "tables_per_hour": 1e9,
+}
+
+NO_RATES_OPTIONS = tuple(f"{name}={value}" for name, value in NO_RATES.items())
+"""The same for `--limit`."""
