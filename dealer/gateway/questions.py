@@ -46,7 +46,9 @@ async def table_open(session: Session, call: Call) -> Reply:
     service, places = session.floor.service, session.places
     places.require_room()
     rules = _rules(q)
-    resident, done = await service.open_table(rules, cmd=q.cmd, content=wire.content(call))
+    resident, done = await service.open_table(
+        rules, cmd=q.cmd, content=wire.content(call), address=session.outlet.address
+    )
     (opened,) = (event for event in done.events if isinstance(event, TableOpened))
     tokens = service.tokens_of(opened.key)
     places.host(places.get(resident.table_id) or Place(resident))

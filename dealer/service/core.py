@@ -26,9 +26,10 @@ from dealer.service.founding import NEW, UNGUESSABLE, check_rules, new_id, opene
 from dealer.service.judge import Judge
 from dealer.service.keyring import Keyring
 from dealer.service.loading import Loader
-from dealer.service.lobby import Lobby
+from dealer.service.lobby import PER_NETWORK, Lobby
 from dealer.service.lookout import Lookout
 from dealer.service.memory import BYTES, TABLES, Memory
+from dealer.service.opener import Openers
 from dealer.service.past import Past
 from dealer.service.record import Entry
 from dealer.service.requests import Answer, Done, Request, settling
@@ -43,8 +44,9 @@ class Service:
     """The tables of one house over one log.
 
     `house` is the house's name in origins, without space or `+`. Tables in memory take about
-    `memory` bytes at most, and at most `tables` of them are not in use; bundles of archived ones
-    are read out of the folder `archive`. `publish` is the gateway's: it is called on the loop for
+    `memory` bytes at most, and at most `tables` of them are not in use; the lobby lists at most
+    `per_network` of those that one network opened; bundles of archived ones are read out of the
+    folder `archive`. `publish` is the gateway's: it is called on the loop for
     each commit, this process's or another's, in the order of a table's versions, for cosignatures,
     and where the log went back.
     """
@@ -57,6 +59,7 @@ class Service:
         house: str = "localhost",
         tables: int = TABLES,
         memory: int = BYTES,
+        per_network: int = PER_NETWORK,
         archive: Path | None = None,
     ) -> None:
         self.publish: Callable[[Resident, Published], None] = lambda resident, news: None
@@ -67,7 +70,8 @@ class Service:
         self.log = log
         self._key = key
         self._house = house
-        self.lobby = Lobby(log)
+        self.openers = Openers(log, key)
+        self.lobby = Lobby(log, self.openers, per_network=per_network)
         keyring = Keyring(log, key)
         self.past = Past(log, keyring)
         self.loader = Loader(log, keyring, self.past)
@@ -170,9 +174,17 @@ class Service:
         await self._desk.catch_up(resident)
 
     async def open_table(
-        self, rules: Mapping[str, Any], *, cmd: str | None = None, content: bytes = b""
+        self,
+        rules: Mapping[str, Any],
+        *,
+        cmd: str | None = None,
+        content: bytes = b"",
+        address: str = "",
     ) -> tuple[Resident, Done]:
-        """A new table. An unguessable `cmd` sent again finds the table that it opened."""
+        """A new table. An unguessable `cmd` sent again finds the table that it opened.
+
+        `address` is the client's; it is not kept, only a digest of its network is, for the lobby.
+        """
         check_rules(rules)
         if cmd is not None and len(cmd) >= UNGUESSABLE:
             table = await opened_by(cmd, self.log, self._key)
@@ -192,6 +204,7 @@ class Service:
         except DealerError:
             self.memory.forget_if_empty(resident)
             raise
+        self.openers.note(resident.id, address)
         return resident, done
 
     # Commands
