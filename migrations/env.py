@@ -12,8 +12,7 @@ from alembic import context
 from alembic.util import CommandError
 from sqlalchemy import Connection, create_engine
 
-import dealer.eventlog.office
-import dealer.eventlog.openers  # noqa: F401  both add their tables to the same metadata
+import dealer.eventlog.office  # noqa: F401  adds its tables to the same metadata
 from dealer.eventlog.schema import metadata, postgres
 from dealer.eventlog.server import Server, is_postgres
 

@@ -58,7 +58,8 @@ class Operations:
         self._note(trouble)
         if trouble is not None:
             return response(HTTPStatus.SERVICE_UNAVAILABLE, f"{trouble}\n")
-        return response(HTTPStatus.OK, "ready\n")
+        notice = self._service.closures.notice
+        return response(HTTPStatus.OK, "ready\n" if notice is None else f"ready\n{notice}\n")
 
     def _note(self, trouble: str | None) -> None:
         """A line whenever the answer is another one than before."""

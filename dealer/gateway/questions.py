@@ -92,13 +92,14 @@ async def table_join(session: Session, call: Call) -> Reply:
 
 def _check_join(session: Session, place: Place, q: p.TableJoin) -> None:
     resident = place.resident
-    place.require_version(q.expect)
     if place.actor().seat is not None:
         raise BadRequest(f"You sit at seat {place.seat} of this table already.")
     if resident.table.rules.invited and not place.host:
         tokens = session.floor.service.tokens_of(resident.table.key)
         if q.invite is None or not tokens.is_invite(resident.id, q.invite):
             raise NotEntitled("A seat at this table needs its invitation; ask the host for it.")
+    # After the invitation: a refusal for the version tells a stranger how far the table is.
+    place.require_version(q.expect)
 
 
 async def _take_seat(session: Session, call: Call, place: Place) -> tuple[int, int]:
@@ -175,6 +176,8 @@ async def table_leave(session: Session, call: Call) -> Reply:
     places = session.places
     place = await places.find(q.table, token=q.token)
     resident, actor = place.resident, place.actor()
+    if actor.seat is None and place.subscription is None:
+        place.require_watching()  # the answer has the table's version
     place.require_version(q.expect)
     version = resident.committed
     if actor.seat is not None:

@@ -146,6 +146,7 @@ class Session:
 
     def _perform(self, call: wire.Call, wish: Wish, place: Place) -> None:
         params, resident = call.params, place.resident
+        place.require_admission()  # before `expect`, or what is refused, tells how the table stands
         actor = place.actor()
         command = wish.build(actor, params, resident.table)
         self._allowance.charge(weight(command, resident.table))

@@ -7,6 +7,8 @@ of the /64 of an IPv6 address, which is what one customer is given.
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import suppress
 from ipaddress import IPv6Address, ip_address
 
 from dealer.errors import DealerError
@@ -14,6 +16,8 @@ from dealer.eventlog import Log, openers
 from dealer.eventlog.sealing import HouseKeys
 
 DIGEST_BYTES = 16
+
+EVERY_SECONDS = 1.0
 
 WAITING = 10_000
 """Openers that may wait to be written while the database is away; later ones are not noted."""
@@ -57,3 +61,10 @@ class Openers:
         except DealerError:
             self._waiting = waiting | self._waiting
             raise
+
+    async def run(self) -> None:
+        """Write every second what was noted; while the database is away, keep it."""
+        while True:
+            await asyncio.sleep(EVERY_SECONDS)
+            with suppress(DealerError):
+                await self.write()
