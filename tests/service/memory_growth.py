@@ -3,6 +3,7 @@
     python -m tests.service.memory_growth make FOLDER KIND COUNT
     python -m tests.service.memory_growth load FOLDER
 
+KIND is empty, table, commands or large.
 The second prints the bytes of resident memory that the tables take, and the bytes that `Memory`
 says that they take. It only loads them, so that nothing else grows meanwhile.
 """
@@ -16,12 +17,14 @@ from pathlib import Path
 
 from dealer.game.cards import STANDARD
 from dealer.game.commands import Actor, CloseRound, Command, Draw, OpenRound, StartShuffle, TakeSeat
+from dealer.projector.runner import Projector
 from dealer.service import Resident, Service
 from dealer.service.opening import open_service
 
 HOST = Actor(host=True)
 LARGE = tuple(f"{number:04}" for number in range(1024))
 WARM = 10
+AT_ONCE = 10
 
 
 async def make(service: Service, kind: str) -> str:
@@ -56,9 +59,10 @@ def resident_bytes() -> int:
 
 
 async def make_all(url: str, kind: str, count: int) -> None:
-    async with open_service(url) as service:
-        for _ in range(WARM + count):
-            await make(service, kind)
+    async with open_service(url, synchronous="NORMAL") as service:
+        for _ in range(0, WARM + count, AT_ONCE):
+            await asyncio.gather(*(make(service, kind) for _ in range(AT_ONCE)))
+        await service.log.schedule(Projector().slice)  # nothing is left for the other stage to do
 
 
 async def load_all(url: str) -> None:
