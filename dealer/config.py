@@ -122,7 +122,45 @@ SETTINGS: tuple[Setting, ...] = (
         "DEALER_SYNCHRONOUS",
         "FULL, EXTRA or NORMAL, which is quicker and can lose acknowledged events at a power cut.",
     ),
-    Setting("tables", "--tables", "DEALER_TABLES", "Idle tables that stay in memory at the most."),
+    Setting(
+        "memory",
+        "--memory",
+        "DEALER_MEMORY",
+        "MiB that tables in memory take: past it idle ones leave, and where all are in use no more "
+        "are loaded or opened.",
+    ),
+    Setting(
+        "tables",
+        "--tables",
+        "DEALER_TABLES",
+        "Idle tables that stay in memory at the most, however small they are.",
+    ),
+    Setting(
+        "lobby_per_address",
+        "--lobby-per-address",
+        "DEALER_LOBBY_PER_ADDRESS",
+        "Open tables of one address (IPv6: /64) that the lobby lists at the most.",
+    ),
+    Setting(
+        "close_empty",
+        "--close-empty",
+        "DEALER_CLOSE_EMPTY",
+        "Age, like 24h, after which a table closes at which no seat is taken, no round is open and "
+        "nothing happened; 0 is never.",
+    ),
+    Setting(
+        "close_idle",
+        "--close-idle",
+        "DEALER_CLOSE_IDLE",
+        "Age, like 90d, after which a table closes at which nothing happened, whoever sits there; "
+        "0 is never.",
+    ),
+    Setting(
+        "disk_floor",
+        "--disk-floor",
+        "DEALER_DISK_FLOOR",
+        "MiB of free disk below which no tables and rounds are opened, on SQLite; 0 is never.",
+    ),
     Setting("queue", "--queue", "DEALER_QUEUE", "Appends that may wait for their commit."),
     Setting("batch", "--batch", "DEALER_BATCH", "Appends in one commit at the most."),
     Setting(
@@ -204,7 +242,12 @@ class Settings:
     trusted_proxies: tuple[str, ...] = ()
     archive: Path | None = None
     synchronous: str = "FULL"
+    memory: int = 64
     tables: int = 10_000
+    lobby_per_address: int = 5
+    close_empty: str = "24h"
+    close_idle: str = "0"
+    disk_floor: int = 256
     queue: int = 8192
     batch: int = 512
     busy: float = 10.0
@@ -243,9 +286,25 @@ class Settings:
         for port in (self.port, self.ops_port):
             if not 0 <= port <= 65535:
                 raise SetupError(f"A port is a number from 0 to 65535, not {port}.")
-        for name in ("tables", "queue", "batch"):
+        for name in ("memory", "tables", "lobby_per_address", "queue", "batch"):
             if getattr(self, name) < 1:
-                raise SetupError(f"--{name} is at least 1.")
+                raise SetupError(f"--{name.replace('_', '-')} is at least 1.")
+        if self.disk_floor < 0:
+            raise SetupError("--disk-floor is 0 or more.")
+        for name in ("close_empty", "close_idle"):
+            age_ms(getattr(self, name), of=f"--{name.replace('_', '-')}")
+
+
+_AGE = re.compile(r"([0-9]{1,6})([dhm])")
+_AGE_UNITS = {"d": 86_400_000, "h": 3_600_000, "m": 60_000}
+
+
+def age_ms(text: str, *, of: str) -> int:
+    """Milliseconds of an age like 90d, 36h or 30m, 0 for 0; SetupError names `of` for any other."""
+    match = _AGE.fullmatch(text)
+    if match is None and text != "0":
+        raise SetupError(f"{of} is an age like 90d, 36h or 30m, or 0 for never, not {text!r}.")
+    return 0 if match is None else int(match[1]) * _AGE_UNITS[match[2]]
 
 
 def read_limits(pairs: Iterable[str], environ: Mapping[str, str]) -> Limits:

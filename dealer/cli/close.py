@@ -80,7 +80,7 @@ async def _close(
         for one in wanted:
             try:
                 resident = await service.load(one.hex())
-                await service.call(resident, CloseTable(Actor(host=True)))
+                await service.call(resident, CloseTable(Actor(host=True), forced=True))
             except TableEnded:
                 if table is not None:
                     raise TableEnded(f"Table {one.hex()} is closed already.") from None

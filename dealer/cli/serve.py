@@ -28,6 +28,7 @@ from dealer.config import (
     SETTINGS,
     SYNCHRONOUS,
     Settings,
+    age_ms,
     masked,
     read_limits,
 )
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+MIB = 2**20
 EVERYWHERE = ("", "0.0.0.0", "::")
 _OTHERWISE = {
     "password_file",
@@ -75,7 +77,16 @@ def serve(
     synchronous: Annotated[
         str, option("synchronous", metavar="|".join(SYNCHRONOUS))
     ] = Settings.synchronous,
+    memory: Annotated[int, option("memory", parser=whole, metavar="MIB")] = Settings.memory,
     tables: Annotated[int, option("tables", parser=whole, metavar="COUNT")] = Settings.tables,
+    lobby_per_address: Annotated[
+        int, option("lobby_per_address", parser=whole, metavar="COUNT")
+    ] = Settings.lobby_per_address,
+    close_empty: Annotated[str, option("close_empty", metavar="AGE")] = Settings.close_empty,
+    close_idle: Annotated[str, option("close_idle", metavar="AGE")] = Settings.close_idle,
+    disk_floor: Annotated[
+        int, option("disk_floor", parser=whole, metavar="MIB")
+    ] = Settings.disk_floor,
     queue: Annotated[int, option("queue", parser=whole, metavar="COUNT")] = Settings.queue,
     batch: Annotated[int, option("batch", parser=whole, metavar="COUNT")] = Settings.batch,
     busy: Annotated[float, option("busy", metavar="SECONDS", parser=seconds)] = Settings.busy,
@@ -195,7 +206,12 @@ async def _serve(settings: Settings) -> None:
             settings.database,
             house=settings.house,
             house_key=settings.house_key,
+            memory=settings.memory * MIB,
             tables=settings.tables,
+            per_network=settings.lobby_per_address,
+            close_empty_ms=age_ms(settings.close_empty, of="--close-empty"),
+            close_idle_ms=age_ms(settings.close_idle, of="--close-idle"),
+            disk_floor=settings.disk_floor * MIB,
             synchronous=settings.synchronous,
             queue=settings.queue,
             batch=settings.batch,

@@ -30,6 +30,7 @@ from sqlalchemy import (
 )
 
 from dealer.errors import RaceLost, UnknownTable
+from dealer.eventlog.openers import opener
 from dealer.eventlog.schema import Number, checkpoint, event, house, metadata, postgres, stream
 
 RETIRED = ".retired"
@@ -207,6 +208,7 @@ def let_go(
         connection.execute(delete(event).where(event.c.stream == number, event.c.version < upto))
         return True
     connection.execute(delete(checkpoint).where(checkpoint.c.stream == number))
+    connection.execute(delete(opener).where(opener.c.stream == number))
     for name in models:
         model = metadata.tables[name]
         connection.execute(delete(model).where(model.c.stream == number))

@@ -95,6 +95,17 @@ class Reading:
             yield rows
             after = rows[-1].version
 
+    async def open_round(self, table: bytes) -> tuple[int, int]:
+        """(version of the RoundOpened whose round is open, 0 if none is; version of the table).
+
+        Both as they were at one instant; (0, 0) if there is no such table.
+        """
+        found = await self.fetch(self._selects.open_round, (table,))
+        if not found:
+            return 0, 0
+        version, opened = found[0]
+        return opened or 0, version
+
     async def find_command(self, table: bytes, command: str) -> Row | None:
         """The first event of the append that carried out this command."""
         found = await self.fetch(self._selects.command, (table, command))

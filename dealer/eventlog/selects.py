@@ -29,6 +29,11 @@ class Selects:
         self.between = (
             f"SELECT {table} FROM stream WHERE {table} BETWEEN ? AND ? ORDER BY {table} LIMIT ?"
         )
+        self.open_round = (
+            "SELECT s.version, (SELECT CASE WHEN e.type = 'RoundOpened' THEN e.version ELSE 0 END"
+            " FROM event e WHERE e.stream = s.id AND e.type IN ('RoundOpened', 'RoundClosed')"
+            f" ORDER BY e.version DESC LIMIT 1) FROM stream s WHERE s.{table} = ?"
+        )
         self._postgres = postgres
 
     def heads(self, tables: list[bytes]) -> Iterator[tuple[str, tuple[Any, ...]]]:

@@ -48,6 +48,7 @@ class LeaveSeat:
 @dataclass(frozen=True, slots=True)
 class CloseTable:
     actor: Actor
+    forced: bool = False  # whatever the rules say: by the operator, or for want of players
 
 
 @dataclass(frozen=True, slots=True)

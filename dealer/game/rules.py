@@ -3,8 +3,12 @@
 Rules are a public JSON object. A preset says who may do each action, and a key of the action's name
 overrides it: `{"preset": "dealer", "draw": "players"}`. `host` stands for the host alone,
 `players` for the host and every seated player, `nobody` for nobody. What concerns one's own hand
-(discard, play, give, show, return) is done by the seat that holds it; the host alone may `collect`
-the cards of a hand onto a stack.
+(discard, play, give, show, return) is done by the seat that holds it; `collect` moves the cards of
+another's hand onto a stack, and is for the host at most.
+
+Rules in a log keep their meaning: a preset lets the host collect, as it always has. A table that is
+opened now says `"collect": "nobody"` unless whoever opens it says otherwise (`for_new_table`), so
+that the rules shown to players, and every client, old ones too, have the truth.
 """
 
 from __future__ import annotations
@@ -14,10 +18,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dealer.errors import BadRequest
+from dealer.game.names import check_name
 
 SEATS_DEFAULT = 10
 SEATS_MAX = 100
-NAME_MAX = 64
 WHO = ("host", "players", "nobody")
 
 _HOSTED = dict.fromkeys(("open", "close", "shuffle", "deal", "collect"), "host")
@@ -31,6 +35,8 @@ PRESETS: dict[str, dict[str, str]] = {
 }
 ACTIONS = tuple(PRESETS["free"])
 
+_NODE, _MEMBER = 80, 90  # bytes of a small object, and of its name in a dict
+
 
 @dataclass(frozen=True, slots=True)
 class Rules:
@@ -41,6 +47,7 @@ class Rules:
     invited: bool = False  # whether a seat is only for who holds the invitation
     watched: bool = True  # whether somebody without a seat may watch
     who: Mapping[str, str] = field(default_factory=lambda: PRESETS["free"])
+    size: int = 0  # bytes of memory that `given` takes, estimated
 
     @classmethod
     def read(cls, given: Mapping[str, Any]) -> Rules:
@@ -54,6 +61,7 @@ class Rules:
             invited=given.get("join") == "invite",
             watched=given.get("watch") != "nobody",
             who=preset | own,
+            size=_size_of(given),
         )
 
     @classmethod
@@ -71,4 +79,25 @@ class Rules:
             raise BadRequest("The rule 'join' is anyone or invite.")
         if given.get("watch", "anyone") not in ("anyone", "nobody"):
             raise BadRequest("The rule 'watch' is anyone or nobody.")
+        if "name" in given:
+            if not isinstance(given["name"], str):
+                raise BadRequest("The name of a table is a text.")
+            check_name(given["name"], of="The name of a table")
         return cls.read(given)
+
+
+def for_new_table(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The rules that go into the log of a table opened with `given`: nobody collects unsaid."""
+    return {"collect": "nobody", **given}
+
+
+def _size_of(value: Any) -> int:
+    """Bytes of memory that a JSON value takes, estimated; looks at all of it, once a table."""
+    if isinstance(value, str):
+        return _NODE + len(value) * (1 if value.isascii() else 4)
+    if isinstance(value, Mapping):
+        members = (_MEMBER + _size_of(name) + _size_of(one) for name, one in value.items())
+        return 3 * _NODE + sum(members)
+    if isinstance(value, list | tuple):
+        return _NODE + sum(10 + _size_of(one) for one in value)
+    return 32

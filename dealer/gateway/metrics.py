@@ -88,6 +88,7 @@ class Metrics(Collector):
             ("dealer_connections_closed", "Connections closed by the house.", "code", self.dropped),
             ("dealer_connections_refused", "Connections turned away.", "reason", self.turned_away),
             ("dealer_appends", "Appends by outcome.", "outcome", self.counts.appends),
+            ("dealer_tables_closed", "Tables closed for want of use.", "why", self.counts.closed),
         ):
             family = CounterMetricFamily(name, says, labels=(label,))
             for kind, count in sorted(kinds.items(), key=str):

@@ -73,7 +73,9 @@ class Operations:
         self._note(trouble)
         if trouble is not None:
             return response(HTTPStatus.SERVICE_UNAVAILABLE, f"{trouble}\n")
-        return response(HTTPStatus.OK, f"ready\n{self._database}\n")
+        notice = self._service.closures.notice
+        lines = ["ready", self._database, *([] if notice is None else [notice])]
+        return response(HTTPStatus.OK, "".join(f"{line}\n" for line in lines))
 
     def _note(self, trouble: str | None) -> None:
         """A line whenever the answer is another one than before."""

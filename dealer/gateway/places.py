@@ -50,9 +50,18 @@ class Place:
             raise Conflicted("The table has moved on; look at it and decide again.")
 
     def require_watching(self) -> None:
+        """Raise NotEntitled unless this client may see the table."""
         actor = self.actor()
         if not (actor.host or actor.seat is not None or self.resident.table.rules.watched):
             raise NotEntitled("This table is not open to spectators.")
+
+    def require_admission(self) -> None:
+        """Raise NotEntitled for a command of a stranger at a table that is not open to spectators.
+
+        Neither its version nor its state is to be learned from how a command is refused.
+        """
+        if not self.host and self.seat is None:
+            self.require_watching()
 
 
 class Places:

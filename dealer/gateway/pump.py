@@ -65,7 +65,7 @@ class Pump:
     def subscribe(self, outlet: Outlet, resident: Resident) -> Subscription:
         """A subscription that is told nothing before `start`, but keeps its table in memory."""
         subscription = Subscription(outlet, resident)
-        resident.sessions.add(subscription)
+        self._service.subscribe(resident, subscription)
         self.presence.changed(resident)
         return subscription
 
@@ -88,7 +88,7 @@ class Pump:
     def end(self, subscription: Subscription) -> None:
         self.stop(subscription)
         subscription.ended = True
-        subscription.resident.sessions.discard(subscription)
+        self._service.unsubscribe(subscription.resident, subscription)
         self.presence.changed(subscription.resident)
 
     def start(self, subscription: Subscription, *, after: int, say_resumed: bool = False) -> None:

@@ -48,7 +48,9 @@ async def table_open(session: Session, call: Call) -> Reply:
     places.require_room()
     rules, content = _rules(q), wire.content(call)
     with session.paying(written_text(content), table=True):
-        resident, done = await service.open_table(rules, cmd=q.cmd, content=content)
+        resident, done = await service.open_table(
+            rules, cmd=q.cmd, content=content, address=session.outlet.address
+        )
     (opened,) = (event for event in done.events if isinstance(event, TableOpened))
     tokens = service.tokens_of(opened.key)
     places.host(places.get(resident.table_id) or Place(resident))
@@ -98,6 +100,7 @@ def _check_join(session: Session, place: Place, q: p.TableJoin) -> None:
         tokens = session.floor.service.tokens_of(resident.table.key)
         if q.invite is None or not tokens.is_invite(resident.id, q.invite):
             raise NotEntitled("A seat at this table needs its invitation; ask the host for it.")
+    # After the invitation: a refusal for the version tells a stranger how far the table is.
     place.require_version(q.expect)
 
 
@@ -173,7 +176,8 @@ async def table_leave(session: Session, call: Call) -> Reply:
     places = session.places
     place = await places.find(q.table, token=q.token)
     resident, actor = place.resident, place.actor()
-    place.require_watching()
+    if actor.seat is None and place.subscription is None:
+        place.require_watching()  # the answer has the table's version
     place.require_version(q.expect)
     version = resident.committed
     if actor.seat is not None:

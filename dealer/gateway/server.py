@@ -260,6 +260,18 @@ class Gateway:
                 lambda: len(floor.budgets),
             ),
             "dealer_tables_resident": ("Tables in memory.", lambda: len(service.memory)),
+            "dealer_tables_bytes": (
+                "Bytes that tables in memory take, estimated.",
+                lambda: service.memory.bytes,
+            ),
+            "dealer_tables_asleep": (
+                "Tables out of memory whose shuffle waits.",
+                lambda: len(service.wakeups),
+            ),
+            "dealer_disk_free_bytes": (
+                "Free bytes of the database's disk; NaN where it is not this machine's.",
+                lambda: service.closures.free,
+            ),
             "dealer_requests_in_flight": (
                 "Requests not answered yet.",
                 lambda: floor.in_flight,

@@ -212,6 +212,7 @@ class Session:
 
     def _perform(self, call: wire.Call, wish: Wish, place: Place) -> None:
         params, resident = call.params, place.resident
+        place.require_admission()  # before `expect`, or what is refused, tells how the table stands
         actor = place.actor()
         if actor.seat is None and not actor.host:
             # Every other refusal would say how a table stands that the client may not see.

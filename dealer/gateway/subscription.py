@@ -9,7 +9,12 @@ from dealer.service import Resident
 
 
 class Outlet(Protocol):
-    """What a session writes to: a socket, as far as it needs to know one."""
+    """What a session writes to: a socket, as far as it needs to know one.
+
+    `address` is the client's, as far as trusted proxies say it.
+    """
+
+    address: str
 
     @property
     def paused(self) -> bool:

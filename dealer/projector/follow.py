@@ -10,6 +10,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection
 
 from dealer.errors import DealerError
+from dealer.game.size import size_of
 from dealer.game.state import Table
 from dealer.projector.changes import Changes
 from dealer.projector.fold import fold
@@ -36,16 +37,38 @@ class Reached(NamedTuple):
     stopped: Stopped | None = None
 
 
+BYTES = 8 * 2**20
+"""What the states that are kept at hand may take, estimated: some thousand of 52 cards."""
+
+
 class Follower:
     """Folds stretches of streams, and keeps the states of the latest `tables` streams at hand.
 
-    A state at hand is used only at the version that it is at; so it does not matter if the
-    transaction that it moved along with was undone.
+    They take at most `bound` bytes, but for the one that was used last. A state at hand is used
+    only at the version that it is at; so it does not matter if the transaction that it moved along
+    with was undone.
     """
 
-    def __init__(self, *, tables: int) -> None:
-        self._bound = tables
-        self._states: OrderedDict[Number, Table] = OrderedDict()
+    def __init__(self, *, tables: int, bound: int = BYTES) -> None:
+        self._tables = tables
+        self._bound = bound
+        self._states: OrderedDict[Number, tuple[Table, int]] = OrderedDict()
+        self.bytes = 0
+
+    def _take(self, number: Number) -> Table | None:
+        table, size = self._states.pop(number, (None, 0))
+        self.bytes -= size
+        return table
+
+    def _put(self, number: Number, table: Table) -> None:
+        size = size_of(table)
+        self._states[number] = table, size
+        self.bytes += size
+        while len(self._states) > self._tables or (
+            self.bytes > self._bound and len(self._states) > 1
+        ):
+            _, (_, size) = self._states.popitem(last=False)
+            self.bytes -= size
 
     def follow(
         self,
@@ -59,7 +82,7 @@ class Follower:
         """Adds to `into` what `rows`, the events after version `after`, change."""
         happened, stopped = _read(connection, stream, after, rows)
         # Out of the store while it changes: an error leaves no half-changed state there.
-        table = self._states.pop(stream.number, None)
+        table = self._take(stream.number)
         try:
             if table is None or table.version != after:
                 table = since_round_opened(connection, stream.number, after)
@@ -72,9 +95,7 @@ class Follower:
             return Reached(reached, Stopped(stream.table.hex(), reached, str(fault)))
         except DealerError as fault:
             return Reached(after, Stopped(stream.table.hex(), after, str(fault)))
-        self._states[stream.number] = table
-        if len(self._states) > self._bound:
-            self._states.popitem(last=False)
+        self._put(stream.number, table)
         return Reached(table.version, stopped)
 
 

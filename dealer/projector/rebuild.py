@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 from sqlalchemy.dialects import sqlite
-from sqlalchemy.schema import CreateTable
+from sqlalchemy.schema import CreateIndex, CreateTable
 
 from dealer.errors import RaceLost
 from dealer.projector.changes import Changes
@@ -203,6 +203,9 @@ class Rebuild:
             execute(f"ALTER TABLE {PREFIX}{model.name} RENAME TO {model.name}")
             if on_postgres(connection):
                 _name_indexes(connection, model.name)
+                continue
+            for index in model.indexes:  # SQLite can give an index no other name
+                execute(str(CreateIndex(index).compile(dialect=sqlite.dialect())))
         execute(DRAWS)
         reached = sorted(self._reached.items(), key=itemgetter(0))
         places = [(version, number, version) for number, version in reached]

@@ -62,7 +62,7 @@ EVENTS = 256
 """How many events a slice takes: a few milliseconds' work."""
 
 TABLES = 2000
-"""How many tables' states are kept at hand, some 6 KiB each."""
+"""How many tables' states are kept at hand, some 6 KiB each; `Follower` bounds their bytes."""
 
 _log = getLogger("dealer.projector")
 

@@ -19,7 +19,7 @@ the time and three times the space.
 
 from __future__ import annotations
 
-from sqlalchemy import Column, Index, Integer, Table, Text, UniqueConstraint
+from sqlalchemy import Column, Index, Integer, Table, Text, UniqueConstraint, text
 from sqlalchemy.schema import SchemaItem
 
 from dealer.eventlog.schema import Key, Number, metadata, postgres
@@ -47,6 +47,10 @@ tables = _model(
     Column("rounds", Integer, nullable=False),
     Column("events", Number, nullable=False),
 )
+
+# The lobby asks for the newest of the open ones.
+_OPEN = text("closed_at IS NULL")
+Index("ix_tables_opened_at", tables.c.opened_at, sqlite_where=_OPEN, postgresql_where=_OPEN)
 
 # One row for each time that somebody sat down; `since` and `until` are versions.
 seats = _model(

@@ -14,6 +14,7 @@ from dealer.errors import DealerError
 from dealer.eventlog import Log
 from dealer.eventlog.sealing import HouseKeys
 from dealer.game.commands import Actor, Command, Draw, DrawAtRandom, OpenTable
+from dealer.game.rules import for_new_table
 from dealer.game.view import Viewer
 from dealer.service import archived
 from dealer.service.archived import Shelf
@@ -25,9 +26,10 @@ from dealer.service.founding import NEW, UNGUESSABLE, check_rules, new_id, opene
 from dealer.service.judge import Judge
 from dealer.service.keyring import Keyring
 from dealer.service.loading import Loader
-from dealer.service.lobby import Lobby
+from dealer.service.lobby import PER_NETWORK, Lobby
 from dealer.service.lookout import Lookout
-from dealer.service.memory import Memory
+from dealer.service.memory import BYTES, TABLES, Memory
+from dealer.service.opener import Openers
 from dealer.service.past import Past
 from dealer.service.record import Entry
 from dealer.service.requests import Answer, Done, Request, settling
@@ -35,15 +37,18 @@ from dealer.service.resident import Resident
 from dealer.service.signing import Signing
 from dealer.service.snapshots import Published, Snapshot
 from dealer.service.tokens import Tokens
+from dealer.service.wakeups import Wakeups
 
 
 class Service:
     """The tables of one house over one log.
 
-    `house` is the house's name in origins, without space or `+`. At most `tables` stay in memory
-    beside those that somebody listens to, and bundles of archived ones are read out of the folder
-    `archive`. `publish` is the gateway's: it is called on the loop for each commit, this process's
-    or another's, in the order of a table's versions, for cosignatures, and where the log went back.
+    `house` is the house's name in origins, without space or `+`. Tables in memory take about
+    `memory` bytes at most, and at most `tables` of them are not in use; the lobby lists at most
+    `per_network` of those that one network opened; bundles of archived ones are read out of the
+    folder `archive`. `publish` is the gateway's: it is called on the loop for
+    each commit, this process's or another's, in the order of a table's versions, for cosignatures,
+    and where the log went back.
     """
 
     def __init__(
@@ -52,7 +57,9 @@ class Service:
         key: HouseKeys,
         *,
         house: str = "localhost",
-        tables: int = 10_000,
+        tables: int = TABLES,
+        memory: int = BYTES,
+        per_network: int = PER_NETWORK,
         archive: Path | None = None,
     ) -> None:
         self.publish: Callable[[Resident, Published], None] = lambda resident, news: None
@@ -63,13 +70,16 @@ class Service:
         self.log = log
         self._key = key
         self._house = house
-        self.lobby = Lobby(log)
+        self.openers = Openers(log, key)
+        self.lobby = Lobby(log, self.openers, per_network=per_network)
         keyring = Keyring(log, key)
         self.past = Past(log, keyring)
         self.loader = Loader(log, keyring, self.past)
-        self.memory = Memory(self.loader, bound=tables)
-        self._judge = Judge(key, house=house, closures=self.closures)
-        self._desk = Desk(log, self.loader, self.past, self._judge, self._tell)
+        self.memory = Memory(self.loader, bound=tables, bytes_bound=memory, leave=self._leave)
+        self.wakeups = Wakeups(self._wake)
+        self.memory.elsewhere = lambda: self.wakeups.size
+        self._judge = Judge(key, house=house, closures=self.closures, memory=self.memory)
+        self._desk = Desk(log, self.loader, self.past, self._judge, self.memory, self._tell)
         self.signing = Signing(log, self._desk, self._judge, self._tell)
         self.lookout = Lookout(log, self.memory, self._desk)
         self._draws = Draws(self._desk, self.past)
@@ -89,6 +99,7 @@ class Service:
 
     async def close(self) -> None:
         """Let go of the tables; the log is its owner's to close."""
+        await self.wakeups.close()
         for resident in self.memory:
             self._desk.deadlines.disarm(resident)
         await self._desk.close()
@@ -109,12 +120,13 @@ class Service:
     async def load(self, table: str) -> Resident:
         """The table, from memory or from the log; UnknownTable if there is none.
 
-        Who comes in may have been at another process before: the table is not behind that.
+        The table has every event that another process had committed by now. Raises Overloaded
+        where it is not in memory and the tables in use leave no room for it.
         """
         resident = self.memory.get(table)
         if resident is None:
-            resident = await self.memory.load(table)
-            self._desk.deadlines.arm(resident)
+            self.memory.require_room()
+            resident = await self._into_memory(table)
         # Also what was loaded just now: others may have begun that before this one came.
         await self.catch_up(resident)
         if not resident.committed:
@@ -123,27 +135,76 @@ class Service:
             await archived.require_here(self.log, resident.id)
         return self.memory.keep(resident)
 
+    async def _into_memory(self, table: str) -> Resident:
+        resident = await self.memory.load(table)
+        self._take_in(resident)
+        return resident
+
+    def _take_in(self, resident: Resident) -> None:
+        """The table is in memory again: its shuffle, if one waits, has a timer of its own."""
+        self.wakeups.forget(resident.table_id)
+        self._desk.deadlines.arm(resident)
+
+    def _leave(self, resident: Resident) -> bool:
+        """Whether the table may leave memory now; if so, its shuffle's deadline stays known."""
+        if not self.wakeups.sleep(resident):
+            return False
+        self._desk.put_off_draw(resident)
+        return True
+
+    async def _wake(self, table: str) -> None:
+        """Bring a table into memory whose deadline has come, whatever room there is."""
+        if self.memory.get(table) is None:
+            await self.catch_up(await self._into_memory(table))
+
+    def subscribe(self, resident: Resident, subscriber: object) -> None:
+        """Keep the table in memory until `unsubscribe`; its events are of interest here."""
+        resident.sessions.add(subscriber)
+        self.memory.weigh(resident)
+
+    def unsubscribe(self, resident: Resident, subscriber: object) -> None:
+        """The opposite of `subscribe`; where it was the last one, the table may leave."""
+        resident.sessions.discard(subscriber)
+        if not resident.sessions:
+            resident.ring.clear()
+        self.memory.weigh(resident)
+
     async def catch_up(self, resident: Resident) -> None:
         """Take in what other processes have written to this table by now."""
         await self._desk.catch_up(resident)
 
     async def open_table(
-        self, rules: Mapping[str, Any], *, cmd: str | None = None, content: bytes = b""
+        self,
+        rules: Mapping[str, Any],
+        *,
+        cmd: str | None = None,
+        content: bytes = b"",
+        address: str = "",
     ) -> tuple[Resident, Done]:
-        """A new table. An unguessable `cmd` sent again finds the table that it opened."""
+        """A new table. An unguessable `cmd` sent again finds the table that it opened.
+
+        `address` is the client's; it is not kept, only a digest of its network is, for the lobby.
+        """
         check_rules(rules)
         if cmd is not None and len(cmd) >= UNGUESSABLE:
             table = await opened_by(cmd, self.log, self._key)
         else:
             table = new_id(self._judge.now())
             cmd = None
-        resident = self.memory.get(table.hex()) or await self.memory.found(table)
-        opening = OpenTable(self._judge.origin(table), self._judge.public_key, rules)
+        resident = self.memory.get(table.hex())
+        if resident is None:
+            self.memory.require_room()
+            resident = await self.memory.found(table)
+            self._take_in(resident)
+        opening = OpenTable(self._judge.origin(table), self._judge.public_key, for_new_table(rules))
+        # Once it is on disk nothing keeps it in memory until the caller has the answer.
         try:
-            done = await self.call(resident, opening, cmd=cmd, scope=NEW, content=content)
+            with resident.held():
+                done = await self.call(resident, opening, cmd=cmd, scope=NEW, content=content)
         except DealerError:
             self.memory.forget_if_empty(resident)
             raise
+        self.openers.note(resident.id, address)
         return resident, done
 
     # Commands

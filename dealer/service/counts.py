@@ -19,12 +19,14 @@ log = logging.getLogger(__name__)
 
 
 class Counts:
-    """`appends` by outcome (written, conflict, known, failed); `batches` by the first bound of
+    """`closed` tables by why the house closed them (empty, idle);
+    `appends` by outcome (written, conflict, known, failed); `batches` by the first bound of
     `BATCHES` that they fit under, the last place for greater ones; `trouble` since a batch failed.
     """
 
     def __init__(self) -> None:
         self.appends: Counter[str] = Counter()
+        self.closed: Counter[str] = Counter()
         self.batches = [0] * (len(BATCHES) + 1)
         self.requests = 0
         self.trouble = False

@@ -25,6 +25,7 @@ from dealer.eventlog import Append, Appended, Known, Log, Result
 from dealer.service.deadlines import Deadlines
 from dealer.service.judge import Flight, Judge
 from dealer.service.loading import Loader
+from dealer.service.memory import Memory
 from dealer.service.past import Past
 from dealer.service.refusals import Refusals
 from dealer.service.requests import (
@@ -55,12 +56,14 @@ class Desk:
         loader: Loader,
         past: Past,
         judge: Judge,
+        memory: Memory,
         publish: Callable[[Resident, Published], None],
     ) -> None:
         self._log = log
         self._loader = loader
         self._past = past
         self._judge = judge
+        self._memory = memory
         self._publish = publish
         self.deadlines = Deadlines(judge, self.submit)
         self._refusals = Refusals(self, log, past)
@@ -146,12 +149,14 @@ class Desk:
         resident.committed = flight.last
         resident.leaf = flight.recorded.entries[-1].leaf
         resident.set_foot()
-        resident.ring.extend(flight.recorded.entries)
+        if resident.sessions:
+            resident.ring.extend(flight.recorded.entries)
         self._publish(resident, Published(flight.recorded.entries, flight.recorded.notes))
         done = Done(flight.last, flight.events)
         request.done(done)
         if flight.remembered is not None:
             flight.remembered.committed = True
+            resident.remember(request.name or "", flight.remembered)
             for again in flight.remembered.also:
                 self.answer_again(resident, again, flight.remembered, done)
             flight.remembered.also.clear()
@@ -159,6 +164,7 @@ class Desk:
             for answer in flight.drawn.answers:
                 answer(flight.drawn_outcome())
         resident.tell_waiting()
+        self._memory.weigh(resident)
 
     def _failed(self, flight: Flight, result: Result | DealerError) -> None:
         """Nothing of the flight was written, and the state in memory is ahead of the truth."""
@@ -206,7 +212,7 @@ class Desk:
         waiting, resident.waiting = resident.waiting, []
         for _, call in waiting:
             call(False)
-        self._put_off_draw(resident)
+        self.put_off_draw(resident)
         self.deadlines.disarm(resident)
         self._publish(resident, Published([], [], reset=True))
 
@@ -232,8 +238,9 @@ class Desk:
         resident.committed = fresh.committed
         if news.entries or news.reset:
             self._publish(resident, news)
-        self._put_off_draw(resident)
+        self.put_off_draw(resident)
         resident.reloading = False
+        self._memory.weigh(resident)
         failed, resident.failed = resident.failed, []
         for request in failed:
             if request.known is not None:
@@ -245,7 +252,7 @@ class Desk:
         self.deadlines.arm(resident)
 
     @staticmethod
-    def _put_off_draw(resident: Resident) -> None:
+    def put_off_draw(resident: Resident) -> None:
         """Another process may have sealed that shuffle: whoever sends the draw again is told."""
         pending, resident.pending_draw = resident.pending_draw, None
         if pending is not None:

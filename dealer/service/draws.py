@@ -39,8 +39,9 @@ class Draws:
                 self._desk.keep(self._go_on(resident, request, draw, outcome, settle))
 
         request.done, request.then, request.drawn = started, draw, settle
-        self._desk.submit(resident, request)
-        return await future
+        with resident.held():
+            self._desk.submit(resident, request)
+            return await future
 
     async def _go_on(
         self, resident: Resident, request: Request, draw: Draw, start: Done, settle: Answer

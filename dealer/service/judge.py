@@ -28,6 +28,7 @@ from dealer.game.state import Round, evolve
 from dealer.proof.checkpoint import Signer
 from dealer.proof.keys import secret_length
 from dealer.service.closures import Closures
+from dealer.service.memory import Memory
 from dealer.service.record import Recorded, write
 from dealer.service.requests import Done, Outcome, PendingDraw, Remembered, Request
 from dealer.service.resident import Resident
@@ -66,11 +67,12 @@ class Flight:
 class Judge:
     """Decides for every table of one house; `house` is its name in origins.
 
-    What may not begin now is refused by `closures`.
+    What may not begin now is refused by `closures`, what may not grow by `memory`.
     """
 
-    def __init__(self, key: HouseKeys, *, house: str, closures: Closures) -> None:
+    def __init__(self, key: HouseKeys, *, house: str, closures: Closures, memory: Memory) -> None:
         self._closures = closures
+        self._memory = memory
         self._key = key
         self._house = house
         self._signers: dict[bytes, Signer] = {}
@@ -94,6 +96,7 @@ class Judge:
             raise Conflicted("The table has moved on; look at it and decide again.")
         if self._closures.targets:
             self._closures.require(resident.table_id, request.command)
+        self._memory.require_room_to_grow(resident, request.command)
         secret = resident.secret
         if isinstance(request.command, OpenRound):
             secret = self._draw_secret(resident, len(request.command.deck))
@@ -162,7 +165,7 @@ class Judge:
         if request.name is not None:
             remembered = Remembered(request.digest, expected + 1, len(rows))
             rows[0] = rows[0]._replace(command=request.name, digest=remembered.stored())
-            resident.remember(request.name, remembered)
+            resident.recent.start(request.name, remembered)
             flight.remembered = remembered
         return Append(resident.id, expected, rows, notes, tag=flight, chain=resident.chain)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import suppress
 
 from dealer.eventlog import Log, Row
@@ -37,26 +36,29 @@ class Loader:
         resident = Resident(table, table.hex())
         self._keyring.forget(table)
         newest = await self._log.newest_checkpoint(table)
+        opened, upto = await self._log.open_round(table)  # only an open round needs its secret
+        fault: Exception | None = None
         size, root = 0 if newest is None else newest[0], b""
-        current: list[Row] = []  # since the round opened: only an open round needs its secret
-        async for rows in self._log.stream(table, chunk=CHUNK):
+        async for rows in self._log.stream(table, upto=upto, chunk=CHUNK):
             for row in rows:
                 if row.version == 1 and newest is not None:
                     _, root = self._keyring.signed(resident, newest[1], key=_key_in(row))
                 _remember(resident, row)
                 if row.version == size and resident.tree.root() != root:
                     raise altered(resident.table_id)
-                if row.type == "RoundOpened":
-                    _fold(resident, current)
-                    current = []
-                current.append(row)
+                try:
+                    if fault is None and row.version == opened:
+                        resident.secret = self._keyring.unwrap(table, row)
+                    if fault is None:
+                        evolve(resident.table, event_of(row, resident.secret), row.at)
+                except Exception as error:
+                    fault = error  # said at the end: that the rows were altered explains it better
         if not resident.tree.size:
             await require_here(self._log, table)
         if resident.tree.size < size:
             raise altered(resident.table_id)
-        if current and current[0].type == "RoundOpened" and not _closes(current):
-            resident.secret = self._keyring.unwrap(table, current[0])
-        _fold(resident, current)
+        if fault is not None:
+            raise fault
         resident.committed = resident.table.version
         resident.set_foot()
         return resident
@@ -104,9 +106,7 @@ class Loader:
         fresh.leaf = resident.leaf
         # What was judged in memory and never written is forgotten; what was written is true.
         fresh.forgetful = resident.forgetful
-        for name, known in resident.recent.items():
-            if known.committed:
-                fresh.remember(name, known)
+        fresh.recent = resident.recent.committed()
         size, root = self._keyring.signed(resident, tail.notes[-1][1]) if tail.notes else (0, b"")
         entries: list[Entry] = []
         lost = resident.committed > 0
@@ -149,12 +149,3 @@ def _key_in(row: Row) -> bytes:
         return bytes.fromhex(row.members()["key"])
     except (KeyError, TypeError, ValueError):
         return b""
-
-
-def _fold(resident: Resident, rows: Sequence[Row]) -> None:
-    for row in rows:
-        evolve(resident.table, event_of(row, resident.secret), row.at)
-
-
-def _closes(rows: Sequence[Row]) -> bool:
-    return any(row.type == "RoundClosed" for row in rows)

@@ -1,28 +1,85 @@
-"""Which tables are in memory: those that somebody listens to, and the ones used last."""
+"""Cache of tables: those in use and, within a bound on bytes, the most recently used others.
+
+A table's size is an estimate, made when it comes in and after each of its commits. When the sum is
+past the bound, tables that nobody uses leave, the longest unused first. What is then still too much
+is in use: until it is less no table is loaded or opened, and none that is large grows.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Callable, Iterator
 
-from dealer.errors import UnknownTable
+from dealer.errors import Overloaded, UnknownTable
+from dealer.game.commands import (
+    CloseRound,
+    CloseTable,
+    Command,
+    CommitEntropy,
+    FinishShuffle,
+    LeaveSeat,
+    PassTime,
+    RevealEntropy,
+)
 from dealer.service.loading import Loader
 from dealer.service.resident import Resident
 
+BYTES = 64 * 2**20
+"""The default bound on all tables in memory together."""
+
+TABLES = 10_000
+"""The default bound on the number of tables that nobody uses."""
+
+SMALL = 65_536
+"""Bytes up to which a table in use may grow, whatever the others take."""
+
+LOADS = 8
+"""Tables that are read from the log at a time: reading takes memory, too."""
+
 _LOOKED_AT = 32
-"""How many of the longest unused tables are looked at for each that comes in."""
+"""How many of the longest unused tables are looked at for each that comes in or grows."""
+
+_SEARCHED = 512
+"""How many are before a table is refused for want of room."""
+
+_ENDING = (
+    CloseRound,
+    CloseTable,
+    CommitEntropy,
+    FinishShuffle,
+    LeaveSeat,
+    PassTime,
+    RevealEntropy,
+)
+"""Commands that end something, or let a shuffle that runs come to its end."""
 
 
 class Memory:
-    """At most about `bound` tables, but never one fewer than are in use."""
+    """Tables in memory by id.
 
-    def __init__(self, loader: Loader, *, bound: int) -> None:
+    `bytes_bound` bounds the estimated bytes of all of them, `bound` the number of those that are
+    not in use. `leave` is called with a table that is about to go; where it returns False the table
+    stays.
+    """
+
+    def __init__(
+        self,
+        loader: Loader,
+        *,
+        bound: int = TABLES,
+        bytes_bound: int = BYTES,
+        leave: Callable[[Resident], bool] = lambda resident: True,
+    ) -> None:
         self._loader = loader
         self.bound = bound
+        self.bytes_bound = bytes_bound
+        self.bytes = 0
+        self.elsewhere: Callable[[], int] = lambda: 0
+        self._leave = leave
         self._residents: OrderedDict[str, Resident] = OrderedDict()
         self._loading: dict[bytes, asyncio.Task[Resident]] = {}
+        self._turn = asyncio.Semaphore(LOADS)
 
     def __len__(self) -> int:
         return len(self._residents)
@@ -49,32 +106,85 @@ class Memory:
 
     def forget_if_empty(self, resident: Resident) -> None:
         if not resident.committed and resident.idle():
-            self._residents.pop(resident.table_id, None)
+            self._remove(resident)
 
     async def _load(self, table: bytes) -> Resident:
         task = self._loading.get(table)
         if task is None:
-            task = asyncio.get_running_loop().create_task(self._loader.load(table))
+            task = asyncio.get_running_loop().create_task(self._load_in_turn(table))
             self._loading[table] = task
-            task.add_done_callback(partial(self._loaded, table))
+            task.add_done_callback(lambda done: self._loaded(table, done))
         return await asyncio.shield(task)
+
+    async def _load_in_turn(self, table: bytes) -> Resident:
+        async with self._turn:
+            return await self._loader.load(table)
 
     def _loaded(self, table: bytes, task: asyncio.Task[Resident]) -> None:
         del self._loading[table]
         if not task.cancelled():
-            task.exception()  # retrieved here: every client that waits for it may have gone
+            task.exception()  # retrieved here, for all who waited may have gone
 
     def keep(self, resident: Resident) -> Resident:
         """The one that is in memory of this table: this one, unless there is another."""
         kept = self._residents.setdefault(resident.table_id, resident)
-        surplus = len(self._residents) - self.bound
-        if surplus > 0:
-            for table in list(self._residents)[:_LOOKED_AT]:
-                if self._residents[table].idle() and self._residents[table] is not kept:
-                    del self._residents[table]
-                else:
-                    self._residents.move_to_end(table)
+        self.weigh(kept)
         return kept
+
+    # Bytes
+
+    @property
+    def full(self) -> bool:
+        """Whether more bytes are taken than should be."""
+        return self.bytes + self.elsewhere() > self.bytes_bound
+
+    def weigh(self, resident: Resident) -> None:
+        """Take in how much a table takes now, and let others go for it if need be."""
+        if self._residents.get(resident.table_id) is not resident:
+            return
+        size = resident.size()
+        self.bytes += size - resident.weight
+        resident.weight = size
+        if self._too_much():
+            self._shrink(_LOOKED_AT, but=resident)
+
+    def require_room(self) -> None:
+        """Raise Overloaded if no further table may come in just now."""
+        if self.full:
+            self._shrink(_SEARCHED)
+        if self.full:
+            raise Overloaded(
+                "The tables in use here take all the memory that there is for them; try again "
+                "shortly."
+            )
+
+    def require_room_to_grow(self, resident: Resident, command: Command) -> None:
+        """Raise Overloaded if a large table may not do what would make it larger just now."""
+        if resident.weight > SMALL and self.full and not isinstance(command, _ENDING):
+            raise Overloaded(
+                "This table is large, and the tables in use here take all the memory that there "
+                "is for them; close its round, or try again shortly."
+            )
+
+    def _too_much(self) -> bool:
+        return len(self._residents) > self.bound or self.full
+
+    def _shrink(self, looked_at: int, *, but: Resident | None = None) -> None:
+        """Let tables go, the longest unused first; those in use are not looked at again soon."""
+        for _ in range(min(looked_at, len(self._residents))):
+            resident = next(iter(self._residents.values()))
+            if resident is not but and resident.idle() and self._leave(resident):
+                self._remove(resident)
+                if not self._too_much():
+                    return
+            else:
+                self._residents.move_to_end(resident.table_id)
+
+    def _remove(self, resident: Resident) -> None:
+        if self._residents.get(resident.table_id) is resident:
+            del self._residents[resident.table_id]
+            self.bytes -= resident.weight
+            resident.weight = 0
 
 
 def _table_id(table: str) -> bytes:

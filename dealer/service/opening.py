@@ -17,9 +17,13 @@ from dealer.errors import SetupError
 from dealer.eventlog import Append, Appended, Log, Result, key_file, open_house
 from dealer.eventlog.hints import Hints
 from dealer.eventlog.sealing import MASTER_BYTES
+from dealer.eventlog.sqlite import database_file
 from dealer.projector.scribe import Scribe
+from dealer.service.auto_close import AutoClose
 from dealer.service.clock import apart
 from dealer.service.core import Service
+from dealer.service.lobby import PER_NETWORK
+from dealer.service.memory import BYTES, TABLES
 from dealer.service.office import record_schema
 
 log_ = logging.getLogger(__name__)
@@ -31,7 +35,12 @@ async def open_service(
     *,
     house: str = "localhost",
     house_key: Path | None = None,
-    tables: int = 10_000,
+    tables: int = TABLES,
+    memory: int = BYTES,
+    per_network: int = PER_NETWORK,
+    close_empty_ms: int = 0,
+    close_idle_ms: int = 0,
+    disk_floor: int = 0,
     archive: Path | None = None,
     **log: Any,
 ) -> AsyncIterator[Service]:
@@ -39,17 +48,29 @@ async def open_service(
 
     `house_key` is the file of the house's key, made on the first day: by default beside an SQLite
     file, and to be named for a server's database.
-    Bundles of archived tables are read out of `archive`. `log` goes to `Log.open`.
+    Bundles of archived tables are read out of `archive`. `Service`, `AutoClose` and, of an SQLite
+    file, `Closures.watch_disk` explain the numbers; `log` goes to `Log.open`.
     Raises DatabaseError, HouseKeyError or SetupError.
     """
     file = key_file(database, house_key)
     async with await Log.open(database, **log) as kept:
         key = await open_house(kept, file, fresh=secrets.token_bytes(MASTER_BYTES))
-        service = Service(kept, key, house=house, tables=tables, archive=archive)
+        service = Service(
+            kept,
+            key,
+            house=house,
+            tables=tables,
+            memory=memory,
+            per_network=per_network,
+            archive=archive,
+        )
         wrong = await apart(kept, service.now)
         if wrong is not None:
             raise SetupError(f"{wrong} and start again.")
         service.closures.check = key.check
+        if kept.server is None:
+            service.closures.watch_disk(database_file(database).absolute().parent, floor=disk_floor)
+            await service.closures.look_at_disk()
         await service.closures.look(kept)
         moved = await record_schema(kept)
         if moved is not None:
@@ -72,13 +93,17 @@ async def open_service(
             hints.start()
         looking = asyncio.create_task(service.lookout.look_around())
         following = asyncio.create_task(service.closures.follow(kept))
+        closer = AutoClose(service, empty_ms=close_empty_ms, idle_ms=close_idle_ms)
+        closing = asyncio.create_task(closer.run())
+        noting = asyncio.create_task(service.openers.run())
         try:
             yield service
         finally:
-            for task in (looking, following):
+            tasks = (looking, following, closing, noting)
+            for task in tasks:
                 task.cancel()
             # What they still read is given back before the log lets go of its readers.
-            await asyncio.gather(looking, following, return_exceptions=True)
+            await asyncio.gather(*tasks, return_exceptions=True)
             scribe.close()
             await service.close()
             if hints is not None:

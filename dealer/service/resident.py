@@ -7,26 +7,32 @@ while that is still on its way to the disk. `committed` is what is on disk, and 
 from __future__ import annotations
 
 from asyncio import TimerHandle
-from collections import OrderedDict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from dealer.errors import Refused, TableArchived
 from dealer.eventlog import Chain
 from dealer.game.decide import NoSecret
+from dealer.game.size import size_of
 from dealer.game.state import Table
 from dealer.proof.tree import Tree
-from dealer.service.record import Entry
+from dealer.service.remembered import RecentCommands
 from dealer.service.requests import PendingDraw, Remembered, Request
+from dealer.service.ring import Ring
 from dealer.service.round_secret import RoundSecret
 from dealer.service.tail import FRESH, Footing
 
-RING = 64
-"""How many of the latest events a table keeps at hand, so that a short gap costs no read."""
+FIXED = 4_500
+"""Bytes of a table in memory beside its state and what it keeps at hand, estimated."""
 
-REMEMBERED = 256
-"""How many of the latest commands are answered from memory; the log knows the others."""
+SECRET = 4_500
+"""Bytes of a round's secret with its keys and ciphers."""
+
+REQUEST = 700
+SUBSCRIBER = 1_500
+"""Bytes of a request that waits, and of a subscription with what the gateway keeps for it."""
 
 
 class Refusal(NamedTuple):
@@ -49,8 +55,8 @@ class Resident:
     leaf: str = ""  # of the event at `committed`: a log that has another there was put back
     footing: Footing | None = None  # how it stood when nothing in memory was ahead of the log
     chain: Chain = field(default_factory=Chain)
-    ring: deque[Entry] = field(default_factory=lambda: deque(maxlen=RING))
-    recent: OrderedDict[str, Remembered] = field(default_factory=OrderedDict)
+    ring: Ring = field(default_factory=Ring)  # empty where nobody listens
+    recent: RecentCommands = field(default_factory=RecentCommands)
     forgetful: bool = False  # whether `recent` lacks some of the table's commands
     in_flight: int = 0
     reloading: bool = False
@@ -62,11 +68,32 @@ class Resident:
     waiting: list[tuple[int, Callable[[bool], None]]] = field(default_factory=list)
     timer: TimerHandle | None = None
     sessions: set[Any] = field(default_factory=set)  # the gateway's own
+    holds: int = 0  # callers that would miss it if it left memory
+    weight: int = 0  # its size as `Memory` has it in its sum
 
     def idle(self) -> bool:
         """Whether it may leave memory: nobody listens, and nothing is under way."""
-        under_way = self.in_flight or self.reloading or self.looking
-        return not (self.sessions or under_way or self.timer)
+        under_way = self.in_flight or self.reloading or self.looking or self.failed
+        return not (self.sessions or under_way or self.holds or self.waiting)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """It does not leave memory meanwhile."""
+        self.holds += 1
+        try:
+            yield
+        finally:
+            self.holds -= 1
+
+    def size(self) -> int:
+        """Bytes of memory that this takes, estimated without looking at every card."""
+        size = FIXED + size_of(self.table) + self.ring.size + self.recent.size + len(self.leaf)
+        if self.footing is not None:
+            size += len(self.footing.state)
+        if isinstance(self.secret, RoundSecret):
+            size += SECRET
+        requests = len(self.failed) + len(self.refused) + len(self.waiting) + self.in_flight
+        return size + REQUEST * requests + SUBSCRIBER * len(self.sessions)
 
     def require_here(self) -> None:
         """Raise TableArchived where the table's events are in the log no more."""
@@ -74,9 +101,8 @@ class Resident:
             raise TableArchived(self.archived)
 
     def remember(self, name: str, outcome: Remembered) -> None:
-        self.recent[name] = outcome
-        if len(self.recent) > REMEMBERED:
-            self.recent.popitem(last=False)
+        """Answer this command, which is on disk, from memory for some time."""
+        if self.recent.settle(name, outcome):
             self.forgetful = True
 
     def when_committed(self, version: int, call: Callable[[bool], None]) -> None:

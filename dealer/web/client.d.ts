@@ -137,6 +137,8 @@ export interface Rules extends Partial<Record<Action, Who>> {
   deck?: Deck;
   seats?: number;
   name?: string;
+  /** Who may move the cards of another's hand onto a stack; "nobody" at a table opened without. */
+  collect?: Who;
   [other: string]: unknown;
 }
 

@@ -26,6 +26,7 @@ const entropyMeans = make("p", { class: "wide soft", id: "entropy-means" });
 write(entropyMeans, texts.entropyMeans.players);
 const invited = make("input", { type: "checkbox", name: "invited" });
 const watched = make("input", { type: "checkbox", name: "watched", checked: true });
+const collects = make("input", { type: "checkbox", name: "collects" });
 const open = make("button", { class: "chief", type: "submit" }, texts.open);
 const status = make("p", { role: "status", class: "soft" });
 const list = make("ul", { class: "tables" });
@@ -74,6 +75,7 @@ function columns() {
     entropyMeans,
     make("label", { class: "choice wide" }, invited, texts.invited),
     make("label", { class: "choice wide" }, watched, texts.watched),
+    make("label", { class: "choice wide" }, collects, texts.collects),
   );
   const form = make(
     "form", { onsubmit: submitted },
@@ -130,6 +132,7 @@ function rulesWanted() {
     entropy: entropy.value,
     ...(invited.checked ? { join: "invite" } : {}),
     ...(watched.checked ? {} : { watch: "nobody" }),
+    collect: collects.checked ? "host" : "nobody",
   };
 }
 

@@ -5,7 +5,7 @@ They refuse this schema when they start; one that runs beside this program could
 """
 
 revision = "0005"
-down_revision = "0003"
+down_revision = "0004"
 branch_labels = None
 depends_on = None
 

@@ -47,6 +47,10 @@ async def to_first_card(person: Person) -> None:
 async def test_a_round_by_keyboard_alone(house, arrive) -> None:
     page = await arrive("/")
     ada, keys = Person(page, "Ada"), page.keyboard
+    await tab_to(page, page.get_by_text("Choose deck, seats and rules"))
+    await keys.press("Enter")
+    await tab_to(page, page.get_by_label("The host may collect the cards of players’ hands"))
+    await keys.press("Space")
     await tab_to(page, page.get_by_label("Your name"))
     await keys.type("Ada")
     await keys.press("Enter")
@@ -54,6 +58,7 @@ async def test_a_round_by_keyboard_alone(house, arrive) -> None:
 
     bob_page = await arrive(page.url)
     bob = Person(bob_page, "Bob")
+    await expect(bob_page.get_by_text("the host may collect the cards")).to_be_visible()
     await tab_to(bob_page, bob_page.get_by_label("Your name"))
     await bob_page.keyboard.type("Bob")
     await tab_to(bob_page, bob.button("Sit down"))

@@ -30,7 +30,12 @@ async def test_a_table_is_opened_and_joined(gateway, arrive) -> None:
     assert opened["origin"] == f"localhost/t/{opened['table']}"
     joined = await host.ask("table.join", table=opened["table"], name="Änne", seat=2)
     assert (joined["seat"], joined["version"]) == (2, 2)
-    assert joined["state"]["rules"] == {"deck": "54", "name": "Friday", "seats": 3}
+    assert joined["state"]["rules"] == {
+        "collect": "nobody",
+        "deck": "54",
+        "name": "Friday",
+        "seats": 3,
+    }
     assert joined["state"]["seats"] == [{"name": "Änne", "seat": 2, "since": 2}]
     assert joined["checkpoint"].split("\n")[1] == "2"
     assert len(joined["edge"]) == 1

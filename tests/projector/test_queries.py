@@ -73,8 +73,26 @@ def test_the_lobby_lists_open_tables_and_who_sits_there(
     game.log(connection)
     catch_up(connection)
     opened = game.events[0][1]
-    row = (game.id.hex(), "table a", 0, len(game.rows), opened, 1)
-    assert ask(connection, LOBBY, 10) == ([] if closed else [row])
+    row = (game.id.hex(), "table a", 0, len(game.rows), opened, 1, None, None)
+    assert ask(connection, LOBBY, 2**60, 2**60, "", 10) == ([] if closed else [row])
+
+
+def test_the_lobby_goes_through_the_open_tables_by_pages_and_without_a_scan(
+    connection: Connection,
+) -> None:
+    games = [Game(name) for name in "abcdefg"]
+    for game in games:
+        game.log(connection)
+    catch_up(connection)
+    seen, at, table = [], 2**60, ""
+    while rows := ask(connection, LOBBY, at, at, table, 3):
+        seen += [str(row[0]) for row in rows]
+        at, table = int(str(rows[-1][4])), str(rows[-1][0])
+    expected = sorted(games, key=lambda game: (-game.events[0][1], game.id))
+    assert seen == [game.id.hex() for game in expected]
+    if connection.dialect.name == "sqlite":
+        plan = ask(connection, f"EXPLAIN QUERY PLAN {LOBBY}", at, at, table, 3)
+        assert any("ix_tables_opened_at" in str(row[-1]) for row in plan)
 
 
 def test_every_card_of_a_round_lies_somewhere(connection: Connection) -> None:

@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-import re
-
 from dealer.errors import BadRequest, Conflicted, SeatOccupied, TableFull
 from dealer.game.commands import LeaveSeat, OpenTable, TakeSeat
 from dealer.game.decide.permission import seated
 from dealer.game.decide.shuffles import close_if_complete
 from dealer.game.events import Event, SeatLeft, SeatTaken, TableOpened
-from dealer.game.rules import NAME_MAX, Rules
+from dealer.game.names import check_name
+from dealer.game.rules import Rules
 from dealer.game.state import Table
-
-_CONTROL = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
-
-
-def check_name(name: str) -> None:
-    """Raise BadRequest unless `name` is 1–64 characters, none of them a control character."""
-    if not 1 <= len(name) <= NAME_MAX or _CONTROL.search(name) or not name.strip():
-        raise BadRequest(f"A name has 1 to {NAME_MAX} characters and no control characters.")
 
 
 def open_table(command: OpenTable, table: Table) -> list[Event]:

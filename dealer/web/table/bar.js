@@ -5,6 +5,7 @@ import { harmless, make, write } from "../make.js";
 import { table as texts } from "../texts/table.js";
 import { actionNamed, offered } from "./actions.js";
 import { dialog } from "./asking.js";
+import { hostCollects } from "./reading.js";
 
 /** Names by which a computer calls itself, and no other does. */
 const ITSELF = ["localhost", "127.0.0.1", "[::1]"];
@@ -76,6 +77,7 @@ export class Bar {
     const link = (href, text) => make("a", { class: "button", href }, text);
     const chosen = await dialog(texts.menu, (close) => [
       make("label", { class: "choice" }, colours, texts.fourColours),
+      hostCollects(table) ? make("p", { class: "soft" }, texts.hostCollects) : "",
       make("div", { class: "choices below" },
         link("/", texts.allTables),
         link(`/tables/${table.id}/history.txt`, texts.readHistory),

@@ -125,3 +125,8 @@ export function entitled(table, action) {
   if (who === "nobody") return false;
   return table.host || (who === "players" && table.seat !== null);
 }
+
+/** Whether the host may take the cards of other players' hands onto the deck or a pile. */
+export function hostCollects({ state }) {
+  return state.who.collect !== "nobody";
+}

@@ -2,7 +2,7 @@
 
 import { make, write } from "../make.js";
 import { table as texts } from "../texts/table.js";
-import { freeSeats } from "./reading.js";
+import { freeSeats, hostCollects } from "./reading.js";
 
 const NAME = "dealer/page/name";
 const SEATS_OFFERED = 30;
@@ -44,6 +44,7 @@ export class Sitting {
   #sit = make("button", { class: "chief", type: "submit" }, texts.sitDown);
   #status = make("p", { role: "status" });
   #title = make("h2", {});
+  #collects = make("p", { class: "soft" }, texts.hostCollects);
 
   constructor(place, game) {
     this.#game = game;
@@ -53,7 +54,7 @@ export class Sitting {
     place.append(make(
       "form", { class: "panel", onsubmit: (event) => this.#submitted(event) },
       this.#title, field(texts.yourName, this.#name), field(texts.yourSeat, this.#seat),
-      this.#inviteField, this.#sit, this.#status,
+      this.#inviteField, this.#collects, this.#sit, this.#status,
     ));
   }
 
@@ -67,6 +68,7 @@ export class Sitting {
     const full = table !== null && free.length === 0;
     write(this.#title, closedDoor ?? (full ? texts.tableFull : texts.lookingOn));
     this.#sit.disabled = full;
+    this.#collects.hidden = table === null || !hostCollects(table);
     this.#seat.parentElement.hidden = free.length < 2;
     this.#drawSeats(free);
     const invited = table === null || table.state.invited;

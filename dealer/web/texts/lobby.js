@@ -37,6 +37,7 @@ export const lobby = {
   },
   invited: "Only who has the link may sit down",
   watched: "Others may look on",
+  collects: "The host may collect the cards of players’ hands",
   tables: "Open tables",
   looking: "Looking for tables…",
   noTables: "No table is open yet.",

@@ -56,6 +56,8 @@ export const table = {
   elsewhere: "You play at this table in another window.",
   playHere: "Play here instead",
 
+  hostCollects: "By this table’s rules the host may collect the cards of players’ hands.",
+
   lookingOn: "You are looking on",
   tableFull: "You are looking on; every seat is taken",
   yourName: "Your name",

@@ -1,0 +1,122 @@
+"""Closes tables that are empty, or at which nothing happens, for longer than the operator allows.
+
+The streams are gone through a slice at a time, so the cost does not grow with the number of tables.
+Several nodes may do it at once: the second one to close a table finds it closed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from dealer.errors import DealerError, Refused
+from dealer.game.commands import Actor, CloseTable
+
+if TYPE_CHECKING:
+    from dealer.service.core import Service
+    from dealer.service.resident import Resident
+
+SLICE = 500
+"""Streams that are looked at in one slice: about 2 ms of a reader's time."""
+
+EVERY_SECONDS = 5.0
+"""Seconds between two slices: 100 streams a second."""
+
+CLOSED = 50
+"""Tables that one slice closes at the most; the next slice goes on after them."""
+
+EMPTY, IDLE = "empty", "idle"
+
+_SLICE = """
+SELECT s.id, s.table_id, e.at, s.version = s.projected AS projected,
+       CASE WHEN e.at <= ? THEN (
+           SELECT count(*) FROM seats x WHERE x.stream = s.id AND x.until IS NULL
+       ) + (
+           SELECT count(*) FROM rounds r WHERE r.stream = s.id AND r.until IS NULL
+       ) END AS used
+FROM (SELECT id, table_id, version, projected FROM stream WHERE id > ? ORDER BY id LIMIT ?) s
+LEFT JOIN event e ON e.stream = s.id AND e.version = s.version AND e.type <> 'TableClosed'
+ORDER BY s.id
+"""
+
+log = logging.getLogger(__name__)
+
+
+class AutoClose:
+    """Closes tables of `service`, with the round that is open there, after ages in milliseconds.
+
+    `empty_ms`: no seat is taken, no round is open, and nothing has happened for so long.
+    `idle_ms`: nothing has happened for so long, whoever sits there. 0 is never. A table that
+    somebody is connected to here is left open. Ages are told by a clock that no step of the wall
+    clock moves once the process runs.
+    """
+
+    def __init__(self, service: Service, *, empty_ms: int, idle_ms: int) -> None:
+        self._service = service
+        self._ages = {EMPTY: empty_ms, IDLE: idle_ms}
+        self._first: int | bytes = 0 if service.log.server is None else b""
+        self._after = self._first
+        self._started = service.now() - self._elapsed()
+
+    @staticmethod
+    def _elapsed() -> int:
+        return int(asyncio.get_running_loop().time() * 1000)
+
+    def now(self) -> int:
+        """Milliseconds since 1970 by the wall clock at the start and the monotonic one since."""
+        return self._started + self._elapsed()
+
+    async def run(self) -> None:
+        """Go through all streams, again and again; while the database is away, wait."""
+        while any(self._ages.values()):
+            await asyncio.sleep(EVERY_SECONDS)
+            try:
+                await self.slice()
+            except DealerError as error:
+                log.debug("tables not looked at", extra={"told": {"says": str(error)}})
+
+    async def slice(self) -> int:
+        """Look at the next streams and close what is due; how many were closed."""
+        due = self.now() - min(age for age in self._ages.values() if age)
+        rows = await self._service.log.fetch(_SLICE, (due, self._after, SLICE))
+        self._after = rows[-1].id if len(rows) == SLICE else self._first
+        closed = 0
+        for row, why in self._due(rows):
+            closed += await self._close(row.table_id.hex(), why)
+            if closed == CLOSED:
+                self._after = row.id
+                break
+        return closed
+
+    def _due(self, rows: list[Any]) -> Iterator[tuple[Any, str]]:
+        for row in rows:
+            if row.at is not None and self._is_old(row.at, IDLE):
+                yield row, IDLE
+            elif row.used == 0 and row.projected and self._is_old(row.at, EMPTY):
+                yield row, EMPTY
+
+    def _is_old(self, at: int, why: str) -> bool:
+        return bool(self._ages[why]) and at <= self.now() - self._ages[why]
+
+    async def _close(self, table: str, why: str) -> bool:
+        try:
+            resident = await self._service.load(table)
+            if not self._is_due(resident, why):
+                return False
+            await self._service.call(resident, CloseTable(Actor(host=True), forced=True))
+        except Refused as refusal:
+            told = {"table": table, "says": str(refusal)}
+            log.debug("table not closed", extra={"told": told})
+            return False
+        self._service.counts.closed[why] += 1
+        log.info("table closed", extra={"told": {"table": table, "why": why}})
+        return True
+
+    def _is_due(self, resident: Resident, why: str) -> bool:
+        """Whether what the read models said is true of the table itself, and nobody is here."""
+        state = resident.table
+        used = bool(state.seats) or state.round is not None
+        connected = bool(resident.sessions)
+        return self._is_old(state.at, why) and not connected and not (used and why == EMPTY)

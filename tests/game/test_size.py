@@ -1,0 +1,57 @@
+"""The estimate of a table's size: more of anything is never estimated as less."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dealer.game.rules import Rules
+from dealer.game.size import size_of
+from dealer.game.state import Player, Round, Shuffle, Table
+
+FEW = st.integers(0, 12)
+
+
+class Shape(NamedTuple):
+    seats: int
+    rounds: int
+    cards: int
+    slots: int
+    piles: int
+    known: int
+    digests: int
+    rules: int
+
+
+def table_of(shape: Shape) -> Table:
+    rules = Rules.read({f"r{number}": "x" for number in range(shape.rules)})
+    table = Table(rules=rules, openings=list(range(shape.rounds)))
+    table.seats = {seat: Player("somebody", None, seat) for seat in range(1, shape.seats + 1)}
+    deck = tuple(f"{number:04}" for number in range(shape.cards))
+    round_ = Round(1, deck, "players", 1000, 1000, bytes(32), {})
+    round_.stacks = {f"pile:{number}": [] for number in range(shape.piles)}
+    round_.faces = [None] * shape.slots
+    round_.known = {seat: set(range(shape.known)) for seat in range(1, 3)}
+    digests = {seat: bytes(32) for seat in range(shape.digests)}
+    round_.shuffle = Shuffle(0, "deck", 1, "backward", 0, 0, digests)
+    table.round = round_
+    return table
+
+
+SHAPES = st.builds(Shape, *[FEW] * len(Shape._fields))
+
+
+@given(SHAPES, st.sampled_from(Shape._fields), st.integers(1, 1000))
+def test_more_of_anything_is_estimated_as_more(shape: Shape, field: str, more: int) -> None:
+    larger = shape._replace(**{field: getattr(shape, field) + more})
+    assert size_of(table_of(larger)) > size_of(table_of(shape))
+
+
+@given(SHAPES)
+def test_an_open_round_is_more_than_none(shape: Shape) -> None:
+    table = table_of(shape)
+    with_round = size_of(table)
+    table.round = None
+    assert 0 < size_of(table) < with_round
