@@ -18,6 +18,7 @@ from sqlalchemy import Connection
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from dealer.errors import SetupError
+from dealer.eventlog.file_identity import FileIdentity
 from dealer.eventlog.postgres import PostgresStore
 from dealer.eventlog.reading import HOUSE, Reading
 from dealer.eventlog.rows import Append, Result
@@ -38,9 +39,15 @@ class Log(Reading):
     """
 
     def __init__(
-        self, writer: Writer, readers: AsyncEngine, name: str, *, server: Server | None
+        self,
+        writer: Writer,
+        readers: AsyncEngine,
+        name: str,
+        *,
+        server: Server | None,
+        identity: FileIdentity | None,
     ) -> None:
-        super().__init__(readers, name, server=server)
+        super().__init__(readers, name, server=server, identity=identity)
         self._writer = writer
 
     @classmethod
@@ -67,7 +74,7 @@ class Log(Reading):
         if synchronous not in ("FULL", "NORMAL", "EXTRA"):
             raise SetupError(f"synchronous is FULL, EXTRA or NORMAL, not {synchronous!r}.")
         store: Store
-        server = None
+        server = identity = None
         if is_postgres(url):
             server = Server(url, patience=busy_seconds)
             store = PostgresStore(server, synchronous=synchronous, busy_seconds=busy_seconds)
@@ -77,11 +84,12 @@ class Log(Reading):
             store = SqliteStore(
                 file, synchronous=synchronous, busy_seconds=busy_seconds, wal_pages=wal_pages
             )
+            identity = store.identity
             make_readers = partial(reader_engine, file, busy_seconds=busy_seconds)
         writer = Writer(store, committed=committed, queue=queue, batch=batch)
         await writer.start()
         engine = make_readers(pool_size=readers, max_overflow=0, pool_timeout=busy_seconds)
-        return cls(writer, engine, store.name, server=server)
+        return cls(writer, engine, store.name, server=server, identity=identity)
 
     async def close(self) -> None:
         """Writes what still waits, then lets go of the database. Call it once, and await it."""

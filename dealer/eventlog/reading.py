@@ -16,6 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from dealer.errors import Overloaded, Unavailable
 from dealer.eventlog.faults import FAULTS, explain
+from dealer.eventlog.file_identity import FileIdentity
 from dealer.eventlog.rows import Row
 from dealer.eventlog.selects import Selects
 from dealer.eventlog.server import Server
@@ -33,8 +34,16 @@ class Reading:
     Every method may raise a DatabaseError whose text says what to do.
     """
 
-    def __init__(self, readers: AsyncEngine, name: str, *, server: Server | None) -> None:
+    def __init__(
+        self,
+        readers: AsyncEngine,
+        name: str,
+        *,
+        server: Server | None,
+        identity: FileIdentity | None = None,
+    ) -> None:
         self.server = server
+        self._identity = identity
         self._readers = readers
         self._name = name
         self._selects = Selects(postgres=server is not None)
@@ -56,6 +65,11 @@ class Reading:
                 if self._under_way:
                     await asyncio.wait(self._under_way)
                 await asyncio.shield(self._readers.dispose())
+
+    def check(self) -> None:
+        """Raise DatabaseReplaced if the file of this log is gone, or another has its name."""
+        if self._identity is not None:
+            self._identity.check()
 
     async def head(self, table: bytes) -> int | None:
         """The version that the table stands at; None if there is no such table."""
@@ -143,8 +157,12 @@ class Reading:
         self._under_way.add(reading)
         reading.add_done_callback(self._done)
         try:
-            return await asyncio.shield(reading)
+            found = await asyncio.shield(reading)
+            # A connection that was opened for this may have found another file.
+            self.check()
+            return found
         except FAULTS as error:
+            self.check()
             raise explain(error, name=self._name) from error
 
     def _done(self, reading: asyncio.Task[list[Any]]) -> None:
