@@ -58,6 +58,10 @@ class FileIdentity:
         """A connection is about to be closed; the last one deletes the write-ahead log."""
         self._wal = None
 
+    def closed(self) -> None:
+        """The database is not open any more; what was wrong with it until then stays wrong."""
+        self._database = self._wal = None
+
     def check(self) -> None:
         """Raise DatabaseReplaced unless both names stand for the files that were opened.
 

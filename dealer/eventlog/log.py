@@ -25,7 +25,7 @@ from dealer.eventlog.rows import Append, Result
 from dealer.eventlog.server import Server, is_postgres
 from dealer.eventlog.sqlite import SqliteStore, database_file
 from dealer.eventlog.wal import reader_engine
-from dealer.eventlog.writer import Committed, Slice, Store, Writer
+from dealer.eventlog.writer import Committed, Slice, Store, Writer, Written
 
 T = TypeVar("T")
 
@@ -108,9 +108,27 @@ class Log(Reading):
         self._writer.committed = callback
 
     @property
+    def written(self) -> Written | None:
+        """Called with (requests, results) of each batch on the writer's thread, after COMMIT and
+        before any result is delivered; may be set at any time.
+        """
+        return self._writer.written
+
+    @written.setter
+    def written(self, callback: Written | None) -> None:
+        self._writer.written = callback
+
+    @property
     def waiting(self) -> int:
         """How many requests wait to be written."""
         return self._writer.waiting
+
+    async def require_file(self) -> None:
+        """Raise DatabaseReplaced if the file of this log is gone, or another has its name."""
+        self.check()
+        if self._identity is not None and self._identity.shrunk:
+            # Whether SQLite shrank it is found out after a commit, even of nothing.
+            await self.carry_out(lambda connection: None)
 
     # Writing
 

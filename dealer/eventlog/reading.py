@@ -31,7 +31,8 @@ _ALL = 2**63 - 1
 class Reading:
     """The events of every table, for whoever reads them; ended by `close`.
 
-    Every method may raise a DatabaseError whose text says what to do.
+    `name` is the file, or the server's address without a password. Every method may raise a
+    DatabaseError whose text says what to do.
     """
 
     def __init__(
@@ -45,7 +46,7 @@ class Reading:
         self.server = server
         self._identity = identity
         self._readers = readers
-        self._name = name
+        self.name = name
         self._selects = Selects(postgres=server is not None)
         self._under_way: set[asyncio.Task[list[Any]]] = set()
         self._closed = False
@@ -163,7 +164,7 @@ class Reading:
             return found
         except FAULTS as error:
             self.check()
-            raise explain(error, name=self._name) from error
+            raise explain(error, name=self.name) from error
 
     def _done(self, reading: asyncio.Task[list[Any]]) -> None:
         self._under_way.discard(reading)

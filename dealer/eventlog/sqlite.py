@@ -161,6 +161,7 @@ class SqliteStore:
     def close(self) -> None:
         self._drop()
         self._engine.dispose()
+        self.identity.closed()
 
     def _require_same_file(self, connection: Connection) -> None:
         """Raise DatabaseReplaced if what was just committed is not in the file of that name."""

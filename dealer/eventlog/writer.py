@@ -23,6 +23,7 @@ from dealer.eventlog.rows import Append, Result
 T = TypeVar("T")
 
 Committed = Callable[[list[tuple[Append, Result]]], None]
+Written = Callable[[Sequence[Append], Sequence[Result]], None]
 Slice = Callable[[Connection], bool]
 _Waiting = tuple[Append, "asyncio.Future[Result] | None"]
 
@@ -73,6 +74,7 @@ class Writer:
         self, store: Store, *, committed: Committed | None, queue: int, batch: int
     ) -> None:
         self.committed = committed
+        self.written: Written | None = None
         self._store = store
         self._queue = queue
         self._batch = batch
@@ -196,6 +198,9 @@ class Writer:
             for request in requests:
                 if request.chain is not None:
                     request.chain.broken = True
+        else:
+            if self.written is not None:
+                self.written(requests, results)
         self._hop(self._deliver, taken, results)
 
     def _job(self, job: _Job) -> None:

@@ -12,11 +12,13 @@ from typing import Any
 
 from dealer.errors import DealerError
 from dealer.eventlog import Log
+from dealer.eventlog.mark import Mark
 from dealer.eventlog.sealing import HouseKeys
 from dealer.game.commands import Actor, Command, Draw, DrawAtRandom, OpenTable
 from dealer.game.view import Viewer
 from dealer.service import archived
 from dealer.service.archived import Shelf
+from dealer.service.clock import Clock, utc_ms
 from dealer.service.closures import Closures
 from dealer.service.counts import Counts
 from dealer.service.desk import Desk
@@ -44,6 +46,7 @@ class Service:
     beside those that somebody listens to, and bundles of archived ones are read out of the folder
     `archive`. `publish` is the gateway's: it is called on the loop for each commit, this process's
     or another's, in the order of a table's versions, for cosignatures, and where the log went back.
+    `clock` is the wall clock, milliseconds since 1970.
     """
 
     def __init__(
@@ -54,12 +57,14 @@ class Service:
         house: str = "localhost",
         tables: int = 10_000,
         archive: Path | None = None,
+        clock: Clock = utc_ms,
     ) -> None:
         self.publish: Callable[[Resident, Published], None] = lambda resident, news: None
         self.counts = Counts()
         self.closures = Closures()
         self.shelf = Shelf(archive)
         self._tokens: dict[bytes, Tokens] = {}
+        self._mark: Mark | None = None
         self.log = log
         self._key = key
         self._house = house
@@ -68,7 +73,7 @@ class Service:
         self.past = Past(log, keyring)
         self.loader = Loader(log, keyring, self.past)
         self.memory = Memory(self.loader, bound=tables)
-        self._judge = Judge(key, house=house, closures=self.closures)
+        self._judge = Judge(key, house=house, closures=self.closures, clock=clock)
         self._desk = Desk(log, self.loader, self.past, self._judge, self._tell)
         self.signing = Signing(log, self._desk, self._judge, self._tell)
         self.lookout = Lookout(log, self.memory, self._desk)
@@ -88,7 +93,7 @@ class Service:
         return self._tokens[key]
 
     async def close(self) -> None:
-        """Let go of the tables; the log is its owner's to close."""
+        """Release the tables; the log is its owner's to close."""
         for resident in self.memory:
             self._desk.deadlines.disarm(resident)
         await self._desk.close()
@@ -96,6 +101,17 @@ class Service:
     def now(self) -> int:
         """The house's clock: milliseconds since 1970, UTC."""
         return self._judge.now()
+
+    def keep(self, mark: Mark) -> None:
+        """Put down in `mark` from now on what is committed here, or shown of other processes."""
+        self._mark = mark
+        self._desk.read_elsewhere = self._put_down
+        self.log.written = mark.wrote
+
+    def _put_down(self, resident: Resident, *, old: bool = False) -> None:
+        if self._mark is not None:
+            at = resident.table.at
+            self._mark.saw(resident.id, resident.committed, resident.leaf, at=at, old=old)
 
     def _tell(self, resident: Resident, news: Published) -> None:
         self.publish(resident, news)
@@ -115,6 +131,7 @@ class Service:
         if resident is None:
             resident = await self.memory.load(table)
             self._desk.deadlines.arm(resident)
+            self._put_down(resident, old=True)
         # Also what was loaded just now: others may have begun that before this one came.
         await self.catch_up(resident)
         if not resident.committed:

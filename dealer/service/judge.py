@@ -8,7 +8,6 @@ that a new table has in its checkpoints, and the signers.
 from __future__ import annotations
 
 import secrets
-import time
 from collections.abc import Sequence
 from functools import partial
 
@@ -27,6 +26,7 @@ from dealer.game.events import (
 from dealer.game.state import Round, evolve
 from dealer.proof.checkpoint import Signer
 from dealer.proof.keys import secret_length
+from dealer.service.clock import Clock, utc_ms
 from dealer.service.closures import Closures
 from dealer.service.record import Recorded, write
 from dealer.service.requests import Done, Outcome, PendingDraw, Remembered, Request
@@ -66,10 +66,13 @@ class Flight:
 class Judge:
     """Decides for every table of one house; `house` is its name in origins.
 
-    What may not begin now is refused by `closures`.
+    What may not begin now is refused by `closures`. `clock` is the wall clock.
     """
 
-    def __init__(self, key: HouseKeys, *, house: str, closures: Closures) -> None:
+    def __init__(
+        self, key: HouseKeys, *, house: str, closures: Closures, clock: Clock = utc_ms
+    ) -> None:
+        self._clock = clock
         self._closures = closures
         self._key = key
         self._house = house
@@ -78,7 +81,7 @@ class Judge:
 
     def now(self) -> int:
         """Milliseconds since 1970, UTC."""
-        return time.time_ns() // 1_000_000
+        return self._clock()
 
     def origin(self, table: bytes) -> str:
         """What a table that begins now is called in its checkpoints."""
