@@ -152,6 +152,7 @@ class Reading:
         if self.server is not None:
             asked = partial(self._fetch, sql, parameters)
             return await self.server.patiently(asked, patience=self.server.patience)
+        self.check()
         # Whoever asked may go, but the file is read to the end: a cancelled reader's connection is
         # closed in a task that waits for ever once the reader has been cancelled again.
         reading = asyncio.create_task(self._fetch(sql, parameters))
