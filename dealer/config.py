@@ -67,6 +67,12 @@ SETTINGS: tuple[Setting, ...] = (
         HOUSE_KEY_VARIABLE,
         "Where the house's key is; beside an SQLite file if not given.",
     ),
+    Setting(
+        "marks",
+        "--marks",
+        "DEALER_MARKS",
+        "Folder for the marks, which tell a restored older database; beside the key if not given.",
+    ),
     Setting("host", "--host", "DEALER_HOST", "Where to listen; 0.0.0.0 for every network."),
     Setting("port", "--port", "DEALER_PORT", "The players' port; 0 takes a free one."),
     Setting(
@@ -232,6 +238,7 @@ class Settings:
     database: str = field(default=DATABASE, repr=False)
     password_file: Path | None = None
     house_key: Path | None = None
+    marks: Path | None = None
     host: str = "127.0.0.1"
     port: int = 8080
     ops_host: str = "127.0.0.1"

@@ -21,6 +21,7 @@
     │   ├── DatabaseLocked, DatabaseReadOnly, DatabaseFull
     │   ├── DatabaseOld, DatabaseNew, DatabaseDamaged
     │   ├── DatabaseAway      its server cannot be reached just now
+    │   ├── DatabaseReplaced  its file was deleted or replaced while it was open
     │   ├── RaceLost          another process did the same work; nothing was written
     │   └── OutcomeUnknown    the connection broke at COMMIT; the same command id settles it
     ├── HouseKeyError         missing, unreadable or another house's key
@@ -279,6 +280,10 @@ class DatabaseDamaged(DatabaseError):
 
 class DatabaseAway(DatabaseError):
     """The database's server cannot be reached just now; what was asked of it may be tried again."""
+
+
+class DatabaseReplaced(DatabaseError):
+    """The file was deleted or replaced while it was open; this process cannot use it any more."""
 
 
 class RaceLost(DatabaseError):

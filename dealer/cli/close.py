@@ -8,14 +8,9 @@ from typing import Annotated
 
 import typer
 
-from dealer.cli.options import Database, HouseKey, Operator, Why, find_table, whoami
+from dealer.cli.options import Database, HouseKey, Marks, Operator, Why, find_table, whoami
 from dealer.cli.output import remark, say
 from dealer.config import DATABASE
-
-_OPEN = """
-SELECT s.table_id FROM stream s JOIN event e ON e.stream = s.id AND e.version = s.version
-WHERE e.type <> 'TableClosed' AND e.at <= ? ORDER BY e.at
-"""
 
 
 def close(
@@ -33,6 +28,7 @@ def close(
     ] = None,
     database: Database = DATABASE,
     house_key: HouseKey = None,
+    marks: Marks = None,
     operator: Operator = None,
 ) -> None:
     """Close tables for good, with the round that is open at them; its secret becomes public.
@@ -50,46 +46,44 @@ def close(
     if (table is None) == (idle is None):
         raise typer.BadParameter("Name a table, or say how long idle with --idle.")
     since = None if idle is None else age(idle)
-    done = asyncio.run(_close(database, house_key, table, since, why, operator or whoami()))
+    done = asyncio.run(_close(database, house_key, marks, table, since, why, operator or whoami()))
     say(f"{done} table{'' if done == 1 else 's'} closed.")
 
 
 async def _close(
     database: str,
     house_key: Path | None,
+    marks: Path | None,
     table: str | None,
     idle: int | None,
     why: str,
     who: str,
 ) -> int:
-    from dealer.errors import DealerError, Refused, TableEnded
+    from dealer.errors import Refused, TableEnded
     from dealer.eventlog.look import look
-    from dealer.game.commands import Actor, CloseTable
+    from dealer.service.closing import close_tables, open_tables
     from dealer.service.office import Office
     from dealer.service.opening import open_service
 
     await (await look(database)).close()
     done = 0
-    async with open_service(database, house_key=house_key) as service:
+    async with open_service(database, house_key=house_key, marks=marks) as service:
         office = Office(service.log, who=who)
         if table is not None:
             wanted = [await find_table(service.log, table)]
         else:
-            found = await service.log.fetch(_OPEN, (office.now() - (idle or 0),))
-            wanted = [one for (one,) in found]
-        for one in wanted:
-            try:
-                resident = await service.load(one.hex())
-                await service.call(resident, CloseTable(Actor(host=True), forced=True))
-            except TableEnded:
+            # At 0m also what a clock that was wrong then dated in the future.
+            before = office.now() - idle if idle else None
+            wanted = await open_tables(service.log, before=before)
+        async for one, error in close_tables(service, wanted):
+            if error is None:
+                await office.note("close", one.hex(), why=why)
+                done += 1
+            elif isinstance(error, TableEnded):
                 if table is not None:
                     raise TableEnded(f"Table {one.hex()} is closed already.") from None
-                continue
-            except DealerError as error:
-                if table is not None or not isinstance(error, Refused):
-                    raise
+            elif table is not None or not isinstance(error, Refused):
+                raise error
+            else:
                 remark(f"{one.hex()} is left open: {error}")
-                continue
-            await office.note("close", one.hex(), why=why)
-            done += 1
     return done

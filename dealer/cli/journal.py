@@ -21,8 +21,9 @@ def journal(
     """Print the operators' journal of this database, the newest line first.
 
     disable, enable, close, archive, rotate-key, retire-key, keep-key, rebuild and migrate write
-    there what they do, in the same transaction where that can be. The database refuses to change or
-    delete a line.
+    there what they do, in the same transaction where that can be; `restore` is a server that found
+    its database older than what players had seen, and closed the open tables. The database refuses
+    to change or delete a line.
 
     ```
     dealer journal

@@ -37,6 +37,7 @@ def _with_password(url: str) -> str:
 
 Database = Annotated[str, option("database", metavar="URL", callback=_with_password)]
 HouseKey = Annotated[Path | None, option("house_key", metavar="FILE", show_default=False)]
+Marks = Annotated[Path | None, option("marks", metavar="FOLDER", show_default=False)]
 TableId = Annotated[
     str,
     typer.Argument(

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dealer.cli.logs import configure, mistaken
-from dealer.cli.options import Database, HouseKey, asked_rightly, option, seconds, whole
+from dealer.cli.options import Database, HouseKey, Marks, asked_rightly, option, seconds, whole
 from dealer.cli.output import program, say
 from dealer.cli.version import version
 from dealer.config import (
@@ -59,6 +59,7 @@ LIMITS_HELP = "Limits, each also a variable like DEALER_LIMIT_RATE:\n\n" + "\n".
 def serve(
     database: Database = DATABASE,
     house_key: HouseKey = None,
+    marks: Marks = None,
     host: Annotated[str, option("host")] = Settings.host,
     port: Annotated[int, option("port", parser=whole, metavar="PORT")] = Settings.port,
     ops_host: Annotated[str, option("ops_host")] = Settings.ops_host,
@@ -207,6 +208,7 @@ async def _serve(settings: Settings) -> None:
             house=settings.house,
             house_key=settings.house_key,
             memory=settings.memory * MIB,
+            marks=settings.marks,
             tables=settings.tables,
             per_network=settings.lobby_per_address,
             close_empty_ms=age_ms(settings.close_empty, of="--close-empty"),
@@ -235,6 +237,8 @@ async def _serve(settings: Settings) -> None:
         await told.wait()
         say("The house closes; tables and seats are kept.")
     log.info("stop")
+    # It stayed up for as long as it was told to: the deleted file lives as long as the process.
+    service.log.check()
 
 
 def _greet(settings: Settings, gateway: Gateway) -> None:
@@ -252,5 +256,6 @@ def check_places(settings: Settings) -> None:
 
     check_address(settings.database)
     key_file(settings.database, settings.house_key)
-    if settings.archive is not None and not settings.archive.is_dir():
-        raise SetupError(f"There is no folder {settings.archive}; make it first.")
+    for folder in (settings.archive, settings.marks):
+        if folder is not None and not folder.is_dir():
+            raise SetupError(f"There is no folder {folder}; make it first.")

@@ -47,6 +47,23 @@ def key_file(url: str, given: Path | None = None) -> Path:
     return file.with_name(file.name + ".key")
 
 
+def require_database(url: str, key: Path) -> None:
+    """Raise HouseKeyError if there is a key for the SQLite database at `url`, and no database.
+
+    A first start makes the database before the key, so no crash leaves a key alone behind.
+    """
+    if is_postgres(url) or not key.exists():
+        return
+    file = database_file(url)
+    if not file.exists():
+        raise HouseKeyError(
+            f"The house key {key} is there, but its database {file} is missing. Put the database "
+            "back: from a backup, or by the right --database. To begin a new house, move the key "
+            "elsewhere first, and what begins with its name; for a key that was never used, make "
+            "an empty database with `dealer migrate`."
+        )
+
+
 async def open_house(log: Log, file: Path, *, fresh: bytes) -> HouseKeys:
     """The keys of the house whose master key is in `file` and whose log is `log`.
 

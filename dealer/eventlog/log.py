@@ -18,13 +18,14 @@ from sqlalchemy import Connection
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from dealer.errors import SetupError
+from dealer.eventlog.file_identity import FileIdentity
 from dealer.eventlog.postgres import PostgresStore
 from dealer.eventlog.reading import HOUSE, Reading
 from dealer.eventlog.rows import Append, Result
 from dealer.eventlog.server import Server, is_postgres
 from dealer.eventlog.sqlite import SqliteStore, database_file
 from dealer.eventlog.wal import reader_engine
-from dealer.eventlog.writer import Committed, Slice, Store, Writer
+from dealer.eventlog.writer import Committed, Slice, Store, Writer, Written
 
 T = TypeVar("T")
 
@@ -38,9 +39,15 @@ class Log(Reading):
     """
 
     def __init__(
-        self, writer: Writer, readers: AsyncEngine, name: str, *, server: Server | None
+        self,
+        writer: Writer,
+        readers: AsyncEngine,
+        name: str,
+        *,
+        server: Server | None,
+        identity: FileIdentity | None,
     ) -> None:
-        super().__init__(readers, name, server=server)
+        super().__init__(readers, name, server=server, identity=identity)
         self._writer = writer
 
     @classmethod
@@ -67,7 +74,7 @@ class Log(Reading):
         if synchronous not in ("FULL", "NORMAL", "EXTRA"):
             raise SetupError(f"synchronous is FULL, EXTRA or NORMAL, not {synchronous!r}.")
         store: Store
-        server = None
+        server = identity = None
         if is_postgres(url):
             server = Server(url, patience=busy_seconds)
             store = PostgresStore(server, synchronous=synchronous, busy_seconds=busy_seconds)
@@ -77,11 +84,12 @@ class Log(Reading):
             store = SqliteStore(
                 file, synchronous=synchronous, busy_seconds=busy_seconds, wal_pages=wal_pages
             )
+            identity = store.identity
             make_readers = partial(reader_engine, file, busy_seconds=busy_seconds)
         writer = Writer(store, committed=committed, queue=queue, batch=batch)
         await writer.start()
         engine = make_readers(pool_size=readers, max_overflow=0, pool_timeout=busy_seconds)
-        return cls(writer, engine, store.name, server=server)
+        return cls(writer, engine, store.name, server=server, identity=identity)
 
     async def close(self) -> None:
         """Writes what still waits, then lets go of the database. Call it once, and await it."""
@@ -100,6 +108,17 @@ class Log(Reading):
         self._writer.committed = callback
 
     @property
+    def written(self) -> Written | None:
+        """Called with (requests, results) of each batch on the writer's thread, after COMMIT and
+        before any result is delivered; may be set at any time.
+        """
+        return self._writer.written
+
+    @written.setter
+    def written(self, callback: Written | None) -> None:
+        self._writer.written = callback
+
+    @property
     def waiting(self) -> int:
         """How many requests wait to be written."""
         return self._writer.waiting
@@ -108,6 +127,13 @@ class Log(Reading):
     def full(self) -> bool:
         """Whether as many requests wait as may: the next one would be refused."""
         return self._writer.full
+
+    async def require_file(self) -> None:
+        """Raise DatabaseReplaced if the file of this log is gone, or another has its name."""
+        self.check()
+        if self._identity is not None and self._identity.shrunk:
+            # Whether SQLite shrank it is found out after a commit, even of nothing.
+            await self.carry_out(lambda connection: None)
 
     # Writing
 

@@ -16,6 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from dealer.errors import Overloaded, Unavailable
 from dealer.eventlog.faults import FAULTS, explain
+from dealer.eventlog.file_identity import FileIdentity
 from dealer.eventlog.rows import Row
 from dealer.eventlog.selects import Selects
 from dealer.eventlog.server import Server
@@ -30,13 +31,22 @@ _ALL = 2**63 - 1
 class Reading:
     """The events of every table, for whoever reads them; ended by `close`.
 
-    Every method may raise a DatabaseError whose text says what to do.
+    `name` is the file, or the server's address without a password. Every method may raise a
+    DatabaseError whose text says what to do.
     """
 
-    def __init__(self, readers: AsyncEngine, name: str, *, server: Server | None) -> None:
+    def __init__(
+        self,
+        readers: AsyncEngine,
+        name: str,
+        *,
+        server: Server | None,
+        identity: FileIdentity | None = None,
+    ) -> None:
         self.server = server
+        self._identity = identity
         self._readers = readers
-        self._name = name
+        self.name = name
         self._selects = Selects(postgres=server is not None)
         self._under_way: set[asyncio.Task[list[Any]]] = set()
         self._closed = False
@@ -56,6 +66,11 @@ class Reading:
                 if self._under_way:
                     await asyncio.wait(self._under_way)
                 await asyncio.shield(self._readers.dispose())
+
+    def check(self) -> None:
+        """Raise DatabaseReplaced if the file of this log is gone, or another has its name."""
+        if self._identity is not None:
+            self._identity.check()
 
     async def head(self, table: bytes) -> int | None:
         """The version that the table stands at; None if there is no such table."""
@@ -148,15 +163,20 @@ class Reading:
         if self.server is not None:
             asked = partial(self._fetch, sql, parameters)
             return await self.server.patiently(asked, patience=self.server.patience)
+        self.check()
         # Whoever asked may go, but the file is read to the end: a cancelled reader's connection is
         # closed in a task that waits for ever once the reader has been cancelled again.
         reading = asyncio.create_task(self._fetch(sql, parameters))
         self._under_way.add(reading)
         reading.add_done_callback(self._done)
         try:
-            return await asyncio.shield(reading)
+            found = await asyncio.shield(reading)
+            # A connection that was opened for this may have found another file.
+            self.check()
+            return found
         except FAULTS as error:
-            raise explain(error, name=self._name) from error
+            self.check()
+            raise explain(error, name=self.name) from error
 
     def _done(self, reading: asyncio.Task[list[Any]]) -> None:
         self._under_way.discard(reading)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 import msgspec
 
 from dealer.errors import DatabaseDamaged, DatabaseError
+from dealer.proof import codec
 
 
 class Row(NamedTuple):
@@ -44,6 +45,19 @@ class Row(NamedTuple):
 
 
 _object = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+def leaf_of(table: bytes, row: Row) -> str:
+    """The leaf's text, from the row as it is kept; `table` is the table's id of 16 bytes."""
+    return codec.leaf(
+        at=row.at,
+        commit=None if row.commitment is None else row.commitment.hex(),
+        public=row.public,
+        table=table.hex(),
+        type=row.type,
+        v=row.schema,
+        version=row.version,
+    )
 
 
 @dataclass(slots=True, eq=False)

@@ -18,9 +18,10 @@ from typing import TypeVar
 from sqlalchemy import Connection, make_url
 from sqlalchemy.exc import ArgumentError
 
-from dealer.errors import DatabaseLocked, SetupError
+from dealer.errors import DatabaseLocked, DatabaseReplaced, SetupError
 from dealer.eventlog import batch, migrate, upgrading
 from dealer.eventlog.faults import FAULTS, explain
+from dealer.eventlog.file_identity import FileIdentity, make_private
 from dealer.eventlog.rows import Append, Result
 from dealer.eventlog.wal import WalCheckpoints, writer_engine
 
@@ -68,6 +69,7 @@ class SqliteStore:
     ) -> None:
         self.file = file
         self.name = str(file)
+        self.identity = FileIdentity(file)
         self._synchronous = synchronous
         self._wal_pages = wal_pages
         self._busy_ms = int(busy_seconds * 1000)
@@ -79,10 +81,13 @@ class SqliteStore:
     def open(self) -> None:
         """Connects, migrates and grows the write-ahead log; raises DatabaseError."""
         try:
+            make_private(self.file)
             connection = self._connect()
             if not migrate.is_current(connection):
                 connection = self._upgrade()
             self._grow(connection)
+            # A new database has a write-ahead log only from its first transaction on.
+            self.identity.opened()
         except FAULTS as error:
             raise explain(error, name=self.name) from error
 
@@ -91,6 +96,7 @@ class SqliteStore:
 
         Raises DatabaseError if the database failed; then nothing of the batch was written.
         """
+        self.identity.check()
         try:
             connection = self._connect()
             connection.exec_driver_sql("BEGIN IMMEDIATE")
@@ -107,6 +113,7 @@ class SqliteStore:
                 results = batch.one_by_one(connection, requests, self._streams, name=self.name)
             committing = True
             connection.exec_driver_sql("COMMIT")
+            self._require_same_file(connection)
         except BaseException as error:
             self._roll_back(connection)
             self._forget(requests)
@@ -120,6 +127,7 @@ class SqliteStore:
 
         Not `durable`: a power cut may undo it, together with all that came after it.
         """
+        self.identity.check()
         try:
             connection = self._connect()
             if not durable:
@@ -139,7 +147,11 @@ class SqliteStore:
             return
         try:
             if self._checkpoints.due():
+                # The second connection is opened by name, and must not find another file.
+                self.identity.check()
                 self._checkpoints.take(connection)
+        except DatabaseReplaced:
+            return  # and the connections stay open: they are all that is left of the file
         except FAULTS as error:
             fault = explain(error, name=self.name)
             if not isinstance(fault, DatabaseLocked):
@@ -149,6 +161,15 @@ class SqliteStore:
     def close(self) -> None:
         self._drop()
         self._engine.dispose()
+        self.identity.closed()
+
+    def _require_same_file(self, connection: Connection) -> None:
+        """Raise DatabaseReplaced if what was just committed is not in the file of that name."""
+        self.identity.check()
+        if self.identity.shrunk:
+            pages = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
+            size = connection.exec_driver_sql("PRAGMA page_size").scalar_one()
+            self.identity.confirm(pages * size)
 
     def _connect(self) -> Connection:
         if self._connection is not None:
@@ -156,6 +177,7 @@ class SqliteStore:
         connection = self._engine.connect()
         try:
             self._prepare(connection)
+            self.identity.opened()
         except BaseException:
             connection.close()
             raise
@@ -232,6 +254,7 @@ class SqliteStore:
         try:
             result = work(connection)
             connection.exec_driver_sql("COMMIT")
+            self._require_same_file(connection)
         except BaseException:
             self._roll_back(connection)
             raise
@@ -249,6 +272,7 @@ class SqliteStore:
     def _drop(self) -> None:
         """Lets go of the connection; the next batch opens another."""
         connection, self._connection = self._connection, None
+        self.identity.closing()
         with suppress(Exception):
             self._checkpoints.close()
         if connection is not None:

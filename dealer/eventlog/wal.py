@@ -22,6 +22,7 @@ from io import FileIO
 from logging import getLogger
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL
@@ -70,10 +71,22 @@ def library_version(number: str = sqlite3.sqlite_version) -> str:
     )
 
 
+def existing_file(file: Path, *, driver: str = "sqlite") -> URL:
+    """The address under which SQLite opens a file for writing, and never creates one.
+
+    A connection that is opened later must not make an empty file where the database was deleted.
+    """
+    return URL.create(
+        driver,
+        database=f"file:{quote(str(file.absolute()))}",
+        query={"mode": "rw", "uri": "true"},
+    )
+
+
 def writer_engine(file: Path, *, busy_seconds: float) -> Engine:
     """The engine for connections that write; each connect opens a new one."""
     engine = create_engine(
-        URL.create("sqlite", database=str(file)),
+        existing_file(file),
         poolclass=NullPool,
         connect_args={
             "isolation_level": None,
@@ -87,7 +100,7 @@ def writer_engine(file: Path, *, busy_seconds: float) -> Engine:
 def reader_engine(file: Path, *, busy_seconds: float, **pool: Any) -> AsyncEngine:
     """The engine for connections beside a writer of the same process that only read."""
     engine = create_async_engine(
-        URL.create("sqlite+aiosqlite", database=str(file)),
+        existing_file(file, driver="sqlite+aiosqlite"),
         isolation_level="AUTOCOMMIT",
         pool_reset_on_return=None,
         connect_args={"timeout": busy_seconds},

@@ -24,6 +24,7 @@ from dealer.eventlog.rows import Append, Locked, Result
 T = TypeVar("T")
 
 Committed = Callable[[list[tuple[Append, Result]]], None]
+Written = Callable[[Sequence[Append], Sequence[Result]], None]
 Slice = Callable[[Connection], bool]
 
 # Under a load that never leaves the desk empty, a slice still gets its turn after so many batches.
@@ -73,6 +74,7 @@ class Writer:
         self, store: Store, *, committed: Committed | None, queue: int, batch: int
     ) -> None:
         self.committed = committed
+        self.written: Written | None = None
         self._store = store
         self._queue = queue
         self._batch = batch
@@ -205,6 +207,9 @@ class Writer:
             for request in requests:
                 if request.chain is not None:
                     request.chain.broken = True
+        else:
+            if self.written is not None:
+                self.written(requests, results)
         if self._locked or Locked in map(type, results):
             pairs = list(zip(taken, results, strict=True))
             self._locked.keep([each for each, result in pairs if isinstance(result, Locked)])

@@ -1,10 +1,19 @@
-"""Nodes that share a log share a clock: a deadline is one node's, its players another's."""
+"""The wall clock, and whether it agrees with that of the database server.
+
+Events and the journal carry the wall clock's time. Waits are measured by the event loop's
+monotonic clock; only what is left of a wait that began in another process is taken from the wall
+clock, so nodes that share a log need clocks that agree.
+"""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 from dealer.eventlog import Reading
+
+Clock = Callable[[], int]
+"""Milliseconds since 1970, UTC; it may be stepped at any time, back or forth."""
 
 APART_MS = 2000
 """How far this machine's clock may be from the database server's."""
@@ -12,7 +21,12 @@ APART_MS = 2000
 _ASK = "SELECT extract(epoch FROM clock_timestamp()) * 1000"
 
 
-async def apart(log: Reading, now: Callable[[], int]) -> str | None:
+def utc_ms() -> int:
+    """The system's wall clock."""
+    return time.time_ns() // 1_000_000
+
+
+async def apart(log: Reading, now: Clock) -> str | None:
     """A sentence, without its full stop, if `now` and the server's clock are too far apart.
 
     A file on this machine has no other clock. However long the question took, the server read its

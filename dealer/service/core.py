@@ -12,12 +12,14 @@ from typing import Any
 
 from dealer.errors import DealerError
 from dealer.eventlog import Log
+from dealer.eventlog.mark import Mark
 from dealer.eventlog.sealing import HouseKeys
 from dealer.game.commands import Actor, Command, Draw, DrawAtRandom, OpenTable
 from dealer.game.rules import for_new_table
 from dealer.game.view import Viewer
 from dealer.service import archived
 from dealer.service.archived import Shelf
+from dealer.service.clock import Clock, utc_ms
 from dealer.service.closures import Closures
 from dealer.service.counts import Counts
 from dealer.service.desk import Desk
@@ -46,9 +48,9 @@ class Service:
     `house` is the house's name in origins, without space or `+`. Tables in memory take about
     `memory` bytes at most, and at most `tables` of them are not in use; the lobby lists at most
     `per_network` of those that one network opened; bundles of archived ones are read out of the
-    folder `archive`. `publish` is the gateway's: it is called on the loop for
-    each commit, this process's or another's, in the order of a table's versions, for cosignatures,
-    and where the log went back.
+    folder `archive`. `publish` is the gateway's: it is called on the loop for each commit, this
+    process's or another's, in the order of a table's versions, for cosignatures, and where the log
+    went back. `clock` is the wall clock, milliseconds since 1970.
     """
 
     def __init__(
@@ -61,12 +63,14 @@ class Service:
         memory: int = BYTES,
         per_network: int = PER_NETWORK,
         archive: Path | None = None,
+        clock: Clock = utc_ms,
     ) -> None:
         self.publish: Callable[[Resident, Published], None] = lambda resident, news: None
         self.counts = Counts()
         self.closures = Closures()
         self.shelf = Shelf(archive)
         self._tokens: dict[bytes, Tokens] = {}
+        self._mark: Mark | None = None
         self.log = log
         self._key = key
         self._house = house
@@ -78,7 +82,9 @@ class Service:
         self.memory = Memory(self.loader, bound=tables, bytes_bound=memory, leave=self._leave)
         self.wakeups = Wakeups(self._wake)
         self.memory.elsewhere = lambda: self.wakeups.size
-        self._judge = Judge(key, house=house, closures=self.closures, memory=self.memory)
+        self._judge = Judge(
+            key, house=house, closures=self.closures, memory=self.memory, clock=clock
+        )
         self._desk = Desk(log, self.loader, self.past, self._judge, self.memory, self._tell)
         self.signing = Signing(log, self._desk, self._judge, self._tell)
         self.lookout = Lookout(log, self.memory, self._desk)
@@ -98,7 +104,7 @@ class Service:
         return self._tokens[key]
 
     async def close(self) -> None:
-        """Let go of the tables; the log is its owner's to close."""
+        """Release the tables; the log is its owner's to close."""
         await self.wakeups.close()
         for resident in self.memory:
             self._desk.deadlines.disarm(resident)
@@ -107,6 +113,17 @@ class Service:
     def now(self) -> int:
         """The house's clock: milliseconds since 1970, UTC."""
         return self._judge.now()
+
+    def keep(self, mark: Mark) -> None:
+        """Put down in `mark` from now on what is committed here, or shown of other processes."""
+        self._mark = mark
+        self._desk.read_elsewhere = self._put_down
+        self.log.written = mark.wrote
+
+    def _put_down(self, resident: Resident, *, old: bool = False) -> None:
+        if self._mark is not None:
+            at = resident.table.at
+            self._mark.saw(resident.id, resident.committed, resident.leaf, at=at, old=old)
 
     def _tell(self, resident: Resident, news: Published) -> None:
         self.publish(resident, news)
@@ -138,6 +155,7 @@ class Service:
     async def _into_memory(self, table: str) -> Resident:
         resident = await self.memory.load(table)
         self._take_in(resident)
+        self._put_down(resident, old=True)
         return resident
 
     def _take_in(self, resident: Resident) -> None:

@@ -48,7 +48,10 @@ RETRY_SECONDS = 0.5
 
 
 class Desk:
-    """Takes requests for any table of a house; `publish` is told what became public."""
+    """Takes requests for any table of a house; `publish` is told what became public.
+
+    `read_elsewhere` is called with a table before events of other processes are published there.
+    """
 
     def __init__(
         self,
@@ -65,6 +68,7 @@ class Desk:
         self._judge = judge
         self._memory = memory
         self._publish = publish
+        self.read_elsewhere: Callable[[Resident], None] = lambda resident: None
         self.deadlines = Deadlines(judge, self.submit)
         self._refusals = Refusals(self, log, past)
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -236,6 +240,8 @@ class Desk:
         # Before the version moves: what is void stays void where others wrote as many events.
         resident.tell_waiting()
         resident.committed = fresh.committed
+        if news.entries:
+            self.read_elsewhere(resident)
         if news.entries or news.reset:
             self._publish(resident, news)
         self.put_off_draw(resident)

@@ -8,7 +8,6 @@ that a new table has in its checkpoints, and the signers.
 from __future__ import annotations
 
 import secrets
-import time
 from collections.abc import Sequence
 from functools import partial
 
@@ -27,6 +26,7 @@ from dealer.game.events import (
 from dealer.game.state import Round, evolve
 from dealer.proof.checkpoint import Signer
 from dealer.proof.keys import secret_length
+from dealer.service.clock import Clock, utc_ms
 from dealer.service.closures import Closures
 from dealer.service.memory import Memory
 from dealer.service.record import Recorded, write
@@ -67,10 +67,20 @@ class Flight:
 class Judge:
     """Decides for every table of one house; `house` is its name in origins.
 
-    What may not begin now is refused by `closures`, what may not grow by `memory`.
+    What may not begin now is refused by `closures`, what may not grow by `memory`. `clock` is the
+    wall clock.
     """
 
-    def __init__(self, key: HouseKeys, *, house: str, closures: Closures, memory: Memory) -> None:
+    def __init__(
+        self,
+        key: HouseKeys,
+        *,
+        house: str,
+        closures: Closures,
+        memory: Memory,
+        clock: Clock = utc_ms,
+    ) -> None:
+        self._clock = clock
         self._closures = closures
         self._memory = memory
         self._key = key
@@ -80,7 +90,7 @@ class Judge:
 
     def now(self) -> int:
         """Milliseconds since 1970, UTC."""
-        return time.time_ns() // 1_000_000
+        return self._clock()
 
     def origin(self, table: bytes) -> str:
         """What a table that begins now is called in its checkpoints."""

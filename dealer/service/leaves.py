@@ -7,23 +7,11 @@ from typing import Any
 
 from dealer.errors import DatabaseDamaged
 from dealer.eventlog import Row
+from dealer.eventlog.rows import leaf_of as leaf_of
 from dealer.game.decide import NoSecret
 from dealer.game.events import Event
 from dealer.proof import codec
 from dealer.service.round_secret import RoundSecret
-
-
-def leaf_of(table: bytes, row: Row) -> str:
-    """The leaf's text, from the row as it is kept."""
-    return codec.leaf(
-        at=row.at,
-        commit=None if row.commitment is None else row.commitment.hex(),
-        public=row.public,
-        table=table.hex(),
-        type=row.type,
-        v=row.schema,
-        version=row.version,
-    )
 
 
 def event_of(row: Row, secret: RoundSecret | NoSecret) -> Event:

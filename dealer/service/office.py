@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import secrets
-import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 from dealer.eventlog import Log, Reading, office
 from dealer.eventlog.office import Archived, Deed
+from dealer.service.clock import utc_ms
 
 T = TypeVar("T")
 
@@ -36,7 +36,7 @@ class Office:
 
     def now(self) -> int:
         """Milliseconds since 1970, UTC."""
-        return time.time_ns() // 1_000_000
+        return utc_ms()
 
     async def disable(self, target: str, *, why: str) -> bool:
         """Nothing new at a table, by its id in hex, or in the whole `house`; False if so before."""

@@ -11,7 +11,7 @@ import pytest
 
 from dealer.errors import HouseKeyError
 from dealer.eventlog import HouseKeys, key_file, open_house
-from dealer.eventlog.house import make, next_file, read_keys
+from dealer.eventlog.house import make, next_file, read_keys, require_database
 from tests.eventlog.conftest import SqliteHouse
 
 FRESH, OTHER = b"f" * 32, b"o" * 32
@@ -111,3 +111,17 @@ async def test_a_folder_that_takes_no_key_is_told(place: SqliteHouse) -> None:
         with pytest.raises(ValueError, match="32 bytes"):
             await open_house(log, key_file(place.url), fresh=b"short")
     assert list(place.file.parent.glob("*.key*")) == []
+
+
+async def test_a_key_without_its_database_is_refused(tmp_path: Path) -> None:
+    house = SqliteHouse(tmp_path / "log.db")
+    file = key_file(house.url)
+    require_database(house.url, file)  # the first day: neither is there
+    file.write_bytes(FRESH)
+    with pytest.raises(HouseKeyError, match=r"its database .*log\.db is missing") as told:
+        require_database(house.url, file)
+    assert "move the key elsewhere" in str(told.value)
+    assert "dealer migrate" in str(told.value)
+    async with await house.open():
+        require_database(house.url, file)
+    require_database("postgresql://server/dealer", file)

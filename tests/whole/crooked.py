@@ -77,9 +77,11 @@ class CrookedHouse:
         self._late += ms
 
     def time_is_up(self, table: str) -> None:
-        """Let what an open house waits for at a table be late."""
+        """Let what an open house waits for at a table be late, by the clock that waits run by."""
         self.pass_time()
-        self.service._desk.deadlines.arm(self.resident(table))
+        resident, deadlines = self.resident(table), self.service._desk.deadlines
+        deadlines._waits[resident.id] = deadlines._waits[resident.id]._replace(ends=0)
+        deadlines.arm(resident)
 
     def resident(self, table: str) -> Resident:
         resident = self.service.resident(table)
@@ -99,8 +101,10 @@ class CrookedHouse:
         shutil.copy(f"{self.database}.key", to / "dealer.db.key")
 
     def put_back(self, copy: Path) -> None:
-        for file in self.database.parent.glob("dealer.db-*"):
-            file.unlink()
+        """And no word of it: a house that wants to cheat keeps no mark."""
+        for pattern in ("dealer.db-*", "dealer.db.mark.*"):
+            for file in self.database.parent.glob(pattern):
+                file.unlink()
         shutil.copy(copy / "dealer.db", self.database)
 
     # Its news

@@ -40,6 +40,7 @@ POINTS = {
     "one by one, before BEGIN": Point(f"{BATCH}:Batch._write_singly", "begin", 2),
     "one by one, written and not committed": Point(f"{BATCH}:_one", "end", 2),
     "one by one, after COMMIT": Point(f"{BATCH}:Batch._write_singly", "end", 2),
+    "the commit is in the mark": Point("dealer.eventlog.mark:Mark.wrote", "end", 5),
     "after COMMIT, on the loop": Point("dealer.service.desk:Desk._succeeded", "begin", 5),
     "after push, before reply": Point("dealer.gateway.pump:Pump.publish", "end", 5),
     "before a checkpoint's signing": Point("dealer.proof.checkpoint:Signer.sign", "begin", 3),

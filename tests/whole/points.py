@@ -67,6 +67,7 @@ FIRST_DAY = {
     "the key hangs, the database has no check of it": Point(
         "dealer.eventlog.log:Log.put_house", "begin"
     ),
+    "the mark is there, and blank": Point("dealer.eventlog.mark:Mark.begin", "begin"),
 }
 """Passed while a house opens for the first time."""
 
@@ -92,6 +93,8 @@ PLAYING = {
     "a player's cosignature is in": Point("dealer.service.core:Service.cosign", "end", 3),
     "before COMMIT": Point(APPEND, "before COMMIT", 5),
     "after COMMIT": Point(APPEND, "after COMMIT", 5),
+    "before the commit is in the mark": Point("dealer.eventlog.mark:Mark.wrote", "begin", 5),
+    "the commit is in the mark": Point("dealer.eventlog.mark:Mark.wrote", "end", 5),
     "after COMMIT, on the loop": Point("dealer.service.desk:Desk._succeeded", "begin", 5),
     "a command is heard again": Point(
         "dealer.service.desk:Desk.answer_again", "begin", after="after COMMIT, on the loop"
