@@ -2,7 +2,8 @@
 
 In memory, or in a folder with one sub-folder for each table, which nobody else can read:
 
-    seat.json            token, host_token, seat, key … of the table, as far as known
+    seat.json            token, host_token, seat, key … of the table, as far as known, and
+                         player_seed, the Ed25519 key that this player cosigns with there
     nonces.jsonl         {"nonce","sitting"} before a digest goes, {"revealed","sitting"} before r
     checkpoints.jsonl    {"edge","note","size"}, each a head that was checked
     evidence-<n>.json    what was kept when the house was caught
