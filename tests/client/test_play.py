@@ -300,26 +300,8 @@ async def test_a_newer_connection_of_the_same_seat_ends_the_older(connect, tmp_p
         assert ended.value.code == 4409
 
 
-def cosigned_through(proxy):
-    """Sizes that the house took cosignatures of, of those that come through the proxy."""
-    asked, sizes = set(), []
-
-    def ask(frame):
-        if frame["method"] == "table.cosign":
-            asked.add(frame["id"])
-        return frame
-
-    def answer(frame):
-        if frame.get("id") in asked:
-            sizes.append(frame.get("result", {}).get("size"))
-        return frame
-
-    proxy.heard, proxy.alter = ask, answer
-    return sizes
-
-
 async def test_every_checkpoint_is_cosigned_without_asking(connect, proxy, tmp_path):
-    sizes = cosigned_through(proxy)
+    sizes = proxy.watch_cosigning()
     async with connect(proxy.url, name="Ada", store=tmp_path / "ada") as house:
         table = await house.join(await house.open())
         kept = json.loads((tmp_path / "ada" / table.id / "seat.json").read_text())
@@ -364,7 +346,7 @@ async def test_who_comes_back_cosigns_the_newest_alone_with_the_same_key(connect
             await bob.deal(1)
             if sealed < 100:
                 await bob.round_close()
-        sizes = cosigned_through(proxy)
+        sizes = proxy.watch_cosigning()
         async with connect(proxy.url, name="Ada", store=tmp_path) as hers:
             ada = await hers.join(bob.id)
             await ada.until(lambda table: table.cosigned == sealed)
