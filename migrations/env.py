@@ -13,7 +13,8 @@ from alembic import context
 from alembic.util import CommandError
 from sqlalchemy import Connection, create_engine
 
-import dealer.eventlog.office  # noqa: F401  adds its tables to the same metadata
+import dealer.eventlog.office  # adds its tables to the same metadata
+import dealer.eventlog.presence  # noqa: F401  so does this
 from dealer.eventlog.schema import metadata, postgres
 from dealer.eventlog.server import Server, is_postgres
 from dealer.eventlog.wal import without_automatic_checkpoints

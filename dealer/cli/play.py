@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from typing import NamedTuple
 
 from dealer.client import House, Patience, RemoteTable, connect
@@ -20,6 +20,9 @@ NAMES = ("Ada", "Bob", "Cleo", "Dan")
 DEALT = 5
 DROPPED = 2
 """Whose connection is cut in the middle of the game: Cleo's."""
+
+COSIGN_SECONDS = 5.0
+"""How long the players wait for the server to take their signatures of the last checkpoint."""
 
 _RANKS = "23456789TJQKA"
 _ORDER = {"high card": 0, "a pair": 1, "two pairs": 2, "three of a kind": 3, "a straight": 4,
@@ -178,6 +181,9 @@ class _Game:
     async def close(self) -> None:
         await self.host.close()
         await self.everybody_sees(lambda table: table.closed)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(COSIGN_SECONDS):
+                await self.everybody_sees(lambda table: table.cosigned == table.version)
         await self.say(f"The table closes at version {self.host.version}.")
 
 

@@ -99,6 +99,15 @@ def as_members(report: Report) -> dict[str, Any]:
         if fault is None
         else {"check": fault.check, "line": fault.line, "sentence": fault.sentence},
         "remarks": asdict(report.remarks),
+        "cosigners": [
+            {
+                "key": key,
+                "name": report.names[key],
+                "count": times,
+                "size": report.cosigned_upto[key],
+            }
+            for key, times in report.cosigners.items()
+        ],
         "verdicts": report.verdicts(),
         "swaps": len(report.swaps),
     }

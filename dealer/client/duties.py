@@ -12,21 +12,26 @@ from dealer.client.questions import Members
 from dealer.client.store import TableStore
 from dealer.client.witness import Witness
 from dealer.errors import SetupError
-from dealer.game.events import EntropyClosed, RoundClosed, TableClosed
+from dealer.game.events import DeckSealed, EntropyClosed, RoundClosed, TableClosed
 from dealer.proof.checkpoint import Cosigner
 
-COSIGNED = EntropyClosed | RoundClosed | TableClosed
-"""After these a player with a key says: this is what I saw, too."""
+COSIGNED = EntropyClosed | DeckSealed | RoundClosed | TableClosed
+"""The events after which the server signs a checkpoint, and a player with a key cosigns it."""
 
 Request = tuple[str, Members]
 
 
 class Duties:
-    """The duties of one viewer at one table, an id of 32 hex digits."""
+    """The duties of one viewer at one table, an id of 32 hex digits.
+
+    `cosigner` is the key of this player at this table, None where the client does not cosign.
+    """
 
     def __init__(self, table: str, store: TableStore, cosigner: Cosigner | None) -> None:
         self._store = store
-        self._cosigner = cosigner
+        self.cosigner = cosigner
+        self._due = 0  # version of the latest event after which a checkpoint is due
+        self._uncosigned = ""  # the newest checkpoint that was verified and not cosigned yet
         self.entropy = Entropy(table=bytes.fromhex(table), store=store)
 
     def due(self, witness: Witness, *, live: bool) -> list[Request]:
@@ -38,28 +43,33 @@ class Duties:
         story = witness.story
         if story.key is not None:
             self._store.learn(key=story.key.hex())
-        requests = []
+        if witness.last is not None and isinstance(witness.last.event, COSIGNED):
+            self._due = witness.last.version
         fresh, story.fresh = story.fresh, []
         for head in fresh:
             self._store.keep_head(head)
-            newest = witness.last is not None and witness.last.version == head.size
-            if newest and self._seated(witness) and self._cosigner is not None:
-                assert witness.last is not None
-                if isinstance(witness.last.event, COSIGNED):
-                    params = {"cosignature": self.signature(head.note)}
-                    requests.append(("table.cosign", params))
-        if witness.seat is not None and self._seated(witness):
-            if live and story.linked:
-                requests += self._entropy_due(witness)
-            else:
-                self.entropy.look(witness.state, seat=witness.seat)
-        return requests
+            if head.size == self._due:
+                self._uncosigned = head.note
+        if witness.seat is None or not self._seated(witness):
+            return []
+        if not (live and story.linked):
+            self.entropy.look(witness.state, seat=witness.seat)
+            return []
+        return self._entropy_due(witness) + self._cosignature_due(witness)
 
     def signature(self, note: str) -> str:
         """This player's cosignature line of a note; SetupError without a key."""
-        if self._cosigner is None:
-            raise SetupError("Give `connect` a player's key to cosign with it.")
-        return self._cosigner.cosign(note, time=int(time.time()))
+        if self.cosigner is None:
+            raise SetupError("This client does not cosign: `connect` was told `cosigner=False`.")
+        return self.cosigner.cosign(note, time=int(time.time()))
+
+    def _cosignature_due(self, witness: Witness) -> list[Request]:
+        """The newest checkpoint alone: after a resume it covers those that were missed."""
+        note, self._uncosigned = self._uncosigned, ""
+        key = witness.state.seats[witness.seat or 0].key
+        if not note or self.cosigner is None or self.cosigner.public_key != key:
+            return []
+        return [("table.cosign", {"cosignature": self.signature(note)})]
 
     def _seated(self, witness: Witness) -> bool:
         """Whether it is this player who sits there, and not who had the seat before or after."""

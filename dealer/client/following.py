@@ -45,6 +45,7 @@ class Following:
         self.witness.seat = store.facts.get("seat")
         self.duties = Duties(table_id, store, cosigner)
         self.happenings = Happenings()
+        self.cosigned = 0  # size of the newest checkpoint that the server took our signature of
         self.evidence: Evidence | None = None
         self.error: DealerError | None = None
         self._waiting: list[tuple[Truth, asyncio.Future[None]]] = []
@@ -232,7 +233,14 @@ class Following:
         live = self.witness.version >= self._target and not self._resuming
         for method, params in self.duties.due(self.witness, live=live):
             # A refusal here means that the time was up; the log then says so to everybody.
-            self.ask(method, params, changes=True).add_done_callback(forget)
+            asked = self.ask(method, params, changes=True)
+            asked.add_done_callback(self._cosigned if method == "table.cosign" else forget)
+
+    def _cosigned(self, asked: asyncio.Future[Members]) -> None:
+        forget(asked)
+        if not asked.cancelled() and asked.exception() is None:
+            self.cosigned = max(self.cosigned, int(asked.result().get("size", 0)))
+            self._wake()
 
     def _ask_for_gap(self) -> None:
         """Events are missing: resume after the last one that came, but not for ever."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Generator, Mapping
 from types import TracebackType
 from typing import Any
@@ -11,10 +12,12 @@ from dealer.client.connection import Connection
 from dealer.client.following import Following
 from dealer.client.moves import Deck, deck_spec
 from dealer.client.questions import Members, Patience
-from dealer.client.store import Store
+from dealer.client.store import Store, TableStore
 from dealer.client.table import RemoteTable
-from dealer.errors import BadToken, HouseCheated
+from dealer.errors import BadToken, HouseCheated, SetupError
 from dealer.proof.checkpoint import Cosigner
+
+SEED_BYTES = 32
 
 
 def connect(
@@ -22,14 +25,16 @@ def connect(
     *,
     name: str | None = None,
     store: str | os.PathLike[str] | None = None,
-    cosigner: Cosigner | None = None,
+    cosigner: Cosigner | bool | None = True,
     patience: Patience | None = None,
 ) -> House:
     """The house at `url` (`ws://…/ws` or `wss://…/ws`), to be used with `async with` or `await`.
 
     `name` is who sits down when `join` is told no other. `store` is a folder in which tokens, the
     bytes given to shuffles and signed heads outlive this process; without it they do not.
-    `cosigner` signs every head that was checked, under a player's key.
+    A player cosigns the checkpoints that were checked: under an Ed25519 key of its own for each
+    table, which is drawn when the player joins and is kept in the store, or under the key that
+    `cosigner` names; `cosigner=False` switches that off.
     """
     return House(url, name=name, store=Store(store), cosigner=cosigner, patience=patience)
 
@@ -43,7 +48,7 @@ class House:
         *,
         name: str | None,
         store: Store,
-        cosigner: Cosigner | None,
+        cosigner: Cosigner | bool | None,
         patience: Patience | None,
     ) -> None:
         self.connection = Connection(url, patience=patience)
@@ -118,12 +123,13 @@ class House:
             except BadToken:
                 kept.learn(token=None, seat=None, since=None)
         following = self._follow(table_id, key=key)
+        cosigner = following.duties.cosigner = self._cosigner_at(kept, draw=True)
         members = {
             "table": table_id,
             "name": name or self._name or "Guest",
             "seat": seat,
             "invite": invite or kept.facts.get("invite"),
-            "key": None if self._cosigner is None else self._cosigner.public_key.hex(),
+            "key": None if cosigner is None else cosigner.public_key.hex(),
         }
         params = {name: value for name, value in members.items() if value is not None}
         result = await self._ask("table.join", params, following.joined)
@@ -162,12 +168,28 @@ class House:
         pinned = bytes.fromhex(kept.facts.get("key", ""))
         if key is not None and pinned and key != pinned:
             raise HouseCheated("This table's key is not the one it had: it is another table.")
+        cosigner = self._cosigner_at(kept, draw=False)
         following = Following(
-            table_id, self.connection, kept, key=key or pinned or None, cosigner=self._cosigner
+            table_id, self.connection, kept, key=key or pinned or None, cosigner=cosigner
         )
         self._followings[table_id] = following
         self._tables[table_id] = RemoteTable(following)
         return following
+
+    def _cosigner_at(self, kept: TableStore, *, draw: bool) -> Cosigner | None:
+        """The key that cosigns at a table; one of its own is drawn where the store has none."""
+        if isinstance(self._cosigner, Cosigner) or not self._cosigner:
+            return self._cosigner or None
+        if draw and not kept.facts.get("player_seed"):
+            kept.learn(player_seed=secrets.token_bytes(SEED_BYTES).hex())
+        try:
+            seed = bytes.fromhex(kept.facts.get("player_seed", ""))
+            return Cosigner(seed) if seed else None
+        except (TypeError, ValueError) as error:
+            raise SetupError(
+                "The key that this client cosigns with is damaged in its store: restore the "
+                "store, or connect with cosigner=False."
+            ) from error
 
     async def _ask(self, method: str, params: Members, answered: Any) -> Members:
         return await self.connection.ask(

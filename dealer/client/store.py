@@ -2,7 +2,8 @@
 
 In memory, or in a folder with one sub-folder for each table, which nobody else can read:
 
-    seat.json            token, host_token, seat, key … of the table, as far as known
+    seat.json            token, host_token, seat, key … of the table, as far as known, and
+                         player_seed, the Ed25519 key that this player cosigns with there
     nonces.jsonl         {"nonce","sitting"} before a digest goes, {"revealed","sitting"} before r
     checkpoints.jsonl    {"edge","note","size"}, each a head that was checked
     evidence-<n>.json    what was kept when the house was caught
@@ -45,6 +46,7 @@ class TableStore:
     def __init__(self) -> None:
         self.facts: dict[str, Any] = {}
         self.nonces: dict[Sitting, Nonce] = {}
+        self._drawn: set[bytes] = set()  # every nonce that was ever kept here
         self.heads: list[SavedHead] = []
         self.evidence: list[dict[str, Any]] = []
 
@@ -53,7 +55,13 @@ class TableStore:
         self.facts.update(facts)
 
     def keep_nonce(self, sitting: Sitting, value: bytes) -> None:
-        """Keep r; it is safe when this returns."""
+        """Keep r; it is safe when this returns. SetupError if it was kept here before."""
+        if value in self._drawn:
+            raise SetupError(
+                "This machine's source of random bytes gave the same 32 bytes twice, so others "
+                "could know them: play from another machine."
+            )
+        self._drawn.add(value)
         self.nonces[sitting] = Nonce(value)
 
     def mark_revealed(self, sitting: Sitting, *, root: bytes) -> None:
@@ -134,6 +142,7 @@ class TableFolder(TableStore):
         sitting = (round_, k, seat, since)
         if "nonce" in line:
             self.nonces[sitting] = Nonce(bytes.fromhex(line["nonce"]))
+            self._drawn.add(self.nonces[sitting].value)
         else:
             self.nonces[sitting].revealed_under = bytes.fromhex(line["revealed"])
 

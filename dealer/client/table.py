@@ -96,6 +96,11 @@ class RemoteTable(Moves):
         return [head.note for head in self._following.store.heads]
 
     @property
+    def cosigned(self) -> int:
+        """Size of the newest checkpoint whose cosignature the server took from this client."""
+        return self._following.cosigned
+
+    @property
     def evidence(self) -> Evidence | None:
         """What was kept when the house was caught; None as long as all is well."""
         return self._following.evidence

@@ -27,6 +27,7 @@ _ADD = (
 _NOTE = "INSERT INTO checkpoint (stream, size, note) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
 _NOTE_THERE = "SELECT note FROM checkpoint WHERE stream = ? AND size = ?"
 _NOTE_SIGNED = "UPDATE checkpoint SET note = ? WHERE stream = ? AND size = ?"
+_COSIGNED = "UPDATE stream SET cosigned = cosigned + 1 WHERE id = ?"
 _COMMAND = "SELECT version, digest FROM event WHERE stream = ? AND command = ?"
 _HEAD = "SELECT version FROM stream WHERE id = ?"
 _HERE = f"{_HEAD} AND NOT EXISTS (SELECT 1 FROM archived WHERE stream = ?)"
@@ -165,7 +166,10 @@ def _note(connection: Connection, number: int, notes: Sequence[tuple[int, str]])
         if connection.exec_driver_sql(_NOTE, (number, size, note)).rowcount:
             continue
         (there,) = connection.exec_driver_sql(_NOTE_THERE, (number, size)).one()
-        connection.exec_driver_sql(_NOTE_SIGNED, (signed_by_both(there, note), number, size))
+        both = signed_by_both(there, note)
+        if both != there:
+            connection.exec_driver_sql(_NOTE_SIGNED, (both, number, size))
+            connection.exec_driver_sql(_COSIGNED, (number,))
 
 
 def signed_by_both(there: str, note: str) -> str:

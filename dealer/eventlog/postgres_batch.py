@@ -45,6 +45,7 @@ _ARCHIVED = "SELECT size FROM archived WHERE stream = $1"
 _NOTE = "INSERT INTO checkpoint (stream, size, note) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING"
 _NOTE_THERE = "SELECT note FROM checkpoint WHERE stream = $1 AND size = $2 FOR NO KEY UPDATE"
 _NOTE_SIGNED = "UPDATE checkpoint SET note = $3 WHERE stream = $1 AND size = $2"
+_COSIGNED = "UPDATE stream SET cosigned = cosigned + 1 WHERE id = $1"
 
 
 class Batch:
@@ -254,7 +255,10 @@ async def _one(
     for size, note in request.checkpoints:
         if await raw.execute(_NOTE, table, size, note) == "INSERT 0 0":
             there = await raw.fetchval(_NOTE_THERE, table, size)
-            await raw.execute(_NOTE_SIGNED, table, size, signed_by_both(there, note))
+            both = signed_by_both(there, note)
+            if both != there:
+                await raw.execute(_NOTE_SIGNED, table, size, both)
+                await raw.execute(_COSIGNED, table)
     return Appended(_end(request))
 
 

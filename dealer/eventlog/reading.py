@@ -79,10 +79,17 @@ class Reading:
 
     async def heads(self, tables: Iterable[bytes]) -> dict[bytes, int]:
         """The versions of those of `tables` that exist."""
-        heads: dict[bytes, int] = {}
+        found = await self.heads_and_cosigned(tables)
+        return {table: version for table, (version, _) in found.items()}
+
+    async def heads_and_cosigned(self, tables: Iterable[bytes]) -> dict[bytes, tuple[int, int]]:
+        """For those of `tables` that exist, the version, and a count that grows when a checkpoint
+        is cosigned."""
+        found: dict[bytes, tuple[int, int]] = {}
         for sql, parameters in self._selects.heads(list(tables)):
-            heads.update(dict(map(tuple, await self.fetch(sql, parameters))))
-        return heads
+            for table, version, cosigned in await self.fetch(sql, parameters):
+                found[table] = (version, cosigned)
+        return found
 
     async def tables_between(self, low: bytes, high: bytes, *, limit: int) -> list[bytes]:
         """Ids of at most `limit` tables from `low` to `high`, both included."""
@@ -137,8 +144,15 @@ class Reading:
         self, table: bytes, *, upto: int | None = None
     ) -> tuple[int, str] | None:
         """(size, note) of the largest checkpoint, of those with size <= `upto` if given."""
-        found = await self.fetch(self._selects.newest, (table, _ALL if upto is None else upto))
-        return (found[0][0], found[0][1]) if found else None
+        found = await self.newest_checkpoints(table, upto=upto, limit=1)
+        return found[0] if found else None
+
+    async def newest_checkpoints(
+        self, table: bytes, *, upto: int | None = None, limit: int
+    ) -> list[tuple[int, str]]:
+        """(size, note) of at most `limit` checkpoints with size <= `upto`, the largest first."""
+        asked = (table, _ALL if upto is None else upto, limit)
+        return [(size, note) for size, note in await self.fetch(self._selects.newest, asked)]
 
     async def house(self, name: str) -> bytes | None:
         """What `put_house` kept under `name`."""

@@ -43,6 +43,8 @@ Number = BigInteger().with_variant(Integer(), "sqlite")
 Key = LargeBinary(16).with_variant(Integer(), "sqlite")
 """What stands for a table in its rows: a short number on SQLite, its id on PostgreSQL."""
 
+# `cosigned` counts how often signature lines were added to a checkpoint of the table: other nodes
+# learn from it, beside the version, that there is something to read.
 stream = Table(
     "stream",
     metadata,
@@ -50,6 +52,7 @@ stream = Table(
     Column("table_id", LargeBinary(16), nullable=False, unique=True),
     Column("version", Number, nullable=False),
     Column("projected", Number, nullable=False),
+    Column("cosigned", Number, nullable=False, server_default="0"),
 )
 Index(
     "ix_stream_behind",
@@ -110,6 +113,7 @@ Table(
     Column("table_id", LargeBinary(16), Computed("id", persisted=True)),
     Column("version", Number, nullable=False),
     Column("projected", Number, nullable=False),
+    Column("cosigned", Number, nullable=False, server_default="0"),
     Index("ix_stream_behind", "id", postgresql_where=text("version > projected")),
 )
 Table(

@@ -24,7 +24,7 @@ class Selects:
         self.read = f"{events} AND version > ? AND version <= ? ORDER BY version LIMIT ?"
         self.command = f"{events} AND command = ?"
         self.checkpoints = f"{notes} AND size > ? ORDER BY size LIMIT ?"
-        self.newest = f"{notes} AND size <= ? ORDER BY size DESC LIMIT 1"
+        self.newest = f"{notes} AND size <= ? ORDER BY size DESC LIMIT ?"
         self.head = f"SELECT version FROM stream WHERE {table} = ?"
         self.between = (
             f"SELECT {table} FROM stream WHERE {table} BETWEEN ? AND ? ORDER BY {table} LIMIT ?"
@@ -37,12 +37,13 @@ class Selects:
         self._postgres = postgres
 
     def heads(self, tables: list[bytes]) -> Iterator[tuple[str, tuple[Any, ...]]]:
-        """Statements, each with its parameters, whose rows are (table, version)."""
+        """Statements, each with its parameters, whose rows are (table, version, cosigned)."""
         if self._postgres:
             if tables:
-                yield "SELECT id, version FROM stream WHERE id = ANY(?)", (tables,)
+                yield "SELECT id, version, cosigned FROM stream WHERE id = ANY(?)", (tables,)
             return
         for start in range(0, len(tables), _VARIABLES):
             part = tuple(tables[start : start + _VARIABLES])
             marks = ",".join("?" * len(part))
-            yield f"SELECT table_id, version FROM stream WHERE table_id IN ({marks})", part
+            columns = "table_id, version, cosigned"
+            yield f"SELECT {columns} FROM stream WHERE table_id IN ({marks})", part

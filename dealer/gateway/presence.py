@@ -1,9 +1,9 @@
-"""Who is at the table just now: which seats have somebody behind them, and how many look on.
+"""Presence: which seats of a table have a live connection, and how many spectators it has.
 
-What happened at a table stands in its log, but who has dropped off the line does not: that is known
-to this process alone, for the connections that it holds, and forgotten when the last one is gone.
-Only who asks is told. All of it is found out some time after something changed, for everything that
-changed meanwhile, so that a table's draws and a thousand arrivals cost nothing more.
+The log does not hold this. Each process knows its own connections, and has from the service those
+that other processes on the same database hold. Only a client that asked is notified, some time
+after a change, of everything that changed meanwhile: so draws cost nothing, and a thousand arrivals
+cost one look.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from dealer.gateway import results as r
 from dealer.gateway import wire
 from dealer.gateway.subscription import Subscription
-from dealer.service import Entry, Resident
+from dealer.service import Attendance, Entry, Resident, SharedPresence
 
 DELAY = 0.1
 """Seconds in which changes are gathered before who asked is told of them, once."""
@@ -23,10 +23,15 @@ _SEATS = '"type":"Seat'  # taken or left; and some leaves that only look like th
 
 
 class Presence:
-    """The attendance of every table that this process has guests at; `now` is epoch ms."""
+    """The attendance of every table that this process has connections at; `now` is epoch ms.
 
-    def __init__(self, *, now: Callable[[], int]) -> None:
+    `shared` takes the connections of this process, and has those of the others.
+    """
+
+    def __init__(self, shared: SharedPresence, *, now: Callable[[], int]) -> None:
         self._now = now
+        self._shared = shared
+        shared.changed = self.changed
         self._asked: set[Resident] = set()
         self._noted: dict[Resident, dict[tuple[int, int], tuple[bool, int | None]]] = {}
         self._timers: dict[Resident, asyncio.TimerHandle] = {}
@@ -84,17 +89,20 @@ class Presence:
         if not resident.sessions:
             self._noted.pop(resident, None)
             self._asked.discard(resident)
-        acting = {one.acts for one in resident.sessions if one.acts is not None}
+        acting = frozenset(one.acts for one in resident.sessions if one.acts is not None)
+        watching = sum(one.only_watches() for one in resident.sessions)
+        self._shared.report(resident, Attendance(acting, watching))
+        elsewhere = self._shared.elsewhere(resident)
         before, noted = self._noted.get(resident, {}), {}
         for seat, player in sorted(resident.table.seats.items()):
             if player.since > resident.committed:
                 continue  # it is not on disk yet that they sit there
             key = (seat, player.since)
-            here = key in acting
+            here = key in acting or key in elsewhere.seats
             was_here, since = before.get(key, (False, None))
             noted[key] = (here, since if here == was_here else self._now())
         if resident.sessions:
             self._noted[resident] = noted
         seats = [r.Seat(seat=seat, here=here, since=at) for (seat, _), (here, at) in noted.items()]
-        watching = sum(one.only_watches() for one in resident.sessions)
+        watching += elsewhere.watching
         return r.Presence(table=resident.table_id, seats=seats, watching=watching)

@@ -57,7 +57,7 @@ class Pump:
         self._limits = limits
         self._metrics = metrics
         self._tasks: set[asyncio.Task[Any]] = set()
-        self.presence = Presence(now=service.now)
+        self.presence = Presence(service.presence, now=service.now)
         service.publish = self.publish
 
     # Subscriptions

@@ -46,6 +46,7 @@ __all__ = [
     "NoteFault",
     "Signer",
     "attach",
+    "attach_once",
     "check_house",
     "cosigners",
     "is_origin",
@@ -172,12 +173,20 @@ def attach(note: str, line: str, *, key: bytes) -> str:
     Raises NoteFault unless the line is the first by this `key`, 32 bytes, and verifies: a bad
     line would spoil the note for everyone.
     """
+    attached = attach_once(note, line, key=key)
+    if attached == note:
+        raise NoteFault("This player has cosigned this checkpoint.")
+    return attached
+
+
+def attach_once(note: str, line: str, *, key: bytes) -> str:
+    """`attach`, or the note itself where this key has cosigned it before."""
     checkpoint = read_checkpoint(note)
     signature = read_signature(line.removesuffix("\n"))
     if not player(key).signed(checkpoint.text, [signature]):
         raise NoteFault("This is not a cosignature by this player's key.")
     if cosigners(checkpoint, keys=[key]):
-        raise NoteFault("This player has cosigned this checkpoint.")
+        return note
     return note + line.removesuffix("\n") + "\n"
 
 

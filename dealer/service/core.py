@@ -33,6 +33,7 @@ from dealer.service.lookout import Lookout
 from dealer.service.memory import BYTES, TABLES, Memory
 from dealer.service.opener import Openers
 from dealer.service.past import Past
+from dealer.service.presence import SharedPresence
 from dealer.service.record import Entry
 from dealer.service.requests import Answer, Done, Request, settling
 from dealer.service.resident import Resident
@@ -87,7 +88,8 @@ class Service:
         )
         self._desk = Desk(log, self.loader, self.past, self._judge, self.memory, self._tell)
         self.signing = Signing(log, self._desk, self._judge, self._tell)
-        self.lookout = Lookout(log, self.memory, self._desk)
+        self.presence = SharedPresence(log)
+        self.lookout = Lookout(log, self.memory, self._desk, self.signing, self.presence)
         self._draws = Draws(self._desk, self.past)
 
     @property
@@ -109,6 +111,7 @@ class Service:
         for resident in self.memory:
             self._desk.deadlines.disarm(resident)
         await self._desk.close()
+        await self.presence.close()
 
     def now(self) -> int:
         """The house's clock: milliseconds since 1970, UTC."""

@@ -1,4 +1,8 @@
-"""Somebody who watches what other processes write to the tables that are played here."""
+"""Polls what other processes write to the tables that are followed here, once a second.
+
+One statement asks for the heads of all these tables, and how often their checkpoints were
+cosigned; hints between nodes only bring the question forward.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,9 @@ from dealer.errors import DealerError
 from dealer.eventlog import Log
 from dealer.service.desk import Desk
 from dealer.service.memory import Memory
+from dealer.service.presence import SharedPresence
 from dealer.service.resident import Resident
+from dealer.service.signing import Signing
 
 LOOK_SECONDS = 1.0
 """How often the heads of the tables in use are compared with the log's."""
@@ -18,10 +24,14 @@ LOOK_SECONDS = 1.0
 class Lookout:
     """Compares the tables in `memory` with the `log`, and lets `desk` take in what is new."""
 
-    def __init__(self, log: Log, memory: Memory, desk: Desk) -> None:
+    def __init__(
+        self, log: Log, memory: Memory, desk: Desk, signing: Signing, presence: SharedPresence
+    ) -> None:
         self._log = log
         self._memory = memory
         self._desk = desk
+        self._signing = signing
+        self._presence = presence
         self._hint = asyncio.Event()
         self._hinted: set[bytes] = set()
 
@@ -44,12 +54,15 @@ class Lookout:
             self._hint.clear()
             hinted, self._hinted = self._hinted, set()
             followed = [resident for resident in self._memory if resident.sessions]
-            if loop.time() < due:
-                followed = [resident for resident in followed if resident.id in hinted]
-            else:
+            poll = loop.time() >= due
+            if poll:
                 due = loop.time() + LOOK_SECONDS
+            else:
+                followed = [resident for resident in followed if resident.id in hinted]
             try:
                 await self.look_at(followed)
+                if poll:
+                    await self._presence.exchange(followed)
             except DealerError:
                 continue
             except Exception as error:
@@ -62,9 +75,12 @@ class Lookout:
         if not followed:
             return
         believed = [(resident, resident.committed) for resident in followed]
-        heads = await self._log.heads(resident.id for resident in followed)
+        found = await self._log.heads_and_cosigned(resident.id for resident in followed)
         for resident, committed in believed:
-            if not committed <= heads.get(resident.id, 0) <= resident.committed:
-                # Of a table that cannot be read its own guests are told; the others go on.
-                with suppress(DealerError):
+            head, cosigned = found.get(resident.id, (0, 0))
+            # Of a table that cannot be read its own guests are told; the others go on.
+            with suppress(DealerError):
+                if not committed <= head <= resident.committed:
                     await self._desk.catch_up(resident)
+                if cosigned != resident.cosigned:
+                    await self._signing.publish_cosigned(resident, count=cosigned)

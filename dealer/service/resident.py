@@ -61,6 +61,8 @@ class Resident:
     in_flight: int = 0
     reloading: bool = False
     archived: str = ""  # what is said of it since another process put it away
+    cosigned: int = 0  # the stream's count of cosignatures, up to which subscribers have them
+    pushed: dict[int, str] = field(default_factory=dict)  # cosigned notes as pushed last, by size
     failed: list[Request] = field(default_factory=list)  # to be judged again after a reload
     refused: list[Refusal] = field(default_factory=list)  # who was not told so yet
     looking: bool = False  # whether the log is looked at before they are told

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 
-from dealer.errors import BadRequest, NoteFault, RaceLost
+from dealer.errors import BadRequest, DealerError, NoteFault, RaceLost, Unavailable
 from dealer.eventlog import Conflict, Log
+from dealer.eventlog.batch import signed_by_both
 from dealer.game.view import SPECTATOR, Viewer, sits
 from dealer.game.view import snapshot as view_of
-from dealer.proof.checkpoint import attach, player
+from dealer.proof.checkpoint import attach_once, player, read_checkpoint
 from dealer.service.archived import require_here
 from dealer.service.desk import Desk
 from dealer.service.judge import Judge
@@ -18,6 +21,17 @@ from dealer.service.snapshots import Published, Snapshot
 
 COSIGNABLE = 8
 """How many of a table's latest checkpoints still take cosignatures."""
+
+GATHER_SECONDS = 0.1
+"""How long the cosignatures of one checkpoint are gathered: all players send theirs at once."""
+
+
+@dataclass(slots=True)
+class _Gathering:
+    """Cosignatures of one checkpoint that are about to be written; `written` has the whole note."""
+
+    note: str
+    written: asyncio.Future[str]
 
 
 class Signing:
@@ -30,6 +44,7 @@ class Signing:
         self._desk = desk
         self._judge = judge
         self._publish = publish
+        self._gatherings: dict[tuple[bytes, int], _Gathering] = {}
 
     async def snapshot(self, resident: Resident, viewer: Viewer) -> Snapshot:
         """The table as `viewer` may know it, at a version that is on disk.
@@ -74,12 +89,62 @@ class Signing:
     async def cosign(self, resident: Resident, line: str) -> tuple[int, str]:
         """Attach a player's signature line to the checkpoint that it signs; (size, whole note).
 
-        Raises BadRequest if it is no seated player's signature of one of the latest checkpoints.
+        Lines that come within a moment are written, and pushed to subscribers, in one note. Raises
+        BadRequest if it is no seated player's signature of one of the latest checkpoints.
         """
         size, note = await self.cosigned(resident, line)
-        await self._put_note(resident, size, note)
-        self._publish(resident, Published([], [(size, note)]))
-        return size, note
+        gathering = self._gatherings.get((resident.id, size))
+        if gathering is None:
+            written: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+            gathering = self._gatherings[resident.id, size] = _Gathering(note, written)
+            self._desk.keep(self._attach(resident, size, gathering))
+        else:
+            gathering.note = signed_by_both(gathering.note, note)
+        # A caller that goes away leaves the others theirs.
+        return size, await asyncio.shield(gathering.written)
+
+    async def publish_cosigned(self, resident: Resident, *, count: int) -> None:
+        """Push cosigned checkpoints that other processes wrote; `count` is the stream's.
+
+        Raises DatabaseError or TableArchived.
+        """
+        notes = await self._log.newest_checkpoints(
+            resident.id, upto=resident.committed, limit=COSIGNABLE
+        )
+        resident.cosigned = count
+        fresh = [
+            (size, note)
+            for size, note in reversed(notes)
+            if len(read_checkpoint(note).signatures) > 1 and resident.pushed.get(size) != note
+        ]
+        if fresh:
+            self._push(resident, fresh)
+
+    def _push(self, resident: Resident, notes: list[tuple[int, str]]) -> None:
+        resident.pushed.update(notes)
+        for size in sorted(resident.pushed)[:-COSIGNABLE]:
+            del resident.pushed[size]
+        self._publish(resident, Published([], notes))
+
+    async def _attach(self, resident: Resident, size: int, gathering: _Gathering) -> None:
+        """Write what has gathered, and push it."""
+        try:
+            await asyncio.sleep(GATHER_SECONDS)
+            del self._gatherings[resident.id, size]  # what comes from now on is written after this
+            await self._put_note(resident, size, gathering.note)
+        except DealerError as error:
+            gathering.written.set_exception(error)
+            gathering.written.exception()  # also where no caller has waited for it
+            return
+        except asyncio.CancelledError:
+            self._gatherings.pop((resident.id, size), None)
+            gathering.written.set_exception(
+                Unavailable("The server is closing; send this again when it has opened.")
+            )
+            gathering.written.exception()
+            raise
+        self._push(resident, [(size, gathering.note)])
+        gathering.written.set_result(gathering.note)
 
     async def _put_note(self, resident: Resident, size: int, note: str) -> None:
         """Keep a checkpoint; TableArchived or RaceLost if what it covers has just left the log."""
@@ -105,7 +170,7 @@ class Signing:
             if newest is None or newest[0] < since:
                 break
             with suppress(NoteFault):
-                return newest[0], attach(newest[1], line, key=key)
+                return newest[0], attach_once(newest[1], line, key=key)
             size = newest[0] - 1
         await require_here(self._log, resident.id)
         raise BadRequest("That line cosigns none of this table's latest checkpoints.")

@@ -30,8 +30,9 @@ export interface ConnectOptions {
   /** Where tokens, random bytes and signed heads are kept; `memoryStore()` without it. */
   store?: Store;
   /**
-   * Who signs heads that were checked, as one more witness. `true`: a key of this player's own,
-   * made once and kept in the store; nobody where there is no WebCrypto.
+   * The key that cosigns heads that were checked. `true`, the default: one of this player's own for
+   * each table, drawn at `join` and kept in the store; none where there is no WebCrypto with
+   * Ed25519. `false`: none.
    */
   cosigner?: Cosigner | boolean | null;
   patience?: Partial<Patience>;
@@ -61,7 +62,7 @@ export interface Patience {
 export interface House {
   readonly url: string;
   readonly connection: ConnectionStatus;
-  /** The public key that heads are cosigned with, 64 hex digits; null where nobody cosigns. */
+  /** The public key, 64 hex digits, of a cosigner that was given; else see the table's. */
   readonly cosigner: string | null;
 
   /** Open a table, as its host; `join` it to play, too. */
@@ -185,6 +186,10 @@ export interface RemoteTable {
   readonly key: string | null;
   /** Signed heads that were checked, oldest first: what a verifier takes as `saved`. */
   readonly checkpoints: string[];
+  /** The public key that this client cosigns with here, 64 hex digits; null where it does not. */
+  readonly cosigner: string | null;
+  /** Size of the newest checkpoint whose cosignature the house took from this client; 0 of none. */
+  readonly cosigned: number;
   /** What was kept when the house was caught; null as long as all is well. */
   readonly evidence: Evidence | null;
   /** What lets others join, where the rules ask for it; known to who opened the table. */
@@ -557,5 +562,11 @@ export interface Cosigner {
   sign(message: Uint8Array): Promise<Uint8Array>;
 }
 
-/** The player's own key in a store, made if there is none; null where there is no WebCrypto. */
-export function playerKey(store: Store): Promise<Cosigner | null>;
+/**
+ * A player's own key in a store: the one for a `table`, or one for all. It is drawn if there is none,
+ * unless `draw` is false; null without one, and where there is no WebCrypto with Ed25519.
+ */
+export function playerKey(
+  store: Store,
+  options?: { table?: string | null; draw?: boolean },
+): Promise<Cosigner | null>;

@@ -38,12 +38,12 @@ const onPage = typeof document !== "undefined";
 
 export async function connect(url = null, options = {}) {
   const { WebSocket: Socket = globalThis.WebSocket, store = memoryStore() } = options;
+  const { cosigner = true } = options; // true: a key of its own at each table
   const patience = { ...PATIENCE, ...options.patience };
   if (!Socket) {
     throw new SetupError("No WebSocket here: take node 22, or 20 with --experimental-websocket.");
   }
   const unable = await checkMachine().then(() => null, (error) => error.message);
-  const cosigner = options.cosigner === true ? await playerKey(store) : options.cosigner || null;
   const connection = new Connection(String(url ?? ownHouse()), Socket, patience);
   await connection.start();
   return new House(connection, { name: options.name, store, cosigner, unable });
@@ -88,7 +88,7 @@ class House {
       new TableStore(result.table, this.#options.store).learn({ host_token, invite, key });
     };
     const result = await this.#ask("table.open", given({ deck, seats, rules, name }), answered);
-    const following = this.#follow(result.table, result.key);
+    const following = await this.#follow(result.table, result.key);
     await following.start();
     return this.#caughtUp(result.table, result.version);
   }
@@ -102,13 +102,14 @@ class House {
       const table = await this.#comeBack(id, kept, key);
       if (table?.seat) return table;
     }
-    const following = this.#follow(id, key);
+    const following = await this.#follow(id, key);
+    following.cosigner = await this.#cosignerAt(id, { draw: true });
     const params = given({
       table: id,
       name: name ?? this.#options.name ?? "Guest",
       seat,
       invite: invite ?? kept.facts.invite,
-      key: this.#options.cosigner?.key,
+      key: following.cosigner?.key,
     });
     const result = await this.#ask("table.join", params, (answer) => following.joined(answer));
     return this.#caughtUp(id, result.version);
@@ -116,7 +117,7 @@ class House {
 
   async watch(table, { key } = {}) {
     if (this.#alive(table)) return this.#tables.get(table);
-    const following = this.#follow(table, key);
+    const following = await this.#follow(table, key);
     const params = { table };
     const result = await this.#ask("table.watch", params, (answer) => following.joined(answer));
     return this.#caughtUp(table, result.version);
@@ -155,7 +156,8 @@ class House {
   async #comeBack(id, kept, key) {
     while (kept.facts.token || kept.facts.host_token) {
       try {
-        const result = await this.#follow(id, key).start();
+        const following = await this.#follow(id, key);
+        const result = await following.start();
         return await this.#caughtUp(id, result.version);
       } catch (error) {
         if (error.reason !== "bad_token") throw error;
@@ -167,7 +169,14 @@ class House {
     return null;
   }
 
-  #follow(id, key) {
+  /** The key that cosigns at a table; one of its own is drawn where the store has none. */
+  async #cosignerAt(id, { draw = false } = {}) {
+    const { cosigner, store } = this.#options;
+    return cosigner === true ? playerKey(store, { table: id, draw }) : cosigner || null;
+  }
+
+  async #follow(id, key) {
+    const cosigner = this.#alive(id)?.cosigner ?? await this.#cosignerAt(id);
     const alive = this.#alive(id);
     if (alive) return alive;
     const kept = new TableStore(id, this.#options.store);
@@ -178,7 +187,7 @@ class House {
     }
     const pinned = kept.facts.key ?? null;
     if (key && pinned && key !== pinned) throw new HouseCheated(OTHER_KEY);
-    const { cosigner, unable } = this.#options;
+    const { unable } = this.#options;
     const following = new Following(id, this.#connection, kept, {
       key: key ?? pinned, cosigner, unable,
     });
@@ -269,6 +278,14 @@ class RemoteTable {
 
   get checkpoints() {
     return this.#following.store.heads.map(({ note }) => note);
+  }
+
+  get cosigner() {
+    return this.#following.cosigner?.key ?? null;
+  }
+
+  get cosigned() {
+    return this.#following.cosigned;
   }
 
   get evidence() {
@@ -534,7 +551,6 @@ function describeRound(round, witness) {
 // kept, and whoever waits for something hears why.
 
 const RESUMES_MAX = 4; // times a missing event is asked for again before the table is left
-const COSIGNED = ["EntropyClosed", "RoundClosed", "TableClosed"];
 const LEFT = "You have left this table.";
 const METHOD_NOT_FOUND = -32601;
 
@@ -546,6 +562,7 @@ class Following {
   history = [];
   presence = new Map();
   watching = null;
+  cosigned = 0; // size of the newest checkpoint that the house took our signature of
   #readers = new Set();
   #over = false; // whether no more events come, though all is well
   #waiting = []; // { truth, resolve, reject }
@@ -558,6 +575,8 @@ class Following {
   #target = 0; // the version that the house was at when it last said so
   #gap = { version: 0, times: 0 };
   #status = null;
+  #due = 0; // version of the latest event after which a checkpoint is due
+  #uncosigned = ""; // the newest checkpoint that was verified and not cosigned yet
 
   constructor(id, connection, store, { key, cosigner, unable }) {
     this.id = id;
@@ -810,15 +829,13 @@ class Following {
   #doDuties() {
     const { story, seat, books } = this.witness;
     if (story.key) this.store.learn({ key: story.key });
-    const seated = seat !== null && this.#seated();
+    const last = this.history.at(-1);
+    if (last && DUE.includes(last.type)) this.#due = last.version;
     for (const head of story.fresh.splice(0)) {
       this.store.keepHead(head);
-      const last = this.history.at(-1);
-      if (seated && this.cosigner && last?.version === head.size && COSIGNED.includes(last.type)) {
-        this.#cosign(head.note);
-      }
+      if (head.size === this.#due) this.#uncosigned = head.note;
     }
-    if (!seated) return;
+    if (seat === null || !this.#seated()) return;
     if (!(this.witness.version >= this.#target && !this.#resuming && story.linked)) {
       this.entropy.look(books.round, this.#sitting());
       return;
@@ -826,15 +843,26 @@ class Following {
     const step = this.entropy.nextStep(books.round, this.#sitting(), this.witness);
     // A refusal here means that the time was up; the log then says so to everybody.
     if (step) this.ask(step.method, step.params, { changes: true }).catch(() => {});
+    this.#cosignNewest().catch(() => {});
   }
 
-  async #cosign(note) {
+  /** The newest checkpoint alone: after a resume it covers those that were missed. */
+  async #cosignNewest() {
+    const note = this.#uncosigned;
+    this.#uncosigned = "";
+    const { key } = this.witness.players.get(this.witness.seat);
+    if (!note || !this.cosigner || this.cosigner.key !== key) return;
     const cosignature = await this.cosignature(note);
-    this.ask("table.cosign", { cosignature }, { changes: true }).catch(() => {});
+    const { size } = await this.ask("table.cosign", { cosignature }, { changes: true });
+    this.cosigned = Math.max(this.cosigned, size);
+    this.#wake();
   }
 
   async cosignature(note) {
-    if (!this.cosigner) throw new SetupError("Give `connect` a player's key to cosign with it.");
+    if (!this.cosigner) {
+      throw new SetupError("This client has no key to cosign with: `connect` was given " +
+        "`cosigner: false`, or this browser lends it no cryptography.");
+    }
     return cosign(this.cosigner, note);
   }
 
@@ -1824,7 +1852,10 @@ class Entropy {
     const fresh = kept === null || kept.under !== "";
     const value = fresh ? hex(crypto.getRandomValues(new Uint8Array(32))) : kept.value;
     const digest = this.#digest(sitting, value);
-    if (fresh) this.#store.keepNonce(sitting, digest, { value, under: "" });
+    if (fresh) {
+      this.#store.claimNonce(sitting, value);
+      this.#store.keepNonce(sitting, digest, { value, under: "" });
+    }
     this.#promised.add(name);
     return { method: "entropy.commit", params: { round, k, digest } };
   }
@@ -2430,8 +2461,10 @@ const randomId = () => hex(crypto.getRandomValues(new Uint8Array(16)));
 //     seat                      token, host_token, invite, seat, since, key … as far as known
 //     nonce/<sitting>/<digest>  { value, under }: r before its digest goes, the root before r goes
 //     nonce/<sitting>           the digest of that which was kept last
+//     drawn/<r>                 the sitting that r was drawn for: no r is drawn twice
 //     heads                     the newest signed heads that were checked, each { size, note, edge }
 //     evidence                  what was kept when the house was caught
+//     player                    the Ed25519 key, a JWK, that this player cosigns with at the table
 
 const HEADS_MAX = 64;
 
@@ -2464,6 +2497,15 @@ class TableStore {
    */
   nonce(sitting, digest = this.#read(`nonce/${nameOf(sitting)}`)) {
     return this.#read(`nonce/${nameOf(sitting)}/${digest}`);
+  }
+
+  /** Note that r is drawn; throws SetupError if it was before, whatever for. */
+  claimNonce(sitting, value) {
+    if (this.#read(`drawn/${value}`) !== null) {
+      throw new SetupError("This machine's source of random bytes gave the same 32 bytes twice, " +
+        "so others could know them: play from another machine.");
+    }
+    this.#write(`drawn/${value}`, nameOf(sitting));
   }
 
   keepNonce(sitting, digest, nonce) {
@@ -2530,13 +2572,17 @@ export async function fileStore(folder) {
   };
 }
 
-export async function playerKey(store) {
+export async function playerKey(store, { table = null, draw = true } = {}) {
   if (!globalThis.crypto?.subtle) return null;
   const { subtle } = globalThis.crypto;
+  const path = table === null ? "dealer/player" : `dealer/${table}/player`;
   try {
-    const kept = store.get("dealer/player");
-    const jwk = kept ? JSON.parse(kept) : await freshKey(subtle);
-    if (!kept) store.set("dealer/player", JSON.stringify(jwk));
+    let kept = store.get(path);
+    if (!kept && !draw) return null;
+    const fresh = kept ? null : JSON.stringify(await freshKey(subtle));
+    kept ||= store.get(path); // another page of this browser may have drawn one meanwhile
+    if (!kept) store.set(path, fresh);
+    const jwk = JSON.parse(kept || fresh);
     const secret = await subtle.importKey("jwk", jwk, "Ed25519", false, ["sign"]);
     const letters = atob(jwk.x.replaceAll("-", "+").replaceAll("_", "/"));
     return {

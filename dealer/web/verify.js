@@ -72,7 +72,7 @@ export async function verify(lines, { key = null, saved = [], progress = null } 
     remarks: noRemarks(),
     swaps: [], // of closed rounds: { version, round, k, step, i, j, words, cards }
     origin: "", key: "", saved: notes.length,
-    cosigners: [], // { key, name, count }
+    cosigners: [], // { key, name, count, size }: size of the newest head that key cosigned
   };
   try {
     const parts = await readForm(bundle, (done) => progress?.(done, total));
@@ -93,6 +93,7 @@ const noRemarks = () => ({
   rounds: 0, open_rounds: 0, // opened; open at the end, and so not proved
   shuffles: 0, voided: 0, house_only: 0, // started; given up; sealed with no player's bytes
   left_out: 0, withheld: 0, // seats without a digest; seats that did not open theirs
+  reused: 0, // reveals of a nonce that this log had revealed before, from whichever seat
   not_top: 0, // draws of another card than the top one
   cosigned: 0, // good cosignatures by players' keys
   pinned: false, // whether the key is the one that you named
@@ -591,6 +592,7 @@ async function checkHeads(parts, pinned, report) {
         const cosigner = cosigners.get(name.replace(/^player\//, ""));
         if (cosigner && (await signedBy(head, playerOf(cosigner.key)))) {
           cosigner.count += 1;
+          cosigner.size = head.size;
           known += 1;
         }
       }
@@ -609,7 +611,8 @@ async function checkHeads(parts, pinned, report) {
 function cosignersOf(leaves) {
   const cosigners = new Map();
   for (const { type, public: { key, name } } of leaves) {
-    if (type === "SeatTaken" && key !== undefined) cosigners.set(key, { key, name, count: 0 });
+    if (type !== "SeatTaken" || key === undefined) continue;
+    cosigners.set(key, { key, name, count: 0, size: 0 });
   }
   return cosigners;
 }
@@ -789,6 +792,7 @@ export const emptyBooks = (table, roots) => ({
   secrets: new Map(), // S by the version of the RoundOpened that committed to it
   seats: new Set(), // taken now
   sat: new Set(), // taken now or before
+  revealed: new Set(), // nonces in hex, of any seat and shuffle
   round: null, // the open one
   closed: false,
 });
@@ -973,6 +977,8 @@ function entropyClosed(books, event, leaf) {
 // A seat's 32 bytes r come after EntropyClosed, once, and open its digest:
 //
 //     digest = H(T("player") ‖ lp(table, be32(round), be32(k), be32(seat), r))
+//
+// An r that this log revealed before is counted; it is no fault, for it harms only its player.
 
 export const playerDigest = (table, round, k, seat, nonce) =>
   hex(sha256(join(T("player"), lp(table, be32(round), be32(k), be32(seat), nonce))));
@@ -987,6 +993,8 @@ function entropyRevealed(books, event) {
   const digest = playerDigest(books.table, event.round, event.k, event.seat, nonce);
   if (digest !== shuffle.digests.get(event.seat)) refuse("These bytes do not open the digest.");
   shuffle.nonces.set(event.seat, nonce);
+  if (books.revealed.has(event.nonce)) books.remarks.reused += 1;
+  books.revealed.add(event.nonce);
 }
 
 /** Seats whose digest counts and is not opened. */
@@ -1303,15 +1311,19 @@ function answer(check, { fault, saved }) {
 
 function counted({ fault, remarks: r, cosigners }) {
   if (fault && !isOfEvents(fault.check)) return ["Nothing was counted, for no event was looked at."];
-  const who = cosigners.map(({ key, name, count }) => `${name} ${key} (${count})`).join(", ");
+  const times = (count) => `${count} time${count === 1 ? "" : "s"}`;
   return [
     `Rounds: ${r.rounds}, ${r.open_rounds} of them open and so not proved.`,
     `Shuffles: ${r.shuffles}, ${r.voided} of them voided, ${r.house_only} with no player's bytes:` +
       " these prove only that the cards were fixed before the deal.",
     `Seats left out of a shuffle: ${r.left_out}; that did not open their digest: ${r.withheld}.` +
       " Only the players concerned know whether the house is right about that.",
+    `Nonces that had been revealed at this table before: ${r.reused}. A reused nonce harms only` +
+      " the player who brought it.",
     `Draws that did not take the top card: ${r.not_top}.`,
-    `Cosignatures: ${r.cosigned}${who && `: ${who}`}.`,
+    `Cosignatures: ${r.cosigned}.`,
+    ...cosigners.map(({ key, name, count, size }) =>
+      `Cosigned by ${name} ${times(count)}, last at size ${size}, under the key ${key}.`),
     r.pinned
       ? "The table's key is the one you named."
       : "The table's key is the bundle's own word; name the key you know to be sure.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 
 from playwright.async_api import WebSocket, expect
@@ -10,6 +11,7 @@ from dealer.proof.verify import verify
 from tests.browser.conftest import PHONE
 from tests.browser.people import Person
 from tests.browser.seated import close_round
+from tests.whole.house import PATIENT
 
 NO_LINE = "WebSocket connection to .* failed|Failed to load resource: net::ERR"
 
@@ -81,6 +83,14 @@ async def test_a_round_with_a_reload_and_a_lost_line(house, line, arrive) -> Non
     report = verify(lines)
     assert report.fault is None
     assert report.remarks.house_only == 0
+
+    # Each browser cosigned what it checked, Dan's with the same key after his reload.
+    closed = sum(not line.startswith(b'{"checkpoint"') for line in lines[1:])
+    async with asyncio.timeout(PATIENT):
+        while list(report.cosigned_upto.values()) != 4 * [closed]:
+            lines = (await house.bundle(ada.page.url[-32:])).splitlines()
+            report = verify(lines)
+    assert sorted(report.names.values()) == ["Ada", "Bob", "Cleo", "Dan"]
 
     # The audit of it, by the link on the table.
     await bob.page.get_by_role("link", name="Watch it being checked, swap by swap").click()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import signal
 import sqlite3
 from collections.abc import Callable
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from dealer.cli.bundle import from_house
-from dealer.cli.play import kept, play, strength
+from dealer.cli.play import NAMES, kept, play, strength
 from dealer.proof.verify import verify
 
 from .conftest import Ask, Serving
@@ -26,6 +27,11 @@ def test_a_demonstration_ends_with_every_verdict_yes(ask: Ask, tmp_path: Path) -
     for check in checks:
         assert f"\n{check}: yes, " in answer.out
     assert ": no" not in answer.out
+    # All four cosigned what ends the table, and much before it.
+    closed = re.search(r"The table closes at version (\d+)\.", answer.out)
+    assert closed is not None
+    for name in NAMES:
+        assert re.search(rf"Cosigned by {name} \d+ times, last at size {closed[1]},", answer.out)
     for words in (
         "sit down at table",
         "Cleo's connection is cut",

@@ -313,6 +313,24 @@ class Proxy:
             socket.transport.abort()
         self.sockets.clear()
 
+    def watch_cosigning(self) -> list[int | None]:
+        """A list that gets the size for each cosignature that is answered; None of a refusal."""
+        asked: set[int] = set()
+        sizes: list[int | None] = []
+
+        def ask(frame: Frame) -> Frame:
+            if frame["method"] == "table.cosign":
+                asked.add(frame["id"])
+            return frame
+
+        def answer(frame: Frame) -> Frame:
+            if frame.get("id") in asked:
+                sizes.append(frame.get("result", {}).get("size"))
+            return frame
+
+        self.heard, self.alter = ask, answer
+        return sizes
+
     def tear_at_draw(self, lost: str) -> None:
         """Tear every line once, when the "request" for cards comes by, or the "answer" to it."""
 

@@ -9,7 +9,13 @@ import pytest
 
 import dealer
 from dealer.client.store import Store
-from dealer.errors import CardNotInHand, HouseCheated, HouseUnreachable, SessionEnded
+from dealer.errors import (
+    CardNotInHand,
+    HouseCheated,
+    HouseUnreachable,
+    SessionEnded,
+    SetupError,
+)
 from dealer.game.events import CardDrawn, DeckSealed, EntropyRevealed, RoundClosed
 from dealer.proof.checkpoint import Cosigner
 
@@ -294,31 +300,58 @@ async def test_a_newer_connection_of_the_same_seat_ends_the_older(connect, tmp_p
         assert ended.value.code == 4409
 
 
-async def test_cosignatures_are_made_by_themselves(connect, proxy):
-    cosigner = Cosigner(bytes(range(32)))
-    asked, sizes = {}, []
-
-    def ask(frame):
-        if frame["method"] == "table.cosign":
-            asked[frame["id"]] = frame
-            if len(asked) == 2:
-                return None  # left to be done by hand
-        return frame
-
-    def answer(frame):
-        if frame.get("id") in asked:
-            sizes.append(frame.get("result", {}).get("size"))
-        return frame
-
-    proxy.heard, proxy.alter = ask, answer
-    async with connect(proxy.url, name="Ada", cosigner=cosigner) as house:
+async def test_every_checkpoint_is_cosigned_without_asking(connect, proxy, tmp_path):
+    sizes = proxy.watch_cosigning()
+    async with connect(proxy.url, name="Ada", store=tmp_path / "ada") as house:
         table = await house.join(await house.open())
-        assert table.state.seats[1].key == cosigner.public_key
+        kept = json.loads((tmp_path / "ada" / table.id / "seat.json").read_text())
+        own = Cosigner(bytes.fromhex(kept["player_seed"])).public_key
+        assert table.state.seats[1].key == own
         await table.round_open()
-        await table.shuffle()
-        await table.round_close()
-        assert await table.cosign(table.checkpoints[-1]) == table.version
-        assert sizes == [6, table.version]
+        for step, size in ((table.shuffle, 59), (table.round_close, 61), (table.close, 62)):
+            await step()
+            async with asyncio.timeout(20):
+                await table.until(lambda table, size=size: table.cosigned == size)
+        assert sizes == [6, 59, 61, 62]  # C1, what was sealed, the round's end, the table's
+        assert await table.cosign(table.checkpoints[-1]) == table.version, "again is no fault"
+        other = await house.join(await house.open())
+        assert other.state.seats[1].key not in (None, own), "a key of its own for each table"
+
+
+async def test_who_gives_a_key_cosigns_with_it_and_who_wants_none_has_none(connect):
+    cosigner = Cosigner(bytes(range(32)))
+    async with connect(name="Ada", cosigner=cosigner) as hers, connect(cosigner=False) as his:
+        ada = await hers.join(await hers.open())
+        bob = await his.join(ada.id)
+        assert bob.state.seats[1].key == cosigner.public_key
+        assert bob.state.seats[2].key is None
+        await ada.round_open(entropy="house")
+        await ada.shuffle()
+        await ada.until(lambda table: table.cosigned == table.version)
+        assert bob.cosigned == 0
+        with pytest.raises(SetupError, match="does not cosign"):
+            await bob.cosign(bob.checkpoints[-1])
+
+
+async def test_who_comes_back_cosigns_the_newest_alone_with_the_same_key(connect, proxy, tmp_path):
+    async with connect(name="Bob") as his:
+        bob = await his.open()
+        async with connect(proxy.url, name="Ada", store=tmp_path) as hers:
+            ada = await hers.join(bob.id)
+            key = ada.state.seats[1].key
+        for _ in range(2):
+            await bob.round_open(entropy="house")
+            await bob.shuffle()
+            sealed = bob.version
+            await bob.deal(1)
+            if sealed < 100:
+                await bob.round_close()
+        sizes = proxy.watch_cosigning()
+        async with connect(proxy.url, name="Ada", store=tmp_path) as hers:
+            ada = await hers.join(bob.id)
+            await ada.until(lambda table: table.cosigned == sealed)
+            assert (await ada.draw(1), ada.state.seats[1].key) == ([ada.hand[-1]], key)
+            assert sizes == [sealed]
 
 
 async def test_host_and_player_too_far_behind_get_two_snapshots(connect, real_house, proxy):

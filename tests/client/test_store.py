@@ -82,3 +82,19 @@ def test_a_disk_that_takes_no_more_is_said(kept):
     (kept.path / "nonces.jsonl").mkdir()
     with pytest.raises(SetupError, match="cannot be written"):
         kept.keep_nonce((3, 0, 2, 7), bytes(32))
+
+
+@pytest.mark.parametrize("value", [b"\x05" * 32, b"\x06" * 32])
+def test_no_nonce_is_kept_twice(kept, value):
+    """Whatever for, before a restart or after it: one was revealed, the other promised."""
+    for store in (kept, again(kept)):
+        for sitting in (SITTING, (2, 0, 2, 7)):
+            with pytest.raises(SetupError, match="twice"):
+                store.keep_nonce(sitting, value)
+    assert (2, 0, 2, 7) not in again(kept).nonces
+
+
+def test_a_nonce_that_was_drawn_anew_for_its_shuffle_is_not_forgotten(kept):
+    kept.keep_nonce(SITTING, b"\x08" * 32)
+    with pytest.raises(SetupError, match="twice"):
+        again(kept).keep_nonce((2, 0, 2, 7), b"\x05" * 32)

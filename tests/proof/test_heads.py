@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from dealer.proof import bundle
-from dealer.proof.checkpoint import Cosigner, Signer
+from dealer.proof.checkpoint import Cosigner, Signer, read_checkpoint
 from dealer.proof.tree import Tree, leaf_hash
 from dealer.proof.verify import verify
 from tests.proof.story import CARDS, Story, cosignature, note_of, some_bytes
@@ -114,7 +114,12 @@ def test_players_sign_and_are_counted() -> None:
     report = verify(told)
     assert report.ok
     assert report.cosigners == {ADA.public_key.hex(): 1}
+    assert report.cosigned_upto == {ADA.public_key.hex(): read_checkpoint(NOTES[0]).size}
     assert report.names == {ADA.public_key.hex(): "Ada"}
+    assert (
+        f"Cosigned by Ada 1 time, last at size {read_checkpoint(NOTES[0]).size}, under the key "
+        f"{ADA.public_key.hex()}." in report.verdicts()
+    )
 
 
 def test_strangers_do_not_sign() -> None:

@@ -71,6 +71,7 @@ def test_everything_at_once() -> None:
         "house_only": 3,
         "left_out": 2,
         "withheld": 1,
+        "reused": 0,
         "not_top": 1,
         "cosigned": 2,
         "pinned": True,
@@ -84,6 +85,25 @@ def test_who_was_left_out_and_who_withheld() -> None:
     assert remarks.left_out == 1 + 0 + 2
     assert remarks.withheld == 1
     assert (remarks.shuffles, remarks.voided, remarks.house_only) == (3, 1, 1)
+
+
+def reusing_nonces() -> Story:
+    """Nonces that were revealed before: by the seat itself, by another, in a void, in a round."""
+    story, used, twice = seated(), b"\x01" * 32, b"\x02" * 32
+    story.nonces = {"1.0.1": used, "1.1.1": used, "1.2.10": used, "2.0.2": used}
+    story.nonces |= {"2.0.1": twice, "2.0.10": twice}
+    story.open_round(CARDS, "players").shuffle(seats=[1, 10])
+    story.start().commit(1).commit(2).close().reveal(1).void().shuffle(seats=[1, 10]).close_round()
+    story.open_round(CARDS, "players").shuffle(seats=[1, 2, 10]).close_round()
+    return story.close_table()
+
+
+def test_a_nonce_that_served_before_is_counted_and_no_fault() -> None:
+    report = verify(reusing_nonces().lines())
+    assert report.ok
+    assert report.remarks.reused == 4
+    sentence = "Nonces that had been revealed at this table before: 4."
+    assert any(sentence in line for line in report.verdicts())
 
 
 def test_the_swaps_are_told() -> None:

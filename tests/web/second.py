@@ -110,7 +110,10 @@ def _of_python(report: Report) -> Iterator[Any]:
     yield None if fault is None else (fault.check, fault.line)
     yield asdict(report.remarks)
     yield [{**s._asdict(), "words": [*s.words], "cards": [*s.cards]} for s in report.swaps]
-    yield sorted([key, report.names[key], count] for key, count in report.cosigners.items())
+    yield sorted(
+        [key, report.names[key], count, report.cosigned_upto[key]]
+        for key, count in report.cosigners.items()
+    )
     yield report.origin, report.key, report.saved
 
 
@@ -119,5 +122,7 @@ def _of_javascript(answer: dict[str, Any]) -> Iterator[Any]:
     yield None if fault is None else (fault["check"], fault["line"])
     yield answer["remarks"]
     yield answer["swaps"]
-    yield sorted([one["key"], one["name"], one["count"]] for one in answer["cosigners"])
+    yield sorted(
+        [one["key"], one["name"], one["count"], one["size"]] for one in answer["cosigners"]
+    )
     yield answer["origin"], answer["key"], answer["saved"]

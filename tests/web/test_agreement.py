@@ -13,7 +13,7 @@ from tests.proof import forge as each
 from tests.proof.story import CARDS, HOUSE_SEED, Story, note_of, some_bytes
 from tests.proof.test_forging import HOUSE, KEY, LINES
 from tests.proof.test_rules import LEGAL, RULES
-from tests.proof.test_verify import everything
+from tests.proof.test_verify import everything, reusing_nonces
 from tests.web import noted
 from tests.web.forge import ODD, dump, forged
 from tests.web.noted import Pen
@@ -55,6 +55,12 @@ def test_rules_broken_and_kept() -> None:
 
     reports = alike(Bundle(name, story.lines(), HOUSE_KEY) for name, story in stories())
     assert sum(report.fault is not None for report in reports) > len(RULES)
+
+
+def test_nonces_that_served_before() -> None:
+    (report,) = alike([Bundle("reused nonces", reusing_nonces().lines(), HOUSE_KEY)])
+    assert report.ok
+    assert report.remarks.reused == 4
 
 
 def test_each_field() -> None:

@@ -94,6 +94,7 @@ class Books:
     swaps: list[Swap]
     seats: set[int] = field(default_factory=set)  # taken now
     sat: set[int] = field(default_factory=set)  # taken now or earlier
+    revealed: set[bytes] = field(default_factory=set)  # nonces, of any seat and shuffle
     rounds: int = 0
     round: Round | None = None
     closed: bool = False

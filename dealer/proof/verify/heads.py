@@ -44,6 +44,7 @@ def check_heads(parts: Parts, pinned: str | None, report: Report) -> dict[int, b
     }
     roots: dict[int, bytes] = {}
     signed: dict[str, int] = {}
+    upto: dict[str, int] = {}
     tree = Tree()
     for line, note in parts.notes:
         try:
@@ -60,11 +61,12 @@ def check_heads(parts: Parts, pinned: str | None, report: Report) -> dict[int, b
                 raise NoteFault("A line of the note is signed by nobody who sat at this table.")
             for key in players:
                 signed[key.hex()] = signed.get(key.hex(), 0) + 1
+                upto[key.hex()] = checkpoint.size
         except NoteFault as fault:
             raise ProofFault("heads", line, str(fault)) from fault
         roots[checkpoint.size] = checkpoint.root
     _check_due(parts.leaves, roots)
-    report.cosigners = signed
+    report.cosigners, report.cosigned_upto = signed, upto
     report.names = {key: names[key] for key in signed}
     report.remarks.cosigned = sum(signed.values())
     return roots

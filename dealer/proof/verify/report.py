@@ -46,7 +46,8 @@ class Remarks:
 
     `shuffles` were started, `voided` of them given up; `house_only` were sealed with no player's
     bytes. `left_out` seats had no digest when one could still count, `withheld` did not open
-    theirs. `not_top` draws took another card than the top one. `cosigned` checkpoints' lines are
+    theirs. `reused` reveals had a nonce that this table's log had revealed before, from whichever
+    seat. `not_top` draws took another card than the top one. `cosigned` checkpoints' lines are
     good cosignatures. `open_rounds` is counted at the end alone.
     """
 
@@ -57,6 +58,7 @@ class Remarks:
     house_only: int = 0
     left_out: int = 0
     withheld: int = 0
+    reused: int = 0
     not_top: int = 0
     cosigned: int = 0
     pinned: bool = False
@@ -66,8 +68,8 @@ class Remarks:
 class Report:
     """The outcome: no `fault`, or the first one, with `remarks` and `swaps` as far as it came.
 
-    `cosigners` counts good cosignatures by the player's key in hex; `names` has the names that
-    went with these keys.
+    `cosigners` counts good cosignatures by the player's key in hex; `cosigned_upto` is the size of
+    the newest checkpoint that each key cosigned, `names` has the names that went with these keys.
     """
 
     fault: ProofFault | None = None
@@ -77,6 +79,7 @@ class Report:
     key: str = ""
     saved: int = 0
     cosigners: dict[str, int] = field(default_factory=dict)
+    cosigned_upto: dict[str, int] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -116,11 +119,17 @@ class Report:
             f"Seats left out of a shuffle: {r.left_out}; that did not open their digest: "
             f"{r.withheld}. Only the players concerned know whether the house is right about that."
         )
-        yield f"Draws that did not take the top card: {r.not_top}."
-        who = ", ".join(
-            f"{self.names.get(key, '')} {key} ({times})" for key, times in self.cosigners.items()
+        yield (
+            f"Nonces that had been revealed at this table before: {r.reused}. A reused nonce harms "
+            "only the player who brought it."
         )
-        yield f"Cosignatures: {r.cosigned}{': ' + who if who else ''}."
+        yield f"Draws that did not take the top card: {r.not_top}."
+        yield f"Cosignatures: {r.cosigned}."
+        for key, times in self.cosigners.items():
+            yield (
+                f"Cosigned by {self.names[key]} {_count(times, 'time')}, last at size "
+                f"{self.cosigned_upto[key]}, under the key {key}."
+            )
         yield (
             "The table's key is the one you named."
             if r.pinned

@@ -7,7 +7,8 @@
   until it leaves; none from a seat that withheld in this round.
 - EntropyClosed (secrets): once a shuffle. When it came is the house's word: no time is checked.
 - EntropyRevealed (secrets): after it, once, from a seat whose digest counts, and opens it. A
-  player who left after EntropyClosed may still open theirs.
+  player who left after EntropyClosed may still open theirs. A nonce that this log revealed before
+  is counted and is no fault: it harms only the player who brought it.
 - ShuffleVoided (secrets): after EntropyClosed, while a reveal is missing.
 - CardsSwapped (tape): all reveals are in; the next step, its i, and the j of the tape.
 - DeckSealed (seals): all reveals and all steps are done; `first` counts the slots made before, and
@@ -85,6 +86,9 @@ def revealed(books: Books, leaf: Leaf) -> None:
     if digest.hex() != shuffle.digests[seat]:
         raise Wrong("These bytes do not open the seat's digest.")
     shuffle.nonces[seat] = nonce
+    if nonce in books.revealed:
+        books.remarks.reused += 1
+    books.revealed.add(nonce)
 
 
 def voided(books: Books, leaf: Leaf) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 from urllib.request import urlopen
 
@@ -13,7 +14,6 @@ from dealer.gateway import server
 from dealer.proof.verify import verify
 from tests.client.conftest import FAST
 from tests.web.client.players import JsError, Players
-from tests.whole.house import PATIENT
 
 WHOLE_ROUND = """
     const { ada, bob } = its;
@@ -398,44 +398,64 @@ async def test_a_newer_connection_of_the_same_seat_ends_the_older(players, real_
     assert state == "away"
 
 
-async def test_cosignatures_are_made_by_themselves(players, proxy):
-    asked, sizes, second = {}, [], asyncio.Event()
-
-    def ask(frame):
-        if frame["method"] == "table.cosign":
-            asked[frame["id"]] = frame
-            if len(asked) == 2:
-                second.set()
-                return None  # left to be done by hand
-        return frame
-
-    def answer(frame):
-        if frame.get("id") in asked:
-            sizes.append(frame.get("result", {}).get("size"))
-        return frame
-
-    proxy.heard, proxy.alter = ask, answer
-    await players.connect("house", proxy.url, cosigner=True)
-    await players.run(
-        """
-        its.table = await its.house.join(await its.house.open());
-        await its.table.roundOpen();
-        await its.table.shuffle();
-        await its.table.roundClose();
-        """
-    )
-    async with asyncio.timeout(PATIENT):
-        await second.wait()
+async def test_every_checkpoint_is_cosigned_without_asking(players, proxy, tmp_path):
+    sizes = proxy.watch_cosigning()
+    await players.connect("house", proxy.url, folder=str(tmp_path))
     told = await players.run(
         """
-        const { table } = its;
-        const size = await table.cosign(table.checkpoints.at(-1));
-        return [size, table.version, table.state.seats[0].key, its.house.cosigner];
+        const table = await its.house.join(await its.house.open());
+        const upto = (size) => table.until(() => table.cosigned === size);
+        await table.roundOpen();
+        await table.shuffle();
+        await upto(59);
+        await table.roundClose();
+        await upto(61);
+        await table.close();
+        await upto(62);
+        const again = await table.cosign(table.checkpoints.at(-1));
+        const other = await its.house.join(await its.house.open());
+        return [table.id, again, table.cosigner, table.state.seats[0].key, other.cosigner];
         """
     )
-    assert told[0] == told[1]
-    assert told[2] == told[3]
-    assert sizes == [6, told[1]]
+    table, again, own, seat, other = told
+    assert sizes[:4] == [6, 59, 61, 62]  # C1, what was sealed, the round's end, the table's
+    assert again == 62, "again is no fault"
+    assert own == seat != other
+    kept = json.loads((tmp_path / f"dealer%2F{table}%2Fplayer").read_text())
+    assert base64.urlsafe_b64decode(kept["x"] + "=").hex() == own
+
+
+async def test_who_comes_back_cosigns_the_newest_alone_with_the_same_key(players, proxy, tmp_path):
+    await players.connect("hers", proxy.url, folder=str(tmp_path))
+    await players.connect("his", proxy.url, cosigner=False)
+    keys = await players.run(
+        """
+        its.bob = await its.his.open();
+        const ada = await its.hers.join(its.bob.id);
+        const keys = [ada.cosigner, its.bob.cosigner];
+        await its.hers.close();
+        for (const last of [false, true]) {
+          await its.bob.roundOpen({ entropy: "house" });
+          await its.bob.shuffle();
+          its.sealed = its.bob.version;
+          await its.bob.deal(1);
+          if (!last) await its.bob.roundClose();
+        }
+        return keys;
+        """
+    )
+    sizes = proxy.watch_cosigning()
+    await players.connect("again", proxy.url, folder=str(tmp_path))
+    sealed, key = await players.run(
+        """
+        const ada = await its.again.join(its.bob.id);
+        await ada.until(() => ada.cosigned === its.sealed);
+        await ada.draw(1);
+        return [its.sealed, ada.state.seats[0].key];
+        """
+    )
+    assert keys == [key, None]
+    assert sizes == [sealed]
 
 
 @pytest.mark.parametrize("resume", [0, 5])
@@ -565,13 +585,13 @@ async def test_without_webcrypto_all_but_signatures_is_checked(real_house):
     async with Players("plain") as players:
         checks, doubts, cosigner = await players.run(
             """
-            const house = await client.connect(args.url, { name: "Ada", cosigner: true });
+            const house = await client.connect(args.url, { name: "Ada" });
             const table = await house.join(await house.open());
             await table.roundOpen();
             await table.shuffle();
             await table.draw(3);
             await table.roundClose();
-            return [table.checks, table.doubts, house.cosigner];
+            return [table.checks, table.doubts, table.cosigner];
             """,
             url=real_house.url,
         )
@@ -597,3 +617,30 @@ async def test_nonces_of_one_player_are_never_used_twice(players, real_house, tm
         """
     )
     assert len(nonces) == len(set(nonces)) == 6
+
+
+async def test_bytes_that_a_machine_gives_twice_are_not_promised(players, real_house, tmp_path):
+    for name in ("first", "second"):  # the second has only the store in common with the first
+        await players.connect(name, real_house.url, folder=str(tmp_path))
+    promised, faults = await players.run(
+        """
+        const draw = crypto.getRandomValues.bind(crypto);
+        const stuck = (array) => (array.length === 32 ? array.fill(7) : draw(array));
+        Object.defineProperty(crypto, "getRandomValues", { value: stuck, configurable: true });
+        const table = await its.first.join(await its.first.open());
+        await table.roundOpen();
+        const told = ({ name, message }) => [name, message];
+        const stop = (one) => one.until(() => false).catch(told);
+        const fault = stop(table);
+        table.shuffle().catch(() => {}); // when it is sealed, bytes for the next one are drawn
+        const faults = [await fault];
+        await its.first.close();
+        faults.push(await its.second.join(table.id).then(stop, told));
+        const promised = table.history.filter(({ type }) => type === "EntropyCommitted");
+        return [promised.length, faults];
+        """
+    )
+    assert promised == 1
+    for name, sentence in faults:
+        assert name == "SetupError"
+        assert "twice" in sentence

@@ -1,0 +1,162 @@
+"""The rows by which nodes that share a log tell each other who is connected: no part of the log.
+
+A node that has connections at tables keeps a row in `node`, whose `at` it renews as a heartbeat,
+and for each such table a row in `presence`. Another node reads the rows of nodes that are alive.
+Writing waits behind the appends, and no append waits for its disk.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from sqlalchemy import Column, Connection, Index, Integer, LargeBinary, MetaData, Table, Text
+
+from dealer.eventlog.log import Log
+from dealer.eventlog.reading import Reading
+from dealer.eventlog.schema import Number, metadata, postgres
+
+_VARIABLES = 500
+_CLOCK = {
+    "sqlite": "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)",
+    "postgresql": "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)",
+}
+"""Milliseconds since 1970 by the database's own clock: the machine's, or the server's."""
+
+_RENEW = "UPDATE node SET at = {} WHERE id = ?"
+_ADD = "INSERT INTO node (id, at) VALUES (?, {})"
+_PUT = (
+    "INSERT INTO presence (table_id, node, seats, watching) VALUES (?, ?, ?, ?)"
+    " ON CONFLICT (table_id, node)"
+    " DO UPDATE SET seats = excluded.seats, watching = excluded.watching"
+)
+_DROP = "DELETE FROM presence WHERE table_id = ? AND node = ?"
+_FORGET = ("DELETE FROM presence WHERE node = ?", "DELETE FROM node WHERE id = ?")
+_NODES = "SELECT id, at, {} - at FROM node"
+_PRESENT = "SELECT table_id, node, seats, watching FROM presence WHERE table_id "
+
+
+class Attendance(NamedTuple):
+    """The connections at a table: seats, each with the version of its SeatTaken, and spectators."""
+
+    seats: frozenset[tuple[int, int]] = frozenset()
+    watching: int = 0
+
+
+NO_CONNECTION = Attendance()
+
+
+class Heartbeat(NamedTuple):
+    """A node's row: its id, when it wrote last, and how long ago that is, in milliseconds."""
+
+    node: bytes
+    at: int
+    age: int
+
+
+def declare(known: MetaData) -> None:
+    """Add these tables to a schema."""
+    Table(
+        "node",
+        known,
+        Column("id", LargeBinary(8), primary_key=True),
+        Column("at", Number, nullable=False),
+    )
+    Table(
+        "presence",
+        known,
+        Column("table_id", LargeBinary(16), primary_key=True),
+        Column("node", LargeBinary(8), primary_key=True),
+        Column("seats", Text, nullable=False),
+        Column("watching", Integer, nullable=False),
+        Index("ix_presence_node", "node"),
+    )
+
+
+declare(metadata)
+declare(postgres)
+
+
+async def write(
+    log: Log,
+    node: bytes,
+    changed: Mapping[bytes, Attendance],
+    *,
+    unchanged: Mapping[bytes, Attendance],
+) -> None:
+    """Renew a node's heartbeat and write the attendance of the tables where it changed.
+
+    Where another node has deleted this one's rows, because it was silent, all of them are written.
+    Raises DatabaseError.
+    """
+
+    def work(connection: Connection) -> bool:
+        _write(connection, node, changed, unchanged)
+        return False
+
+    await log.schedule(work)
+
+
+async def forget(log: Log, nodes: Collection[bytes]) -> None:
+    """Delete what these nodes wrote; raises DatabaseError."""
+
+    def work(connection: Connection) -> bool:
+        for node in sorted(nodes):
+            for statement in _FORGET:
+                connection.exec_driver_sql(statement, (node,))
+        return False
+
+    await log.schedule(work)
+
+
+def _write(
+    connection: Connection,
+    node: bytes,
+    changed: Mapping[bytes, Attendance],
+    unchanged: Mapping[bytes, Attendance],
+) -> None:
+    execute = connection.exec_driver_sql
+    clock = _CLOCK[connection.dialect.name]
+    if not execute(_RENEW.format(clock), (node,)).rowcount:
+        execute(_ADD.format(clock), (node,))
+        changed = {**unchanged, **changed}
+    rows = [
+        (table, node, json.dumps(sorted(there.seats)), there.watching)
+        for table, there in sorted(changed.items())
+        if there != NO_CONNECTION
+    ]
+    if rows:
+        execute(_PUT, rows)
+    left = [(table, node) for table, there in sorted(changed.items()) if there == NO_CONNECTION]
+    if left:
+        execute(_DROP, left)
+
+
+async def heartbeats(log: Reading) -> list[Heartbeat]:
+    """All nodes that have a row; raises DatabaseError."""
+    clock = _CLOCK["sqlite" if log.server is None else "postgresql"]
+    return [Heartbeat(*row) for row in await log.fetch(_NODES.format(clock))]
+
+
+async def attendance(
+    log: Reading, tables: Sequence[bytes], *, nodes: Collection[bytes]
+) -> dict[bytes, Attendance]:
+    """The connections at these tables, as far as they are at these nodes; raises DatabaseError."""
+    found: dict[bytes, Attendance] = {}
+    for sql, parameters in _present(tables, postgres=log.server is not None):
+        for table, node, seats, watching in await log.fetch(sql, parameters):
+            if node in nodes:
+                earlier = found.get(table, NO_CONNECTION)
+                taken = frozenset((seat, since) for seat, since in json.loads(seats))
+                found[table] = Attendance(earlier.seats | taken, earlier.watching + watching)
+    return found
+
+
+def _present(tables: Sequence[bytes], *, postgres: bool) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    if postgres:
+        yield f"{_PRESENT} = ANY(?)", (list(tables),)
+        return
+    for start in range(0, len(tables), _VARIABLES):
+        part = tuple(tables[start : start + _VARIABLES])
+        yield f"{_PRESENT} IN ({','.join('?' * len(part))})", part
