@@ -207,15 +207,14 @@ class Writer:
             for request in requests:
                 if request.chain is not None:
                     request.chain.broken = True
-        else:
-            if self.written is not None:
-                self.written(requests, results)
         if self._locked or Locked in map(type, results):
             pairs = list(zip(taken, results, strict=True))
             self._locked.keep([each for each, result in pairs if isinstance(result, Locked)])
             pairs = [pair for pair in pairs if not isinstance(pair[1], Locked)]
             taken, results = [each for each, _ in pairs], [result for _, result in pairs]
         if taken:
+            if self.written is not None:
+                self.written([request for request, _ in taken], results)
             self._hop(self._deliver, taken, results)
 
     def _job(self, job: _Job) -> None:

@@ -115,7 +115,7 @@ async def _look_around(service: Service, key: HouseKeys) -> None:
 
 @asynccontextmanager
 async def _background(service: Service, kept: Log, closer: AutoClose) -> AsyncIterator[None]:
-    """What goes on beside the commands: projection, hints, polls, closing, the watch on the file."""
+    """What goes on beside the commands: projection, hints, polls, and the watch on the file."""
     scribe = Scribe(kept)
     hints = None if kept.server is None else Hints(kept.server, service.lookout.hinted)
     served = kept.committed
