@@ -2,7 +2,7 @@
 
 Both are estimated before the command runs, so that commands that are sent together cannot exceed
 the budget together. The constants are an upper estimate of `write_bytes` in /proc/PID/io on SQLite
-with its WAL, checkpoints, indexes and read models (`tests/whole/written.py` measures them again).
+with its WAL, checkpoints, indexes and read models (`tests/whole/greedy.py` holds them against it).
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from dealer.game.commands import (
 from dealer.game.stacks import DECK
 from dealer.game.state import Table
 
-COMMIT = 24 * 1024
-"""Bytes of a commit of one event: the pages of the table, its index and its read models."""
+COMMIT = 48 * 1024
+"""Bytes of an append that shares its commits with few others: the pages of the table, of its index
+and of its read models, in the WAL and, less often, in the file."""
 
 EVENT = 1024
 """Bytes of each event of a command, its indexes and its read models."""

@@ -107,6 +107,7 @@ class ClientBudget:
         "_blocked",
         "_limits",
         "_messages",
+        "_patience",
         "_released",
         "connections",
         "tables",
@@ -117,6 +118,7 @@ class ClientBudget:
         self._limits = limits
         self.connections = 0
         self._messages = Bucket(rate=limits.address_rate, burst=limits.address_burst, now=now)
+        self._patience = Bucket(rate=limits.address_rate, burst=limits.patience, now=now)
         self.written = Bucket(rate=limits.address_bytes, burst=limits.address_bytes_burst, now=now)
         self.tables = Bucket(
             rate=limits.tables_per_hour / HOUR, burst=limits.tables_per_hour, now=now
@@ -129,18 +131,21 @@ class ClientBudget:
     def spend(self, weight: float, now: float) -> float:
         """Charge a message or request; 0.0 if it is within the budget, else the seconds to wait.
 
-        A refused one is owed as well. With `limits.patience` owed the address is blocked until the
-        debt is paid.
+        A refused one is charged to the patience with this address: once that is used up, the
+        address is blocked until it has come back. (Were it charged to the budget, clients that
+        try again would keep each other out for good.)
         """
-        level, patience = self._messages.level(now), self._limits.patience
-        self._messages.charge(weight, floor=-patience)
-        if level - weight <= -patience:
+        if self._messages.level(now) >= 1.0:
+            self._messages.charge(weight)
+            return 0.0
+        if self._patience.level(now) <= weight:
             self._blocked = True
-        return 0.0 if level >= 1.0 else self._messages.wait(1.0, now)
+        self._patience.charge(weight, floor=0.0)
+        return self._messages.wait(1.0, now)
 
     def charge(self, weight: float) -> None:
         """Charge what a message that was let through costs beside itself."""
-        self._messages.charge(weight, floor=-self._limits.patience)
+        self._messages.charge(weight)
 
     def pay(self, written: int, now: float) -> float:
         """Charge bytes that are about to be written to disk for this address.
@@ -156,7 +161,7 @@ class ClientBudget:
         """Seconds until the address may connect again; 0.0 if it may."""
         if not self._blocked:
             return 0.0
-        wait = self._messages.wait(0.0, now)
+        wait = self._patience.debt(now)
         self._blocked = wait > 0.0
         return wait
 
@@ -183,7 +188,7 @@ class ClientBudget:
     def debt(self, now: float) -> float:
         """Seconds until nothing is owed or used up."""
         self._forget_paid(now)
-        buckets = (self._messages, self.written, self.tables)
+        buckets = (self._messages, self._patience, self.written, self.tables)
         debts = [bucket.debt(now) for bucket in buckets]
         return max(*debts, *(one.debt(now) for one in self._released))
 

@@ -200,7 +200,7 @@ async def test_tables_of_one_address_in_an_hour(open_gateway, arrive, stopped) -
 async def test_bytes_written_are_charged_and_what_is_refused_is_not(
     open_gateway, arrive, stopped
 ) -> None:
-    limits = replace(EAGER, address_bytes=1000.0, address_bytes_burst=40.0 * COMMIT)
+    limits = replace(EAGER, address_bytes=1000.0, address_bytes_burst=30.0 * COMMIT)
     gateway = await open_gateway(limits=limits)
     clock = stopped(gateway)
     table = await seat_all(arrive, gateway, players=1)

@@ -123,11 +123,20 @@ def test_an_address_is_blocked_until_its_debt_is_paid() -> None:
     assert client.blocked(0.0) == 0.0
     client.spend(1.0, 0.0)
     assert client.blocked(0.0) == pytest.approx(2.0)
-    client.spend(50.0, 1.0)
-    assert client.blocked(1.0) == pytest.approx(1.5), "and no debt exceeds the patience"
-    assert client.blocked(2.4) > 0.0
-    assert client.blocked(2.51) == 0.0
-    assert client.spend(1.0, 2.6) == 0.0
+    client.charge(1000.0)
+    client.spend(500.0, 1.0)
+    assert client.blocked(1.0) == pytest.approx(2.0), "no debt exceeds the patience"
+    assert client.blocked(2.9) > 0.0
+    assert client.blocked(3.01) == 0.0
+
+
+def test_clients_that_try_again_do_not_keep_each_other_out() -> None:
+    """50 of them ask twice as much as the address may: half of it is carried out all the same."""
+    client, granted = ClientBudget(LIMITS, 0.0), 0
+    for tick in range(2000):
+        granted += client.spend(1.0, tick / 200) == 0.0
+    assert granted == pytest.approx(LIMITS.address_burst + LIMITS.address_rate * 10, rel=0.01)
+    assert client.blocked(10.0) == 0.0
 
 
 @given(paid=st.lists(st.tuples(st.floats(0.0, 5.0), st.integers(1, 3000)), min_size=1, max_size=80))
