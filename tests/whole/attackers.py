@@ -25,7 +25,7 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from tests.whole.hostile_bytes import BYTES
-from tests.whole.hostile_client import Attack, Attacker, Refused, Rejected
+from tests.whole.hostile_client import Attack, Attacker, Closed, Refused, Rejected
 from tests.whole.hostile_pace import Pace, Tally, Throttle
 from tests.whole.hostile_reads import READS
 from tests.whole.hostile_requests import REQUESTS
@@ -91,7 +91,7 @@ class Attackers:
             try:
                 async with asyncio.timeout(self._visit + 10):
                     await attack(me)
-            except (Rejected, Refused) as error:
+            except (Closed, Rejected, Refused) as error:
                 ended = str(error)
             except (OSError, asyncio.IncompleteReadError) as error:
                 ended = type(error).__name__

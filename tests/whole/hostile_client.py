@@ -22,6 +22,7 @@ from typing import Any
 from dealer.proof.keys import player_digest
 from tests.whole.hostile_pace import Pace, Tally, Throttle
 
+TOO_FAST = 4529
 ANSWER_SECONDS = 5.0
 BIG_DECK = {"decks": 20, "cards": [f"{number:013d}" for number in range(51)]}
 """1,020 cards, whose codes have the most characters that there may be, in a small message."""
@@ -31,6 +32,10 @@ SERVER = "127.0.0.1"
 
 class Rejected(Exception):
     """The handshake was not answered with 101; the text is the status."""
+
+
+class Closed(Exception):
+    """The server closed the connection; the text is the code."""
 
 
 class Refused(Exception):
@@ -218,9 +223,10 @@ class Socket:
             if first == 0x81:
                 return payload
             if first == 0x88:
-                if self._me.throttle is not None:
+                code = int.from_bytes(payload[:2])
+                if self._me.throttle is not None and code == TOO_FAST:
                     self._me.throttle.shut_out(1.0)
-                raise ConnectionResetError(f"closed with {int.from_bytes(payload[:2])}")
+                raise Closed(str(code))
 
     async def drop_frames(self) -> None:
         """Read and forget what comes, until the visit ends or the connection does."""

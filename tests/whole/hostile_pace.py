@@ -7,6 +7,9 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 
+LEAST, RAISED = 20.0, 2.0
+"""Messages a second that are sent at the least, and how many more with every second."""
+
 
 @dataclass
 class Tally:
@@ -39,23 +42,25 @@ class Pace:
 class Throttle:
     """The messages of all patient attackers together, at the rate that the server just bears.
 
-    Their address is shut out as one: so whoever is refused slows down all, for as long as the
-    server said, and from then on for good measure. A rate that is borne is raised again.
+    Their address is shut out as one: whoever is refused slows down all, and for as long as the
+    server said nobody sends. A rate that is borne is raised again.
     """
 
     def __init__(self, rate: float) -> None:
         self._most = self._rate = rate
-        self._next = time.monotonic()
+        self._next = self._slowed = self._raised = time.monotonic()
 
     async def __call__(self) -> None:
+        """Wait for the turn of one message."""
         now = time.monotonic()
+        self._rate = min(self._most, self._rate + RAISED * (now - self._raised))
+        self._raised = now
         self._next = max(self._next, now) + 1 / self._rate
-        self._rate = min(self._most, self._rate * 1.001)
         await asyncio.sleep(self._next - now)
 
     def shut_out(self, seconds: float) -> None:
         """The address was refused; it may come again after so long."""
         now = time.monotonic()
-        if self._next < now + seconds:
-            self._rate = max(5.0, self._rate * 0.8)
-            self._next = now + seconds
+        self._next = max(self._next, now + seconds)
+        if now > self._slowed + 1:  # the refusals of one moment are one
+            self._rate, self._slowed = max(LEAST, self._rate * 0.8), now
