@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from threading import Event, Thread
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 from sqlalchemy import Connection
 
@@ -214,7 +214,7 @@ class Writer:
             taken, results = [each for each, _ in pairs], [result for _, result in pairs]
         if taken:
             if self.written is not None:
-                self.written([request for request, _ in taken], results)
+                self.written([request for request, _ in taken], cast("list[Result]", results))
             self._hop(self._deliver, taken, results)
 
     def _job(self, job: _Job) -> None:
