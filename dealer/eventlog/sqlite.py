@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 PAGE = 4096
 _FRAME = PAGE + 24
-_STREAMS_KEPT = 500_000
+_STREAMS_KEPT = 50_000
 _ATTEMPTS = 40
 
 
@@ -158,7 +158,7 @@ class SqliteStore:
         execute(f"PRAGMA synchronous={self._synchronous}")
         self._use_wal(connection)
         execute(f"PRAGMA wal_autocheckpoint={self._wal_pages}")
-        execute("PRAGMA cache_size=-65536")
+        execute("PRAGMA cache_size=-32768")
         execute("PRAGMA temp_store=MEMORY")
         # INSERT OR REPLACE deletes too, and only with this does the trigger hear of it.
         execute("PRAGMA recursive_triggers=ON")
