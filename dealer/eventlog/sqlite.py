@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 PAGE = 4096
 _FRAME = PAGE + 24
-_STREAMS_KEPT = 500_000
+_STREAMS_KEPT = 50_000
 _ATTEMPTS = 40
 
 _log = getLogger("dealer.eventlog")
@@ -194,7 +194,7 @@ class SqliteStore:
         execute = connection.execution_options(isolation_level="AUTOCOMMIT").exec_driver_sql
         execute(f"PRAGMA synchronous={self._synchronous}")
         self._use_wal(connection)
-        execute("PRAGMA cache_size=-65536")
+        execute("PRAGMA cache_size=-32768")
         execute("PRAGMA temp_store=MEMORY")
         # INSERT OR REPLACE deletes too, and only with this does the trigger hear of it.
         execute("PRAGMA recursive_triggers=ON")

@@ -153,7 +153,7 @@ class Desk:
         resident.committed = flight.last
         resident.leaf = flight.recorded.entries[-1].leaf
         resident.set_foot()
-        if resident.sessions:
+        if resident.sessions and not self._memory.full:
             resident.ring.extend(flight.recorded.entries)
         self._publish(resident, Published(flight.recorded.entries, flight.recorded.notes))
         done = Done(flight.last, flight.events)

@@ -142,11 +142,14 @@ class Memory:
         """Take in how much a table takes now, and let others go for it if need be."""
         if self._residents.get(resident.table_id) is not resident:
             return
+        self._measure(resident)
+        if self._too_much():
+            self._shrink(_LOOKED_AT, but=resident)
+
+    def _measure(self, resident: Resident) -> None:
         size = resident.size()
         self.bytes += size - resident.weight
         resident.weight = size
-        if self._too_much():
-            self._shrink(_LOOKED_AT, but=resident)
 
     def require_room(self) -> None:
         """Raise Overloaded if no further table may come in just now."""
@@ -178,6 +181,9 @@ class Memory:
                 if not self._too_much():
                     return
             else:
+                # In use: whoever lags there reads the log, which is slower and takes no memory.
+                resident.ring.clear()
+                self._measure(resident)
                 self._residents.move_to_end(resident.table_id)
 
     def _remove(self, resident: Resident) -> None:
