@@ -14,6 +14,7 @@ import pytest
 
 from dealer.errors import DatabaseReplaced
 from dealer.eventlog import Append, Log, Row
+from dealer.eventlog.sqlite import SqliteStore
 from tests.eventlog.conftest import SqliteHouse
 
 
@@ -206,3 +207,19 @@ async def test_the_files_that_a_crash_left_are_closed_to_others_too(place: Sqlit
             file.chmod(0o644)
         async with await place.open():
             assert mode(place.file) == mode(wal) == 0o600
+
+
+def test_no_checkpoint_reaches_the_file_that_took_the_place(place: SqliteHouse) -> None:
+    """A checkpoint has a connection of its own, which is opened by name when the first is due."""
+    store = SqliteStore(place.file, synchronous="NORMAL", busy_seconds=5, wal_pages=1)
+    store.open()
+    table = secrets.token_bytes(16)
+    store.append([append(table, 0)])
+    assert store._checkpoints.due()
+    replace(place)
+    before = place.file.read_bytes()
+    store.maintain()
+    assert place.file.read_bytes() == before
+    assert store._connection is not None, "what is left of the deleted file is let go"
+    store.close()
+    assert place.file.read_bytes() == before
