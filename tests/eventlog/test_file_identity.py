@@ -14,6 +14,7 @@ import pytest
 
 from dealer.errors import DatabaseReplaced
 from dealer.eventlog import Append, Log, Row
+from dealer.eventlog.sqlite import SqliteStore
 from tests.eventlog.conftest import SqliteHouse
 
 
@@ -32,11 +33,18 @@ def back_up(file: Path, to: Path) -> Path:
     return to
 
 
+def outside(place: SqliteHouse, *statements: str) -> None:
+    """Statements of another program, which waits for the server's own checkpoints."""
+    with closing(sqlite3.connect(place.file, isolation_level=None, timeout=20)) as database:
+        for sql in statements:
+            database.execute(sql).fetchall()
+
+
 async def fill(log: Log, place: SqliteHouse) -> None:
     """Many pages, all of them in the database file itself."""
     for _ in range(40):
         await log.append(append(secrets.token_bytes(16), 0, size=9000))
-    place.ask("PRAGMA wal_checkpoint(FULL)")
+    outside(place, "PRAGMA wal_checkpoint(FULL)")
     log.check()
 
 
@@ -149,9 +157,13 @@ async def test_vacuum_is_no_other_file(place: SqliteHouse) -> None:
     async with await place.open() as log:
         await fill(log, place)
         size = place.file.stat().st_size
-        place.ask("DROP TRIGGER event_refuses_delete")
-        for sql in ("DELETE FROM event", "VACUUM", "PRAGMA wal_checkpoint(FULL)"):
-            place.ask(sql)
+        outside(
+            place,
+            "DROP TRIGGER event_refuses_delete",
+            "DELETE FROM event",
+            "VACUUM",
+            "PRAGMA wal_checkpoint(FULL)",
+        )
         assert place.file.stat().st_size < size / 2
         await log.require_file()
         await log.append(append(secrets.token_bytes(16), 0))
@@ -206,3 +218,19 @@ async def test_the_files_that_a_crash_left_are_closed_to_others_too(place: Sqlit
             file.chmod(0o644)
         async with await place.open():
             assert mode(place.file) == mode(wal) == 0o600
+
+
+def test_no_checkpoint_reaches_the_file_that_took_the_place(place: SqliteHouse) -> None:
+    """A checkpoint has a connection of its own, which is opened by name when the first is due."""
+    store = SqliteStore(place.file, synchronous="NORMAL", busy_seconds=5, wal_pages=1)
+    store.open()
+    table = secrets.token_bytes(16)
+    store.append([append(table, 0)])
+    assert store._checkpoints.due()
+    replace(place)
+    before = place.file.read_bytes()
+    store.maintain()
+    assert place.file.read_bytes() == before
+    assert store._connection is not None, "what is left of the deleted file is let go"
+    store.close()
+    assert place.file.read_bytes() == before
