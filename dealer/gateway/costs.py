@@ -40,6 +40,8 @@ SHUFFLE = 3 * COMMIT
 
 def weight(command: Command, table: Table) -> float:
     """What a command costs beside itself, in commands: one for 52 cards to seal or to shuffle."""
+    if type(command) is Draw:
+        return 0.0  # most commands are
     match command:
         case OpenRound():
             return len(command.deck) / 52
@@ -54,6 +56,8 @@ def weight(command: Command, table: Table) -> float:
 def written(command: Command, table: Table) -> int:
     """Bytes that a command makes the server write if it is carried out, at the most."""
     match command:
+        case Draw() | Move() | Show():
+            return COMMIT + EVENT * _moved(command, table)
         case StartShuffle():
             return COMMIT + SHUFFLE + SWAP * _cards(table, command.stack)
         case DrawAtRandom():
@@ -66,8 +70,6 @@ def written(command: Command, table: Table) -> int:
         case Deal():
             seats = len(table.seats if command.seats is None else command.seats)
             return COMMIT + EVENT * min(command.each * seats, _cards(table, DECK))
-        case Draw() | Move() | Show():
-            return COMMIT + EVENT * _moved(command, table)
         case _:
             return COMMIT
 

@@ -44,9 +44,10 @@ class Bucket:
 
     def level(self, now: float) -> float:
         """How many tokens are there; below 0.0 so many are owed."""
-        self._level = min(self._burst, self._level + (now - self._at) * self._rate)
+        level = self._level + (now - self._at) * self._rate
+        self._level = level = self._burst if level > self._burst else level
         self._at = now
-        return self._level
+        return level
 
     def take(self, now: float) -> float:
         """0.0 if a token was there and is taken; else the seconds until one will be."""
@@ -56,9 +57,14 @@ class Bucket:
             return 0.0
         return (1.0 - level) / self._rate
 
-    def charge(self, amount: float, *, floor: float = float("-inf")) -> None:
-        """Take `amount` whether it is there or not, down to `floor`; a negative one is a refund."""
-        self._level = max(floor, self._level - amount)
+    def charge(self, amount: float) -> None:
+        """Take `amount` whether it is there or not; a negative one is a refund."""
+        self._level -= amount
+
+    def use_up(self, amount: float) -> bool:
+        """Take `amount` as far as it is there; whether nothing is left."""
+        self._level = max(0.0, self._level - amount)
+        return self._level == 0.0
 
     def wait(self, level: float, now: float) -> float:
         """Seconds until there are `level` tokens; 0.0 if there are."""
@@ -138,9 +144,9 @@ class ClientBudget:
         if self._messages.level(now) >= 1.0:
             self._messages.charge(weight)
             return 0.0
-        if self._patience.level(now) <= weight:
+        self._patience.level(now)
+        if self._patience.use_up(weight):
             self._blocked = True
-        self._patience.charge(weight, floor=0.0)
         return self._messages.wait(1.0, now)
 
     def charge(self, weight: float) -> None:
@@ -152,10 +158,10 @@ class ClientBudget:
 
         0.0; or the seconds until earlier ones are paid for, and nothing is charged.
         """
-        wait = self.written.wait(1.0, now)
-        if not wait:
-            self.written.charge(written)
-        return wait
+        if self.written.level(now) < 1.0:
+            return self.written.wait(1.0, now)
+        self.written.charge(written)
+        return 0.0
 
     def blocked(self, now: float) -> float:
         """Seconds until the address may connect again; 0.0 if it may."""

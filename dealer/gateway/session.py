@@ -220,9 +220,9 @@ class Session:
         command = wish.build(actor, params, resident.table)
         cost = written(command, resident.table)
         self.pay(cost)
-        more = weight(command, resident.table)
-        self._allowance.commands.charge(more)
-        self._budget.charge(more)
+        if more := weight(command, resident.table):
+            self._allowance.commands.charge(more)
+            self._budget.charge(more)
         cmd: str | None = params.cmd
         scope, content = "", b""
         if cmd is not None:
