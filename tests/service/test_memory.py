@@ -146,8 +146,7 @@ async def test_the_ring_is_kept_for_those_who_listen_alone(service: Service) -> 
     assert not len(resident.ring)
 
 
-@pytest.mark.parametrize("gone", [True, False])
-async def test_a_failed_load_whose_callers_have_gone_makes_no_noise(gone: bool) -> None:
+async def test_a_failed_load_whose_callers_have_gone_makes_no_noise() -> None:
     class Away:
         async def load(self, table: bytes) -> Resident:
             await go_on.wait()
@@ -158,18 +157,14 @@ async def test_a_failed_load_whose_callers_have_gone_makes_no_noise(gone: bool) 
     shelf: Any = Away()
     memory = Memory(shelf)
     callers = [asyncio.create_task(memory.load(names(1)[0])) for _ in range(3)]
-    await asyncio.sleep(0)
-    await asyncio.sleep(0)
-    if gone:
-        for caller in callers:
-            caller.cancel()
-    await asyncio.sleep(0)
+    await eventually(lambda: memory._loading)
+    for caller in callers:
+        caller.cancel()
+    await asyncio.gather(*callers, return_exceptions=True)
     go_on.set()
-    ends = await asyncio.gather(*callers, return_exceptions=True)
-    kind = asyncio.CancelledError if gone else DatabaseAway
-    assert all(isinstance(end, kind) for end in ends)
     await eventually(lambda: not memory._loading)
-    gc.collect()
+    del callers, caller
+    gc.collect()  # an exception that nobody took is told of once its task is collected
     assert heard == []
 
 
