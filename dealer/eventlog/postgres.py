@@ -37,7 +37,7 @@ RACES = 8
 LOCK_MS = 200
 """How long a batch waits for a lock that cannot be skipped before it leaves that table out."""
 
-SEEN_SECONDS = 1.0
+SEEN_SECONDS = 5.0
 """A table that was not tried for so long may have been free and locked again meanwhile."""
 
 _NOT_SUPPORTED = "0A000"
@@ -132,11 +132,17 @@ class PostgresStore:
 
     async def _append(self, requests: Sequence[Append]) -> list[Result | Locked]:
         results = await self._write(requests)
-        if self._held or Locked in map(type, results):
-            return [self._waited(*each) for each in zip(requests, results, strict=True)]
-        return results
+        if not self._held and Locked not in map(type, results):
+            return results
+        now = asyncio.get_running_loop().time()
+        self._held = {
+            table: (since, last)
+            for table, (since, last) in self._held.items()
+            if now - last < SEEN_SECONDS
+        }
+        return [self._waited(*each, now=now) for each in zip(requests, results, strict=True)]
 
-    def _waited(self, request: Append, result: Result | Locked) -> Result | Locked:
+    def _waited(self, request: Append, result: Result | Locked, *, now: float) -> Result | Locked:
         """The result, or an error once the request's table has been locked for too long.
 
         While it stays locked later requests fail at once.
@@ -145,9 +151,7 @@ class PostgresStore:
             self._doubted.discard(request)
             self._held.pop(request.table, None)
             return result
-        now = asyncio.get_running_loop().time()
-        since, last = self._held.get(request.table, (now, now))
-        since = since if now - last < SEEN_SECONDS else now
+        since, _ = self._held.get(request.table, (now, now))
         self._held[request.table] = since, now
         if now - since < self._seconds:
             if result.doubtful:

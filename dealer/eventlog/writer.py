@@ -4,6 +4,9 @@ The loop's thread puts requests on the desk; the writer's thread takes all that 
 last commit ran, writes them in one transaction, and comes back with one hop: first `committed` is
 called with every request and its result in commit order, then those who wait for a future are
 woken. When the desk is empty it does a slice of the work that can wait.
+
+A request whose table is locked by another transaction is not decided with its batch: it is tried
+again after a pause, and later requests of that table wait behind it.
 """
 
 from __future__ import annotations
