@@ -27,6 +27,7 @@ def test_default_environment_and_flag(ask: Ask, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("DEALER_PORT", "81")
     monkeypatch.setenv("DEALER_HOST", "0.0.0.0")
     monkeypatch.setenv("DEALER_ORIGIN", "https://a.example https://b.example")
+    monkeypatch.setenv("DEALER_HOST_NAME", "a.example *.b.example")
     monkeypatch.setenv("DEALER_LIMIT_RATE", "20")
     monkeypatch.setenv("DEALER_LIMIT_BURST", "50")
     found = told(ask, "--port", 82, "--limit", "burst=60", "--trusted-proxy", "10.0.0.0/8")
@@ -35,6 +36,7 @@ def test_default_environment_and_flag(ask: Ask, monkeypatch: pytest.MonkeyPatch)
     assert values["DEALER_HOST"] == ("0.0.0.0", "environment")
     assert values["DEALER_OPS_HOST"] == ("127.0.0.1", "default")
     assert values["DEALER_ORIGIN"] == ("https://a.example https://b.example", "environment")
+    assert values["DEALER_HOST_NAME"] == ("a.example *.b.example", "environment")
     assert values["DEALER_TRUSTED_PROXY"] == ("10.0.0.0/8", "flag")
     assert values["DEALER_LIMIT_RATE"] == ("20.0", "environment")
     assert values["DEALER_LIMIT_BURST"] == ("60.0", "flag")
@@ -112,6 +114,8 @@ def test_the_flags_say_what_the_table_of_settings_says(ask: Ask) -> None:
     ("arguments", "word"),
     [
         (("--trusted-proxy", "everybody"), "10.0.0.0/8"),
+        (("--host-name", "http://cards.example.org/"), "without scheme, port or path"),
+        (("--host-name", "cards.example.org:8080"), "without scheme, port or path"),
         (("--log-format", "xml"), "json"),
         (("--log-level", "loud"), "WARNING"),
         (("--ops-port", 70000), "70000"),

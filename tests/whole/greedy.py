@@ -82,7 +82,7 @@ class Attacker:
                 self._figures.turned_away += 1
                 await asyncio.sleep(float(refused.response.headers["Retry-After"]))
                 continue
-            with suppress(WebSocketException, asyncio.CancelledError):
+            with suppress(WebSocketException, ConnectionError, asyncio.CancelledError):
                 await self._abuse(guest, until)
             self._figures.closed += guest.closed.done()
             guest.socket.transport.abort()
@@ -108,6 +108,8 @@ class Attacker:
                 await get(self._port, path, X_Forwarded_For=ATTACKER)
 
     async def _ask(self, guest: Guest, method: str, **params: object) -> dict[str, str] | None:
+        if guest.closed.done():
+            raise ConnectionResetError("the server closed this connection")
         try:
             answer = await guest.ask(method, **params)
         except Refusal as refusal:
