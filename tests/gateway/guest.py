@@ -64,6 +64,8 @@ class Guest:
         frame = {"jsonrpc": "2.0", "id": id, "method": method, "params": params}
         future = self._answers[id] = asyncio.get_running_loop().create_future()
         self._sending = asyncio.create_task(self.socket.send(json.dumps(frame)))
+        # Where the connection was closed meanwhile, the future of the answer is cancelled.
+        self._sending.add_done_callback(lambda task: task.cancelled() or task.exception())
         return future
 
     async def ask(self, method: str, **params: Any) -> Any:
