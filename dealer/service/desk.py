@@ -168,7 +168,7 @@ class Desk:
             for answer in flight.drawn.answers:
                 answer(flight.drawn_outcome())
         resident.tell_waiting()
-        self._memory.weigh(resident)
+        self._memory.committed(resident)
 
     def _failed(self, flight: Flight, result: Result | DealerError) -> None:
         """Nothing of the flight was written, and the state in memory is ahead of the truth."""

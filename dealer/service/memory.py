@@ -43,6 +43,10 @@ _LOOKED_AT = 32
 _SEARCHED = 512
 """How many are before a table is refused for want of room."""
 
+_EVENTS, _LONG = 16, 2048
+"""A table is weighed again after so many events, or one whose leaf is that long: at most some
+6 KiB of it are not in the sum then."""
+
 _ENDING = (
     CloseRound,
     CloseTable,
@@ -146,8 +150,15 @@ class Memory:
         if self._too_much():
             self._shrink(_LOOKED_AT, but=resident)
 
+    def committed(self, resident: Resident) -> None:
+        """The same after a commit, where enough has happened for it to make a difference."""
+        grown = resident.committed - resident.weighed_at
+        if grown >= _EVENTS or len(resident.leaf) > _LONG:
+            self.weigh(resident)
+
     def _measure(self, resident: Resident) -> None:
         size = resident.size()
+        resident.weighed_at = resident.committed
         self.bytes += size - resident.weight
         resident.weight = size
 

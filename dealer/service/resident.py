@@ -71,7 +71,8 @@ class Resident:
     timer: TimerHandle | None = None
     sessions: set[Any] = field(default_factory=set)  # the gateway's own
     holds: int = 0  # callers that would miss it if it left memory
-    weight: int = 0  # its size as `Memory` has it in its sum
+    weight: int = 0  # its size as `Memory` has it in its sum, and the version that it had then
+    weighed_at: int = 0
 
     def idle(self) -> bool:
         """Whether it may leave memory: nobody listens, and nothing is under way."""
