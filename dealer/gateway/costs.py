@@ -7,6 +7,8 @@ with its WAL, checkpoints, indexes and read models (`tests/whole/greedy.py` hold
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from dealer.game.commands import (
     CloseRound,
     Command,
@@ -18,6 +20,7 @@ from dealer.game.commands import (
     Show,
     StartShuffle,
 )
+from dealer.game.events import Event
 from dealer.game.stacks import DECK
 from dealer.game.state import Table
 
@@ -33,6 +36,10 @@ SWAP = 1280
 
 COPIES = 4
 """How often a byte of a row is written: to the WAL and to the file, in the log and read models."""
+
+EVENT_SECONDS = 50e-6
+"""Seconds of each event for its frames, its row and its read models; these are made for many
+appends together, on the loop and on the writer's thread, which take the interpreter in turn."""
 
 SHUFFLE = 3 * COMMIT
 """Bytes of what follows a shuffle on its own: its entropy is closed, its deck sealed."""
@@ -70,6 +77,11 @@ def written(command: Command, table: Table) -> int:
             return COMMIT + EVENT * _moved(command, table)
         case _:
             return COMMIT
+
+
+def elsewhere(events: Sequence[Event]) -> float:
+    """Seconds that events take besides the call that decided them, see `EVENT_SECONDS`."""
+    return EVENT_SECONDS * len(events)
 
 
 def written_text(content: bytes) -> int:
