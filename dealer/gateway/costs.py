@@ -23,6 +23,7 @@ from dealer.game.commands import (
 from dealer.game.events import Event
 from dealer.game.stacks import DECK
 from dealer.game.state import Table
+from dealer.gateway.params import Params, SessionHello
 
 COMMIT = 48 * 1024
 """Bytes of an append that shares its commits with few others: the pages of the table, of its index
@@ -56,6 +57,11 @@ def weight(command: Command, table: Table) -> float:
             return _cards(table, command.source) / 52
         case _:
             return 0.0
+
+
+def asked(params: Params) -> float:
+    """What a request costs beside itself, in messages: one for each further token of a hello."""
+    return max(len(params.tokens) - 1, 0) if isinstance(params, SessionHello) else 0.0
 
 
 def written(command: Command, table: Table) -> int:

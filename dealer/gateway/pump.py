@@ -23,6 +23,7 @@ from dealer.gateway import wire
 from dealer.gateway.limits import Limits
 from dealer.gateway.metrics import Metrics
 from dealer.gateway.presence import Presence
+from dealer.gateway.seldom import Seldom
 from dealer.gateway.subscription import Outlet, Subscription
 from dealer.gateway.turns import Turns, metered
 from dealer.service import Entry, Published, Resident, Service
@@ -33,6 +34,8 @@ SUPERSEDED = 4409
 
 NOWHERE = 2**63
 """The cursor of one who was told what the log does not hold any more: past any head."""
+
+UNREAD = "a table could not be read from the log"
 
 RETRY_SECONDS = 0.5
 """About how long one that is behind waits before the log is asked again that was away."""
@@ -59,6 +62,7 @@ class Pump:
         self._limits = limits
         self._metrics = metrics
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._seldom = Seldom(log, clock=clock)
         self.turns = Turns(clock)
         self.presence = Presence(service.presence, now=service.now)
         service.publish = self.publish
@@ -217,9 +221,8 @@ class Pump:
             except TableArchived:
                 subscription.outlet.end(TRY_AGAIN_LATER, "this table was closed and archived")
                 return
-            except Exception:
-                told = {"table": subscription.resident.table_id}
-                log.exception("a table could not be read from the log", extra={"told": told})
+            except Exception as error:
+                self._seldom.say_error(error, UNREAD, table=subscription.resident.table_id)
                 subscription.outlet.end(TRY_AGAIN_LATER, "the log cannot be read just now")
                 return
         if subscription.ended:

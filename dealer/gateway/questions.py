@@ -173,7 +173,7 @@ async def session_hello(session: Session, call: Call) -> Reply:
 
 
 async def session_refresh(session: Session, call: Call) -> Reply:
-    places = session.places.all()
+    places = [place for place in session.places.all() if place.may_watch()]
     return Reply(r.Standings(tables=[standing_of(place) for place in places]))
 
 

@@ -29,7 +29,7 @@ from dealer.errors import (
 from dealer.game.commands import DrawAtRandom
 from dealer.gateway import wire
 from dealer.gateway.commands import Wish
-from dealer.gateway.costs import elsewhere, weight, written
+from dealer.gateway.costs import asked, elsewhere, weight, written
 from dealer.gateway.floor import Floor, Question
 from dealer.gateway.places import Place, Places
 from dealer.gateway.rate_limit import BUSY, WRITTEN, Bucket, rate_limited
@@ -48,8 +48,6 @@ AUTOMATIC = 0.25
 
 SUSPECT = (BadToken, CommandReused, EntropyMismatch)
 """What an honest client is not refused for, or hardly ever."""
-
-log = logging.getLogger(__name__)
 
 
 class Session:
@@ -143,6 +141,7 @@ class Session:
         if wish is not None:
             self._wish(call, wish)
         elif question is not None:
+            self._charge(asked(call.params))
             self._start(call, partial(self._ask, call, question), holding=True)
 
     def _reject(self, fault: wire.Fault) -> None:
@@ -168,6 +167,11 @@ class Session:
         elif id is not None:
             self.send(wire.refusal(id, rate_limited(BUSY if busy else "Too many requests", wait)))
         return False
+
+    def _charge(self, weight: float) -> None:
+        """Charge what a message that was let through costs beside itself."""
+        self._allowance.commands.charge(weight)
+        self._budget.charge(weight)
 
     def pay(self, written: int) -> None:
         """Charge bytes that are about to be written to disk for this client's address.
@@ -239,9 +243,7 @@ class Session:
         command = wish.build(actor, params, resident.table)
         cost = written(command, resident.table)
         self.pay(cost)
-        more = weight(command, resident.table)
-        self._allowance.commands.charge(more)
-        self._budget.charge(more)
+        self._charge(weight(command, resident.table))
         cmd: str | None = params.cmd
         scope, content = "", b""
         if cmd is not None:
@@ -380,13 +382,13 @@ class Session:
             outcome = error.reason if isinstance(error, Refused) else Unavailable.reason
             if not isinstance(error, Refused):
                 told = {"method": call.method, "says": str(error)}
-                log.error("a request failed", extra={"told": told})
+                self.floor.seldom.say(logging.ERROR, "a request failed", **told)
             elif isinstance(error, SUSPECT):
                 self._suspect(call, outcome)
             payload = wire.refusal(call.id or wire.NULL, error)
         else:
-            told = {"method": call.method}
-            log.error("the program made a mistake", exc_info=error, extra={"told": told})
+            said = "the program made a mistake"
+            self.floor.seldom.say_error(error, said, method=call.method)
             outcome = "internal"
             sentence = "The house made a mistake; its log says more."
             payload = wire.fault(call.id or wire.NULL, wire.INTERNAL_ERROR, sentence)
