@@ -201,6 +201,8 @@ LIMITS: Mapping[str, str] = {
     "address_burst": "such messages and requests at once",
     "address_bytes": "bytes a second that are written to disk for one client address",
     "address_bytes_burst": "such bytes at once",
+    "address_cpu": "seconds of the server's time, in each second, that one client address may use",
+    "address_cpu_burst": "such seconds at once",
     "tables_per_hour": "tables that one client address may open, all at once or over an hour",
     "tables": "tables of one connection",
     "connections": "connections in all",

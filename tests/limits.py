@@ -9,6 +9,8 @@ NO_RATES = {
     "address_burst": 1e9,
     "address_bytes": 1e12,
     "address_bytes_burst": 1e12,
+    "address_cpu": 1e9,
+    "address_cpu_burst": 1e9,
     "tables_per_hour": 1e9,
 }
 

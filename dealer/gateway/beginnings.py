@@ -22,9 +22,15 @@ async def look(session: Session, place: Place) -> Snapshot:
     pump, subscription = session.floor.pump, session.places.keep(place)
     _look_from_seat(session, place)
     with pump.stopped(subscription):
-        seen = await session.floor.service.snapshot(place.resident, place.viewer())
+        seen = await snapshot(session, place)
         await pump.bring(subscription, upto=seen.version)
     return seen
+
+
+async def snapshot(session: Session, place: Place) -> Snapshot:
+    """The table as this client may know it, when it is the turn of the client's address."""
+    async with session.turn():
+        return await session.floor.service.snapshot(place.resident, place.viewer())
 
 
 async def take_up(session: Session, place: Place, after: int) -> Reply:
@@ -53,13 +59,16 @@ def _look_from_seat(session: Session, place: Place) -> None:
 async def _start_afresh(session: Session, place: Place, after: int) -> Reply:
     floor, resident = session.floor, place.resident
     floor.metrics.resets += 1
-    seen = await floor.service.snapshot(resident, place.viewer())
+    seen = await snapshot(session, place)
     proof: list[str] | None = None
     if after == 0:
         proof = []  # every log continues the empty one
     elif after <= seen.version:
-        proof = await floor.service.consistency(resident, after, seen.version)
-    snapshot = r.Reset(reset=True, proof=proof, **members(place, seen))
+        async with session.turn():
+            proof = await floor.service.consistency(
+                resident, after, seen.version, pause=session.pause
+            )
+    reset = r.Reset(reset=True, proof=proof, **members(place, seen))
     answer = r.Resumed(
         checkpoint=seen.checkpoint,
         reset=True,
@@ -70,7 +79,7 @@ async def _start_afresh(session: Session, place: Place, after: int) -> Reply:
     begin = start_from(session, place, seen.version, say_resumed=True)
 
     def then() -> None:
-        session.send(wire.notification("snapshot", snapshot))
+        session.send(wire.notification("snapshot", reset))
         begin()
 
     return Reply(answer, then)

@@ -47,7 +47,7 @@ class GuestConnection(HttpConnection):
         self.door = door
         self.peer = ""  # the IP address at the other end, a proxy's perhaps
         self.address = ""  # the client's, as limits count it, see `hops.client_network`
-        self.budget: ClientBudget | None = None  # of this address
+        self.budget: ClientBudget  # of this address, since `door.arrived`
         self.session: Session | None = None
         self.beat = 0  # at which of the door's beats it is asked whether it is there
         self.silent = 0  # pings in a row that nothing came after
@@ -115,8 +115,7 @@ class GuestConnection(HttpConnection):
 
     def opened(self, table: str | None) -> None:
         """The handshake is done; now a request has to come."""
-        assert self.budget is not None
-        self.session = Session(self.door.floor, self, table=table, budget=self.budget)
+        self.session = Session(self.door.floor, self, table=table)
         self._wait_for_opening()
         early, self.early = self.early, bytearray()
         if len(early) == EARLY:

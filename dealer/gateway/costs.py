@@ -7,6 +7,8 @@ with its WAL, checkpoints, indexes and read models (`tests/whole/greedy.py` hold
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from dealer.game.commands import (
     CloseRound,
     Command,
@@ -18,8 +20,10 @@ from dealer.game.commands import (
     Show,
     StartShuffle,
 )
+from dealer.game.events import Event
 from dealer.game.stacks import DECK
 from dealer.game.state import Table
+from dealer.gateway.params import Params, SessionHello
 
 COMMIT = 48 * 1024
 """Bytes of an append that shares its commits with few others: the pages of the table, of its index
@@ -33,6 +37,10 @@ SWAP = 1280
 
 COPIES = 4
 """How often a byte of a row is written: to the WAL and to the file, in the log and read models."""
+
+EVENT_SECONDS = 50e-6
+"""Seconds of each event for its frames, its row and its read models; these are made for many
+appends together, on the loop and on the writer's thread, which take the interpreter in turn."""
 
 SHUFFLE = 3 * COMMIT
 """Bytes of what follows a shuffle on its own: its entropy is closed, its deck sealed."""
@@ -51,6 +59,11 @@ def weight(command: Command, table: Table) -> float:
             return _cards(table, command.source) / 52
         case _:
             return 0.0
+
+
+def asked(params: Params) -> float:
+    """What a request costs beside itself, in messages: one for each further token of a hello."""
+    return max(len(params.tokens) - 1, 0) if isinstance(params, SessionHello) else 0.0
 
 
 def written(command: Command, table: Table) -> int:
@@ -72,6 +85,11 @@ def written(command: Command, table: Table) -> int:
             return COMMIT + EVENT * min(command.each * seats, _cards(table, DECK))
         case _:
             return COMMIT
+
+
+def elsewhere(events: Sequence[Event]) -> float:
+    """Seconds that events take besides the call that decided them, see `EVENT_SECONDS`."""
+    return EVENT_SECONDS * len(events)
 
 
 def written_text(content: bytes) -> int:

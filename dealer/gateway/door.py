@@ -88,8 +88,7 @@ class Door:
 
     @staticmethod
     def _uncount(connection: GuestConnection) -> None:
-        if connection.budget is not None:
-            connection.budget.connections -= 1
+        connection.budget.connections -= 1
 
     def recognise(self, connection: GuestConnection, request: Request) -> None:
         """Count a guest whom a trusted proxy announces by their own address."""
@@ -135,8 +134,6 @@ class Door:
     def _refuse_in_haste(self, connection: GuestConnection, request: Request) -> Response | None:
         """The answer to an address that has to pay a debt before it may connect again."""
         budget, now = connection.budget, self.floor.clock()
-        if budget is None:
-            return None
         budget.spend(request_weight(request.path), now)
         wait = budget.blocked(now)
         if not wait:
@@ -187,7 +184,7 @@ class Door:
     @staticmethod
     def _crowd(connection: GuestConnection) -> int:
         """How many connections its address has."""
-        return 0 if connection.budget is None else connection.budget.connections
+        return connection.budget.connections
 
     def allows(self, origin: str | None, host: str | None) -> bool:
         """Whether a page from `origin` may connect; who is no page has none."""

@@ -6,6 +6,7 @@ import asyncio
 import re
 import zlib
 from collections.abc import AsyncGenerator, Coroutine
+from functools import partial
 from http import HTTPStatus
 from typing import Any, TypeVar
 
@@ -16,6 +17,7 @@ from dealer.gateway.askers import Askers
 from dealer.gateway.connection import GuestConnection
 from dealer.gateway.history_process import make_history
 from dealer.gateway.http import BLOCK, PLAIN, blocks_of, response, stream
+from dealer.gateway.turns import metered
 from dealer.history import phh
 
 _WHAT = re.compile(r"/(?:history\.txt|round-(?P<round>[1-9][0-9]{0,9})\.(?P<form>txt|phh))")
@@ -61,11 +63,11 @@ class Histories:
         try:
             _require_short(events, connection.door.floor.limits.history)
             with self._askers.admitted(connection.address):
+                await connection.door.floor.pump.turns.pause(connection.budget)
                 async with self._turn:
                     blocks = blocks_of(bundle, self._reading)
-                    made = await _while_there(
-                        connection, make_history(blocks, form=form, round=round)
-                    )
+                    making = partial(make_history, blocks, form=form, round=round)
+                    made = await _while_there(connection, metered(making, connection.budget.cpu))
                 if made is None:
                     return None
                 length = int.from_bytes(made[-4:], "little")  # RFC 1952, ISIZE

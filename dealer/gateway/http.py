@@ -56,8 +56,10 @@ async def stream(
     """Answer with blocks as they come, of `length` bytes together if that is known, and close.
 
     Each block has `limits.sending` to be taken, or the connection is dropped; then, in HTTP/1.1,
-    the last bytes or chunk are missing and the reader knows that it does not have all.
+    the last bytes or chunk are missing and the reader knows that it does not have all. The next
+    one waits until the client's address has paid for the time that the earlier ones took.
     """
+    floor = connection.door.floor
     chunked = request.protocol == "HTTP/1.1" and length is None
     headers = Headers(_headers(kind))
     if length is not None:
@@ -75,11 +77,12 @@ async def stream(
                     return
                 if block:
                     transport.write(_chunk(block, chunked))
+                await floor.pump.turns.pause(connection.budget)
                 block = await anext(blocks, None)
             if chunked:
                 transport.write(b"0\r\n\r\n")
             transport.close()
-            async with asyncio.timeout(connection.door.floor.limits.sending):
+            async with asyncio.timeout(floor.limits.sending):
                 await connection.wait_closed()
         except (DealerError, TimeoutError):
             transport.abort()

@@ -16,9 +16,12 @@ from dealer.gateway.host_names import HostNames
 from dealer.gateway.http import response
 from dealer.gateway.http_connection import HttpConnection
 from dealer.gateway.metrics import Metrics
-from dealer.gateway.refusals import body_refused, host_refused
+from dealer.gateway.refusals import body_refused, cross_site_refused, host_refused
 from dealer.service import Service
 from dealer.service.clock import apart
+
+FRESH_SECONDS = 0.25
+"""How long the answer of one probe, which writes to the database, is given to all requests."""
 
 READY_SECONDS = 2.0
 """How long the log may take to answer before the house counts as not ready."""
@@ -49,11 +52,14 @@ class Operations:
         self._metrics = metrics
         self._draining = draining
         self._told: str | None = None
+        self._probe: asyncio.Task[str | None] | None = None
+        self._probed = 0.0  # when it ended, by the loop's clock
         self._database = ""
 
     async def answer(self, connection: HttpConnection, request: Request) -> Response:
         path = request.path.partition("?")[0]
-        if (refusal := host_refused(self._hosts, request)) is not None:
+        refusal = host_refused(self._hosts, request) or cross_site_refused(request)
+        if refusal is not None:
             return refusal
         if connection.body:
             return body_refused(request.method, connection.body, 0)
@@ -96,9 +102,29 @@ class Operations:
                 self._metrics.behind = (int(events), int(tables))
 
     async def _trouble(self) -> str | None:
-        """Why the house is not ready; None if it is."""
+        """Why the house is not ready; None if it is. All requests of a moment share one probe."""
         if self._draining():
             return "draining"
+        loop = asyncio.get_running_loop()
+        probe = self._probe
+        if probe is None or (probe.done() and loop.time() - self._probed >= FRESH_SECONDS):
+            probe = self._probe = loop.create_task(self._ask_database())
+        return await asyncio.shield(probe)
+
+    async def close(self) -> None:
+        """End a probe that runs."""
+        if self._probe is not None:
+            self._probe.cancel()
+            await asyncio.gather(self._probe, return_exceptions=True)
+
+    async def _ask_database(self) -> str | None:
+        try:
+            return await self._check()
+        finally:
+            self._probed = asyncio.get_running_loop().time()
+
+    async def _check(self) -> str | None:
+        """Write to the log and read from it; what is wrong with it, None if nothing is."""
         try:
             async with asyncio.timeout(READY_SECONDS):
                 await self._service.log.put_house(PROBE, b"")

@@ -33,7 +33,7 @@ from dealer.gateway.costs import COMMIT
 from dealer.gateway.histories import Histories
 from dealer.gateway.http import PAGE, blocks_of, response, stream, without_body
 from dealer.gateway.onefile import audit_page
-from dealer.gateway.rate_limit import WRITTEN, rate_limited
+from dealer.gateway.rate_limit import BUSY, WRITTEN, rate_limited
 from dealer.gateway.static import ASK_AGAIN, File, Web
 from dealer.service import Resident, Service, archived
 from dealer.service.archived import Kept
@@ -128,6 +128,7 @@ class Pages:
             return self._page(request, OF_A_TABLE[what])
         if what == BUNDLE or self._histories.has(what):
             self._check_watcher(request, resident)
+            _require_paid(connection)
             lines = self._service.bundle(resident, writing=partial(_pay, connection))
             events = resident.committed
             return await self._told(connection, request, lines, what, events=events)
@@ -152,6 +153,7 @@ class Pages:
             self._service.shelf.find(kept)
             return self._page(request, OF_A_TABLE[what])
         if what == BUNDLE or self._histories.has(what):
+            _require_paid(connection)
             with self._askers.admitted(connection.address):  # each reads a whole file twice
                 lines = self._kept(request, table, kept)
                 return await self._told(connection, request, lines, what, events=kept.size)
@@ -195,10 +197,16 @@ class Pages:
 
 def _pay(connection: GuestConnection) -> None:
     """Charge a checkpoint that a download writes; RateLimited if the address may not."""
-    if connection.budget is not None:
-        wait = connection.budget.pay(COMMIT, connection.door.floor.clock())
-        if wait:
-            raise rate_limited(WRITTEN, wait)
+    wait = connection.budget.pay(COMMIT, connection.door.floor.clock())
+    if wait:
+        raise rate_limited(WRITTEN, wait)
+
+
+def _require_paid(connection: GuestConnection) -> None:
+    """RateLimited while the address owes for the time that it had."""
+    wait = connection.budget.busy(connection.door.floor.clock())
+    if wait:
+        raise rate_limited(BUSY, wait)
 
 
 def _described(request: Request, path: str) -> Response:

@@ -49,10 +49,14 @@ class Place:
         if expected is not None and self.resident.table.version > expected:
             raise Conflicted("The table has moved on; look at it and decide again.")
 
+    def may_watch(self) -> bool:
+        """Whether this client may see the table: it may have left a private one."""
+        actor = self.actor()
+        return actor.host or actor.seat is not None or self.resident.table.rules.watched
+
     def require_watching(self) -> None:
         """Raise NotEntitled unless this client may see the table."""
-        actor = self.actor()
-        if not (actor.host or actor.seat is not None or self.resident.table.rules.watched):
+        if not self.may_watch():
             raise NotEntitled("This table is not open to spectators.")
 
     def require_admission(self) -> None:

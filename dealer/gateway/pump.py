@@ -13,6 +13,7 @@ import json
 import logging
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from dealer.errors import DatabaseAway, DatabaseLocked, Overloaded, TableArchived
@@ -22,7 +23,9 @@ from dealer.gateway import wire
 from dealer.gateway.limits import Limits
 from dealer.gateway.metrics import Metrics
 from dealer.gateway.presence import Presence
+from dealer.gateway.seldom import Seldom
 from dealer.gateway.subscription import Outlet, Subscription
+from dealer.gateway.turns import Turns, metered
 from dealer.service import Entry, Published, Resident, Service
 from dealer.service.record import CHECKPOINTED
 
@@ -31,6 +34,8 @@ SUPERSEDED = 4409
 
 NOWHERE = 2**63
 """The cursor of one who was told what the log does not hold any more: past any head."""
+
+UNREAD = "a table could not be read from the log"
 
 RETRY_SECONDS = 0.5
 """About how long one that is behind waits before the log is asked again that was away."""
@@ -57,6 +62,8 @@ class Pump:
         self._limits = limits
         self._metrics = metrics
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._seldom = Seldom(log, clock=clock)
+        self.turns = Turns(clock)
         self.presence = Presence(service.presence, now=service.now)
         service.publish = self.publish
 
@@ -199,7 +206,8 @@ class Pump:
 
     def _fall_behind(self, subscription: Subscription, *, say_resumed: bool = False) -> None:
         subscription.live = False
-        subscription.task = self.keep(self._catch_up(subscription, say_resumed))
+        work = partial(self._catch_up, subscription, say_resumed)
+        subscription.task = self.keep(metered(work, subscription.outlet.budget.cpu))
 
     async def _catch_up(self, subscription: Subscription, say_resumed: bool) -> None:
         while True:
@@ -213,9 +221,8 @@ class Pump:
             except TableArchived:
                 subscription.outlet.end(TRY_AGAIN_LATER, "this table was closed and archived")
                 return
-            except Exception:
-                told = {"table": subscription.resident.table_id}
-                log.exception("a table could not be read from the log", extra={"told": told})
+            except Exception as error:
+                self._seldom.say_error(error, UNREAD, table=subscription.resident.table_id)
                 subscription.outlet.end(TRY_AGAIN_LATER, "the log cannot be read just now")
                 return
         if subscription.ended:
@@ -236,11 +243,18 @@ class Pump:
             await self._send_chunk(subscription)
 
     async def _send_chunk(self, subscription: Subscription, *, upto: int | None = None) -> None:
-        resident, after = subscription.resident, subscription.cursor
-        limit = self._limits.chunk if upto is None else min(self._limits.chunk, upto - after)
         if not await subscription.outlet.writable():
             self.end(subscription)
             return
+        # A client that does not read keeps nobody of its address waiting for a turn.
+        async with self.turns.turn(subscription.outlet.budget):
+            await self._send_next(subscription, upto)
+
+    async def _send_next(self, subscription: Subscription, upto: int | None) -> None:
+        resident, after = subscription.resident, subscription.cursor
+        if subscription.ended or after >= resident.committed:
+            return
+        limit = self._limits.chunk if upto is None else min(self._limits.chunk, upto - after)
         entries = await self._service.entries(resident, after, limit)
         since = subscription.since
         left = seats_left(one for one in entries if one.version > since).get(subscription.seat or 0)
@@ -264,7 +278,8 @@ class Pump:
             return
         seat = subscription.seat
         viewer = SPECTATOR if seat is None else Viewer(seat, subscription.since)
-        seen = await self._service.snapshot(subscription.resident, viewer)
+        async with self.turns.turn(subscription.outlet.budget):
+            seen = await self._service.snapshot(subscription.resident, viewer)
         if not await subscription.outlet.writable():
             self.end(subscription)
             return

@@ -24,7 +24,14 @@ from dealer.game.events import SeatTaken, TableOpened
 from dealer.gateway import params as p
 from dealer.gateway import results as r
 from dealer.gateway import wire
-from dealer.gateway.beginnings import look, members, standing_of, start_from, take_up
+from dealer.gateway.beginnings import (
+    look,
+    members,
+    snapshot,
+    standing_of,
+    start_from,
+    take_up,
+)
 from dealer.gateway.commands import deck_codes
 from dealer.gateway.costs import COMMIT, written_text
 from dealer.gateway.floor import Question, Reply
@@ -166,7 +173,7 @@ async def session_hello(session: Session, call: Call) -> Reply:
 
 
 async def session_refresh(session: Session, call: Call) -> Reply:
-    places = session.places.all()
+    places = [place for place in session.places.all() if place.may_watch()]
     return Reply(r.Standings(tables=[standing_of(place) for place in places]))
 
 
@@ -200,7 +207,7 @@ async def table_list(session: Session, call: Call) -> Reply:
 async def table_state(session: Session, call: Call) -> Reply:
     place = await session.places.find(call.params.table, token=call.params.token)
     place.require_watching()
-    seen = await session.floor.service.snapshot(place.resident, place.viewer())
+    seen = await snapshot(session, place)
     return Reply(r.State(**members(place, seen)))
 
 

@@ -13,6 +13,7 @@ brings the debt along. Pure: the caller passes the time, in seconds of any monot
 
 from __future__ import annotations
 
+from asyncio import Semaphore
 from collections import OrderedDict
 from collections.abc import Hashable
 from heapq import nsmallest
@@ -27,6 +28,11 @@ PLAYERS = 16_384
 """Seats, hosts and player keys whose allowances are remembered, at the most."""
 
 HOUR = 3600.0
+
+AT_ONCE = 2
+"""Catch-ups, snapshots and proofs of one address that are made at the same time."""
+
+BUSY = "Your address has used as much of the server's time as it may for now"
 
 WRITTEN = "Your address has had as much written to disk as it may for now"
 
@@ -106,7 +112,8 @@ class ClientBudget:
     """What one client address may ask for, over all of its connections.
 
     `connections` counts those that are open. `written` holds bytes that the server may write to
-    disk for this address, `tables` the tables that it may open.
+    disk for this address, `cpu` seconds of the event loop that serving it may take, `tables` the
+    tables that it may open. `turns` are those of its long answers, see `turns.py`.
     """
 
     __slots__ = (
@@ -116,7 +123,9 @@ class ClientBudget:
         "_patience",
         "_released",
         "connections",
+        "cpu",
         "tables",
+        "turns",
         "written",
     )
 
@@ -126,6 +135,8 @@ class ClientBudget:
         self._messages = Bucket(rate=limits.address_rate, burst=limits.address_burst, now=now)
         self._patience = Bucket(rate=limits.address_rate, burst=limits.patience, now=now)
         self.written = Bucket(rate=limits.address_bytes, burst=limits.address_bytes_burst, now=now)
+        self.cpu = Bucket(rate=limits.address_cpu, burst=limits.address_cpu_burst, now=now)
+        self.turns = Semaphore(AT_ONCE)
         self.tables = Bucket(
             rate=limits.tables_per_hour / HOUR, burst=limits.tables_per_hour, now=now
         )
@@ -152,6 +163,10 @@ class ClientBudget:
     def charge(self, weight: float) -> None:
         """Charge what a message that was let through costs beside itself."""
         self._messages.charge(weight)
+
+    def busy(self, now: float) -> float:
+        """Seconds until the time that serving this address took is paid for; 0.0 if it is."""
+        return self.cpu.wait(0.0, now)
 
     def pay(self, written: int, now: float) -> float:
         """Charge bytes that are about to be written to disk for this address.
@@ -194,7 +209,7 @@ class ClientBudget:
     def debt(self, now: float) -> float:
         """Seconds until nothing is owed or used up."""
         self._forget_paid(now)
-        buckets = (self._messages, self._patience, self.written, self.tables)
+        buckets = (self._messages, self._patience, self.written, self.cpu, self.tables)
         debts = [bucket.debt(now) for bucket in buckets]
         return max(*debts, *(one.debt(now) for one in self._released))
 

@@ -58,6 +58,14 @@ def host_refused(hosts: HostNames, request: Request) -> Response | None:
     )
 
 
+def cross_site_refused(request: Request) -> Response | None:
+    """403 where a browser says that another site's page makes the request; None for any other."""
+    if "cross-site" not in request.headers.get_all("Sec-Fetch-Site"):
+        return None
+    sentence = "Pages of other sites get no answer here; type the address yourself.\n"
+    return response(HTTPStatus.FORBIDDEN, sentence)
+
+
 def body_refused(method: str, length: int, most: int) -> Response:
     """400, 405 or 413: no request with a body is answered here.
 

@@ -22,7 +22,16 @@ class Seldom:
 
     def say(self, level: int, event: str, **told: object) -> None:
         """One line of this event about these things; `times` counts those left out before it."""
-        kind, now = (event, *told.values()), self._clock()
+        self._say(level, event, told, None)
+
+    def say_error(self, error: Exception, event: str, **told: object) -> None:
+        """The same with an exception and its traceback; those of one type are one kind."""
+        self._say(logging.ERROR, event, told, error)
+
+    def _say(
+        self, level: int, event: str, told: dict[str, object], error: Exception | None
+    ) -> None:
+        kind, now = (event, type(error), *told.values()), self._clock()
         since, times = self._kinds.get(kind, (now - self._seconds, 0))
         if now - since < self._seconds:
             self._kinds[kind] = (since, times + 1)
@@ -35,4 +44,4 @@ class Seldom:
             del self._kinds[oldest]
         self._kinds[kind] = (now, 0)
         extra = told | ({"times": times + 1} if times else {})
-        self._log.log(level, event, extra={"told": extra})
+        self._log.log(level, event, exc_info=error, extra={"told": extra})

@@ -40,6 +40,7 @@ from dealer.gateway.operations import Operations
 from dealer.gateway.pages import Pages
 from dealer.gateway.pump import Pump
 from dealer.gateway.questions import QUESTIONS
+from dealer.gateway.turns import metered
 from dealer.service import Service
 
 RESTART = GOING
@@ -164,7 +165,7 @@ class Gateway:
         loop, limits = asyncio.get_running_loop(), self.floor.limits
         begun = loop.time()
         deadline = begun + limits.drain
-        self.floor.draining = True
+        self.floor.draining = self.floor.pump.turns.hurry = True
         told = {"connections": len(self.door.connections), "in_flight": self.floor.in_flight}
         log.info("drain", extra={"told": told})
         self._server.close(close_connections=False)
@@ -179,6 +180,7 @@ class Gateway:
             self._beat.cancel()
         self._lag.close()
         await self.floor.pump.close()
+        await self._operations.close()
         await self._stop_listening()
         took = round(loop.time() - begun, 3)
         log.info("drained", extra={"told": {"seconds": took, "cut": len(cut)}})
@@ -219,7 +221,8 @@ class Gateway:
         if refusal is not None or is_socket(request.path):
             return refusal
         connection.answering()
-        return await self._pages.answer(connection, request)
+        answer = partial(self._pages.answer, connection, request)
+        return await metered(answer, connection.budget.cpu)
 
     async def _guest(self, connection: GuestConnection) -> None:
         self.metrics.accepted += 1

@@ -11,8 +11,9 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Hashable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager
 from functools import partial
+from time import perf_counter
 
 from msgspec import Struct
 
@@ -28,15 +29,17 @@ from dealer.errors import (
 from dealer.game.commands import DrawAtRandom
 from dealer.gateway import wire
 from dealer.gateway.commands import Wish
-from dealer.gateway.costs import weight, written
+from dealer.gateway.costs import asked, elsewhere, weight, written
 from dealer.gateway.floor import Floor, Question
 from dealer.gateway.places import Place, Places
-from dealer.gateway.rate_limit import WRITTEN, Bucket, ClientBudget, rate_limited
+from dealer.gateway.rate_limit import BUSY, WRITTEN, Bucket, rate_limited
 from dealer.gateway.subscription import Outlet
+from dealer.gateway.turns import metered
 from dealer.service import Done
 from dealer.service.requests import Outcome
 
 RATE = 4529
+PING_FRAME = "ping frame"
 REMEMBERED = 16
 """How many answers to anonymous requests a connection keeps, to give them again."""
 
@@ -45,8 +48,6 @@ AUTOMATIC = 0.25
 
 SUSPECT = (BadToken, CommandReused, EntropyMismatch)
 """What an honest client is not refused for, or hardly ever."""
-
-log = logging.getLogger(__name__)
 
 
 class Session:
@@ -58,7 +59,6 @@ class Session:
         outlet: Outlet,
         *,
         table: str | None = None,
-        budget: ClientBudget | None = None,
     ) -> None:
         limits, now = floor.limits, floor.clock()
         self.floor = floor
@@ -73,7 +73,7 @@ class Session:
         )
         self.closed = False
         self.heard = False  # whether a request was understood
-        self._budget = floor.budgets.client("", now) if budget is None else budget
+        self._budget = outlet.budget
         self._allowance = self._budget.lease(now)
         self._held: deque[bytes] | None = None
         self._held_bytes = 0  # that came while requests were held back
@@ -93,6 +93,13 @@ class Session:
             if len(self._held) >= limits.held or self._held_bytes >= limits.buffer:
                 self.outlet.hold()
             return
+        begun = perf_counter()
+        try:
+            self._read(data)
+        finally:
+            self._budget.cpu.charge(perf_counter() - begun)
+
+    def _read(self, data: bytes) -> None:
         call = self.floor.reader.read(data)
         if isinstance(call, wire.Fault):
             self._reject(call)
@@ -105,7 +112,7 @@ class Session:
 
     def beaten(self) -> bool:
         """Whether a ping or a pong that came is within the rate: it counts like a request."""
-        return not self.closed and self._grant(self._allowance.commands, None, "ping frame")
+        return not self.closed and self._grant(self._allowance.commands, None, PING_FRAME)
 
     def close(self) -> None:
         """Nothing more is read or told."""
@@ -134,6 +141,7 @@ class Session:
         if wish is not None:
             self._wish(call, wish)
         elif question is not None:
+            self._charge(asked(call.params))
             self._start(call, partial(self._ask, call, question), holding=True)
 
     def _reject(self, fault: wire.Fault) -> None:
@@ -148,15 +156,22 @@ class Session:
         Refuses it otherwise, and closes the connection of a client that does not slow down.
         """
         now = self.floor.clock()
-        wait = max(bucket.take(now), self._budget.spend(weight, now))
+        # A pong costs next to nothing, and without it a client would take the server for dead.
+        busy = 0.0 if method == PING_FRAME else self._budget.busy(now)
+        wait = max(bucket.take(now), self._budget.spend(weight, now), busy)
         if not wait:
             return True
         self.floor.metrics.calls[method, RateLimited.reason] += 1
         if self._allowance.patience.take(now) or self._budget.blocked(now):
             self.outlet.end(RATE, "too many requests: reconnect later and resume")
         elif id is not None:
-            self.send(wire.refusal(id, rate_limited("Too many requests", wait)))
+            self.send(wire.refusal(id, rate_limited(BUSY if busy else "Too many requests", wait)))
         return False
+
+    def _charge(self, weight: float) -> None:
+        """Charge what a message that was let through costs beside itself."""
+        self._allowance.commands.charge(weight)
+        self._budget.charge(weight)
 
     def pay(self, written: int) -> None:
         """Charge bytes that are about to be written to disk for this client's address.
@@ -171,6 +186,14 @@ class Session:
         """Give back what was paid for a request that was refused and so wrote nothing."""
         if isinstance(error, Refused) and not isinstance(error, Unavailable):
             self._budget.written.charge(-written)
+
+    def turn(self) -> AbstractAsyncContextManager[None]:
+        """The turn of a long answer; it waits until this client's address may have one."""
+        return self.floor.pump.turns.turn(self._budget)
+
+    async def pause(self) -> None:
+        """Between two slices of a long answer: wait until the earlier ones are paid for."""
+        await self.floor.pump.turns.pause(self._budget)
 
     @contextmanager
     def paying(self, written: int, *, table: bool = False) -> Iterator[None]:
@@ -221,8 +244,7 @@ class Session:
         cost = written(command, resident.table)
         self.pay(cost)
         if more := weight(command, resident.table):
-            self._allowance.commands.charge(more)
-            self._budget.charge(more)
+            self._charge(more)
         cmd: str | None = params.cmd
         scope, content = "", b""
         if cmd is not None:
@@ -261,6 +283,7 @@ class Session:
             if not isinstance(outcome, Done):
                 self.refund(cost, outcome)
                 raise outcome
+            self._budget.cpu.charge(elsewhere(outcome.events))
             self.answer(call, wish.answer(outcome))
         except Exception as error:
             self.fail(call, error)
@@ -273,6 +296,7 @@ class Session:
         except DealerError as error:
             self.refund(cost, error)
             raise
+        self._budget.cpu.charge(elsewhere(done.events))
         self.answer(call, wish.answer(done))
 
     # Questions, and whatever takes a while
@@ -289,7 +313,8 @@ class Session:
         """Do what takes a while; `holding` makes later requests wait for it."""
         if holding:
             self._held = deque()
-        task = self.floor.pump.keep(self._guarded(call, work, holding))
+        steps = metered(partial(self._guarded, call, work, holding), self._budget.cpu)
+        task = self.floor.pump.keep(steps)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -311,8 +336,8 @@ class Session:
     def _release(self) -> None:
         """Go on with the requests that were held back, up to the next that takes a while."""
         held, self._held = self._held or deque(), None
-        while held and self._is_free():
-            self.receive(held.popleft())
+        while held and self._is_free() and not self.closed:
+            self._read(held.popleft())  # in a task whose steps are charged
         self._held_bytes = sum(map(len, held))
         if self._is_free():
             self.outlet.release()
@@ -358,13 +383,13 @@ class Session:
             outcome = error.reason if isinstance(error, Refused) else Unavailable.reason
             if not isinstance(error, Refused):
                 told = {"method": call.method, "says": str(error)}
-                log.error("a request failed", extra={"told": told})
+                self.floor.seldom.say(logging.ERROR, "a request failed", **told)
             elif isinstance(error, SUSPECT):
                 self._suspect(call, outcome)
             payload = wire.refusal(call.id or wire.NULL, error)
         else:
-            told = {"method": call.method}
-            log.error("the program made a mistake", exc_info=error, extra={"told": told})
+            said = "the program made a mistake"
+            self.floor.seldom.say_error(error, said, method=call.method)
             outcome = "internal"
             sentence = "The house made a mistake; its log says more."
             payload = wire.fault(call.id or wire.NULL, wire.INTERNAL_ERROR, sentence)

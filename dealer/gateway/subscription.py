@@ -5,16 +5,18 @@ from __future__ import annotations
 import asyncio
 from typing import Protocol
 
+from dealer.gateway.rate_limit import ClientBudget
 from dealer.service import Resident
 
 
 class Outlet(Protocol):
     """What a session writes to: a socket, as far as it needs to know one.
 
-    `address` is the client's, as far as trusted proxies say it.
+    `address` is the client's, as far as trusted proxies say it; `budget` that of this address.
     """
 
     address: str
+    budget: ClientBudget
 
     @property
     def paused(self) -> bool:

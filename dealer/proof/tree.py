@@ -142,24 +142,61 @@ def consistency_proof(leaves: Sequence[bytes], old: int) -> list[bytes]:
 
     RFC 6962, 2.1.2; nothing needs to be shown where `old` is 0 or all of them.
     """
-    if not 0 <= old <= len(leaves):
-        raise ValueError(f"{len(leaves)} leaves have no tree of {old} before them")
-    if old in (0, len(leaves)):
+    proof = ConsistencyProof(old, len(leaves))
+    proof.extend(leaves)
+    return proof.nodes()
+
+
+class ConsistencyProof:
+    """The same proof of `new` leaves that are given a few at a time; none of them is kept.
+
+    ValueError where the tree of `new` leaves has none of `old` before it.
+    """
+
+    def __init__(self, old: int, new: int) -> None:
+        if not 0 <= old <= new:
+            raise ValueError(f"{new} leaves have no tree of {old} before them")
+        self._new = new
+        self._given = 0
+        self._subtrees = [(first, end, Tree()) for first, end in _subtrees(old, new)]
+
+    @property
+    def missing(self) -> int:
+        """How many leaves were not given yet."""
+        return self._new - self._given
+
+    def extend(self, leaves: Sequence[bytes]) -> None:
+        """Take the next leaves, by their hashes."""
+        at = self._given
+        for first, end, tree in self._subtrees:
+            tree.extend(leaves[max(first - at, 0) : max(end - at, 0)])
+        self._given += len(leaves)
+
+    def nodes(self) -> list[bytes]:
+        """The proof, after all leaves were given."""
+        if self.missing:
+            raise ValueError(f"{self.missing} of {self._new} leaves were not given")
+        return [tree.root() for _, _, tree in self._subtrees]
+
+
+def _subtrees(old: int, new: int) -> list[tuple[int, int]]:
+    """(first leaf, end) of the subtrees whose roots are a consistency proof, in its order."""
+    if old in (0, new):
         return []
-    proof: list[bytes] = []
+    found: list[tuple[int, int]] = []
+    first, size = 0, new
     complete = True  # the old tree begins where this subtree does, so its root is known there
-    while old < len(leaves):
-        split = _split(len(leaves))
-        left, right = leaves[:split], leaves[split:]
+    while old < size:
+        split = _split(size)
         if old <= split:
-            proof.append(root_of(right))
-            leaves = left
+            found.append((first + split, first + size))
+            size = split
         else:
-            proof.append(root_of(left))
-            leaves, old, complete = right, old - split, False
+            found.append((first, first + split))
+            first, size, old, complete = first + split, size - split, old - split, False
     if not complete:
-        proof.append(root_of(leaves))
-    return proof[::-1]
+        found.append((first, first + size))
+    return found[::-1]
 
 
 def verify_consistency(

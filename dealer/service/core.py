@@ -32,7 +32,7 @@ from dealer.service.lobby import PER_NETWORK, Lobby
 from dealer.service.lookout import Lookout
 from dealer.service.memory import BYTES, TABLES, Memory
 from dealer.service.opener import Openers
-from dealer.service.past import Past
+from dealer.service.past import Past, Pause, no_pause
 from dealer.service.presence import SharedPresence
 from dealer.service.record import Entry
 from dealer.service.requests import Answer, Done, Request, settling
@@ -301,9 +301,14 @@ class Service:
         """At most `limit` events that are on disk, after version `after`."""
         return await self.past.entries(resident, after=after, limit=limit)
 
-    async def consistency(self, resident: Resident, old: int, new: int) -> list[str]:
-        """RFC 6962's proof that the first `old` leaves never changed, as hex."""
-        return await self.past.consistency(resident, old=old, new=new)
+    async def consistency(
+        self, resident: Resident, old: int, new: int, *, pause: Pause = no_pause
+    ) -> list[str]:
+        """RFC 6962's proof that the first `old` leaves never changed, as hex.
+
+        `pause` is awaited between the slices in which the leaves are read and hashed.
+        """
+        return await self.past.consistency(resident, old=old, new=new, pause=pause)
 
     # Drawing from anywhere
 

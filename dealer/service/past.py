@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 from dealer.eventlog import Log
 from dealer.game.commands import Draw
 from dealer.game.decide import NoSecret
 from dealer.game.events import CardDrawn, Event
 from dealer.proof import bundle
-from dealer.proof.tree import consistency_proof, leaf_hash
+from dealer.proof.tree import ConsistencyProof, leaf_hash
 from dealer.service.archived import require_here
 from dealer.service.keyring import Keyring
 from dealer.service.leaves import altered, event_of, leaf_of
@@ -20,11 +21,22 @@ from dealer.service.round_secret import RoundSecret
 
 CHUNK = 1000
 
+SLICE = 256
+"""Events that are read and hashed at once for a proof: a millisecond or two of the loop."""
+
 DOWNLOADED = 128
 """Events that a download reads at once: a slow reader holds on to so many."""
 
 GLIMPSED = ("CardDrawn", "CardMoved", "CardPeeked")
 """Types of events that can show a face to one seat."""
+
+
+Pause = Callable[[], Awaitable[None]]
+
+
+async def no_pause() -> None:
+    """Let the loop serve others, and go on."""
+    await asyncio.sleep(0)
 
 
 class Past:
@@ -94,12 +106,21 @@ class Past:
             return None
         return Done(drawn[-1].version, events)
 
-    async def consistency(self, resident: Resident, *, old: int, new: int) -> list[str]:
-        """RFC 6962's proof that the first `old` leaves of the `new` ones never changed; hex."""
-        leaves: list[bytes] = []
-        async for rows in self._log.stream(resident.id, upto=new, chunk=CHUNK):
-            leaves.extend(leaf_hash(leaf_of(resident.id, row).encode()) for row in rows)
-        return [node.hex() for node in consistency_proof(leaves, old)]
+    async def consistency(
+        self, resident: Resident, *, old: int, new: int, pause: Pause
+    ) -> list[str]:
+        """RFC 6962's proof that the first `old` leaves of the `new` ones never changed; hex.
+
+        Made in slices of a few milliseconds, between which `pause` is awaited.
+        """
+        proof = ConsistencyProof(old, new)
+        async for rows in self._log.stream(resident.id, upto=new, chunk=SLICE):
+            proof.extend([leaf_hash(leaf_of(resident.id, row).encode()) for row in rows])
+            await pause()
+        if proof.missing:
+            await require_here(self._log, resident.id)
+            raise altered(resident.table_id)
+        return [node.hex() for node in proof.nodes()]
 
     async def bundle(self, resident: Resident, *, upto: int) -> AsyncIterator[str]:
         """The bundle's lines up to version `upto`, at which there is a checkpoint."""

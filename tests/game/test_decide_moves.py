@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from dealer.errors import BadPlace, BadRequest, CardNotInHand, CardNotThere, DeckEmpty, NotYourSeat
@@ -115,6 +117,53 @@ def test_cards_move_within_a_stack(play, slots, where, then):
     for _, place in moved(game.do(Move(HOST, "pile", DECK, DECK, slots, where=where))):
         assert 0 <= place <= 7
     assert game.stack("deck") == then
+
+
+def places_one_by_one(cards, slots, where):
+    """Where each card goes: the first one to `where`, each later one onto the one before."""
+    order, places = list(cards), []
+    for turn, slot in enumerate(slots):
+        order.remove(slot)
+        if turn:
+            place = order.index(slots[turn - 1]) + 1
+        else:
+            place = len(order) if where == "top" else where
+        order.insert(place, slot)
+        places.append(place)
+    return order, places
+
+
+def test_any_cards_move_within_a_stack(play):
+    chance = random.Random("places")
+    for _ in range(200):
+        game = play(deck=tuple(f"{n:02}" for n in range(12)))
+        slots = tuple(chance.sample(range(12), chance.randint(1, 12)))
+        where = chance.choice(["top", *range(12)])
+        order, places = places_one_by_one(game.stack("deck"), slots, where)
+        events = game.do(Move(HOST, "pile", DECK, DECK, slots, where=where))
+        assert [place for _, place in moved(events)] == places
+        assert game.stack("deck") == order
+
+
+class Counted(int):
+    """A card that counts how often one is compared with another."""
+
+    comparisons = 0
+
+    def __eq__(self, other):
+        Counted.comparisons += 1
+        return int(self) == int(other)
+
+    __hash__ = int.__hash__
+
+
+def test_the_work_of_a_move_grows_with_its_cards_and_not_their_square(play):
+    n = 1000
+    game = play(deck=tuple(f"{number:04}" for number in range(n)))
+    game.round.stacks[DECK] = [Counted(card) for card in game.stack(DECK)]
+    Counted.comparisons = 0
+    game.decide(Move(HOST, "pile", DECK, DECK, tuple(range(n)), where="top"))
+    assert Counted.comparisons <= 4 * n
 
 
 def test_a_hand_may_be_sorted(play):

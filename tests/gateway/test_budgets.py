@@ -41,6 +41,7 @@ def stopped(monkeypatch):
     def stop(gateway) -> Clock:
         clock = Clock()
         monkeypatch.setattr(gateway.floor, "clock", clock)
+        monkeypatch.setattr(gateway.floor.pump.turns, "_clock", clock)
         return clock
 
     return stop

@@ -26,6 +26,7 @@ class Paper:
         self.floor = floor
         self.answers: list[bytes] = []
         self.ended: int | None = None
+        self.budget = floor.budgets.client("", floor.clock())
         self.session = Session(floor, self)
 
     def write(self, data: bytes) -> None:

@@ -188,8 +188,9 @@ def _chosen(
 
 def _named(round_: Round, actor: Actor, stack: str, refs: Sequence[CardRef]) -> list[int]:
     """Slots of the cards that were named; one that the actor may not see has to go by its slot."""
-    present = round_.cards(stack)
-    seen = {round_.faces[c]: c for c in present if c >= 0 and round_.sees(actor.seat, c)}
+    cards = round_.cards(stack)
+    present = set(cards)
+    seen = {round_.faces[c]: c for c in cards if c >= 0 and round_.sees(actor.seat, c)}
     slots = [seen.get(ref, -1) if isinstance(ref, str) else ref for ref in refs]
     if not slots:
         raise BadRequest("Name at least one card.")
@@ -220,12 +221,13 @@ def _places(round_: Round, command: Move, slots: Sequence[int]) -> list[int]:
         return [0] * len(slots)
     if not same:
         return list(range(first, first + len(slots)))
-    # Within a stack the card before may have sunk by a place when this one left from under it.
-    order, places = list(target), []
-    for turn, slot in enumerate(slots):
-        order.remove(slot)
-        places.append(order.index(slots[turn - 1]) + 1 if turn else first)
-        order.insert(places[-1], slot)
+    # Within a stack those already moved lie together, with the same cards below them as the first
+    # one; they sink by a place when one of these leaves to lie on them.
+    others = [card for card in target if card != slots[0]]
+    below = set(others[:first])
+    places = [first]
+    for slot in slots[1:]:
+        places.append(places[-1] + (slot not in below))
     return places
 
 
