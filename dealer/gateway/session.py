@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Hashable, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager
 from functools import partial
-from time import perf_counter
+from time import thread_time
 
 from msgspec import Struct
 
@@ -93,11 +93,11 @@ class Session:
             if len(self._held) >= limits.held or self._held_bytes >= limits.buffer:
                 self.outlet.hold()
             return
-        begun = perf_counter()
+        begun = thread_time()
         try:
             self._read(data)
         finally:
-            self._budget.cpu.charge(perf_counter() - begun)
+            self._budget.cpu.charge(thread_time() - begun)
 
     def _read(self, data: bytes) -> None:
         call = self.floor.reader.read(data)
