@@ -107,6 +107,7 @@ async def test_the_operators_port(open_gateway, arrive, monkeypatch) -> None:
         raise DatabaseFull("The disk is full.")
 
     monkeypatch.setattr(gateway.floor.service.log, "put_house", full)
+    monkeypatch.setattr("dealer.gateway.operations.FRESH_SECONDS", 0.0)
     ready = await get(gateway.ops_port, "/readyz")
     assert (ready.status, ready.text) == (503, "The disk is full.\n")
     gateway.floor.draining = True

@@ -91,3 +91,13 @@ async def test_pages_show_a_stranger_nothing_of_it(gateway, arrive) -> None:
         assert got.status in (401, 403)
         assert "version" not in got.text
         assert "player 1" not in got.text
+
+
+async def test_who_left_a_private_table_gets_its_version_no_more(gateway, arrive) -> None:
+    table = await private_table(arrive, gateway)
+    token, other = table.tokens[0], await arrive(gateway)
+    await other.ask("audit.bundle", table=table.id, token=token)
+    (standing,) = (await other.ask("session.refresh"))["tables"]
+    assert standing["seat"] == 1
+    await table.players[0].ask("table.leave")
+    assert (await other.ask("session.refresh"))["tables"] == []

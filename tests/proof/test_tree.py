@@ -9,6 +9,7 @@ import pytest
 
 from dealer.proof.canonical import encode
 from dealer.proof.tree import (
+    ConsistencyProof,
     Tree,
     consistency_proof,
     inclusion_proof,
@@ -144,6 +145,21 @@ def test_proofs_of_what_is_not_there() -> None:
         inclusion_proof(LEAVES[:3], 3)
     with pytest.raises(ValueError, match="no tree"):
         consistency_proof(LEAVES[:3], 4)
+
+
+@pytest.mark.parametrize("slice_", [1, 2, 3, 7, 33])
+def test_a_proof_of_leaves_that_come_a_few_at_a_time(slice_: int) -> None:
+    for new in SIZES:
+        for old in range(new + 1):
+            proof = ConsistencyProof(old, new)
+            for first in range(0, new, slice_):
+                assert proof.missing
+                proof.extend(LEAVES[first : min(first + slice_, new)])
+            assert proof.nodes() == consistency_proof(LEAVES[:new], old)
+    with pytest.raises(ValueError, match="1 of 4 leaves"):
+        unfinished = ConsistencyProof(2, 4)
+        unfinished.extend(LEAVES[:3])
+        unfinished.nodes()
 
 
 def test_one_root_does_not_do_for_two_sizes() -> None:
