@@ -12,14 +12,19 @@ import asyncio
 import json
 import logging
 import sys
+import time
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from traceback import extract_tb
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dealer.errors import DealerError
 from dealer.history.printable import harmless
+
+if TYPE_CHECKING:
+    from dealer.gateway.seldom import Seldom
 
 OURS = "dealer"
 DEEPEST = 8
@@ -42,10 +47,18 @@ def configure(*, format: str, level: str) -> None:
 
 
 def mistaken(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """The loop's handler of errors that nobody awaited."""
-    told = {"what": str(context.get("message", "")).partition("\n")[0]}
+    """The loop's handler of errors that nobody awaited; of each kind one line a second."""
+    what = str(context.get("message", "")).partition("\n")[0]
     error = context.get("exception")
-    log.error("the program made a mistake", exc_info=error, extra={"told": told})
+    _seldom().say_error(error, "the program made a mistake", what=what)
+
+
+@cache
+def _seldom() -> Seldom:
+    # Only a server needs it, and the gateway brings the websocket library with it.
+    from dealer.gateway.seldom import Seldom
+
+    return Seldom(log, clock=time.monotonic)
 
 
 class _Lines(logging.Formatter):

@@ -8,7 +8,8 @@
 
 A debt belongs to the address and to the player: the next connection of the address inherits the
 allowance that a closed one left in debt, and a player who authenticates on another connection
-brings the debt along. Pure: the caller passes the time, in seconds of any monotonic clock.
+brings the debt along. Nothing here waits or reads a clock: the caller passes the time, in seconds
+of any monotonic clock.
 """
 
 from __future__ import annotations
@@ -166,7 +167,7 @@ class ClientBudget:
 
     def busy(self, now: float) -> float:
         """Seconds until the time that serving this address took is paid for; 0.0 if it is."""
-        return self.cpu.wait(0.0, now)
+        return 0.0 if self.cpu.level(now) >= 0.0 else self.cpu.wait(0.0, now)
 
     def pay(self, written: int, now: float) -> float:
         """Charge bytes that are about to be written to disk for this address.

@@ -24,12 +24,12 @@ class Seldom:
         """One line of this event about these things; `times` counts those left out before it."""
         self._say(level, event, told, None)
 
-    def say_error(self, error: Exception, event: str, **told: object) -> None:
+    def say_error(self, error: BaseException | None, event: str, **told: object) -> None:
         """The same with an exception and its traceback; those of one type are one kind."""
         self._say(logging.ERROR, event, told, error)
 
     def _say(
-        self, level: int, event: str, told: dict[str, object], error: Exception | None
+        self, level: int, event: str, told: dict[str, object], error: BaseException | None
     ) -> None:
         kind, now = (event, type(error), *told.values()), self._clock()
         since, times = self._kinds.get(kind, (now - self._seconds, 0))
