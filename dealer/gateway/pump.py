@@ -35,8 +35,6 @@ SUPERSEDED = 4409
 NOWHERE = 2**63
 """The cursor of one who was told what the log does not hold any more: past any head."""
 
-UNREAD = "a table could not be read from the log"
-
 RETRY_SECONDS = 0.5
 """About how long one that is behind waits before the log is asked again that was away."""
 
@@ -222,7 +220,8 @@ class Pump:
                 subscription.outlet.end(TRY_AGAIN_LATER, "this table was closed and archived")
                 return
             except Exception as error:
-                self._seldom.say_error(error, UNREAD, table=subscription.resident.table_id)
+                table = subscription.resident.table_id
+                self._seldom.say_error(error, "a table could not be read from the log", table=table)
                 subscription.outlet.end(TRY_AGAIN_LATER, "the log cannot be read just now")
                 return
         if subscription.ended:

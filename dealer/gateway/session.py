@@ -388,8 +388,7 @@ class Session:
                 self._suspect(call, outcome)
             payload = wire.refusal(call.id or wire.NULL, error)
         else:
-            said = "the program made a mistake"
-            self.floor.seldom.say_error(error, said, method=call.method)
+            self.floor.seldom.say_error(error, "the program made a mistake", method=call.method)
             outcome = "internal"
             sentence = "The house made a mistake; its log says more."
             payload = wire.fault(call.id or wire.NULL, wire.INTERNAL_ERROR, sentence)

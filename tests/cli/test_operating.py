@@ -60,6 +60,9 @@ def _default(value: object) -> str:
     return "" if value in (None, ()) else f"`{value}`"
 
 
+LOGGERS = ("log", "log_", "_log", "self.floor.seldom", "self._seldom", "_seldom()")
+
+
 def events() -> set[str]:
     """Every sentence that the house's code logs."""
     found = set()
@@ -69,10 +72,11 @@ def events() -> set[str]:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
                 continue
-            if ast.unparse(node.func.value) not in ("log", "log_", "_log", "self.floor.seldom"):
+            if ast.unparse(node.func.value) not in LOGGERS:
                 continue
-            if node.func.attr in ("debug", "info", "warning", "error", "exception", "log", "say"):
-                said = node.args[node.func.attr in ("log", "say")]
+            second = node.func.attr in ("log", "say", "say_error")
+            if second or node.func.attr in ("debug", "info", "warning", "error", "exception"):
+                said = node.args[second]
                 if isinstance(said, ast.Constant):
                     found.add(said.value)
                 else:

@@ -156,9 +156,9 @@ def test_a_proof_of_leaves_that_come_a_few_at_a_time(slice_: int) -> None:
                 assert proof.missing
                 proof.extend(LEAVES[first : min(first + slice_, new)])
             assert proof.nodes() == consistency_proof(LEAVES[:new], old)
+    unfinished = ConsistencyProof(2, 4)
+    unfinished.extend(LEAVES[:3])
     with pytest.raises(ValueError, match="1 of 4 leaves"):
-        unfinished = ConsistencyProof(2, 4)
-        unfinished.extend(LEAVES[:3])
         unfinished.nodes()
 
 

@@ -44,9 +44,14 @@ async def test_it_does_not_open(
 
 
 async def test_it_is_not_ready_while_it_is_off_and_says_each_reason(
-    url: str, tmp_path: Path, off: list[int], caplog: pytest.LogCaptureFixture
+    url: str,
+    tmp_path: Path,
+    off: list[int],
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     caplog.set_level("INFO", "dealer.gateway.operations")
+    monkeypatch.setattr("dealer.gateway.operations.FRESH_SECONDS", 0.0)
     async with (
         open_service(url, house_key=tmp_path / "house.key") as service,
         serve(service, port=0, ops_port=0) as gateway,

@@ -20,6 +20,7 @@ ANSWER = b'{"jsonrpc":"2.0","id":'
 class Paper:
     """A guest without a socket: what the house writes is kept."""
 
+    address = ""
     paused = False
 
     def __init__(self, floor: Floor) -> None:
