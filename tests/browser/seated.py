@@ -8,8 +8,10 @@ from playwright.async_api import Locator, Page, expect
 
 
 async def open_table(page: Page, name: str) -> str:
-    """From the lobby to a table of one's own, and the link that invites others."""
+    """From the lobby to a table whose host may collect all cards; the link that invites others."""
     await page.get_by_label("Your name").fill(name)
+    await page.locator("details").evaluate("(choices) => { choices.open = true; }")
+    await page.get_by_label("The host may collect the cards").check()
     await page.get_by_role("button", name="Open a table").click()
     await expect(page.get_by_role("button", name="Shuffle and start")).to_be_visible()
     await page.get_by_role("button", name="Invite").click()

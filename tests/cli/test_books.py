@@ -92,7 +92,7 @@ def test_a_log_has_one_line_for_each_version(ask: Ask, played: Played) -> None:
     assert [int(line.split()[0]) for line in answer.lines] == list(range(1, len(answer.lines) + 1))
     assert answer.lines[0].split()[3] == "TableOpened"
     assert answer.lines[-1].split()[3] == "TableClosed"
-    assert '{"name":"Ada","seat":1}' in answer.lines[1]
+    assert '"name":"Ada","seat":1}' in answer.lines[1]
     later = ask("log", played.closed, "--after", 3, "--database", played.url)
     assert later.lines == answer.lines[3:]
     assert "\x9b" not in ask("log", played.open, "--database", played.url).out

@@ -8,8 +8,10 @@ import pokerkit
 import pytest
 
 from dealer.errors import NoHistory
+from dealer.game import rules
 from dealer.game.cards import STANDARD
 from dealer.game.commands import Actor, Draw, Move, Show
+from dealer.game.decide import seats
 from dealer.history import phh, variants
 from tests.history.poker import NAMES, Poker, Read, told
 from tests.projector.playing import HOST
@@ -306,7 +308,10 @@ def test_a_round_that_is_not_there_or_not_closed() -> None:
         phh.write(told(poker.played), round=2)
 
 
-def test_names_cannot_break_out_of_the_file() -> None:
+def test_names_cannot_break_out_of_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    # A log of an earlier release may hold names that are refused by now.
+    for module in (rules, seats):
+        monkeypatch.setattr(module, "check_name", lambda name, of="": None)
     poker = Poker("holdem", players=2, name='x"]\nvariant = "PO" # \\ \x7f')
     poker.played.sit('"\\u0041 # \N{BLACK HEART SUIT} \x85')
     poker.deal(2)

@@ -22,6 +22,7 @@ class Paper:
 
     address = ""
     paused = False
+    address = ""
 
     def __init__(self, floor: Floor) -> None:
         self.floor = floor

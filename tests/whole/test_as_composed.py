@@ -88,7 +88,7 @@ async def test_no_address_takes_all_connections(tmp_path: Path) -> None:
             assert [hung_up(line) for line in told[0]] == [True]
             (one,) = told[0]
             for line in (come_in("127.0.0.3"), next(line for line in held if line is not one)):
-                line.sendall(b"GET / HTTP/1.1\r\nHost: here\r\n\r\n")
+                line.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
                 assert (await asyncio.to_thread(line.recv, 12)).endswith(b"200")
 
 
@@ -102,7 +102,7 @@ def hung_up(line: socket.socket) -> bool:
 def dealt_there(node: Node) -> bool:
     """Whether cards were drawn by way of this node."""
     with socket.create_connection(("127.0.0.1", node.ops_port)) as line:
-        line.sendall(b"GET /metrics HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n")
+        line.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         page = b"".join(iter(lambda: line.recv(65536), b""))
     return b'dealer_calls_total{method="deck.draw",outcome="ok"}' in page
 
