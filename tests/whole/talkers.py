@@ -22,7 +22,6 @@ class Paper:
 
     address = ""
     paused = False
-    address = ""
 
     def __init__(self, floor: Floor) -> None:
         self.floor = floor
