@@ -31,7 +31,7 @@ class Clock:
 
 
 class Stopwatch:
-    """A `perf_counter` by which each stretch takes `seconds`."""
+    """A `thread_time` by which each stretch takes `seconds`."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
@@ -51,8 +51,8 @@ def stopped(monkeypatch):
         clock.now = asyncio.get_running_loop().time()
         monkeypatch.setattr(gateway.floor, "clock", clock)
         monkeypatch.setattr(gateway.floor.pump.turns, "_clock", clock)
-        monkeypatch.setattr(session, "perf_counter", watch)
-        monkeypatch.setattr(turns, "perf_counter", watch)
+        monkeypatch.setattr(session, "thread_time", watch)
+        monkeypatch.setattr(turns, "thread_time", watch)
         return clock, watch
 
     return stop
@@ -250,7 +250,7 @@ async def test_downloads_of_an_address_in_debt_come_later(open_gateway, arrive, 
 
 
 async def test_each_step_is_charged_and_nothing_else_changed(monkeypatch) -> None:
-    monkeypatch.setattr(turns, "perf_counter", Stopwatch(0.5))
+    monkeypatch.setattr(turns, "thread_time", Stopwatch(0.5))
     clock, limits = Clock(), Limits(address_cpu=1.0, address_cpu_burst=100.0)
     cpu = ClientBudget(limits, clock.now).cpu
 
