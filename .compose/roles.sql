@@ -1,17 +1,17 @@
 -- Creates or updates the two roles of the database; psql runs it as the superuser.
 --
--- dealer_owner owns the schema and runs `dealer migrate`; dealer_node is what `dealer serve` connects
--- as. Compose runs this file twice at each start: before the migration, which needs the owner, and
--- after it, when the tables exist whose rights are narrowed below. It changes nothing that is right
--- already, takes over tables that an earlier version created as the superuser, and sets the
--- passwords, which are read from files in the folder that SECRETS names.
+-- dealer_owner owns the schema and runs `dealer migrate`; `dealer serve` connects as dealer_node.
+-- Compose runs this file twice at each start: before the migration, which needs the owner, and after
+-- it, because it revokes rights on the new tables. It is idempotent, gives tables that an earlier
+-- version created as the superuser to the owner, and sets the passwords, which it reads from files in
+-- the folder that SECRETS names.
 
 \set ON_ERROR_STOP on
 \set owner_password `cat "$SECRETS/owner_password"`
 \set node_password `cat "$SECRETS/node_password"`
 
 BEGIN;
--- Two runs at once must not both create a role.
+-- Two simultaneous runs must not both create a role.
 SELECT pg_advisory_xact_lock(x'6465616c65722f72'::bigint);
 -- No statement with a password in it may reach the server's log.
 SET LOCAL log_statement = 'none';
@@ -34,8 +34,8 @@ ALTER SCHEMA public OWNER TO dealer_owner;
 REVOKE ALL ON SCHEMA public FROM PUBLIC;
 GRANT USAGE ON SCHEMA public TO dealer_node;
 
--- Tables, views and functions of an earlier version belong to the superuser who migrated it; what
--- an extension brought stays its own.
+-- Tables, views and functions of an earlier version belong to the superuser that migrated it; those
+-- of an extension keep their owner.
 SELECT format('ALTER TABLE public.%I OWNER TO dealer_owner', relname)
 FROM pg_class c
 WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p', 'v', 'm')
@@ -48,13 +48,13 @@ WHERE pronamespace = 'public'::regnamespace AND proowner <> 'dealer_owner'::regr
   AND NOT EXISTS (SELECT FROM pg_depend WHERE objid = p.oid AND deptype = 'e')
 \gexec
 
--- A node reads and writes rows of every table, those of later migrations included, and owns none:
--- it can drop, truncate or alter nothing and disable no trigger.
+-- A node reads and writes rows of every table, also of those that later migrations create. It owns no
+-- table, so it cannot drop, truncate or alter one, or disable a trigger.
 ALTER DEFAULT PRIVILEGES FOR ROLE dealer_owner IN SCHEMA public
     GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO dealer_node;
 GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO dealer_node;
--- What no node ever does, it may not: events, the journal and checkpoints stay, and only the owner
--- archives a table (`archived` is what lets the triggers delete events) or migrates.
+-- Revoke rights that a node does not need: it cannot change or delete events or the journal, nor delete
+-- checkpoints, and only the owner archives a table (which deletes its events) or migrates.
 SELECT format('REVOKE %s ON public.%I FROM dealer_node', rights, name)
 FROM (VALUES
     ('event', 'UPDATE, DELETE'),

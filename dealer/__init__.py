@@ -1,4 +1,4 @@
-"""A card dealer that runs as a service and that players can check."""
+"""A card dealer service whose games players can verify."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["connect"]
 
 
 def __getattr__(name: str) -> Any:
-    """`connect` is fetched when it is asked for: who only verifies needs no sockets."""
+    """Import `connect` on first use: verification alone needs no network library."""
     if name == "connect":
         from dealer.client.house import connect
 

@@ -1,46 +1,46 @@
-"""Every way the house says no.
+"""Every exception of the package, as one tree.
 
     DealerError
-    ├── Refused               a wish that the game does not grant; nothing was changed
+    ├── Refused               a command that the game or the server rejects; nothing was changed
     │   ├── NotYourSeat, NotEntitled, NotHost, BadToken
     │   ├── NoRound, RoundOpen, ShuffleRunning, NoShuffle, NotSealed
     │   ├── DeckEmpty, CardNotInHand, CardNotThere, BadPlace
-    │   ├── UnknownTable, TableFull, SeatOccupied, TableEnded, TooManyTables, TableArchived
+    │   ├── UnknownTable, TableFull, SeatOccupied, TableIsClosed, TooManyTables, TableArchived
     │   ├── EntropyOutOfTurn, EntropyMismatch
-    │   ├── BadRequest        a value that no command can have
-    │   └── Conflicted, CommandReused, RateLimited, Overloaded, Unavailable, Disabled
-    ├── ProofFault            what a verifier finds: the check, the line, a sentence
+    │   ├── BadRequest        an invalid parameter
+    │   └── VersionConflict, CommandReused, RateLimited, Overloaded, Unavailable, Disabled
+    ├── ProofFault            the fault that a verifier found: check, line and sentence
     ├── NotCanonical          a text or value that has no canonical form (a ValueError too)
-    ├── UnknownEvent          the log holds an event that this program is too old to read
-    ├── NoHistory             a round that cannot be written in the form that was asked for
-    ├── NoteFault             a signed note that does not hold (a ValueError too)
-    ├── HouseCheated          what a player's client finds, with the evidence; it leaves the table
-    ├── HouseUnreachable      no connection to the house, or none that it keeps up
-    ├── SessionEnded          the house closed the connection for good, and says why
-    ├── DatabaseError         the log cannot be kept or read
-    │   ├── DatabaseLocked, DatabaseReadOnly, DatabaseFull
-    │   ├── DatabaseOld, DatabaseNew, DatabaseDamaged
-    │   ├── DatabaseAway      its server cannot be reached just now
-    │   ├── DatabaseReplaced  its file was deleted or replaced while it was open
-    │   ├── RaceLost          another process did the same work; nothing was written
-    │   └── OutcomeUnknown    the connection broke at COMMIT; the same command id settles it
-    ├── HouseKeyError         missing, unreadable or another house's key
-    └── SetupError            a setting, an address or a file that the program cannot work with
+    ├── UnknownEvent          an event in the log that this version of dealer cannot read
+    ├── HistoryUnavailable    a round that cannot be written in the requested format
+    ├── NoteFault             a malformed or wrongly signed note (a ValueError too)
+    ├── HouseCheated          proof, found by a player's client, that the server cheated
+    ├── HouseUnreachable      no connection to the server
+    ├── SessionEnded          the server closed the connection permanently
+    ├── DatabaseError         the log cannot be written or read
+    │   ├── DatabaseLocked, DatabaseReadOnly, DatabaseFull, DatabaseDamaged
+    │   ├── SchemaOutdated, SchemaTooNew
+    │   ├── DatabaseUnavailable  its server cannot be reached at present
+    │   ├── DatabaseReplaced     its file was deleted or replaced while it was open
+    │   ├── ConcurrentUpdate     another process changed the log; nothing was written
+    │   └── OutcomeUnknown       the connection was lost during COMMIT
+    ├── HouseKeyError         a house key that is missing, unreadable or of another house
+    └── ConfigurationError    a setting, an address or a file that the program cannot use
 
-A refusal has a `reason` (one word for machines), a `code` (a positive JSON-RPC error code), says
-whether it is `temporary`, and its text is a sentence that a person can act on. No text names a
-card, a token or SQL.
+A Refused has a `reason` (one word for programs), a `code` (a positive JSON-RPC error code) and says
+whether it is `temporary`, so that the same command may succeed later. Its text is a sentence for
+the user: what happened and what to do. No text contains a card, a token or SQL.
 """
 
 from __future__ import annotations
 
 
 class DealerError(Exception):
-    """Anything this package raises on purpose."""
+    """Any error that this package raises deliberately."""
 
 
 class Refused(DealerError):
-    """A wish that is not granted. Whoever made it may read the sentence and try another."""
+    """A command that is rejected; its sentence is for the client that sent it."""
 
     reason = "refused"
     code = 1
@@ -132,7 +132,7 @@ class SeatOccupied(Refused):
     code = 32
 
 
-class TableEnded(Refused):
+class TableIsClosed(Refused):
     reason = "table_closed"
     code = 33
 
@@ -157,7 +157,7 @@ class EntropyMismatch(Refused):
     code = 41
 
 
-class Conflicted(Refused):
+class VersionConflict(Refused):
     reason = "conflict"
     code = 50
     temporary = True
@@ -197,10 +197,10 @@ class Disabled(Refused):
 
 
 class ProofFault(DealerError):
-    """The first thing in a bundle that does not hold.
+    """The first fault of a bundle.
 
-    `check` is one of form, heads, saved, secrets, tape, seals, moves; `line` counts the lines of
-    the bundle from 0 (the header), so that a leaf's line is its version.
+    `check` is one of form, heads, saved, secrets, tape, seals, moves; `line` is the line of the
+    bundle, counted from 0 (the header), so that a leaf's line is its version.
     """
 
     def __init__(self, check: str, line: int, sentence: str) -> None:
@@ -211,25 +211,25 @@ class ProofFault(DealerError):
 
 
 class NotCanonical(DealerError, ValueError):
-    """A value that fairness.md's JCS does not know, or a text that is not its canonical form."""
+    """A value outside the canonical JSON subset, or a text that is not in canonical form."""
 
 
 class UnknownEvent(DealerError):
-    """A log holds an event that this program is too old to read."""
+    """The log contains an event that this version of dealer cannot read."""
 
 
-class NoHistory(DealerError):
-    """There is no such round, or no words for it in the format that was asked for."""
+class HistoryUnavailable(DealerError):
+    """There is no such round, or the requested format cannot represent it."""
 
 
 class NoteFault(DealerError, ValueError):
-    """A signed note, a signature line or a verifier key that is malformed or does not verify."""
+    """A signed note, signature line or verifier key is malformed or does not verify."""
 
 
 class HouseCheated(DealerError):
-    """The house told this client two things that cannot both be true.
+    """The house sent this client contradictory or invalid data.
 
-    `evidence` is what the client keeps: a `dealer.client.witness.Evidence` once the table is known.
+    `evidence` is a `dealer.client.event_verifier.Evidence`, or None before the table is known.
     """
 
     def __init__(self, sentence: str, evidence: object = None) -> None:
@@ -239,11 +239,11 @@ class HouseCheated(DealerError):
 
 
 class HouseUnreachable(DealerError):
-    """The house does not answer at its address, or the connection to it does not hold."""
+    """The server does not answer at its address, or its connections are lost repeatedly."""
 
 
 class SessionEnded(DealerError):
-    """The house closed the connection with a code (4401, 4403, 4408, 4409) that is final."""
+    """The server closed the connection with a final close code: 1009, 4401, 4403, 4408 or 4409."""
 
     def __init__(self, sentence: str, *, code: int) -> None:
         super().__init__(sentence)
@@ -251,7 +251,7 @@ class SessionEnded(DealerError):
 
 
 class DatabaseError(DealerError):
-    """The log cannot be kept or read; the sentence says why and what to do."""
+    """The log cannot be written or read; the sentence says why and what to do."""
 
 
 class DatabaseLocked(DatabaseError):
@@ -266,11 +266,11 @@ class DatabaseFull(DatabaseError):
     pass
 
 
-class DatabaseOld(DatabaseError):
+class SchemaOutdated(DatabaseError):
     pass
 
 
-class DatabaseNew(DatabaseError):
+class SchemaTooNew(DatabaseError):
     pass
 
 
@@ -278,25 +278,25 @@ class DatabaseDamaged(DatabaseError):
     pass
 
 
-class DatabaseAway(DatabaseError):
-    """The database's server cannot be reached just now; what was asked of it may be tried again."""
+class DatabaseUnavailable(DatabaseError):
+    """The database server cannot be reached at present; the operation may be retried."""
 
 
 class DatabaseReplaced(DatabaseError):
-    """The file was deleted or replaced while it was open; this process cannot use it any more."""
+    """The database file was deleted or replaced while it was open; restart the process."""
 
 
-class RaceLost(DatabaseError):
-    """The log was changed meanwhile, mostly by a process that was quicker; nothing was written."""
+class ConcurrentUpdate(DatabaseError):
+    """Another process changed the log first; nothing was written."""
 
 
 class OutcomeUnknown(DatabaseError):
-    """The connection broke at COMMIT: sent again under the same id, a command is done once."""
+    """The connection was lost during COMMIT; retry with the same command id, it executes once."""
 
 
 class HouseKeyError(DealerError):
-    """The key that the log is sealed under is missing, unreadable or another house's."""
+    """The key that encrypts the log is missing, unreadable or belongs to another house."""
 
 
-class SetupError(DealerError):
-    """A setting, an address or a file that the program cannot work with."""
+class ConfigurationError(DealerError):
+    """A setting, an address or a file that the program cannot use."""

@@ -1,8 +1,8 @@
-"""How Alembic finds the database and the schema, from the repository and from an installed wheel.
+"""Alembic environment: finds the database and the schema, in the repository and in a wheel.
 
-The service passes the connection it already holds. By hand: `alembic -x database=<url> upgrade
-head`, or the same with the address in DEALER_DATABASE. On an SQLite file, with no program running
-on it: `dealer migrate` makes sure of that where it matters, this does not.
+`dealer.eventlog.migrate` passes its open connection. By hand: `alembic -x database=<url> upgrade
+head`, or with the address in DEALER_DATABASE_URL (old name: DEALER_DATABASE). No other program
+may use an SQLite file meanwhile: `dealer migrate` checks that, this does not.
 """
 
 import asyncio
@@ -13,13 +13,14 @@ from alembic import context
 from alembic.util import CommandError
 from sqlalchemy import Connection, create_engine
 
-import dealer.eventlog.office  # adds its tables to the same metadata
-import dealer.eventlog.presence  # noqa: F401  so does this
+import dealer.eventlog.admin  # adds its tables to the metadata
+import dealer.eventlog.presence  # noqa: F401  adds its tables too
+from dealer.eventlog.address import is_postgres
+from dealer.eventlog.postgres.database import PostgresDatabase
 from dealer.eventlog.schema import metadata, postgres
-from dealer.eventlog.server import Server, is_postgres
-from dealer.eventlog.wal import without_automatic_checkpoints
+from dealer.eventlog.sqlite.wal import without_automatic_checkpoints
 
-# The read models add their tables to the same metadata when their module is imported.
+# Adds the read models to the metadata.
 try:
     importlib.import_module("dealer.projector.schema")
 except ModuleNotFoundError as missing:
@@ -35,7 +36,7 @@ def migrate(connection: Connection) -> None:
 
 
 async def migrate_server(url: str) -> None:
-    engine = Server(url).engine({})
+    engine = PostgresDatabase(url).engine({})
     try:
         async with engine.connect() as connection:
             await connection.exec_driver_sql("BEGIN")
@@ -49,11 +50,13 @@ given = context.config.attributes.get("connection")
 if given is not None:
     migrate(given)
 else:
-    url = context.get_x_argument(as_dictionary=True).get("database") or os.environ.get(
-        "DEALER_DATABASE"
+    url = (
+        context.get_x_argument(as_dictionary=True).get("database")
+        or os.environ.get("DEALER_DATABASE_URL")
+        or os.environ.get("DEALER_DATABASE")
     )
     if not url:
-        raise CommandError("Say which database: alembic -x database=sqlite:///dealer.db …")
+        raise CommandError("Name the database: alembic -x database=sqlite:///dealer.db …")
     if is_postgres(url):
         asyncio.run(migrate_server(url))
     else:

@@ -1,14 +1,138 @@
+"""Test tiers, their order on parallel workers, and the PostgreSQL server.
+
+The quick tier is every test of the folders that mirror the rooms, except those that use PostgreSQL
+and those marked `slow`. Plain `pytest` runs the quick tier; `--all`, `CI=true` and naming files or
+folders run every test that was collected.
+"""
+
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+import signal
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import settings
+from xdist.scheduler import LoadFileScheduling
 
-from tests.postgres import Postgres, any_server
+from tests.harness.installed import in_ci
+from tests.harness.postgres import OwnServer, Postgres, any_server, own_server
+
+TESTS = Path(__file__).parent
+FOLDERS = ("chaos", "e2e", "browser", "foreign")
+TIERS = (*FOLDERS, "slow", "postgres", "quick")
+"""In the order in which they start: the slowest first, so that no worker ends with one of them."""
+
+TEARDOWN_LIMIT = 15
+"""Seconds for each step of the teardown of a test that failed."""
+
+settings.register_profile("quick", max_examples=25)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--all", action="store_true", help=f"run every tier: {', '.join(TIERS)}")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "slow: not in the quick tier")
+    named = config.args_source is pytest.Config.ArgsSource.ARGS
+    config.option.all = config.option.all or in_ci() or named
+    if not in_ci():
+        settings.load_profile("quick")
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """One worker more than there are processors, for many tests wait for servers or the disk.
+
+    None for a single file, which starts faster in this process.
+    """
+    if len(config.args) == 1 and Path(config.args[0].partition("::")[0]).is_file():
+        return 0
+    return len(os.sched_getaffinity(0)) + 1
+
+
+class _TierScheduling(LoadFileScheduling):
+    """A file stays on one worker, with its fixtures; chaos and e2e tests are scheduled singly."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        if nodeid.startswith(("tests/chaos/", "tests/e2e/")):
+            return nodeid
+        return str(super()._split_scope(nodeid))
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> _TierScheduling:
+    return _TierScheduling(config, log)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Folders outside the quick tier are not even imported for it."""
+    if not config.option.all and collection_path.parent == TESTS:
+        return collection_path.name in FOLDERS or None
+    return None
+
+
+def tier_of(item: pytest.Item) -> str:
+    folder = item.path.relative_to(TESTS).parts[0]
+    if folder in FOLDERS:
+        return folder
+    if item.get_closest_marker("slow"):
+        return "slow"
+    parameters = getattr(item, "callspec", None)
+    if parameters is not None and "postgres" in parameters.params.values():
+        return "postgres"
+    return "postgres" if "postgres" in getattr(item, "fixturenames", ()) else "quick"
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    tiers = {item: tier_of(item) for item in items}
+    if not config.option.all:
+        config.hook.pytest_deselected(items=[item for item in items if tiers[item] != "quick"])
+        items[:] = [item for item in items if tiers[item] == "quick"]
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: TIERS.index(tiers[item]))
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None]:
+    """Limit a teardown, too: pytest-timeout switches itself off after a test that it ended."""
+    if signal.getsignal(signal.SIGALRM) is not signal.SIG_DFL:
+        return (yield)
+
+    def end(*_: object) -> None:
+        pytest.fail(f"The teardown took longer than {TEARDOWN_LIMIT} seconds")
+
+    signal.signal(signal.SIGALRM, end)
+    signal.setitimer(signal.ITIMER_REAL, TEARDOWN_LIMIT, TEARDOWN_LIMIT)
+    try:
+        return (yield)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    if not config.option.all:
+        *others, _ = TIERS
+        terminalreporter.write_line(
+            f"Not run: {', '.join(others)}. `pytest --all` runs every test, "
+            "`pytest FOLDER` all of a folder."
+        )
 
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Postgres]:
     """A PostgreSQL server; a test that needs one is skipped without it, and fails in CI."""
     with any_server() as server:
+        yield server
+
+
+@pytest.fixture
+def own_postgres() -> Iterator[OwnServer]:
+    """A PostgreSQL server of this test alone, which may stop it; commits survive."""
+    with own_server(safe=True) as server:
         yield server

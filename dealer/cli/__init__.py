@@ -1,9 +1,9 @@
-"""What one types at the house's own terminal: open it, play in it, look into its books, check them.
+"""The command line `dealer`: run a server, check games, maintain the log.
 
-Each command has a module of its own name, which brings in what it needs when it runs: so a page of
-help, or a verifier, waits for no database and no socket.
+Each command is a module of `dealer.cli.commands`, which imports what it needs when it runs: a page
+of help or the verifier loads no database driver and no network library.
 """
 
-from dealer.cli.commands import main
+from dealer.cli.main import main
 
 __all__ = ["main"]

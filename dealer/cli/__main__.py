@@ -1,5 +1,5 @@
-"""`python -m dealer.cli` is `dealer`, where no script was installed."""
+"""`python -m dealer.cli` is `dealer`, if the script is not installed."""
 
-from dealer.cli.commands import main
+from dealer.cli.main import main
 
 main()

@@ -1,9 +1,9 @@
-"""What the house writes down about its own work: one line an event, and nothing of the games.
+"""Log lines of the server, as JSON or for reading: one per event, without content of the games.
 
-A line says when, how grave, what happened, and about what: `told`, which the code hands over beside
-a fixed sentence. No line holds a token, a name, an invitation, a card or a secret. So of what other
-libraries say only the first line is taken, and only from a warning on; and of an error that nobody
-expected the type and the places in the code, not its text, which might quote what a guest sent.
+A line has a time, a level, a fixed phrase and fields (`extra={"fields": …}`). No line contains a
+token, a name, an invitation, a card or a secret. Therefore messages of other libraries are cut
+after their first line and logged only from WARNING, and an unexpected error is logged with its type
+and its places in the code, without its text, which could quote data of a client.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from dealer.errors import DealerError
-from dealer.history.printable import harmless
+from dealer.history.printable import escape_control
 
 if TYPE_CHECKING:
-    from dealer.gateway.seldom import Seldom
+    from dealer.gateway.observe.log_throttle import LogThrottle
 
 OURS = "dealer"
 DEEPEST = 8
-"""How many places of a traceback are named, the innermost last."""
+"""Maximum number of places of a traceback in a line, the innermost first."""
 
-_Trouble = tuple[type[BaseException], BaseException, TracebackType | None]
+_ExceptionInfo = tuple[type[BaseException], BaseException, TracebackType | None]
 
 log = logging.getLogger(__name__)
 
 
 def configure(*, format: str, level: str) -> None:
-    """Have the process log on standard error, as `json` or `console` lines, from `level` on."""
+    """Log to standard error, as `json` or `console` lines, from `level`."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines() if format == "json" else ConsoleLines())
     root = logging.getLogger()
@@ -46,55 +46,55 @@ def configure(*, format: str, level: str) -> None:
     logging.captureWarnings(True)
 
 
-def mistaken(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """The loop's handler of errors that nobody awaited; of each kind one line a second."""
+def log_unhandled(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Exception handler of the event loop; one line per second for each kind of error."""
     what = str(context.get("message", "")).partition("\n")[0]
     error = context.get("exception")
-    _seldom().say_error(error, "the program made a mistake", what=what)
+    _log_throttle().say_error(error, "internal error", what=what)
 
 
 @cache
-def _seldom() -> Seldom:
-    # Only a server needs it, and the gateway brings the websocket library with it.
-    from dealer.gateway.seldom import Seldom
+def _log_throttle() -> LogThrottle:
+    # Only a server needs it, and the gateway imports the websocket library.
+    from dealer.gateway.observe.log_throttle import LogThrottle
 
-    return Seldom(log, clock=time.monotonic)
+    return LogThrottle(log, clock=time.monotonic)
 
 
-class _Lines(logging.Formatter):
+class _Formatter(logging.Formatter):
     def members(self, record: logging.LogRecord) -> dict[str, Any]:
-        """What the line says, in order."""
+        """The members of the line, in order."""
         ours = record.name == OURS or record.name.startswith(f"{OURS}.")
-        said = record.getMessage()
+        message = record.getMessage()
         at = datetime.fromtimestamp(record.created, UTC)
-        found: dict[str, Any] = {
+        members: dict[str, Any] = {
             "at": at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
             "level": record.levelname.lower(),
-            "event": said if ours else said.partition("\n")[0],
+            "event": message if ours else message.partition("\n")[0],
         }
         if not ours:
-            found["logger"] = record.name
-        found |= getattr(record, "told", {})
+            members["logger"] = record.name
+        members |= getattr(record, "fields", {})
         if record.exc_info and record.exc_info[0] is not None:
-            found |= _trouble(record.exc_info)
-        return found
+            members |= _error_fields(record.exc_info)
+        return members
 
 
-class JsonLines(_Lines):
-    """One JSON object a line: `at`, `level`, `event`, then what the event is about."""
+class JsonLines(_Formatter):
+    """One JSON object per line: `at`, `level`, `event`, then the fields."""
 
     def format(self, record: logging.LogRecord) -> str:
         return json.dumps(self.members(record), ensure_ascii=False, default=str)
 
 
-class ConsoleLines(_Lines):
-    """The same for a person: time, level, event, then name=value."""
+class ConsoleLines(_Formatter):
+    """Lines for reading: time, level, event, then name=value."""
 
     def format(self, record: logging.LogRecord) -> str:
         members = self.members(record)
         at, level, event = (members.pop(name) for name in ("at", "level", "event"))
         rest = "".join(f"  {name}={_shown(value)}" for name, value in members.items())
-        return harmless(f"{at}  {level:<7}  {event}{rest}")
+        return escape_control(f"{at}  {level:<7}  {event}{rest}")
 
 
 def _shown(value: Any) -> str:
@@ -102,10 +102,10 @@ def _shown(value: Any) -> str:
     return json.dumps(text, ensure_ascii=False) if " " in text or not text else text
 
 
-def _trouble(info: _Trouble) -> dict[str, Any]:
+def _error_fields(info: _ExceptionInfo) -> dict[str, Any]:
     kind, error, trace = info
     places = [f"{Path(one.filename).name}:{one.lineno} {one.name}" for one in extract_tb(trace)]
-    told: dict[str, Any] = {"error": kind.__name__, "where": " < ".join(places[-DEEPEST:][::-1])}
+    fields: dict[str, Any] = {"error": kind.__name__, "where": " < ".join(places[-DEEPEST:][::-1])}
     if isinstance(error, DealerError):
-        told["says"] = str(error)
-    return told
+        fields["says"] = str(error)
+    return fields

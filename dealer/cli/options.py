@@ -1,4 +1,4 @@
-"""Options that several commands share, and how a table is named on the command line."""
+"""Options that several commands share, and the lookup of a table by a prefix of its id."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from getpass import getuser
+from inspect import Parameter
 from math import inf
 from pathlib import Path
 from socket import gethostname
@@ -14,42 +15,100 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dealer.config import SETTINGS, with_password
-from dealer.errors import SetupError, TableArchived, UnknownTable
+from dealer.errors import ConfigurationError, TableArchived, UnknownTable
 
 if TYPE_CHECKING:
-    from dealer.eventlog import Reading
+    from dealer.eventlog import ReadOnlyLog
 
 TABLE_BYTES = 16
 
-_TOLD = {setting.name: setting for setting in SETTINGS}
+_SETTINGS = {setting.name: setting for setting in SETTINGS}
 
 
-def option(name: str, **more: Any) -> Any:
-    """The option of a setting, as the table of settings has it."""
-    setting = _TOLD[name]
-    return typer.Option(setting.flag, envvar=setting.variable, help=setting.help, **more)
+def parse_int(text: str | int) -> int:
+    """A whole number, as an option gives it."""
+    try:
+        return int(text)
+    except ValueError:
+        raise typer.BadParameter(f"Give a whole number, not {text!r}.") from None
+
+
+def parse_seconds(text: str | float) -> float:
+    """Seconds, 0 or more, as an option gives them."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number < inf:
+        raise typer.BadParameter(f"Give a number of seconds, 0 or more, not {text!r}.")
+    return number
+
+
+@contextmanager
+def usage_errors() -> Iterator[None]:
+    """Turn a ConfigurationError into a usage error, which exits with 2."""
+    try:
+        yield
+    except ConfigurationError as error:
+        raise typer.BadParameter(str(error)) from None
 
 
 def _with_password(url: str) -> str:
-    with asked_rightly():
+    with usage_errors():
         return with_password(url, os.environ)
 
 
-Database = Annotated[str, option("database", metavar="URL", callback=_with_password)]
-HouseKey = Annotated[Path | None, option("house_key", metavar="FILE", show_default=False)]
-Marks = Annotated[Path | None, option("marks", metavar="FOLDER", show_default=False)]
+_PARSERS = {int: parse_int, float: parse_seconds}
+_OPTION_TYPES = {tuple[str, ...]: list[str] | None}
+
+
+def option(name: str) -> Any:
+    """The annotation of a parameter that is the option of a setting."""
+    setting = _SETTINGS[name]
+    declared = typer.Option(
+        setting.flag,
+        envvar=setting.variable,
+        help=setting.help,
+        metavar=setting.metavar,
+        parser=_PARSERS.get(setting.type),
+        callback=_with_password if name == "database" else None,
+        show_default=setting.default not in (None, ()),
+    )
+    return Annotated[_OPTION_TYPES.get(setting.type, setting.type), declared]
+
+
+def setting_parameters() -> list[Parameter]:
+    """A parameter for each setting that has a flag, for the signature of a command."""
+    return [
+        Parameter(
+            one.name,
+            Parameter.KEYWORD_ONLY,
+            default=one.default or None if one.type == tuple[str, ...] else one.default,
+            annotation=option(one.name),
+        )
+        for one in SETTINGS
+        if one.flag
+    ]
+
+
+if TYPE_CHECKING:
+    Database = str
+    HouseKey = Path | None
+    Marks = Path | None
+else:
+    Database, HouseKey, Marks = option("database"), option("house_key"), option("marks")
 TableId = Annotated[
     str,
     typer.Argument(
         metavar="TABLE",
-        help="The table's id, or as much of its beginning as no other table has.",
+        help="The table's id, or a prefix of it that no other table has.",
         show_default=False,
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="JSON for a script, not lines for a person.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
 Why = Annotated[
     str,
-    typer.Option("--why", metavar="TEXT", help="The reason, for the operators' journal."),
+    typer.Option("--why", metavar="TEXT", help="The reason, recorded in the operators' journal."),
 ]
 Operator = Annotated[
     str | None,
@@ -57,7 +116,7 @@ Operator = Annotated[
         "--operator",
         metavar="NAME",
         envvar="DEALER_OPERATOR",
-        help="Who does it, for the operators' journal; you and this machine, if not said.",
+        help="Your name in the operators' journal; user@machine if not given.",
         show_default=False,
     ),
 ]
@@ -66,33 +125,15 @@ HouseUrl = Annotated[
     typer.Option(
         "--url",
         metavar="URL",
-        help="A house to ask instead of the database, like http://127.0.0.1:8080/.",
+        help="Address of a server to read from instead of the database, like "
+        "http://127.0.0.1:8080/.",
         show_default=False,
     ),
 ]
 
 
-def whole(text: str | int) -> int:
-    """The number that an option says."""
-    try:
-        return int(text)
-    except ValueError:
-        raise typer.BadParameter(f"This is a whole number, not {text!r}.") from None
-
-
-def seconds(text: str | float) -> float:
-    """So many seconds, 0 or more, as an option says them."""
-    try:
-        number = float(text)
-    except ValueError:
-        number = -1.0
-    if not 0 <= number < inf:
-        raise typer.BadParameter(f"This is a number of seconds, 0 or more, not {text!r}.")
-    return number
-
-
 def whoami() -> str:
-    """Who types: the user's name and the machine's, as far as the system tells."""
+    """The user's and the machine's name, for the operators' journal."""
     try:
         user = getuser()
     except (KeyError, OSError):
@@ -100,21 +141,13 @@ def whoami() -> str:
     return f"{user}@{gethostname()}"
 
 
-@contextmanager
-def asked_rightly() -> Iterator[None]:
-    """What is wrong with a setting in here was wrongly asked, and exits with 2."""
-    try:
-        yield
-    except SetupError as error:
-        raise typer.BadParameter(str(error)) from None
+async def find_table(log: ReadOnlyLog, text: str) -> bytes:
+    """The id of the one table whose id starts with `text`, hex digits.
 
-
-async def find_table(log: Reading, text: str) -> bytes:
-    """The id of the one table that `text`, hex digits, begins; UnknownTable otherwise.
-
-    TableArchived, which says where its events are, if they are in the database no more.
+    Raises UnknownTable if there is none or more than one, and TableArchived, which names the
+    archive file, if its events are no longer in the database.
     """
-    from dealer.service import archived
+    from dealer.service import archive as archived
 
     digits = text.lower().replace("-", "")
     try:
@@ -126,13 +159,13 @@ async def find_table(log: Reading, text: str) -> bytes:
         raise typer.BadParameter(f"A table's id is {2 * TABLE_BYTES} hex digits, not {text!r}.")
     found = await log.tables_between(low, high, limit=2)
     if not found:
-        raise UnknownTable(f"No table {text} is in this log; `dealer tables` lists those that are.")
+        raise UnknownTable(f"This database has no table {text}; `dealer tables` lists its tables.")
     if len(found) > 1:
-        raise UnknownTable(f"Several tables begin with {text}; give more of the id.")
+        raise UnknownTable(f"Several tables start with {text}; give more digits of the id.")
     kept = await archived.find(log, found[0])
     if kept is not None:
         raise TableArchived(
-            f"Table {found[0].hex()} is archived: {kept.file} in the folder of `dealer archive` is "
-            "all of it. `dealer history FILE` tells it, `dealer verify FILE` checks it."
+            f"Table {found[0].hex()} is archived: its events are in {kept.file} in the folder of "
+            "`dealer archive`. Use `dealer history FILE` or `dealer verify FILE`."
         )
     return found[0]

@@ -1,4 +1,4 @@
-"""What a terminal gets to see: plain lines on standard output, progress and remarks beside it."""
+"""Output of commands: results on standard output, progress and remarks on standard error."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from typing import Any
 
 import typer
 
-from dealer.history.printable import harmless as harmless
-from dealer.history.printable import when
+from dealer.history.printable import escape_control as escape_control
+from dealer.history.printable import utc
 
 Step = Callable[[int, int], None]
-"""How much is done, of how much in all."""
+"""Called with the work done and the total."""
 
 
 def program() -> str:
-    """What to type to call this program again: `dealer`, or its path where no shell finds it."""
+    """The command to run this program: `dealer`, or its path if it is not on the search path."""
     called = sys.argv[0]
     known = Path(called).name != "dealer" or which("dealer") is not None
     return "dealer" if known else shlex.quote(called)
 
 
-def say(line: str = "") -> None:
+def echo(line: str = "") -> None:
     typer.echo(line)
 
 
-def remark(line: str) -> None:
-    """Something that a script which reads the output must not meet there."""
+def echo_err(line: str) -> None:
+    """Print a remark on standard error, so that scripts do not read it as a result."""
     typer.echo(line, err=True)
 
 
@@ -40,14 +40,14 @@ def say_json(value: Any) -> None:
     typer.echo(json.dumps(value, ensure_ascii=False))
 
 
-def moment(at: int) -> str:
+def format_time(at: int) -> str:
     """Milliseconds since 1970 as a date and a time of day, UTC."""
-    return when(at).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
+    return utc(at).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
 
 
 @contextmanager
 def progress(what: str) -> Iterator[Step]:
-    """A bar on standard error for as long as this lasts, if somebody sits in front of it."""
+    """A progress bar on standard error, if that is a terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 

@@ -1,4 +1,4 @@
-"""A player at the other end of the wire, who believes nothing that can be checked.
+"""The Python client, which verifies everything that can be verified.
 
     import asyncio, dealer
 
@@ -11,31 +11,46 @@
 
     asyncio.run(main())
 
-The connection is built again when it breaks, and every wish is carried out once. The client brings
-its own random bytes to each shuffle, keeps its own tree of the log, and checks every card against
-what was sealed before the deal; HouseCheated says when the house did not play fair.
+The connection is re-established automatically, and each command is executed once. The client sends
+its own random bytes to each shuffle, keeps its own Merkle tree of the log, and checks every card
+against its commitment; when a check fails it raises HouseCheated.
 """
 
+import warnings
+from typing import Any
+
 from dealer.client.connection import Connection
-from dealer.client.happenings import Happenings
+from dealer.client.event_stream import EventStream
+from dealer.client.event_verifier import EventVerifier, Evidence, Happened
 from dealer.client.house import House, connect
-from dealer.client.questions import Patience
+from dealer.client.requests import RetryPolicy
 from dealer.client.store import SavedHead, Store
 from dealer.client.table import RemoteTable
-from dealer.client.witness import Evidence, Happened, Witness
 from dealer.proof.checkpoint import Cosigner
 
 __all__ = [
     "Connection",
     "Cosigner",
+    "EventStream",
+    "EventVerifier",
     "Evidence",
     "Happened",
-    "Happenings",
     "House",
-    "Patience",
     "RemoteTable",
+    "RetryPolicy",
     "SavedHead",
     "Store",
-    "Witness",
     "connect",
 ]
+
+DEPRECATED = {"Happenings": "EventStream", "Patience": "RetryPolicy", "Witness": "EventVerifier"}
+"""Old names, kept for one release, and the names that replace them."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in DEPRECATED:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    warnings.warn(
+        f"dealer.client.{name} is now {DEPRECATED[name]}.", DeprecationWarning, stacklevel=2
+    )
+    return globals()[DEPRECATED[name]]

@@ -1,7 +1,7 @@
-"""The line to the house: when it breaks it is built again, and nothing is asked for twice.
+"""The connection to a house: reconnects automatically and repeats requests without an answer.
 
-Every question waits until it is answered, across any number of sockets. What would change something
-carries its own id, so the house does it once however often it hears it.
+A request is pending until it is answered, across any number of sockets. A command carries its own
+id (`cmd`), so the server executes it once, however often it is sent.
 """
 
 from __future__ import annotations
@@ -13,76 +13,79 @@ import uuid
 from contextlib import suppress
 from typing import Protocol
 
-from dealer.client.line import Line
-from dealer.client.questions import (
+from dealer.backoff import Backoff
+from dealer.client.requests import (
     Answered,
     Members,
-    Patience,
-    Question,
+    PendingRequest,
+    RetryPolicy,
     forget,
-    jittered,
     refusal,
 )
+from dealer.client.socket import Socket
 from dealer.errors import DealerError, HouseUnreachable, Refused, SessionEnded
 
 FINAL = {
-    4401: "The house does not accept this client's token.",
-    4403: "The house does not let this client in.",
-    4408: "The house closed the connection because nothing was asked in time.",
-    4409: "The same seat is played from a newer connection.",
-    1009: "The house will not read messages as long as the one that was sent.",
+    4401: "The server does not accept this client's token.",
+    4403: "The server does not admit this client.",
+    4408: "The server closed the connection because no request came in time.",
+    4409: "A newer connection has taken over this seat.",
+    1009: "The server closed the connection because a message was too long.",
 }
 
 log = logging.getLogger(__name__)
 
 
-class Follower(Protocol):
-    """One table's end of the line."""
+class FrameHandler(Protocol):
+    """Receives the frames of one table."""
 
     def attach(self) -> None:
-        """A new socket is open: ask for what was missed."""
+        """A new socket is open: resume after the last event."""
 
-    def notified(self, method: str, params: Members) -> None: ...
+    def notified(self, method: str, params: Members) -> None:
+        """Handle a notification about this table."""
 
     def failed(self, error: DealerError) -> None:
-        """The line is down for good."""
+        """The connection has ended permanently."""
 
 
 class Connection:
-    """A line to the house at `url` (ws:// or wss://) that holds; `start` opens it."""
+    """A connection to the server at `url` (ws:// or wss://), opened by `start`."""
 
-    def __init__(self, url: str, *, patience: Patience | None = None) -> None:
+    def __init__(self, url: str, *, patience: RetryPolicy | None = None) -> None:
         self.url = url
-        self.patience = patience or Patience()
-        self.followers: dict[str, Follower] = {}
+        self.patience = patience or RetryPolicy()
+        self.handlers: dict[str, FrameHandler] = {}
         self.attached: set[str] = set()
         self.sockets = 0  # opened so far
-        self._questions: dict[int, Question] = {}
+        self._requests: dict[int, PendingRequest] = {}
         self._next_id = 0
-        self._line: Line | None = None
-        self._not_before = 0.0  # when a house that is closing wants to be asked again
-        self._pause = self.patience.backoff
-        self._lost_at = 0.0  # since when no house has greeted; 0 while one is there
+        self._socket: Socket | None = None
+        self._not_before = 0.0  # no reconnect before, at the request of a draining server
+        self._backoff = Backoff(first=self.patience.backoff, longest=self.patience.backoff_max)
+        self._lost_at = 0.0  # when the connection was lost; 0 while connected
         self._error: DealerError | None = None
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Open the first socket; HouseUnreachable or SessionEnded if that cannot be."""
-        line = await self._open()
+        """Open the first socket; HouseUnreachable or SessionEnded if that fails."""
+        socket = await self._open()
         hello = self.ask("session.hello", {}, table=None, answered=self._greeted)
-        self._task = asyncio.create_task(self._run(line))
+        self._task = asyncio.create_task(self._run(socket))
         try:
             async with asyncio.timeout(self.patience.open):
                 await hello
         except TimeoutError as error:
             await self.close()
-            raise HouseUnreachable(f"At {self.url} nobody answers as a house would.") from error
+            raise HouseUnreachable(
+                f"The server at {self.url} does not answer like a dealer server."
+            ) from error
 
     async def close(self) -> None:
-        """Hang up; whoever still waits for an answer gets HouseUnreachable."""
-        self._give_up(HouseUnreachable("This client has hung up."))
-        if self._line is not None:
-            await self._line.close()
+        """Close the connection; pending requests fail with HouseUnreachable."""
+        self._give_up(HouseUnreachable("This client closed its connection."))
+        if self._socket is not None:
+            await self._socket.close()
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
@@ -96,10 +99,10 @@ class Connection:
         changes: bool = False,
         answered: Answered | None = None,
     ) -> asyncio.Future[Members]:
-        """The answer to a request, across reconnects; its refusal is raised.
+        """Send a request; a future of its result, across reconnects, or of its refusal.
 
-        `changes` gives it a `cmd` of its own. `table` holds it back until that table is followed
-        on the socket. `answered` is called with the result before any later frame is read.
+        `changes` adds a `cmd`. With `table` it is sent when the socket is subscribed to it.
+        `answered` is called with the result before any later frame is read.
         """
         future: asyncio.Future[Members] = asyncio.get_running_loop().create_future()
         if self._error is not None:
@@ -108,49 +111,49 @@ class Connection:
         if changes and "cmd" not in params:
             params = params | {"cmd": str(uuid.uuid4())}
         self._next_id += 1
-        question = Question(self._next_id, method, params, future, answered, table)
-        self._questions[question.id] = question
-        future.add_done_callback(lambda _: self._questions.pop(question.id, None))
-        self._send(question)
+        request = PendingRequest(self._next_id, method, params, future, answered, table)
+        self._requests[request.id] = request
+        future.add_done_callback(lambda _: self._requests.pop(request.id, None))
+        self._send(request)
         return future
 
     def attach(self, table: str) -> None:
-        """Note that the socket follows this table, and send what waited for that."""
+        """The socket is subscribed to this table: send the requests that waited for it."""
         self.attached.add(table)
-        for question in list(self._questions.values()):
-            if question.table == table:
-                self._send(question)
+        for request in list(self._requests.values()):
+            if request.table == table:
+                self._send(request)
 
     def drop(self, table: str, error: DealerError) -> None:
-        """Have done with a table: its questions fail, its frames are passed over."""
-        self.followers.pop(table, None)
+        """Forget a table: its requests fail and its frames are ignored."""
+        self.handlers.pop(table, None)
         self.attached.discard(table)
-        for question in list(self._questions.values()):
-            if question.table == table and not question.future.done():
-                question.future.set_exception(error)
+        for request in list(self._requests.values()):
+            if request.table == table and not request.future.done():
+                request.future.set_exception(error)
 
-    def break_line(self) -> None:
-        """Give up the socket at once; the next one is opened by itself."""
-        if self._line is not None:
-            self._line.abort()
+    def drop_socket(self) -> None:
+        """Drop the socket; the client reconnects automatically."""
+        if self._socket is not None:
+            self._socket.abort()
 
-    def _send(self, question: Question) -> None:
-        ready = question.table is None or question.table in self.attached
-        if self._line is None or question.sent or question.timer is not None or not ready:
+    def _send(self, request: PendingRequest) -> None:
+        ready = request.table is None or request.table in self.attached
+        if self._socket is None or request.sent or request.timer is not None or not ready:
             return
-        question.sent = True
-        self._line.send(json.dumps(question.frame(), ensure_ascii=False))
+        request.sent = True
+        self._socket.send(json.dumps(request.frame(), ensure_ascii=False))
 
-    async def _run(self, line: Line) -> None:
-        """One socket after the other, until the house or this client ends it."""
+    async def _run(self, socket: Socket) -> None:
+        """Serve one socket after the other, until the server or this client ends the connection."""
         try:
             while True:
-                code = await self._serve(line)
+                code = await self._serve(socket)
                 if code in FINAL:
                     self._give_up(SessionEnded(FINAL[code], code=code))
                 if self._error is not None:
                     return
-                line = await self._reopen()
+                socket = await self._reopen()
                 self._resume()
         except DealerError as error:
             self._give_up(error)
@@ -159,50 +162,49 @@ class Connection:
             self._give_up(HouseUnreachable(f"This client failed: {error!r}"))
 
     def _resume(self) -> None:
-        """After a break: say hello, ask each table for what was missed, then all else again."""
-        questions, self._questions = self._questions, {}
+        """After a reconnect: send hello, resume each table, then repeat pending requests."""
+        requests, self._requests = self._requests, {}
         greeting = self.ask("session.hello", {}, table=None, answered=self._greeted)
         greeting.add_done_callback(forget)
-        for follower in list(self.followers.values()):
-            follower.attach()
-        for question in questions.values():
-            if not question.future.done():
-                self._questions[question.id] = question
-                self._send(question)
+        for handler in list(self.handlers.values()):
+            handler.attach()
+        for request in requests.values():
+            if not request.future.done():
+                self._requests[request.id] = request
+                self._send(request)
 
-    async def _open(self) -> Line:
-        line = self._line = await Line.open(self.url, self.patience)
+    async def _open(self) -> Socket:
+        socket = self._socket = await Socket.open(self.url, self.patience)
         self.sockets += 1
-        return line
+        return socket
 
-    async def _reopen(self) -> Line:
-        """A new socket, sought with pauses that grow and vary, so that not all come at once."""
+    async def _reopen(self) -> Socket:
+        """Open a new socket, with exponential backoff and jitter."""
         loop = asyncio.get_running_loop()
         self._lost_at = self._lost_at or loop.time()
         while True:
             drained = max(self._not_before - loop.time(), 0)
-            await asyncio.sleep(drained + jittered(self._pause))
-            self._pause = min(2 * self._pause, self.patience.backoff_max)
+            await asyncio.sleep(drained + self._backoff.next_jittered())
             if loop.time() - self._lost_at > self.patience.away + drained:
-                sentence = f"The house at {self.url} has been away for too long."
+                sentence = f"The server at {self.url} could not be reached for too long."
                 raise HouseUnreachable(sentence)
             with suppress(HouseUnreachable):
                 return await self._open()
 
     def _greeted(self, _: Members) -> None:
-        """A house is there: the next time the line breaks, it is sought afresh."""
-        self._pause = self.patience.backoff
+        """The server answered: reset the backoff."""
+        self._backoff = Backoff(first=self.patience.backoff, longest=self.patience.backoff_max)
         self._lost_at = 0.0
 
-    async def _serve(self, line: Line) -> int:
-        """Read a socket to its end; the code it was closed with."""
+    async def _serve(self, socket: Socket) -> int:
+        """Read a socket until it is closed; the close code."""
         try:
-            return await line.read(self._receive)
+            return await socket.read(self._receive)
         finally:
-            self._line = None
+            self._socket = None
             self.attached.clear()
-            for question in self._questions.values():
-                question.sent = False
+            for request in self._requests.values():
+                request.sent = False
 
     def _receive(self, text: str | bytes) -> None:
         try:
@@ -212,7 +214,7 @@ class Connection:
             else:
                 self._answered(frame)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            log.warning("a frame that makes no sense was passed over: %r", error)
+            log.warning("ignored a malformed frame: %r", error)
 
     def _notified(self, method: str, params: Members) -> None:
         if method == "session.drain":
@@ -222,57 +224,57 @@ class Connection:
             for one in params["list"]:
                 self._notified("event", one)
             return
-        follower = self.followers.get(params["table"])
-        if follower is not None:
-            follower.notified(method, params)
+        handler = self.handlers.get(params["table"])
+        if handler is not None:
+            handler.notified(method, params)
 
     def _drain(self, params: Members) -> None:
-        """The house is about to stop: come back when it says, not all at once."""
+        """The server is about to stop: reconnect after the time that it announced."""
         wait = params["reconnect_in_ms"] / 1000
         self._not_before = asyncio.get_running_loop().time() + min(wait, self.patience.away)
 
     def _answered(self, frame: Members) -> None:
-        question = self._questions.get(frame["id"])
-        if question is None or question.future.done():
+        request = self._requests.get(frame["id"])
+        if request is None or request.future.done():
             return
         if "error" in frame:
-            self._refused(question, refusal(frame["error"]))
+            self._refused(request, refusal(frame["error"]))
             return
         result = frame.get("result") or {}
         try:
-            if question.answered is not None:
-                question.answered(result)
+            if request.answered is not None:
+                request.answered(result)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            sentence = f"The house answered {question.method} with something else: {error!r}"
-            question.future.set_exception(HouseUnreachable(sentence))
+            sentence = f"The server sent a malformed answer to {request.method}: {error!r}"
+            request.future.set_exception(HouseUnreachable(sentence))
         else:
-            if not question.future.done():
-                question.future.set_result(result)
+            if not request.future.done():
+                request.future.set_result(result)
 
-    def _refused(self, question: Question, error: Refused) -> None:
-        """What is refused for the moment is asked again, under the same id."""
-        pause = question.pause(error, self.patience)
+    def _refused(self, request: PendingRequest, error: Refused) -> None:
+        """Repeat a temporarily refused request under the same id."""
+        pause = request.pause(error, self.patience)
         if pause is None:
-            question.future.set_exception(error)
+            request.future.set_exception(error)
             return
-        question.sent = False
-        question.timer = asyncio.get_running_loop().call_later(pause, self._ask_again, question)
+        request.sent = False
+        request.timer = asyncio.get_running_loop().call_later(pause, self._retry, request)
 
-    def _ask_again(self, question: Question) -> None:
-        question.timer = None
-        if not question.future.done():
-            self._send(question)
+    def _retry(self, request: PendingRequest) -> None:
+        request.timer = None
+        if not request.future.done():
+            self._send(request)
 
     def _give_up(self, error: DealerError) -> None:
         if self._error is not None:
             return
         self._error = error
-        for follower in list(self.followers.values()):
-            follower.failed(error)
-        self.followers.clear()
-        for question in list(self._questions.values()):
-            if question.timer is not None:
-                question.timer.cancel()
-            if not question.future.done():
-                question.future.set_exception(error)
-                question.future.exception()
+        for handler in list(self.handlers.values()):
+            handler.failed(error)
+        self.handlers.clear()
+        for request in list(self._requests.values()):
+            if request.timer is not None:
+                request.timer.cancel()
+            if not request.future.done():
+                request.future.set_exception(error)
+                request.future.exception()

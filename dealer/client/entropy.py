@@ -1,8 +1,8 @@
-"""This player's own chance: 32 fresh random bytes in every shuffle, promised first and shown later.
+"""A player's entropy: 32 new random bytes in every shuffle, committed first and revealed later.
 
-No input and output here: `next_step` looks at the table and says what is to be sent, at most once
-each. A digest may go ahead of its shuffle; the bytes themselves only under a signed head that
-has the digest in it, for from then on the house can change nothing any more.
+No input and output: `next_step` returns what to send, each at most once. A digest may be sent
+before its shuffle. The bytes are revealed only under a signed head that covers the digest, because
+from then on the house cannot change anything that depends on them.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ class Reveal:
 
 
 class Entropy:
-    """What one seat brings to the shuffles of one table.
+    """The entropy of one seat for the shuffles of one table.
 
-    `table` is its id, 16 bytes; `store` keeps the bytes before anything of them is sent;
-    `draw(n)` gives n fresh random bytes. `doubts` lists what only this player can know and nobody
-    can prove: shuffles that went without its bytes, rounds that take others than it asked for.
+    `table` is its id, 16 bytes; `store` keeps the bytes before their digest is sent; `draw(n)`
+    returns n random bytes. `doubts` are sentences about the house that this player knows but cannot
+    prove: shuffles without its bytes, rounds with other entropy than it asked for.
     """
 
     def __init__(
@@ -70,50 +70,51 @@ class Entropy:
     ) -> Promise | Reveal | None:
         """What `seat` should send now; None for nothing.
 
-        `heads` maps the sizes of signed heads that were checked to their roots, `leaves` holds the
-        digests that came as leaves of this client's own tree, so that they are under its heads.
+        `heads` maps sizes of verified signed heads to their roots; `leaves` holds the digests that
+        are in leaves of this client's tree, and so covered by its heads.
         """
         round_ = table.round
         player = None if seat is None else table.seats.get(seat)
         if seat is None or player is None or round_ is None or round_.entropy != "players":
             return None
-        sitting = (round_.number, round_.k, seat, player.since)
+        sitting = (round_.number, round_.k, seat, player.taken_at)
         if seat in round_.withheld:
             self._check_withheld(sitting)
             return None
         shuffle = round_.shuffle
         if shuffle is None:
-            return self._promise(round_, round_.ahead, sitting)
+            return self._promise(round_, round_.early_digests, sitting)
         if shuffle.closed_version:
-            self.look(table, seat=seat)
+            self.check_included(table, seat=seat)
             if shuffle.digests.get(seat, b"") not in leaves:
                 heads = {}
             return self._reveal(round_, shuffle, heads, sitting)
         return self._promise(round_, shuffle.digests, sitting)
 
-    def look(self, table: Table, *, seat: int) -> None:
-        """Doubt a shuffle whose digests were closed without ours, though nothing was to be sent.
+    def check_included(self, table: Table, *, seat: int) -> None:
+        """Doubt a shuffle whose digests were closed without ours, also while catching up.
 
-        A house that says that it is still telling what was before keeps a client from promising.
+        A house that claims to be still sending the backlog prevents a client from committing.
         """
         round_, player = table.round, table.seats[seat]
         shuffle = None if round_ is None else round_.shuffle
         if round_ is None or shuffle is None or round_.entropy != "players":
             return
-        if seat in round_.withheld or player.since >= shuffle.closed_version:
+        if seat in round_.withheld or player.taken_at >= shuffle.closed_version:
             return
-        sitting = (round_.number, shuffle.k, seat, player.since)
+        sitting = (round_.number, shuffle.k, seat, player.taken_at)
         if seat not in shuffle.digests:
-            sentence = f"Shuffle {shuffle.k} of round {round_.number} goes without our bytes."
+            sentence = f"Shuffle {shuffle.k} of round {round_.number} does not use our bytes."
             self._doubt(sitting, sentence)
         elif self._own(shuffle.digests[seat], sitting) is None:
-            self._doubt(sitting, f"Another digest than ours stands for shuffle {shuffle.k}.")
+            self._doubt(sitting, f"Shuffle {shuffle.k} has another digest than ours.")
 
     def compare(self, round_: int, *, taken: str, asked: str) -> None:
-        """Doubt a round that takes other bytes than we asked for: only we know what we asked."""
+        """Doubt a round with other entropy than this client asked for."""
         if taken != asked:
-            sentence = f"Round {round_} takes {BYTES_OF[taken]}, though {BYTES_OF[asked]} were"
-            self.doubts.append(f"{sentence} asked for.")
+            self.doubts.append(
+                f"Round {round_} uses {BYTES_OF[taken]}, but {BYTES_OF[asked]} were requested."
+            )
 
     def _promise(
         self, round_: Round, given: Mapping[int, bytes], sitting: Sitting
@@ -123,11 +124,11 @@ class Entropy:
             return None
         if seat in given:
             if self._own(given[seat], sitting) is None:
-                self._doubt(sitting, f"Another digest than ours stands for shuffle {k}.")
+                self._doubt(sitting, f"Shuffle {k} has another digest than ours.")
             return None
         nonce = self._store.nonces.get(sitting)
         if nonce is None or nonce.revealed_under:
-            # Bytes that were shown once are known to the house: they must never be promised again.
+            # The house knows bytes that were revealed once: they must never be committed again.
             value = self._draw(NONCE_BYTES)
             self._store.keep_nonce(sitting, value)
         else:
@@ -146,11 +147,11 @@ class Entropy:
             return None
         value = self._own(shuffle.digests[seat], sitting)
         if value is None:
-            self._doubt(sitting, f"Another digest than ours stands for shuffle {k}.")
+            self._doubt(sitting, f"Shuffle {k} has another digest than ours.")
             return None
         under = self._store.nonces[sitting].revealed_under
         if under and under != root:
-            self._doubt(sitting, "Our bytes were shown under another signed head before.")
+            self._doubt(sitting, "Our bytes were already revealed under another signed head.")
             return None
         if not under:
             self._store.mark_revealed(sitting, root=root)
@@ -164,15 +165,18 @@ class Entropy:
         if nonce is None:
             return
         why = (
-            "though we sent our bytes"
+            "although we sent our bytes"
             if nonce.revealed_under
-            else "and we could not open our bytes, for no signed head with our digest had come"
+            else "and we could not reveal our bytes, because no signed head covered our digest"
         )
-        sentence = f"The house counts us as silent in shuffle {k - 1} of round {number}, {why}."
+        sentence = (
+            f"The server recorded that we withheld our bytes in shuffle {k - 1} of round {number}, "
+            f"{why}."
+        )
         self._doubt(voided, sentence)
 
     def _own(self, digest: bytes, sitting: Sitting) -> bytes | None:
-        """Our bytes behind a digest; None if it is not of ours."""
+        """Our bytes for a digest; None if the digest is not ours."""
         nonce = self._store.nonces.get(sitting)
         if nonce is None or self._digest(sitting, nonce.value) != digest:
             return None

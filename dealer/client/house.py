@@ -1,4 +1,4 @@
-"""The way in: a house one is connected to, where tables are opened, joined and watched."""
+"""The entry point: connects to a server, and opens, joins and watches its tables."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from types import TracebackType
 from typing import Any
 
 from dealer.client.connection import Connection
-from dealer.client.following import Following
 from dealer.client.moves import Deck, deck_spec
-from dealer.client.questions import Members, Patience
+from dealer.client.requests import Members, RetryPolicy
 from dealer.client.store import Store, TableStore
 from dealer.client.table import RemoteTable
-from dealer.errors import BadToken, HouseCheated, SetupError
+from dealer.client.table_session import TableSession
+from dealer.errors import BadToken, ConfigurationError, HouseCheated
 from dealer.proof.checkpoint import Cosigner
 
 SEED_BYTES = 32
@@ -26,21 +26,21 @@ def connect(
     name: str | None = None,
     store: str | os.PathLike[str] | None = None,
     cosigner: Cosigner | bool | None = True,
-    patience: Patience | None = None,
+    patience: RetryPolicy | None = None,
 ) -> House:
-    """The house at `url` (`ws://…/ws` or `wss://…/ws`), to be used with `async with` or `await`.
+    """A connection to the server at `url` (`ws://…/ws`, `wss://…/ws`); use `async with` or `await`.
 
-    `name` is who sits down when `join` is told no other. `store` is a folder in which tokens, the
-    bytes given to shuffles and signed heads outlive this process; without it they do not.
-    A player cosigns the checkpoints that were checked: under an Ed25519 key of its own for each
-    table, which is drawn when the player joins and is kept in the store, or under the key that
-    `cosigner` names; `cosigner=False` switches that off.
+    `name` is the player's name if `join` is given none. `store` is a folder for tokens, the random
+    bytes committed to shuffles and verified signed heads; without it they are lost with the
+    process. A player cosigns verified checkpoints: with an Ed25519 key per table, which is created
+    when the player joins and kept in the store, or with `cosigner`; `cosigner=False` turns it off.
+    `patience` has the timeouts and the backoff.
     """
     return House(url, name=name, store=Store(store), cosigner=cosigner, patience=patience)
 
 
 class House:
-    """A connection to a house; it is built again by itself when it breaks."""
+    """A connection to a server, which reconnects automatically. `connect` makes it."""
 
     def __init__(
         self,
@@ -49,14 +49,14 @@ class House:
         name: str | None,
         store: Store,
         cosigner: Cosigner | bool | None,
-        patience: Patience | None,
+        patience: RetryPolicy | None,
     ) -> None:
         self.connection = Connection(url, patience=patience)
         self._name = name
         self._store = store
         self._cosigner = cosigner
         self._tables: dict[str, RemoteTable] = {}
-        self._followings: dict[str, Following] = {}
+        self._sessions: dict[str, TableSession] = {}
 
     def __await__(self) -> Generator[Any, None, House]:
         return self.__aenter__().__await__()
@@ -74,7 +74,7 @@ class House:
         await self.close()
 
     async def close(self) -> None:
-        """Hang up. Seats are kept: one comes back with `join` and the same store."""
+        """Close the connection. Seats are kept: `join` with the same store resumes them."""
         await self.connection.close()
 
     async def open(
@@ -85,7 +85,7 @@ class House:
         rules: Mapping[str, Any] | None = None,
         name: str | None = None,
     ) -> RemoteTable:
-        """Open a table, as its host; `join` it to play, too."""
+        """Open a table as its host; `join` it to play as well."""
         given = None if rules is None else dict(rules)
         members = {"deck": deck_spec(deck), "seats": seats, "rules": given, "name": name}
         params = {name: value for name, value in members.items() if value is not None}
@@ -109,21 +109,20 @@ class House:
         invite: str | None = None,
         key: bytes | None = None,
     ) -> RemoteTable:
-        """Sit down at a table, or come back to the seat that the store remembers.
+        """Take a seat at a table, or resume the seat that the store has a token for.
 
-        `key`, 32 bytes, is the table's, if it is known from elsewhere; otherwise the first one
-        that comes is trusted, and no other after it. Raises HouseCheated at a table that was left
-        because of that.
+        `key` is the table's key, 32 bytes, if it is known from elsewhere; otherwise the first key
+        received is trusted and pinned. Raises HouseCheated for a table with stored evidence.
         """
         table_id = table if isinstance(table, str) else table.id
         kept = self._store.table(table_id)
-        if kept.facts.get("token") and table_id not in self._followings:
+        if kept.facts.get("token") and table_id not in self._sessions:
             try:
-                return await self._come_back(table_id, key=key)
+                return await self._resume_seat(table_id, key=key)
             except BadToken:
                 kept.learn(token=None, seat=None, since=None)
-        following = self._follow(table_id, key=key)
-        cosigner = following.duties.cosigner = self._cosigner_at(kept, draw=True)
+        session = self._follow(table_id, key=key)
+        cosigner = session.responder.cosigner = self._cosigner_at(kept, draw=True)
         members = {
             "table": table_id,
             "name": name or self._name or "Guest",
@@ -132,52 +131,52 @@ class House:
             "key": None if cosigner is None else cosigner.public_key.hex(),
         }
         params = {name: value for name, value in members.items() if value is not None}
-        result = await self._ask("table.join", params, following.joined)
+        result = await self._ask("table.join", params, session.joined)
         return await self._caught_up(table_id, result["version"])
 
     async def watch(self, table: str, *, key: bytes | None = None) -> RemoteTable:
-        """Look on without a seat."""
-        following = self._follow(table, key=key)
-        result = await self._ask("table.watch", {"table": table}, following.joined)
+        """Follow a table as a spectator."""
+        session = self._follow(table, key=key)
+        result = await self._ask("table.watch", {"table": table}, session.joined)
         return await self._caught_up(table, result["version"])
 
     async def tables(self) -> list[Members]:
-        """The tables that the house lists for everybody."""
+        """The tables that the server lists publicly."""
         result = await self.connection.ask("table.list", {}, table=None)
         return list(result["tables"])
 
-    async def _come_back(self, table_id: str, *, key: bytes | None) -> RemoteTable:
-        following = self._follow(table_id, key=key)
+    async def _resume_seat(self, table_id: str, *, key: bytes | None) -> RemoteTable:
+        session = self._follow(table_id, key=key)
         try:
-            version = (await following.start())["version"]
+            version = (await session.start())["version"]
         except BadToken:
-            self._followings.pop(table_id)
+            self._sessions.pop(table_id)
             self._tables.pop(table_id)
             raise
         return await self._caught_up(table_id, version)
 
-    def _follow(self, table_id: str, *, key: bytes | None) -> Following:
-        """What this house's client holds of a table, made when it is first spoken of."""
-        following = self._followings.get(table_id)
-        if following is not None and following.error is None:
-            return following
+    def _follow(self, table_id: str, *, key: bytes | None) -> TableSession:
+        """The session of a table, created at the first use."""
+        session = self._sessions.get(table_id)
+        if session is not None and session.error is None:
+            return session
         kept = self._store.table(table_id)
         if kept.evidence:
             sentence = kept.evidence[-1]["sentence"]
-            raise HouseCheated(f"This table was left because the house cheated: {sentence}")
+            raise HouseCheated(f"This table was left because the server cheated: {sentence}")
         pinned = bytes.fromhex(kept.facts.get("key", ""))
         if key is not None and pinned and key != pinned:
-            raise HouseCheated("This table's key is not the one it had: it is another table.")
+            raise HouseCheated("This table's key has changed, so it is not the same table.")
         cosigner = self._cosigner_at(kept, draw=False)
-        following = Following(
+        session = TableSession(
             table_id, self.connection, kept, key=key or pinned or None, cosigner=cosigner
         )
-        self._followings[table_id] = following
-        self._tables[table_id] = RemoteTable(following)
-        return following
+        self._sessions[table_id] = session
+        self._tables[table_id] = RemoteTable(session)
+        return session
 
     def _cosigner_at(self, kept: TableStore, *, draw: bool) -> Cosigner | None:
-        """The key that cosigns at a table; one of its own is drawn where the store has none."""
+        """The key that cosigns at a table; with `draw` one is created if the store has none."""
         if isinstance(self._cosigner, Cosigner) or not self._cosigner:
             return self._cosigner or None
         if draw and not kept.facts.get("player_seed"):
@@ -186,9 +185,9 @@ class House:
             seed = bytes.fromhex(kept.facts.get("player_seed", ""))
             return Cosigner(seed) if seed else None
         except (TypeError, ValueError) as error:
-            raise SetupError(
-                "The key that this client cosigns with is damaged in its store: restore the "
-                "store, or connect with cosigner=False."
+            raise ConfigurationError(
+                "The client's cosigning key in its store is damaged: restore the store, or connect "
+                "with cosigner=False."
             ) from error
 
     async def _ask(self, method: str, params: Members, answered: Any) -> Members:

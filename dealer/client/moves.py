@@ -1,8 +1,8 @@
-"""Everything a player or a host can wish for at a table, one method for each.
+"""The commands of a player or host at a table, one method each.
 
-A method returns when this client has seen what came of the wish; it raises Refused, with a sentence
-that says why, when the house does not grant it. Cards are named by code, if one sees them, or by
-slot. Piles are named without their prefix `pile:`.
+A method returns when this client has verified the resulting events. It raises Refused, with the
+reason, if the server refuses the command. Cards are given by code, if this client sees them, or by
+slot; piles by their name without the prefix `pile:`.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ Cards = CardRef | Sequence[CardRef]
 
 
 class Moves(ABC):
-    """The wishes; whoever carries them to the house says how in `change` and `change_seen`."""
+    """The commands; a subclass sends them in `change` and `change_seen`."""
 
     @abstractmethod
     async def change(self, method: str, **params: Any) -> dict[str, Any]:
-        """The result of a wish; members that are None are not sent."""
+        """The result of a command; members that are None are not sent."""
 
     @abstractmethod
     async def change_seen(self, method: str, **params: Any) -> list[str]:
-        """Codes, as this client saw them opened, of the cards that a wish brought."""
+        """Codes of the cards that a command moved, as opened to this client."""
 
     @abstractmethod
     def opened(self, round_: int, entropy: str | None) -> None:
-        """Notice where a round takes other bytes than it was asked to; None is the table's own."""
+        """Record a doubt if a round has other entropy than `entropy` (None: the default)."""
 
     @abstractmethod
     async def sealed(self) -> None:
@@ -48,9 +48,9 @@ class Moves(ABC):
         commit_ms: int | None = None,
         reveal_ms: int | None = None,
     ) -> int:
-        """Open a round with a fresh deck (the table's, unless one is named); its number.
+        """Open a round with a new deck (`deck`, or the table's default); its number.
 
-        If it takes other bytes than those of `entropy`, that is one of the table's doubts.
+        If the round has other entropy than `entropy`, the table's `doubts` say so.
         """
         result = await self.change(
             "round.open",
@@ -64,7 +64,7 @@ class Moves(ABC):
         return number
 
     async def round_close(self) -> None:
-        """Close the round; the house shows its secret, and this client checks all it saw."""
+        """Close the round; the house reveals its secret and this client replays the round."""
         await self.change("round.close")
 
     async def shuffle(
@@ -75,7 +75,7 @@ class Moves(ABC):
         steps: int | None = None,
         wait: bool = True,
     ) -> int:
-        """Shuffle the deck or a pile and wait for the seal, unless not wanted; the shuffle's k."""
+        """Shuffle the deck or a pile, and with `wait` wait for its seal; the shuffle's k."""
         params = {"algorithm": algorithm, "steps": steps}
         if pile is None:
             result = await self.change("deck.shuffle", **params)
@@ -86,19 +86,20 @@ class Moves(ABC):
         return int(result["k"])
 
     async def deal(self, each: int = 1, *, seats: Sequence[int] | None = None) -> int:
-        """Deal `each` cards, one at a time, to these seats or to all; how many were dealt."""
+        """Deal `each` cards one at a time to `seats`, or to all seats; the number dealt."""
         named = None if seats is None else list(seats)
         return int((await self.change("deck.deal", each=each, seats=named))["dealt"])
 
     async def draw(self, count: int = 1, *, end: End = "top") -> list[str]:
-        """Draw from the deck into one's hand; the codes."""
+        """Draw from the deck into this player's hand; the codes."""
         return await self.change_seen("deck.draw", count=count, **{"from": end})
 
     async def burn(self, count: int = 1) -> None:
+        """Move cards from the top of the deck to the burn pile, face down."""
         await self.change("deck.burn", count=count)
 
     async def cut(self, at: int) -> None:
-        """Bring the cards from place `at` on to the bottom."""
+        """Cut the deck: the cards from place `at` upwards go to the bottom."""
         await self.change("deck.cut", at=at)
 
     async def return_(
@@ -109,7 +110,7 @@ class Moves(ABC):
         source: str | None = None,
         where: Where | None = None,
     ) -> None:
-        """Put cards back into the deck, from one's hand or from `pile:<name>`."""
+        """Return cards to the deck, from this player's hand or from `pile:<name>`."""
         await self.change(
             "deck.return", cards=_cards(cards), count=count, where=where, **{"from": source}
         )
@@ -117,23 +118,25 @@ class Moves(ABC):
     async def discard(
         self, cards: Cards, *, pile: str | None = None, face: Face | None = None
     ) -> None:
+        """Move cards from this player's hand to the discard pile or another pile."""
         await self.change("hand.discard", cards=_cards(cards), pile=pile, face=face)
 
     async def play(
         self, cards: Cards, *, pile: str | None = None, face: Face | None = None
     ) -> None:
+        """Move cards from this player's hand to the table or another pile, face up by default."""
         await self.change("hand.play", cards=_cards(cards), pile=pile, face=face)
 
     async def give(self, cards: Cards, *, to: int) -> None:
-        """Give cards of one's hand to the seat `to`."""
+        """Give cards from this player's hand to the seat `to`."""
         await self.change("hand.give", cards=_cards(cards), to=to)
 
     async def show(self, cards: Cards, *, to: int | None = None) -> None:
-        """Show cards of one's hand to all, or to the seat `to` alone."""
+        """Show cards from this player's hand to all, or only to the seat `to`."""
         await self.change("hand.show", cards=_cards(cards), to=to)
 
     async def hand_return(self, cards: Cards, *, where: Where | None = None) -> None:
-        """Put cards of one's hand back into the deck."""
+        """Return cards from this player's hand to the deck."""
         await self.change("hand.return", cards=_cards(cards), where=where)
 
     async def pile_draw(
@@ -144,7 +147,7 @@ class Moves(ABC):
         end: End | None = None,
         cards: Cards | None = None,
     ) -> list[str]:
-        """Draw from a pile, from an end or cards that are named; the codes."""
+        """Draw from an end of a pile, or specific cards; the codes."""
         params = {"count": count, "from": end, "cards": _cards(cards)}
         return await self.change_seen("pile.draw", pile=pile, **params)
 
@@ -170,23 +173,23 @@ class Moves(ABC):
         )
 
     async def pile_turn(self, pile: str, cards: Cards | None = None) -> None:
-        """Turn up the top card of a pile, or those that are named."""
+        """Turn up the top card of a pile, or specific cards."""
         await self.change("pile.turn", pile=pile, cards=_cards(cards))
 
     async def close(self) -> None:
-        """Close the table for good, and with it an open round."""
+        """Close the table permanently, with its open round."""
         await self.change("table.close")
 
 
 def _cards(cards: Cards | None) -> list[CardRef] | None:
-    """One card may be named without a list around it."""
+    """A list of cards; a single card needs no list."""
     if cards is None:
         return None
     return [cards] if isinstance(cards, str | int) else list(cards)
 
 
 def deck_spec(deck: Deck | None) -> Any:
-    """A deck as JSON has it."""
+    """A deck as a JSON value."""
     if deck is None or isinstance(deck, str):
         return deck
     return dict(deck) if isinstance(deck, Mapping) else list(deck)

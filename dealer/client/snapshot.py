@@ -1,7 +1,7 @@
-"""The table as the house describes it to somebody who comes in the middle of a game.
+"""Reads a snapshot of a table into its state, to which later events are applied.
 
-The way back from `dealer.game.view.snapshot`: the same members, read into a table that events can
-be folded onto. On the wire each of `cards` has the salt that opens it: [slot, card, salt].
+The inverse of `dealer.game.view.snapshot`, with the same members. On the wire each of `cards` also
+has the salt that opens its commitment: [slot, card, salt].
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ Members = Mapping[str, Any]
 
 
 def restore(state: Members, *, seat: int | None) -> Table:
-    """The table that a snapshot describes, as `seat` (None: a spectator) was shown it.
+    """The state that a snapshot describes for the viewer `seat` (None: a spectator).
 
-    Raises HouseCheated if it lacks members or they contradict each other.
+    Raises HouseCheated if members are missing or contradict each other.
     """
     try:
         return _table(state, seat)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         raise HouseCheated(
-            "The house described the table in a way that cannot be: this client leaves it."
+            "The server sent a snapshot that cannot be a state of the table."
         ) from error
 
 
@@ -45,7 +45,7 @@ def _table(state: Members, seat: int | None) -> Table:
             for player in state["seats"]
         },
         round=_round(state["round"], seat) if "round" in state else None,
-        openings=[0] * state["rounds"],
+        round_versions=[0] * state["rounds"],
         closed=state["closed"],
     )
 
@@ -61,7 +61,7 @@ def _round(view: Members, seat: int | None) -> Round:
         commitment=bytes.fromhex(view["commitment"]),
         stacks={name: list(cards) for name, cards in view["stacks"].items()},
         k=view["k"],
-        ahead=_bytes_by_seat(view["ahead"]),
+        early_digests=_bytes_by_seat(view["ahead"]),
         withheld=set(view["withheld"]),
         faces=[None] * slots,
         sealed=bytearray(COMMITMENT_BYTES * slots),
@@ -79,11 +79,11 @@ def _round(view: Members, seat: int | None) -> Round:
         round_.known[seat] = {slot for slot, *_ in view["cards"]}
     if len(round_.sealed) != COMMITMENT_BYTES * slots:
         raise ValueError("a commitment has 32 bytes")
-    lying = sorted(card for cards in round_.stacks.values() for card in cards)
-    if len(lying) != len(round_.opened) or len(set(lying)) != len(lying):
-        raise ValueError("each card of the deck lies in one place")
-    if lying[0] < -len(round_.opened) or lying[-1] >= slots:
-        raise ValueError("a card lies in a slot that was never made")
+    cards = sorted(card for cards in round_.stacks.values() for card in cards)
+    if len(cards) != len(round_.opened) or len(set(cards)) != len(cards):
+        raise ValueError("each card of the deck is in exactly one stack")
+    if cards[0] < -len(round_.opened) or cards[-1] >= slots:
+        raise ValueError("a card is in a slot that was never made")
     if "shuffle" in view:
         round_.shuffle = _shuffle(view["shuffle"], round_)
     return round_

@@ -1,12 +1,13 @@
-"""What a player must not lose: tokens, the random bytes given to shuffles, signed heads, evidence.
+"""Persistent data of a player: tokens, entropy, verified signed heads, evidence of fraud.
 
-In memory, or in a folder with one sub-folder for each table, which nobody else can read:
+In memory, or in a folder with one sub-folder per table that only its owner can read:
 
     seat.json            token, host_token, seat, key … of the table, as far as known, and
-                         player_seed, the Ed25519 key that this player cosigns with there
-    nonces.jsonl         {"nonce","sitting"} before a digest goes, {"revealed","sitting"} before r
-    checkpoints.jsonl    {"edge","note","size"}, each a head that was checked
-    evidence-<n>.json    what was kept when the house was caught
+                         player_seed, the Ed25519 key that this player cosigns with
+    nonces.jsonl         {"nonce","sitting"} before its digest is sent, {"revealed","sitting"}
+                         before the nonce is sent
+    checkpoints.jsonl    {"edge","note","size"}, one per verified head
+    evidence-<n>.json    evidence that the server cheated
 """
 
 from __future__ import annotations
@@ -18,22 +19,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dealer.errors import SetupError
+from dealer.errors import ConfigurationError
 
 Sitting = tuple[int, int, int, int]
-"""round, k, seat, and the version at which the seat was taken: what one nonce is drawn for."""
+"""round, k, seat, and the version at which the seat was taken: the key of a nonce."""
 
 
 @dataclass(slots=True)
 class Nonce:
-    """r, 32 bytes, and the root of the C1 that it was revealed under; empty before that."""
+    """A nonce, 32 bytes, and the root of the head it was revealed under; empty before that."""
 
     value: bytes
     revealed_under: bytes = b""
 
 
 class SavedHead(NamedTuple):
-    """A signed head that was checked: size, C2SP note, right edge of the tree (32 bytes each)."""
+    """A verified signed head: size, C2SP note, right edge of the tree (32 bytes each)."""
 
     size: int
     note: str
@@ -41,44 +42,45 @@ class SavedHead(NamedTuple):
 
 
 class TableStore:
-    """What is kept about one table; this one forgets it with the process."""
+    """The data of one table, in memory."""
 
     def __init__(self) -> None:
         self.facts: dict[str, Any] = {}
         self.nonces: dict[Sitting, Nonce] = {}
-        self._drawn: set[bytes] = set()  # every nonce that was ever kept here
+        self._drawn: set[bytes] = set()  # every nonce ever stored
         self.heads: list[SavedHead] = []
         self.evidence: list[dict[str, Any]] = []
 
     def learn(self, **facts: Any) -> None:
-        """Keep what is known of the table: token, host_token, invite, seat, name, key (hex) …"""
+        """Update facts of the table: token, host_token, invite, seat, name, key (hex)."""
         self.facts.update(facts)
 
     def keep_nonce(self, sitting: Sitting, value: bytes) -> None:
-        """Keep r; it is safe when this returns. SetupError if it was kept here before."""
+        """Store a nonce durably. ConfigurationError if it was stored before."""
         if value in self._drawn:
-            raise SetupError(
-                "This machine's source of random bytes gave the same 32 bytes twice, so others "
-                "could know them: play from another machine."
+            raise ConfigurationError(
+                "This machine's random generator returned the same 32 bytes twice, so others could "
+                "predict them: play from another machine."
             )
         self._drawn.add(value)
         self.nonces[sitting] = Nonce(value)
 
     def mark_revealed(self, sitting: Sitting, *, root: bytes) -> None:
-        """Remember, before r leaves, that it was revealed under the C1 with this root."""
+        """Store, before the nonce is sent, that it was revealed under the head with this root."""
         self.nonces[sitting].revealed_under = root
 
     def keep_head(self, head: SavedHead) -> None:
+        """Store a verified signed head."""
         self.heads.append(head)
 
     def keep_evidence(self, evidence: dict[str, Any]) -> str | None:
-        """Keep evidence; the path of its file, if it has one."""
+        """Store evidence; the path of its file, None in memory."""
         self.evidence.append(evidence)
         return None
 
 
 class TableFolder(TableStore):
-    """What is kept about one table, in a folder, as soon as each method returns."""
+    """The data of one table in a folder, durable when a method returns."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -98,11 +100,12 @@ class TableFolder(TableStore):
                 json.loads(file.read_text()) for file in sorted(path.glob("evidence-*.json"))
             ]
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise SetupError(
-                f"The folder {path} that this client keeps its seat in cannot be read: {error}"
+            raise ConfigurationError(
+                f"The client's folder {path} cannot be read: {error}"
             ) from error
 
     def learn(self, **facts: Any) -> None:
+        """Update `seat.json`, replaced atomically."""
         if all(self.facts.get(name) == value for name, value in facts.items()):
             return
         super().learn(**facts)
@@ -112,19 +115,23 @@ class TableFolder(TableStore):
         _sync_folder(self.path)
 
     def keep_nonce(self, sitting: Sitting, value: bytes) -> None:
+        """Append a nonce to `nonces.jsonl`."""
         super().keep_nonce(sitting, value)
         self._append("nonces.jsonl", {"nonce": value.hex(), "sitting": sitting})
 
     def mark_revealed(self, sitting: Sitting, *, root: bytes) -> None:
+        """Append to `nonces.jsonl` that a nonce was revealed."""
         super().mark_revealed(sitting, root=root)
         self._append("nonces.jsonl", {"revealed": root.hex(), "sitting": sitting})
 
     def keep_head(self, head: SavedHead) -> None:
+        """Append a head to `checkpoints.jsonl`."""
         super().keep_head(head)
         edge = [node.hex() for node in head.edge]
         self._append("checkpoints.jsonl", {"edge": edge, "note": head.note, "size": head.size})
 
     def keep_evidence(self, evidence: dict[str, Any]) -> str | None:
+        """Write the next `evidence-N.json`; its path."""
         super().keep_evidence(evidence)
         file = self.path / f"evidence-{len(self.evidence)}.json"
         _write(file, json.dumps(evidence, indent=1, sort_keys=True), os.O_TRUNC)
@@ -148,14 +155,14 @@ class TableFolder(TableStore):
 
 
 class Store:
-    """All tables of one player; with a folder they outlive the process."""
+    """The data of all tables of one player; persistent with a folder."""
 
     def __init__(self, folder: str | os.PathLike[str] | None = None) -> None:
         self._folder = None if folder is None else Path(folder)
         self._tables: dict[str, TableStore] = {}
 
     def table(self, table_id: str) -> TableStore:
-        """What is kept about a table; `table_id` is 32 hex digits. SetupError if it is damaged."""
+        """The data of a table, 32 hex digits. ConfigurationError if its files are damaged."""
         kept = self._tables.get(table_id)
         if kept is None:
             in_memory = self._folder is None
@@ -164,7 +171,7 @@ class Store:
         return kept
 
     def tables(self) -> list[str]:
-        """Ids of the tables that something is kept about."""
+        """Ids of the tables with stored data."""
         if self._folder is None or not self._folder.is_dir():
             return sorted(self._tables)
         return sorted(path.name for path in self._folder.iterdir() if path.is_dir())
@@ -194,7 +201,9 @@ def _write(file: Path, text: str, how: int) -> None:
             opened.flush()
             os.fsync(descriptor)
     except OSError as error:
-        raise SetupError(f"{file}, which this client needs, cannot be written: {error}") from error
+        raise ConfigurationError(
+            f"{file}, which this client needs, cannot be written: {error}"
+        ) from error
 
 
 def _sync_folder(path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A table as one player, host or onlooker has it before them, kept up to date and checked."""
+"""A table as one player, host or spectator sees it: its verified state and its commands."""
 
 from __future__ import annotations
 
@@ -6,55 +6,56 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
-from dealer.client.following import Following
-from dealer.client.happenings import Happenings
+from dealer.client.event_stream import EventStream
+from dealer.client.event_verifier import Evidence
 from dealer.client.moves import Moves
-from dealer.client.questions import Members
-from dealer.client.witness import Evidence
+from dealer.client.requests import Members
+from dealer.client.table_session import TableSession
 from dealer.errors import BadToken, ShuffleRunning
 from dealer.game.cards import UNKNOWN
 from dealer.game.stacks import DECK, hand
 from dealer.game.state import Table
 
 SHUFFLES_MAX = 3
-"""How many shuffles a wish waits for that is refused because one is running."""
+"""How often a command that is rejected because a shuffle is running is sent again."""
 
 Predicate = Callable[["RemoteTable"], bool]
 
 
 class RemoteTable(Moves):
-    """One table at the house. `dealer.client.house.House` makes these.
+    """One table of a house. `dealer.client.House` makes it.
 
-    Properties tell how it stands now; `events()` iterates over what happens from now on, and
-    `until(predicate)` waits for something to be true. Everything that the house says is checked;
-    if it cheats, HouseCheated ends each of these, and `evidence` is kept.
+    Properties are the current state; `events()` iterates over events from now on, and
+    `until(predicate)` waits for a condition. Every event is verified. If the server cheats, each of
+    these raises HouseCheated, and `evidence` has the proof.
     """
 
-    def __init__(self, following: Following) -> None:
-        self.id = following.id
-        self._following = following
-        self._witness = following.witness
+    def __init__(self, session: TableSession) -> None:
+        self.id = session.id
+        self._session = session
+        self._verifier = session.verifier
 
     def __repr__(self) -> str:
         return f"<table {self.id}: version {self.version}, seat {self.seat}>"
 
     @property
     def state(self) -> Table:
-        """The whole table as far as this viewer may know it, faces None where they may not."""
-        return self._witness.state
+        """The state of the table as this viewer may know it; unknown faces are None."""
+        return self._verifier.state
 
     @property
     def version(self) -> int:
-        return self._witness.version
+        """The version of the newest verified event."""
+        return self._verifier.version
 
     @property
     def seat(self) -> int | None:
-        """This client's seat; None for a host without one, and for who only watches."""
-        return self._witness.seat
+        """This client's seat; None for a host without a seat and for a spectator."""
+        return self._verifier.seat
 
     @property
     def seats(self) -> dict[int, str]:
-        """Who sits where: names by seat."""
+        """Players' names by seat."""
         return {seat: player.name for seat, player in sorted(self.state.seats.items())}
 
     @property
@@ -64,15 +65,17 @@ class RemoteTable(Moves):
 
     @property
     def shuffling(self) -> bool:
+        """Whether a shuffle is running."""
         return self.state.round is not None and self.state.round.shuffle is not None
 
     @property
     def hand(self) -> list[str]:
-        """Codes of one's own cards, in the order in which they came."""
+        """Codes of this player's cards, in the order in which they were received."""
         return [] if self.seat is None else self.stack(hand(self.seat))
 
     @property
     def deck_count(self) -> int:
+        """The number of cards in the deck; 0 without a round."""
         return 0 if self.state.round is None else len(self.state.round.cards(DECK))
 
     @property
@@ -83,67 +86,70 @@ class RemoteTable(Moves):
 
     @property
     def closed(self) -> bool:
+        """Whether the table was closed."""
         return self.state.closed
 
     @property
     def key(self) -> bytes | None:
-        """The key that this table's heads are signed with; the same for ever."""
-        return self._witness.story.key
+        """The key that signs this table's heads; it never changes."""
+        return self._verifier.log.key
 
     @property
     def checkpoints(self) -> list[str]:
-        """Signed heads that were checked, oldest first: what a verifier takes as `saved`."""
-        return [head.note for head in self._following.store.heads]
+        """Verified signed heads, oldest first: `saved` for the verifier."""
+        return [head.note for head in self._session.store.heads]
 
     @property
     def cosigned(self) -> int:
-        """Size of the newest checkpoint whose cosignature the server took from this client."""
-        return self._following.cosigned
+        """Size of the newest checkpoint whose cosignature the server accepted."""
+        return self._session.cosigned
 
     @property
     def evidence(self) -> Evidence | None:
-        """What was kept when the house was caught; None as long as all is well."""
-        return self._following.evidence
+        """Evidence that the server cheated; None if it did not."""
+        return self._session.evidence
 
     @property
     def invite(self) -> str | None:
-        """What lets others join, where the rules ask for it; known to who opened the table."""
-        invite: str | None = self._following.store.facts.get("invite")
+        """The invitation that others need to join, if the rules ask for one; for the host."""
+        invite: str | None = self._session.store.facts.get("invite")
         return invite
 
     @property
     def doubts(self) -> list[str]:
-        """What only this player can know, and nobody can prove."""
-        return list(self._following.duties.entropy.doubts)
+        """Sentences about the house that this player knows but cannot prove."""
+        return list(self._session.responder.entropy.doubts)
 
     def stack(self, name: str) -> list[str]:
-        """Codes of a stack's cards, bottom first, `??` where this viewer may not know."""
+        """Codes of a stack's cards, bottom first; `??` for unknown faces."""
         round_ = self.state.round
         if round_ is None:
             return []
         return [round_.face(card) or UNKNOWN for card in round_.cards(name)]
 
-    def events(self) -> Happenings:
-        """What happens from now on: `async for version, at, event in table.events()`.
+    def events(self) -> EventStream:
+        """Events from now on: `async for version, at, event in table.events()`.
 
-        It ends with the table, or when one has left it, and raises what ended it otherwise.
+        The stream ends when the table is closed or left; on an error it raises that error.
         """
-        return self._following.happenings.branch()
+        return self._session.events.branch()
 
     async def until(self, predicate: Predicate) -> RemoteTable:
-        """Wait until `predicate(table)` holds; it is looked at after every event."""
-        await self._following.until(lambda: predicate(self))
+        """Wait until `predicate(table)` is true; it is evaluated after every event."""
+        await self._session.until(lambda: predicate(self))
         return self
 
     async def sealed(self) -> None:
+        """Wait until no shuffle is running."""
         await self.until(lambda table: not table.shuffling)
 
     async def change(self, method: str, **params: Any) -> Members:
+        """Send a command; it is sent again if a shuffle was running."""
         members = {name: value for name, value in params.items() if value is not None}
         members["cmd"] = str(uuid.uuid4())
         for attempt in range(SHUFFLES_MAX + 1):
             try:
-                result = await self._following.ask(method, members, changes=True)
+                result = await self._session.ask(method, members, changes=True)
                 break
             except ShuffleRunning:
                 if attempt == SHUFFLES_MAX:
@@ -153,44 +159,46 @@ class RemoteTable(Moves):
         return result
 
     async def change_seen(self, method: str, **params: Any) -> list[str]:
+        """Send a command; codes of the cards that it moved, as opened to this client."""
         round_ = self.round
         result = await self.change(method, **params)
-        faces = self._witness.faces
+        faces = self._verifier.faces
         return [faces.get((round_ or 0, slot), UNKNOWN) for slot in result["slots"]]
 
     def opened(self, round_: int, entropy: str | None) -> None:
+        """Record a doubt if the round has other entropy than `entropy`."""
         own = "house" if self.state.rules.given.get("entropy") == "house" else "players"
         asked = entropy or own
-        taken = self._witness.entropies.get(round_, asked)
-        self._following.duties.entropy.compare(round_, taken=taken, asked=asked)
+        taken = self._verifier.entropies.get(round_, asked)
+        self._session.responder.entropy.compare(round_, taken=taken, asked=asked)
 
     async def leave(self) -> None:
-        """Give up one's seat; the cards of its hand stay where they are. The host stays host."""
-        following = self._following
+        """Leave the seat; the cards of its hand stay there. A host stays host."""
+        session = self._session
         try:
-            await following.ask("table.leave", {}, changes=True)
+            await session.ask("table.leave", {}, changes=True)
         except BadToken:
-            # The answer was lost with a socket, and the seat's token opens nothing on the next.
+            # The answer was lost with a socket, and the token was already invalid on the next one.
             if self.seat is None:
                 raise
-        following.store.learn(token=None, seat=None, since=None)
-        self._witness.seat = None
-        if following.host_token is None:
-            following.end(None)
+        session.store.learn(token=None, seat=None, since=None)
+        self._verifier.seat = None
+        if session.host_token is None:
+            session.end(None)
 
     async def bundle(self) -> Members:
-        """Where the whole log can be fetched for a verifier: `url`, a path, and `version`."""
-        return await self._following.ask("audit.bundle", {}, changes=False)
+        """Where the bundle for a verifier is: `url`, a path, and `version`."""
+        return await self._session.ask("audit.bundle", {}, changes=False)
 
     async def presence(self) -> Members:
-        """Who is at the table just now, by the house's word.
+        """Which players are connected, as the server reports it; this cannot be verified.
 
         `seats` are `{"seat", "here", "since"}`: whether the seat has a live connection, and since
-        when (epoch ms, None if the house does not know); `watching` is the number of onlookers.
+        when (epoch ms, None if unknown); `watching` is the number of spectators.
         """
-        return await self._following.ask("table.presence", {}, changes=False)
+        return await self._session.ask("table.presence", {}, changes=False)
 
     async def cosign(self, note: str) -> int:
-        """Sign a head, one of `checkpoints`, with this player's key; its size."""
-        params = {"cosignature": self._following.duties.signature(note)}
-        return int((await self._following.ask("table.cosign", params, changes=True))["size"])
+        """Cosign one of `checkpoints` with this player's key and send it; the size of the head."""
+        params = {"cosignature": self._session.responder.signature(note)}
+        return int((await self._session.ask("table.cosign", params, changes=True))["size"])

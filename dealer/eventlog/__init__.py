@@ -1,8 +1,12 @@
-"""Where it is kept: the log of every table's events, and the seal on what nobody may read there."""
+"""The event log of every table in SQL, with group commit, and encryption of hidden parts at rest.
 
-from dealer.eventlog.house import key_file, open_house
+See README.md in this folder for the databases, and `log.Log` for the interface.
+"""
+
+from dealer.eventlog.encryption import HouseKeys, RoundCipher
+from dealer.eventlog.key_file import key_file, load_house_keys
 from dealer.eventlog.log import Log
-from dealer.eventlog.reading import Reading
+from dealer.eventlog.read_only_log import ReadOnlyLog
 from dealer.eventlog.rows import (
     Append,
     Appended,
@@ -12,7 +16,6 @@ from dealer.eventlog.rows import (
     Result,
     Row,
 )
-from dealer.eventlog.sealing import HouseKeys, RoundSeal
 
 __all__ = [
     "Append",
@@ -22,10 +25,10 @@ __all__ = [
     "HouseKeys",
     "Known",
     "Log",
-    "Reading",
+    "ReadOnlyLog",
     "Result",
-    "RoundSeal",
+    "RoundCipher",
     "Row",
     "key_file",
-    "open_house",
+    "load_house_keys",
 ]

@@ -1,53 +1,42 @@
-"""The log of the house: what was written down stays, in order, and is read from any place on.
+"""The event log: appends with an expected version, grouped into commits, and reads.
 
     log = await Log.open("sqlite:///dealer.db")
     result = await log.append(Append(table, expected, rows))    # Appended, Conflict or Known
     rows = await log.read(table, after=0)
 
-Appends of a whole turn of the loop share one commit. Nothing is answered before it is on disk.
+All appends of one event loop iteration share a commit. Results are delivered after the commit is
+durable.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from functools import partial
 from typing import TypeVar
 
 from sqlalchemy import Connection
-from sqlalchemy.ext.asyncio import AsyncEngine
 
-from dealer.errors import SetupError
-from dealer.eventlog.file_identity import FileIdentity
-from dealer.eventlog.postgres import PostgresStore
-from dealer.eventlog.reading import HOUSE, Reading
+from dealer.errors import ConfigurationError
+from dealer.eventlog.backends import backend
+from dealer.eventlog.read_only_log import SELECT_METADATA, ReadOnlyLog
 from dealer.eventlog.rows import Append, Result
-from dealer.eventlog.server import Server, is_postgres
-from dealer.eventlog.sqlite import SqliteStore, database_file
-from dealer.eventlog.wal import reader_engine
-from dealer.eventlog.writer import Committed, Slice, Store, Writer, Written
+from dealer.eventlog.store import Reader
+from dealer.eventlog.writer import Committed, Slice, Writer, Written
 
 T = TypeVar("T")
 
-_PUT_HOUSE = "INSERT INTO house (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING"
+_PUT_METADATA = "INSERT INTO house (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING"
+_SYNCHRONOUS = ("FULL", "NORMAL", "EXTRA")
 
 
-class Log(Reading):
-    """The store of every table's events; made by `Log.open`, ended by `close`.
+class Log(ReadOnlyLog):
+    """The events of every table, for reading and writing; made by `Log.open`, ended by `close`.
 
     Every method may raise a DatabaseError whose text says what to do.
     """
 
-    def __init__(
-        self,
-        writer: Writer,
-        readers: AsyncEngine,
-        name: str,
-        *,
-        server: Server | None,
-        identity: FileIdentity | None,
-    ) -> None:
-        super().__init__(readers, name, server=server, identity=identity)
+    def __init__(self, writer: Writer, reader: Reader) -> None:
+        super().__init__(reader)
         self._writer = writer
 
     @classmethod
@@ -63,145 +52,145 @@ class Log(Reading):
         busy_seconds: float = 30.0,
         wal_pages: int = 2000,
     ) -> Log:
-        """Opens the database: an SQLite file, whose schema is brought up to date, or a server's.
+        """Open the database at `url`: an SQLite file, which is migrated, or a PostgreSQL database.
 
-        `committed` is called on the loop once a batch, with (request, result) in commit order,
-        before any future wakes anyone. `synchronous="NORMAL"` is quicker and can lose
-        acknowledged events at a power cut. `busy_seconds` is how long another process may hold
-        the database, or a server be away. Raises DatabaseError (DatabaseOld where the schema of a
-        server's database is not the newest), or SetupError on an address that is neither.
+        `committed` is registered with `on_commit`. With `synchronous="NORMAL"` commits are faster
+        and a power failure can lose acknowledged events. `busy_seconds` is how long to wait while
+        another process locks the database or the server is unreachable. Raises DatabaseError
+        (SchemaOutdated if a PostgreSQL schema is not the newest), or ConfigurationError on an
+        invalid address.
         """
-        if synchronous not in ("FULL", "NORMAL", "EXTRA"):
-            raise SetupError(f"synchronous is FULL, EXTRA or NORMAL, not {synchronous!r}.")
-        store: Store
-        server = identity = None
-        if is_postgres(url):
-            server = Server(url, patience=busy_seconds)
-            store = PostgresStore(server, synchronous=synchronous, busy_seconds=busy_seconds)
-            make_readers = partial(server.engine, {})
-        else:
-            file = database_file(url)
-            store = SqliteStore(
-                file, synchronous=synchronous, busy_seconds=busy_seconds, wal_pages=wal_pages
-            )
-            identity = store.identity
-            make_readers = partial(reader_engine, file, busy_seconds=busy_seconds)
-        writer = Writer(store, committed=committed, queue=queue, batch=batch)
+        if synchronous not in _SYNCHRONOUS:
+            raise ConfigurationError(f"synchronous is FULL, EXTRA or NORMAL, not {synchronous!r}.")
+        store, make_reader = backend(
+            url,
+            synchronous=synchronous,
+            busy_seconds=busy_seconds,
+            wal_pages=wal_pages,
+            readers=readers,
+        )
+        writer = Writer(store, queue=queue, batch=batch)
+        if committed is not None:
+            writer.commit_listeners.append(committed)
         await writer.start()
-        engine = make_readers(pool_size=readers, max_overflow=0, pool_timeout=busy_seconds)
-        return cls(writer, engine, store.name, server=server, identity=identity)
+        return cls(writer, make_reader())
 
     async def close(self) -> None:
-        """Writes what still waits, then lets go of the database. Call it once, and await it."""
+        """Write all queued requests and close the connections. Call it once, and await it."""
         try:
             await self._writer.close()
         finally:
             await super().close()
 
-    @property
-    def committed(self) -> Committed | None:
-        """The callback after each batch; may be set at any time."""
-        return self._writer.committed
+    def on_commit(self, listener: Committed) -> Callable[[], None]:
+        """Registers a listener for every batch; the returned function removes it again.
 
-    @committed.setter
-    def committed(self, callback: Committed | None) -> None:
-        self._writer.committed = callback
-
-    @property
-    def written(self) -> Written | None:
-        """Called with (requests, results) of each batch on the writer's thread, after COMMIT and
-        before any result is delivered; may be set at any time.
+        It is called on the loop with (request, result) in commit order, before any future of the
+        batch is resolved. Listeners are called in the order of their registration.
         """
-        return self._writer.written
+        return _register(self._writer.commit_listeners, listener)
 
-    @written.setter
-    def written(self, callback: Written | None) -> None:
-        self._writer.written = callback
+    def on_written(self, listener: Written) -> Callable[[], None]:
+        """Registers a listener for every batch; the returned function removes it again.
+
+        It is called on the writer's thread with (requests, results), after COMMIT and before any
+        result is delivered.
+        """
+        return _register(self._writer.written_listeners, listener)
 
     @property
     def waiting(self) -> int:
-        """How many requests wait to be written."""
+        """Number of queued requests."""
         return self._writer.waiting
 
     @property
     def full(self) -> bool:
-        """Whether as many requests wait as may: the next one would be refused."""
+        """Whether the next request would be refused as Overloaded."""
         return self._writer.full
 
     async def require_file(self) -> None:
-        """Raise DatabaseReplaced if the file of this log is gone, or another has its name."""
+        """Raise DatabaseReplaced if the file of this log was deleted or replaced."""
         self.check()
-        if self._identity is not None and self._identity.shrunk:
-            # Whether SQLite shrank it is found out after a commit, even of nothing.
-            await self.carry_out(lambda connection: None)
-
-    # Writing
+        if self._reader.shrunk:
+            # The store finds out after a commit, even of nothing, whether SQLite shrank the file.
+            await self.run_in_transaction(lambda connection: None)
 
     def submit(self, request: Append) -> None:
-        """Queues a request whose result comes to `committed` alone: the cheap way in.
+        """Queue a request whose result is passed to the commit listeners only; cheaper than
+        `append`.
 
-        Requests are decided in the order of these calls. A failed batch comes there too, with a
-        DatabaseError as each result. Raises ValueError if the rows do not follow `expected`,
-        Overloaded when too much waits, Unavailable after `close`.
+        Requests are decided in the order of these calls. If a batch fails, each result is a
+        DatabaseError. Raises ValueError if the rows do not follow `expected`, Overloaded when the
+        queue is full, Unavailable after `close`.
         """
-        _require_order(request)
+        _validate(request)
         self._writer.submit(request, None)
 
     def append(self, request: Append) -> asyncio.Future[Result]:
-        """Queues a request, like `submit`; the future has its result once it is on disk.
+        """Queue a request, like `submit`; the future is resolved once the result is durable.
 
-        It raises DatabaseError if the batch failed, of which then nothing was written. Who is
-        cancelled while waiting loses the answer, not the append: the command id finds it.
+        It raises DatabaseError if the batch failed, of which then nothing was written. A cancelled
+        caller loses the result, not the append: the command id finds it.
         """
-        _require_order(request)
+        _validate(request)
         future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         self._writer.submit(request, future)
         return future
 
-    def put_note(self, table: bytes, size: int, note: str) -> asyncio.Future[Result]:
-        """Adds a checkpoint, or the new signature lines of `note` to the one that is there.
+    def put_checkpoint(self, table: bytes, size: int, note: str) -> asyncio.Future[Result]:
+        """Store a checkpoint, or add the new signature lines of `note` to the stored one.
 
-        A Conflict, and nothing is written, if the table has not got so many events here any more.
+        The result is a Conflict, and nothing is written, if the table has fewer than `size`
+        events in this database.
         """
         return self.append(Append(table, 0, (), ((size, note),)))
 
-    def schedule(self, work: Slice) -> asyncio.Future[None]:
-        """Runs `work(connection)` on the writer's thread while nothing waits to be appended.
+    def run_when_idle(self, work: Slice) -> asyncio.Future[None]:
+        """Call `work(connection)` on the writer thread while no append is queued.
 
-        Each call has a transaction of its own, begun and committed by the writer; it should take
-        a few milliseconds and return True while more is left. The future is done after the call
-        that returned False, or raises what a call raised (whose transaction was undone). A power
-        cut may undo slices, from the last back; never an append.
+        Each call has a transaction of its own; it should take a few milliseconds and return True
+        while more is left. The future is resolved after the call that returned False, or raises
+        what a call raised (whose transaction was rolled back). A power failure may undo the newest
+        slices, never an append.
         """
         return self._writer.enqueue(work, durable=False)
 
-    async def carry_out(self, work: Callable[[Connection], T]) -> T:
-        """What `work(connection)` gives, done in a transaction of its own and on disk.
+    async def run_in_transaction(self, work: Callable[[Connection], T]) -> T:
+        """The result of `work(connection)`, called in a durable transaction of its own.
 
-        It runs on the writer's thread between two batches; what it raises undoes it.
+        It runs on the writer thread between two batches; an exception rolls it back.
         """
-        done: T = await self._writer.enqueue(work, durable=True)
-        return done
+        result: T = await self._writer.enqueue(work, durable=True)
+        return result
 
-    async def put_house(self, name: str, value: bytes) -> bytes:
-        """Keeps `value` under `name` if nothing is there; returns what is there now."""
+    async def put_metadata(self, name: str, value: bytes) -> bytes:
+        """Store `value` under `name` unless a value is stored there; returns the stored value."""
 
         def work(connection: Connection) -> bytes:
-            connection.exec_driver_sql(_PUT_HOUSE, (name, value))
-            found: bytes = connection.exec_driver_sql(HOUSE, (name,)).scalar_one()
-            return found
+            connection.exec_driver_sql(_PUT_METADATA, (name, value))
+            stored: bytes = connection.exec_driver_sql(SELECT_METADATA, (name,)).scalar_one()
+            return stored
 
-        kept: bytes = await self._writer.enqueue(work, durable=True)
-        return kept
+        return await self.run_in_transaction(work)
 
 
-def _require_order(request: Append) -> None:
+def _register(listeners: list[T], listener: T) -> Callable[[], None]:
+    listeners.append(listener)
+
+    def unregister() -> None:
+        if listener in listeners:
+            listeners.remove(listener)
+
+    return unregister
+
+
+def _validate(request: Append) -> None:
     if len(request.table) != 16:
-        raise ValueError("a table's id has 16 bytes")
+        raise ValueError("a table id has 16 bytes")
     if not request.rows and not request.checkpoints:
         raise ValueError("an append needs rows or checkpoints")
     version = request.expected
     for row in request.rows:
         version += 1
         if row[0] != version:
-            raise ValueError(f"a row has version {row[0]} where {version} follows")
+            raise ValueError(f"a row has version {row[0]}, expected {version}")

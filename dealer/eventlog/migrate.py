@@ -1,8 +1,8 @@
-"""Moves the archive into newer shelves, and says when it stands in shelves we do not know.
+"""Schema migrations: the revision of a database, and Alembic's upgrade to the newest.
 
-Alembic takes a third of a second to import, so it is asked only when there is something to do:
-the revision in the database is one row, and the revisions that this program knows are the names
-of its migration files, `<revision>_<what>.py`.
+Alembic takes a third of a second to import, so it is imported only to migrate. The revision of a
+database is one row; the revisions of this program are the names of its migration files,
+`<revision>_<name>.py`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
-from dealer.errors import DatabaseError, DatabaseNew
+from dealer.errors import DatabaseError, SchemaOutdated, SchemaTooNew
 from dealer.eventlog.schema import postgres
 
 if TYPE_CHECKING:
@@ -26,37 +26,37 @@ _LOCK = int.from_bytes(b"dealer/m")
 
 def scripts() -> Path:
     """The folder of the migrations: inside the package in a wheel, else at the repository's top."""
-    here = Path(__file__).resolve().parent
-    packed = here / "migrations"
-    return packed if packed.is_dir() else here.parents[1] / "migrations"
+    package = Path(__file__).resolve().parent
+    in_wheel = package / "migrations"
+    return in_wheel if in_wheel.is_dir() else package.parents[1] / "migrations"
 
 
 def revisions() -> list[str]:
-    """Every revision that this program knows, oldest first."""
+    """Every revision of this program, oldest first."""
     return sorted(file.name.split("_", 1)[0] for file in scripts().glob("versions/[0-9]*.py"))
 
 
 def current(connection: Connection) -> str | None:
-    """The revision that the database stands at; None if it is empty.
+    """The revision of the database; None if it is empty.
 
-    Raises DatabaseError if the file holds another program's tables.
+    Raises DatabaseError if it holds another program's tables.
     """
-    names = {name for (name,) in connection.exec_driver_sql(_there(connection)).fetchall()}
+    names = {name for (name,) in connection.exec_driver_sql(_select_tables(connection)).fetchall()}
     if "alembic_version" in names:
         found = connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()
         if found is not None:
             return str(found)
     if names - {"alembic_version"}:
         raise DatabaseError(
-            "The database holds tables of another program; name a file of its own for the log."
+            "The database holds tables of another program; name another file for the log."
         )
     return None
 
 
-def _there(connection: Connection) -> str:
+def _select_tables(connection: Connection) -> str:
     if connection.dialect.name == "sqlite":
         return "SELECT name FROM sqlite_master"
-    # A server's database may well have another's tables in it: extensions bring some.
+    # A PostgreSQL database may hold other tables too, for example of extensions.
     ours = ", ".join(f"'{name}'" for name in ("alembic_version", *postgres.tables))
     return (
         "SELECT CAST(tablename AS text) FROM pg_tables WHERE schemaname = current_schema()"
@@ -65,20 +65,26 @@ def _there(connection: Connection) -> str:
 
 
 def is_current(connection: Connection) -> bool:
-    """Whether nothing is left to migrate; raises DatabaseNew on a revision from a newer program."""
+    """Whether the schema is the newest; raises SchemaTooNew on a revision of a newer program."""
     found, known = current(connection), revisions()
     if found is not None and found not in known:
-        raise DatabaseNew(
+        raise SchemaTooNew(
             f"The database was made by a newer version of this program (its schema is {found}, "
             f"the newest known here is {known[-1]}); install that version or a later one."
         )
     return found == known[-1]
 
 
-def upgrade(connection: Connection) -> None:
-    """Brings the schema to the newest revision, inside the caller's transaction.
+def outdated(name: str, found: str | None) -> SchemaOutdated:
+    """The error for the database `name` whose revision is `found`, not the newest."""
+    schema = "is empty" if found is None else f"has the schema {found} of an older version"
+    return SchemaOutdated(f"The database {name} {schema}; run `dealer migrate --database …` on it.")
 
-    On PostgreSQL one process does it, and who comes at the same time finds it done.
+
+def upgrade(connection: Connection) -> None:
+    """Bring the schema to the newest revision, inside the caller's transaction.
+
+    On PostgreSQL a second process waits for the first one's transaction.
     """
     if connection.dialect.name == "postgresql":
         connection.exec_driver_sql("SELECT pg_advisory_xact_lock(?)", (_LOCK,))
@@ -90,7 +96,7 @@ def upgrade(connection: Connection) -> None:
 
 
 def check(connection: Connection) -> None:
-    """Raises alembic's CommandError if the migrations and the declared schema differ."""
+    """Raise Alembic's CommandError if the migrations and the declared schema differ."""
     from alembic import command
 
     command.check(_config(connection))

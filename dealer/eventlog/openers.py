@@ -18,25 +18,25 @@ _ADD = (
 )
 
 
-def declare(known: MetaData) -> None:
-    """Add this table to a schema."""
+def define_tables(schema: MetaData) -> None:
+    """Add the table of this module to a schema."""
     key = LargeBinary(16).with_variant(Integer(), "sqlite")
     Table(
         "opener",
-        known,
+        schema,
         Column("stream", key, primary_key=True, autoincrement=False),
         Column("digest", LargeBinary(16), nullable=False),
         sqlite_with_rowid=False,
     )
 
 
-declare(metadata)
-declare(postgres)
+define_tables(metadata)
+define_tables(postgres)
 opener = metadata.tables["opener"]
 
 
 def add(connection: Connection, digests: Mapping[bytes, bytes]) -> bool:
-    """Add digests of 16 bytes by table ids; always False: nothing is left to do."""
+    """Add digests of 16 bytes by table ids; returns False: the work is complete."""
     for table, digest in digests.items():
         connection.exec_driver_sql(_ADD, (digest, table))
     return False

@@ -1,8 +1,8 @@
-"""The rows by which nodes that share a log tell each other who is connected: no part of the log.
+"""SQL tables `node` and `presence`: the players connected to each node; not part of the log.
 
 A node that has connections at tables keeps a row in `node`, whose `at` it renews as a heartbeat,
 and for each such table a row in `presence`. Another node reads the rows of nodes that are alive.
-Writing waits behind the appends, and no append waits for its disk.
+These writes run while no append is queued, and are not fsynced.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 from sqlalchemy import Column, Connection, Index, Integer, LargeBinary, MetaData, Table, Text
 
 from dealer.eventlog.log import Log
-from dealer.eventlog.reading import Reading
+from dealer.eventlog.read_only_log import ReadOnlyLog
 from dealer.eventlog.schema import Number, metadata, postgres
 
-_VARIABLES = 500
+_MAX_VARIABLES = 500
 _CLOCK = {
     "sqlite": "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)",
     "postgresql": "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)",
@@ -48,24 +48,24 @@ NO_CONNECTION = Attendance()
 
 
 class Heartbeat(NamedTuple):
-    """A node's row: its id, when it wrote last, and how long ago that is, in milliseconds."""
+    """A node's row: its id, the time of its last heartbeat, and its age, in milliseconds."""
 
     node: bytes
     at: int
     age: int
 
 
-def declare(known: MetaData) -> None:
-    """Add these tables to a schema."""
+def define_tables(schema: MetaData) -> None:
+    """Add the tables of this module to a schema."""
     Table(
         "node",
-        known,
+        schema,
         Column("id", LargeBinary(8), primary_key=True),
         Column("at", Number, nullable=False),
     )
     Table(
         "presence",
-        known,
+        schema,
         Column("table_id", LargeBinary(16), primary_key=True),
         Column("node", LargeBinary(8), primary_key=True),
         Column("seats", Text, nullable=False),
@@ -74,8 +74,8 @@ def declare(known: MetaData) -> None:
     )
 
 
-declare(metadata)
-declare(postgres)
+define_tables(metadata)
+define_tables(postgres)
 
 
 async def write(
@@ -87,7 +87,7 @@ async def write(
 ) -> None:
     """Renew a node's heartbeat and write the attendance of the tables where it changed.
 
-    Where another node has deleted this one's rows, because it was silent, all of them are written.
+    If another node has deleted this node's rows, after missed heartbeats, all are written again.
     Raises DatabaseError.
     """
 
@@ -95,11 +95,11 @@ async def write(
         _write(connection, node, changed, unchanged)
         return False
 
-    await log.schedule(work)
+    await log.run_when_idle(work)
 
 
 async def forget(log: Log, nodes: Collection[bytes]) -> None:
-    """Delete what these nodes wrote; raises DatabaseError."""
+    """Delete the rows of these nodes; raises DatabaseError."""
 
     def work(connection: Connection) -> bool:
         for node in sorted(nodes):
@@ -107,7 +107,7 @@ async def forget(log: Log, nodes: Collection[bytes]) -> None:
                 connection.exec_driver_sql(statement, (node,))
         return False
 
-    await log.schedule(work)
+    await log.run_when_idle(work)
 
 
 def _write(
@@ -133,18 +133,18 @@ def _write(
         execute(_DROP, left)
 
 
-async def heartbeats(log: Reading) -> list[Heartbeat]:
+async def heartbeats(log: ReadOnlyLog) -> list[Heartbeat]:
     """All nodes that have a row; raises DatabaseError."""
-    clock = _CLOCK["sqlite" if log.server is None else "postgresql"]
+    clock = _CLOCK[log.dialect]
     return [Heartbeat(*row) for row in await log.fetch(_NODES.format(clock))]
 
 
 async def attendance(
-    log: Reading, tables: Sequence[bytes], *, nodes: Collection[bytes]
+    log: ReadOnlyLog, tables: Sequence[bytes], *, nodes: Collection[bytes]
 ) -> dict[bytes, Attendance]:
-    """The connections at these tables, as far as they are at these nodes; raises DatabaseError."""
+    """The connections to these nodes, by table; raises DatabaseError."""
     found: dict[bytes, Attendance] = {}
-    for sql, parameters in _present(tables, postgres=log.server is not None):
+    for sql, parameters in _present(tables, postgres=log.dialect == "postgresql"):
         for table, node, seats, watching in await log.fetch(sql, parameters):
             if node in nodes:
                 earlier = found.get(table, NO_CONNECTION)
@@ -157,6 +157,6 @@ def _present(tables: Sequence[bytes], *, postgres: bool) -> Iterator[tuple[str, 
     if postgres:
         yield f"{_PRESENT} = ANY(?)", (list(tables),)
         return
-    for start in range(0, len(tables), _VARIABLES):
-        part = tuple(tables[start : start + _VARIABLES])
+    for start in range(0, len(tables), _MAX_VARIABLES):
+        part = tuple(tables[start : start + _MAX_VARIABLES])
         yield f"{_PRESENT} IN ({','.join('?' * len(part))})", part

@@ -1,6 +1,6 @@
-"""What is written on one line of the archive, and what one asks of the archivist.
+"""The records of the log: stored rows, append requests and their results.
 
-Only bytes and numbers: nothing here knows a card.
+Bytes and numbers only: nothing here interprets an event.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from dealer.proof import codec
 
 
 class Row(NamedTuple):
-    """One event as it is kept; `version` counts from 1 within its table.
+    """A stored event; `version` counts from 1 within its table.
 
     `at` is in milliseconds, `public` the canonical JSON verbatim, `commitment` 32 bytes or None
-    without a hidden part, `hidden` sealed. `command` and its `digest` stand on the first event of
-    an append.
+    without a hidden part, `hidden` encrypted. `command` and its `digest` are set on the first
+    event of an append.
     """
 
     version: int
@@ -34,21 +34,21 @@ class Row(NamedTuple):
     digest: bytes | None = None
 
     def members(self) -> dict[str, Any]:
-        """The public part as an object; raises DatabaseDamaged if it is none."""
+        """The public part as an object; raises DatabaseDamaged if it is not a JSON object."""
         try:
-            return _object(self.public)
+            return _decode_object(self.public)
         except ValueError:
             raise DatabaseDamaged(
-                f"The event of version {self.version} is not as it was written; restore the "
+                f"The event of version {self.version} was altered in the database; restore the "
                 "database from a backup."
             ) from None
 
 
-_object = msgspec.json.Decoder(dict[str, Any]).decode
+_decode_object = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 def leaf_of(table: bytes, row: Row) -> str:
-    """The leaf's text, from the row as it is kept; `table` is the table's id of 16 bytes."""
+    """The leaf's text of a stored row; `table` is the table's id of 16 bytes."""
     return codec.leaf(
         at=row.at,
         commit=None if row.commitment is None else row.commitment.hex(),
@@ -62,10 +62,10 @@ def leaf_of(table: bytes, row: Row) -> str:
 
 @dataclass(slots=True, eq=False)
 class Chain:
-    """Appends of which each was decided on what the one before it would write.
+    """Appends each of which was decided on the state after the one before it.
 
-    Once one of them is not written none after it is, even if its expected version should be there
-    by then: it would be another's.
+    Once one of them is not written, none after it is, even if the table reaches its expected
+    version: that version would be another process's event.
     """
 
     broken: bool = False
@@ -73,13 +73,12 @@ class Chain:
 
 @dataclass(slots=True, eq=False)
 class Append:
-    """A wish to add `rows`, versions `expected + 1` …, to a table that stands at `expected`.
+    """A request to add `rows`, versions `expected + 1` …, to a table at version `expected`.
 
-    `table` is 16 bytes. `checkpoints` are (size, note) and come in with the rows; a note that is
-    already there keeps its signatures and takes the new ones. Without rows `expected` is not
-    looked at: only the notes are added, if the table has the events that they cover. `tag` is the
-    caller's own and comes back untouched. `chain` is shared by the appends that build on each
-    other.
+    `table` is 16 bytes. `checkpoints` are (size, note) and are written in the same transaction; a
+    note that is already stored keeps its signatures and gets the new ones. Without rows `expected`
+    is ignored: only the notes are added, if the table has the events that they cover. `tag` is the
+    caller's own and returned unchanged. `chain` is shared by appends that build on each other.
     """
 
     table: bytes
@@ -89,26 +88,31 @@ class Append:
     tag: object = None
     chain: Chain | None = None
 
+    @property
+    def end(self) -> int:
+        """The table's version after this append."""
+        return self.expected + len(self.rows)
+
 
 class Appended(NamedTuple):
-    """Done and on disk; the table now stands at `version`."""
+    """Written and durable; the table is now at `version`."""
 
     version: int
 
 
 class Conflict(NamedTuple):
-    """Nothing was written: the table stands at `version` and not as expected.
+    """Nothing was written: the table is at `version`, not at the expected one.
 
-    0 is where there is no such table, or it is archived.
+    0 if there is no such table, or if it is archived.
     """
 
     version: int
 
 
 class Known(NamedTuple):
-    """Nothing was written: the append with this command id stands in the log from `version` on.
+    """Nothing was written: the append with this command id is in the log from `version` on.
 
-    Compare `digest` with the command's own: another one means the id was used twice.
+    Compare `digest` with the command's own: another one means that the id was used twice.
     """
 
     version: int
@@ -116,9 +120,9 @@ class Known(NamedTuple):
 
 
 class Locked(NamedTuple):
-    """Not decided yet: another transaction holds the table; give the store the request again.
+    """Not decided yet: another transaction locks the table; give the store the request again.
 
-    `doubtful` where an earlier attempt, whose answer was lost, may have written it.
+    `doubtful` if an earlier attempt, whose answer was lost, may have written it.
     """
 
     doubtful: bool = False

@@ -1,12 +1,13 @@
-"""The shelves of the archive: which tables the log is kept in, and what each column means.
+"""SQL schema of the log: tables, columns and their meaning.
 
 A game table is a *stream*; its events have versions 1, 2, 3 … with no gap. Every key begins with
 the stream, so nothing orders one table after another and the schema shards as it is. On SQLite a
-short integer stands for the table's 16 bytes and an event is an ordinary row: both make the rows
-and their index narrow, which is what the speed of an append depends on.
+short integer replaces the table's 16-byte id, and an event is an ordinary rowid row: both keep the
+rows and their index narrow, which determines the speed of an append.
 
 On PostgreSQL `stream.id` is the table's id itself, and so is every column called `stream`: the rows
-of one table lie together, on one node if there are several, and the first 48 bits are its time.
+of one table are stored together, in one shard if there are several, and the first 48 bits of the
+id are its creation time.
 
 `metadata` is what SQLite has, `postgres` what PostgreSQL has: the same names, so that one SQL does
 for both. The read models add their tables, and one history of migrations creates them all.
@@ -41,7 +42,7 @@ postgres = MetaData(naming_convention=_NAMES)
 # SQLite makes a column the row's own number only if it is called INTEGER.
 Number = BigInteger().with_variant(Integer(), "sqlite")
 Key = LargeBinary(16).with_variant(Integer(), "sqlite")
-"""What stands for a table in its rows: a short number on SQLite, its id on PostgreSQL."""
+"""The type of `stream` columns: a short number on SQLite, the table's id on PostgreSQL."""
 
 # `cosigned` counts how often signature lines were added to a checkpoint of the table: other nodes
 # learn from it, beside the version, that there is something to read.
@@ -62,7 +63,7 @@ Index(
 )
 
 # `commitment` is the salted hash of the hidden part; leaf and root follow from the row, so neither
-# is stored. A command's id and digest stand on the first event of its append.
+# is stored. A command's id and digest are on the first event of its append.
 event = Table(
     "event",
     metadata,
@@ -96,7 +97,7 @@ checkpoint = Table(
     Column("note", Text, nullable=False),
 )
 
-# What the database knows about its house, above all the check value of the key: never a key.
+# Named metadata of the house, above all the check values of its keys: never a key.
 house = Table(
     "house",
     metadata,
@@ -105,7 +106,7 @@ house = Table(
 )
 
 # No reference from event to stream on PostgreSQL: each row would lock and look up the row that the
-# same statement has just moved, and shards would have to ask each other.
+# same statement has updated.
 Table(
     "stream",
     postgres,

@@ -1,12 +1,12 @@
-"""The archivist: one pair of hands that takes whatever lies on the desk and files it at one go.
+"""Writer thread with group commit: drains the queue and writes each batch in one transaction.
 
-The loop's thread puts requests on the desk; the writer's thread takes all that gathered while the
-last commit ran, writes them in one transaction, and comes back with one hop: first `committed` is
-called with every request and its result in commit order, then those who wait for a future are
-woken. When the desk is empty it does a slice of the work that can wait.
+The event loop's thread queues requests. The writer thread takes all that were queued during the
+last commit, writes them in one transaction and schedules one callback on the loop, in which the
+commit listeners are called with every request and its result in commit order, and then the futures
+are resolved. When the queue is empty the thread runs one slice of the idle work.
 
 A request whose table is locked by another transaction is not decided with its batch: it is tried
-again after a pause, and later requests of that table wait behind it.
+again after a delay, and later requests of that table are queued behind it.
 """
 
 from __future__ import annotations
@@ -16,51 +16,30 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from threading import Event, Thread
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, cast
 
 from sqlalchemy import Connection
 
 from dealer.errors import DatabaseError, Overloaded, Unavailable
-from dealer.eventlog.locked import LockedRequests, Waiting
+from dealer.eventlog.locked_requests import LockedRequests, Pending
 from dealer.eventlog.rows import Append, Locked, Result
-
-T = TypeVar("T")
+from dealer.eventlog.store import Store
 
 Committed = Callable[[list[tuple[Append, Result]]], None]
 Written = Callable[[Sequence[Append], Sequence[Result]], None]
 Slice = Callable[[Connection], bool]
 
-# Under a load that never leaves the desk empty, a slice still gets its turn after so many batches.
-PATIENCE = 64
-
-
-class Store(Protocol):
-    """What a database must be able to do for the writer; called on the writer's thread alone."""
-
-    name: str
-
-    def open(self) -> None: ...
-
-    def append(self, requests: Sequence[Append]) -> Sequence[Result | Locked]: ...
-
-    def run(self, work: Callable[[Connection], T], *, durable: bool) -> T: ...
-
-    def maintain(self) -> None: ...
-
-    def close(self) -> None: ...
+BATCHES_PER_SLICE = 64
+"""While the queue is never empty, one slice of idle work runs after so many batches."""
 
 
 class _Job:
-    """Work for the writer's thread: one step if `durable`, else slices until one returns False."""
+    """Work for the writer thread: one call if `durable`, else calls until one returns False."""
 
     __slots__ = ("durable", "future", "work")
 
     def __init__(
-        self,
-        work: Callable[[Connection], Any],
-        *,
-        durable: bool,
-        future: asyncio.Future[Any],
+        self, work: Callable[[Connection], Any], *, durable: bool, future: asyncio.Future[Any]
     ) -> None:
         self.work = work
         self.durable = durable
@@ -68,43 +47,41 @@ class _Job:
 
 
 class Writer:
-    """The thread, its desk and its way back to the loop.
+    """Owns the thread and its queue.
 
-    At most `queue` requests wait and `batch` go into one commit.
+    At most `queue` requests are pending, and at most `batch` are written in one commit.
     """
 
-    def __init__(
-        self, store: Store, *, committed: Committed | None, queue: int, batch: int
-    ) -> None:
-        self.committed = committed
-        self.written: Written | None = None
+    def __init__(self, store: Store, *, queue: int, batch: int) -> None:
+        self.commit_listeners: list[Committed] = []
+        self.written_listeners: list[Written] = []
         self._store = store
-        self._queue = queue
-        self._batch = batch
+        self._max_queued = queue
+        self._max_batch = batch
         self._loop = asyncio.get_running_loop()
-        self._desk: deque[Waiting] = deque()
+        self._queue: deque[Pending] = deque()
         self._locked = LockedRequests()
         self._jobs: deque[_Job] = deque()
-        self._bell = Event()
-        self._rung = False
+        self._wakeup = Event()
+        self._wakeup_scheduled = False
         self._closing = False
-        self._fault: DatabaseError | None = None
+        self._failure: DatabaseError | None = None
         self._opened: asyncio.Future[None] = self._loop.create_future()
-        self._ended: asyncio.Future[None] = self._loop.create_future()
-        self._thread = Thread(target=self._work, name="log writer", daemon=True)
+        self._stopped: asyncio.Future[None] = self._loop.create_future()
+        self._thread = Thread(target=self._run, name="log writer", daemon=True)
 
     @property
     def waiting(self) -> int:
-        """How many requests are not decided yet, the batch that is being written left out."""
-        return len(self._desk) + len(self._locked)
+        """Number of queued requests, without the batch that is being written."""
+        return len(self._queue) + len(self._locked)
 
     @property
     def full(self) -> bool:
-        """Whether the queue has as many requests as it may."""
-        return self.waiting >= self._queue
+        """Whether the next `submit` would raise Overloaded."""
+        return self.waiting >= self._max_queued
 
     async def start(self) -> None:
-        """Opens the database on the writer's thread; raises DatabaseError or SetupError."""
+        """Start the thread and open the database; raises DatabaseError."""
         self._thread.start()
         try:
             await asyncio.shield(self._opened)
@@ -113,95 +90,95 @@ class Writer:
             raise
 
     def submit(self, request: Append, future: asyncio.Future[Result] | None) -> None:
-        """Puts a request on the desk; requests are decided in the order of these calls.
+        """Queue a request; requests are decided in the order of these calls.
 
-        Raises Overloaded when the desk is full, Unavailable after `close`, and the DatabaseError
-        that ended the writer if one did.
+        Raises Overloaded when the queue is full, Unavailable after `close`, and a DatabaseError
+        after the thread has failed.
         """
-        self._accept()
+        self._require_running()
         if self.full:
-            raise Overloaded("The house has too much to write down just now; try again shortly.")
-        self._desk.append((request, future))
-        self._ring()
+            raise Overloaded("The server has too many writes queued; try again shortly.")
+        self._queue.append((request, future))
+        self._schedule_wakeup()
 
     def enqueue(self, work: Callable[[Connection], Any], *, durable: bool) -> asyncio.Future[Any]:
-        """Work between batches, on the writer's connection, in a transaction of its own."""
-        self._accept()
+        """Queue work that runs between batches, in a transaction of its own."""
+        self._require_running()
         future: asyncio.Future[Any] = self._loop.create_future()
         job = _Job(work, durable=durable, future=future)
         if durable:
             self._jobs.appendleft(job)
         else:
             self._jobs.append(job)
-        self._ring()
+        self._schedule_wakeup()
         return future
 
     async def close(self) -> None:
-        """Writes what lies on the desk, cancels the work that can wait, ends the thread."""
+        """Write all queued requests, cancel the jobs and stop the thread."""
         self._closing = True
-        self._bell.set()
+        self._wakeup.set()
         if self._thread.ident is not None:
-            await asyncio.shield(self._ended)
+            await asyncio.shield(self._stopped)
             self._thread.join()
 
-    def _accept(self) -> None:
-        if self._fault is not None:
-            raise self._fault
+    def _require_running(self) -> None:
+        if self._failure is not None:
+            raise self._failure
         if self._closing:
-            raise Unavailable("The house is closing; come back when it has opened again.")
+            raise Unavailable("The server is shutting down; try again when it has restarted.")
 
-    def _ring(self) -> None:
-        # The bell is rung once a turn of the loop, so that what arrives together goes together.
-        if not self._rung:
-            self._rung = True
-            self._loop.call_soon(self._ring_now)
+    def _schedule_wakeup(self) -> None:
+        # One wake-up per loop iteration, so that requests of the same iteration share a batch.
+        if not self._wakeup_scheduled:
+            self._wakeup_scheduled = True
+            self._loop.call_soon(self._wake_up)
 
-    def _ring_now(self) -> None:
-        self._rung = False
-        self._bell.set()
+    def _wake_up(self) -> None:
+        self._wakeup_scheduled = False
+        self._wakeup.set()
 
-    # From here to `_hop` on the writer's thread.
+    # The following methods, up to `_call_on_loop`, run on the writer thread.
 
-    def _work(self) -> None:
-        taken: list[Waiting] = []
-        fault: BaseException | None = None
+    def _run(self) -> None:
+        batch: list[Pending] = []
+        failure: BaseException | None = None
         try:
             self._store.open()
-            self._hop(_settle, self._opened, None)
+            self._call_on_loop(_resolve, self._opened, None)
             batches = 0
             while True:
-                taken = self._take()
-                if taken:
-                    self._write(taken)
+                batch = self._take_batch()
+                if batch:
+                    self._write(batch)
                     batches += 1
-                if self._jobs and not self._closing and (not taken or batches >= PATIENCE):
-                    self._job(self._jobs.popleft())
+                if self._jobs and not self._closing and (not batch or batches >= BATCHES_PER_SLICE):
+                    self._run_job(self._jobs.popleft())
                     batches = 0
-                elif not taken:
+                elif not batch:
                     if self._closing and not self._locked:
                         break
-                    self._bell.wait(self._locked.pause())
-                    self._bell.clear()
+                    self._wakeup.wait(self._locked.seconds_until_due())
+                    self._wakeup.clear()
                     continue
-                taken = []
+                batch = []
                 self._store.maintain()
         except BaseException as error:
-            fault = error
+            failure = error
         with suppress(Exception):
             self._store.close()
-        self._hop(self._end, fault, taken)
+        self._call_on_loop(self._on_stopped, failure, batch)
 
-    def _take(self) -> list[Waiting]:
-        taken = self._locked.due(self._batch) if self._locked else []
+    def _take_batch(self) -> list[Pending]:
+        batch = self._locked.due(self._max_batch) if self._locked else []
         with suppress(IndexError):
-            while len(taken) < self._batch:
-                waiting = self._desk.popleft()
-                if not (self._locked and self._locked.queued(waiting)):
-                    taken.append(waiting)
-        return taken
+            while len(batch) < self._max_batch:
+                pending = self._queue.popleft()
+                if not (self._locked and self._locked.queue_behind(pending)):
+                    batch.append(pending)
+        return batch
 
-    def _write(self, taken: list[Waiting]) -> None:
-        requests = [request for request, _ in taken]
+    def _write(self, batch: list[Pending]) -> None:
+        requests = [request for request, _ in batch]
         results: Sequence[Result | Locked]
         try:
             results = self._store.append(requests)
@@ -211,76 +188,78 @@ class Writer:
                 if request.chain is not None:
                     request.chain.broken = True
         if self._locked or Locked in map(type, results):
-            pairs = list(zip(taken, results, strict=True))
-            self._locked.keep([each for each, result in pairs if isinstance(result, Locked)])
-            pairs = [pair for pair in pairs if not isinstance(pair[1], Locked)]
-            taken, results = [each for each, _ in pairs], [result for _, result in pairs]
-        if taken:
-            if self.written is not None:
-                self.written([request for request, _ in taken], cast("list[Result]", results))
-            self._hop(self._deliver, taken, results)
+            pairs = list(zip(batch, results, strict=True))
+            self._locked.put_back([pending for pending, result in pairs if type(result) is Locked])
+            pairs = [pair for pair in pairs if type(pair[1]) is not Locked]
+            batch, results = [pending for pending, _ in pairs], [result for _, result in pairs]
+        if batch:
+            if self.written_listeners:
+                requests = [request for request, _ in batch]
+                for listener in tuple(self.written_listeners):
+                    listener(requests, cast("list[Result]", results))
+            self._call_on_loop(self._deliver, batch, results)
 
-    def _job(self, job: _Job) -> None:
+    def _run_job(self, job: _Job) -> None:
         if job.future.cancelled():
             return
         try:
             result = self._store.run(job.work, durable=job.durable)
         except Exception as error:
-            self._hop(_fail, job.future, error)
+            self._call_on_loop(_reject, job.future, error)
             return
         if not job.durable and result:
             self._jobs.append(job)
         else:
-            self._hop(_settle, job.future, result if job.durable else None)
+            self._call_on_loop(_resolve, job.future, result if job.durable else None)
 
-    def _hop(self, step: Callable[..., object], *details: object) -> None:
-        # A loop that has ended has nobody left to tell.
+    def _call_on_loop(self, callback: Callable[..., object], *arguments: object) -> None:
+        # RuntimeError: the loop is closed, so no caller waits for a result.
         with suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(step, *details)
+            self._loop.call_soon_threadsafe(callback, *arguments)
 
-    # From here on the loop's thread again.
+    # The following methods run on the event loop's thread.
 
-    def _deliver(self, taken: list[Waiting], results: list[Result]) -> None:
-        if self.committed is not None:
-            pairs = [(entry[0], result) for entry, result in zip(taken, results, strict=True)]
+    def _deliver(self, batch: list[Pending], results: list[Result]) -> None:
+        pairs = [(pending[0], result) for pending, result in zip(batch, results, strict=True)]
+        for listener in tuple(self.commit_listeners):
             try:
-                self.committed(pairs)
+                listener(pairs)
             except Exception as error:
                 self._loop.call_exception_handler(
-                    {"message": "the callback after a commit failed", "exception": error}
+                    {"message": "commit callback failed", "exception": error}
                 )
-        for (_, future), result in zip(taken, results, strict=True):
+        for (_, future), result in zip(batch, results, strict=True):
             if future is not None:
                 if isinstance(result, DatabaseError):
-                    _fail(future, result)
+                    _reject(future, result)
                 else:
-                    _settle(future, result)
+                    _resolve(future, result)
 
-    def _end(self, error: BaseException | None, taken: list[Waiting]) -> None:
+    def _on_stopped(self, error: BaseException | None, batch: list[Pending]) -> None:
         if error is not None:
             if not self._opened.done():
                 self._opened.set_exception(error)
-            self._fault = DatabaseError(
-                f"The writer of {self._store.name} ended ({type(error).__name__}: {error}); "
-                "start the service again."
+            self._failure = DatabaseError(
+                f"The writer thread of {self._store.name} failed ({type(error).__name__}: {error});"
+                " restart the server."
             )
-            left = [*taken, *self._locked.drain(), *self._desk]
-            self._desk.clear()
-            self._deliver(left, [self._fault] * len(left))
+            undecided = [*batch, *self._locked.drain(), *self._queue]
+            self._queue.clear()
+            self._deliver(undecided, [self._failure] * len(undecided))
         while self._jobs:
             future = self._jobs.popleft().future
-            if self._fault is not None:
-                _fail(future, self._fault)
+            if self._failure is not None:
+                _reject(future, self._failure)
             else:
                 future.cancel()
-        _settle(self._ended, None)
+        _resolve(self._stopped, None)
 
 
-def _settle(future: asyncio.Future[Any], result: object) -> None:
+def _resolve(future: asyncio.Future[Any], result: object) -> None:
     if not future.done():
         future.set_result(result)
 
 
-def _fail(future: asyncio.Future[Any], error: Exception) -> None:
+def _reject(future: asyncio.Future[Any], error: Exception) -> None:
     if not future.done():
         future.set_exception(error)

@@ -1,1 +1,1 @@
-"""What may happen at a table: pure functions over commands, events and state."""
+"""Rules of the table as pure functions: commands, events, state, decide, evolve and views."""

@@ -1,8 +1,8 @@
-"""What a deck is made of: codes like `As` and `Td`, jokers `X1` and `X2`, shoes of several decks.
+"""Card codes and decks: codes such as `As` and `Td`, jokers `X1` and `X2`, shoes of several decks.
 
-A card is its code: rank `A23456789TJQK` and suit `shdc`, the poker world's notation (PHH). In a
-shoe each code carries its deck, `As.1`, with leading zeros (`As.01`) from ten decks on, because
-the codes of one deck all have one length: no length may tell a card.
+A standard code is a rank of `A23456789TJQK` and a suit of `shdc`, as in the Poker Hand History
+format. In a shoe each code has the number of its deck as suffix, `As.1`, or `As.01` from ten decks
+on. All codes of a deck have the same length, so that the length of a message reveals no card.
 """
 
 from __future__ import annotations
@@ -33,13 +33,17 @@ def check_deck(codes: Sequence[str]) -> None:
     for place, code in enumerate(codes):
         if not isinstance(code, str) or not _CODE.fullmatch(code) or code == UNKNOWN:
             raise BadRequest(
-                f"Card {place} of the deck has no valid code: use 1 to 16 printable ASCII "
-                f'characters without space, " and \\, other than {UNKNOWN}.'
+                f"Card {place} of the deck has an invalid code: use 1 to 16 printable ASCII "
+                f'characters without space, " and \\, and not {UNKNOWN}.'
             )
     if len({len(code) for code in codes}) > 1:
-        raise BadRequest("All codes of a deck have one length, so that no length tells a card.")
+        raise BadRequest(
+            "All codes of a deck must have the same length, so that no length reveals a card."
+        )
     if len(set(codes)) != len(codes):
-        raise BadRequest("The codes of a deck are distinct; in a shoe give each deck's a suffix.")
+        raise BadRequest(
+            "The codes of a deck must be distinct; in a shoe give each deck its own suffix."
+        )
 
 
 def build(
@@ -47,13 +51,14 @@ def build(
 ) -> tuple[str, ...]:
     """Codes of a fresh deck, bottom first.
 
-    `cards` is one deck's list of codes (52 standard cards if not given), `jokers` 0…2 are added
-    to it, and `decks` 1…20 of these make a shoe. Raises BadRequest where that is not a deck.
+    `cards` are the codes of a single deck (by default the 52 standard cards), to which `jokers`
+    0…2 are added; a shoe consists of `decks` 1…20 of these. Raises BadRequest if the result is not
+    a valid deck.
     """
     if not 1 <= decks <= SHOE_MAX:
-        raise BadRequest(f"A shoe has 1 to {SHOE_MAX} decks; {decks} were asked for.")
+        raise BadRequest(f"A shoe has 1 to {SHOE_MAX} decks; {decks} were requested.")
     if not 0 <= jokers <= len(JOKERS):
-        raise BadRequest(f"A deck has 0 to {len(JOKERS)} jokers; {jokers} were asked for.")
+        raise BadRequest(f"A deck has 0 to {len(JOKERS)} jokers; {jokers} were requested.")
     single = (*(STANDARD if cards is None else cards), *JOKERS[:jokers])
     if len(single) * decks > DECK_MAX:
         raise BadRequest(

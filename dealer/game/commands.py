@@ -1,6 +1,6 @@
-"""What somebody may wish for at a table. A command is a wish: `decide` grants or refuses it.
+"""Commands: requests to change a table, which `decide` accepts or refuses.
 
-Who wishes is an `Actor`, made from the session's tokens and never from what a frame says.
+The `Actor` of a command comes from the tokens of its session, never from the content of a frame.
 """
 
 from __future__ import annotations
@@ -10,24 +10,38 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from dealer.game.stacks import DECK
+from dealer.game.state import SeatHolder
 
 CardRef = str | int
-"""A card that the actor sees, by its code; any card, by its slot."""
+"""A card, by its slot; or by its code, if the actor may see it."""
 
 Where = Literal["top", "bottom"] | int
-"""An end of a stack, or a place in it counted from 0, the bottom."""
+"""An end of a stack, or a place in it; place 0 is the bottom."""
 
 
 class Actor(NamedTuple):
-    """`since`, the version of the seat's SeatTaken, tells its player from the next one there."""
+    """The sender of a command: the host, the player at a seat, both, or neither.
+
+    With `taken_at`, the version of the seat's SeatTaken event, a command is refused after that
+    player left the seat; without it the command is of the seat's current player.
+    """
 
     host: bool = False
     seat: int | None = None
-    since: int | None = None  # whoever sits there if None
+    taken_at: int | None = None
+
+    @property
+    def holder(self) -> SeatHolder | None:
+        """The player whom `taken_at` identifies; None without it."""
+        if self.seat is None or self.taken_at is None:
+            return None
+        return SeatHolder(self.seat, self.taken_at)
 
 
 @dataclass(frozen=True, slots=True)
 class OpenTable:
+    """Open a table under `origin` with the house key `key`, 32 bytes, and complete rules."""
+
     origin: str
     key: bytes
     rules: Mapping[str, Any]
@@ -35,24 +49,32 @@ class OpenTable:
 
 @dataclass(frozen=True, slots=True)
 class TakeSeat:
+    """Take a seat; `key` is the player's Ed25519 key for cosignatures, 32 bytes."""
+
     name: str
-    seat: int | None = None  # the lowest free one if None
+    seat: int | None = None  # the lowest free seat if None
     key: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class LeaveSeat:
+    """Leave the actor's seat; the hand stays with the seat."""
+
     actor: Actor
 
 
 @dataclass(frozen=True, slots=True)
 class CloseTable:
+    """Close the table permanently, with its open round."""
+
     actor: Actor
-    forced: bool = False  # whatever the rules say: by the operator, or for want of players
+    forced: bool = False  # bypasses the rules: closed by the operator or for inactivity
 
 
 @dataclass(frozen=True, slots=True)
 class OpenRound:
+    """Open a round with a deck, bottom first; `entropy` is "players" or "house", waits in ms."""
+
     actor: Actor
     deck: tuple[str, ...]
     entropy: str
@@ -62,20 +84,24 @@ class OpenRound:
 
 @dataclass(frozen=True, slots=True)
 class CloseRound:
+    """Close the round and publish its secret."""
+
     actor: Actor
 
 
 @dataclass(frozen=True, slots=True)
 class StartShuffle:
+    """Start a shuffle of a stack; `steps` below the full number make it partial."""
+
     actor: Actor
     stack: str = DECK
     algorithm: str = "backward"
-    steps: int | None = None  # all if None
+    steps: int | None = None  # a full shuffle if None
 
 
 @dataclass(frozen=True, slots=True)
 class DrawAtRandom:
-    """The shuffle that lets `count` cards be drawn from anywhere: a Draw from the top follows."""
+    """Start the partial shuffle of a random draw; a Draw of `count` cards from the top follows."""
 
     actor: Actor
     count: int = 1
@@ -84,6 +110,8 @@ class DrawAtRandom:
 
 @dataclass(frozen=True, slots=True)
 class CommitEntropy:
+    """Send the digest, 32 bytes, of a nonce for shuffle `k` of a round."""
+
     actor: Actor
     round: int
     k: int
@@ -92,6 +120,8 @@ class CommitEntropy:
 
 @dataclass(frozen=True, slots=True)
 class RevealEntropy:
+    """Reveal the nonce, 32 bytes, of an earlier digest."""
+
     actor: Actor
     round: int
     k: int
@@ -99,28 +129,32 @@ class RevealEntropy:
 
 
 @dataclass(frozen=True, slots=True)
-class PassTime:
-    """The house's clock shows `now`, in milliseconds; who is late is waited for no more."""
+class CheckDeadlines:
+    """Apply the deadlines of the running shuffle at `now`, in milliseconds since 1970."""
 
     now: int
 
 
 @dataclass(frozen=True, slots=True)
 class FinishShuffle:
-    """All entropy is there and C1 has this root: shuffle and seal."""
+    """Shuffle and seal, with all entropy revealed; `root` is that of checkpoint C1."""
 
     root: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Deal:
+    """Deal `each` cards, one at a time, to each seat."""
+
     actor: Actor
     each: int
-    seats: tuple[int, ...] | None = None  # every seated player if None
+    seats: tuple[int, ...] | None = None  # all taken seats if None
 
 
 @dataclass(frozen=True, slots=True)
 class Draw:
+    """Draw cards into the actor's hand: `count` from one end, or those that are named."""
+
     actor: Actor
     count: int = 1
     source: str = DECK
@@ -130,6 +164,8 @@ class Draw:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
+    """Cut a stack: the cards from place `at` upwards go to the bottom."""
+
     actor: Actor
     at: int
     stack: str = DECK
@@ -137,21 +173,21 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """Cards from one stack onto another: a burn, a discard, a play, a gift, a return, any other."""
+    """Move cards from one stack to another: burn, discard, play, give, return, pile, collect."""
 
     actor: Actor
-    action: str  # as the rules call it
+    action: str  # the action whose rule applies
     source: str
     to: str
     cards: tuple[CardRef, ...] | None = None
-    count: int | None = None  # from the top, where no cards are named
+    count: int | None = None  # from the top, if no cards are named
     where: Where = "top"
     face: Literal["up", "down"] = "down"
 
 
 @dataclass(frozen=True, slots=True)
 class Show:
-    """Turn cards up for all, or let one seat see them."""
+    """Show cards to everyone, or to the seat `to` only."""
 
     actor: Actor
     source: str
@@ -170,7 +206,7 @@ Command = (
     | DrawAtRandom
     | CommitEntropy
     | RevealEntropy
-    | PassTime
+    | CheckDeadlines
     | FinishShuffle
     | Deal
     | Draw

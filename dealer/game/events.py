@@ -1,51 +1,90 @@
-"""What happened at a table, one fact each, as fairness.md's table of events names them.
+"""The events of a table. Each class is one type of event in the log, in the past tense.
 
-A field whose comment says hidden is None for a reader who may not know it. Bytes are bytes here;
-`dealer.proof.codec` writes them as hex. `source` is called `from` in the log.
+A hidden field is None for a reader who may not know its value. Bytes are `bytes` here and hex in
+the log (`dealer.proof.codec`); `source` is the log's member `from`.
+
+What other modules derive about a type of event is declared on its class, see `EventType`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar, dataclass_transform
+from typing import Any, ClassVar, Literal, NamedTuple, TypeVar, dataclass_transform, get_args
+
+from dealer.game.stacks import seat_of
 
 PROTOCOL = "dealer/v1"
 
-Fact = TypeVar("Fact")
+Kind = TypeVar("Kind")
 
 
 @dataclass_transform(frozen_default=True)
-def fact(kind: type[Fact]) -> type[Fact]:
-    """A dataclass that nobody may change: the type checker holds that.
+def event(kind: type[Kind]) -> type[Kind]:
+    """Make `kind` a dataclass with slots that is immutable to the type checker.
 
-    A check at run time (`frozen=True`) would make an event four times as dear, and there is one
-    for every swap.
+    Immutability at run time (`frozen=True`) would make construction four times slower, and every
+    swap of a shuffle is an event.
     """
     return dataclass(slots=True, unsafe_hash=True)(kind)
 
 
-@fact
-class TableOpened:
+class PrivateFace(NamedTuple):
+    """The face of one card that an event shows to one seat only."""
+
+    seat: int
+    slot: int
+    card: str
+
+
+class EventType:
+    """Base class of all events: the facts about a type of event, with those of most types.
+
+    `HIDDEN` is the field that is no part of the leaf's public members. `COMMITMENT` says which
+    leaves commit to it: none, all, or those of cards that enter a hand. After an event with
+    `CHECKPOINT` the house signs a checkpoint.
+    """
+
+    __slots__ = ()
+
+    HIDDEN: ClassVar[Literal["j", "card"] | None] = None
+    COMMITMENT: ClassVar[Literal["never", "always", "into_hand"]] = "never"
+    CHECKPOINT: ClassVar[bool] = False
+
+    def private_face(self) -> PrivateFace | None:
+        """The face that this event shows to one seat only; None if it shows none."""
+        return None
+
+
+@event
+class TableOpened(EventType):
+    """A table was opened: its origin, the house key, 32 bytes, and complete rules."""
+
     origin: str
     key: bytes
     rules: Mapping[str, Any]
 
 
-@fact
-class SeatTaken:
+@event
+class SeatTaken(EventType):
+    """A player took a seat; `key` cosigns checkpoints, 32 bytes."""
+
     seat: int
     name: str
     key: bytes | None = None
 
 
-@fact
-class SeatLeft:
+@event
+class SeatLeft(EventType):
+    """A player left a seat; its hand stays."""
+
     seat: int
 
 
-@fact
-class RoundOpened:
+@event
+class RoundOpened(EventType):
+    """A round began, with the commitment to its secret and its deck, bottom first."""
+
     round: int
     deck: tuple[str, ...]
     entropy: str
@@ -54,8 +93,10 @@ class RoundOpened:
     commitment: bytes
 
 
-@fact
-class ShuffleStarted:
+@event
+class ShuffleStarted(EventType):
+    """Shuffle `k` of the round began, of a stack of `n` cards."""
+
     round: int
     k: int
     stack: str
@@ -64,102 +105,160 @@ class ShuffleStarted:
     steps: int
 
 
-@fact
-class EntropyCommitted:
+@event
+class EntropyCommitted(EventType):
+    """A seat's digest, 32 bytes, for shuffle `k`."""
+
     round: int
     k: int
     seat: int
     digest: bytes
 
 
-@fact
-class EntropyClosed:
+@event
+class EntropyClosed(EventType):
+    """No more digests are accepted for shuffle `k`; its checkpoint C1 follows."""
+
+    CHECKPOINT = True
+
     round: int
     k: int
 
 
-@fact
-class ShuffleVoided:
+@event
+class ShuffleVoided(EventType):
+    """Shuffle `k` ended without a seal, because a reveal was missing."""
+
     round: int
     k: int
 
 
-@fact
-class EntropyRevealed:
+@event
+class EntropyRevealed(EventType):
+    """A seat's nonce, 32 bytes, for shuffle `k`."""
+
     round: int
     k: int
     seat: int
     nonce: bytes
 
 
-@fact
-class CardsSwapped:
+@event
+class CardsSwapped(EventType):
+    """Step `step` of shuffle `k` exchanged places `i` and `j`; `j` is hidden until the reveal."""
+
+    HIDDEN = "j"
+    COMMITMENT = "always"
+
     round: int
     k: int
     step: int
     i: int
-    j: int | None  # hidden
+    j: int | None
 
 
-@fact
-class DeckSealed:
+@event
+class DeckSealed(EventType):
+    """The shuffled stack got new slots from `first` on, with a commitment, 32 bytes, for each."""
+
+    CHECKPOINT = True
+
     round: int
     k: int
     first: int
     slots: tuple[bytes, ...]
 
 
-@fact
-class CardDrawn:
+@event
+class CardDrawn(EventType):
+    """A slot went from the deck or a pile into a seat's hand."""
+
+    HIDDEN = "card"
+    COMMITMENT = "always"
+
     round: int
     seat: int
     source: str
     slot: int
-    card: str | None  # hidden
+    card: str | None
+
+    def private_face(self) -> PrivateFace | None:
+        """The drawn card, for the seat that drew it."""
+        return None if self.card is None else PrivateFace(self.seat, self.slot, self.card)
 
 
-@fact
-class CardMoved:
+@event
+class CardMoved(EventType):
+    """A slot went from one stack to place `place` of another."""
+
+    HIDDEN = "card"
+    COMMITMENT = "into_hand"
+
     round: int
     slot: int
     source: str
     to: str
     place: int
-    card: str | None  # hidden, and only where `to` is a hand
+    card: str | None  # None unless `to` is a hand
+
+    def private_face(self) -> PrivateFace | None:
+        """The card, for the seat whose hand it went to."""
+        seat = seat_of(self.to)
+        if seat is None or self.card is None:
+            return None
+        return PrivateFace(seat, self.slot, self.card)
 
 
-@fact
-class CardShown:
+@event
+class CardShown(EventType):
+    """A card was opened to everyone: code and the salt of its slot's commitment."""
+
     round: int
     slot: int
     card: str
     salt: bytes
 
 
-@fact
-class CardPeeked:
+@event
+class CardPeeked(EventType):
+    """A card was shown to one seat only."""
+
+    HIDDEN = "card"  # stored for the seat, never committed to
+
     round: int
     slot: int
     seat: int
-    card: str | None  # kept for the seat that saw it; no part of the leaf
+    card: str | None
+
+    def private_face(self) -> PrivateFace | None:
+        """The card, for the seat that it was shown to."""
+        return None if self.card is None else PrivateFace(self.seat, self.slot, self.card)
 
 
-@fact
-class StackCut:
+@event
+class StackCut(EventType):
+    """A stack was cut: the cards from place `at` upwards went to the bottom."""
+
     round: int
     stack: str
     at: int
 
 
-@fact
-class RoundClosed:
+@event
+class RoundClosed(EventType):
+    """The round ended, and its secret was published."""
+
+    CHECKPOINT = True
+
     round: int
     secret: bytes
 
 
-@fact
-class TableClosed:
-    pass
+@event
+class TableClosed(EventType):
+    """The table ended; no event follows."""
+
+    CHECKPOINT = True
 
 
 Event = (
@@ -182,3 +281,9 @@ Event = (
     | RoundClosed
     | TableClosed
 )
+
+TYPES: dict[str, type[EventType]] = {kind.__name__: kind for kind in get_args(Event)}
+"""Every type of event by its name in the log."""
+
+PRIVATE_FACE_TYPES = frozenset(name for name, kind in TYPES.items() if kind.HIDDEN == "card")
+"""Names of the types of event that may show a face to one seat only."""

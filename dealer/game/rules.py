@@ -1,14 +1,14 @@
-"""The rules of a table: how many sit, who may do what, and anything else the table wants to say.
+"""The rules of a table: number of seats, permissions, admission, and arbitrary further members.
 
-Rules are a public JSON object. A preset says who may do each action, and a key of the action's name
-overrides it: `{"preset": "dealer", "draw": "players"}`. `host` stands for the host alone,
-`players` for the host and every seated player, `nobody` for nobody. What concerns one's own hand
-(discard, play, give, show, return) is done by the seat that holds it; `collect` moves the cards of
-another's hand onto a stack, and is for the host at most.
+Rules are a public JSON object. A preset defines who may perform each action, and a member named
+like an action overrides it: `{"preset": "dealer", "draw": "players"}`. `host` means the host only,
+`players` the host and every seated player, `nobody` no client. Actions on a hand (discard, play,
+give, show, return) are limited to the seat that holds it; `collect` moves cards of another seat's
+hand onto a stack and is available to the host at most.
 
-Rules in a log keep their meaning: a preset lets the host collect, as it always has. A table that is
-opened now says `"collect": "nobody"` unless whoever opens it says otherwise (`for_new_table`), so
-that the rules shown to players, and every client, old ones too, have the truth.
+Rules in an existing log keep their meaning, where each preset allows the host to collect. New
+tables get an explicit `"collect": "nobody"` unless they are opened with another value
+(`for_new_table`), so that old clients too display the rule that applies.
 """
 
 from __future__ import annotations
@@ -35,23 +35,23 @@ PRESETS: dict[str, dict[str, str]] = {
 }
 ACTIONS = tuple(PRESETS["free"])
 
-_NODE, _MEMBER = 80, 90  # bytes of a small object, and of its name in a dict
+_NODE, _MEMBER = 80, 90  # estimated bytes of a small object, and of a key and entry in a dict
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What a table's `rules` object means; `given` is that object, kept word for word."""
+    """The interpreted rules of a table; `given` is the unchanged JSON object."""
 
     given: Mapping[str, Any] = field(default_factory=dict)
     seats: int = SEATS_DEFAULT
-    invited: bool = False  # whether a seat is only for who holds the invitation
-    watched: bool = True  # whether somebody without a seat may watch
+    invited: bool = False  # taking a seat requires the invitation
+    watched: bool = True  # spectators are allowed
     who: Mapping[str, str] = field(default_factory=lambda: PRESETS["free"])
-    size: int = 0  # bytes of memory that `given` takes, estimated
+    size: int = 0  # estimated memory of `given` in bytes
 
     @classmethod
     def read(cls, given: Mapping[str, Any]) -> Rules:
-        """The meaning of rules as a log has them: what it does not understand it passes over."""
+        """Interpret rules of an existing log; unknown members and values are ignored."""
         preset = PRESETS.get(str(given.get("preset")), PRESETS["free"])
         seats = given.get("seats")
         own = {name: given[name] for name in ACTIONS if given.get(name) in WHO}
@@ -66,33 +66,33 @@ class Rules:
 
     @classmethod
     def check(cls, given: Mapping[str, Any]) -> Rules:
-        """The meaning of rules that somebody asks for; raises BadRequest with what is wrong."""
+        """Validate and interpret the rules of a table to be opened; raises BadRequest."""
         for name in given:
             if name in ACTIONS and given[name] not in WHO:
-                raise BadRequest(f"The rule {name!r} is one of {', '.join(WHO)}.")
+                raise BadRequest(f"The rule {name!r} must be one of {', '.join(WHO)}.")
         if given.get("preset", "free") not in tuple(PRESETS):
-            raise BadRequest(f"The rules' preset is one of {', '.join(PRESETS)}.")
+            raise BadRequest(f"The rules' preset must be one of {', '.join(PRESETS)}.")
         seats = given.get("seats", SEATS_DEFAULT)
         if type(seats) is not int or not 1 <= seats <= SEATS_MAX:
             raise BadRequest(f"A table has 1 to {SEATS_MAX} seats.")
         if given.get("join", "anyone") not in ("anyone", "invite"):
-            raise BadRequest("The rule 'join' is anyone or invite.")
+            raise BadRequest("The rule 'join' must be anyone or invite.")
         if given.get("watch", "anyone") not in ("anyone", "nobody"):
-            raise BadRequest("The rule 'watch' is anyone or nobody.")
+            raise BadRequest("The rule 'watch' must be anyone or nobody.")
         if "name" in given:
             if not isinstance(given["name"], str):
-                raise BadRequest("The name of a table is a text.")
+                raise BadRequest("The name of a table must be a string.")
             check_name(given["name"], of="The name of a table")
         return cls.read(given)
 
 
 def for_new_table(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The rules that go into the log of a table opened with `given`: nobody collects unsaid."""
+    """The rules that are logged for a table opened with `given`: collecting is off by default."""
     return {"collect": "nobody", **given}
 
 
 def _size_of(value: Any) -> int:
-    """Bytes of memory that a JSON value takes, estimated; looks at all of it, once a table."""
+    """Estimated memory of a JSON value in bytes; called once for each table."""
     if isinstance(value, str):
         return _NODE + len(value) * (1 if value.isascii() else 4)
     if isinstance(value, Mapping):

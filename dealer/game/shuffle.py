@@ -1,7 +1,7 @@
-"""Fisher–Yates: each step exchanges two places, and after the last every order is equally likely.
+"""Fisher–Yates shuffle as a sequence of swaps, after which every order is equally likely.
 
-R. Durstenfeld, Algorithm 235, CACM 7 (1964); D. Knuth, TAOCP 2, 3.4.2, Algorithm P. Steps are
-produced from any source `below(b)` that gives a number 0…b−1, all equally likely.
+R. Durstenfeld, Algorithm 235, CACM 7 (1964); D. Knuth, TAOCP 2, 3.4.2, Algorithm P. The source of
+random numbers is a function `below(b)` that returns 0…b−1, each with equal probability.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ ALGORITHMS = ("backward", "forward")
 
 
 def full(n: int) -> int:
-    """How many steps shuffle all of `n` cards."""
+    """The number of steps of a full shuffle of `n` cards: max(n − 1, 0)."""
     return max(n - 1, 0)
 
 
 def backward(n: int, steps: int, below: Below) -> Iterator[Step]:
     """Steps (step, i, j) from the top down, 0 ≤ j ≤ i = n−1−step.
 
-    With fewer than `full(n)` steps the top `steps` places are a uniform sample in order, and the
-    rest keeps much of its old order.
+    With fewer than `full(n)` steps (a partial shuffle) the top `steps` places are a uniform ordered
+    sample; the other cards are not shuffled. Raises ValueError for an impossible number of steps.
     """
     if not 0 <= steps <= full(n):
         raise ValueError(f"{n} cards take 0 to {full(n)} steps, not {steps}")
@@ -35,13 +35,13 @@ def backward(n: int, steps: int, below: Below) -> Iterator[Step]:
 
 
 def forward(n: int, below: Below) -> Iterator[Step]:
-    """Steps (step, i, j) from the bottom up, i = step ≤ j ≤ n−1; always all `full(n)` of them."""
+    """Steps (step, i, j) from the bottom up, i = step ≤ j ≤ n−1; always a full shuffle."""
     for step in range(full(n)):
         yield step, step, step + below(n - step)
 
 
 def steps_of(algorithm: str, *, n: int, steps: int, below: Below) -> Iterator[Step]:
-    """The steps that `algorithm`, `backward` or `forward`, takes over `n` cards."""
+    """The steps of `algorithm`, `backward` or `forward`, over `n` cards; ValueError for others."""
     if algorithm == "backward":
         return backward(n, steps, below)
     if algorithm == "forward" and steps == full(n):
@@ -50,32 +50,32 @@ def steps_of(algorithm: str, *, n: int, steps: int, below: Below) -> Iterator[St
 
 
 def below_from(random_number: Callable[[int], int]) -> Below:
-    """`below` from any function that gives a number from 1 to k, both included."""
+    """`below` from a function `random_number(k)` that returns 1…k; ValueError if it does not."""
 
     def below(bound: int) -> int:
         number = random_number(bound)
         if not 1 <= number <= bound:
-            raise ValueError(f"the source gave {number}, which is not from 1 to {bound}")
+            raise ValueError(f"the source returned {number}, which is not from 1 to {bound}")
         return number - 1
 
     return below
 
 
 def shuffle(cards: MutableSequence[Card], below: Below) -> None:
-    """Shuffle in place; no card and one card are left as they are."""
+    """Shuffle `cards` in place."""
     for _, i, j in backward(len(cards), full(len(cards)), below):
         cards[i], cards[j] = cards[j], cards[i]
 
 
 def shuffled(cards: Sequence[Card], below: Below) -> list[Card]:
-    """A shuffled copy."""
+    """A shuffled copy of `cards`."""
     copy = list(cards)
     shuffle(copy, below)
     return copy
 
 
 def sample(cards: Sequence[Card], count: int, below: Below) -> list[Card]:
-    """`count` of the cards at random, in random order; all of them if there are fewer."""
+    """A uniform ordered sample of `count` cards, or of all cards if there are fewer."""
     copy = list(cards)
     count = min(count, len(copy))
     for _, i, j in backward(len(copy), min(count, full(len(copy))), below):

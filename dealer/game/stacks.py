@@ -1,7 +1,7 @@
-"""Where cards lie: the deck, a hand for each seat, and any number of named piles.
+"""Names of stacks: the deck, one hand for each seat, and any number of named piles.
 
-A stack is named by one string, on the wire and in the log alike: `deck`, `hand:<seat>` or
-`pile:<name>`. A place is an index in a stack, 0 the bottom, the last one the top.
+A stack has the same name on the wire and in the log: `deck`, `hand:<seat>` or `pile:<name>`. A
+place is an index in a stack; 0 is the bottom, the last index the top.
 """
 
 from __future__ import annotations
@@ -20,21 +20,23 @@ SEAT_MAX = 2**32 - 1
 
 
 def hand(seat: int) -> str:
+    """The name of a seat's hand."""
     return f"hand:{seat}"
 
 
 def pile(name: str) -> str:
-    """The stack called `name`: 1–32 printable ASCII characters without space."""
+    """The stack of the pile `name`, 1–32 printable ASCII characters; else raises BadRequest."""
     if not _PILE_NAME.fullmatch(name):
-        raise BadRequest("A pile's name is 1 to 32 printable ASCII characters without space.")
+        raise BadRequest("A pile's name is 1 to 32 printable ASCII characters without spaces.")
     return f"pile:{name}"
 
 
 def is_stack(text: str) -> bool:
+    """Whether `text` is the name of a stack; a seat is 1 to 2^32 - 1."""
     match = _STACK.fullmatch(text)
     return match is not None and int(match["seat"] or 1) <= SEAT_MAX
 
 
 def seat_of(stack: str) -> int | None:
-    """The seat whose hand this stack is; None for the deck and for piles."""
+    """The seat that owns this hand; None for the deck and for piles. `stack` must be valid."""
     return int(stack[5:]) if stack.startswith("hand:") else None

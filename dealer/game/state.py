@@ -1,40 +1,21 @@
-"""How a table stands: who sits where, and which card lies in which place.
+"""State of a table: its players, and the cards of the open round.
 
-The state is the fold of a table's events: `evolve` believes each event and changes the state in
-place (a resident table is never copied). The house folds whole events; a client folds what it was
-shown, and has None where a face is hidden from it.
+The state is the fold of the table's events. `evolve` applies an event without validation and
+changes the state in place, since copying a table for every event would be expensive. The server
+folds complete events; a client folds what it received, with None for faces hidden from it.
 
-A card on a stack is an int. Before its stack was first sealed it is `~place`, the complement of its
-place in the round's opening deck; from then on it is its slot.
+A card on a stack is an int: `~place`, the complement of its place in the round's opening deck,
+until a shuffle of its stack is sealed; its slot from then on.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import assert_never
+from typing import NamedTuple, assert_never
 
-from dealer.game.events import (
-    CardDrawn,
-    CardMoved,
-    CardPeeked,
-    CardShown,
-    CardsSwapped,
-    DeckSealed,
-    EntropyClosed,
-    EntropyCommitted,
-    EntropyRevealed,
-    Event,
-    RoundClosed,
-    RoundOpened,
-    SeatLeft,
-    SeatTaken,
-    ShuffleStarted,
-    ShuffleVoided,
-    StackCut,
-    TableClosed,
-    TableOpened,
-)
+from dealer.game import events
+from dealer.game.events import Event
 from dealer.game.rules import Rules
 from dealer.game.shuffle import full
 from dealer.game.stacks import DECK, hand, seat_of
@@ -42,16 +23,29 @@ from dealer.game.stacks import DECK, hand, seat_of
 COMMITMENT_BYTES = 32
 
 
+class SeatHolder(NamedTuple):
+    """A player as the holder of a seat.
+
+    `taken_at`, the version of the SeatTaken event, distinguishes this player from those who held
+    the same seat before or hold it later.
+    """
+
+    seat: int
+    taken_at: int
+
+
 @dataclass(slots=True)
 class Player:
+    """The player of a seat."""
+
     name: str
     key: bytes | None
-    since: int  # the version of their SeatTaken
+    taken_at: int  # version of the SeatTaken event
 
 
 @dataclass(slots=True)
 class Shuffle:
-    """A shuffle between its start and its seal."""
+    """A shuffle that has started and is not sealed yet."""
 
     k: int
     stack: str
@@ -60,27 +54,29 @@ class Shuffle:
     steps: int
     started_at: int
     digests: dict[int, bytes]
-    before: tuple[int, ...] = ()  # the stack as it lay when the shuffle started
+    before: tuple[int, ...] = ()  # the stack at the start of the shuffle
     nonces: dict[int, bytes] = field(default_factory=dict)
-    closed_version: int = 0  # the size of C1; 0 while digests are awaited
+    closed_version: int = 0  # version of EntropyClosed, the size of C1; 0 before it
     closed_at: int = 0
-    blind: bool = False  # some swap was hidden from this reader
+    swaps_hidden: bool = False  # the j of a swap was hidden from this reader
 
     def missing(self) -> list[int]:
-        """Seats that committed and have not revealed."""
+        """Seats that sent a digest and no nonce yet."""
         return [seat for seat in self.digests if seat not in self.nonces]
 
     def ready(self) -> bool:
-        """Whether all that the tape needs is there."""
+        """Whether the digests are closed and all of them opened."""
         return self.closed_version > 0 and len(self.nonces) == len(self.digests)
 
     def entropy(self) -> list[bytes]:
-        """The players' nonces in order of seats."""
+        """The players' nonces in ascending order of seats."""
         return [self.nonces[seat] for seat in sorted(self.nonces)]
 
 
 @dataclass(slots=True)
 class Round:
+    """The open round: its stacks, slots and shuffle."""
+
     number: int
     opened: tuple[str, ...]
     entropy: str
@@ -88,41 +84,45 @@ class Round:
     reveal_ms: int
     commitment: bytes
     stacks: dict[str, list[int]]
-    k: int = 0  # of the shuffle that runs or comes next
+    k: int = 0  # number of the running shuffle, or of the next one
     shuffle: Shuffle | None = None
-    ahead: dict[int, bytes] = field(default_factory=dict)  # digests that came before their shuffle
-    withheld: set[int] = field(default_factory=set)
+    early_digests: dict[int, bytes] = field(default_factory=dict)  # sent before their shuffle
+    withheld: set[int] = field(default_factory=set)  # seats that failed to reveal in this round
     faces: list[str | None] = field(default_factory=list)  # by slot
     sealed: bytearray = field(default_factory=bytearray)  # commitments by slot, 32 bytes each
-    drawable: bytearray = field(default_factory=bytearray)  # by slot: 1 where a shuffle reached it
-    shown: set[int] = field(default_factory=set)  # slots whose face everybody knows
+    drawable: bytearray = field(default_factory=bytearray)  # by slot: 1 if a shuffle reached it
+    shown: set[int] = field(default_factory=set)  # slots whose face is public
     known: dict[int, set[int]] = field(default_factory=dict)  # seat → slots it has seen
 
     def cards(self, stack: str) -> list[int]:
-        """The cards of a stack, bottom first; none where nothing was ever put."""
+        """The cards of a stack, bottom first; empty for a stack that was never used."""
         return self.stacks.get(stack, [])
 
     def face(self, card: int) -> str | None:
+        """The code of a card; None if this reader may not know it."""
         return self.faces[card] if card >= 0 else self.opened[~card]
 
     def commitment_of(self, slot: int) -> bytes:
+        """The sealed commitment of a slot, 32 bytes."""
         return bytes(self.sealed[COMMITMENT_BYTES * slot : COMMITMENT_BYTES * (slot + 1)])
 
     def stack_of(self, slot: int) -> str | None:
-        """Where the card in this slot lies; None if the slot is not on the table any more."""
+        """The stack that holds this slot; None if a later shuffle replaced the slot."""
         return next((name for name, cards in self.stacks.items() if slot in cards), None)
 
     def sees(self, seat: int | None, slot: int) -> bool:
-        """Whether a seat, or somebody without one, may know the face in this slot."""
+        """Whether a seat, or a spectator (None), may know the face of this slot."""
         return slot in self.shown or (seat is not None and slot in self.known.get(seat, ()))
 
-    def mixed(self, cards: Iterable[int]) -> bool:
-        """Whether a shuffle has reached every one of these cards."""
+    def all_shuffled(self, cards: Iterable[int]) -> bool:
+        """Whether shuffles have reached all of these cards."""
         return all(card >= 0 and self.drawable[card] for card in cards)
 
 
 @dataclass(slots=True)
 class Table:
+    """The state of a table, evolved from its events."""
+
     version: int = 0
     at: int = 0
     origin: str = ""
@@ -130,81 +130,88 @@ class Table:
     rules: Rules = field(default_factory=Rules)
     seats: dict[int, Player] = field(default_factory=dict)
     round: Round | None = None
-    openings: list[int] = field(default_factory=list)  # versions of the RoundOpened so far
+    round_versions: list[int] = field(default_factory=list)  # of the RoundOpened events
     closed: bool = False
 
+    def holder(self, seat: int | None) -> SeatHolder | None:
+        """The current holder of a seat; None if the seat is free."""
+        player = None if seat is None else self.seats.get(seat)
+        return None if seat is None or player is None else SeatHolder(seat, player.taken_at)
 
-def replay(events: Iterable[tuple[Event, int]]) -> Table:
-    """The state after events, each with its time in milliseconds, from the first one on."""
+    def still_seated(self, holder: SeatHolder) -> bool:
+        """Whether the seat still belongs to the player who took it at `holder.taken_at`."""
+        player = self.seats.get(holder.seat)
+        return player is not None and player.taken_at == holder.taken_at
+
+
+def replay(history: Iterable[tuple[Event, int]]) -> Table:
+    """The state after all events of a table, given in order with their times in milliseconds."""
     table = Table()
-    for event, at in events:
+    for event, at in history:
         evolve(table, event, at)
     return table
 
 
 def evolve(table: Table, event: Event, at: int) -> None:
-    """Let `event`, which happened at millisecond `at`, be true of `table`."""
+    """Apply `event`, recorded at millisecond `at`, to `table` in place, without validation.
+
+    Raises ValueError for an event that needs an open round or a running shuffle if there is none.
+    """
     table.version += 1
     table.at = at
     match event:
-        case CardDrawn(_, seat, source, slot, card):
+        case events.CardDrawn(seat=seat, source=source, slot=slot, card=card):
             _move(table, slot, source, hand(seat), None, card)
-        case CardsSwapped(_, _, _, i, j):
+        case events.CardsSwapped(i=i, j=j):
             round_, shuffle = _shuffling(table)
             if j is None:
-                shuffle.blind = True
+                shuffle.swaps_hidden = True
             else:
                 cards = round_.stacks[shuffle.stack]
                 cards[i], cards[j] = cards[j], cards[i]
-        case CardMoved(_, slot, source, to, place, card):
+        case events.CardMoved(slot=slot, source=source, to=to, place=place, card=card):
             _move(table, slot, source, to, place, card)
-        case CardShown(_, slot, card, _):
+        case events.CardShown(slot=slot, card=card):
             round_ = _round(table)
             round_.shown.add(slot)
             round_.faces[slot] = card
-        case CardPeeked(_, slot, seat, card):
-            round_ = _round(table)
-            _learn(round_, seat, slot, card)
-        case StackCut(_, stack, place):
+        case events.CardPeeked(slot=slot, seat=seat, card=card):
+            _learn(_round(table), seat, slot, card)
+        case events.StackCut(stack=stack, at=place):
             cards = _round(table).cards(stack)
             cards[:] = cards[place:] + cards[:place]
-        case EntropyCommitted(_, k, seat, digest):
+        case events.EntropyCommitted(k=k, seat=seat, digest=digest):
             round_ = _round(table)
             running = round_.shuffle
-            digests = running.digests if running and running.k == k else round_.ahead
+            digests = running.digests if running and running.k == k else round_.early_digests
             digests[seat] = digest
-        case EntropyRevealed(_, _, seat, nonce):
+        case events.EntropyRevealed(seat=seat, nonce=nonce):
             _, shuffle = _shuffling(table)
             shuffle.nonces[seat] = nonce
-        case EntropyClosed():
+        case events.EntropyClosed():
             _, shuffle = _shuffling(table)
             shuffle.closed_version = table.version
             shuffle.closed_at = at
-        case ShuffleStarted(_, k, stack, n, algorithm, steps):
-            round_ = _round(table)
-            before = tuple(round_.cards(stack))
-            round_.shuffle = Shuffle(k, stack, n, algorithm, steps, at, round_.ahead, before)
-            round_.ahead = {}
-        case ShuffleVoided():
+        case events.ShuffleStarted():
+            _start_shuffle(table, event, at)
+        case events.ShuffleVoided():
             round_, shuffle = _shuffling(table)
             round_.withheld.update(shuffle.missing())
             round_.k += 1
             round_.shuffle = None
-        case DeckSealed():
+        case events.DeckSealed():
             _seal(table, event)
-        case RoundOpened(number, deck, entropy, commit_ms, reveal_ms, commitment):
-            stacks = {DECK: [~place for place in range(len(deck))]}
-            table.round = Round(number, deck, entropy, commit_ms, reveal_ms, commitment, stacks)
-            table.openings.append(table.version)
-        case RoundClosed():
+        case events.RoundOpened():
+            _open_round(table, event)
+        case events.RoundClosed():
             table.round = None
-        case SeatTaken(seat, name, key):
+        case events.SeatTaken(seat=seat, name=name, key=key):
             table.seats[seat] = Player(name, key, table.version)
-        case SeatLeft(seat):
+        case events.SeatLeft(seat=seat):
             _leave(table, seat)
-        case TableOpened(origin, key, rules):
+        case events.TableOpened(origin=origin, key=key, rules=rules):
             table.origin, table.key, table.rules = origin, key, Rules.read(rules)
-        case TableClosed():
+        case events.TableClosed():
             table.closed = True
         case _:
             assert_never(event)
@@ -219,8 +226,36 @@ def _round(table: Table) -> Round:
 def _shuffling(table: Table) -> tuple[Round, Shuffle]:
     round_ = _round(table)
     if round_.shuffle is None:
-        raise ValueError(f"version {table.version} needs a shuffle that runs")
+        raise ValueError(f"version {table.version} needs a running shuffle")
     return round_, round_.shuffle
+
+
+def _open_round(table: Table, event: events.RoundOpened) -> None:
+    table.round_versions.append(table.version)
+    table.round = Round(
+        number=event.round,
+        opened=event.deck,
+        entropy=event.entropy,
+        commit_ms=event.commit_ms,
+        reveal_ms=event.reveal_ms,
+        commitment=event.commitment,
+        stacks={DECK: [~place for place in range(len(event.deck))]},
+    )
+
+
+def _start_shuffle(table: Table, event: events.ShuffleStarted, at: int) -> None:
+    round_ = _round(table)
+    round_.shuffle = Shuffle(
+        k=event.k,
+        stack=event.stack,
+        n=event.n,
+        algorithm=event.algorithm,
+        steps=event.steps,
+        started_at=at,
+        digests=round_.early_digests,
+        before=tuple(round_.cards(event.stack)),
+    )
+    round_.early_digests = {}
 
 
 def _learn(round_: Round, seat: int, slot: int, card: str | None) -> None:
@@ -232,7 +267,7 @@ def _learn(round_: Round, seat: int, slot: int, card: str | None) -> None:
 def _move(
     table: Table, slot: int, source: str, to: str, place: int | None, card: str | None
 ) -> None:
-    """Move a card to a place, to the top if it is None; a hand that gets it learns its face."""
+    """Move a card to a place, or to the top (None); the seat of a target hand learns its face."""
     round_ = _round(table)
     cards = round_.stacks[source]
     if cards[-1] == slot:
@@ -251,31 +286,31 @@ def _move(
         _learn(round_, seat, slot, card)
 
 
-def _seal(table: Table, event: DeckSealed) -> None:
-    """Give each place a new slot: nobody may follow a card that they knew through a shuffle."""
+def _seal(table: Table, event: events.DeckSealed) -> None:
+    """Give every place of the stack a new slot, so that no known card can be followed."""
     round_, shuffle = _shuffling(table)
     cards = round_.stacks.setdefault(shuffle.stack, [])
     n = len(cards)
-    untouched = 0 if shuffle.steps == full(n) or round_.mixed(cards) else n - shuffle.steps
-    round_.faces.extend(None if shuffle.blind else round_.face(card) for card in cards)
+    untouched = 0 if shuffle.steps == full(n) or round_.all_shuffled(cards) else n - shuffle.steps
+    round_.faces.extend(None if shuffle.swaps_hidden else round_.face(card) for card in cards)
     round_.drawable.extend(bytes(untouched) + b"\x01" * (n - untouched))
     round_.sealed.extend(b"".join(event.slots))
-    gone = set(cards)
-    round_.shown -= gone
+    replaced = set(cards)
+    round_.shown -= replaced
     for slots in round_.known.values():
-        slots -= gone
+        slots -= replaced
     cards[:] = range(event.first, event.first + n)
     round_.k += 1
     round_.shuffle = None
 
 
 def _leave(table: Table, seat: int) -> None:
-    """The hand stays with the seat; what else its player had seen is nobody's knowledge."""
+    """Free a seat. Its hand stays; the seat no longer knows other faces that its player saw."""
     del table.seats[seat]
     round_ = table.round
     if round_ is None:
         return
-    round_.ahead.pop(seat, None)
+    round_.early_digests.pop(seat, None)
     if round_.shuffle is not None and not round_.shuffle.closed_version:
         round_.shuffle.digests.pop(seat, None)
     if seat in round_.known:

@@ -1,4 +1,4 @@
-"""The tape: the endless row of random words that every swap of a shuffle takes its index from.
+"""The tape: the unlimited sequence of random words from which a shuffle derives its indices.
 
 Segment s is `HKDF-SHA-512(ikm, salt, info, 64 bytes)` with
 
@@ -25,9 +25,10 @@ _words = struct.Struct(f">{SEGMENT_WORDS}H").unpack
 
 
 def words(*, secret: bytes, nonces: Sequence[bytes], root: bytes, k: int, n: int) -> Iterator[int]:
-    """Words 0…65535 of the tape of shuffle `k` over `n` cards; it does not end.
+    """The words, 0…65535 each, of the tape of shuffle `k` over `n` cards; an infinite iterator.
 
-    `nonces` are the players', 32 bytes each, in order of seats; `root` is that of checkpoint C1.
+    `nonces` are the players', 32 bytes each, in order of seats; `root` is that of checkpoint C1,
+    32 bytes.
     """
     ikm = b"".join(_be32(len(part)) + part for part in (secret, *nonces))
     prefix = root + _be32(k) + _be32(n)
@@ -39,9 +40,9 @@ def words(*, secret: bytes, nonces: Sequence[bytes], root: bytes, k: int, n: int
 
 
 class Tape:
-    """A tape that is being read; `read` lists the words taken, `refused` counts those passed over.
+    """A tape with a read position: draws unbiased numbers by rejection sampling.
 
-    `read` holds every word, the refused ones too, in order.
+    `read` lists all words taken so far, rejected ones included; `refused` counts the rejected.
     """
 
     __slots__ = ("_next", "read", "refused")
@@ -54,13 +55,13 @@ class Tape:
         self.refused = 0
 
     def below(self, bound: int) -> int:
-        """A number 0…bound−1, each equally likely, for a bound 1…1024.
+        """A number 0…bound−1, each with equal probability, for a bound 1…1024.
 
-        A word at or above the largest multiple of `bound` is refused and the next one taken:
-        what is left divides evenly, so no remainder is favoured.
+        Words at or above the largest multiple of `bound` up to 65536 are rejected; of the rest each
+        remainder is equally frequent. Raises ValueError for another bound.
         """
         if not 1 <= bound <= BOUND_MAX:
-            raise ValueError(f"a bound is 1 to {BOUND_MAX}, not {bound}")
+            raise ValueError(f"the bound must be 1 to {BOUND_MAX}, not {bound}")
         limit = WORD_RANGE - WORD_RANGE % bound
         while True:
             word = self._next()

@@ -1,78 +1,44 @@
-"""What each viewer may know, and nothing more.
+"""Views: the part of a table's state that one viewer may know.
 
-Visibility belongs to the event. Its public part is everybody's; of its hidden part `entitled`
-says, type by type, which one seat may see a face, and a type that is not named there shows
-nothing. So the bytes that a viewer gets stay the same when cards they may not see are exchanged.
+Visibility is a property of events: their public members are public, and a hidden face is shown
+only to the seat that `event.private_face()` names; a type of event that does not define it shows
+nothing. Therefore exchanging two cards that a viewer may not see does not change the bytes that
+the viewer receives.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
-from dealer.game.events import CardDrawn, CardMoved, CardPeeked, Event
-from dealer.game.stacks import seat_of
-from dealer.game.state import Round, Table
+from dealer.game.state import Round, SeatHolder, Table
 
+Viewer = SeatHolder | None
+"""The player for whom a view is made; None for a spectator."""
 
-class Viewer(NamedTuple):
-    """Who looks: a seat since the version of its SeatTaken, or, with no seat, a spectator."""
-
-    seat: int | None = None
-    since: int = 0
-
-
-SPECTATOR = Viewer()
-
-
-class Glimpse(NamedTuple):
-    """One face that one seat may see."""
-
-    seat: int
-    slot: int
-    card: str
-
-
-def entitled(event: Event) -> Glimpse | None:
-    """The face that this event shows to one seat alone; None where it shows nothing hidden."""
-    match event:
-        case CardDrawn(_, seat, _, slot, card) if card is not None:
-            return Glimpse(seat, slot, card)
-        case CardPeeked(_, slot, seat, card) if card is not None:
-            return Glimpse(seat, slot, card)
-        case CardMoved(_, slot, _, to, _, card) if card is not None:
-            owner = seat_of(to)
-            return None if owner is None else Glimpse(owner, slot, card)
-        case _:
-            return None
+SPECTATOR: Viewer = None
 
 
 def may_see(viewer: Viewer, seat: int, version: int) -> bool:
-    """Whether `viewer` may see what event `version` shows to `seat` alone.
+    """Whether `viewer` may see what the event at `version` shows to `seat` alone.
 
-    Not if somebody else sat there then: they saw it, and not who came later.
+    A player who took the seat after that event may not: it was shown to the player before them.
     """
-    return viewer.seat == seat and viewer.since < version
-
-
-def sits(table: Table, viewer: Viewer) -> bool:
-    """Whether a viewer still has the seat that they look from; a spectator has nothing to lose."""
-    player = None if viewer.seat is None else table.seats.get(viewer.seat)
-    return viewer.seat is None or (player is not None and player.since == viewer.since)
+    return viewer is not None and viewer.seat == seat and viewer.taken_at < version
 
 
 def faces(round_: Round, viewer: Viewer) -> dict[int, str]:
-    """The faces, by slot in rising order, that a viewer may know of what lies on the table."""
+    """The faces that a viewer may know, by slot in ascending order."""
     seen = set(round_.shown)
-    if viewer.seat is not None:
+    if viewer is not None:
         seen |= round_.known.get(viewer.seat, set())
     return {slot: face for slot in sorted(seen) if (face := round_.faces[slot]) is not None}
 
 
 def snapshot(table: Table, viewer: Viewer) -> dict[str, Any]:
-    """The table as one viewer may know it, in values that JSON has.
+    """The table as one viewer may know it, as JSON values.
 
-    Stacks list slots, bottom first; a card that no shuffle has sealed yet is `-1 - place` of the
-    round's deck. `cards` are [slot, card] pairs that this viewer may see.
+    Stacks list slots, bottom first; a card that no shuffle has sealed yet is `-1 - place`, with its
+    place in the round's opening deck. `cards` are the [slot, card] pairs that the viewer may see.
     """
     state: dict[str, Any] = {
         "version": table.version,
@@ -81,9 +47,9 @@ def snapshot(table: Table, viewer: Viewer) -> dict[str, Any]:
         "key": table.key.hex(),
         "rules": dict(table.rules.given),
         "closed": table.closed,
-        "rounds": len(table.openings),
+        "rounds": len(table.round_versions),
         "seats": [
-            {"seat": seat, "name": player.name, "since": player.since}
+            {"seat": seat, "name": player.name, "since": player.taken_at}
             | ({"key": player.key.hex()} if player.key else {})
             for seat, player in sorted(table.seats.items())
         ],
@@ -96,7 +62,7 @@ def snapshot(table: Table, viewer: Viewer) -> dict[str, Any]:
 def _round_view(round_: Round, viewer: Viewer) -> dict[str, Any]:
     stacks = {name: list(cards) for name, cards in sorted(round_.stacks.items())}
     if round_.shuffle is not None:
-        # Between its swaps and its seal a stack would show what the swaps hide.
+        # Between the swaps and the seal, the stack's current order would reveal the hidden j.
         stacks[round_.shuffle.stack] = list(round_.shuffle.before)
     on_table = sorted(card for cards in stacks.values() for card in cards if card >= 0)
     view: dict[str, Any] = {
@@ -113,7 +79,7 @@ def _round_view(round_: Round, viewer: Viewer) -> dict[str, Any]:
         "drawable": [slot for slot in on_table if round_.drawable[slot]],
         "cards": [[slot, card] for slot, card in faces(round_, viewer).items()],
         "shown": sorted(round_.shown),
-        "ahead": [[seat, digest.hex()] for seat, digest in sorted(round_.ahead.items())],
+        "ahead": [[seat, digest.hex()] for seat, digest in sorted(round_.early_digests.items())],
         "withheld": sorted(round_.withheld),
     }
     shuffle = round_.shuffle

@@ -1,4 +1,4 @@
-"""Who is told what, and by which wire: JSON-RPC over WebSocket, and a port for the operator."""
+"""Network server: JSON-RPC over WebSocket and HTTP for clients, and an HTTP port for operators."""
 
 from dealer.gateway.limits import Limits
 from dealer.gateway.server import Gateway, serve

@@ -1,5 +1,6 @@
-"""A game written down for people to read and for poker programs to study.
+"""Histories of games, from verified bundles.
 
-`story` goes through a verified bundle, `words` tells every event in a sentence, `text` makes the
-plain history of a round or of a whole table, `phh` the poker hand history file of a closed round.
+`replay` iterates over the events of a bundle with the table's state, `sentences` describes an event
+in English, `text` writes the plain history of a round or table, and `poker.phh` the Poker Hand
+History file of a closed round.
 """

@@ -1,8 +1,8 @@
-"""Writes a history in a process of its own: `python -m dealer.history text|phh [ROUND]`.
+"""Command `python -m dealer.history text|phh [ROUND]`: writes a history in a separate process.
 
-Reads a bundle on standard input and writes the history, gzipped, on standard output.
-The exit code is 0; 1 where there is no such history and 2 where the bundle does not hold, with a
-sentence on standard error. Verifying a bundle takes much memory, which ends with the process.
+It reads a bundle from standard input and writes the gzipped history to standard output. The exit
+code is 0, 1 if there is no such history or 2 if the bundle does not verify, with a sentence on
+standard error. The separate process returns the memory of the verification to the system.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from __future__ import annotations
 import gzip
 import sys
 
-from dealer.errors import NoHistory, ProofFault
-from dealer.history import phh, text
-from dealer.history.story import Game
+from dealer.errors import HistoryUnavailable, ProofFault
+from dealer.history import text
+from dealer.history.poker import phh
+from dealer.history.replay import Game
 
 NO_HISTORY = 1
 FAULT = 2
@@ -25,9 +26,9 @@ def main(form: str, round: int | None) -> int:
             made = phh.write(game, round=round)
         else:
             made = "".join(f"{line}\n" for line in text.write(game, round=round))
-    except (NoHistory, ProofFault) as error:
+    except (HistoryUnavailable, ProofFault) as error:
         sys.stderr.write(str(error))
-        return NO_HISTORY if isinstance(error, NoHistory) else FAULT
+        return NO_HISTORY if isinstance(error, HistoryUnavailable) else FAULT
     sys.stdout.buffer.write(gzip.compress(made.encode(), compresslevel=1, mtime=0))
     return 0
 

@@ -1,6 +1,6 @@
-"""The plain history of a game: who sat, how it was shuffled, and where every card went.
+"""Plain text history of a round or table: seats, shuffles and every card movement.
 
-The shuffles are told without their swaps; `dealer audit` and the audit page have each of them.
+Swaps are omitted; `dealer audit` and the audit page show each of them.
 """
 
 from __future__ import annotations
@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from textwrap import wrap
 
-from dealer.errors import NoHistory
+from dealer.errors import HistoryUnavailable
 from dealer.game.cards import UNKNOWN
 from dealer.game.events import CardsSwapped, EntropyClosed, RoundClosed, RoundOpened
 from dealer.game.state import Round, Table
-from dealer.history.printable import harmless, when
-from dealer.history.story import Game, Moment
-from dealer.history.words import named, told
+from dealer.history.printable import escape_control, utc
+from dealer.history.replay import Game, ReplayStep
+from dealer.history.sentences import describe, named
 
 WIDTH = 100
 
@@ -22,66 +22,68 @@ WIDTH = 100
 def write(game: Game, *, round: int | None = None) -> Iterator[str]:
     """Lines, without newlines, of the whole table or of one round of it.
 
-    In a round that is not closed a card that not everybody has seen is `??`. Raises NoHistory
-    where there is no such round.
+    In an open round a card that is not public is `??`. Raises HistoryUnavailable if there is no
+    such round.
     """
     if round is not None:
         check_round(game, round)
-    yield f"Table {game.table} of the house {harmless(game.house)}"
+    yield f"Table {game.table} of the house {escape_control(game.house)}"
     yield f"The house signs this table's log with the key {game.key}."
     within = 0
-    for moment in game.moments():
-        if round is not None and moment.round != round:
+    for step in game.steps():
+        if round is not None and step.round != round:
             continue
-        if isinstance(moment.event, RoundOpened):
-            yield from _heading(moment.event, moment)
-        elif within and not moment.round:
+        if isinstance(step.event, RoundOpened):
+            yield from _heading(step.event, step)
+        elif within and not step.round:
             yield ""
-        within = moment.round
-        if not isinstance(moment.event, CardsSwapped):
-            yield f"{when(moment.at):%Y-%m-%d %H:%M:%S}  {_sentence(game, moment)}"
-        if isinstance(moment.event, RoundClosed) and moment.table.round is not None:
-            yield from _left_lying(moment.table, moment.table.round)
+        within = step.round
+        if not isinstance(step.event, CardsSwapped):
+            yield f"{utc(step.at):%Y-%m-%d %H:%M:%S}  {_sentence(game, step)}"
+        if isinstance(step.event, RoundClosed) and step.table.round is not None:
+            yield from _final_stacks(step.table, step.table.round)
     if game.rounds > game.closed and round in (None, game.rounds):
         yield ""
-        yield f"Round {game.rounds} is not closed: a card that not everybody has seen is {UNKNOWN}."
+        yield f"Round {game.rounds} is not closed: {UNKNOWN} is a card that is not public."
 
 
 def check_round(game: Game, round: int) -> None:
-    """Raise NoHistory unless the table has this round."""
+    """Raise HistoryUnavailable unless the table has this round."""
     if not 1 <= round <= game.rounds:
-        raise NoHistory(f"This table has {_count(game.rounds, 'round')} and no round {round}.")
+        raise HistoryUnavailable(
+            f"This table has {_count(game.rounds, 'round')} and no round {round}."
+        )
 
 
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def _heading(opened: RoundOpened, moment: Moment) -> Iterator[str]:
-    players = sorted(moment.table.seats.items())
-    seats = ", ".join(f"{seat} {harmless(player.name)}" for seat, player in players)
+def _heading(opened: RoundOpened, step: ReplayStep) -> Iterator[str]:
+    players = sorted(step.table.seats.items())
+    seats = ", ".join(f"{seat} {escape_control(player.name)}" for seat, player in players)
     yield ""
-    yield f"Round {opened.round}, {when(moment.at):%Y-%m-%d %H:%M:%S} UTC"
-    yield f"Seats: {seats or 'nobody sits yet'}"
+    yield f"Round {opened.round}, {utc(step.at):%Y-%m-%d %H:%M:%S} UTC"
+    yield f"Seats: {seats or 'none taken'}"
     yield f"The fresh deck of {_count(len(opened.deck), 'card')}, bottom first:"
     yield from _cards(opened.deck)
     yield ""
 
 
-def _sentence(game: Game, moment: Moment) -> str:
-    sentence = told(moment).sentence
-    if isinstance(moment.event, EntropyClosed) and moment.version in game.roots:
-        return f"{sentence}: {game.roots[moment.version]}"
+def _sentence(game: Game, step: ReplayStep) -> str:
+    sentence = describe(step).sentence
+    if isinstance(step.event, EntropyClosed) and step.version in game.roots:
+        return f"{sentence}: {game.roots[step.version]}"
     return sentence
 
 
-def _left_lying(table: Table, round_: Round) -> Iterator[str]:
-    """Where every card was at the end."""
+def _final_stacks(table: Table, round_: Round) -> Iterator[str]:
+    """The stacks with all cards at the end of the round."""
     yield ""
-    yield "At the close there lay, top first:"
+    yield "Stacks at the end of the round, top first:"
     for stack, cards in round_.stacks.items():
         if cards:
-            yield f"{harmless(named(table, stack))}:"
+            yield f"{escape_control(named(table, stack))}:"
             yield from _cards(round_.face(card) or UNKNOWN for card in reversed(cards))
 
 

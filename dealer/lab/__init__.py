@@ -1,8 +1,8 @@
-"""Is it fair? Every way of shuffling that one meets, good and bad, and what tells them apart.
+"""Statistical tests of shuffles: five fair methods, five biased ones, and logged tables.
 
-The modules read in this order: `shuffles` (one deck at a time, to be read), `many` (the same over
-a million decks at once), `methods` (their list), `sources` (where the numbers come from), `tally`
-(what is counted), `expected` (what a fair shuffle would give), `tails` (how far off is too far),
-`findings` (the verdict), `exact` (no chance at all: every choice enumerated). All but `shuffles`,
-`exact` and `tails` need numpy, which `pip install '.[lab]'` brings.
+Read the modules in this order: `shuffles` (one deck at a time), `vectorised` (the same over many
+decks), `methods` (their list), `sources` (random numbers), `counts` (what is counted), `expected`
+(the distributions of a fair shuffle), `p_values`, `verdicts` (the tests), `exact` (every possible
+choice enumerated, without randomness). All but `shuffles` and `exact` need numpy, and `p_values`
+scipy, which the extra `lab` installs.
 """

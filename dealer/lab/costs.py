@@ -1,4 +1,4 @@
-"""What a shuffle costs: how many random numbers and comparisons, and how long, as decks grow."""
+"""Cost of each method as decks grow: random numbers, comparisons and running time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LEAST_SECONDS = 0.002
 
 
 class Cost(NamedTuple):
-    """Of one shuffle of n cards: numbers drawn, comparisons made, and `seconds` of this machine."""
+    """Cost of one shuffle of n cards; `seconds` are measured on this machine."""
 
     n: int
     numbers: float
@@ -31,7 +31,7 @@ class Cost(NamedTuple):
 
 
 def costs(name: str, *, sizes: tuple[int, ...] = SIZES, timed: bool = True) -> list[Cost]:
-    """One cost for each size; the numbers come from a seeded engine, so counts come out again."""
+    """One cost for each size; the random numbers are seeded, so the counts are reproducible."""
     below = Stream(words_from("pcg64", seed=1)).below
     return [_cost(name, n, below, timed) for n in sizes]
 
@@ -45,13 +45,13 @@ def _cost(name: str, n: int, below: Below, timed: bool) -> Cost:
     if name == "random-key":
         comparisons = sum(_comparisons(n, below) for _ in range(_COUNTED)) / _COUNTED
     elif name == "random-comparator":
-        # Each number it draws is the answer to a comparison.
+        # Every random number it draws is the result of one comparison.
         numbers, comparisons = 0.0, numbers
     return Cost(n, numbers, comparisons, _seconds(one, cards, below) if timed else 0.0)
 
 
 def _all_steps(name: str, n: int) -> dict[str, int]:
-    """A partial shuffle of a quarter of the deck, so that it grows with it."""
+    """Options of the method: a partial shuffle takes a quarter of the deck, so it grows too."""
     return {"steps": n // 4} if name == "partial" else {}
 
 
@@ -66,20 +66,20 @@ class _Counting:
 
 
 def _comparisons(n: int, below: Below) -> int:
-    """How many a sort of n random keys needs."""
-    asked = 0
+    """The number of comparisons of a sort of n random keys."""
+    compared = 0
 
     def compare(a: int, b: int) -> int:
-        nonlocal asked
-        asked += 1
+        nonlocal compared
+        compared += 1
         return a - b
 
     sorted((below(1024) * 1024 + below(1024) for _ in range(n)), key=cmp_to_key(compare))
-    return asked
+    return compared
 
 
 def _seconds(one: One, cards: range, below: Below) -> float:
-    """The quickest of a few rounds: whatever else the machine does only makes it slower."""
+    """Time of one shuffle: the minimum of a few runs, since other load only adds to it."""
     best, times = float("inf"), 1
     for _ in range(_ROUNDS):
         while True:
@@ -95,7 +95,7 @@ def _seconds(one: One, cards: range, below: Below) -> float:
 
 
 def table(measured: dict[str, list[Cost]]) -> list[str]:
-    """Operations and nanoseconds for each card: where they stay the same it is O(n)."""
+    """Lines of a table with operations and nanoseconds for each card; O(n) methods are constant."""
     sizes = [cost.n for cost in measured[METHODS[0]]]
     numbers = "".join(f"{n:>8}" for n in sizes)
     lines = [
@@ -111,9 +111,9 @@ def table(measured: dict[str, list[Cost]]) -> list[str]:
     step = sizes[-1] / sizes[-2]
     lines += [
         "",
-        f"The last step makes the deck {step:g} times as large. What then costs ×{step:.2f} is "
-        "O(n), the same for each card;",
-        "what costs more, and rises by as much a card with every step, is O(n log n); ×1.00 does "
-        "not look at the deck.",
+        f"The last step makes the deck {step:g} times as large. A total cost of ×{step:.2f} is "
+        "O(n), constant for each card;",
+        "a greater one, rising by the same amount a card with every step, is O(n log n); ×1.00 is "
+        "independent of the deck.",
     ]
     return lines

@@ -1,6 +1,6 @@
-"""Without any chance: every choice that a shuffle of a few cards can make, tried one by one.
+"""Exact probabilities of the orders of a few cards, by enumerating every choice of a method.
 
-A fair shuffle of n cards gives each of the n! orders with chance 1/n!, not nearly but exactly.
+A fair shuffle of n cards produces each of the n! orders with probability exactly 1/n!.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ One = Callable[[Sequence[int], Below], list[int]]
 
 
 class Exact(NamedTuple):
-    """The chance of each order that can come; `open` is that of needing more numbers than tried."""
+    """The probability of each possible order; `open` is that of exceeding the limit of numbers."""
 
     chances: dict[Order, Fraction]
     open: Fraction
@@ -30,7 +30,7 @@ class _TooMany(Exception):
 
 
 class _Script:
-    """Numbers as written down; where the script ends, zeros are written on."""
+    """A number source with predefined numbers; beyond their end it appends zeros."""
 
     def __init__(self, numbers: list[int], limit: int) -> None:
         self.numbers = numbers
@@ -48,7 +48,7 @@ class _Script:
 
 
 def enumerated(one: One, n: int, *, limit: int = 1000) -> Exact:
-    """All ways to shuffle 0…n−1; those that take more than `limit` numbers are left open."""
+    """All ways to shuffle 0…n−1; those that need more than `limit` numbers count as open."""
     chances: dict[Order, Fraction] = {}
     left_open = Fraction(0)
     for order, chance in _ways(one, n, limit):
@@ -69,7 +69,7 @@ def _ways(one: One, n: int, limit: int) -> Iterator[tuple[Order | None, Fraction
         except _TooMany:
             order = None
         yield order, Fraction(1, math.prod(script.bounds))
-        # The next script: the last number that can grow does, and all after it are cut off.
+        # Next script: increment the last number that can be incremented, and drop those after it.
         while numbers and numbers[-1] + 1 == script.bounds[len(numbers) - 1]:
             numbers.pop()
         if not numbers:
@@ -78,7 +78,7 @@ def _ways(one: One, n: int, limit: int) -> Iterator[tuple[Order | None, Fraction
 
 
 def repeated(once: dict[Order, Fraction], times: int) -> dict[Order, Fraction]:
-    """The chances after doing that many times what has the chances `once`, each time afresh."""
+    """The probabilities after `times` independent repetitions of a step with those of `once`."""
     whole = math.lcm(*(chance.denominator for chance in once.values()))
     weights = {order: int(chance * whole) for order, chance in once.items()}
     identity = tuple(range(len(next(iter(once)))))
@@ -91,10 +91,10 @@ def repeated(once: dict[Order, Fraction], times: int) -> dict[Order, Fraction]:
 
 
 def of_method(name: str, n: int) -> tuple[Exact, int]:
-    """The chances of the method of that name over `n` cards, and how many places are its sample.
+    """The probabilities of the method over `n` cards, and the number of places of its sample.
 
-    Where a method may ask for numbers without end, a few more than n are tried. Sorting by key is
-    tried with keys 0…n in place of 2^40; a thousand transpositions are one, repeated.
+    For a method with an unbounded number of choices the limit is a few more than n. Sorting by key
+    is enumerated with keys 0…n instead of 2^40; a thousand transpositions are one, repeated.
     """
     if name == "transpositions":
         once = enumerated(partial(shuffles.transpositions, steps=1), n).chances
@@ -118,10 +118,10 @@ def _then(first: dict[Order, int], second: dict[Order, int]) -> dict[Order, int]
 
 
 def unfairness(exact: Exact, n: int, k: int | None = None) -> Fraction:
-    """By what part of the fair chance the worst order is off; 0 for a fair shuffle, exactly.
+    """The largest relative deviation from the fair probability; exactly 0 for a fair shuffle.
 
-    Over ordered samples of `k` of the n cards, the last k of each order. What was left open is
-    taken out of account.
+    It is taken over ordered samples of `k` of the n cards, the last k of each order. Open cases are
+    excluded.
     """
     k = n if k is None else k
     chances: dict[Order, Fraction] = {}

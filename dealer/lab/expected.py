@@ -1,6 +1,6 @@
-"""What a fair shuffle gives: how many cards stay, how many cycles and rising sequences there are.
+"""Distributions for a fair shuffle: fixed points, cycles and rising sequences.
 
-Each function gives the chances of 0, 1, 2 … over all n! orders, each equally likely. Means and
+Each function returns the probabilities of 0, 1, 2 … over all n! equally likely orders. Means and
 variances for n = 52: fixed points 1 and 1, cycles 4.538 and 2.912, rising sequences 26.5 and 4.417.
 """
 
@@ -17,7 +17,7 @@ _NEVER = 1e-40
 
 
 def fixed_points(n: int) -> Chances:
-    """Cards at their old place: exactly k with chance (1/k!)·Σ (−1)^i/i! over i = 0…n−k."""
+    """Cards at their old place: exactly k with probability (1/k!)·Σ (−1)^i/i! over i = 0…n−k."""
     strays, sign = [1.0], -1
     for i in range(1, n + 1):
         strays.append(strays[-1] + sign / math.factorial(i))
@@ -26,7 +26,7 @@ def fixed_points(n: int) -> Chances:
 
 
 def cycles(n: int) -> Chances:
-    """Stirling numbers of the first kind: card i closes a cycle with chance 1/i, i = 1…n."""
+    """Stirling numbers of the first kind over n!: card i closes a cycle with probability 1/i."""
     chances = np.array([1.0])
     for i in range(1, n + 1):
         chances = np.convolve(chances, [(i - 1) / i, 1 / i])
@@ -51,10 +51,10 @@ def moments(chances: Chances) -> tuple[float, float]:
 
 
 def sum_tails(chances: Chances, count: int, total: int) -> tuple[float, float]:
-    """The chances that `count` such numbers add up to at most, and to at least, `total`.
+    """The probabilities that `count` such numbers add up to at most, and to at least, `total`.
 
-    By repeated convolution, all terms positive, so small chances keep their digits; below 1e-40
-    they are taken for 0.
+    Computed by repeated convolution; all terms are positive, so that small probabilities keep their
+    precision. Terms below 1e-40 are treated as 0.
     """
     first, sums = 0, np.array([1.0])
     for bit in f"{count:b}":

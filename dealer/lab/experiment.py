@@ -1,4 +1,4 @@
-"""Shuffle a new deck a great many times, and count what comes out."""
+"""Shuffle many decks by one method and count the results."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from dealer.lab.many import Decks, ordered
+from dealer.lab.counts import Counted, Samples
 from dealer.lab.methods import Method
-from dealer.lab.sources import Dice
-from dealer.lab.tally import Counted, Samples
+from dealer.lab.sources import NumberSource
+from dealer.lab.vectorised import Decks, ordered
 
 Step = Callable[[int, int], None]
 
@@ -17,21 +17,26 @@ CARDS_AT_ONCE = 1 << 19
 
 
 def run(
-    method: Method, dice: Dice, *, shuffles: int, carry: bool = False, step: Step | None = None
+    method: Method,
+    numbers: NumberSource,
+    *,
+    shuffles: int,
+    carry: bool = False,
+    step: Step | None = None,
 ) -> Counted:
-    """What is counted over that many shuffles; `step(done, shuffles)` is called now and then.
+    """Counts over that many shuffles; `step(done, shuffles)` reports progress.
 
-    Each starts from a deck in order, or with `carry` from where the one before ended. With `carry`
-    nearly every method, wrong ones too, gives all orders equally often in the end: it wanders.
-    Then only what leads from one shuffle to the next tells them apart.
+    Each shuffle starts from an ordered deck or, with `carry`, from the result of the one before.
+    With `carry` the orders of nearly every method, biased ones too, converge to uniform, as in a
+    random walk; only the quotients of consecutive shuffles then show a bias.
     """
     counted = Counted(n=method.n, k=method.sample)
     at_once = max(1, CARDS_AT_ONCE // max(method.n, 1))
     last = ordered(1, method.n)
     for done in range(0, shuffles, at_once):
         count = min(at_once, shuffles - done)
-        dice.begin(count)
-        decks = method.many(ordered(count, method.n), dice)
+        numbers.begin(count)
+        decks = method.many(ordered(count, method.n), numbers)
         if carry:
             decks = _one_after_another(np.concatenate((last, decks)))[1:]
             last = decks[-1:]
@@ -42,12 +47,12 @@ def run(
 
 
 def sample(decks: Decks, k: int) -> Samples:
-    """Of whole decks all places from the bottom; else the top `k`, from the top down."""
+    """All places from the bottom up if `k` is all of them, else the top `k` from the top down."""
     return decks if k == decks.shape[1] else decks[:, ::-1][:, :k]
 
 
 def _one_after_another(decks: Decks) -> Decks:
-    """Deck r shuffled as rows 1…r were, one after another: prefixes, doubled each time."""
+    """Row r becomes the composition of rows 0…r, as prefix products in log2 steps."""
     reach = 1
     while reach < len(decks):
         further = np.take_along_axis(decks[:-reach], decks[reach:], axis=1)

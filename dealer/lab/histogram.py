@@ -1,4 +1,4 @@
-"""How often what came: bars, for a terminal or a picture, beside how long they should be."""
+"""Histograms of the counts with the expected length of each bar, for a terminal or an SVG."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dealer.lab.tally import Tally
+from dealer.lab.counts import Tally
 
 ONE_BY_ONE = 24
 _EDGE = 4.0
@@ -30,10 +30,10 @@ class Histogram(NamedTuple):
 
 
 def histogram(tally: Tally) -> Histogram:
-    """Each order, if there are at most 4!; else how far the counts are off, like a bell if fair.
+    """The count of each order, if there are at most 4!; else the distribution of the deviations.
 
-    The counts are those of the orders if each can be expected five times, else those of each
-    card at each place; how far off is measured in standard deviations.
+    Deviations are in standard deviations and normally distributed for a fair shuffle; of the
+    orders, if five of each are expected, else of each card at each place.
     """
     orders = tally.orders
     if orders is not None and len(orders) <= ONE_BY_ONE:
@@ -63,7 +63,7 @@ def _bell(off: NDArray[np.float64]) -> list[Bar]:
 
 
 def lines(shown: Histogram, *, width: int = 48) -> list[str]:
-    """For a terminal: label, count, a bar, and a stroke where the bar should end."""
+    """Lines for a terminal: label, count, bar, and a mark at the expected length."""
     most = max((max(bar.times, bar.expected) for bar in shown.bars), default=0) or 1
     left = max((len(bar.label) for bar in shown.bars), default=0)
     digits = max((len(f"{bar.times:,}") for bar in shown.bars), default=0)

@@ -1,4 +1,4 @@
-"""The list of all shuffles: what each is called, whether it is fair, and why not."""
+"""The list of all shuffle methods with their names, fairness and descriptions."""
 
 from __future__ import annotations
 
@@ -7,21 +7,22 @@ from dataclasses import dataclass
 from functools import partial as bound
 from typing import Any
 
-from dealer.errors import SetupError
+from dealer.errors import ConfigurationError
 from dealer.game.shuffle import Below
-from dealer.lab import many, shuffles
-from dealer.lab.many import Decks
-from dealer.lab.sources import BOUND_MAX, Dice
+from dealer.lab import shuffles, vectorised
+from dealer.lab.sources import BOUND_MAX, NumberSource
+from dealer.lab.vectorised import Decks
 
 SAMPLE = 13
 
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """One way to shuffle decks of `n` cards.
+    """One method for decks of `n` cards.
 
-    `one` shuffles a deck over a `below`, `many` an array of decks over dice. `sample` is how many
-    places from the top down are fair to look at: all n, but for a partial shuffle.
+    `one` shuffles a single deck with a `below` function, `many` an array of decks with a
+    NumberSource. `sample` is the number of places, from the top down, that are tested: all n except
+    for a partial shuffle.
     """
 
     name: str
@@ -30,7 +31,7 @@ class Method:
     sentence: str
     sample: int
     one: Callable[[Sequence[Any], Below], list[Any]]
-    many: Callable[[Decks, Dice], Decks]
+    many: Callable[[Decks, NumberSource], Decks]
 
 
 _FAIR = {
@@ -53,20 +54,22 @@ METHODS = (*_FAIR, *_WRONG)
 def method(name: str, *, n: int, steps: int | None = None) -> Method:
     """The method of that name over `n` cards; `steps` is for `partial` and `transpositions`."""
     if name not in METHODS:
-        raise SetupError(f"There is no shuffle {name!r}; there are {', '.join(METHODS)}.")
+        raise ConfigurationError(f"There is no shuffle {name!r}; there are {', '.join(METHODS)}.")
     if not 0 <= n <= BOUND_MAX:
-        raise SetupError(f"A deck has 0 to {BOUND_MAX} cards, not {n}.")
+        raise ConfigurationError(f"A deck has 0 to {BOUND_MAX} cards, not {n}.")
     options, sample = {}, n
     if name == "partial":
         most = max(n - 1, 0)
         options["steps"] = min(SAMPLE, most) if steps is None else steps
         if not 0 <= options["steps"] <= most:
-            raise SetupError(f"A partial shuffle of {n} cards has 0 to {most} steps, not {steps}.")
+            raise ConfigurationError(
+                f"A partial shuffle of {n} cards has 0 to {most} steps, not {steps}."
+            )
         sample = n if options["steps"] == most else options["steps"]
     elif name == "transpositions":
         options["steps"] = shuffles.A_THOUSAND if steps is None else steps
     elif steps is not None:
-        raise SetupError(f"How many steps {name} takes is not a choice.")
+        raise ConfigurationError(f"How many steps {name} takes is not a choice.")
     function = name.replace("-", "_")
     sentence = (_FAIR | _WRONG)[name]
     if name == "transpositions" and steps is not None:
@@ -78,5 +81,5 @@ def method(name: str, *, n: int, steps: int | None = None) -> Method:
         sentence=sentence,
         sample=sample,
         one=bound(getattr(shuffles, function), **options),
-        many=bound(getattr(many, function), **options),
+        many=bound(getattr(vectorised, function), **options),
     )

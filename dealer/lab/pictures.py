@@ -1,4 +1,4 @@
-"""Pictures of an experiment, as SVG that any browser shows: bars, and a map of places and cards."""
+"""SVG pictures of an experiment: a histogram, and a heat map of places and cards."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from html import escape
 import numpy as np
 from numpy.typing import NDArray
 
+from dealer.lab.counts import Tally
 from dealer.lab.histogram import Histogram
-from dealer.lab.tally import Tally
 
 _FONT = "font-family='system-ui,sans-serif' font-size='12' fill='#222'"
 _LEVELS = 8
@@ -22,7 +22,7 @@ _SELDOM, _OFTEN = (33, 102, 172), (178, 24, 43)
 
 
 def bars(shown: Histogram, heading: str) -> str:
-    """A picture of a histogram; the dark stroke over a bar is where a fair one ends."""
+    """An SVG of a histogram; a dark line marks the expected height of each bar."""
     step, height = max(24, 640 // max(len(shown.bars), 1)), 220
     most = max((max(bar.times, bar.expected) for bar in shown.bars), default=0) or 1
     base, wide = _TOP + height, step * len(shown.bars)
@@ -45,11 +45,11 @@ def bars(shown: Histogram, heading: str) -> str:
 
 
 def heat(tally: Tally, heading: str) -> str:
-    """Place × card: red where a card comes too often, blue where too seldom, white where fair.
+    """An SVG heat map of place × card: red is too frequent, blue too rare, white as expected.
 
-    Up from the bottom the places after the shuffle, to the right where the card lay before. White
-    is also what chance explains, up to three and a half standard deviations. More than 104 cards
-    are shown in blocks.
+    Rows are the places after the shuffle, the bottom place last; columns are the places before it.
+    Deviations up to three and a half standard deviations are white. More than 104 cards are grouped
+    in blocks.
     """
     off, noise = _blocks(tally)
     rows, columns = off.shape
@@ -81,7 +81,7 @@ def heat(tally: Tally, heading: str) -> str:
 
 
 def _blocks(tally: Tally) -> tuple[NDArray[np.float64], float]:
-    """By what part of the fair count each cell is off, the top place first, and usual noise."""
+    """Relative deviation of each cell, the top place first, and its standard deviation if fair."""
     cells = tally.cells[::-1] if tally.k == tally.n else tally.cells
     side = max(1, -(-tally.n // _BLOCKS))
     rows = np.add.reduceat(cells, np.arange(0, cells.shape[0], side), axis=0)
@@ -93,7 +93,7 @@ def _blocks(tally: Tally) -> tuple[NDArray[np.float64], float]:
 
 
 def _runs(levels: NDArray[np.int_]) -> Iterator[str]:
-    """For each colour one path, neighbours in a row drawn in one stroke."""
+    """One path for each colour; adjacent cells of a row are one line."""
     for level in range(-_LEVELS, _LEVELS + 1):
         strokes = []
         for y, row in enumerate(levels == level):
@@ -131,7 +131,7 @@ def _text(x: float, y: float, words: str, more: str = "") -> str:
 
 
 def _page(wide: float, tall: float, heading: str, title: str, parts: Sequence[str]) -> str:
-    """A whole SVG on white, so that it can be read on any page."""
+    """A complete SVG document with a white background."""
     return "\n".join(
         (
             f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {wide:g} {tall:g}' "

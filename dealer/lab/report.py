@@ -1,4 +1,4 @@
-"""What an experiment found, as lines for a person and as members for a script."""
+"""Results of an experiment as lines of text and as JSON members."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from dealer.lab.findings import Finding, caught, spread
-from dealer.lab.tally import Tally
+from dealer.lab.counts import Tally
+from dealer.lab.verdicts import Finding, significant, spread
 
 _NAME = 42
 
 
 def findings(found: Sequence[Finding], level: float) -> list[str]:
-    """A table of all questions, then the verdict; `needs` is how many shuffles would answer one."""
+    """A table of all tests, then the verdict; `needs` is the number of shuffles required."""
     lines = [f"{'':<{_NAME}}{'found':>12}{'fair':>12}{'p':>10}{'after Holm':>12}"]
     for one in found:
         numbers = f"{one.name:<{_NAME}}{_number(one.found):>12}{_number(one.expected):>12}"
@@ -27,23 +27,23 @@ def findings(found: Sequence[Finding], level: float) -> list[str]:
 
 
 def verdict(found: Sequence[Finding], level: float) -> str:
-    wrong = caught(found, level)
+    wrong = significant(found, level)
     if wrong:
-        return f"Not fair, say {len(wrong)} of {len(found)} statistics; first {wrong[0].name}."
+        return f"Not fair by {len(wrong)} of {len(found)} statistics, most clearly {wrong[0].name}."
     if not found:
-        return "With so few cards there is nothing to ask."
+        return "With so few cards there is nothing to test."
     if not any(one.p is not None for one in found):
-        return "Too few shuffles to say anything."
-    return f"Nothing here speaks against it (at {level:g})."
+        return "Too few shuffles for any test."
+    return f"No evidence of bias (at level {level:g})."
 
 
 def frequencies(tally: Tally) -> list[str]:
-    """How many orders came and how often, where they were counted."""
+    """How many orders occurred and how often; no lines if orders were not counted."""
     spreads = spread(tally)
     if spreads is None or tally.orders is None:
         return []
     return [
-        f"{int((tally.orders > 0).sum()):,} of {len(tally.orders):,} orders came.",
+        f"{int((tally.orders > 0).sum()):,} of {len(tally.orders):,} orders occurred.",
         f"Mean {spreads.mean:,.2f}, standard deviation {spreads.deviation:,.2f} (fair: "
         f"{math.sqrt(spreads.expected):,.2f}), variance {spreads.variance:,.2f} (fair: "
         f"{spreads.expected:,.2f}).",
@@ -56,7 +56,7 @@ def members(tally: Tally, found: Sequence[Finding], level: float) -> dict[str, A
         "shuffles": tally.shuffles,
         "cards": tally.n,
         "sample": tally.k,
-        "fair": not caught(found, level),
+        "fair": not significant(found, level),
         "level": level,
         "orders": None if spreads is None else asdict(spreads) | {"deviation": spreads.deviation},
         "findings": [

@@ -1,7 +1,7 @@
-"""How people shuffle by program: five ways that are fair, and five that are not.
+"""Ten ways to shuffle a deck: five fair ones and five common mistakes.
 
-Each is a plain function over `below(b)`, any source of numbers 0…b−1, and returns a new list; the
-cards given stay as they were. The fair ones take their steps from `dealer.game.shuffle`.
+Each is a plain function of a deck and a source of random numbers `below(b)`, 0…b−1, and returns a
+new list; the given deck is not changed. Fisher–Yates is that of `dealer.game.shuffle`.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ def random_key(
 ) -> list[Card]:
     """Sort by a random key for each card, in O(n log n).
 
-    A key has `digits` digits below `base`. If two are equal all are drawn again: to leave such a
-    pair as it lay would favour the old order.
+    A key has `digits` digits below `base`. If two keys are equal all are drawn again, since a
+    stable sort would favour the old order of such a pair.
     """
     while True:
         keys = [_number(below, base, digits) for _ in cards]
@@ -63,7 +63,7 @@ def _number(below: Below, base: int, digits: int) -> int:
 
 
 def visited_set(cards: Sequence[Card], below: Below) -> list[Card]:
-    """Take any card until it is one not taken before; fair, with n·(1 + 1/2 + … + 1/n) numbers."""
+    """Draw random places and skip those taken before; fair, needs n·(1 + 1/2 + … + 1/n) numbers."""
     taken: list[Card] = []
     visited: set[int] = set()
     while len(taken) < len(cards):
@@ -75,7 +75,7 @@ def visited_set(cards: Sequence[Card], below: Below) -> list[Card]:
 
 
 def swap_any(cards: Sequence[Card], below: Below) -> list[Card]:
-    """Wrong: each place is exchanged with any place, so n^n ways lead to n! orders."""
+    """Wrong: swaps each place with any place; n^n equally likely ways into n! orders is biased."""
     copy, n = list(cards), len(cards)
     for i in range(n):
         j = below(n)
@@ -84,7 +84,7 @@ def swap_any(cards: Sequence[Card], below: Below) -> list[Card]:
 
 
 def swap_any_but_last(cards: Sequence[Card], below: Below) -> list[Card]:
-    """Wrong: as `swap_any`, and by a slip of one the last place is never chosen."""
+    """Wrong: as `swap_any` with an off-by-one error, so that the last place is never chosen."""
     copy, n = list(cards), len(cards)
     if n < 2:
         return copy
@@ -95,10 +95,10 @@ def swap_any_but_last(cards: Sequence[Card], below: Below) -> list[Card]:
 
 
 def random_comparator(cards: Sequence[Card], below: Below) -> list[Card]:
-    """Wrong: a sort that is told by the toss of a coin which of two cards is less.
+    """Wrong: sorts with a comparator that returns a random result.
 
-    The sort is TimSort as JavaScript's V8 and Python (before 3.13) run it for less than 64 cards:
-    a first run, turned round if it falls, then each further card put in by binary search.
+    The sort is TimSort as in JavaScript's V8 and in Python before 3.13 for less than 64 cards: an
+    initial run, reversed if descending, then binary insertion of each further card.
     """
     copy, n = list(cards), len(cards)
     if n < 2:
@@ -122,10 +122,10 @@ def random_comparator(cards: Sequence[Card], below: Below) -> list[Card]:
 
 
 def transpositions(cards: Sequence[Card], below: Below, *, steps: int = A_THOUSAND) -> list[Card]:
-    """Wrong: any place exchanged with any, `steps` times over; never quite fair, and never done.
+    """Wrong: swaps two random places, `steps` times; approaches fairness but never reaches it.
 
-    How far from fair falls as (1 − 2/n)^steps (P. Diaconis and M. Shahshahani, 1981): a thousand
-    steps are far too few for eight decks, and hide the bias from all statistics for one.
+    The bias falls as (1 − 2/n)^steps (P. Diaconis and M. Shahshahani, 1981): a thousand steps are
+    far too few for eight decks; for a single deck the remaining bias is too small to measure.
     """
     copy, n = list(cards), len(cards)
     if n < 2:
@@ -137,9 +137,9 @@ def transpositions(cards: Sequence[Card], below: Below, *, steps: int = A_THOUSA
 
 
 def sattolo(cards: Sequence[Card], below: Below) -> list[Card]:
-    """Wrong: Fisher–Yates that never leaves a card where it is, so only (n−1)! orders can come.
+    """Wrong: Fisher–Yates that never keeps a card in place, so only (n−1)! orders are possible.
 
-    S. Sattolo, 1986, for random cycles; as a shuffle it is a slip of one.
+    S. Sattolo, 1986, for random cyclic permutations; used as a shuffle it is an off-by-one error.
     """
     copy = list(cards)
     for i in range(len(copy) - 1, 0, -1):

@@ -1,8 +1,7 @@
-"""Where the random numbers of an experiment come from: the system, a tape, or a seeded engine.
+"""Random numbers for experiments: from the system, from tapes, or from a seeded generator.
 
-All give 16-bit words, and numbers below a bound are made of them by refusal as the tape does it
-(`dealer.game.tape`): a word at or above the largest multiple of the bound is passed over, so no
-remainder is favoured.
+All sources produce 16-bit words. Numbers below a bound are derived by rejection sampling as in
+`dealer.game.tape`: a word at or above the largest multiple of the bound is rejected.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dealer.errors import SetupError
+from dealer.errors import ConfigurationError
 from dealer.game import tape
 
 Rows = NDArray[np.intp]
@@ -30,25 +29,25 @@ SECRET_BYTES = 416
 _BUFFER = 4096
 
 
-class Dice(Protocol):
+class NumberSource(Protocol):
     """Numbers for many shuffles at once."""
 
     def begin(self, shuffles: int) -> None:
-        """From here on rows 0…shuffles−1 are new shuffles."""
+        """Start a batch: rows 0…shuffles−1 are new shuffles."""
 
     def draw(self, bound: int, rows: Rows) -> Rows:
-        """A number 0…bound−1 for each of these rows, a row at most once; 1 ≤ bound ≤ 1024."""
+        """A number 0…bound−1 for each of these distinct rows; 1 ≤ bound ≤ 1024."""
 
 
 class Stream:
-    """One endless row of words that all shuffles share; `more(count)` gives the next ones."""
+    """One infinite stream of words for all shuffles; `more(count)` returns the next words."""
 
     def __init__(self, more: MoreWords) -> None:
         self._more = more
         self._kept: list[int] = []
 
     def begin(self, shuffles: int) -> None:
-        """Nothing to do: the words go on where they were."""
+        """Do nothing: the stream continues."""
 
     def draw(self, bound: int, rows: Rows) -> Rows:
         limit = _limit(bound)
@@ -71,10 +70,10 @@ class Stream:
                 return word % bound
 
 
-class Tapes:
-    """A tape of its own for each shuffle, as a table has it; shuffle k is the k-th from 0.
+class TapeSource:
+    """A separate tape for each shuffle, as at a table; shuffle number k, counted from 0.
 
-    One secret, one player's nonce and one root serve them all; only k differs.
+    All tapes have the same secret, player's nonce and root; only k differs.
     """
 
     def __init__(self, *, secret: bytes, nonce: bytes, root: bytes, n: int) -> None:
@@ -111,7 +110,7 @@ class Tapes:
         )
 
     def _unroll(self) -> None:
-        """One segment more of every tape."""
+        """Compute the next segment of every tape."""
         size = tape.SEGMENT_WORDS
         words = chain.from_iterable(islice(one, size) for one in self._tapes)
         segment = np.fromiter(words, np.uint16, size * len(self._tapes))
@@ -120,19 +119,19 @@ class Tapes:
 
 def _limit(bound: int) -> int:
     if not 1 <= bound <= BOUND_MAX:
-        raise ValueError(f"a bound is 1 to {BOUND_MAX}, not {bound}")
+        raise ValueError(f"the bound must be 1 to {BOUND_MAX}, not {bound}")
     return tape.WORD_RANGE - tape.WORD_RANGE % bound
 
 
-def dice_from(source: str, *, n: int, seed: int | None = None) -> Dice:
-    """Dice for decks of `n` cards from one of SOURCES; `seed` is not for `system`."""
+def number_source(source: str, *, n: int, seed: int | None = None) -> NumberSource:
+    """The named source of SOURCES for decks of `n` cards; `seed` is not allowed for `system`."""
     if source == "tape":
-        return Tapes(**_tape_parts(seed), n=n)
+        return TapeSource(**_tape_parts(seed), n=n)
     return Stream(words_from(source, seed=seed))
 
 
 def words_from(source: str, *, seed: int | None = None) -> MoreWords:
-    """The endless words of a source; of `tape`, those of one tape over 52 cards."""
+    """The infinite words of a source; for `tape`, those of one tape over 52 cards."""
     if source == "tape":
         parts = _tape_parts(seed)
         one = tape.words(
@@ -141,7 +140,7 @@ def words_from(source: str, *, seed: int | None = None) -> MoreWords:
         return lambda count: np.fromiter(islice(one, count), np.uint16, count)
     if source == "system":
         if seed is not None:
-            raise SetupError("The system's own random bytes take no seed.")
+            raise ConfigurationError("The source system takes no seed; name another source.")
         return lambda count: np.frombuffer(os.urandom(2 * count), np.uint16)
     if source == "pcg64":
         bits = np.random.PCG64(0 if seed is None else seed)
@@ -149,11 +148,11 @@ def words_from(source: str, *, seed: int | None = None) -> MoreWords:
     if source == "mersenne":
         engine = random.Random(0 if seed is None else seed)
         return lambda count: np.frombuffer(engine.randbytes(2 * count), np.uint16)
-    raise SetupError(f"There is no source {source!r}; there are {', '.join(SOURCES)}.")
+    raise ConfigurationError(f"There is no source {source!r}; use one of {', '.join(SOURCES)}.")
 
 
 def _tape_parts(seed: int | None) -> dict[str, bytes]:
-    """What a tape is made of: fresh, or spread from a seed so that it comes out the same."""
+    """Secret, nonce and root of a tape: random, or derived from a seed to be reproducible."""
     if seed is None:
         data = os.urandom(SECRET_BYTES + 64)
     else:

@@ -1,4 +1,4 @@
-"""How the tables look now, and how they looked after each round, in SQL that anyone can read.
+"""SQL read models of the log: the current tables, and the state after each round.
 
-Every row here follows from the log alone and can be thrown away: `rebuild` makes it again.
+Every row is derived from the log alone and can be deleted: `rebuild` writes it again.
 """

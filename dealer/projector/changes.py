@@ -1,8 +1,7 @@
-"""What is to be written: rows to add, rows to touch up, and the part of a stack that changed.
+"""Changes of the read models as plain data, between the fold and the SQL writer.
 
-Plain data between the fold, which decides, and the database, which obeys. For each stream the
-tails are cut before rows are added, and rows are added before any is touched up; within one list
-the order is that of the events.
+For each stream, stacks are truncated first, then rows are added, then rows are updated; within one
+list the order is that of the events.
 """
 
 from __future__ import annotations
@@ -11,40 +10,40 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from dealer.game.stacks import DECK, seat_of
-from dealer.projector.happened import Number
+from dealer.projector.types import Number
 
 Row = tuple[Any, ...]
 Cards = list[int | None]
-"""A stack as the public knows it, bottom first; None where nobody outside can tell the card."""
+"""A stack in the public state, bottom first; None for an unknown card."""
 
 
 class Changes:
-    """Rows by read model: `cut` tails of stacks, `added` rows, `set` of columns by statement."""
+    """Parameters of statements: `truncated` and `added` by read model, `updated` by statement."""
 
-    __slots__ = ("added", "cut", "set")
+    __slots__ = ("added", "truncated", "updated")
 
     def __init__(self) -> None:
-        self.cut: dict[str, list[Row]] = {}
+        self.truncated: dict[str, list[Row]] = {}
         self.added: dict[str, list[Row]] = {}
-        self.set: dict[str, list[Row]] = {}
+        self.updated: dict[str, list[Row]] = {}
 
     def add(self, model: str, row: Row) -> None:
         self.added.setdefault(model, []).append(row)
 
-    def touch(self, statement: str, values: Row) -> None:
-        self.set.setdefault(statement, []).append(values)
+    def update(self, statement: str, values: Row) -> None:
+        self.updated.setdefault(statement, []).append(values)
 
     def extend(self, more: Changes) -> None:
-        """Takes in another stream's changes."""
+        """Add another stream's changes."""
         for mine, others in (
-            (self.cut, more.cut),
+            (self.truncated, more.truncated),
             (self.added, more.added),
-            (self.set, more.set),
+            (self.updated, more.updated),
         ):
             for name, rows in others.items():
                 mine.setdefault(name, []).extend(rows)
 
-    def lay(
+    def diff_stack(
         self,
         key: tuple[Number, int, str],
         *,
@@ -52,40 +51,42 @@ class Changes:
         after: Sequence[int | None],
         opened: Sequence[str],
         faces: Sequence[str | None],
-        turned: Iterable[int] = (),
+        newly_shown: Iterable[int] = (),
     ) -> None:
-        """Brings the rows of one stack, (stream, round, stack), from `before` to `after`.
+        """Change the rows of one stack, (stream, round, stack), from `before` to `after`.
 
-        Only the places above the common bottom part are written, over what stands there.
-        `turned` are slots whose face is told now and was not before.
+        Only the places above the common bottom part are written, replacing existing rows.
+        `newly_shown` are slots whose face is public now and was not before.
         """
-        kept = common(before, after)
-        fresh = set(turned)
-        if fresh:
-            kept = next((p for p in range(kept) if after[p] in fresh), kept)
+        same = _common_length(before, after)
+        shown = set(newly_shown)
+        if shown:
+            same = next((p for p in range(same) if after[p] in shown), same)
         stream, round_, stack = key
         model, where = _rows_of(stack)
         prefix = (stream, round_, *where)
         if len(after) < len(before):
-            self.cut.setdefault(model, []).append((*prefix, len(after)))
-        if kept < len(after):
+            self.truncated.setdefault(model, []).append((*prefix, len(after)))
+        if same < len(after):
             rows = self.added.setdefault(model, [])
-            for place in range(kept, len(after)):
-                rows.append((*prefix, place, *told(after[place], opened=opened, faces=faces)))
+            for place in range(same, len(after)):
+                rows.append(
+                    (*prefix, place, *_slot_and_face(after[place], opened=opened, faces=faces))
+                )
 
 
-def common(before: Sequence[int | None], after: Sequence[int | None]) -> int:
-    """How many places from the bottom are the same in both."""
+def _common_length(before: Sequence[int | None], after: Sequence[int | None]) -> int:
+    """How many places from the bottom are equal in both."""
     shorter = min(len(before), len(after))
     if before[:shorter] == after[:shorter]:
         return shorter
     return next(p for p in range(shorter) if before[p] != after[p])
 
 
-def told(
+def _slot_and_face(
     card: int | None, *, opened: Sequence[str], faces: Sequence[str | None]
 ) -> tuple[int | None, str | None]:
-    """(slot, face) of a card as a row has it; the state's module says what the int means."""
+    """(slot, face) of a card for its row; see `dealer.game.state.Round` for the encoding as int."""
     if card is None:
         return None, None
     if card < 0:

@@ -1,95 +1,91 @@
-"""From what happened to how the tables look: pure, and with no secret.
+"""Folds events into changes of the read models; pure, without secrets.
 
-The fold keeps a `Table` as the public sees it: no face that the log does not tell, and a shuffle
-whose swaps it cannot follow. When a round closes, its secret is in the log, and the round is gone
-through once more with everything in it (`dealer.projector.closing`).
+The fold keeps a `Table` in its public state: hidden faces and the swaps of a running shuffle are
+unknown. When a round closes its secret is published, and the round is replayed with its hidden
+parts (`dealer.projector.round_reveal`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
-from dealer.game.events import (
-    CardDrawn,
-    CardMoved,
-    CardShown,
-    CardsSwapped,
-    DeckSealed,
-    EntropyClosed,
-    Event,
-    RoundClosed,
-    RoundOpened,
-    SeatLeft,
-    SeatTaken,
-    ShuffleStarted,
-    ShuffleVoided,
-    StackCut,
-    TableClosed,
-    TableOpened,
-)
+from dealer.game import events
+from dealer.game.events import Event
 from dealer.game.stacks import hand
 from dealer.game.state import Player, Round, Shuffle, Table, evolve
 from dealer.projector.changes import Cards, Changes
-from dealer.projector.closing import close_round
-from dealer.projector.happened import Contradiction, Happened, Stream
+from dealer.projector.round_reveal import RoundReveal, close_round
+from dealer.projector.types import InconsistentEvent, StreamKey
 from dealer.proof.canonical import dump
 
 
-def fold(stream: Stream, table: Table, happened: Iterable[Happened]) -> Changes:
-    """The rows that `happened` changes, one event after the other; `table` moves along with it.
+class TimedEvent(NamedTuple):
+    """An event and its time in milliseconds; its version follows from the ones before it.
 
-    `table` needs the open round and the version only; who had sat down before the round opened
-    may be missing. After a Contradiction `table` is worth nothing.
+    `reveal` comes with RoundClosed alone: the round, replayed with its hidden parts.
+    """
+
+    event: Event
+    at: int
+    reveal: RoundReveal | None = None
+
+
+def fold(stream: StreamKey, table: Table, timed_events: Iterable[TimedEvent]) -> Changes:
+    """The rows that the events change; `table` is updated to the state after them.
+
+    `table` needs the open round and the version only; players who sat down before the round opened
+    may be missing. After an InconsistentEvent `table` must not be used again.
     """
     folding = _Folding(stream, table)
-    for one in happened:
+    for timed in timed_events:
         version = folding.version
         try:
-            folding.apply(one)
+            folding.apply(timed)
         except (ValueError, KeyError, IndexError) as error:
-            raise Contradiction(version, error) from error
+            raise InconsistentEvent(version, error) from error
     return folding.finish()
 
 
-def believe(table: Table, event: Event, at: int) -> None:
-    """`evolve` for a table that was rebuilt from its open round's beginning on.
+def evolve_partial(table: Table, event: Event, at: int) -> None:
+    """`evolve` for a table that was rebuilt from the beginning of its open round.
 
-    Who leaves may have sat down before that; nothing else of theirs is asked for.
+    A player who leaves may have sat down before that; nothing else about the player is needed.
     """
-    if isinstance(event, SeatLeft):
+    if isinstance(event, events.SeatLeft):
         table.seats.setdefault(event.seat, Player("", None, 0))
     evolve(table, event, at)
 
 
 class _Folding:
-    def __init__(self, stream: Stream, table: Table) -> None:
+    def __init__(self, stream: StreamKey, table: Table) -> None:
         self.stream = stream
         self.table = table
         self.changes = Changes()
         self._before: dict[str, Cards] = {}
-        self._turned: set[int] = set()
+        self._newly_shown: set[int] = set()
         self._opened_rounds: int | None = None
         self._closed_at: int | None = None
 
-    def apply(self, happened: Happened) -> None:
-        event, at, opened = happened
+    def apply(self, timed: TimedEvent) -> None:
+        event, at, reveal = timed
         rule = _RULES.get(type(event))
         if rule is not None:
             rule(self, event, at)
-        if isinstance(event, RoundClosed):
-            self._close(event, at, opened)
-        believe(self.table, event, at)
+        if isinstance(event, events.RoundClosed):
+            self._close(event, at, reveal)
+        evolve_partial(self.table, event, at)
 
     def finish(self) -> Changes:
-        self._lay()
+        self._write_stacks()
         number, table = self.stream.number, self.table
         last = (table.version, self._opened_rounds, self._closed_at, number)
-        self.changes.touch("table", last)
+        self.changes.update("table", last)
         return self.changes
 
     @property
     def version(self) -> int:
-        """Of the event that is being applied."""
+        """The version of the event that is being applied."""
         return self.table.version + 1
 
     @property
@@ -101,12 +97,12 @@ class _Folding:
     @property
     def shuffle(self) -> Shuffle:
         if self.round.shuffle is None:
-            raise ValueError(f"version {self.version} needs a shuffle that runs")
+            raise ValueError(f"version {self.version} needs a running shuffle")
         return self.round.shuffle
 
-    # Who sits there
+    # Table and seats
 
-    def table_opened(self, event: TableOpened, at: int) -> None:
+    def table_opened(self, event: events.TableOpened, at: int) -> None:
         name = event.rules.get("name")
         self.changes.add(
             "tables",
@@ -117,21 +113,21 @@ class _Folding:
             ),
         )  # fmt: skip
 
-    def table_closed(self, event: TableClosed, at: int) -> None:
+    def table_closed(self, event: events.TableClosed, at: int) -> None:
         self._closed_at = at
 
-    def seat_taken(self, event: SeatTaken, at: int) -> None:
+    def seat_taken(self, event: events.SeatTaken, at: int) -> None:
         key = None if event.key is None else event.key.hex()
         row = (self.stream.number, event.seat, self.version, at, event.name, key, None, None)
         self.changes.add("seats", row)
 
-    def seat_left(self, event: SeatLeft, at: int) -> None:
+    def seat_left(self, event: events.SeatLeft, at: int) -> None:
         left = (self.version, at, self.stream.number, event.seat, self.version)
-        self.changes.touch("seat left", left)
+        self.changes.update("seat left", left)
 
     # Rounds and shuffles
 
-    def round_opened(self, event: RoundOpened, at: int) -> None:
+    def round_opened(self, event: events.RoundOpened, at: int) -> None:
         row = (
             self.stream.number, event.round, self.version, at, len(event.deck), event.entropy,
             event.commitment.hex(), None, None, None,
@@ -140,56 +136,56 @@ class _Folding:
         self._opened_rounds = event.round
         self._before = {"deck": []}
 
-    def shuffle_started(self, event: ShuffleStarted, at: int) -> None:
+    def shuffle_started(self, event: events.ShuffleStarted, at: int) -> None:
         row = (
             self.stream.number, event.round, event.k, event.stack, event.n, event.algorithm,
             event.steps, self.version, at, None, None, None, "running", None, None, None,
         )  # fmt: skip
         self.changes.add("shuffles", row)
 
-    def entropy_closed(self, event: EntropyClosed, at: int) -> None:
+    def entropy_closed(self, event: events.EntropyClosed, at: int) -> None:
         committed = len(self.shuffle.digests)
         row = (self.version, committed, self.stream.number, event.round, event.k)
-        self.changes.touch("entropy gathered", row)
+        self.changes.update("entropy gathered", row)
 
-    def shuffle_voided(self, event: ShuffleVoided, at: int) -> None:
+    def shuffle_voided(self, event: events.ShuffleVoided, at: int) -> None:
         self._end_shuffle("voided", None, at)
 
-    def swapped(self, event: CardsSwapped, at: int) -> None:
-        self._touch(self.shuffle.stack)
+    def swapped(self, event: events.CardsSwapped, at: int) -> None:
+        self._remember(self.shuffle.stack)
 
-    def sealed(self, event: DeckSealed, at: int) -> None:
-        self._touch(self.shuffle.stack)
+    def sealed(self, event: events.DeckSealed, at: int) -> None:
+        self._remember(self.shuffle.stack)
         self._end_shuffle("sealed", event.first, at)
 
     def _end_shuffle(self, outcome: str, first: int | None, at: int) -> None:
         round_, shuffle = self.round, self.shuffle
         ended = (outcome, self.version, at, len(shuffle.nonces), first)
-        self.changes.touch("shuffle ended", (*ended, self.stream.number, round_.number, shuffle.k))
+        self.changes.update("shuffle ended", (*ended, self.stream.number, round_.number, shuffle.k))
 
-    def _close(self, event: RoundClosed, at: int, opened: Sequence[tuple[int, Event]]) -> None:
+    def _close(self, event: events.RoundClosed, at: int, reveal: RoundReveal | None) -> None:
         number, round_ = self.stream.number, self.round
         for stack in round_.stacks:
-            self._touch(stack)
+            self._remember(stack)
         closed = (self.version, at, event.secret.hex(), number, event.round)
-        self.changes.touch("round closed", closed)
-        close_round(number, round_, self._before, opened, self.changes)
-        self._before, self._turned = {}, set()
+        self.changes.update("round closed", closed)
+        close_round(number, round_, self._before, reveal, self.changes)
+        self._before, self._newly_shown = {}, set()
 
     # Cards
 
-    def drawn(self, event: CardDrawn, at: int) -> None:
+    def drawn(self, event: events.CardDrawn, at: int) -> None:
         target = hand(event.seat)
         self._move("CardDrawn", at, event.slot, event.source, target, None)
 
-    def moved(self, event: CardMoved, at: int) -> None:
+    def moved(self, event: events.CardMoved, at: int) -> None:
         self._move("CardMoved", at, event.slot, event.source, event.to, event.place)
 
     def _move(
         self, name: str, at: int, slot: int, source: str, target: str, place: int | None
     ) -> None:
-        self._touch(source)
-        self._touch(target)
+        self._remember(source)
+        self._remember(target)
         round_ = self.round
         cards = round_.cards(source)
         last = len(cards) - 1
@@ -203,13 +199,13 @@ class _Folding:
             ),
         )  # fmt: skip
 
-    def shown(self, event: CardShown, at: int) -> None:
+    def shown(self, event: events.CardShown, at: int) -> None:
         round_, slot = self.round, event.slot
         stack = round_.stack_of(slot)
         if stack is None:
             raise ValueError(f"slot {slot} is not on the table")
-        self._touch(stack)
-        self._turned.add(slot)
+        self._remember(stack)
+        self._newly_shown.add(slot)
         number, place = self.stream.number, round_.cards(stack).index(slot)
         self.changes.add(
             "moves",
@@ -218,11 +214,11 @@ class _Folding:
                 stack, place, slot, event.card, 1,
             ),
         )  # fmt: skip
-        began = self.table.openings[-1]
-        self.changes.touch("face told", (event.card, number, began, self.version, slot))
+        began = self.table.round_versions[-1]
+        self.changes.update("face shown", (event.card, number, began, self.version, slot))
 
-    def cut(self, event: StackCut, at: int) -> None:
-        self._touch(event.stack)
+    def cut(self, event: events.StackCut, at: int) -> None:
+        self._remember(event.stack)
         self.changes.add(
             "moves",
             (
@@ -233,47 +229,47 @@ class _Folding:
 
     # Stacks
 
-    def _touch(self, stack: str) -> None:
-        """Remembers how a stack was before the first change, to write only what differs."""
+    def _remember(self, stack: str) -> None:
+        """Keep a stack's state before its first change, so that only the difference is written."""
         if stack not in self._before:
             self._before[stack] = public(self.round, stack)
 
-    def _lay(self) -> None:
+    def _write_stacks(self) -> None:
         if not self._before:
             return
         round_ = self.round
         for stack, before in self._before.items():
-            self.changes.lay(
+            self.changes.diff_stack(
                 (self.stream.number, round_.number, stack),
                 before=before,
                 after=public(round_, stack),
                 opened=round_.opened,
                 faces=round_.faces,
-                turned=self._turned,
+                newly_shown=self._newly_shown,
             )
 
 
 def public(round_: Round, stack: str) -> Cards:
-    """A stack's cards as the public knows them; between swap and seal it cannot tell any."""
+    """A stack's cards in the public state; all unknown between its first swap and its seal."""
     shuffle = round_.shuffle
-    if shuffle is not None and shuffle.blind and shuffle.stack == stack:
+    if shuffle is not None and shuffle.swaps_hidden and shuffle.stack == stack:
         return [None] * shuffle.n
     return list(round_.cards(stack))
 
 
 _RULES: dict[type[Event], Callable[..., None]] = {
-    TableOpened: _Folding.table_opened,
-    TableClosed: _Folding.table_closed,
-    SeatTaken: _Folding.seat_taken,
-    SeatLeft: _Folding.seat_left,
-    RoundOpened: _Folding.round_opened,
-    ShuffleStarted: _Folding.shuffle_started,
-    EntropyClosed: _Folding.entropy_closed,
-    ShuffleVoided: _Folding.shuffle_voided,
-    CardsSwapped: _Folding.swapped,
-    DeckSealed: _Folding.sealed,
-    CardDrawn: _Folding.drawn,
-    CardMoved: _Folding.moved,
-    CardShown: _Folding.shown,
-    StackCut: _Folding.cut,
+    events.TableOpened: _Folding.table_opened,
+    events.TableClosed: _Folding.table_closed,
+    events.SeatTaken: _Folding.seat_taken,
+    events.SeatLeft: _Folding.seat_left,
+    events.RoundOpened: _Folding.round_opened,
+    events.ShuffleStarted: _Folding.shuffle_started,
+    events.EntropyClosed: _Folding.entropy_closed,
+    events.ShuffleVoided: _Folding.shuffle_voided,
+    events.CardsSwapped: _Folding.swapped,
+    events.DeckSealed: _Folding.sealed,
+    events.CardDrawn: _Folding.drawn,
+    events.CardMoved: _Folding.moved,
+    events.CardShown: _Folding.shown,
+    events.StackCut: _Folding.cut,
 }

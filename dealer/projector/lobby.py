@@ -1,4 +1,4 @@
-"""Open tables for the lobby, as the read models have them, a page at a time."""
+"""SQL query of the lobby: open tables from the read models, by page."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ ORDER BY t.opened_at DESC, t.table_id LIMIT ?
 """
 """Open tables that are not disabled, the newest first, after one (opened_at twice, its id).
 
-`digest` stands for the network that opened the table, NULL where that is not known; `rules` are
-there only where they may say that nobody watches. The last parameter is how many at the most.
+`digest` identifies the network that opened the table, NULL if unknown; `rules` are selected only if
+they may forbid spectators. The last parameter is the maximal number of rows.
 """

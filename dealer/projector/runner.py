@@ -1,9 +1,10 @@
-"""Brings the tables that people query up to the log, a few hundred events at a time.
+"""Brings the read models up to date with the log, a slice of events per transaction.
 
-A slice takes the next events of the tables that are behind, applies them and moves each stream's
-`projected` in the same transaction, by compare-and-set: rows and place are both there or neither,
-whatever dies when, and of two projectors one rolls back. A table that cannot be followed stands
-still and says why; the others go on.
+A slice reads the next events of the lagging tables, applies them and updates each stream's
+`projected` in the same transaction, by compare-and-set: after a crash rows and position agree, and
+of two projectors one rolls back. (Of a long round that closes, the first slices write swaps before
+the position moves; after a crash they are written again.) A table whose events cannot be applied is
+stopped with a log line; the others go on.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from dealer.errors import RaceLost
+from dealer.errors import ConcurrentUpdate
 from dealer.projector.changes import Changes
-from dealer.projector.follow import Follower, Stopped
-from dealer.projector.happened import Number, Stream
-from dealer.projector.write import Pen, on_postgres
+from dealer.projector.stream_projector import Stopped, StreamProjector
+from dealer.projector.types import Number, StreamKey
+from dealer.projector.writer import ReadModelWriter, on_postgres
 
-# CROSS JOIN has SQLite begin with the few streams that are behind, which have their own index.
+# CROSS JOIN makes SQLite start with the few lagging streams, which have a partial index.
 _NEXT = """
 SELECT s.id, s.table_id, s.projected, e.version, e.type, e.schema, e.at, e.public
 FROM stream s CROSS JOIN event e ON e.stream = s.id AND e.version > s.projected
@@ -31,8 +32,8 @@ ORDER BY s.id, e.version LIMIT ?"""
 _MOVE = "UPDATE stream SET projected = ? WHERE id = ? AND projected = ?"
 _LAST = 2**63 - 1
 
-# Several nodes keep the same read models: whose hand is on a table first does it now, and the
-# others take the next ones. Appends to those tables go on meanwhile, so it is no row that is held.
+# Several nodes write the same read models: advisory locks distribute the tables among them. Row
+# locks would block appends to those tables.
 _CLAIM = """
 WITH mine AS MATERIALIZED (
     SELECT id, table_id, projected FROM stream
@@ -50,28 +51,28 @@ _MOVE_ALL = """
 WITH step AS MATERIALIZED (
     SELECT * FROM unnest(CAST(? AS bigint[]), CAST(? AS bytea[]), CAST(? AS bigint[]))
         AS m (reached, id, projected)
-), held AS MATERIALIZED (
+), locked AS MATERIALIZED (
     SELECT s.id FROM stream s JOIN step m ON m.id = s.id
     ORDER BY s.id FOR NO KEY UPDATE OF s SKIP LOCKED
 )
-UPDATE stream s SET projected = m.reached FROM step m, held h
-WHERE h.id = m.id AND s.id = m.id AND s.projected = m.projected RETURNING s.id"""
+UPDATE stream s SET projected = m.reached FROM step m, locked l
+WHERE l.id = m.id AND s.id = m.id AND s.projected = m.projected RETURNING s.id"""
 _HIGHEST = b"\xff" * 16
 
-EVENTS = 256
-"""How many events a slice takes: a few milliseconds' work."""
+EVENTS = 192
+"""Events per slice: about four milliseconds and one commit, for which appends wait."""
 
 TABLES = 2000
-"""How many tables' states are kept at hand, some 6 KiB each; `Follower` bounds their bytes."""
+"""Cached table states, about 6 KiB each; `StreamProjector` bounds their bytes."""
 
 _log = getLogger("dealer.projector")
 
 
 class Projector:
-    """Keeps the read models; give its `slice` to `Log.schedule`.
+    """Writes the read models; pass its `slice` to `Log.run_when_idle`.
 
-    `stopped` names the tables that stand still, by what stands for their stream: they are tried
-    again by another Projector, after a restart. `done` counts the events applied.
+    `stopped` has the stopped tables by their `stream` values: they are tried again by another
+    Projector, after a restart. `done` counts the events applied.
     """
 
     def __init__(self, *, events: int = EVENTS, tables: int = TABLES) -> None:
@@ -79,74 +80,96 @@ class Projector:
         self.done = 0
         self._events = events
         self._after: Number | None = None
-        # Streams that another transaction held or moved: the others of this pass go first.
+        # Streams that another transaction locked or moved: tried again after the others.
         self._passed_over: set[Number] = set()
-        self._pen = Pen()
-        self._follower = Follower(tables=tables)
+        self._writer = ReadModelWriter()
+        self._streams = StreamProjector(tables=tables)
 
     def slice(self, connection: Connection) -> bool:
-        """Applies the next events, inside the caller's transaction; whether more wait.
+        """Apply the next events, inside the caller's transaction; True if there are more.
 
-        Raises RaceLost or a driver's error, after which the transaction has to be undone.
+        Raises ConcurrentUpdate or a driver's error; then the transaction must be rolled back. If it
+        was not committed for any reason, call `rolled_back`.
         """
+        self._streams.begin_slice()
+        continued = self._streams.revealing is not None
         rows = self._next(connection)
         changes = Changes()
         moves: list[tuple[int, Number, int]] = []
         for number, found in groupby(rows, key=itemgetter(0)):
             more = list(found)
             table, projected = more[0][1], more[0][2]
-            reached = self._follower.follow(
+            reached = self._streams.project(
                 connection,
-                Stream(number, table),
+                StreamKey(number, table),
                 after=projected,
                 rows=[row[3:] for row in more],
                 into=changes,
             )
             if reached.stopped is not None:
                 self.stopped[number] = reached.stopped
-                told = dict(zip(("table", "version", "says"), reached.stopped, strict=True))
-                _log.error("read models stop", extra={"told": told})
+                fields = dict(zip(("table", "version", "says"), reached.stopped, strict=True))
+                _log.error("projection of a table stopped", extra={"fields": fields})
             if reached.version > projected:
                 moves.append((reached.version, number, projected))
+        self._writer.write(connection, changes)
         if moves:
-            self._pen.write(connection, changes)
             lost = _not_moved(connection, moves)
             if lost:
                 self._passed_over |= lost
-                raise RaceLost("Another process keeps the same read models; this one goes on next.")
+                raise ConcurrentUpdate(
+                    "Another process wrote the same read models; this one tries again."
+                )
         self.done += sum(reached - projected for reached, _, projected in moves)
-        if len(rows) == self._events:
+        if len(rows) == self._events or continued or self._streams.postponed:
             return True
         again, self._passed_over = bool(self._passed_over), set()
         return again
 
+    def rolled_back(self) -> None:
+        """The last slice was not committed; it may be run again."""
+        self._streams.forget_reveal()
+
     def _next(self, connection: Connection) -> Sequence[Any]:
-        """The next events of streams that are behind; each stream gets its turn."""
+        """The next events of lagging streams, in rotation; first those of a round that closes."""
         after = self._after
-        ask = self._ask_postgres if on_postgres(connection) else self._ask_sqlite
-        rows = ask(connection, after, None, self._events)
+        select = self._select_postgres if on_postgres(connection) else self._select_sqlite
+        revealing = self._streams.revealing
+        if revealing is not None:
+            rows = select(connection, _before(revealing), revealing, self._events)
+            if rows:
+                return rows
+            self._streams.forget_reveal()  # another node has projected it, or is at it
+        rows = select(connection, after, None, self._events)
         if after is not None and len(rows) < self._events:
-            rows += ask(connection, None, after, self._events - len(rows))
+            rows += select(connection, None, after, self._events - len(rows))
         self._after = rows[-1][0] if len(rows) == self._events else None
         return rows
 
-    def _ask_sqlite(
+    def _select_sqlite(
         self, connection: Connection, after: Number | None, upto: Number | None, count: int
     ) -> list[Any]:
-        # Numbers from the database, written out: as parameters they might be too many.
+        # Numbers from the database as literals: they may exceed the number of parameters.
         sql = _NEXT.format(",".join(map(str, self.stopped)))
         return list(connection.exec_driver_sql(sql, (after or 0, upto or _LAST, count)).fetchall())
 
-    def _ask_postgres(
+    def _select_postgres(
         self, connection: Connection, after: Number | None, upto: Number | None, count: int
     ) -> list[Any]:
         but = [*self.stopped, *self._passed_over]
-        asked = (after or b"", upto or _HIGHEST, but, count, count, count)
-        return list(connection.exec_driver_sql(_CLAIM, asked).fetchall())
+        parameters = (after or b"", upto or _HIGHEST, but, count, count, count)
+        return list(connection.exec_driver_sql(_CLAIM, parameters).fetchall())
+
+
+def _before(number: Number) -> Number:
+    """The greatest value of `stream` columns that is less than `number`."""
+    if isinstance(number, int):
+        return number - 1
+    return (int.from_bytes(number) - 1).to_bytes(len(number))
 
 
 def _not_moved(connection: Connection, moves: list[tuple[int, Number, int]]) -> set[Number]:
-    """Moves streams; those that are not where they were expected to be, or that are locked."""
+    """Update `projected`; returns the streams that were locked or not at the expected position."""
     if on_postgres(connection):
         columns = tuple(map(list, zip(*moves, strict=True)))
         moved = {number for (number,) in connection.exec_driver_sql(_MOVE_ALL, columns)}

@@ -1,4 +1,4 @@
-"""The tables that a curious person queries: who sat where, which card lay where, every swap.
+"""SQL schema of the read models: seats, rounds, shuffles, swaps, moves and stacks.
 
 Each row is keyed by its `stream`, the log's short number for a table; `tables` gives the table's
 id for it:
@@ -7,14 +7,14 @@ id for it:
     WHERE table_id = '…' AND round = 1 ORDER BY k, step;
 
 No other column of `tables` has a name that a second model has, so this join works for each.
-A `card` is NULL while the public log does not tell it, and is filled in when the card is shown or
+A `card` is NULL while the public log does not reveal it, and is filled in when the card is shown or
 its round closes. A `slot` is NULL before the stack's first seal, and both are NULL between a
-shuffle's first swap and its seal, when nobody outside can tell what lies where. Times are
-milliseconds since 1970. A version names the event in the log that says so.
+shuffle's first swap and its seal, when no card's place is public. Times are
+milliseconds since 1970. A version names the event in the log that caused it.
 
 On PostgreSQL `stream` is the table's id itself, 16 bytes. On SQLite it leads every key and the rows
-lie in key order (WITHOUT ROWID): measured over 5,000 tables, a hex id in each row costs 1.5 times
-the time and three times the space.
+are stored in key order (WITHOUT ROWID): measured over 5,000 tables, a hex id in each row costs 1.5
+times the time and three times the space.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _model(name: str, *columns: SchemaItem) -> Table:
     return Table(name, metadata, stream, *columns, sqlite_with_rowid=False)
 
 
-# `events` are those that the rows say, `rounds` those that were opened.
+# `events` is the version that the rows reflect, `rounds` the number of opened rounds.
 tables = _model(
     "tables",
     Column("table_id", Text, nullable=False, unique=True),
@@ -48,11 +48,11 @@ tables = _model(
     Column("events", Number, nullable=False),
 )
 
-# The lobby asks for the newest of the open ones.
+# For the lobby: the newest open tables.
 _OPEN = text("closed_at IS NULL")
 Index("ix_tables_opened_at", tables.c.opened_at, sqlite_where=_OPEN, postgresql_where=_OPEN)
 
-# One row for each time that somebody sat down; `since` and `until` are versions.
+# One row for each time that a player took a seat; `since` and `until` are versions.
 seats = _model(
     "seats",
     _key("seat"),
@@ -100,7 +100,7 @@ shuffles = _model(
     Column("first_slot", Integer),
 )
 
-# There once the round is closed: `card_i` lay at place i before this step and at place j after it.
+# Written when the round is closed: `card_i` was at place i before this step, at place j after it.
 swaps = _model(
     "swaps",
     _key("round"),
@@ -114,8 +114,8 @@ swaps = _model(
 )
 
 # What was drawn, moved, shown or cut; `source` and `target` are stacks, places are counted from
-# the bottom. A card that is shown stays where it lies; a cut names no card, its place is `at`.
-# `shown` is 1 if the face lay open to all when this had happened.
+# the bottom. A shown card keeps its place; a cut names no card, its place is `at`.
+# `shown` is 1 if the face was public after this event.
 moves = _model(
     "moves",
     _key("version"),
@@ -131,7 +131,7 @@ moves = _model(
     Column("shown", Integer, nullable=False),
 )
 
-# Where every card of a round lies now or, once it is closed, lay at its end.
+# The place of every card of a round, now or, once it is closed, at its end.
 deck = _model(
     "deck",
     _key("round"),
@@ -166,7 +166,7 @@ MODELS: tuple[Table, ...] = (
 def _on_postgres() -> None:
     for model in MODELS:
         model.to_metadata(postgres)
-    # Unique over all tables is what no shard can promise by itself, and `stream` says it already.
+    # A shard cannot enforce uniqueness over all tables, and `stream` is unique already.
     copied = postgres.tables["tables"]
     for constraint in list(copied.constraints):
         if isinstance(constraint, UniqueConstraint):
@@ -188,4 +188,4 @@ SELECT t.table_id, m.stream, m.version, m.at, m.round,
        m.source, m.source_place AS place, m.slot, m.card
 FROM moves m JOIN tables t ON t.stream = m.stream
 WHERE m.event = 'CardDrawn'"""
-"""Who drew what when; no rows of its own, so a draw is written once."""
+"""A view of all draws: player, card and time."""

@@ -1,1 +1,1 @@
-"""Why the house can be believed: bytes, commitments, the tree, signatures, and the verifier."""
+"""Provable fairness: canonical bytes, commitments, Merkle tree, signed checkpoints, verifier."""

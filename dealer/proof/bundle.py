@@ -1,9 +1,9 @@
-"""Everything that was played, in one file that anybody can check without asking the house.
+"""Bundle: the complete log of a table in one file, which can be verified offline.
 
-A bundle is JSON Lines, each line its own canonical form: the header
-`{"bundle":"dealer/v1","key":…,"origin":…}`, the leaves in order, so that a leaf's line counted from
-0 is its version, and `{"checkpoint":note}` by size, the last one over the whole log. No hidden part
-and no salt is in it: the secrets of the rounds give them all.
+A bundle is JSON Lines in canonical form: the header `{"bundle":"dealer/v1","key":…,"origin":…}`,
+the leaves in order, so that the line number of a leaf, counted from 0, is its version, and
+`{"checkpoint":note}` in ascending order of size, the last one over the whole log. It contains no
+hidden parts and no salts: they are recomputed from the revealed secrets of the rounds.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from dealer.proof.canonical import dump
 
 
 def header(*, origin: str, key: bytes) -> str:
+    """The first line; `key` is the house's public key, 32 bytes."""
     return dump({"bundle": PROTOCOL, "key": key.hex(), "origin": origin})
 
 
 def checkpoint(note: str) -> str:
-    """The line of a note; its newlines are written `\\n`."""
+    """The line of a note, with its newlines as `\\n`."""
     return dump({"checkpoint": note})
 
 
@@ -32,8 +33,8 @@ def write(*, origin: str, key: bytes, leaves: Iterable[str], notes: Iterable[str
 
 
 def read(data: bytes) -> list[bytes]:
-    """The lines of a file; nothing but newline ends one, and the last may lack its own.
+    """The lines of a file, separated by newline only; the last newline is optional.
 
-    What is no bundle gives lines as well: the verifier says what is wrong with them.
+    The content is not validated: any bytes have lines, and the verifier reports their faults.
     """
     return data.removesuffix(b"\n").split(b"\n")

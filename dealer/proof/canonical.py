@@ -1,12 +1,12 @@
-"""Every fact is written in one way only, so that two people who have it have the same bytes.
+"""Canonical JSON: exactly one byte representation for each value.
 
-The format is RFC 8785 (JCS) over less than JSON: objects with keys `[a-z][a-z0-9_]*`, arrays,
+The format is RFC 8785 (JCS) over a subset of JSON: objects with keys `[a-z][a-z0-9_]*`, arrays,
 booleans, integers 0…2^53−1, and strings of Unicode scalar values without U+0000–001F and U+007F,
-not normalised. Sorted keys, no spaces, raw UTF-8 and the escapes `\\"` and `\\\\` are all of it.
+not normalised. It needs only sorted keys, no spaces, raw UTF-8 and the escapes `\\"` and `\\\\`.
 
-Who reads, writes again and refuses a difference: `1.0`, `1e2`, `-0`, doubled keys, `\\u00e9` and
-2^53+1 fail for that alone, whatever a JSON parser makes of them. Arrays and objects stand at most
-DEPTH_MAX deep in each other, so that no text can exhaust a reader's stack.
+`decode` encodes the parsed value again and rejects a difference. This alone rejects `1.0`, `1e2`,
+`-0`, duplicate keys, `\\u00e9` and 2^53+1, independent of the JSON parser. Nesting is limited to
+DEPTH_MAX, so that no text can exhaust the stack of a reader.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ _brackets = re.compile(r'"(?:[^"\\]|\\.)*"|([\[{])|([\]}])', re.DOTALL)
 
 
 def encode(value: object) -> bytes:
-    """The only bytes of `value`: dict, list or tuple, bool, int or str, nested as one likes.
+    """The canonical bytes of `value`: dict, list, tuple, bool, int or str, arbitrarily nested.
 
-    Raises NotCanonical for anything else that it holds.
+    Raises NotCanonical for values outside the subset.
     """
     _check(value, DEPTH_MAX, newlines=False)
     return dump(value).encode()
 
 
 def decode(text: bytes | str, *, newlines: bool = False) -> Any:
-    """The value that `text` is the canonical form of; NotCanonical if it is not that of any.
+    """The value whose canonical form is `text`; raises NotCanonical if `text` is not canonical.
 
-    With `newlines` a string may hold U+000A, written `\\n`: a note in a bundle does.
+    With `newlines` a string may contain U+000A, written `\\n`, as notes in bundles do.
     """
     if isinstance(text, bytes):
         try:
@@ -60,7 +60,7 @@ def decode(text: bytes | str, *, newlines: bool = False) -> Any:
 
 
 def dump(value: object) -> str:
-    """Canonical text of a value that `encode` accepts, without its checks."""
+    """The canonical text of `value`, which must be one that `encode` accepts; not validated."""
     return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
 
@@ -68,7 +68,7 @@ def _check(value: Any, depth: int, *, newlines: bool) -> None:
     kind = type(value)
     if kind is str:
         if (_unfit_note if newlines else _unfit)(value):
-            raise NotCanonical("A string holds a control character or half of a surrogate pair.")
+            raise NotCanonical("A string contains a control character or half of a surrogate pair.")
     elif kind is int:
         if not 0 <= value <= INTEGER_MAX:
             raise NotCanonical("A number is not an integer from 0 to 2^53-1.")
@@ -76,19 +76,19 @@ def _check(value: Any, depth: int, *, newlines: bool) -> None:
         _descend(depth)
         for key, member in value.items():
             if type(key) is not str or not _key(key):
-                raise NotCanonical("A key is not a-z and then any of a-z, 0-9 and _.")
+                raise NotCanonical("A key does not match [a-z][a-z0-9_]*.")
             _check(member, depth - 1, newlines=newlines)
     elif kind is list or kind is tuple:
         _descend(depth)
         for member in value:
             _check(member, depth - 1, newlines=newlines)
     elif kind is not bool:
-        raise NotCanonical("There is a null, a fraction or another value that has no place here.")
+        raise NotCanonical("A value is null, a fraction or of another type outside the subset.")
 
 
 def _descend(depth: int) -> None:
     if depth == 0:
-        raise NotCanonical(f"Arrays and objects stand more than {DEPTH_MAX} deep in each other.")
+        raise NotCanonical(f"Arrays and objects are nested more than {DEPTH_MAX} deep.")
 
 
 def _check_depth(text: str) -> None:
@@ -106,4 +106,4 @@ def _no_fraction(_: str) -> NoReturn:
 
 
 def _no_constant(_: str) -> NoReturn:
-    raise NotCanonical("NaN and Infinity are no numbers.")
+    raise NotCanonical("NaN and Infinity are not allowed.")

@@ -1,4 +1,4 @@
-"""The house signs how long the log is and what is in it; players keep that, and may sign it too.
+"""Checkpoints: the signed size and root of a log, and players' cosignatures of them.
 
 A checkpoint is a C2SP tlog-checkpoint: a signed note whose text is three lines,
 
@@ -33,7 +33,7 @@ from dealer.proof.note import (
     Signature,
     Verifier,
     cosigned,
-    take_apart,
+    split_note,
     unbase64,
     write,
 )
@@ -45,7 +45,6 @@ __all__ = [
     "Cosigner",
     "NoteFault",
     "Signer",
-    "attach",
     "attach_once",
     "check_house",
     "cosigners",
@@ -54,7 +53,6 @@ __all__ = [
     "player",
     "read_checkpoint",
     "table_of",
-    "verify_note",
 ]
 
 ROOT_BYTES = 32
@@ -65,7 +63,7 @@ _origin = re.compile(f"[^+{SPACES}]+/t/([0-9a-f]{{32}})").fullmatch
 
 
 class Checkpoint(NamedTuple):
-    """A note taken apart: `text` is what is signed, `root` 32 bytes; nothing is verified yet."""
+    """A parsed checkpoint: `text` is the signed text, `root` has 32 bytes. It is not verified."""
 
     origin: str
     size: int
@@ -75,24 +73,25 @@ class Checkpoint(NamedTuple):
 
 
 class Signer:
-    """The house's pen; `seed` is the 32 bytes of an Ed25519 private key."""
+    """Signs checkpoints for the house; `seed` is an Ed25519 private key, 32 bytes."""
 
     def __init__(self, seed: bytes) -> None:
         self._key = Ed25519PrivateKey.from_private_bytes(seed)
         self.public_key = self._key.public_key().public_bytes_raw()
 
     def vkey(self, origin: str) -> str:
+        """The house's verifier key for an origin, in C2SP's text form."""
         return Verifier(origin, ED25519, self.public_key).vkey
 
     def sign(self, *, origin: str, size: int, root: bytes) -> str:
-        """The note of a checkpoint."""
+        """The signed note of a checkpoint; `root` has 32 bytes."""
         text = f"{origin}\n{size}\n{b64encode(root).decode()}\n"
         verifier = Verifier(origin, ED25519, self.public_key)
         return f"{text}\n{write(verifier, self._key.sign(text.encode()))}"
 
 
 class Cosigner:
-    """A player's pen; `seed` is the 32 bytes of an Ed25519 private key."""
+    """Cosigns checkpoints for a player; `seed` is an Ed25519 private key, 32 bytes."""
 
     def __init__(self, seed: bytes) -> None:
         self._key = Ed25519PrivateKey.from_private_bytes(seed)
@@ -100,38 +99,40 @@ class Cosigner:
 
     @property
     def vkey(self) -> str:
+        """The player's verifier key in C2SP's text form."""
         return player(self.public_key).vkey
 
     def cosign(self, note: str, *, time: int) -> str:
-        """The signature line, with its newline, for a checkpoint, at `time` seconds since 1970.
+        """The signature line with its newline, at `time` seconds since 1970.
 
-        Whoever cosigns has verified the note, and has seen the log grow up to it.
+        The caller must have verified the note and that it extends the log known so far. Raises
+        NoteFault for a malformed note.
         """
         message = _message(read_checkpoint(note), time)
         return write(player(self.public_key), be64(time) + self._key.sign(message))
 
 
 def player(key: bytes) -> Verifier:
-    """Under what name a player's `key`, 32 bytes, cosigns."""
+    """The verifier of cosignatures by a player's `key`, 32 bytes."""
     return Verifier(f"player/{key.hex()}", COSIGNATURE, key)
 
 
 def is_origin(text: str) -> bool:
-    """Whether `text` is `<house>/t/<table>` with 32 hex digits, without a Unicode space or `+`."""
+    """Whether `text` is `<house>/t/<32 hex digits>` without Unicode spaces and `+`."""
     return _origin(text) is not None
 
 
 def table_of(origin: str) -> str:
-    """The table's id in hex, of a text that is an origin."""
+    """The table id, in hex, of a valid origin."""
     return origin[-32:]
 
 
 def read_checkpoint(note: str) -> Checkpoint:
-    """A note taken apart, nothing verified; NoteFault if it is not formed like a checkpoint."""
-    text, signatures = take_apart(note)
+    """Parse a note without verifying it; raises NoteFault if it is not a checkpoint."""
+    text, signatures = split_note(note)
     lines = text.split("\n")
     if len(lines) != 4 or not lines[0]:
-        raise NoteFault("A checkpoint has an origin, a size, a root, and nothing more.")
+        raise NoteFault("A checkpoint consists of an origin, a size and a root.")
     origin, size, root = lines[:3]
     if not _size(size) or int(size) > SIZE_MAX:
         raise NoteFault("The size of a checkpoint is not a plain decimal number.")
@@ -142,16 +143,16 @@ def read_checkpoint(note: str) -> Checkpoint:
 
 
 def check_house(checkpoint: Checkpoint, *, key: bytes) -> None:
-    """Raise NoteFault unless the house's `key`, 32 bytes, signed it under its origin."""
+    """Raise NoteFault unless the house's `key`, 32 bytes, signed the checkpoint."""
     house = Verifier(checkpoint.origin, ED25519, key)
     if not house.signed(checkpoint.text, checkpoint.signatures):
         raise NoteFault("The house's key did not sign this checkpoint.")
 
 
 def open_note(note: str, *, key: bytes, table: str) -> tuple[int, bytes]:
-    """Size and root of a checkpoint of `table`, an id in hex, that `key`, 32 bytes, signed.
+    """Size and root of a checkpoint of `table` (hex id) that the house's `key`, 32 bytes, signed.
 
-    Raises NoteFault if it is not one; cosignatures are not looked at.
+    Raises NoteFault otherwise; cosignatures are ignored.
     """
     checkpoint = read_checkpoint(note)
     if not is_origin(checkpoint.origin) or table_of(checkpoint.origin) != table:
@@ -161,26 +162,19 @@ def open_note(note: str, *, key: bytes, table: str) -> tuple[int, bytes]:
 
 
 def cosigners(checkpoint: Checkpoint, *, keys: Iterable[bytes]) -> list[bytes]:
-    """Those of the players' `keys` that cosigned; NoteFault if one of their lines is bad."""
+    """The players' `keys` that cosigned; raises NoteFault if one of their lines is invalid."""
     names = {signature.name for signature in checkpoint.signatures}
     known = [key for key in keys if f"player/{key.hex()}" in names]
     return [key for key in known if player(key).signed(checkpoint.text, checkpoint.signatures)]
 
 
-def attach(note: str, line: str, *, key: bytes) -> str:
-    """The note with a player's cosignature behind it; the line's own newline may be missing.
-
-    Raises NoteFault unless the line is the first by this `key`, 32 bytes, and verifies: a bad
-    line would spoil the note for everyone.
-    """
-    attached = attach_once(note, line, key=key)
-    if attached == note:
-        raise NoteFault("This player has cosigned this checkpoint.")
-    return attached
-
-
 def attach_once(note: str, line: str, *, key: bytes) -> str:
-    """`attach`, or the note itself where this key has cosigned it before."""
+    """The note with a player's cosignature line appended; the line's newline is optional.
+
+    Returns the unchanged note if this `key`, 32 bytes, has already cosigned it. Raises NoteFault
+    unless the line is a valid cosignature of this key: an invalid line would make the note invalid
+    for every reader.
+    """
     checkpoint = read_checkpoint(note)
     signature = read_signature(line.removesuffix("\n"))
     if not player(key).signed(checkpoint.text, [signature]):
@@ -188,15 +182,6 @@ def attach_once(note: str, line: str, *, key: bytes) -> str:
     if cosigners(checkpoint, keys=[key]):
         return note
     return note + line.removesuffix("\n") + "\n"
-
-
-def verify_note(note: str, vkey: str) -> bool:
-    """Whether `note` is a checkpoint that the key `vkey`, a house's or a player's, signed."""
-    try:
-        checkpoint = read_checkpoint(note)
-        return Verifier.read(vkey).signed(checkpoint.text, checkpoint.signatures)
-    except NoteFault:
-        return False
 
 
 def _message(checkpoint: Checkpoint, time: int) -> bytes:

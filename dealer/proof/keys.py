@@ -1,6 +1,6 @@
-"""One secret a round: everything the house commits to can be opened with it, and nothing before.
+"""Key derivation and commitments of a round: all commitments are derived from one secret S.
 
-The formulas, H = SHA-256 and T(s) = ASCII "dealer/v1/" ‖ s ‖ 0x00:
+Formulas, with H = SHA-256 and T(s) = ASCII "dealer/v1/" ‖ s ‖ 0x00:
 
     commitment = H(T("house") ‖ lp(table, be32(round), S))
     salt_key   = HKDF-SHA-512(ikm=S, salt=table, info=T("salt") ‖ be32(round), 32 bytes)
@@ -12,7 +12,7 @@ The formulas, H = SHA-256 and T(s) = ASCII "dealer/v1/" ‖ s ‖ 0x00:
     event: salt   = HMAC-SHA-256(salt_key, T("event") ‖ be64(version))
            commit = H(T("event") ‖ lp(table, be64(version), salt, JCS(hidden)))
 
-`table` is the table's id, 16 bytes; salts, keys, digests and commitments have 32.
+`table` is the table's id, 16 bytes; salts, keys, digests and commitments have 32 bytes.
 """
 
 from __future__ import annotations
@@ -46,26 +46,26 @@ _LENGTH_32 = be32(32)
 
 @lru_cache
 def secret_length(n: int) -> int:
-    """Bytes of S for a deck of n cards: 32·⌈(bitlen(n!) + 128) / 256⌉.
+    """Length of S in bytes for a deck of n cards: 32·⌈(bitlen(n!) + 128) / 256⌉.
 
-    128 bits more than the orders of the deck need, in whole blocks of 32 bytes.
+    That is 128 bits more than needed to select an order, rounded up to blocks of 32 bytes.
     """
     return 32 * -(-(factorial(n).bit_length() + 128) // 256)
 
 
 def round_commitment(*, table: bytes, round: int, secret: bytes) -> bytes:
-    """What RoundOpened publishes about S."""
+    """The commitment to S, which RoundOpened publishes."""
     return sha256(T("house") + lp(table, be32(round), secret)).digest()
 
 
 def player_digest(*, table: bytes, round: int, k: int, seat: int, nonce: bytes) -> bytes:
-    """What a seat sends before it shows its 32 bytes `nonce`; the seat is in it."""
+    """The digest that commits a seat to its `nonce`, 32 bytes, for shuffle `k`."""
     parts = lp(table, be32(round), be32(k), be32(seat), nonce)
     return sha256(T("player") + parts).digest()
 
 
 def slot_commitment(*, table: bytes, round: int, slot: int, salt: bytes, card: str) -> bytes:
-    """What DeckSealed publishes about the card in a slot; who holds the opening checks it so."""
+    """The commitment to the card in a slot, which DeckSealed publishes."""
     parts = lp(table, be32(round), be32(slot), salt, card.encode("ascii"))
     return sha256(T("card") + parts).digest()
 
@@ -76,10 +76,10 @@ def _hkdf(*, ikm: bytes, salt: bytes, info: bytes) -> bytes:
 
 
 class RoundKeys:
-    """What S gives for one round of one table.
+    """The keys, salts and commitments of one round of one table, derived from S.
 
-    An HMAC of a fixed key starts with the same two blocks each time, so these are hashed once here
-    and their states copied: half the time of a fresh HMAC.
+    An HMAC with a fixed key starts with the same two blocks, so that these are hashed once and the
+    hash states copied, which takes half the time of a new HMAC.
     """
 
     __slots__ = (
@@ -106,7 +106,7 @@ class RoundKeys:
 
     @classmethod
     def of_salt_key(cls, *, table: bytes, round: int, salt_key: bytes) -> RoundKeys:
-        """Keys that know salts and commitments alone; `seal_key` and `commitment` are empty."""
+        """Keys from the salt key only; `seal_key` and `commitment` are empty."""
         keys = cls.__new__(cls)
         keys._prepare(table=table, round=round, salt_key=salt_key)
         keys.seal_key = keys._commitment = b""
@@ -126,12 +126,15 @@ class RoundKeys:
 
     @property
     def commitment(self) -> bytes:
+        """The commitment to the round's secret, 32 bytes."""
         return self._commitment
 
     def player_digest(self, *, k: int, seat: int, nonce: bytes) -> bytes:
+        """The digest of a seat's nonce for shuffle `k`, 32 bytes."""
         return player_digest(table=self.table, round=self.round, k=k, seat=seat, nonce=nonce)
 
     def slot_salt(self, slot: int) -> bytes:
+        """The salt of a slot's commitment, 32 bytes."""
         inner = self._card_salt.copy()
         inner.update(be32(slot))
         outer = self._outer.copy()
@@ -139,6 +142,7 @@ class RoundKeys:
         return outer.digest()
 
     def event_salt(self, version: int) -> bytes:
+        """The salt of the hidden part of the event at a version, 32 bytes."""
         inner = self._event_salt.copy()
         inner.update(be64(version))
         outer = self._outer.copy()
@@ -146,12 +150,13 @@ class RoundKeys:
         return outer.digest()
 
     def slot_commitment(self, slot: int, card: str) -> bytes:
+        """The commitment to the card in a slot, 32 bytes."""
         salt, face = self.slot_salt(slot), card.encode("ascii")
         parts = be32(slot) + _LENGTH_32 + salt + be32(len(face)) + face
         return sha256(self._card_start + parts).digest()
 
     def slot_commitments(self, first: int, cards: Iterable[str]) -> list[bytes]:
-        """Commitments of the cards in slots first, first+1, …"""
+        """The commitments to the cards in the slots from `first` on."""
         copy_inner, copy_outer = self._card_salt.copy, self._outer.copy
         start, pack, length = self._card_start, be32, _LENGTH_32
         commitments = []
@@ -168,13 +173,13 @@ class RoundKeys:
         return commitments
 
     def event_commitment(self, version: int, hidden: str) -> bytes:
-        """Commitment of a hidden part, canonical text, in the event of this version."""
+        """The commitment to the hidden part (canonical text) of the event at this version."""
         salt, part = self.event_salt(version), hidden.encode()
         parts = be64(version) + _LENGTH_32 + salt + be32(len(part)) + part
         return sha256(self._event_start + parts).digest()
 
     def event_commitments(self, first: int, hidden: Iterable[str]) -> list[bytes]:
-        """Commitments of the hidden parts of versions first, first+1, …"""
+        """The commitments to the hidden parts of the versions from `first` on."""
         copy_inner, copy_outer = self._event_salt.copy, self._outer.copy
         start, pack, length = self._event_start, be32, _LENGTH_32
         pack_version = be64

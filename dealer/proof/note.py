@@ -1,14 +1,13 @@
-"""A signed note: a text that says who signed it, in letters that anybody can keep and compare.
+"""Signed notes and their keys, in the format C2SP signed-note.
 
-The format is C2SP signed-note, byte for byte: a text that ends in a newline, an empty line, and a
-line for each signature,
+A note is a text that ends in a newline, an empty line, and a line for each signature,
 
     — <name> <base64(key id ‖ signature)>
 
 with key id = SHA-256(name ‖ 0x0A ‖ type ‖ public key)[:4]. A name has no Unicode space and no `+`;
-nothing in a note is a control character but newlines. A signature by an unknown key, that is
-another name or key id, is passed over; one by a known key that does not verify spoils the note,
-and so does a second one by the same key. A verifier key (vkey) is
+a note has no control characters except newlines. Signatures by unknown keys (another name or key
+id) are ignored; a signature by a known key that does not verify makes the note invalid, and so does
+a second signature by the same key. A verifier key (vkey) is
 `name+hex(key id)+base64(type ‖ public key)`.
 """
 
@@ -38,7 +37,7 @@ _Y_MASK = 2**255 - 1
 _EIGHTH = 0x05FC536D880238B13933C6D305ACDFD5F098EFF289F4C345B027B2C28F95E826  # of order 8
 _SMALL_ORDER = frozenset({0, 1, _FIELD - 1, _EIGHTH, _FIELD - _EIGHTH})
 
-# Unicode's White_Space and no more: languages do not agree on what their own `\s` means.
+# Exactly Unicode's White_Space: the meaning of `\s` differs between languages.
 SPACES = "\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 _name = re.compile(f"[^+{SPACES}]+").fullmatch
 _unfit = re.compile("[\x00-\x09\x0b-\x1f\x7f\ud800-\udfff]").search
@@ -46,7 +45,7 @@ _vkey = re.compile(r"([^+]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/]+=*)").fullmatch
 
 
 class Signature(NamedTuple):
-    """A signature line taken apart; `body` is what follows the key id."""
+    """A parsed signature line; `body` are the bytes after the key id."""
 
     name: str
     key_id: bytes
@@ -54,7 +53,7 @@ class Signature(NamedTuple):
 
 
 class Verifier(NamedTuple):
-    """A key that is trusted under a name: `type` is ED25519 or COSIGNATURE, `key` 32 bytes."""
+    """A named public key: `type` is ED25519 or COSIGNATURE, `key` has 32 bytes."""
 
     name: str
     type: int
@@ -62,34 +61,36 @@ class Verifier(NamedTuple):
 
     @property
     def key_id(self) -> bytes:
+        """The key id that starts each signature, 4 bytes."""
         return key_id(self.name, self.type, self.key)
 
     @property
     def vkey(self) -> str:
+        """The verifier key in C2SP's text form: name, key id and key."""
         material = b64encode(bytes([self.type]) + self.key).decode()
         return f"{self.name}+{self.key_id.hex()}+{material}"
 
     @classmethod
     def read(cls, vkey: str) -> Verifier:
-        """The verifier that a vkey writes down; NoteFault if its parts do not fit together."""
+        """Parse a vkey; raises NoteFault if it is malformed or its key id is wrong."""
         match = _vkey(vkey)
         if match is None or not _name(match[1]):
             raise NoteFault("A verifier key is <name>+<8 hex digits>+<base64>.")
         material = unbase64(match[3])
         if len(material) != 1 + KEY_BYTES or material[0] not in (ED25519, COSIGNATURE):
-            raise NoteFault("A verifier key holds an Ed25519 key of type 1 or 4.")
+            raise NoteFault("A verifier key must contain an Ed25519 key of type 1 or 4.")
         verifier = cls(match[1], material[0], material[1:])
         if verifier.key_id.hex() != match[2]:
             raise NoteFault("The key id of a verifier key is not that of its key.")
         return verifier
 
     def signed(self, text: str, signatures: list[Signature]) -> bool:
-        """Whether this key signed; NoteFault if it has a line that is not its signature."""
+        """Whether this key signed `text`; raises NoteFault for an invalid line or two lines."""
         own = [s for s in signatures if s.name == self.name and s.key_id == self.key_id]
         if not own:
             return False
         if len(own) > 1:
-            raise NoteFault("A key signed twice.")
+            raise NoteFault("A key has two signature lines.")
         body = own[0].body
         message = text.encode()
         if self.type == COSIGNATURE:
@@ -98,16 +99,17 @@ class Verifier(NamedTuple):
                 raise NoteFault("The time of a cosignature is 0 to 2^63-1 seconds.")
             message = cosigned(text, time)
         if len(body) != SIGNATURE_BYTES or not verifies(self.key, body, message):
-            raise NoteFault("A signature is not that of the key whose name it bears.")
+            raise NoteFault("A signature does not verify with the key of its name.")
         return True
 
 
 def key_id(name: str, type: int, key: bytes) -> bytes:
+    """The first 4 bytes of the SHA-256 of name, newline, type and key (C2SP signed-note)."""
     return sha256(name.encode() + b"\n" + bytes([type]) + key).digest()[:_KEY_ID_BYTES]
 
 
 def cosigned(text: str, time: int) -> bytes:
-    """What a cosignature/v1 of seconds `time` since 1970 signs."""
+    """The bytes that a cosignature/v1 signs, at `time` seconds since 1970."""
     return f"cosignature/v1\ntime {time}\n{text}".encode()
 
 
@@ -116,21 +118,25 @@ def write(verifier: Verifier, body: bytes) -> str:
     return f"\u2014 {verifier.name} {b64encode(verifier.key_id + body).decode()}\n"
 
 
-def take_apart(note: str) -> tuple[str, list[Signature]]:
-    """Text, with its newline, and signatures of a note; NoteFault if it is not formed like one."""
+def split_note(note: str) -> tuple[str, list[Signature]]:
+    """The text, with its newline, and the signatures of a note; NoteFault if it is malformed."""
     if _unfit(note):
-        raise NoteFault("A note holds a control character or half of a surrogate pair.")
+        raise NoteFault("A note contains a control character or half of a surrogate pair.")
     text, blank, lines = note.rpartition("\n\n")
     if not text or not blank or not lines.endswith("\n"):
-        raise NoteFault("A note is a text, an empty line, and signatures, each ending in newline.")
+        raise NoteFault(
+            "A note must be a text, an empty line and signature lines, each ending in a newline."
+        )
     return f"{text}\n", [read_line(line) for line in lines[:-1].split("\n")]
 
 
 def read_line(line: str) -> Signature:
-    """A signature line without its newline, taken apart; NoteFault if it is not formed like one."""
+    """Parse a signature line without its newline; raises NoteFault if it is malformed."""
     parts = line.split(" ")
     if len(parts) != 3 or parts[0] != "\u2014" or not _name(parts[1]):
-        raise NoteFault("A signature line is a dash, a name and base64, with single spaces.")
+        raise NoteFault(
+            "A signature line must be a dash, a name and base64, separated by single spaces."
+        )
     blob = unbase64(parts[2])
     if len(blob) <= _KEY_ID_BYTES:
         raise NoteFault("A signature line has no signature.")
@@ -138,21 +144,21 @@ def read_line(line: str) -> Signature:
 
 
 def unbase64(text: str) -> bytes:
-    """Bytes that `text` is the only base64 of: decoders are lax, so it is encoded again."""
+    """Decode strict base64; since decoders are lax, the result is encoded again and compared."""
     try:
         data = a2b_base64(text)
     except (Base64Error, ValueError) as error:
-        raise NoteFault("Something that should be base64 is not.") from error
+        raise NoteFault("A value is not base64.") from error
     if b64encode(data).decode() != text:
-        raise NoteFault("Something is base64, but not as it is written.")
+        raise NoteFault("A value is base64, but not in its canonical form.")
     return data
 
 
 def verifies(key: bytes, signature: bytes, message: bytes) -> bool:
-    """Whether an Ed25519 `key` of 32 bytes signed `message`; no such key signed nothing.
+    """Whether `signature` is an Ed25519 signature of `message` by `key`, 32 bytes.
 
-    Under a point of small order anybody can sign, and libraries disagree about these, and about
-    points that are not written in their one way; so neither may be key or first half here.
+    Signatures can be forged for keys of small order, and libraries differ about such points and
+    about non-canonical encodings. Both are rejected, as key and as first half of a signature.
     """
     public = _public(key)
     if public is None or not _is_sound(signature[:KEY_BYTES]):
@@ -165,7 +171,7 @@ def verifies(key: bytes, signature: bytes, message: bytes) -> bool:
 
 
 def _is_sound(point: bytes) -> bool:
-    """Whether y is below 2^255−19, and not that of one of the eight points of small order."""
+    """Whether y is below 2^255−19 and not that of one of the eight points of small order."""
     y = int.from_bytes(point, "little") & _Y_MASK
     return y < _FIELD and y not in _SMALL_ORDER
 

@@ -1,4 +1,4 @@
-"""How parts are joined before they are hashed: no two lists of parts give the same bytes."""
+"""Unambiguous concatenation of parts for hashing: different lists result in different bytes."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ be64 = struct.Struct(">Q").pack
 
 
 def lp(*parts: bytes) -> bytes:
-    """Each part behind its length: be32(len(x)) ‖ x."""
+    """Length-prefixed concatenation: be32(len(x)) ‖ x for each part."""
     return b"".join([be32(len(part)) + part for part in parts])
 
 
 def T(label: str) -> bytes:
-    """What keeps a hash of one purpose from being one of another: "dealer/v1/" ‖ label ‖ 0x00."""
+    """Domain separation tag of a hash: "dealer/v1/" ‖ label ‖ 0x00."""
     return b"dealer/v1/%b\x00" % label.encode("ascii")

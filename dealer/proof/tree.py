@@ -1,9 +1,9 @@
-"""A log that cannot be changed behind your back: one hash, the root, covers every event so far.
+"""Merkle tree of RFC 6962: roots, inclusion proofs and consistency proofs.
 
-The Merkle tree of RFC 6962: a leaf is hashed as H(0x00 ‖ leaf), a node as H(0x01 ‖ left ‖ right),
-and of n leaves the left subtree has the largest power of two below n. A tree that only grows needs
-no more than its right edge, the roots of the full subtrees from the largest to the smallest: one
-for each 1 in the binary form of its size.
+A leaf is hashed as H(0x00 ‖ leaf), a node as H(0x01 ‖ left ‖ right), with H = SHA-256; of n leaves
+the left subtree has the largest power of two below n. An append-only tree needs only its right
+edge: the roots of its perfect subtrees from the largest to the smallest, one for each 1 in the
+binary form of its size.
 """
 
 from __future__ import annotations
@@ -15,15 +15,17 @@ HASH_BYTES = 32
 
 
 def leaf_hash(leaf: bytes) -> bytes:
+    """The hash of a leaf's bytes, 32 bytes (RFC 6962, 2.1)."""
     return sha256(b"\x00" + leaf).digest()
 
 
 def node_hash(left: bytes, right: bytes) -> bytes:
+    """The hash of an inner node over two hashes, 32 bytes (RFC 6962, 2.1)."""
     return sha256(b"\x01" + left + right).digest()
 
 
 class Tree:
-    """The right edge of a growing tree; `edge` lists its roots, largest subtree first."""
+    """An append-only tree, stored as its right edge; `edge` lists the largest subtree first."""
 
     __slots__ = ("_edge", "size")
 
@@ -33,7 +35,7 @@ class Tree:
 
     @classmethod
     def from_edge(cls, size: int, edge: Sequence[bytes]) -> Tree:
-        """The tree of `size` leaves with this edge; ValueError if no tree of that size has one."""
+        """The tree of `size` leaves with this edge; ValueError if their numbers do not fit."""
         if size < 0 or len(edge) != size.bit_count() or any(len(e) != HASH_BYTES for e in edge):
             raise ValueError(f"a tree of {size} leaves has no edge of {len(edge)} such hashes")
         tree = cls()
@@ -43,13 +45,15 @@ class Tree:
 
     @property
     def edge(self) -> list[bytes]:
+        """The roots of the complete subtrees on the right edge, largest first, 32 bytes each."""
         return list(self._edge)
 
     def copy(self) -> Tree:
+        """An independent copy, in O(log size)."""
         return Tree.from_edge(self.size, self._edge)
 
     def append(self, leaf: bytes) -> None:
-        """Add one leaf by its hash."""
+        """Append a leaf, given by its hash."""
         edge = self._edge
         size = self.size
         while size & 1:
@@ -59,7 +63,7 @@ class Tree:
         self.size += 1
 
     def extend(self, leaves: Iterable[bytes]) -> None:
-        """Add many leaves by their hashes."""
+        """Append leaves, given by their hashes."""
         edge = self._edge
         pop, push, hashed = edge.pop, edge.append, sha256
         size = self.size
@@ -73,7 +77,7 @@ class Tree:
         self.size = size
 
     def root(self) -> bytes:
-        """The hash that covers all leaves; of no leaves it is H of nothing."""
+        """The root hash over all leaves; for an empty tree H of the empty string."""
         if not self._edge:
             return sha256().digest()
         root = self._edge[-1]
@@ -90,12 +94,12 @@ def root_of(leaves: Iterable[bytes]) -> bytes:
 
 
 def _split(size: int) -> int:
-    """Leaves of the left subtree: the largest power of two below `size`, which is above 1."""
+    """Number of leaves of the left subtree: the largest power of two below `size` > 1."""
     return 1 << (size - 1).bit_length() - 1
 
 
 def inclusion_proof(leaves: Sequence[bytes], index: int) -> list[bytes]:
-    """Hashes that lead from leaf `index` to the root over all `leaves` (RFC 6962, 2.1.1)."""
+    """The audit path from leaf `index` to the root over `leaves`, all hashes (RFC 6962, 2.1.1)."""
     if not 0 <= index < len(leaves):
         raise ValueError(f"{len(leaves)} leaves have no index {index}")
     proof: list[bytes] = []
@@ -114,7 +118,7 @@ def inclusion_proof(leaves: Sequence[bytes], index: int) -> list[bytes]:
 def verify_inclusion(
     *, leaf: bytes, index: int, size: int, root: bytes, proof: Sequence[bytes]
 ) -> bool:
-    """Whether `leaf`, a hash, is number `index` of the `size` leaves under `root`.
+    """Whether the leaf hash `leaf` is at `index` in the tree of `size` leaves with `root`.
 
     The algorithm of RFC 9162, 2.1.3.2.
     """
@@ -138,9 +142,9 @@ def verify_inclusion(
 
 
 def consistency_proof(leaves: Sequence[bytes], old: int) -> list[bytes]:
-    """Hashes that show that the tree over all `leaves` began as that over the first `old` ones.
+    """The proof that the tree over `leaves` extends the tree over the first `old` of them.
 
-    RFC 6962, 2.1.2; nothing needs to be shown where `old` is 0 or all of them.
+    RFC 6962, 2.1.2; it is empty if `old` is 0 or all leaves.
     """
     proof = ConsistencyProof(old, len(leaves))
     proof.extend(leaves)
@@ -148,34 +152,34 @@ def consistency_proof(leaves: Sequence[bytes], old: int) -> list[bytes]:
 
 
 class ConsistencyProof:
-    """The same proof of `new` leaves that are given a few at a time; none of them is kept.
+    """A consistency proof from `old` to `new` leaves that are supplied in parts and not stored.
 
-    ValueError where the tree of `new` leaves has none of `old` before it.
+    Raises ValueError unless 0 ≤ old ≤ new.
     """
 
     def __init__(self, old: int, new: int) -> None:
         if not 0 <= old <= new:
-            raise ValueError(f"{new} leaves have no tree of {old} before them")
+            raise ValueError(f"a tree of {new} leaves does not extend one of {old} leaves")
         self._new = new
         self._given = 0
         self._subtrees = [(first, end, Tree()) for first, end in _subtrees(old, new)]
 
     @property
     def missing(self) -> int:
-        """How many leaves were not given yet."""
+        """The number of leaves not supplied yet."""
         return self._new - self._given
 
     def extend(self, leaves: Sequence[bytes]) -> None:
-        """Take the next leaves, by their hashes."""
+        """Supply the next leaves, as hashes."""
         at = self._given
         for first, end, tree in self._subtrees:
             tree.extend(leaves[max(first - at, 0) : max(end - at, 0)])
         self._given += len(leaves)
 
     def nodes(self) -> list[bytes]:
-        """The proof, after all leaves were given."""
+        """The proof; raises ValueError before all leaves were supplied."""
         if self.missing:
-            raise ValueError(f"{self.missing} of {self._new} leaves were not given")
+            raise ValueError(f"{self.missing} of {self._new} leaves were not supplied")
         return [tree.root() for _, _, tree in self._subtrees]
 
 
@@ -185,7 +189,7 @@ def _subtrees(old: int, new: int) -> list[tuple[int, int]]:
         return []
     found: list[tuple[int, int]] = []
     first, size = 0, new
-    complete = True  # the old tree begins where this subtree does, so its root is known there
+    complete = True  # the subtree starts at leaf 0, so the verifier knows its old root
     while old < size:
         split = _split(size)
         if old <= split:
@@ -202,9 +206,9 @@ def _subtrees(old: int, new: int) -> list[tuple[int, int]]:
 def verify_consistency(
     *, old: int, old_root: bytes, new: int, new_root: bytes, proof: Sequence[bytes]
 ) -> bool:
-    """Whether the tree of `new` leaves under `new_root` began as that of `old` under `old_root`.
+    """Whether the tree of `new` leaves with `new_root` extends that of `old` with `old_root`.
 
-    The algorithm of RFC 9162, 2.1.4.2. Every tree began as the empty one, which has one root.
+    The algorithm of RFC 9162, 2.1.4.2; every tree extends the empty tree.
     """
     if not 0 <= old <= new or not _hashes(old_root, new_root, *proof):
         return False
@@ -221,21 +225,21 @@ def verify_consistency(
     while node & 1:
         node >>= 1
         last >>= 1
-    was = is_ = path[0]
+    old_hash = new_hash = path[0]
     for other in path[1:]:
         if last == 0:
             return False
         if node & 1 or node == last:
-            was = node_hash(other, was)
-            is_ = node_hash(other, is_)
+            old_hash = node_hash(other, old_hash)
+            new_hash = node_hash(other, new_hash)
             while not node & 1 and node:
                 node >>= 1
                 last >>= 1
         else:
-            is_ = node_hash(is_, other)
+            new_hash = node_hash(new_hash, other)
         node >>= 1
         last >>= 1
-    return last == 0 and was == old_root and is_ == new_root
+    return last == 0 and old_hash == old_root and new_hash == new_root
 
 
 def _hashes(*values: bytes) -> bool:

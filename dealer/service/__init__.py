@@ -1,23 +1,23 @@
-"""The dealer at work: a wish comes in, is judged, written down, and only then told to the table.
+"""Service: executes commands on tables in memory, appends their events to the log, and notifies.
 
-Load, decide, append, tell. `Service` holds the tables that are being played in memory; the log is
-the only authority, and a table can be dropped at any moment and come back from it.
+Load, decide, append, publish. The event log is the only authority: a table may leave memory at any
+time and is loaded from the log again.
 """
 
 from dealer.eventlog.presence import Attendance
-from dealer.service.core import Service
+from dealer.service.encoding import EncodedEvent
+from dealer.service.live_table import LiveTable
 from dealer.service.presence import SharedPresence
-from dealer.service.record import Entry
-from dealer.service.requests import Done
-from dealer.service.resident import Resident
-from dealer.service.snapshots import Published, Snapshot
+from dealer.service.requests import CommandResult
+from dealer.service.service import Service
+from dealer.service.snapshots import CommitNotice, Snapshot
 
 __all__ = [
     "Attendance",
-    "Done",
-    "Entry",
-    "Published",
-    "Resident",
+    "CommandResult",
+    "CommitNotice",
+    "EncodedEvent",
+    "LiveTable",
     "Service",
     "SharedPresence",
     "Snapshot",

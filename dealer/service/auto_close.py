@@ -1,7 +1,7 @@
-"""Closes tables that are empty, or at which nothing happens, for longer than the operator allows.
+"""Automatic closing of tables that are empty or idle for longer than the operator allows.
 
-The streams are gone through a slice at a time, so the cost does not grow with the number of tables.
-Several nodes may do it at once: the second one to close a table finds it closed.
+The streams are scanned in slices, so the cost does not grow with the number of tables. Several
+nodes may do it concurrently: the second one to close a table finds it closed.
 """
 
 from __future__ import annotations
@@ -9,23 +9,21 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dealer.errors import DealerError, Refused
-from dealer.game.commands import Actor, CloseTable
-
-if TYPE_CHECKING:
-    from dealer.service.core import Service
-    from dealer.service.resident import Resident
+from dealer.service.close_tables import force_close
+from dealer.service.live_table import LiveTable
+from dealer.service.service import Service
 
 SLICE = 500
-"""Streams that are looked at in one slice: about 2 ms of a reader's time."""
+"""Streams that one slice reads: about 2 ms of a reader's time."""
 
 EVERY_SECONDS = 5.0
 """Seconds between two slices: 100 streams a second."""
 
 CLOSED = 50
-"""Tables that one slice closes at the most; the next slice goes on after them."""
+"""The most tables that one slice closes; the next slice continues after them."""
 
 EMPTY, IDLE = "empty", "idle"
 
@@ -45,18 +43,17 @@ log = logging.getLogger(__name__)
 
 
 class AutoClose:
-    """Closes tables of `service`, with the round that is open there, after ages in milliseconds.
+    """Closes tables of `service`, with their open rounds, after ages in milliseconds.
 
-    `empty_ms`: no seat is taken, no round is open, and nothing has happened for so long.
-    `idle_ms`: nothing has happened for so long, whoever sits there. 0 is never. A table that
-    somebody is connected to here is left open. Ages are told by a clock that no step of the wall
-    clock moves once the process runs.
+    `empty_ms`: no seat is taken, no round is open, and the newest event is that old. `idle_ms`: the
+    newest event is that old. 0 means never. A table with subscribers at this node stays open. Ages
+    are measured by a clock that steps of the wall clock do not affect.
     """
 
     def __init__(self, service: Service, *, empty_ms: int, idle_ms: int) -> None:
         self._service = service
         self._ages = {EMPTY: empty_ms, IDLE: idle_ms}
-        self._first: int | bytes = 0 if service.log.server is None else b""
+        self._first: int | bytes = 0 if service.log.dialect == "sqlite" else b""
         self._after = self._first
         self._started = service.now() - self._elapsed()
 
@@ -69,16 +66,16 @@ class AutoClose:
         return self._started + self._elapsed()
 
     async def run(self) -> None:
-        """Go through all streams, again and again; while the database is away, wait."""
+        """Scan all streams again and again until cancelled; skip a slice if the database fails."""
         while any(self._ages.values()):
             await asyncio.sleep(EVERY_SECONDS)
             try:
                 await self.slice()
             except DealerError as error:
-                log.debug("tables not looked at", extra={"told": {"says": str(error)}})
+                log.debug("tables not scanned", extra={"fields": {"says": str(error)}})
 
     async def slice(self) -> int:
-        """Look at the next streams and close what is due; how many were closed."""
+        """Scan the next streams and close what is due; returns how many were closed."""
         due = self.now() - min(age for age in self._ages.values() if age)
         rows = await self._service.log.fetch(_SLICE, (due, self._after, SLICE))
         self._after = rows[-1].id if len(rows) == SLICE else self._first
@@ -102,21 +99,20 @@ class AutoClose:
 
     async def _close(self, table: str, why: str) -> bool:
         try:
-            resident = await self._service.load(table)
-            if not self._is_due(resident, why):
+            live_table = await self._service.load(table)
+            if not self._is_due(live_table, why):
                 return False
-            await self._service.call(resident, CloseTable(Actor(host=True), forced=True))
+            await force_close(self._service, live_table)
         except Refused as refusal:
-            told = {"table": table, "says": str(refusal)}
-            log.debug("table not closed", extra={"told": told})
+            log.debug("table not closed", extra={"fields": {"table": table, "says": str(refusal)}})
             return False
-        self._service.counts.closed[why] += 1
-        log.info("table closed", extra={"told": {"table": table, "why": why}})
+        self._service.stats.closed[why] += 1
+        log.info("table closed", extra={"fields": {"table": table, "why": why}})
         return True
 
-    def _is_due(self, resident: Resident, why: str) -> bool:
-        """Whether what the read models said is true of the table itself, and nobody is here."""
-        state = resident.table
+    def _is_due(self, live_table: LiveTable, why: str) -> bool:
+        """Whether the table itself agrees with the read models, and has no subscriber here."""
+        state = live_table.table
         used = bool(state.seats) or state.round is not None
-        connected = bool(resident.sessions)
+        connected = bool(live_table.subscribers)
         return self._is_old(state.at, why) and not connected and not (used and why == EMPTY)

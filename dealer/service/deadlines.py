@@ -1,9 +1,10 @@
-"""Timers of shuffles that wait for players' entropy; they run by the monotonic clock.
+"""Deadlines: timers of shuffles that wait for players' entropy, measured by the monotonic clock.
 
-The log says when a wait began by the wall clock, which may be stepped by hours, so it is looked at
-once: as this process first sees the wait, what is left of it is the difference, and at least
-nothing, at most the whole wait. From then on only the loop's clock counts. When it has run down the
-table is told its own deadline, whatever the wall clock says by then.
+The log has the start of a wait by the wall clock, which may be stepped by hours. The wall clock is
+therefore read once, when this process first sees the wait: the remaining time is the difference to
+the deadline, between zero and the whole wait. From then on only the loop's clock counts. When the
+time is over the table gets CheckDeadlines with the deadline in the log, whatever the wall clock
+says.
 """
 
 from __future__ import annotations
@@ -12,21 +13,21 @@ import asyncio
 from collections.abc import Callable
 from typing import NamedTuple
 
-from dealer.game.commands import PassTime
+from dealer.game.commands import CheckDeadlines
 from dealer.game.decide.shuffles import deadline
 from dealer.game.state import Round
-from dealer.service.judge import Judge
-from dealer.service.requests import Done, Outcome, Request
-from dealer.service.resident import Resident
+from dealer.service.executor import CommandExecutor
+from dealer.service.live_table import LiveTable
+from dealer.service.requests import CommandResult, Outcome, Request
 
 RETRY_SECONDS = 0.5
-"""Seconds until a table that could not take the end of its wait gets it again."""
+"""Seconds until a deadline is submitted again that the table could not take."""
 
 
 class Wait(NamedTuple):
-    """A wait for digests or reveals: which one, and when it ends, in seconds of the loop's clock.
+    """A wait for digests or reveals; `ends` is in seconds of the loop's clock.
 
-    `wait` is (round, k, whether the digests are closed, deadline of the log).
+    `wait` identifies it: (round, k, whether the digests are closed, deadline in the log).
     """
 
     wait: tuple[int, int, bool, int]
@@ -34,50 +35,61 @@ class Wait(NamedTuple):
 
 
 class Deadlines:
-    """One timer for each table whose shuffle waits; `submit` hands in what is due.
+    """One timer for each table whose shuffle waits; `submit` receives the due CheckDeadlines.
 
-    What is left of a wait is kept by table, so a table may leave memory and come back meanwhile.
+    The end of a wait is stored by table, so that a table may leave memory and return meanwhile.
     """
 
-    def __init__(self, judge: Judge, submit: Callable[[Resident, Request], None]) -> None:
-        self._judge = judge
+    def __init__(
+        self, executor: CommandExecutor, submit: Callable[[LiveTable, Request], None]
+    ) -> None:
+        self._executor = executor
         self._submit = submit
         self._waits: dict[bytes, Wait] = {}
 
-    def disarm(self, resident: Resident) -> None:
+    def disarm(self, live_table: LiveTable) -> None:
         """Cancel the table's timer."""
-        if resident.timer is not None:
-            resident.timer.cancel()
-            resident.timer = None
+        if live_table.timer is not None:
+            live_table.timer.cancel()
+            live_table.timer = None
 
-    def arm(self, resident: Resident) -> None:
-        """Set the table's timer for the end of the wait that is running, if there is one."""
-        self.disarm(resident)
-        round_ = resident.table.round
+    def forget(self, live_table: LiveTable) -> None:
+        """Cancel the timer of a table that has left the log, and drop the end of its wait."""
+        self.disarm(live_table)
+        self.drop_wait(live_table.id)
+
+    def drop_wait(self, table: bytes) -> None:
+        """Drop the end of the wait of a table that left the log while it was not in memory."""
+        self._waits.pop(table, None)
+
+    def arm(self, live_table: LiveTable) -> None:
+        """Set the table's timer to the end of the current wait, if there is one."""
+        self.disarm(live_table)
+        round_ = live_table.table.round
         due = None if round_ is None else deadline(round_)
         if round_ is None or due is None:
-            self._waits.pop(resident.id, None)
+            self._waits.pop(live_table.id, None)
             return
         loop = asyncio.get_running_loop()
-        wait = self._waits.get(resident.id)
+        wait = self._waits.get(live_table.id)
         which = _which(round_, due)
         if wait is None or wait.wait != which:
-            left = min(max(0, due - self._judge.now()), _whole(round_))
-            wait = self._waits[resident.id] = Wait(which, loop.time() + left / 1000)
-        resident.timer = loop.call_at(wait.ends, self._pass, resident, which)
+            left = min(max(0, due - self._executor.now()), _whole(round_))
+            wait = self._waits[live_table.id] = Wait(which, loop.time() + left / 1000)
+        live_table.timer = loop.call_at(wait.ends, self._expire, live_table, which)
 
-    def _pass(self, resident: Resident, which: tuple[int, int, bool, int]) -> None:
-        resident.timer = None
+    def _expire(self, live_table: LiveTable, which: tuple[int, int, bool, int]) -> None:
+        live_table.timer = None
 
-        def passed(outcome: Outcome) -> None:
-            if isinstance(outcome, Done):
-                self.arm(resident)
-            elif resident.timer is None:
+        def on_result(outcome: Outcome) -> None:
+            if isinstance(outcome, CommandResult):
+                self.arm(live_table)
+            elif live_table.timer is None:
                 loop = asyncio.get_running_loop()
-                resident.timer = loop.call_later(RETRY_SECONDS, self.arm, resident)
+                live_table.timer = loop.call_later(RETRY_SECONDS, self.arm, live_table)
 
         # The deadline of this wait and not a later one, which another process may have begun.
-        self._submit(resident, Request(PassTime(which[-1]), passed))
+        self._submit(live_table, Request(CheckDeadlines(which[-1]), on_result))
 
 
 def _which(round_: Round, due: int) -> tuple[int, int, bool, int]:
@@ -86,6 +98,6 @@ def _which(round_: Round, due: int) -> tuple[int, int, bool, int]:
 
 
 def _whole(round_: Round) -> int:
-    """How long the running wait is in all, in milliseconds."""
+    """Length of the current wait in milliseconds."""
     closed = round_.shuffle is not None and round_.shuffle.closed_version
     return round_.reveal_ms if closed else round_.commit_ms

@@ -1,40 +1,40 @@
-"""Tables come into memory: whole, or from where they stood when another process was quicker."""
+"""Loader: reads a table from the log, either whole or from a savepoint on."""
 
 from __future__ import annotations
 
-from contextlib import suppress
+import asyncio
 
+from dealer.errors import DealerError
 from dealer.eventlog import Log, Row
-from dealer.game.decide import NoSecret
+from dealer.game.decide import NoRoundSecrets
 from dealer.game.state import evolve
-from dealer.proof.tree import leaf_hash
-from dealer.service.archived import require_here
-from dealer.service.keyring import Keyring
-from dealer.service.leaves import altered, event_of, leaf_of
-from dealer.service.past import CHUNK, Past
-from dealer.service.record import Entry, entry
-from dealer.service.requests import Remembered
-from dealer.service.resident import Resident
-from dealer.service.snapshots import Published
-from dealer.service.tail import Footing, Tail
+from dealer.service.archive import require_here
+from dealer.service.decoding import event_of, leaf_of, tampered
+from dealer.service.encoding import EncodedEvent, encoded_event
+from dealer.service.event_reader import CHUNK, EventReader
+from dealer.service.live_table import LiveTable
+from dealer.service.requests import StoredCommand
+from dealer.service.round_secret_cache import RoundSecretCache
+from dealer.service.savepoint import LogTail, Savepoint
+from dealer.service.snapshots import CommitNotice
 
 
 class Loader:
-    """Makes residents of the tables in one house's `log`."""
+    """Builds live tables from `log`; `secrets` decrypts the secrets of open rounds."""
 
-    def __init__(self, log: Log, keyring: Keyring, past: Past) -> None:
+    def __init__(self, log: Log, secrets: RoundSecretCache, reader: EventReader) -> None:
         self._log = log
-        self._keyring = keyring
-        self._past = past
+        self._secrets = secrets
+        self._reader = reader
 
-    async def load(self, table: bytes) -> Resident:
+    async def load(self, table: bytes) -> LiveTable:
         """The table as the log has it, checked against its newest checkpoint; version 0 if none.
 
-        Raises TableArchived where it was put away, DatabaseDamaged where the rows are not those
-        that the house signed, or where the secret of the open round does not open.
+        Raises TableArchived if it was archived, DatabaseDamaged if the rows are not those that the
+        house signed, or if the secret of the open round cannot be decrypted.
         """
-        resident = Resident(table, table.hex())
-        self._keyring.forget(table)
+        live_table = LiveTable(table, table.hex())
+        self._secrets.forget(table)
         newest = await self._log.newest_checkpoint(table)
         opened, upto = await self._log.open_round(table)  # only an open round needs its secret
         fault: Exception | None = None
@@ -42,109 +42,110 @@ class Loader:
         async for rows in self._log.stream(table, upto=upto, chunk=CHUNK):
             for row in rows:
                 if row.version == 1 and newest is not None:
-                    _, root = self._keyring.signed(resident, newest[1], key=_key_in(row))
-                _remember(resident, row)
-                if row.version == size and resident.tree.root() != root:
-                    raise altered(resident.table_id)
+                    _, root = self._secrets.signed(live_table, newest[1], key=_key_in(row))
+                _add_row(live_table, row)
+                if row.version == size and live_table.tree.root() != root:
+                    raise tampered(live_table.table_id)
                 try:
                     if fault is None and row.version == opened:
-                        resident.secret = self._keyring.unwrap(table, row)
+                        live_table.secret = self._secrets.unwrap(table, row)
                     if fault is None:
-                        evolve(resident.table, event_of(row, resident.secret), row.at)
+                        evolve(live_table.table, event_of(row, live_table.secret), row.at)
                 except Exception as error:
-                    fault = error  # said at the end: that the rows were altered explains it better
-        if not resident.tree.size:
+                    fault = error  # raised at the end: "altered rows" is the better explanation
+        if not live_table.tree.size:
             await require_here(self._log, table)
-        if resident.tree.size < size:
-            raise altered(resident.table_id)
+        if live_table.tree.size < size:
+            raise tampered(live_table.table_id)
         if fault is not None:
             raise fault
-        resident.committed = resident.table.version
-        resident.set_foot()
-        return resident
+        live_table.loaded()
+        return live_table
 
-    async def advance(self, resident: Resident) -> tuple[Resident, Published]:
-        """The table as the log has it now, read from where it stood in memory before.
+    async def advance(self, live_table: LiveTable) -> tuple[LiveTable, CommitNotice]:
+        """The table as the log has it now, and the events after `committed`.
 
-        With it comes what is new to who was told all that was on disk. Of a table that has no
-        footing, or whose log does not follow from it, all is read. Raises what `load` raises.
+        Reads the tail after the savepoint. Without a savepoint, or where the log does not follow
+        from it, the whole table is read. Raises what `load` raises.
         """
-        footing, resident.footing = resident.footing, None
-        if footing is not None:
-            # With the last event that was on disk: it shows whether the log was put back.
-            after = max(0, min(footing.version, resident.committed - 1))
-            tail = await self._tail(resident.id, after=after)
-            # Whatever does not fit what was believed here: all of it read anew says what is true.
-            with suppress(Exception):
+        savepoint = live_table.pop_savepoint()
+        if savepoint is not None:
+            # With the last committed event: it shows whether the log was rewound.
+            after = max(0, min(savepoint.version, live_table.committed - 1))
+            tail = await self._tail(live_table.id, after=after)
+            try:
                 tail.check(after)
-                return self._follow(resident, footing, tail)
-        fresh = await self.load(resident.id)
-        if await self._was_put_back(resident):
-            return fresh, Published([], [], reset=True)
-        missed = await self._past.entries(fresh, after=resident.committed)
-        notes = await self._log.checkpoints(resident.id, after=resident.committed)
-        return fresh, Published(missed, [note for note in notes if note[0] <= fresh.committed])
+                return self._follow(live_table, savepoint, tail)
+            except DealerError:
+                pass  # the log does not follow from the savepoint; a full load says what it has
+            except Exception as error:
+                asyncio.get_running_loop().call_exception_handler(
+                    {"message": "reload from a savepoint failed", "exception": error}
+                )
+        fresh = await self.load(live_table.id)
+        if await self._was_rewound(live_table):
+            return fresh, CommitNotice([], [], reset=True)
+        missed = await self._reader.entries(fresh, after=live_table.committed)
+        notes = await self._log.checkpoints(live_table.id, after=live_table.committed)
+        return fresh, CommitNotice(missed, [note for note in notes if note[0] <= fresh.committed])
 
-    async def _was_put_back(self, resident: Resident) -> bool:
-        """Whether the log has lost what was on disk, and been told to who listens, already."""
-        if not resident.committed:
+    async def _was_rewound(self, live_table: LiveTable) -> bool:
+        """Whether the log lacks events that were on disk and published."""
+        if not live_table.committed:
             return False
-        rows = await self._log.read(resident.id, after=resident.committed - 1, limit=1)
-        return not rows or leaf_of(resident.id, rows[0]) != resident.leaf
+        rows = await self._log.read(live_table.id, after=live_table.committed - 1, limit=1)
+        return not rows or leaf_of(live_table.id, rows[0]) != live_table.leaf
 
-    async def _tail(self, table: bytes, *, after: int) -> Tail:
+    async def _tail(self, table: bytes, *, after: int) -> LogTail:
         rows = [row async for part in self._log.stream(table, after=after) for row in part]
         notes = await self._log.checkpoints(table, after=after, limit=len(rows) + 1)
-        return Tail(rows, [note for note in notes if rows and note[0] <= rows[-1].version])
+        return LogTail(rows, [note for note in notes if rows and note[0] <= rows[-1].version])
 
     def _follow(
-        self, resident: Resident, footing: Footing, tail: Tail
-    ) -> tuple[Resident, Published]:
-        fresh = Resident(resident.id, resident.table_id)
-        fresh.table, fresh.tree = footing.table(), footing.tree.copy()
-        fresh.secret, fresh.c1_root = footing.secret, footing.c1_root
-        fresh.leaf = resident.leaf
-        # What was judged in memory and never written is forgotten; what was written is true.
-        fresh.forgetful = resident.forgetful
-        fresh.recent = resident.recent.committed()
-        size, root = self._keyring.signed(resident, tail.notes[-1][1]) if tail.notes else (0, b"")
-        entries: list[Entry] = []
-        lost = resident.committed > 0
+        self, live_table: LiveTable, savepoint: Savepoint, tail: LogTail
+    ) -> tuple[LiveTable, CommitNotice]:
+        fresh = LiveTable(live_table.id, live_table.table_id, leaf=live_table.leaf)
+        fresh.table, fresh.tree = savepoint.table(), savepoint.tree.copy()
+        fresh.secret, fresh.c1_root = savepoint.secret, savepoint.c1_root
+        # Commands that were decided in memory and never written are dropped.
+        fresh.commands_evicted = live_table.commands_evicted
+        fresh.stored_commands = live_table.stored_commands.committed()
+        size, root = self._secrets.signed(live_table, tail.notes[-1][1]) if tail.notes else (0, b"")
+        entries: list[EncodedEvent] = []
+        # First of all: rows that replaced others need not evolve from this savepoint.
+        if live_table.committed and not tail.has(live_table.id, live_table.committed, fresh.leaf):
+            raise tampered(fresh.table_id)
         for row in tail.rows:
-            if row.version == resident.committed:
-                lost = leaf_of(resident.id, row) != resident.leaf
-            if row.version <= footing.version:
+            if row.version <= savepoint.version:
                 continue
-            _remember(fresh, row)
+            _add_row(fresh, row)
             if row.version == size and fresh.tree.root() != root:
-                raise altered(fresh.table_id)
+                raise tampered(fresh.table_id)
             if row.type == "RoundOpened":
-                fresh.secret = self._keyring.unwrap(fresh.id, row)
+                fresh.secret = self._secrets.unwrap(fresh.id, row)
             event = event_of(row, fresh.secret)
             evolve(fresh.table, event, row.at)
-            if row.version > resident.committed:
-                entries.append(entry(row.version, fresh.leaf, event, fresh.secret))
+            if row.version > live_table.committed:
+                entries.append(
+                    encoded_event(row.version, fresh.leaf, row.type, event, fresh.secret)
+                )
             if row.type in ("RoundClosed", "TableClosed"):
-                fresh.secret = NoSecret()
-        if lost:
-            raise altered(fresh.table_id)
-        fresh.committed = fresh.table.version
-        fresh.set_foot()
-        notes = [note for note in tail.notes if note[0] > resident.committed]
-        return fresh, Published(entries, notes)
+                fresh.secret = NoRoundSecrets()
+        fresh.loaded()
+        notes = [note for note in tail.notes if note[0] > live_table.committed]
+        return fresh, CommitNotice(entries, notes)
 
 
-def _remember(resident: Resident, row: Row) -> None:
-    resident.leaf = leaf_of(resident.id, row)
-    resident.tree.append(leaf_hash(resident.leaf.encode()))
+def _add_row(live_table: LiveTable, row: Row) -> None:
+    live_table.add_leaf(leaf_of(live_table.id, row))
     if row.type == "EntropyClosed":
-        resident.c1_root = resident.tree.root()
+        live_table.c1_root = live_table.tree.root()
     if row.command is not None and row.digest is not None:
-        resident.remember(row.command, Remembered.read(row.version, row.digest))
+        live_table.store_command(row.command, StoredCommand.read(row.version, row.digest))
 
 
 def _key_in(row: Row) -> bytes:
-    """The key in TableOpened."""
+    """The house key in a TableOpened; empty where the row is damaged."""
     try:
         return bytes.fromhex(row.members()["key"])
     except (KeyError, TypeError, ValueError):

@@ -1,7 +1,7 @@
-"""Lobby: the newest open tables that anybody may watch, cached for a second.
+"""Lobby: the newest open public tables, cached for a second.
 
-However many tables one network opens, a few of them are listed; and however many clients ask, the
-read models are asked once a second. An answer takes 64 KiB at the most.
+At most a few tables of one network are listed, and the read models are queried once a second at
+most. An answer takes 64 KiB at most.
 """
 
 from __future__ import annotations
@@ -11,50 +11,54 @@ import json
 from collections import Counter
 from typing import Any
 
-from dealer.eventlog import Reading
+from dealer.eventlog import ReadOnlyLog
 from dealer.game.names import NAME_MAX
 from dealer.game.rules import Rules
 from dealer.projector.lobby import LOBBY
 from dealer.service.opener import Openers
 
 LISTED = 100
-"""How many tables are listed at the most: with names of 64 characters some 45 KiB of JSON."""
+"""The most tables that are listed: with names of 64 characters some 45 KiB of JSON."""
 
 PER_NETWORK = 5
-"""How many of them one network may have opened, by default."""
+"""Default for how many of them one network may have opened."""
 
 FRESH_SECONDS = 1.0
-"""How long an answer is given to those who ask later."""
+"""Seconds for which an answer is cached."""
 
 PAGE = 500
+"""Open tables that are read at a time."""
+
 PAGES = 10
-"""How many open tables are read at a time, and how often, until enough are found to be listed."""
+"""The most pages that are read until enough tables are found."""
 
 _NEWEST = 2**63 - 1
 
 
 class Lobby:
-    """Asks the read models of `log`; clients that ask at the same time share the answer."""
+    """Queries the read models of `log`; concurrent calls share one query."""
 
-    def __init__(self, log: Reading, openers: Openers, *, per_network: int = PER_NETWORK) -> None:
+    def __init__(
+        self, log: ReadOnlyLog, openers: Openers, *, per_network: int = PER_NETWORK
+    ) -> None:
         self._log = log
         self._openers = openers
         self._per_network = per_network
-        self._asking: asyncio.Task[list[dict[str, Any]]] | None = None
+        self._query: asyncio.Task[list[dict[str, Any]]] | None = None
         self._answer: list[dict[str, Any]] = []
         self._stale_at = 0.0
 
     async def tables(self) -> list[dict[str, Any]]:
-        """Open tables, the newest first, as the read models have them."""
+        """Open public tables, the newest first."""
         loop = asyncio.get_running_loop()
-        if self._asking is None:
+        if self._query is None:
             if loop.time() < self._stale_at:
                 return self._answer
-            self._asking = loop.create_task(self._ask())
-            self._asking.add_done_callback(self._asked)
-        return await asyncio.shield(self._asking)
+            self._query = loop.create_task(self._read())
+            self._query.add_done_callback(self._on_answer)
+        return await asyncio.shield(self._query)
 
-    async def _ask(self) -> list[dict[str, Any]]:
+    async def _read(self) -> list[dict[str, Any]]:
         await self._openers.write()
         listed: list[dict[str, Any]] = []
         networks: Counter[bytes] = Counter()
@@ -78,8 +82,8 @@ class Lobby:
             at, table = rows[-1].opened_at, rows[-1].table
         return listed
 
-    def _asked(self, asking: asyncio.Task[list[dict[str, Any]]]) -> None:
-        self._asking = None
-        if not asking.cancelled() and asking.exception() is None:
-            self._answer = asking.result()
+    def _on_answer(self, query: asyncio.Task[list[dict[str, Any]]]) -> None:
+        self._query = None
+        if not query.cancelled() and query.exception() is None:
+            self._answer = query.result()
             self._stale_at = asyncio.get_running_loop().time() + FRESH_SECONDS

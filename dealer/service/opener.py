@@ -1,8 +1,8 @@
-"""Who opened a table: a keyed digest of the client's network, so that no address is stored.
+"""Openers: stores, for each table, a keyed digest of the network that opened it.
 
-One network's tables are to fill the lobby no more than one household's may, on every node and after
-a restart. The digest is an HMAC under a key that the database does not hold, of an IPv4 address, or
-of the /64 of an IPv6 address, which is what one customer is given.
+The lobby uses it to list only a few tables of one network, on every node and after a restart. The
+digest is an HMAC, under a key that is not in the database, of an IPv4 address or of the /64 of an
+IPv6 address, which is what one customer gets. No address is stored.
 """
 
 from __future__ import annotations
@@ -13,18 +13,19 @@ from ipaddress import IPv6Address, ip_address
 
 from dealer.errors import DealerError
 from dealer.eventlog import Log, openers
-from dealer.eventlog.sealing import HouseKeys
+from dealer.eventlog.encryption import HouseKeys
 
 DIGEST_BYTES = 16
 
 EVERY_SECONDS = 1.0
+"""Seconds between two writes."""
 
 WAITING = 10_000
-"""Openers that may wait to be written while the database is away; later ones are not noted."""
+"""The most openers that wait while the database is unavailable; further ones are dropped."""
 
 
 def network_of(address: str) -> bytes:
-    """What stands for the network of an address: the same for an IPv4 address in IPv6's clothes."""
+    """The network of an address, as bytes; equal for an IPv4 address and its IPv4-mapped form."""
     try:
         parsed = ip_address(address.partition("%")[0])
     except ValueError:
@@ -35,9 +36,9 @@ def network_of(address: str) -> bytes:
 
 
 class Openers:
-    """Notes the opener of each table that this process opens; `write` brings them to the log.
+    """Collects the openers of new tables; `write` stores them.
 
-    They are no events: losing some with a crash lists a few tables too many, no more.
+    They are not events: after a crash that loses some, the lobby lists a few tables too many.
     """
 
     def __init__(self, log: Log, key: HouseKeys) -> None:
@@ -46,24 +47,24 @@ class Openers:
         self._waiting: dict[bytes, bytes] = {}
 
     def note(self, table: bytes, address: str) -> None:
-        """A client at `address` opened `table`; nothing is noted of one without an address."""
+        """Add the opener of `table`; ignored where `address` is empty."""
         if address and len(self._waiting) < WAITING:
             digest = self._key.command_digest(b"opener " + network_of(address))
             self._waiting[table] = digest[:DIGEST_BYTES]
 
     async def write(self) -> None:
-        """Write down what was noted since the last time; raises DatabaseError."""
+        """Store the openers that were noted since the last call; raises DatabaseError."""
         if not self._waiting:
             return
         waiting, self._waiting = self._waiting, {}
         try:
-            await self._log.schedule(lambda connection: openers.add(connection, waiting))
+            await self._log.run_when_idle(lambda connection: openers.add(connection, waiting))
         except DealerError:
             self._waiting = waiting | self._waiting
             raise
 
     async def run(self) -> None:
-        """Write every second what was noted; while the database is away, keep it."""
+        """Call `write` every second until cancelled; after an error the openers are retried."""
         while True:
             await asyncio.sleep(EVERY_SECONDS)
             with suppress(DealerError):

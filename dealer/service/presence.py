@@ -1,9 +1,9 @@
-"""Presence across nodes: writes this node's connections for the others, and reads theirs.
+"""Shared presence: exchanges between nodes who is connected to each table.
 
 Once a second, with the poll of the heads, a node writes the attendance of the tables where it
-changed, in one transaction that no append waits for, and reads what the other nodes have written
-of the tables that are followed here. A node that has connections renews its heartbeat; one whose
-heartbeat stands still has died, and its connections do not count any more.
+changed, in one transaction that no append waits for, and reads the attendance at the other nodes of
+the tables with subscribers here. A node with connections renews its heartbeat; a node whose
+heartbeat stops is considered dead, and its connections no longer count.
 """
 
 from __future__ import annotations
@@ -25,19 +25,20 @@ from dealer.eventlog.presence import (
     heartbeats,
     write,
 )
-from dealer.service.resident import Resident
+from dealer.service.live_table import LiveTable
 
 BEAT_SECONDS = 2.0
-"""How often a node that has connections renews its heartbeat."""
+"""Seconds between heartbeats of a node that has connections."""
 
 EXPIRY_SECONDS = 5.0
-"""How long a heartbeat may stand still before the node counts as dead."""
+"""Seconds without a heartbeat after which a node counts as dead."""
 
 FORGET_SECONDS = 60.0
-"""After so long its rows are deleted; should it live on, it writes them again."""
+"""Seconds after which its rows are deleted; if it is alive after all, it writes them again."""
 
-LOOK_MAX_SECONDS = 1.5
-"""The most that one look adds to a node's silence: a database that was away tells of no death."""
+POLL_MAX_SECONDS = 1.5
+"""The most that one poll adds to a node's silence: after an outage of the database no node has
+sent a heartbeat."""
 
 CLOSE_SECONDS = 1.0
 NODE_BYTES = 8
@@ -45,18 +46,17 @@ NODE_BYTES = 8
 
 @dataclass(slots=True)
 class _Peer:
-    """Another node: its heartbeat as it was read last, and the seconds since that moved."""
+    """Another node: its heartbeat when last read, and the seconds since it changed."""
 
     at: int
     silent: float
 
 
 class SharedPresence:
-    """This node's part in the exchange; `changed` is called on the loop for each table where the
-    connections at other nodes changed."""
+    """This node's part in the exchange."""
 
     def __init__(self, log: Log) -> None:
-        self.changed: Callable[[Resident], None] = lambda resident: None
+        self._listeners: list[Callable[[LiveTable], None]] = []
         self._log = log
         self._node = secrets.token_bytes(NODE_BYTES)
         self._written: dict[bytes, Attendance] = {}
@@ -64,24 +64,28 @@ class SharedPresence:
         self._elsewhere: dict[bytes, Attendance] = {}
         self._peers: dict[bytes, _Peer] = {}
         self._beat_at = 0.0
-        self._looked_at = 0.0
+        self._polled_at = 0.0
         self._writing: asyncio.Task[None] | None = None
 
-    def report(self, resident: Resident, here: Attendance) -> None:
-        """Note who is connected to this node at a table; it is written with the next exchange."""
-        if here != self._written.get(resident.id, NO_CONNECTION):
-            self._pending[resident.id] = here
+    def on_change(self, listener: Callable[[LiveTable], None]) -> None:
+        """Register a listener for tables whose connections at other nodes changed."""
+        self._listeners.append(listener)
+
+    def report(self, live_table: LiveTable, here: Attendance) -> None:
+        """Note the connections to this node at a table; the next exchange writes them."""
+        if here != self._written.get(live_table.id, NO_CONNECTION):
+            self._pending[live_table.id] = here
         else:
-            self._pending.pop(resident.id, None)
+            self._pending.pop(live_table.id, None)
 
-    def elsewhere(self, resident: Resident) -> Attendance:
-        """Who is connected at the other nodes, as far as this one has read it."""
-        return self._elsewhere.get(resident.id, NO_CONNECTION)
+    def elsewhere(self, live_table: LiveTable) -> Attendance:
+        """The connections at the other nodes, as last read."""
+        return self._elsewhere.get(live_table.id, NO_CONNECTION)
 
-    async def exchange(self, followed: Sequence[Resident]) -> None:
-        """Write what is due, and read what other nodes say of the tables that are followed here.
+    async def exchange(self, followed: Sequence[LiveTable]) -> None:
+        """Write what is due, and read the other nodes' attendance of the `followed` tables.
 
-        Raises DatabaseError where it cannot be read; what was read before holds meanwhile.
+        Raises DatabaseError where it cannot be read; the previous values stay.
         """
         loop = asyncio.get_running_loop()
         beat_due = self._written and loop.time() - self._beat_at >= BEAT_SECONDS
@@ -90,18 +94,19 @@ class SharedPresence:
         if not followed:
             self._elsewhere.clear()
             return
-        self._listen(await heartbeats(self._log), now=loop.time())
+        self._update_peers(await heartbeats(self._log), now=loop.time())
         alive = {node for node, peer in self._peers.items() if peer.silent < EXPIRY_SECONDS}
         found: dict[bytes, Attendance] = {}
         if alive:
             found = await attendance(self._log, [one.id for one in followed], nodes=alive)
         before, self._elsewhere = self._elsewhere, found
-        for resident in followed:
-            if found.get(resident.id) != before.get(resident.id):
-                self.changed(resident)
+        for live_table in followed:
+            if found.get(live_table.id) != before.get(live_table.id):
+                for listener in self._listeners:
+                    listener(live_table)
 
     async def close(self) -> None:
-        """Delete this node's rows, where the database takes that at once."""
+        """Delete this node's rows, if the database does that within a second."""
         if self._writing is not None:
             self._writing.cancel()
             await asyncio.gather(self._writing, return_exceptions=True)
@@ -111,14 +116,14 @@ class SharedPresence:
             async with asyncio.timeout(CLOSE_SECONDS):
                 await forget(self._log, [self._node])
 
-    def _listen(self, found: Sequence[Heartbeat], *, now: float) -> None:
-        """Take in the other nodes' heartbeats.
+    def _update_peers(self, found: Sequence[Heartbeat], *, now: float) -> None:
+        """Update the other nodes' states from their heartbeats.
 
-        The database's clock judges a node that is met for the first time alone. After that it is
-        alive as long as its heartbeat moves, so a clock that is set changes nothing.
+        The age by the database's clock counts only when a node is seen for the first time. After
+        that it is alive as long as its heartbeat changes, so stepping a clock has no effect.
         """
-        passed = min(now - self._looked_at, LOOK_MAX_SECONDS)
-        self._looked_at = now
+        passed = min(now - self._polled_at, POLL_MAX_SECONDS)
+        self._polled_at = now
         peers: dict[bytes, _Peer] = {}
         for node, at, age in found:
             if node == self._node:

@@ -1,4 +1,4 @@
-"""A wish on its way, and its answer."""
+"""Requests to the command processor, their results, and the record of a stored command."""
 
 from __future__ import annotations
 
@@ -12,79 +12,83 @@ from dealer.game.commands import Command, Draw
 from dealer.game.events import Event
 
 
-class Done(NamedTuple):
-    """A command was carried out: the table's version after it, and what happened."""
+class CommandResult(NamedTuple):
+    """A command was executed: the table's version after it, and its events."""
 
     version: int
     events: list[Event]
 
 
-Outcome = Done | DealerError
-Answer = Callable[[Outcome], None]
-
+Outcome = CommandResult | DealerError
+OnResult = Callable[[Outcome], None]
 
 ATTEMPTS = 8
-"""How often a command is judged again while other processes keep being quicker."""
+"""How often a command is decided again after conflicts with other processes."""
 
 
 @dataclass(slots=True, eq=False)
 class Request:
-    """A command with the id that its caller gave it, and whom to tell.
+    """A command, its idempotency key, and the callback for its outcome.
 
-    `name` is the id with its caller's role in front, so that two callers' ids do not collide;
-    None for a command without one. `digest` is 32 bytes, an HMAC over method and parameters.
-    `then` is drawn as soon as the shuffle that the command starts is sealed, and `drawn` told.
+    `name` is the caller's role and the command id, so that the ids of two callers do not collide;
+    None for a command without an id. `digest` is 32 bytes, an HMAC over method and parameters.
+    `then` is executed as soon as the shuffle that the command starts is sealed, and `drawn` gets
+    its outcome.
     """
 
     command: Command
-    done: Answer
+    done: OnResult
     name: str | None = None
     digest: bytes = b""
-    expect: int | None = None  # the version it was decided on: refused if the table is past it
+    expect: int | None = None  # refused if the table is past this version
     attempts: int = 0
-    known: Remembered | None = None  # what the log had under this name already
-    again: bool = False  # whether the answer is that of an earlier time
+    duplicate_of: StoredCommand | None = None  # the stored command of this name
+    is_replay: bool = False  # whether an earlier execution answers it
     then: Draw | None = None
-    drawn: Answer | None = None
+    drawn: OnResult | None = None
 
 
 @dataclass(slots=True, eq=False)
-class Remembered:
-    """A command that was decided: where its events begin, how many they are, who else asks."""
+class StoredCommand:
+    """Idempotency record of a decided command: version of its first event, and their number.
+
+    `waiters` are repetitions that arrived before it was committed.
+    """
 
     digest: bytes
     version: int
     count: int
     committed: bool = False
-    also: list[Request] = field(default_factory=list)
+    waiters: list[Request] = field(default_factory=list)
 
     _COUNT_BYTES = 4
 
-    def stored(self) -> bytes:
-        """As the log keeps it beside the command's id: digest, then the count as be32."""
+    def packed(self) -> bytes:
+        """The bytes in the log next to the command's id: digest, then the count as be32."""
         return self.digest + self.count.to_bytes(self._COUNT_BYTES, "big")
 
     @classmethod
-    def read(cls, version: int, stored: bytes) -> Remembered:
+    def read(cls, version: int, stored: bytes) -> StoredCommand:
+        """The record of a committed command, from its bytes in the log."""
         digest, count = stored[: -cls._COUNT_BYTES], stored[-cls._COUNT_BYTES :]
         return cls(digest, version, int.from_bytes(count, "big"), committed=True)
 
 
 @dataclass(slots=True, eq=False)
 class PendingDraw:
-    """What a seat draws as soon as the shuffle that runs is sealed, and whom that concerns."""
+    """A draw that waits for the running shuffle to be sealed, and the callbacks for its outcome."""
 
     draw: Draw
-    answers: list[Answer]
+    answers: list[OnResult]
 
 
-def settling(future: asyncio.Future[Done]) -> Answer:
-    """An answer that settles a future, unless who waited for it has gone."""
+def resolve(future: asyncio.Future[CommandResult]) -> OnResult:
+    """A callback that resolves a future, unless it was cancelled."""
 
     def settle(outcome: Outcome) -> None:
         if future.done():
             return
-        if isinstance(outcome, Done):
+        if isinstance(outcome, CommandResult):
             future.set_result(outcome)
         else:
             future.set_exception(outcome)
@@ -92,11 +96,10 @@ def settling(future: asyncio.Future[Done]) -> Answer:
     return settle
 
 
-def knowing(future: asyncio.Future[bool]) -> Callable[[bool], None]:
-    """The same for who waits only to know whether something is there."""
+def resolve_bool(future: asyncio.Future[bool]) -> Callable[[bool], None]:
+    """The same for a future of a bool."""
 
     def settle(there: bool) -> None:
-        # Who asked may have gone meanwhile; those who are told after them have not.
         if not future.done():
             future.set_result(there)
 
@@ -104,10 +107,10 @@ def knowing(future: asyncio.Future[bool]) -> Callable[[bool], None]:
 
 
 def unavailable(error: DealerError) -> DealerError:
-    """What a caller is told of an error: a refusal as it is, all else as something temporary.
+    """The error for the caller: a refusal unchanged, everything else as Unavailable.
 
-    Where the database is, and what is wrong with it, is for the operator alone.
+    The address of the database and its faults are for the operator only.
     """
     if isinstance(error, Refused):
         return error
-    return Unavailable("The house cannot use its log just now; send this again shortly.")
+    return Unavailable("The server cannot use its log at the moment; send this again shortly.")

@@ -1,21 +1,21 @@
-"""The secret of a round, open or closed, as the house holds it in memory."""
+"""Round secret: the secret of a round, open or closed, with its derived keys."""
 
 from __future__ import annotations
 
-from dealer.eventlog.sealing import RoundSeal
+from dealer.eventlog.encryption import RoundCipher
 from dealer.proof.keys import RoundKeys
 
 
 class RoundSecret:
-    """S and what is derived from it, as `dealer.game.decide.House` asks for it.
+    """S and what is derived from it; implements `dealer.game.decide.RoundSecrets`.
 
-    `wrapped` is S as the log keeps it beside RoundOpened. The methods are those of the round's
-    keys and seal themselves: they run for every swap and draw.
+    `wrapped` is S as the log stores it with RoundOpened. The methods are bound methods of the
+    round's keys and cipher, without another call in between: they run for every swap and draw.
     """
 
     def __init__(self, *, table: bytes, round: int, secret: bytes, wrapped: bytes) -> None:
         keys = RoundKeys(table=table, round=round, secret=secret)
-        seal = RoundSeal(table=table, seal_key=keys.seal_key)
+        seal = RoundCipher(table=table, seal_key=keys.seal_key)
         self.round = round
         self.secret = secret
         self.wrapped = wrapped
@@ -25,6 +25,6 @@ class RoundSecret:
         self.slot_salt = keys.slot_salt
         self.slot_commitments = keys.slot_commitments
         self.player_digest = keys.player_digest
-        self.seal = seal.seal
-        self.seal_many = seal.seal_many
-        self.unseal = seal.unseal
+        self.encrypt = seal.encrypt
+        self.encrypt_many = seal.encrypt_many
+        self.decrypt = seal.decrypt

@@ -1,29 +1,34 @@
-"""What the service hands to the gateway: news of one append, and a table as one viewer sees it."""
+"""Values that the service gives to the gateway: commit notices and snapshots."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from dealer.service.record import Entry
+from dealer.service.encoding import EncodedEvent
+from dealer.service.live_table import LiveTable
 
 
-class Published(NamedTuple):
-    """What one append made public: its events in order, and the checkpoints (size, note) due.
+class CommitNotice(NamedTuple):
+    """What one append made public: its events in order, and its checkpoints (size, note).
 
-    `reset`, which comes with neither, says that what was told of the table may be in the log no
-    more: that was put back to an older state, or the table was archived.
+    `reset`, with neither, says that published events may no longer be in the log: the log was
+    rewound to an older state, or the table was archived.
     """
 
-    entries: list[Entry]
+    entries: list[EncodedEvent]
     notes: list[tuple[int, str]]
     reset: bool = False
 
 
-class Snapshot(NamedTuple):
-    """A table at `version` for one viewer; all of it is on disk.
+NoticeListener = Callable[[LiveTable, CommitNotice], None]
 
-    `edge` are the roots of the full subtrees, in hex, largest first; `checkpoint` is the note over
-    just this version.
+
+class Snapshot(NamedTuple):
+    """A table at `version`, which is on disk, for one viewer.
+
+    `edge` has the roots of the full subtrees in hex, largest first; `checkpoint` is the note over
+    exactly this version.
     """
 
     version: int

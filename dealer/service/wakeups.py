@@ -1,6 +1,6 @@
-"""Wake-ups for tables that left memory while a shuffle waits: a deadline and an id each.
+"""Wake-ups: the deadlines of tables that left memory while a shuffle waits.
 
-At its deadline such a table is loaded again, and its own timer (`deadlines`) goes on from there.
+At its deadline such a table is loaded again and gets a timer of its own (`deadlines`).
 """
 
 from __future__ import annotations
@@ -10,23 +10,23 @@ from collections.abc import Awaitable, Callable
 from heapq import heapify, heappop, heappush
 
 from dealer.errors import DealerError, Refused
-from dealer.service.resident import Resident
+from dealer.service.live_table import LiveTable
 
 BOUND = 100_000
-"""Tables that may sleep at a time; where as many do, the next ones stay in memory."""
+"""Tables that may sleep at the same time; further ones stay in memory."""
 
 SIZE = 260
-"""Bytes that a sleeping table takes, estimated."""
+"""Estimated bytes of a sleeping table."""
 
 SOON_SECONDS = 1.0
 """A table whose deadline is nearer than this does not leave memory."""
 
 RETRY_SECONDS = 1.0
-"""How long it takes until a table that could not be loaded is tried again."""
+"""Seconds until a table that could not be loaded is tried again."""
 
 
 class Wakeups:
-    """Loads each table that `sleep` took in when its time has come; `load` raises DealerError."""
+    """Calls `load`, which may raise DealerError, with each sleeping table at its deadline."""
 
     def __init__(self, load: Callable[[str], Awaitable[object]]) -> None:
         self._load = load
@@ -40,29 +40,30 @@ class Wakeups:
 
     @property
     def size(self) -> int:
-        """Bytes of memory that this takes, estimated."""
+        """Estimated bytes of memory."""
         return SIZE * len(self._queue)
 
-    def sleep(self, resident: Resident) -> bool:
-        """Wake this table when its timer would have gone off; False if it has to stay."""
-        if resident.timer is None:
+    def sleep(self, live_table: LiveTable) -> bool:
+        """Take over the table's timer; False if the table has to stay in memory."""
+        if live_table.timer is None:
             return True
         loop = asyncio.get_running_loop()
-        due = resident.timer.when()
+        due = live_table.timer.when()
         if due < loop.time() + SOON_SECONDS or len(self._due) >= BOUND:
             return False
-        resident.timer.cancel()
-        resident.timer = None
-        self._add(resident.table_id, due)
+        live_table.timer.cancel()
+        live_table.timer = None
+        self._add(live_table.table_id, due)
         return True
 
     def forget(self, table: str) -> None:
-        """The table is in memory again, where it has a timer of its own."""
+        """Drop the wake-up of a table that is in memory again."""
         if self._due.pop(table, None) is not None and len(self._queue) > 2 * len(self._due) + 64:
             self._queue = [(due, table) for table, due in self._due.items()]
             heapify(self._queue)
 
     async def close(self) -> None:
+        """Cancel the timer and the task that loads tables."""
         if self._timer is not None:
             self._timer.cancel()
         if self._waking is not None:
@@ -75,7 +76,7 @@ class Wakeups:
         self._set_timer()
 
     def _set_timer(self) -> None:
-        """Be called at the first deadline, unless tables are being woken already."""
+        """Set the timer to the first deadline, unless tables are being loaded."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -95,7 +96,7 @@ class Wakeups:
             self._set_timer()
 
     async def _wake(self) -> None:
-        """One table after the other, so that many that are due at once do not fill memory."""
+        """Load due tables one after the other, so that many at a time do not fill memory."""
         loop = asyncio.get_running_loop()
         while self._queue and self._queue[0][0] <= loop.time():
             due, table = heappop(self._queue)
@@ -105,7 +106,7 @@ class Wakeups:
                 await self._load(table)
             except DealerError as error:
                 if isinstance(error, Refused) and not error.temporary:
-                    self._due.pop(table, None)  # gone, or archived: nothing waits there
+                    self._due.pop(table, None)  # unknown or archived: no shuffle waits there
                 elif self._due.get(table) == due:
                     self._add(table, loop.time() + RETRY_SECONDS)
             else:

@@ -1,9 +1,9 @@
 /**
- * How a card looks and what it is called: "As" is an ace of spades, drawn with CSS and text.
+ * Card elements, names and sort order: "As" is the ace of spades, drawn with CSS and text.
  *
- * Codes are the wire's: rank `A23456789TJQK` and suit `shdc`, jokers `X1 X2`, in a shoe with the
- * deck behind a dot (`As.3`), and any code of up to 16 characters that a deck of its own brings.
- * `cards.css` draws what is made here; its `--card` is a card's width.
+ * Card codes are those of the wire: rank `A23456789TJQK` and suit `shdc`, jokers `X1 X2`, in a shoe
+ * with the deck's number after a dot (`As.3`), and any code of up to 16 characters in custom decks.
+ * `cards.css` has the styles; its `--card` is the width of a card.
  */
 
 import { cards as texts } from "./texts/english.js";
@@ -16,8 +16,12 @@ const AS_TEXT = "\ufe0e";
 const COLOURS = "dealer/page/colours";
 
 /**
- * What a code means: `{ rank, suit, joker, deck, own }`, of which those that it does not have are
- * null; `deck` is its number in a shoe, `own` the code itself where it is no card known here.
+ * The parts of a code, null where it has none; `deck` is its number in a shoe, and `own` the code
+ * itself if it is not a standard card.
+ *
+ * @param {string} code
+ * @returns {{ rank: string | null, suit: string | null, joker: string | null,
+ *   deck: string | null, own: string | null }}
  */
 export function cardOf(code) {
   const standard = STANDARD.exec(code);
@@ -30,7 +34,11 @@ export function cardOf(code) {
   return { rank: null, suit: null, joker: null, deck: null, own: code };
 }
 
-/** What a card is called, "ace of spades"; "face-down card" where its code is null. */
+/**
+ * A card's name, such as "ace of spades"; "face-down card" if its code is null.
+ *
+ * @param {string | null} code
+ */
 export function cardName(code) {
   if (code === null || code === "??") return texts.faceDown;
   const { rank, suit, joker, deck, own } = cardOf(code);
@@ -39,7 +47,11 @@ export function cardName(code) {
   return deck === null ? name : texts.ofDeck(name, deck);
 }
 
-/** The short form for a line of text, "A♠"; the code itself where it is no card known here. */
+/**
+ * A card's short form, such as "A♠"; the code itself if it is not a standard card.
+ *
+ * @param {string} code
+ */
 export function cardSign(code) {
   const { rank, suit, joker, own } = cardOf(code);
   if (own !== null) return own;
@@ -47,10 +59,13 @@ export function cardSign(code) {
 }
 
 /**
- * A card to put on the page, `role="img"` with its name.
+ * A card element with `role="img"` and the card's name as its label.
  *
- * `code` may be null: nobody here knows it. `faceUp` false shows its back and does not name it.
- * `fourColour` colours this one card in four colours; `useFourColours` does so for the whole page.
+ * @param {string | null} code null if the card is unknown
+ * @param {object} [options]
+ * @param {boolean} [options.faceUp] false shows its back, and does not name it
+ * @param {boolean} [options.fourColour] four suit colours for this card; `useFourColours` sets them
+ *   for the whole page
  */
 export function cardElement(code, { faceUp = code !== null, fourColour = false } = {}) {
   const element = document.createElement("span");
@@ -60,7 +75,12 @@ export function cardElement(code, { faceUp = code !== null, fourColour = false }
   return element;
 }
 
-/** Make an element that `cardElement` made show another card, or its back where `code` is null. */
+/**
+ * Let an element from `cardElement` show another card, or its back if `code` is null.
+ *
+ * @param {HTMLElement} element
+ * @param {string | null} code
+ */
 export function drawCard(element, code) {
   element.classList.add("card");
   element.setAttribute("aria-label", cardName(code));
@@ -81,8 +101,12 @@ export function drawCard(element, code) {
 }
 
 /**
- * Compares two codes for sorting a hand: by `"suit"` (spades, hearts, clubs, diamonds, so that the
- * colours alternate) or by `"rank"`, aces high; jokers and unknown codes come last.
+ * Compare two codes for sorting a hand: by suit (spades, hearts, clubs, diamonds, so that the
+ * colours alternate) or by rank, aces high. Jokers and unknown codes come last.
+ *
+ * @param {string} a
+ * @param {string} b
+ * @param {"suit" | "rank"} by
  */
 export function compareCards(a, b, by) {
   const [first, second] = [weight(a), weight(b)];
@@ -93,7 +117,7 @@ export function compareCards(a, b, by) {
   return a < b ? -1 : Number(a > b);
 }
 
-/** Whether this browser remembers that suits have four colours. */
+/** Whether four suit colours are stored as this browser's preference. */
 export function usesFourColours() {
   try {
     return localStorage.getItem(COLOURS) === "four";
@@ -102,13 +126,13 @@ export function usesFourColours() {
   }
 }
 
-/** Give the suits of this page four colours, or two, and remember it. */
+/** Set four or two suit colours for this page, and store the preference. */
 export function useFourColours(four) {
   document.documentElement.classList.toggle("four-colour", four);
   try {
     localStorage.setItem(COLOURS, four ? "four" : "two");
   } catch {
-    // A browser that keeps nothing for pages still colours this one.
+    // Without storage the preference lasts as long as the page.
   }
 }
 

@@ -1,107 +1,112 @@
 /**
- * A player at the other end of the wire, who believes nothing that can be checked.
+ * The JavaScript client of dealer: plays at a table of any server and verifies all that it is sent.
  *
  *     import { connect, browserStore } from "./client.js";
  *
- *     const house = await connect("wss://cards.example/ws", { name: "Ada", store: browserStore() });
+ *     const store = browserStore();
+ *     const house = await connect("wss://cards.example/ws", { name: "Ada", store });
  *     const table = await house.join(await house.open({ deck: "52" }));
  *     await table.roundOpen();
  *     await table.shuffle();
  *     console.log(await table.draw(2), table.hand, table.deckCount);
  *     await house.close();
  *
- * The connection is built again when it breaks, and every wish is carried out once. The client
- * brings its own random bytes to each shuffle, keeps its own tree of the log, and checks each card
- * against what was sealed before the deal; HouseCheated says when the house did not play fair.
- * CLIENT.md beside this file is the long version. All times are milliseconds.
+ * The client reconnects when the connection is lost, and every command is executed once. It adds
+ * its own random bytes to each shuffle, keeps its own Merkle tree of the log, and checks each card
+ * against its commitment from before the deal; it throws HouseCheated when a check fails. CLIENT.md
+ * in the same folder says more. All times are milliseconds.
  */
 
-// ——————————————————————————————————————————— the way in ———————————————————————————————————————————
+// ——————————————————————————————————————————— connecting ———————————————————————————————————————————
 
 /**
- * The house at `url`, "ws://…/ws" or "wss://…/ws"; on a page, its own house if none is named.
- * Rejects with HouseUnreachable if nobody answers there as a house would.
+ * Connect to the server at `url`, "ws://…/ws" or "wss://…/ws"; on a page, by default, to the server
+ * that the page came from. Rejects with HouseUnreachable if there is no dealer server.
  */
 export function connect(url?: string | URL | null, options?: ConnectOptions): Promise<House>;
 
 export interface ConnectOptions {
-  /** Who sits down when `join` is told no other name; "Guest" without it. */
+  /** The player's name, unless `join` is given another; default "Guest". */
   name?: string;
-  /** Where tokens, random bytes and signed heads are kept; `memoryStore()` without it. */
+  /** Where tokens, random bytes and signed heads are stored; default `memoryStore()`. */
   store?: Store;
   /**
-   * The key that cosigns heads that were checked. `true`, the default: one of this player's own for
-   * each table, drawn at `join` and kept in the store; none where there is no WebCrypto with
-   * Ed25519. `false`: none.
+   * The key that cosigns verified checkpoints. `true`, the default: a key of its own for each
+   * table, generated at `join` and stored; none without WebCrypto and its Ed25519. `false`: none.
    */
   cosigner?: Cosigner | boolean | null;
-  patience?: Partial<Patience>;
-  /** The class of sockets; `globalThis.WebSocket` without it (browsers, node 22 and later). */
-  WebSocket?: unknown;
+  retry?: Partial<RetryPolicy>;
+  /** @deprecated The old name of `retry`, until the next release. */
+  patience?: Partial<RetryPolicy>;
+  /** The WebSocket class; default `globalThis.WebSocket` (browsers, node 22 and later). */
+  WebSocket?: any;
 }
 
-/** How long the client waits for what, in milliseconds, and how often it asks again. */
-export interface Patience {
-  /** For a socket; 10,000. */
+/** Timeouts and back-off, in milliseconds, and the number of attempts. */
+export interface RetryPolicy {
+  /** To open a socket; 10,000. */
   open: number;
-  /** Without a frame, before it asks whether anybody is there; 20,000. */
+  /** Without a frame, before a ping is sent; 20,000. */
   silence: number;
-  /** To that; then the socket is given up; 10,000. */
+  /** For an answer to the ping; then the socket is aborted; 10,000. */
   answer: number;
-  /** Before the first new attempt, doubled each time, with jitter; 200. */
+  /** Before the first reconnect, doubled each time, with jitter; 200. */
   backoff: number;
-  /** 10,000. */
+  /** The longest back-off; 10,000. */
   backoffMax: number;
-  /** Without any house, before it is given up: 300,000, and on a page for ever (Infinity). */
+  /** Without a server, before the client gives up; 300,000, and on a page Infinity. */
   away: number;
-  /** For one question that is refused for the moment; 8. */
+  /** Of one request that is refused temporarily; 8. */
   attempts: number;
 }
 
-/** A connection to a house; it is built again by itself when it breaks. */
+/** @deprecated The old name of RetryPolicy, until the next release. */
+export type Patience = RetryPolicy;
+
+/** A connection to a server; it reconnects automatically. */
 export interface House {
   readonly url: string;
   readonly connection: ConnectionStatus;
-  /** The public key, 64 hex digits, of a cosigner that was given; else see the table's. */
+  /** The public key, 64 hex digits, of the given cosigner; null if each table has its own. */
   readonly cosigner: string | null;
 
-  /** Open a table, as its host; `join` it to play, too. */
+  /** Open a table as its host; to play as well, `join` it. */
   open(options?: OpenOptions): Promise<RemoteTable>;
   /**
-   * Sit down at a table, or come back to the seat that the store remembers. A table that this
-   * house already follows (`watch`, `open`) stays the same object. Rejects with HouseCheated at a
-   * table that was left because of that.
+   * Take a seat at a table, or return to the stored seat. For a table that this client already
+   * follows (`watch`, `open`) it resolves with the same object. Rejects with HouseCheated if this
+   * client has left the table because the server cheated.
    */
   join(table: string | RemoteTable, options?: JoinOptions): Promise<RemoteTable>;
-  /** Look on without a seat. */
+  /** Follow a table as a spectator. */
   watch(table: string, options?: { key?: string }): Promise<RemoteTable>;
   /**
-   * Come in as whom the store remembers: to one's seat, as host, or else to watch. What a page
-   * does when it is opened; `join` then takes a seat.
+   * Follow a table with the stored tokens, as seat or host, or otherwise as a spectator. A page
+   * calls this when it is loaded; `join` then takes a seat.
    */
   enter(table: string, options?: { key?: string }): Promise<RemoteTable>;
-  /** What the store remembers of a table. */
+  /** What is stored about a table. */
   kept(table: string): { seat: number | null; host: boolean; invite: string | null };
-  /** The tables that the house lists for everybody. */
+  /** The tables that the server lists publicly. */
   tables(): Promise<ListedTable[]>;
-  /** Hang up. Seats are kept: one comes back with `join` or `enter` and the same store. */
+  /** Close the connection. Seats are kept: return with `join` or `enter` and the same store. */
   close(): Promise<void>;
-  /** Call back at each change of `connection`; gives what ends that. */
+  /** Call back on each change of `connection`; returns a function that stops that. */
   on(kind: "connection", callback: (status: ConnectionStatus) => void): () => void;
 }
 
 export interface ConnectionStatus {
   /**
-   * connecting  no house has answered yet
-   * connected   (a table: and all that it was missing has come)
-   * resuming    the line broke, or a table is fetching what it missed; nothing is lost
-   * draining    the house said that it is about to stop, and when to come back
-   * away        the house has not answered several attempts; more follow, unless `error` is there
+   * connecting  the server has not answered yet
+   * connected   (of a table: and its missing events have come)
+   * resuming    the connection was lost, or a table is fetching missing events; nothing is lost
+   * draining    the server is about to stop, and has said when to reconnect
+   * away        several attempts to reconnect have failed; more follow, unless `error` is set
    */
   readonly state: "connecting" | "connected" | "resuming" | "draining" | "away";
   /** Since when, in milliseconds since 1970. */
   readonly since: number;
-  /** Why it is over for good; null while it is not. */
+  /** Why the connection has ended for good; null while it has not. */
   readonly error: DealerError | null;
 }
 
@@ -109,16 +114,16 @@ export interface OpenOptions {
   deck?: Deck;
   seats?: number;
   rules?: Rules;
-  /** The table's. */
+  /** The name of the table. */
   name?: string;
 }
 
 export interface JoinOptions {
   name?: string;
-  /** The lowest free one without it. */
+  /** Default: the lowest free one. */
   seat?: number;
   invite?: string;
-  /** The table's key, 64 hex digits, if it is known from elsewhere; else the first is trusted. */
+  /** The table's key, 64 hex digits, if it is known; otherwise the first one seen is trusted. */
   key?: string;
 }
 
@@ -129,7 +134,7 @@ export type Deck =
   | readonly string[]
   | { decks?: number; jokers?: number; cards?: readonly string[] };
 
-/** Who may do what. A preset says it for each action; a member of an action's name overrides it. */
+/** Who may do what. The preset sets all actions; a member named like an action overrides it. */
 export interface Rules extends Partial<Record<Action, Who>> {
   preset?: "free" | "dealer" | "shared";
   join?: "anyone" | "invite";
@@ -138,7 +143,7 @@ export interface Rules extends Partial<Record<Action, Who>> {
   deck?: Deck;
   seats?: number;
   name?: string;
-  /** Who may move the cards of another's hand onto a stack; "nobody" at a table opened without. */
+  /** Who may move the cards of other players' hands; default "nobody". */
   collect?: Who;
   [other: string]: unknown;
 }
@@ -151,7 +156,7 @@ export type Action =
 /** `players` are the host and every seated player. */
 export type Who = "host" | "players" | "nobody";
 
-/** A line of the house's list; other members may stand beside these. */
+/** An entry of the server's list of tables; it may have other members. */
 export interface ListedTable {
   table: string;
   [other: string]: unknown;
@@ -160,81 +165,84 @@ export interface ListedTable {
 // ———————————————————————————————————————————— a table ————————————————————————————————————————————
 
 /**
- * One table, kept up to date and checked. Properties tell how it stands now. If the house cheats,
- * HouseCheated ends each wait, wish and iterator, and `evidence` is kept.
+ * One table, up to date and verified; the properties are its current state. If the server cheats,
+ * all pending waits, commands and iterators end with HouseCheated, and `evidence` is stored.
  */
 export interface RemoteTable {
   /** 32 hex digits. */
   readonly id: string;
   readonly version: number;
-  /** This client's seat; null for a host without one, and for who only watches. */
+  /** This client's seat; null for a host without one, and for a spectator. */
   readonly seat: number | null;
   /** Whether this client opened the table. */
   readonly host: boolean;
-  /** Who sits where: names by seat, in order of seats. */
+  /** The players' names by seat, in order of seats. */
   readonly seats: Map<number, string>;
   /** The number of the open round. */
   readonly round: number | null;
   readonly shuffling: boolean;
-  /** Codes of one's own cards, in the order in which they came. */
+  /** The codes of this player's cards, in the order in which they came. */
   readonly hand: string[];
   readonly deckCount: number;
-  /** Codes of each pile's cards, bottom first, by the pile's name (`discard`, `burn`, …). */
+  /** The codes of each pile's cards, bottom first, by the pile's name (`discard`, `burn`, …). */
   readonly piles: Map<string, string[]>;
   readonly closed: boolean;
-  /** The key that this table's heads are signed with, 64 hex digits. */
+  /** The key that this table's checkpoints are signed with, 64 hex digits. */
   readonly key: string | null;
-  /** Signed heads that were checked, oldest first: what a verifier takes as `saved`. */
+  /** Verified checkpoints, oldest first: what a verifier takes as `saved`. */
   readonly checkpoints: string[];
-  /** The public key that this client cosigns with here, 64 hex digits; null where it does not. */
+  /** The public key that this client cosigns with here, 64 hex digits; null if it does not. */
   readonly cosigner: string | null;
-  /** Size of the newest checkpoint whose cosignature the house took from this client; 0 of none. */
+  /** Size of the newest checkpoint whose cosignature the server has accepted; 0 if none. */
   readonly cosigned: number;
-  /** What was kept when the house was caught; null as long as all is well. */
+  /** The evidence that the server cheated; null if it has not. */
   readonly evidence: Evidence | null;
-  /** What lets others join, where the rules ask for it; known to who opened the table. */
+  /** The invitation that others need to join, if the rules require one; known to the host. */
   readonly invite: string | null;
-  /** What only this player can know, and nobody can prove: sentences. */
+  /** Suspicions that only this player can have, because they cannot be proved: sentences. */
   readonly doubts: string[];
-  /** Why it is over: HouseCheated, SessionEnded, … or that one has left; null while it is not. */
+  /** Why this session has ended: HouseCheated, SessionEnded, leaving, …; null while it has not. */
   readonly error: DealerError | null;
 
-  /** Codes of a stack's cards, bottom first, `??` where this viewer may not know. */
+  /** The codes of a stack's cards, bottom first; `??` for cards that this viewer may not know. */
   stack(name: string): string[];
-  /** The whole table as far as this viewer may know it. Not to be changed; a new one each version. */
+  /** The whole table as this viewer may know it: a new, read-only object for each version. */
   readonly state: TableState;
-  /** What this client itself has seen happen, oldest first; it begins where this client began. */
-  readonly history: readonly Happened[];
+  /** The events that this client has seen, oldest first, from where it began. */
+  readonly history: readonly TableEvent[];
 
-  /** The line and this table on it: `connected` only when nothing is missing. */
+  /** The connection of this table: `connected` only when no event is missing. */
   readonly connection: ConnectionStatus;
-  /** Who is here, by seat, as far as the house tells; empty if it does not. */
+  /** Whether each player is connected, by seat; empty if the server does not say. */
   readonly presence: Map<number, Presence>;
-  /** How many look on without a seat; null if the house does not say. */
+  /** The number of spectators; null if the server does not say. */
   readonly watching: number | null;
-  /** What this client itself checked of the current, or else the last, shuffle and round. */
+  /** The results of this client's checks of the current or the last shuffle and round. */
   readonly checks: Check[];
 
   /**
-   * What happens from now on: `for await (const { version, type, public } of table.events())`. It
-   * ends with the table, or when one has left it, and throws what ended it otherwise.
+   * The events from now on: `for await (const { version, type, public } of table.events())`. The
+   * iterator ends when the table is closed or left, and throws any other reason.
    */
-  events(): AsyncIterableIterator<Happened>;
+  events(): AsyncIterableIterator<TableEvent>;
 
-  /** Call back whenever that happens; gives what ends it. */
-  on<Kind extends keyof TableNews>(kind: Kind, callback: (news: TableNews[Kind]) => void): () => void;
-  /** Wait until `predicate(table)` holds; it is looked at after every change. */
+  /** Call back on notices of this kind; returns a function that stops that. */
+  on<Kind extends keyof TableNotices>(
+    kind: Kind,
+    callback: (notice: TableNotices[Kind]) => void,
+  ): () => void;
+  /** Wait until `predicate(table)` is true; it is evaluated after every change. */
   until(predicate: (table: RemoteTable) => unknown): Promise<RemoteTable>;
   /** Wait until no shuffle is running. */
   sealed(): Promise<void>;
 
-  // Everything a player or a host can wish for. Each resolves when this client has seen what came
-  // of the wish, and rejects with Refused, whose message says why, when the house does not grant
-  // it. Piles are named without `pile:`. A wish that meets a shuffle waits for its seal.
+  // The commands of players and hosts. Each resolves when this client has seen its events, and
+  // rejects with Refused, whose message is the reason, if the server refuses it. Piles are named
+  // without `pile:`. A command that arrives during a shuffle waits for its seal.
 
   /**
-   * Open a round with a fresh deck (the table's, unless one is named); its number. If it takes
-   * other bytes than those of `entropy`, that is one of the `doubts`.
+   * Open a round with a fresh deck, by default the table's; resolves with its number. A round that
+   * takes other random bytes than `entropy` is one of the `doubts`.
    */
   roundOpen(options?: {
     deck?: Deck;
@@ -242,111 +250,118 @@ export interface RemoteTable {
     commitMs?: number;
     revealMs?: number;
   }): Promise<number>;
-  /** Close the round; the house shows its secret, and this client checks all it saw. */
+  /** Close the round: the house reveals its secret, and this client replays what it saw. */
   roundClose(): Promise<void>;
-  /** Shuffle the deck or a pile and wait for the seal, unless not wanted; the shuffle's k. */
+  /** Shuffle the deck or a pile and, unless `wait` is false, wait for the seal; the shuffle's k. */
   shuffle(options?: {
     pile?: string;
     algorithm?: "backward" | "forward";
     steps?: number;
     wait?: boolean;
   }): Promise<number>;
-  /** Deal `each` cards, one at a time, to these seats or to all; how many were dealt. */
+  /** Deal `each` cards, one at a time, to these seats or to all; the number of dealt cards. */
   deal(each?: number, options?: { seats?: readonly number[] }): Promise<number>;
-  /** Draw from the deck into one's hand; the codes. */
+  /** Draw from the deck into this player's hand; the codes. */
   draw(count?: number, options?: { end?: End }): Promise<string[]>;
   burn(count?: number): Promise<void>;
-  /** Bring the cards from place `at` on to the bottom. */
+  /** Move the cards from index `at` on to the bottom. */
   cut(at: number): Promise<void>;
-  /** Put cards back into the deck, from one's hand or from `pile:<name>`. */
+  /** Return cards to the deck, from this player's hand or from `pile:<name>`. */
   return(
     cards?: Cards | null,
     options?: { count?: number; source?: string; where?: Where },
   ): Promise<void>;
-  /** Face down onto `discard`, unless said otherwise. */
+  /** Put cards of the hand onto a pile; default: face down onto `discard`. */
   discard(cards: Cards, options?: { pile?: string; face?: Face }): Promise<void>;
-  /** Face up onto `table`, unless said otherwise. */
+  /** Put cards of the hand onto a pile; default: face up onto `table`. */
   play(cards: Cards, options?: { pile?: string; face?: Face }): Promise<void>;
-  /** Give cards of one's hand to the seat `to`. */
+  /** Give cards of the hand to the seat `to`. */
   give(cards: Cards, options: { to: number }): Promise<void>;
-  /** Show cards of one's hand to all, or to the seat `to` alone. */
+  /** Show cards of the hand to all, or only to the seat `to`. */
   show(cards: Cards, options?: { to?: number }): Promise<void>;
-  /** Put cards of one's hand back into the deck. */
+  /** Return cards of the hand to the deck. */
   handReturn(cards: Cards, options?: { where?: Where }): Promise<void>;
-  /** Draw from a pile, from an end or cards that are named; the codes. */
-  pileDraw(pile: string, count?: number | null, options?: { end?: End; cards?: Cards }): Promise<string[]>;
+  /** Draw from a pile, from one end or the given cards; the codes. */
+  pileDraw(
+    pile: string,
+    count?: number | null,
+    options?: { end?: End; cards?: Cards },
+  ): Promise<string[]>;
   /** Move cards from any stack to another: `deck`, `hand`, `hand:<seat>`, or a pile's name. */
   pileMove(
     source: string,
     options: { to: string; cards?: Cards; count?: number; where?: Where; face?: Face },
   ): Promise<void>;
-  /** Turn up the top card of a pile, or those that are named. */
+  /** Turn up the top card of a pile, or the given cards. */
   pileTurn(pile: string, cards?: Cards | null): Promise<void>;
-  /** Close the table for good, and with it an open round. */
+  /** Close the table permanently, and with it an open round. */
   close(): Promise<void>;
-  /** Give up one's seat; the cards of its hand stay where they are. The host stays host. */
+  /** Leave the seat; the cards of its hand stay. The host remains host. */
   leave(): Promise<void>;
-  /** Where the whole log can be fetched for a verifier: a path, and how long the log is. */
+  /** The path of the table's bundle, for a verifier, and the current version. */
   bundle(): Promise<{ url: string; version: number }>;
-  /** Sign a head, one of `checkpoints`, with this player's key; its size. */
+  /** Cosign one of `checkpoints` with this player's key; its size. */
   cosign(note: string): Promise<number>;
-  /** Any other method of the wire that changes something, under a `cmd` of its own; its result. */
+  /** Call any other RPC method that changes something, with a new `cmd`; its result. */
   change(method: string, params?: Record<string, unknown>): Promise<Record<string, any>>;
 }
 
-/** A card that one sees, by its code; any card, by its slot. One needs no list around it. */
+/** A visible card by its code, any card by its slot; a single card or a list. */
 export type Cards = string | number | readonly (string | number)[];
 export type End = "top" | "bottom" | "random";
 export type Face = "up" | "down";
-/** An end of a stack, or a place in it counted from 0, the bottom. */
+/** An end of a stack, or an index in it from 0, the bottom. */
 export type Where = "top" | "bottom" | number;
 
-/** What `on` calls back with, by kind. */
-export interface TableNews {
-  /** One event, after it was checked and `state` has it. */
-  event: Happened;
-  /** `state` is another: after each event, and after a snapshot that stands in for many. */
+/** The arguments of the callbacks of `on`, by kind. */
+export interface TableNotices {
+  /** One event, after it was verified and applied to `state`. */
+  event: TableEvent;
+  /** `state` has changed: after events, and after a snapshot that replaces many of them. */
   changed: RemoteTable;
   connection: ConnectionStatus;
   checked: Check[];
-  /** Once, and nothing after it: the table was left, `evidence` is kept. */
+  /** Once, as the last notice: the client has left the table, and `evidence` is stored. */
   cheated: HouseCheated;
   /** A sentence was added to `doubts`. */
   doubted: string;
   presence: Map<number, Presence>;
-  /** Nothing more comes: the table was closed or left (null), or what ended it. */
+  /** There will be no more events: the table was closed or left (null), or there was an error. */
   ended: DealerError | null;
 }
 
+/** @deprecated The old name of TableNotices, until the next release. */
+export type TableNews = TableNotices;
+
 export interface Presence {
   readonly here: boolean;
-  /** Since when, in milliseconds since 1970; null if the house does not know. */
+  /** Since when, in milliseconds since 1970; null if the server does not know. */
   readonly since: number | null;
 }
 
 /**
- * One thing that this client checks by itself:
+ * The result of one check of this client:
  *
  * entropy     our own random bytes are in the shuffle (`done` of `of` shuffles of this round);
  *             unavailable: we have no seat, or the round takes only the house's bytes
- * commitment  C1: the house signed all players' promises before any of them was opened
- * seal        each place of the shuffled stack was sealed before a card of it was dealt
- * cards       each card shown to us opens the seal of its slot (`done` of them)
- * roots       each head is the root of our own tree of the log (`done` of them)
- * signatures  each head is signed with this table's key (`done` of them); unavailable: there is no
- *             WebCrypto on a page that came over plain http
- * moves       each event is one that can follow those before it (`done` of them)
- * round       the closed round, made again with the house's secret: commitment, swaps, seals, cards
+ * commitment  the house signed all players' commitments before any nonce was revealed
+ * seal        each card of the shuffled stack was sealed before one of them was dealt
+ * cards       each card shown to us opens the commitment of its slot (`done` of them)
+ * roots       each checkpoint has the root of our own Merkle tree of the log (`done` of them)
+ * signatures  each checkpoint is signed with this table's key (`done` of them); unavailable: a page
+ *             over plain http has no WebCrypto
+ * moves       each event can follow the events before it (`done` of them)
+ * round       the closed round, replayed with the house's secret: commitment, swaps, seals, cards
  */
 export interface Check {
   readonly name:
     | "entropy" | "commitment" | "seal" | "cards" | "roots" | "signatures" | "moves" | "round";
   readonly state: "yes" | "waiting" | "no" | "unavailable";
-  /** How often it held. */
+  /** How often the check passed. */
   readonly done: number;
-  /** How often it could have, where that is known. */
+  /** How often it could have passed, if that is known. */
   readonly of: number | null;
-  /** With "no": what did not hold. Also with "unavailable": why. */
+  /** With "no" the failure, with "unavailable" the reason, with "yes" a remark or null. */
   readonly sentence: string | null;
 }
 
@@ -358,24 +373,26 @@ export interface TableState {
   readonly at: number;
   /** `<house>/t/<table>` */
   readonly origin: string;
-  /** The table's, as its rules have it; null if it has none. */
+  /** The key that its checkpoints are signed with, 64 hex digits. */
+  readonly key: string | null;
+  /** The table's name, from its rules; null if it has none. */
   readonly name: string | null;
-  /** The rules as they were given, word for word. */
+  /** The rules as they were given. */
   readonly rules: Rules;
-  /** Who may do each action, presets filled in. */
+  /** Who may do each action, with the preset filled in. */
   readonly who: Readonly<Record<Action, Who>>;
-  /** How many may sit. */
+  /** The number of seats. */
   readonly seatsMax: number;
-  /** Whether a seat is only for who holds the invitation. */
+  /** Whether players need an invitation to take a seat. */
   readonly invited: boolean;
-  /** Whether somebody without a seat may watch. */
+  /** Whether spectators may watch. */
   readonly watched: boolean;
   readonly closed: boolean;
-  /** How many rounds were opened so far. */
+  /** The number of rounds opened so far. */
   readonly rounds: number;
   /** In order of seats. */
   readonly seats: readonly Seat[];
-  /** The open one. */
+  /** The open round. */
   readonly round: RoundState | null;
 }
 
@@ -384,43 +401,43 @@ export interface Seat {
   readonly name: string;
   /** The player's own key, 64 hex digits. */
   readonly key: string | null;
-  /** The version at which they sat down. */
+  /** The version at which the player took the seat. */
   readonly since: number;
 }
 
 export interface RoundState {
   readonly number: number;
-  /** The codes of its deck, as it began, bottom first. */
+  /** The codes of its deck at the start, bottom first. */
   readonly deck: readonly string[];
   readonly entropy: "players" | "house";
   readonly commitMs: number;
   readonly revealMs: number;
-  /** To the house's secret, 64 hex digits. */
+  /** The commitment to the house's secret, 64 hex digits. */
   readonly commitment: string;
-  /** Of the shuffle that runs or comes next; so many were sealed or voided before. */
+  /** The number of the running or the next shuffle, from 0. */
   readonly k: number;
-  /** How many of these were voided since this client came; seats then `withheld`. */
+  /** How many shuffles were voided since this client joined. */
   readonly voided: number;
-  /** By name, `deck`, `hand:<seat>`, `pile:<name>`; bottom first. */
+  /** Cards by stack (`deck`, `hand:<seat>`, `pile:<name>`), bottom first. */
   readonly stacks: Readonly<Record<string, readonly Card[]>>;
-  /** Seats whose bytes for the next shuffle are promised. */
+  /** Seats that have committed to bytes for the next shuffle. */
   readonly ahead: readonly number[];
-  /** Seats that bring no bytes for the rest of the round. */
+  /** Seats that contribute no more bytes in this round, because they did not reveal their nonce. */
   readonly withheld: readonly number[];
-  /** The one that runs. */
+  /** The running shuffle. */
   readonly shuffle: ShuffleState | null;
 }
 
 export interface Card {
-  /** The same number for the same card until its stack is sealed anew: its slot, or −1 − place. */
+  /** The card's number until its stack is sealed again: its slot, or before that −1 − index. */
   readonly id: number;
-  /** null before the first seal: then nothing can be drawn, moved or shown. */
+  /** null before the first seal: such a card cannot be drawn, moved or shown. */
   readonly slot: number | null;
-  /** Its code, if this viewer may know it. */
+  /** Its code; null if this viewer may not know it. */
   readonly card: string | null;
-  /** Whether everybody may know it: it lies face up. */
+  /** Whether it is face up, so that everyone may know it. */
   readonly shown: boolean;
-  /** Whether a shuffle has reached it, so that it may come into a hand. */
+  /** Whether a shuffle has reached it, so that it may go into a hand. */
   readonly drawable: boolean;
 }
 
@@ -429,35 +446,40 @@ export interface ShuffleState {
   readonly stack: string;
   readonly n: number;
   readonly algorithm: "backward" | "forward";
-  /** How many swaps it has, and how many of them have come. */
+  /** The number of its swaps, and how many of them have come. */
   readonly steps: number;
   readonly swaps: number;
   readonly startedAt: number;
-  /** When and at which version promises were closed; null while they are awaited. */
+  /** When, and at which version, commitments were closed; null before. */
   readonly closedAt: number | null;
   readonly closedVersion: number | null;
-  /** Seats whose promise counts, and those of them whose bytes are there. */
+  /** Seats that have committed to bytes, and those of them that have revealed them. */
   readonly promised: readonly number[];
   readonly revealed: readonly number[];
 }
 
-// ———————————————————————————————————————————— what happens ————————————————————————————————————————————
+// ————————————————————————————————————————————— events —————————————————————————————————————————————
 
 /** One event as this viewer saw it. */
-export type Happened = { [Type in keyof Events]: HappenedOf<Type> }[keyof Events];
+export type TableEvent = { [Type in keyof Events]: TableEventOf<Type> }[keyof Events];
 
-export interface HappenedOf<Type extends keyof Events> {
+export interface TableEventOf<Type extends keyof Events> {
   readonly version: number;
   /** Milliseconds since 1970. */
   readonly at: number;
   readonly type: Type;
-  /** What everybody sees of it, as the log has it. */
+  /** The public part, as it is in the log. */
   readonly public: Readonly<Events[Type]>;
   /** The code of the card that was drawn, moved, shown or peeked at, if this viewer may know it. */
   readonly card: string | null;
-  /** Whether it happens now, and is not told afterwards. */
+  /** False for an earlier event that was sent to catch up. */
   readonly live: boolean;
 }
+
+/** @deprecated The old name of TableEvent, until the next release. */
+export type Happened = TableEvent;
+/** @deprecated The old name of TableEventOf, until the next release. */
+export type HappenedOf<Type extends keyof Events> = TableEventOf<Type>;
 
 /** The public part of each type of event. Digests, nonces and salts are 64 hex digits. */
 export interface Events {
@@ -489,12 +511,12 @@ export interface Events {
 
 // ————————————————————————————————————————————— errors —————————————————————————————————————————————
 
-/** Anything this client throws on purpose; `message` is a sentence that a person can act on. */
+/** The base of all errors that this client throws on purpose; `message` is a sentence for users. */
 export class DealerError extends Error {}
 
-/** A wish that the house does not grant; nothing was changed. */
+/** A command or request that the server refused; nothing was changed. */
 export class Refused extends DealerError {
-  /** One word for machines: `not_entitled`, `deck_empty`, `card_not_in_hand`, … */
+  /** For programs: `not_entitled`, `deck_empty`, `card_not_in_hand`, … */
   readonly reason: string;
   /** The JSON-RPC error code. */
   readonly code: number;
@@ -503,26 +525,29 @@ export class Refused extends DealerError {
   readonly retryAfterMs: number | null;
 }
 
-/** The house told this client two things that cannot both be true. The table was left for good. */
+/** The server contradicted itself or broke a rule. The client has left the table for good. */
 export class HouseCheated extends DealerError {
-  /** Null where it was found before anything of the table was known. */
+  /** Null if it happened before anything of the table was known. */
   readonly evidence: Evidence | null;
-  /** Which of `checks` did not hold. */
+  /** Which of the `checks` failed. */
   readonly check: Check["name"];
 }
 
-/** The house does not answer at its address, or the connection to it does not hold. */
+/** There is no dealer server at the address, or the connection to it was lost for good. */
 export class HouseUnreachable extends DealerError {}
 
-/** The house closed the connection with a code (4401, 4403, 4408, 4409, 1009) that is final. */
+/** The server closed the connection with a final code (4401, 4403, 4408, 4409, 1009). */
 export class SessionEnded extends DealerError {
   readonly code: number;
 }
 
 /** An address, a key or a store that this client cannot work with. */
-export class SetupError extends DealerError {}
+export class ConfigurationError extends DealerError {}
 
-/** What contradicts what: signed heads and the frames that do not fit them. Plain JSON. */
+/** @deprecated The old name of ConfigurationError, until the next release. */
+export { ConfigurationError as SetupError };
+
+/** Signed checkpoints, and the frames that contradict them. Plain JSON. */
 export interface Evidence {
   table: string;
   /** 64 hex digits; empty if none was known. */
@@ -532,29 +557,30 @@ export interface Evidence {
   /** C2SP signed notes. */
   notes: string[];
   frames: unknown[];
-  /** Leaves of the open round, or what was seen of it, as they came. */
+  /** Leaves of the open round, as far as this client has seen it. */
   leaves: string[];
 }
 
 // ————————————————————————————————————————— stores and keys —————————————————————————————————————————
 
 /**
- * Texts by key, kept when `set` returns. Keys are `dealer/<table>/…` and `dealer/player`. What is
- * kept opens one's seat: it belongs to nobody else.
+ * A key-value store of texts. A value must be stored when `set` returns. Keys are
+ * `dealer/<table>/…` and `dealer/player`. The store gives access to the player's seats: keep it
+ * private.
  */
 export interface Store {
   get(key: string): string | null | undefined;
   set(key: string, value: string): void;
 }
 
-/** Forgets everything with the page or the process. */
+/** A store in memory, for as long as the page or the process. */
 export function memoryStore(): Store;
-/** The browser's localStorage: outlives a reload; one store for each origin. */
+/** The browser's localStorage: survives a reload; one store for each origin. */
 export function browserStore(): Store;
-/** A folder of small files that nobody else can read; on node alone. */
+/** A folder of small files that only this user can read; on node only. */
 export function fileStore(folder: string): Promise<Store>;
 
-/** An Ed25519 key that cosigns. */
+/** An Ed25519 key for cosignatures. */
 export interface Cosigner {
   /** 64 hex digits. */
   readonly key: string;
@@ -563,8 +589,8 @@ export interface Cosigner {
 }
 
 /**
- * A player's own key in a store: the one for a `table`, or one for all. It is drawn if there is none,
- * unless `draw` is false; null without one, and where there is no WebCrypto with Ed25519.
+ * A player's own key in a store: the one for a `table`, or one for all. It is generated if there is
+ * none, unless `draw` is false. Null without a key, and without WebCrypto and its Ed25519.
  */
 export function playerKey(
   store: Store,

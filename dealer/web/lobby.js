@@ -1,69 +1,72 @@
-/** The way in: open a table with one button, or sit down at one that is open. */
+/** The lobby: opens a table, and lists the open ones. */
 
 import { cardElement } from "./cards.js";
 import { browserStore, connect } from "./client.js";
-import { harmless, make, write } from "./make.js";
+import { element, escapeControl, setText } from "./dom.js";
 import { lobby as texts } from "./texts/lobby.js";
 
 const NAME = "dealer/page/name";
-/** The table that one sat down at here: its page need not welcome them back. */
+/** The table that this player has just joined here: its page need not say "welcome back". */
 const ARRIVING = "dealer/page/arriving";
 const SHORT_DECKS = { 36: "A6789TJQK", 32: "A789TJQK", 24: "A9TJQK" };
-const LOOK_AGAIN_MS = 5000;
+const REFRESH_MS = 5000;
 
-const name = make("input", {
+const name = element("input", {
   name: "player", autocomplete: "nickname", maxlength: 64, required: true,
   value: localStorage.getItem(NAME) ?? "",
 });
-const tableName = make("input", { name: "table", maxlength: 64, autocomplete: "off" });
-const seats = make("input", { name: "seats", type: "number", min: 1, max: 100, value: 6 });
+const tableName = element("input", { name: "table", maxlength: 64, autocomplete: "off" });
+const seats = element("input", { name: "seats", type: "number", min: 1, max: 100, value: 6 });
 const deck = select("deck", texts.decks);
-const shoe = make("input", { name: "shoe", type: "number", min: 1, max: 8, value: 1 });
+const shoe = element("input", { name: "shoe", type: "number", min: 1, max: 8, value: 1 });
 const preset = select("preset", texts.presets);
-const presetMeans = make("p", { class: "wide soft", id: "preset-means" }, texts.presetMeans.free);
+const presetMeans = hint("preset-means", texts.presetMeans.free);
 const entropy = select("entropy", texts.entropies);
-const entropyMeans = make("p", { class: "wide soft", id: "entropy-means" });
-write(entropyMeans, texts.entropyMeans.players);
-const invited = make("input", { type: "checkbox", name: "invited" });
-const watched = make("input", { type: "checkbox", name: "watched", checked: true });
-const collects = make("input", { type: "checkbox", name: "collects" });
-const open = make("button", { class: "chief", type: "submit" }, texts.open);
-const status = make("p", { role: "status", class: "soft" });
-const list = make("ul", { class: "tables" });
-const none = make("p", { class: "soft" }, texts.looking);
+const entropyMeans = hint("entropy-means", texts.entropyMeans.players);
+const invited = element("input", { type: "checkbox", name: "invited" });
+const watched = element("input", { type: "checkbox", name: "watched", checked: true });
+const collects = element("input", { type: "checkbox", name: "collects" });
+const open = element("button", { class: "primary", type: "submit" }, texts.open);
+const status = element("p", { role: "status", class: "muted" });
+const list = element("ul", { class: "tables" });
+const empty = element("p", { class: "muted" }, texts.looking);
 
 preset.setAttribute("aria-describedby", presetMeans.id);
 entropy.setAttribute("aria-describedby", entropyMeans.id);
-preset.addEventListener("change", () => write(presetMeans, texts.presetMeans[preset.value]));
-entropy.addEventListener("change", () => write(entropyMeans, texts.entropyMeans[entropy.value]));
+preset.addEventListener("change", () => setText(presetMeans, texts.presetMeans[preset.value]));
+entropy.addEventListener("change", () => setText(entropyMeans, texts.entropyMeans[entropy.value]));
 
 document.querySelector("#lobby").append(welcome(), columns());
 document.title = texts.title;
 
 const house = connect(null, { name: name.value || texts.guest, store: browserStore() });
-house.then(lookAgain, (error) => write(none, error.message));
+house.then(refresh, (error) => setText(empty, error.message));
 
 function select(name, options) {
-  const choices = options.map(([value, text]) => make("option", { value }, text));
-  return make("select", { name }, ...choices);
+  const choices = options.map(([value, text]) => element("option", { value }, text));
+  return element("select", { name }, ...choices);
 }
 
-function field(label, input, has = {}) {
-  return make("label", { class: "field", ...has }, label, input);
+function hint(id, text) {
+  return element("p", { class: "wide muted", id }, text);
+}
+
+function field(label, input, attributes = {}) {
+  return element("label", { class: "field", ...attributes }, label, input);
 }
 
 function welcome() {
-  const fan = make("div", { class: "fan", "aria-hidden": "true" });
+  const fan = element("div", { class: "fan", "aria-hidden": "true" });
   fan.append(...["As", "Kh", "Qc", "Jd"].map((code) => cardElement(code)));
-  return make(
+  return element(
     "header", { class: "welcome felt" },
-    make("div", {}, make("h1", {}, texts.headline), make("p", {}, texts.promise)),
+    element("div", {}, element("h1", {}, texts.headline), element("p", {}, texts.promise)),
     fan,
   );
 }
 
 function columns() {
-  const more = make(
+  const more = element(
     "div", { class: "more" },
     field(texts.tableName, tableName, { class: "field wide" }),
     field(texts.seats, seats),
@@ -73,51 +76,52 @@ function columns() {
     presetMeans,
     field(texts.entropy, entropy, { class: "field wide" }),
     entropyMeans,
-    make("label", { class: "choice wide" }, invited, texts.invited),
-    make("label", { class: "choice wide" }, watched, texts.watched),
-    make("label", { class: "choice wide" }, collects, texts.collects),
+    element("label", { class: "choice wide" }, invited, texts.invited),
+    element("label", { class: "choice wide" }, watched, texts.watched),
+    element("label", { class: "choice wide" }, collects, texts.collects),
   );
-  const form = make(
-    "form", { onsubmit: submitted },
+  const form = element(
+    "form", { onsubmit: openTable },
     field(texts.yourName, name),
     open,
     status,
-    make("details", {}, make("summary", {}, texts.choose), more),
+    element("details", {}, element("summary", {}, texts.choose), more),
   );
-  return make(
+  const audit = element("a", { href: "/audit" }, texts.audit);
+  return element(
     "div", { class: "columns" },
-    make("section", { class: "panel" }, make("h2", {}, texts.openTitle), form),
-    make(
+    element("section", { class: "panel" }, element("h2", {}, texts.openTitle), form),
+    element(
       "section", { class: "panel", "aria-labelledby": "open-tables" },
-      make("h2", { id: "open-tables" }, texts.tables), none, list,
-      make("p", { class: "soft" }, texts.auditBefore, make("a", { href: "/audit" }, texts.audit)),
+      element("h2", { id: "open-tables" }, texts.tables), empty, list,
+      element("p", { class: "muted" }, texts.auditBefore, audit),
     ),
   );
 }
 
-async function submitted(event) {
+async function openTable(event) {
   event.preventDefault();
   open.disabled = true;
-  write(status, texts.opening);
+  setText(status, texts.opening);
   const player = name.value.trim();
   localStorage.setItem(NAME, player);
   try {
     const table = await (await house).open({
-      deck: deckWanted(),
+      deck: chosenDeck(),
       seats: seats.valueAsNumber,
       name: tableName.value.trim() || texts.defaultTable(player),
-      rules: rulesWanted(),
+      rules: chosenRules(),
     });
     await (await house).join(table, { name: player, invite: table.invite });
     sessionStorage.setItem(ARRIVING, table.id);
     location.assign(`/tables/${table.id}`);
   } catch (error) {
-    write(status, error.message);
+    setText(status, error.message);
     open.disabled = false;
   }
 }
 
-function deckWanted() {
+function chosenDeck() {
   const decks = shoe.valueAsNumber;
   const ranks = SHORT_DECKS[deck.value];
   if (decks === 1 && ranks === undefined) return deck.value;
@@ -126,7 +130,8 @@ function deckWanted() {
   return { decks, ...(ranks ? { cards: cards.flat() } : { jokers: deck.value === "54" ? 2 : 0 }) };
 }
 
-function rulesWanted() {
+/** @returns {import("./client.js").Rules} */
+function chosenRules() {
   return {
     preset: preset.value,
     entropy: entropy.value,
@@ -136,32 +141,32 @@ function rulesWanted() {
   };
 }
 
-async function lookAgain() {
+async function refresh() {
   try {
     showTables(await (await house).tables());
   } catch (error) {
-    write(none, error.message);
+    setText(empty, error.message);
   }
-  setTimeout(lookAgain, LOOK_AGAIN_MS);
+  setTimeout(refresh, REFRESH_MS);
 }
 
 function showTables(tables) {
-  none.hidden = tables.length > 0;
-  write(none, texts.noTables);
-  const lines = tables.map((one) => JSON.stringify([one.table, one.name, one.taken, one.rounds]));
-  if (list.dataset.shown === lines.join()) return;
-  list.dataset.shown = lines.join();
-  list.replaceChildren(...tables.map(line));
+  empty.hidden = tables.length > 0;
+  setText(empty, texts.noTables);
+  const shown = tables.map((one) => JSON.stringify([one.table, one.name, one.taken, one.rounds]));
+  if (list.dataset.shown === shown.join()) return;
+  list.dataset.shown = shown.join();
+  list.replaceChildren(...tables.map(tableEntry));
 }
 
-function line({ table, name, taken, rounds }) {
-  return make(
+function tableEntry({ table, name, taken, rounds }) {
+  return element(
     "li", {},
-    make(
+    element(
       "a", { href: `/tables/${table}` },
-      make("strong", {}, harmless(name || texts.nameless(table))),
-      make("span", { class: "soft" }, texts.seated(taken)),
-      make("span", { class: "soft" }, texts.rounds(rounds)),
+      element("strong", {}, escapeControl(name || texts.nameless(table))),
+      element("span", { class: "muted" }, texts.seated(taken)),
+      element("span", { class: "muted" }, texts.rounds(rounds)),
     ),
   );
 }

@@ -1,27 +1,27 @@
 #!/usr/bin/env node
 /**
- * Was the game fair? This file alone answers, from the bundle of a table, and trusts nobody.
+ * Verifies the bundle of a table: whether the game was fair. One file without dependencies.
  *
- * It is the second verifier of dealer: written from the text of the protocol, with no line and no
- * table of the first one, which is Python. Both must name the same first fault. Keep a copy that
- * you have read; the house's own page could show you anything.
+ * This is the second verifier of dealer. It was written independently of the first one, in Python,
+ * and shares no code and no tables with it; both must report the same first fault. Keep a copy that
+ * you have read: a page served by a cheating server could show any result.
  *
  *     node verify.js FILE [--key HEX] [--saved FILE]… [--json]      exit code 0: fair, 1: not
  *     import { linesOf, verify } from "./verify.js"                 in a browser
  *
- * A bundle is one line of header, one line for each event (a leaf of a Merkle tree), and then the
- * checkpoints that the house signed. The checks come in this order, and the first fault ends them:
+ * A bundle is a header line, one line for each event (a leaf of a Merkle tree), and then the
+ * checkpoints that the house signed. The checks run in this order and stop at the first fault:
  *
- *     1 form      each line is written in its one form
+ *     1 form      each line is in canonical form
  *     2 heads     the house signed this log, wherever it had to
- *     3 saved     the log is the one whose checkpoints you kept
- *     4 events    one by one, and each falls under one check:
- *         secrets   what was committed to is what was opened
+ *     3 saved     the log agrees with the checkpoints that you saved
+ *     4 events    one by one; each event type belongs to one check:
+ *         secrets   each commitment was opened correctly
  *         tape      each swap is the one that the tape of random words gives
- *         seals     each sealed or shown card is the one that the shuffle left there
- *         moves     everything else was legal, and each card lay where it was taken from
+ *         seals     each sealed or shown card is the one that the shuffle put there
+ *         moves     every other event was legal, and each card was where it was taken from
  *
- * Signs used in the formulas:  H = SHA-256,  ‖ = joined,  be32, be64 = big-endian numbers,
+ * Notation:  H = SHA-256,  ‖ = concatenation,  be32, be64 = big-endian integers,
  * lp(x, …) = be32(length of x) ‖ x, for each x,  T(s) = "dealer/v1/" ‖ s ‖ 0x00.
  */
 
@@ -29,38 +29,52 @@ const PROTOCOL = "dealer/v1";
 export const CHECKS = ["form", "heads", "saved", "secrets", "tape", "seals", "moves"];
 const PROGRESS_EVERY = 256;
 
-/** A bundle does not hold: the check that says so, the line (a leaf's is its version), and why. */
+/** The first fault of a bundle: the failed check, the line (of a leaf: its version), and why. */
 class Fault extends Error {
   constructor(check, line, sentence) {
     super(sentence);
-    Object.assign(this, { check, line, sentence });
+    this.check = check;
+    this.line = line;
+    this.sentence = sentence;
   }
 }
 
-/** Something is wrong; whoever catches it knows in which check and line. */
-export class Wrong extends Error {}
+/** Data that breaks a rule of the protocol. The caller adds the check and the line. */
+export class RuleViolation extends Error {}
 
-function refuse(sentence) {
-  throw new Wrong(sentence);
+/** @returns {never} */
+function fail(sentence) {
+  throw new RuleViolation(sentence);
 }
 
-async function under(check, line, judge) {
+/** Run `step`, and turn its RuleViolation into a Fault of this check and line. */
+async function inCheck(check, line, step) {
   try {
-    return await judge();
+    return await step();
   } catch (error) {
-    throw error instanceof Wrong ? new Fault(check, line, error.message) : error;
+    throw error instanceof RuleViolation ? new Fault(check, line, error.message) : error;
   }
 }
 
 /**
- * What is true of a bundle, whatever stands in its lines (strings or Uint8Arrays).
+ * Verify a bundle. Any content of its lines is handled: this throws only if the platform lacks
+ * WebCrypto or Ed25519.
  *
- * key       the table's 32 bytes, or their hex, as you know them from elsewhere
- * saved     texts of checkpoints that you kept
- * progress  progress(done, total) is called now and then and awaited, so that a page can be drawn
+ * @typedef {{ check: string, line: number, sentence: string }} FaultReport
+ * @typedef {{ version: number, round: number, k: number, step: number, i: number, j: number,
+ *   words: number[], cards: string[] }} Swap
+ * @typedef {{ fault: FaultReport | null, remarks: ReturnType<typeof noRemarks>, swaps: Swap[],
+ *   origin: string, key: string, saved: number,
+ *   cosigners: { key: string, name: string, count: number, size: number }[] }} Report
  *
- * Gives { fault, remarks, swaps, … }: fault is null or { check, line, sentence }; remarks are
- * counted, and swaps told, up to the end or the fault. Throws only where the machine is unfit.
+ * @param {Iterable<string | Uint8Array>} lines
+ * @param {object} [options]
+ * @param {Uint8Array | string | null} [options.key] the table's key if you know it, bytes or hex
+ * @param {Iterable<string>} [options.saved] checkpoints that you saved
+ * @param {((done: number, total: number) => unknown) | null} [options.progress] called from time to
+ *   time and awaited, so that a page can be painted
+ * @returns {Promise<Report>} `remarks` are counted, and `swaps` (of closed rounds) listed, up to
+ *   the end or the first fault
  */
 export async function verify(lines, { key = null, saved = [], progress = null } = {}) {
   await checkMachine();
@@ -90,16 +104,21 @@ export async function verify(lines, { key = null, saved = [], progress = null } 
 }
 
 const noRemarks = () => ({
-  rounds: 0, open_rounds: 0, // opened; open at the end, and so not proved
-  shuffles: 0, voided: 0, house_only: 0, // started; given up; sealed with no player's bytes
-  left_out: 0, withheld: 0, // seats without a digest; seats that did not open theirs
-  reused: 0, // reveals of a nonce that this log had revealed before, from whichever seat
-  not_top: 0, // draws of another card than the top one
-  cosigned: 0, // good cosignatures by players' keys
-  pinned: false, // whether the key is the one that you named
+  rounds: 0, open_rounds: 0, // opened; still open at the end, and so not proved
+  shuffles: 0, voided: 0, house_only: 0, // started; voided; sealed without any player's bytes
+  left_out: 0, withheld: 0, // seats without a digest; seats that did not reveal their nonce
+  reused: 0, // reveals of a nonce that any seat had revealed earlier in this log
+  not_top: 0, // draws of a card other than the top one
+  cosigned: 0, // valid cosignatures by players' keys
+  pinned: false, // whether the key was given by the caller
 });
 
-/** The lines of a bundle's file: newline and nothing else ends one; the last may lack its own. */
+/**
+ * The lines of a bundle file. Only a newline ends a line; the last line may lack it.
+ *
+ * @param {Uint8Array} file
+ * @returns {Uint8Array[]}
+ */
 export function linesOf(file) {
   const lines = [];
   let start = 0;
@@ -118,19 +137,32 @@ const utf8 = new TextEncoder();
 
 const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
 
+/**
+ * @param {Iterable<number>} bytes
+ * @returns {string} lower-case hex
+ */
 export function hex(bytes) {
   let text = "";
   for (const byte of bytes) text += HEX[byte];
   return text;
 }
 
-/** Bytes of a text that is known to be lower-case hex. */
+/**
+ * The bytes of a text that is known to be lower-case hex.
+ *
+ * @param {string} text
+ */
 export function unhex(text) {
   const bytes = new Uint8Array(text.length / 2);
   for (let n = 0; n < bytes.length; n++) bytes[n] = parseInt(text.slice(2 * n, 2 * n + 2), 16);
   return bytes;
 }
 
+/**
+ * Concatenation.
+ *
+ * @param {...Uint8Array} parts
+ */
 export function join(...parts) {
   const joined = new Uint8Array(parts.reduce((length, part) => length + part.length, 0));
   let at = 0;
@@ -157,8 +189,10 @@ const lp = (...parts) => join(...parts.flatMap((part) => [be32(part.length), par
 const T = (name) => utf8.encode(`dealer/v1/${name}\0`);
 
 /**
- * SHA-256 (FIPS 180-4). WebCrypto has it too, but only as a promise for each hash: of the ten
- * thousands that a bundle asks for, each then takes ten times as long. A test compares the two.
+ * SHA-256 (FIPS 180-4). WebCrypto's is asynchronous, which makes the ten thousands of small hashes
+ * of a bundle ten times slower. A test compares the two.
+ *
+ * @param {Uint8Array} data
  */
 export function sha256(data) {
   const padded = new Uint8Array((data.length + 72) & ~63); // data ‖ 0x80 ‖ 0… ‖ be64(bits)
@@ -234,7 +268,7 @@ async function hkdf512(ikm, salt, info, length) {
   return new Uint8Array(await subtle.deriveBits(how, key, 8 * length));
 }
 
-/** The first 64 bytes of HKDF-SHA-512, for a page that came over plain http: no WebCrypto there. */
+/** The first 64 bytes of HKDF-SHA-512, for pages over plain http, where WebCrypto is missing. */
 export function plainHkdf512(ikm, salt, info) {
   return hmac512(hmac512(salt, ikm), join(info, Uint8Array.of(1)));
 }
@@ -249,7 +283,7 @@ function hmac512(key, data) {
   return sha512(join(outer, sha512(join(inner, data))));
 }
 
-/** SHA-512 (FIPS 180-4), for few and short texts: numbers of any length are slow. */
+/** SHA-512 (FIPS 180-4), for few and short inputs: BigInt arithmetic is slow. */
 function sha512(data) {
   const padded = new Uint8Array((data.length + 144) & ~127);
   padded.set(data);
@@ -259,18 +293,19 @@ function sha512(data) {
   const { start, k } = sha512Numbers();
   const hash = BigUint64Array.from(start);
   const w = new BigUint64Array(80);
-  const turn = (x, bits) => (x >> bits) | BigInt.asUintN(64, x << (64n - bits));
+  const rotate = (/** @type {bigint} */ x, /** @type {bigint} */ bits) =>
+    (x >> bits) | BigInt.asUintN(64, x << (64n - bits));
   for (let at = 0; at < padded.length; at += 128) {
     for (let t = 0; t < 16; t++) w[t] = view.getBigUint64(at + 8 * t);
     for (let t = 16; t < 80; t++) {
-      const s0 = turn(w[t - 15], 1n) ^ turn(w[t - 15], 8n) ^ (w[t - 15] >> 7n);
-      const s1 = turn(w[t - 2], 19n) ^ turn(w[t - 2], 61n) ^ (w[t - 2] >> 6n);
+      const s0 = rotate(w[t - 15], 1n) ^ rotate(w[t - 15], 8n) ^ (w[t - 15] >> 7n);
+      const s1 = rotate(w[t - 2], 19n) ^ rotate(w[t - 2], 61n) ^ (w[t - 2] >> 6n);
       w[t] = w[t - 16] + s0 + w[t - 7] + s1;
     }
     let [a, b, c, d, e, f, g, h] = hash;
     for (let t = 0; t < 80; t++) {
-      const S1 = turn(e, 14n) ^ turn(e, 18n) ^ turn(e, 41n);
-      const S0 = turn(a, 28n) ^ turn(a, 34n) ^ turn(a, 39n);
+      const S1 = rotate(e, 14n) ^ rotate(e, 18n) ^ rotate(e, 41n);
+      const S0 = rotate(a, 28n) ^ rotate(a, 34n) ^ rotate(a, 39n);
       const t1 = h + S1 + ((e & f) ^ (~e & g)) + k[t] + w[t];
       const t2 = S0 + ((a & b) ^ (a & c) ^ (b & c));
       h = g; g = f; f = e; e = BigInt.asUintN(64, d + t1);
@@ -283,9 +318,10 @@ function sha512(data) {
   return new Uint8Array(digest.buffer);
 }
 
+/** @type {{ start: bigint[], k: bigint[] } | null} */
 let numbers512 = null;
 
-/** By definition: 64 bits behind the point of the square and cube roots of the first primes. */
+/** By definition, the first 64 bits of the fractional parts of roots of the first primes. */
 function sha512Numbers() {
   if (numbers512) return numbers512;
   const primes = [];
@@ -307,7 +343,7 @@ function sha512Numbers() {
   return numbers512;
 }
 
-/** Whether an Ed25519 key signed a message. A key that nobody can have signed nothing. */
+/** Whether an Ed25519 key signed a message. An invalid key has signed nothing. */
 async function ed25519(key, signature, message) {
   if (signature.length !== 64 || !soundPoint(key) || !soundPoint(signature.subarray(0, 32))) {
     return false;
@@ -322,8 +358,8 @@ async function ed25519(key, signature, message) {
 }
 
 /**
- * Whether 32 bytes may stand for a point: y below 2^255 − 19, and not that of one of the eight
- * points of small order. Under such a key anybody can sign; libraries do not agree about these.
+ * Whether 32 bytes are an acceptable point: y is below 2^255 − 19, and it is not one of the eight
+ * points of small order. Anyone can sign for such a key, and libraries disagree about them.
  */
 export function soundPoint(bytes) {
   const sign = 1n << 255n;
@@ -335,25 +371,28 @@ const FIELD = 2n ** 255n - 19n;
 const EIGHTH = 0x05fc536d880238b13933c6d305acdfd5f098eff289f4c345b027b2c28f95e826n; // y, order 8
 const SMALL_ORDER = [0n, 1n, FIELD - 1n, EIGHTH, FIELD - EIGHTH];
 
-/** A machine that cannot check signatures must not say that they are wrong. */
+/**
+ * Throw if WebCrypto or its Ed25519 is missing: a platform that cannot check signatures must not
+ * report that they are invalid.
+ */
 export async function checkMachine() {
-  if (!subtle) throw new Error("No WebCrypto here: the page must come over https.");
+  if (!subtle) throw new Error("No WebCrypto here: the page must be loaded over https.");
   const basePoint = new Uint8Array(32).fill(0x66);
   basePoint[0] = 0x58;
   await subtle.importKey("raw", basePoint, "Ed25519", false, ["verify"]).catch(() => {
-    throw new Error("No Ed25519 here: take a newer browser, or node 20 or later.");
+    throw new Error("No Ed25519 here: use a newer browser, or node 20 or later.");
   });
 }
 
-/** Bytes that a text is the only base64 of. */
+/** The bytes of a text in canonical base64. */
 export function unbase64(text) {
   let letters = null;
   try {
     letters = atob(text);
   } catch {
-    refuse("Something that should be base64 is not.");
+    fail("This is not base64.");
   }
-  if (btoa(letters) !== text) refuse("Something is base64, but not as it is written.");
+  if (btoa(letters) !== text) fail("This base64 is not in its canonical form.");
   return Uint8Array.from(letters, (letter) => letter.charCodeAt(0));
 }
 
@@ -362,55 +401,58 @@ export function unbase64(text) {
 //
 // RFC 8785 over less than JSON: objects with keys [a-z][a-z0-9_]*, arrays, booleans, integers
 // 0…2^53−1, strings of Unicode scalar values without control characters. Sorted keys, no spaces,
-// raw UTF-8, and the escapes \" and \\ are all of it; in a note also \n for newline.
+// raw UTF-8, and only the escapes \" and \\; in a note also \n for newline.
 //
-// JSON.parse is lax (1.0, 1e2, doubled keys, \u00e9, 2^53+1 …), so what it gives is written again
-// and must be the same. Nesting ends at 256, so that no text can exhaust anybody's stack.
+// JSON.parse accepts more (1.0, 1e2, repeated keys, \u00e9, 2^53+1 …), so its result is serialized
+// again and compared. Nesting is limited to 256, so that no text can exhaust the stack.
 
 const DEPTH_MAX = 256;
 const UNFIT = /[\u0000-\u001f\u007f\p{Surrogate}]/u;
 const UNFIT_IN_NOTE = /[\u0000-\u0009\u000b-\u001f\u007f\p{Surrogate}]/u;
 
-/** The value that a line is the canonical form of, and the bytes of the line. */
+/** The value of a line in canonical form, and the bytes of the line. */
 export function decode(line) {
   const text = typeof line === "string" ? line : decodeUtf8(line);
   let value = null;
   try {
     value = JSON.parse(text);
   } catch {
-    refuse("This is not JSON.");
+    fail("This is not JSON.");
   }
   checkValue(value, text.startsWith('{"checkpoint":') ? UNFIT_IN_NOTE : UNFIT, DEPTH_MAX);
-  if (canonical(value) !== text) refuse("This is JSON, but not in its canonical form.");
+  if (canonical(value) !== text) fail("This is JSON, but not in its canonical form.");
   return { value, raw: utf8.encode(text) };
 }
 
 function decodeUtf8(bytes) {
-  if (!(bytes instanceof Uint8Array)) refuse("A line is text.");
+  if (!(bytes instanceof Uint8Array)) fail("A line is not text.");
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
-    return refuse("This is not UTF-8.");
+    return fail("This is not UTF-8.");
   }
 }
 
 function checkValue(value, unfit, depth) {
   if (typeof value === "string") {
-    if (unfit.test(value)) refuse("A string holds a character that has no place here.");
+    if (unfit.test(value)) fail("A string contains a character that is not allowed.");
   } else if (typeof value === "number") {
-    if (!Number.isSafeInteger(value) || value < 0) refuse("A number is not 0 to 2^53−1.");
+    if (!isCount(value)) fail("A number is not an integer from 0 to 2^53−1.");
   } else if (typeof value === "object" && value !== null) {
-    if (depth === 0) refuse(`Arrays and objects stand more than ${DEPTH_MAX} deep.`);
+    if (depth === 0) fail(`Arrays and objects are nested more than ${DEPTH_MAX} deep.`);
     for (const key of Array.isArray(value) ? [] : Object.keys(value)) {
-      if (!/^[a-z][a-z0-9_]*$/.test(key)) refuse("A key is not a–z and then a–z, 0–9 and _.");
+      if (!/^[a-z][a-z0-9_]*$/.test(key)) fail("A key does not match [a-z][a-z0-9_]*.");
     }
     for (const member of Object.values(value)) checkValue(member, unfit, depth - 1);
   } else if (typeof value !== "boolean") {
-    refuse("There is a null.");
+    fail("A value is null.");
   }
 }
 
-/** The canonical text of a leaf that was parsed already. */
+/** Whether a value is an integer from 0 to 2^53−1. */
+export const isCount = (value) => Number.isSafeInteger(value) && value >= 0;
+
+/** The canonical text of a parsed leaf. */
 export function leafText(leaf) {
   checkValue(leaf, UNFIT, DEPTH_MAX);
   return canonical(leaf);
@@ -426,10 +468,10 @@ function canonical(value) {
 
 // ————————————————————————————————————————————— form —————————————————————————————————————————————
 //
-// Line 0 is the header, then come leaves, then checkpoints. Each line is canonical, and has the
-// members of its kind, of their types, and no others. A leaf's version is its line, its table that
-// of the header, its time not before that of the leaf above; `v` is 1; the first and only the
-// first is TableOpened; `commit` stands where there is a hidden part, and nowhere else.
+// Line 0 is the header, then come leaves, then checkpoints. Each line is canonical and has exactly
+// the members of its kind, with their types. A leaf's version is its line number, its table is the
+// header's, its time is not before that of the previous leaf, and `v` is 1; TableOpened is the
+// first leaf and no other; `commit` is present exactly where there is a hidden part.
 
 const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
 const isText = (value) => typeof value === "string";
@@ -439,7 +481,7 @@ const isFromOne = (value) => isNumber(value) && value >= 1;
 const matches = (pattern) => (value) => isText(value) && pattern.test(value);
 const is = (...words) => (value) => words.includes(value);
 
-const isBytes32 = matches(/^[0-9a-f]{64}$/);
+export const isBytes32 = matches(/^[0-9a-f]{64}$/);
 export const isOrigin = matches(/^[^+\p{White_Space}]+\/t\/[0-9a-f]{32}$/u);
 const isStackName = matches(/^(deck|hand:[1-9][0-9]{0,9}|pile:[!-~]{1,32})$/);
 const isStack = (value) => isStackName(value) && (seatOf(value) ?? 1) < 2 ** 32;
@@ -457,8 +499,8 @@ const CHECKPOINT = { checkpoint: isText };
 const IN_ROUND = { round: isFromOne };
 const IN_SHUFFLE = { round: isFromOne, k: isNumber };
 
-/** The public part of each type; a name with `?` may be missing. */
-export const PUBLIC = new Map(Object.entries({
+/** The members of each event type's public part; a name with `?` is optional. */
+export const EVENT_MEMBERS = new Map(Object.entries({
   TableOpened: { protocol: is(PROTOCOL), origin: isOrigin, key: isBytes32, rules: isObject },
   SeatTaken: { seat: isFromOne, name: isText, "key?": isBytes32 },
   SeatLeft: { seat: isFromOne },
@@ -490,10 +532,10 @@ export const PUBLIC = new Map(Object.entries({
 
 const LEAF = {
   at: isInteger, public: isObject, table: matches(/^[0-9a-f]{32}$/),
-  type: (value) => PUBLIC.has(value), v: is(1), version: isInteger, "commit?": isBytes32,
+  type: (value) => EVENT_MEMBERS.has(value), v: is(1), version: isInteger, "commit?": isBytes32,
 };
 
-/** CardsSwapped hides j; CardDrawn, and CardMoved to a hand, hide the card. */
+/** Whether a leaf has a hidden part: j of a swap, the card of a draw or of a move to a hand. */
 const hides = (leaf) =>
   leaf.type === "CardsSwapped" || leaf.type === "CardDrawn" ||
   (leaf.type === "CardMoved" && seatOf(leaf.public.to) !== null);
@@ -502,7 +544,7 @@ async function readForm(lines, progress) {
   if (lines.length === 0) throw new Fault("form", 0, "There is no header: the bundle is empty.");
   const parts = { key: "", origin: "", table: "", leaves: [], hashes: [], notes: [] };
   for (let line = 0; line < lines.length; line++) {
-    await under("form", line, () => readLine(line, lines[line], parts));
+    await inCheck("form", line, () => readLine(line, lines[line], parts));
     if (line % PROGRESS_EVERY === 0) await progress(line);
   }
   if (parts.leaves.length === 0) throw new Fault("form", 1, "There is no TableOpened.");
@@ -518,59 +560,65 @@ function readLine(line, text, parts) {
     checkMembers("A checkpoint's line", value, CHECKPOINT);
     parts.notes.push({ line, note: value.checkpoint });
   } else {
-    if (parts.notes.length) refuse("Behind a checkpoint only checkpoints may come.");
+    if (parts.notes.length) fail("Only checkpoints may follow a checkpoint.");
     checkLeaf(line, value, parts);
     parts.leaves.push(value);
     parts.hashes.push(leafHash(raw));
   }
 }
 
-/** Refuse what is no leaf at this line, behind the `leaves` of a `table`. */
+/**
+ * Throw RuleViolation unless `leaf` is a well-formed leaf at this line.
+ *
+ * @param {number} line
+ * @param {any} leaf
+ * @param {{ table: string, leaves: { at: number }[] }} parts the leaves before it
+ */
 export function checkLeaf(line, leaf, parts) {
   checkMembers("A leaf", leaf, LEAF);
-  checkMembers(`The public part of ${leaf.type}`, leaf.public, PUBLIC.get(leaf.type));
-  if (leaf.version !== line) refuse(`Here the leaf of version ${line} should stand.`);
-  if (leaf.table !== parts.table) refuse("This leaf is another table's.");
-  if (leaf.at < (parts.leaves.at(-1)?.at ?? 0)) refuse("Time ran backwards.");
+  checkMembers(`The public part of ${leaf.type}`, leaf.public, EVENT_MEMBERS.get(leaf.type));
+  if (leaf.version !== line) fail(`The leaf of version ${line} is expected here.`);
+  if (leaf.table !== parts.table) fail("This leaf belongs to another table.");
+  if (leaf.at < (parts.leaves.at(-1)?.at ?? 0)) fail("Its time is before the previous leaf's.");
   if ((leaf.type === "TableOpened") !== (line === 1)) {
-    refuse("TableOpened is the first event, and only the first.");
+    fail("TableOpened must be the first event, and no other.");
   }
   if (Object.hasOwn(leaf, "commit") !== hides(leaf)) {
-    refuse("`commit` stands where there is a hidden part, and nowhere else.");
+    fail("`commit` must be present exactly where there is a hidden part.");
   }
 }
 
 function checkMembers(what, value, shape) {
-  if (!isObject(value)) refuse(`${what} is no object.`);
+  if (!isObject(value)) fail(`${what} is not an object.`);
   const unknown = new Set(Object.keys(value));
   for (const [name, fits] of Object.entries(shape)) {
     const member = name.replace("?", "");
     if (!unknown.delete(member)) {
-      if (member === name) refuse(`${what} lacks its member "${member}".`);
+      if (member === name) fail(`${what} lacks its member "${member}".`);
     } else if (!fits(value[member])) {
-      refuse(`${what} has a "${member}" that it cannot have.`);
+      fail(`${what} has an invalid "${member}".`);
     }
   }
-  for (const name of unknown) refuse(`${what} has a member "${name}" too many.`);
+  for (const name of unknown) fail(`${what} has an unknown member "${name}".`);
 }
 
 
 // ————————————————————————————————————————————— heads ————————————————————————————————————————————
 //
-// First, the key that you named is the header's (line 0), and TableOpened has the header's key and
-// origin (line 1). Then each checkpoint (its own line): a well-formed note of this origin, over
-// more leaves than the one before and no more than there are; the house's key signed it; its root
-// is that of the leaves; every other line is a good cosignature by a key that some SeatTaken names
-// (a stranger's line has no business here: so no byte can change unnoticed). Last, there is a
-// checkpoint at every EntropyClosed, DeckSealed, RoundClosed and TableClosed, and at the last leaf
-// (the line is that of the leaf without one).
+// First, the key that the caller gave is the header's (line 0), and TableOpened has the header's
+// key and origin (line 1). Then each checkpoint (its own line): it is a well-formed note of this
+// origin, covers more leaves than the one before and no more than there are; the house's key signed
+// it; its root is that of the leaves; every other signature line is a valid cosignature by a key
+// that some SeatTaken names (other lines are refused, so that no byte can change unnoticed). Last,
+// there is a checkpoint at every EntropyClosed, DeckSealed, RoundClosed and TableClosed, and at the
+// last leaf (the line is that of the leaf without one).
 
-export const DUE = ["EntropyClosed", "DeckSealed", "RoundClosed", "TableClosed"];
+export const CHECKPOINT_TYPES = ["EntropyClosed", "DeckSealed", "RoundClosed", "TableClosed"];
 
-/** The proved roots, by size. */
+/** The roots that the house signed, by size. */
 async function checkHeads(parts, pinned, report) {
   if (pinned !== null && pinned !== undefined && pinned !== parts.key) {
-    throw new Fault("heads", 0, "The table's key is not the one that you named.");
+    throw new Fault("heads", 0, "The table's key is not the one that you gave.");
   }
   const opened = parts.leaves[0].public;
   if (opened.key !== parts.key || opened.origin !== parts.origin) {
@@ -580,15 +628,15 @@ async function checkHeads(parts, pinned, report) {
   const roots = new Map();
   const tree = new Tree();
   for (const { line, note } of parts.notes) {
-    await under("heads", line, async () => {
+    await inCheck("heads", line, async () => {
       const head = await openNote(note, parts);
-      if (roots.size && head.size <= tree.size) refuse("Checkpoints are ordered by size.");
-      if (head.size > parts.leaves.length) refuse("There are fewer leaves than this is over.");
+      if (roots.size && head.size <= tree.size) fail("Checkpoints must be in order of size.");
+      if (head.size > parts.leaves.length) fail("It covers more leaves than there are.");
       while (tree.size < head.size) tree.append(parts.hashes[tree.size]);
-      if (hex(tree.root()) !== hex(head.root)) refuse("The house signed another log.");
+      if (hex(tree.root()) !== hex(head.root)) fail("The house signed a different log.");
       let known = 1; // the house's own line
-      // Whose name is on no line is not asked about: both could be thousands.
-      for (const name of new Set(head.signatures.map((line) => line.name))) {
+      // Only keys that the lines name are checked: both lists could have thousands of entries.
+      for (const name of new Set(head.signatures.map((signature) => signature.name))) {
         const cosigner = cosigners.get(name.replace(/^player\//, ""));
         if (cosigner && (await signedBy(head, playerOf(cosigner.key)))) {
           cosigner.count += 1;
@@ -596,7 +644,7 @@ async function checkHeads(parts, pinned, report) {
           known += 1;
         }
       }
-      if (known < head.signatures.length) refuse("Nobody who sat here signed one of the lines.");
+      if (known < head.signatures.length) fail("A signature line is not by the key of any player.");
       roots.set(head.size, head.root);
     });
   }
@@ -607,7 +655,7 @@ async function checkHeads(parts, pinned, report) {
   return roots;
 }
 
-/** Every key that a SeatTaken names, with the last name that went with it. */
+/** Every key that a SeatTaken names, with the last player name that it was used with. */
 function cosignersOf(leaves) {
   const cosigners = new Map();
   for (const { type, public: { key, name } } of leaves) {
@@ -619,8 +667,8 @@ function cosignersOf(leaves) {
 
 function checkDue(leaves, roots) {
   for (const { type, version } of leaves) {
-    if (DUE.includes(type) && !roots.has(version)) {
-      throw new Fault("heads", version, `The house owes a checkpoint at ${type}.`);
+    if (CHECKPOINT_TYPES.includes(type) && !roots.has(version)) {
+      throw new Fault("heads", version, `The checkpoint at ${type} is missing.`);
     }
   }
   if (!roots.has(leaves.length)) {
@@ -628,12 +676,12 @@ function checkDue(leaves, roots) {
   }
 }
 
-/** A checkpoint of this table that the house signed. */
+/** Parse a checkpoint, which must be this table's and signed by the house. */
 async function openNote(note, parts) {
   const head = readCheckpoint(note);
-  if (head.origin !== parts.origin) refuse("The note is of another origin.");
+  if (head.origin !== parts.origin) fail("The checkpoint has another origin.");
   if (!(await signedBy(head, houseOf(parts.origin, parts.key)))) {
-    refuse("The house's key did not sign this checkpoint.");
+    fail("The house's key did not sign this checkpoint.");
   }
   return head;
 }
@@ -668,37 +716,37 @@ export class Tree {
 //     <root, base64>
 //
 // an empty line, and signature lines "— <name> <base64(key id ‖ signature)>", where
-// key id = H(name ‖ 0x0A ‖ type ‖ key)[:4]. Lines of an unknown name or key id are passed over; a
-// line by a known key that does not verify, and a second line by one key, spoil the note.
+// key id = H(name ‖ 0x0A ‖ type ‖ key)[:4]. Lines with an unknown name or key id are ignored; a
+// line by a known key that does not verify, or a second line by one key, invalidates the note.
 
 export function readCheckpoint(note) {
   if (typeof note !== "string" || UNFIT_IN_NOTE.test(note)) {
-    refuse("A note is text without control characters but newline.");
+    fail("A note is not text, or has a control character other than newline.");
   }
   const blank = note.lastIndexOf("\n\n");
   if (blank < 1 || blank + 2 === note.length || !note.endsWith("\n")) {
-    refuse("A note is a text, an empty line, and signatures, each ending in newline.");
+    fail("A note must be a text, an empty line, and signatures, each ending in newline.");
   }
   const text = note.slice(0, blank + 1);
   const signatures = note.slice(blank + 2, -1).split("\n").map(readSignature);
   const lines = text.split("\n");
-  if (lines.length !== 4) refuse("A checkpoint has an origin, a size, a root, and nothing more.");
+  if (lines.length !== 4) fail("A checkpoint must have exactly an origin, a size and a root.");
   const [origin, size, root] = [lines[0], lines[1], unbase64(lines[2])];
   if (!/^(0|[1-9][0-9]{0,15})$/.test(size) || Number(size) > Number.MAX_SAFE_INTEGER) {
-    refuse("The size of a checkpoint is not a plain decimal number.");
+    fail("The size of a checkpoint is not a decimal integer.");
   }
-  if (root.length !== 32) refuse("The root of a checkpoint does not have 32 bytes.");
+  if (root.length !== 32) fail("The root of a checkpoint is not 32 bytes long.");
   return { origin, size: Number(size), root, text, signatures };
 }
 
 function readSignature(line) {
   const [dash, name, base64, ...more] = line.split(" ");
   if (dash !== "\u2014" || base64 === undefined || more.length) {
-    refuse("A signature line is a dash, a name and base64, with single spaces.");
+    fail("A signature line must be a dash, a name and base64, with single spaces.");
   }
-  if (!/^[^+\p{White_Space}]+$/u.test(name)) refuse("A name has no space and no +.");
+  if (!/^[^+\p{White_Space}]+$/u.test(name)) fail("A name is empty or has a space or +.");
   const blob = unbase64(base64);
-  if (blob.length <= 4) refuse("A signature line has no signature.");
+  if (blob.length <= 4) fail("A signature line has no signature.");
   return { name, id: hex(blob.subarray(0, 4)), body: blob.subarray(4) };
 }
 
@@ -707,28 +755,28 @@ const COSIGNATURE = 4;
 export const houseOf = (origin, key) => ({ name: origin, type: ED25519, key: unhex(key) });
 export const playerOf = (key) => ({ name: `player/${key}`, type: COSIGNATURE, key: unhex(key) });
 
-/** What tells a key's lines from others of the same name: 4 bytes. */
+/** The key id: 4 bytes that distinguish keys of the same name. */
 export const keyId = ({ name, type, key }) =>
   sha256(join(utf8.encode(`${name}\n`), Uint8Array.of(type), key)).subarray(0, 4);
 
-/** Whether a known key has its line under a checkpoint; the note is refused if that is bad. */
+/** Whether a key has signed a checkpoint; throws RuleViolation if its line is invalid. */
 export async function signedBy(head, { name, type, key }) {
   const id = hex(keyId({ name, type, key }));
   const own = head.signatures.filter((line) => line.name === name && line.id === id);
   if (own.length === 0) return false;
-  if (own.length > 1) refuse("A key signed twice.");
+  if (own.length > 1) fail("A key has signed twice.");
   let { body } = own[0];
   let signed = head.text;
   if (type === COSIGNATURE) {
     // cosignature/v1: body = be64(seconds) ‖ signature of these lines
-    if (body.length !== 8 + 64) refuse("A cosignature is a time and a signature.");
+    if (body.length !== 8 + 64) fail("A cosignature must be a time and a signature.");
     const time = new DataView(body.buffer, body.byteOffset).getBigUint64(0);
-    if (time >= 2n ** 63n) refuse("The time of a cosignature is 0 to 2^63−1 seconds.");
+    if (time >= 2n ** 63n) fail("The time of a cosignature is above 2^63−1 seconds.");
     signed = `cosignature/v1\ntime ${time}\n${signed}`;
     body = body.subarray(8);
   }
   if (!(await ed25519(key, body, utf8.encode(signed)))) {
-    refuse("A signature is not that of the key whose name it bears.");
+    fail("A signature is invalid.");
   }
   return true;
 }
@@ -736,20 +784,20 @@ export async function signedBy(head, { name, type, key }) {
 
 // ————————————————————————————————————————————— saved ————————————————————————————————————————————
 //
-// First, each checkpoint that you kept is this table's, and its key signed it (else line 0). Then
-// each, in the order given: this log is at least as long, and has its root at its size (else that
-// size is the line).
+// First, each saved checkpoint is this table's and signed with its key (otherwise line 0). Then, in
+// the order given: this log is at least as long, and has the checkpoint's root at its size
+// (otherwise the line is that size).
 
 async function checkSaved(parts, saved) {
   const heads = [];
-  for (const note of saved) heads.push(await under("saved", 0, () => openNote(note, parts)));
+  for (const note of saved) heads.push(await inCheck("saved", 0, () => openNote(note, parts)));
   let tree = new Tree();
   for (const { size, root } of heads) {
-    await under("saved", size, () => {
-      if (size > parts.leaves.length) refuse("You saved a longer log: this one was cut short.");
+    await inCheck("saved", size, () => {
+      if (size > parts.leaves.length) fail("You saved a longer log: this one was truncated.");
       if (size < tree.size) tree = new Tree();
       while (tree.size < size) tree.append(parts.hashes[tree.size]);
-      if (hex(tree.root()) !== hex(root)) refuse("You saved another log: this one was changed.");
+      if (hex(tree.root()) !== hex(root)) fail("You saved a different log.");
     });
   }
 }
@@ -757,15 +805,16 @@ async function checkSaved(parts, saved) {
 
 // ———————————————————————————————————————————— events ————————————————————————————————————————————
 //
-// The books: who sits where, and in the open round where each card lies. A card is an object
-// { face, slot, commitment, reached }; a stack is an array of them, bottom first. Until a stack is
-// first sealed its cards have no slot (−1), so nothing can be drawn from it, or moved or shown.
+// The ledger is the table's state: the taken seats and, in the open round, the place of each card.
+// A card is { face, slot, commitment, reached }, with `reached` true once a shuffle may have put it
+// anywhere; a stack is an array of cards, bottom first. Until a stack is sealed for the first time
+// its cards have no slot (−1), so no card can be drawn from it, moved or shown.
 //
-// In a round that is not closed S is unknown: what S alone can tell is left open (its swaps are
-// not carried out, so faces mean nothing there), and everything else is checked.
+// The secret S of a round is unknown until the round is closed. In a round that stays open, what
+// depends on S is not checked (swaps are not executed, so faces mean nothing); all else is.
 
 const EVENTS = {
-  TableOpened: ["moves", () => {}], // its place is a matter of form, its content of the heads
+  TableOpened: ["moves", () => {}], // "form" checks its position, "heads" its content
   SeatTaken: ["moves", seatTaken],
   SeatLeft: ["moves", seatLeft],
   RoundOpened: ["secrets", roundOpened],
@@ -785,36 +834,43 @@ const EVENTS = {
   TableClosed: ["moves", tableClosed],
 };
 
-/** Books at the start of a log; `roots` are the proved ones, by size. */
-export const emptyBooks = (table, roots) => ({
+/** The ledger at the start of a log; `roots` are the signed ones, by size. */
+export const newLedger = (table, roots) => ({
   table: unhex(table), roots,
   remarks: noRemarks(), swaps: [],
   secrets: new Map(), // S by the version of the RoundOpened that committed to it
-  seats: new Set(), // taken now
-  sat: new Set(), // taken now or before
+  seats: new Set(), // currently taken
+  everSeated: new Set(), // taken now or earlier
   revealed: new Set(), // nonces in hex, of any seat and shuffle
-  round: null, // the open one
+  round: null, // the open round
   closed: false,
 });
 
-/** Let an event be true of the books, if it can be; where S is known, some take their time. */
-export function believe(books, leaf) {
-  if (books.closed) refuse("The table was closed.");
-  return EVENTS[leaf.type][1](books, leaf.public, leaf);
+/** Check an event and apply it to the ledger. Some events return a promise if S is known. */
+export function applyEvent(ledger, leaf) {
+  if (ledger.closed) fail("The table is closed.");
+  return EVENTS[leaf.type][1](ledger, leaf.public, leaf);
 }
+
+// Old names, exported until the next release.
+export const believe = applyEvent;
+export const emptyBooks = newLedger;
+export const Wrong = RuleViolation;
+export const DUE = CHECKPOINT_TYPES;
+export const PUBLIC = EVENT_MEMBERS;
 
 async function replay(parts, roots, report, progress) {
-  const books = emptyBooks(parts.table, roots);
+  const ledger = newLedger(parts.table, roots);
   const { remarks, swaps } = report;
-  Object.assign(books, { remarks, swaps, secrets: secretsOf(parts.leaves) });
+  Object.assign(ledger, { remarks, swaps, secrets: secretsOf(parts.leaves) });
   for (const leaf of parts.leaves) {
-    await under(EVENTS[leaf.type][0], leaf.version, () => believe(books, leaf));
+    await inCheck(EVENTS[leaf.type][0], leaf.version, () => applyEvent(ledger, leaf));
     if (leaf.version % PROGRESS_EVERY === 0) await progress(leaf.version);
   }
-  books.remarks.open_rounds = books.round === null ? 0 : 1;
+  ledger.remarks.open_rounds = ledger.round === null ? 0 : 1;
 }
 
-/** A round's S is in the first RoundClosed of its number before another RoundOpened. */
+/** The S of a round is in the first RoundClosed of its number before another RoundOpened. */
 function secretsOf(leaves) {
   const secrets = new Map();
   let opened = null;
@@ -828,46 +884,46 @@ function secretsOf(leaves) {
   return secrets;
 }
 
-/** The open round, if it is the one that an event names. */
-function roundOf(books, { round }) {
-  if (books.round?.number !== round) refuse(`Round ${round} is not open.`);
-  return books.round;
+/** The open round, which must be the one that the event names. */
+function roundOf(ledger, { round }) {
+  if (ledger.round?.number !== round) fail(`Round ${round} is not open.`);
+  return ledger.round;
 }
 
-/** The same, if no shuffle runs: until its seal or its end no card moves or is shown. */
-function stillRoundOf(books, event) {
-  const round = roundOf(books, event);
-  if (round.shuffle !== null) refuse("A shuffle runs: till its seal no card moves or is shown.");
+/** The open round, in which no shuffle may be running: no card moves or is shown until its end. */
+function stillRoundOf(ledger, event) {
+  const round = roundOf(ledger, event);
+  if (round.shuffle !== null) fail("A shuffle is running: no card may move before its seal.");
   return round;
 }
 
-/** The open round whose shuffle k runs. */
-function shufflingRoundOf(books, event) {
-  const round = roundOf(books, event);
-  if (round.shuffle?.k !== event.k) refuse(`Shuffle ${event.k} does not run.`);
+/** The open round, in which shuffle k must be running. */
+function shufflingRoundOf(ledger, event) {
+  const round = roundOf(ledger, event);
+  if (round.shuffle?.k !== event.k) fail(`Shuffle ${event.k} is not running.`);
   return round;
 }
 
-/** The cards of a stack, bottom first; of one that nothing was put on, none. */
+/** The cards of a stack, bottom first; a stack is empty until a card is put on it. */
 function cardsOf(round, stack) {
   if (!round.stacks.has(stack)) round.stacks.set(stack, []);
   return round.stacks.get(stack);
 }
 
-/** Place of a slot in a stack. */
+/** The index of a slot in a stack. */
 function placeOf(round, stack, slot) {
   const place = cardsOf(round, stack).findIndex((card) => card.slot === slot);
-  if (place < 0) refuse(`Slot ${slot} does not lie there.`);
+  if (place < 0) fail(`Slot ${slot} is not in that stack.`);
   return place;
 }
 
-/** The card of a slot, wherever it lies now. */
+/** The card of a slot, in any stack. */
 export function cardIn(round, slot) {
   for (const cards of round.stacks.values()) {
     const card = cards.find((other) => other.slot === slot);
     if (card) return card;
   }
-  return refuse("This slot lies nowhere.");
+  return fail("This slot is in no stack.");
 }
 
 // event salt = HMAC-SHA-256(salt_key, T("event") ‖ be64(version))
@@ -878,18 +934,18 @@ export function eventCommit(table, saltKey, version, hidden) {
   return hex(sha256(join(T("event"), lp(table, be64(version), salt, utf8.encode(hidden)))));
 }
 
-function checkHidden(books, round, leaf, hidden) {
+function checkHidden(ledger, round, leaf, hidden) {
   if (round.saltKey === null) return;
-  if (eventCommit(books.table, round.saltKey, leaf.version, hidden) !== leaf.commit) {
-    refuse("The event commits to something else than the secret and the log give.");
+  if (eventCommit(ledger.table, round.saltKey, leaf.version, hidden) !== leaf.commit) {
+    fail("The event's commitment does not match the secret and the log.");
   }
 }
 
 
 // ———————————————————————————————————————— events: secrets ———————————————————————————————————————
 
-// Rounds count 1, 2, 3 …, one at a time. If the round is closed later, its S has the length that
-// the deck asks for, and opens the commitment:
+// Rounds are numbered 1, 2, 3 …, and one is open at a time. If the round is closed later, its S has
+// the length that the deck requires, and opens the commitment:
 //
 //     length     = 32 · ⌈(bitlen(n!) + 128) / 256⌉ bytes, for n cards
 //     commitment = H(T("house") ‖ lp(table, be32(round), S))
@@ -907,115 +963,114 @@ export const houseCommitment = (table, round, secret) =>
 export const saltKeyOf = (table, round, secret) =>
   hkdf512(secret, table, join(T("salt"), be32(round)), 32);
 
-function roundOpened(books, event, leaf) {
-  const secret = books.secrets.get(leaf.version) ?? null;
-  if (books.round !== null) refuse(`Round ${books.round.number} is open.`);
-  if (event.round !== books.remarks.rounds + 1) refuse("Rounds count 1, 2, 3 …");
+function roundOpened(ledger, event, leaf) {
+  const secret = ledger.secrets.get(leaf.version) ?? null;
+  if (ledger.round !== null) fail(`Round ${ledger.round.number} is open.`);
+  if (event.round !== ledger.remarks.rounds + 1) fail("Rounds must be numbered 1, 2, 3 …");
   if (secret !== null) {
     if (secret.length !== secretLength(event.deck.length)) {
-      refuse("The secret that the house showed has not the length for this deck.");
+      fail("The revealed secret has the wrong length for this deck.");
     }
-    if (houseCommitment(books.table, event.round, secret) !== event.commitment) {
-      refuse("The secret that the house showed is not the one it committed to.");
+    if (houseCommitment(ledger.table, event.round, secret) !== event.commitment) {
+      fail("The revealed secret is not the one that the house committed to.");
     }
   }
   const fresh = event.deck.map((face) => ({ face, slot: -1, commitment: null, reached: false }));
-  books.round = {
+  ledger.round = {
     number: event.round, entropy: event.entropy,
     secret, saltKey: null,
     stacks: new Map([["deck", fresh]]),
     slots: 0, // made so far
-    k: 0, // of the shuffle that runs or comes next
-    shuffle: null, // the one that runs
-    ahead: new Map(), // digests for the shuffle that comes next, by seat
-    withheld: new Set(), // seats that bring no entropy any more
+    k: 0, // of the running or the next shuffle
+    shuffle: null, // the running one
+    earlyDigests: new Map(), // digests for the next shuffle, by seat
+    withheld: new Set(), // seats that contribute no more entropy
   };
-  books.remarks.rounds = event.round;
-  return secret && takeSaltKey(books, books.round);
+  ledger.remarks.rounds = event.round;
+  return secret && takeSaltKey(ledger, ledger.round);
 }
 
 async function takeSaltKey({ table }, round) {
   round.saltKey = await saltKeyOf(table, round.number, round.secret);
 }
 
-// Closed is the round that is open, while no shuffle runs.
+// RoundClosed closes the open round, while no shuffle is running.
 
-function roundClosed(books, event) {
-  stillRoundOf(books, event);
-  books.round = null;
+function roundClosed(ledger, event) {
+  stillRoundOf(ledger, event);
+  ledger.round = null;
 }
 
-// A digest comes, in a round with players' entropy, from a seat that is taken and did not withhold
-// in this round, once for a k: for the shuffle that runs, before its EntropyClosed, or, while none
-// runs, for the next.
+// In a round with players' entropy, each taken seat that has not withheld may commit one digest for
+// each k: for the running shuffle, before its EntropyClosed, or, if none is running, for the next.
 
-function entropyCommitted(books, event) {
-  const round = roundOf(books, event);
-  const digests = round.shuffle === null ? round.ahead : round.shuffle.digests;
-  if (round.entropy !== "players") refuse("This round's shuffles take no players' bytes.");
-  if (event.k !== round.k) refuse(`Digests are now taken for shuffle ${round.k}.`);
-  if (round.shuffle?.closed) refuse("The digests of this shuffle are closed.");
-  if (!books.seats.has(event.seat)) refuse("Nobody sits there.");
-  if (round.withheld.has(event.seat)) refuse("This seat withheld, and brings no entropy any more.");
-  if (digests.has(event.seat)) refuse("This seat has sent its digest for this shuffle.");
+function entropyCommitted(ledger, event) {
+  const round = roundOf(ledger, event);
+  const digests = round.shuffle === null ? round.earlyDigests : round.shuffle.digests;
+  if (round.entropy !== "players") fail("This round's shuffles use no players' bytes.");
+  if (event.k !== round.k) fail(`Digests are currently accepted for shuffle ${round.k}.`);
+  if (round.shuffle?.closed) fail("The digests of this shuffle are closed.");
+  if (!ledger.seats.has(event.seat)) fail("This seat is free.");
+  if (round.withheld.has(event.seat)) fail("This seat has withheld in this round.");
+  if (digests.has(event.seat)) fail("This seat has already committed a digest for this shuffle.");
   digests.set(event.seat, event.digest);
 }
 
-// Digests are closed once a shuffle. When that is, no verifier can judge. The version is the size
-// of checkpoint C1. A seat that could have sent a digest and has none is left out.
+// Digests are closed once for each shuffle; no verifier can check when. The version of the event is
+// the size of checkpoint C1. A seat that could have committed a digest and has none is left out.
 
-function entropyClosed(books, event, leaf) {
-  const round = shufflingRoundOf(books, event);
-  if (round.shuffle.closed) refuse("The digests of this shuffle were closed before.");
+function entropyClosed(ledger, event, leaf) {
+  const round = shufflingRoundOf(ledger, event);
+  if (round.shuffle.closed) fail("The digests of this shuffle are already closed.");
   round.shuffle.closed = leaf.version;
   if (round.entropy !== "players") return;
-  for (const seat of books.seats) {
-    if (!round.shuffle.digests.has(seat) && !round.withheld.has(seat)) books.remarks.left_out += 1;
+  for (const seat of ledger.seats) {
+    if (!round.shuffle.digests.has(seat) && !round.withheld.has(seat)) ledger.remarks.left_out += 1;
   }
 }
 
-// A seat's 32 bytes r come after EntropyClosed, once, and open its digest:
+// A seat reveals its nonce, 32 bytes r, once, after EntropyClosed; r opens its digest:
 //
 //     digest = H(T("player") ‖ lp(table, be32(round), be32(k), be32(seat), r))
 //
-// An r that this log revealed before is counted; it is no fault, for it harms only its player.
+// An r that this log has revealed before is counted; it is no fault: it harms only its player.
 
 export const playerDigest = (table, round, k, seat, nonce) =>
   hex(sha256(join(T("player"), lp(table, be32(round), be32(k), be32(seat), nonce))));
 
-function entropyRevealed(books, event) {
-  const { shuffle } = shufflingRoundOf(books, event);
+function entropyRevealed(ledger, event) {
+  const { shuffle } = shufflingRoundOf(ledger, event);
   const nonce = unhex(event.nonce);
-  if (!shuffle.closed) refuse("No reveal comes before EntropyClosed.");
+  if (!shuffle.closed) fail("A nonce was revealed before EntropyClosed.");
   if (!shuffle.digests.has(event.seat) || shuffle.nonces.has(event.seat)) {
-    refuse("No reveal is awaited from this seat.");
+    fail("No nonce is expected from this seat.");
   }
-  const digest = playerDigest(books.table, event.round, event.k, event.seat, nonce);
-  if (digest !== shuffle.digests.get(event.seat)) refuse("These bytes do not open the digest.");
+  const digest = playerDigest(ledger.table, event.round, event.k, event.seat, nonce);
+  if (digest !== shuffle.digests.get(event.seat)) fail("The nonce does not open the digest.");
   shuffle.nonces.set(event.seat, nonce);
-  if (books.revealed.has(event.nonce)) books.remarks.reused += 1;
-  books.revealed.add(event.nonce);
+  if (ledger.revealed.has(event.nonce)) ledger.remarks.reused += 1;
+  ledger.revealed.add(event.nonce);
 }
 
-/** Seats whose digest counts and is not opened. */
+/** The seats that have committed a digest and not revealed their nonce. */
 function missing({ digests, nonces }) {
   return [...digests.keys()].filter((seat) => !nonces.has(seat));
 }
 
-// Given up is a shuffle after EntropyClosed, and only while a reveal is missing. Who withheld
-// brings no entropy for the rest of the round; the next shuffle is k + 1.
+// A shuffle may be voided after EntropyClosed, and only while a nonce is missing. Seats that
+// withheld contribute no entropy for the rest of the round; the next shuffle is k + 1.
 
-function shuffleVoided(books, event) {
-  const round = shufflingRoundOf(books, event);
+function shuffleVoided(ledger, event) {
+  const round = shufflingRoundOf(ledger, event);
   const silent = missing(round.shuffle);
   if (!round.shuffle.closed || silent.length === 0) {
-    refuse("A shuffle is voided only when a reveal is missing after EntropyClosed.");
+    fail("A shuffle was voided though no nonce was missing after EntropyClosed.");
   }
   for (const seat of silent) round.withheld.add(seat);
   round.k += 1;
   round.shuffle = null;
-  books.remarks.voided += 1;
-  books.remarks.withheld += silent.length;
+  ledger.remarks.voided += 1;
+  ledger.remarks.withheld += silent.length;
 }
 
 
@@ -1023,37 +1078,37 @@ function shuffleVoided(books, event) {
 
 const allSteps = (n) => Math.max(n - 1, 0);
 
-// A shuffle starts while none runs: the next k, of the deck or a pile, with all of its n cards; at
-// most max(n − 1, 0) steps, and exactly these for `forward`.
+// A shuffle starts while none is running: with the next k, of the deck or a pile, with all of its n
+// cards; it has at most max(n − 1, 0) steps, and exactly that many for `forward`.
 
-function shuffleStarted(books, event) {
-  const round = stillRoundOf(books, event);
+function shuffleStarted(ledger, event) {
+  const round = stillRoundOf(ledger, event);
   const { k, stack, n, algorithm, steps } = event;
   const cards = cardsOf(round, stack);
-  if (k !== round.k) refuse(`The next shuffle of this round is ${round.k}.`);
-  if (seatOf(stack) !== null) refuse("A hand is not shuffled.");
-  if (n !== cards.length) refuse(`The stack has ${cards.length} cards.`);
+  if (k !== round.k) fail(`The next shuffle of this round is ${round.k}.`);
+  if (seatOf(stack) !== null) fail("A hand cannot be shuffled.");
+  if (n !== cards.length) fail(`The stack has ${cards.length} cards.`);
   if (steps > allSteps(n) || (algorithm === "forward" && steps !== allSteps(n))) {
-    refuse(`A shuffle of ${n} cards has at most ${allSteps(n)} steps, forward exactly these.`);
+    fail(`A shuffle of ${n} cards has at most ${allSteps(n)} steps; \`forward\` has all of them.`);
   }
   round.shuffle = {
     k, stack, n, algorithm, steps,
-    digests: round.ahead, nonces: new Map(), // by seat
+    digests: round.earlyDigests, nonces: new Map(), // by seat
     closed: 0, // version of its EntropyClosed
-    done: 0, // steps
+    done: 0, // number of steps so far
     plan: null, // the steps that the tape gives
   };
-  round.ahead = new Map();
-  books.remarks.shuffles += 1;
+  round.earlyDigests = new Map();
+  ledger.remarks.shuffles += 1;
 }
 
-/** Only when the digests are closed and all of them opened may the house shuffle. */
+/** The house may shuffle only after EntropyClosed, when all nonces were revealed. */
 function checkEntropy(shuffle) {
-  if (!shuffle.closed) refuse("The house may not shuffle before EntropyClosed.");
-  if (missing(shuffle).length) refuse("The house may not shuffle while a reveal is missing.");
+  if (!shuffle.closed) fail("The house shuffled before EntropyClosed.");
+  if (missing(shuffle).length) fail("The house shuffled while a nonce was missing.");
 }
 
-// The tape is segments 0, 1, 2 … joined, each of 32 big-endian words of 16 bits:
+// The tape is the concatenation of segments 0, 1, 2 …, each of 32 big-endian 16-bit words:
 //
 //     ikm       = lp(S, r, …)                        the r in order of seats
 //     salt      = root of C1 ‖ be32(k) ‖ be32(n) ‖ be32(s)
@@ -1062,7 +1117,7 @@ function checkEntropy(shuffle) {
 // below(b): the next word w; while w ≥ 65536 − (65536 mod b), the next; then w mod b.
 
 export class Tape {
-  words = []; // as far as segments were made
+  words = []; // of the segments derived so far
   next = 0;
 
   constructor(secret, nonces, root, k, n) {
@@ -1079,7 +1134,7 @@ export class Tape {
     return this.words[this.next++];
   }
 
-  /** A number 0 … b−1, and the words read for it: the last was taken, those before it refused. */
+  /** A number 0 … b−1, and the words read for it: the last was used, those before it rejected. */
   async below(b) {
     const read = [];
     do read.push(await this.word());
@@ -1103,43 +1158,43 @@ export async function planOf({ algorithm, n, steps }, tape) {
   return plan;
 }
 
-// Each swap is the next step, its i, and, once S is known, the tape's j. What is hidden is {"j":j}.
+// Each swap has the next step, that step's i and, if S is known, the tape's j, hidden as {"j":j}.
 
-function cardsSwapped(books, event, leaf) {
-  const round = shufflingRoundOf(books, event);
+function cardsSwapped(ledger, event, leaf) {
+  const round = shufflingRoundOf(ledger, event);
   const { shuffle } = round;
   checkEntropy(shuffle);
   const step = shuffle.done;
-  if (step >= shuffle.steps) refuse("All steps of this shuffle are done.");
-  if (event.step !== step) refuse(`The next step is ${step}.`);
-  if (event.i !== iOf(shuffle, step)) refuse(`Step ${step} exchanges place ${iOf(shuffle, step)}.`);
+  if (step >= shuffle.steps) fail("This shuffle has no more steps.");
+  if (event.step !== step) fail(`The next step is ${step}.`);
+  if (event.i !== iOf(shuffle, step)) fail(`The i of step ${step} is ${iOf(shuffle, step)}.`);
   shuffle.done += 1;
-  return round.secret && swap(books, round, leaf);
+  return round.secret && swap(ledger, round, leaf);
 }
 
-async function swap(books, round, leaf) {
+async function swap(ledger, round, leaf) {
   const { number, shuffle } = round;
   const { version, public: { step } } = leaf;
-  shuffle.plan ??= await planOf(shuffle, tapeOf(books, round));
+  shuffle.plan ??= await planOf(shuffle, tapeOf(ledger, round));
   const { i, j, words } = shuffle.plan[step];
-  checkHidden(books, round, leaf, `{"j":${j}}`);
+  checkHidden(ledger, round, leaf, `{"j":${j}}`);
   const cards = cardsOf(round, shuffle.stack);
   const faces = [cards[i].face, cards[j].face];
-  books.swaps.push({ version, round: number, k: shuffle.k, step, i, j, words, cards: faces });
+  ledger.swaps.push({ version, round: number, k: shuffle.k, step, i, j, words, cards: faces });
   [cards[i], cards[j]] = [cards[j], cards[i]];
 }
 
-function tapeOf(books, { secret, shuffle }) {
+function tapeOf(ledger, { secret, shuffle }) {
   const seats = [...shuffle.nonces.keys()].sort((a, b) => a - b);
   const nonces = seats.map((seat) => shuffle.nonces.get(seat));
-  return new Tape(secret, nonces, books.roots.get(shuffle.closed), shuffle.k, shuffle.n);
+  return new Tape(secret, nonces, ledger.roots.get(shuffle.closed), shuffle.k, shuffle.n);
 }
 
 
 // ———————————————————————————————————————— events: seals —————————————————————————————————————————
 
-// The seal ends a shuffle: all reveals and all steps are done, `first` is the number of slots made
-// before in the round, and place p gets slot first + p, with a commitment to the card there:
+// The seal ends a shuffle: all nonces and all steps are there, `first` is the number of slots made
+// so far in the round, and the card at index p gets slot first + p, with a commitment to it:
 //
 //     salt   = HMAC-SHA-256(salt_key, T("card") ‖ be32(slot))
 //     commit = H(T("card") ‖ lp(table, be32(round), be32(slot), salt, card))
@@ -1149,31 +1204,31 @@ export const slotSalt = (saltKey, slot) => hmac256(saltKey, join(T("card"), be32
 export const slotCommitment = (table, round, slot, salt, card) =>
   hex(sha256(join(T("card"), lp(table, be32(round), be32(slot), salt, utf8.encode(card)))));
 
-function deckSealed(books, event) {
-  const round = shufflingRoundOf(books, event);
+function deckSealed(ledger, event) {
+  const round = shufflingRoundOf(ledger, event);
   const { shuffle } = round;
   const cards = cardsOf(round, shuffle.stack);
   checkEntropy(shuffle);
-  if (shuffle.done !== shuffle.steps) refuse(`${shuffle.steps - shuffle.done} steps are missing.`);
-  if (event.first !== round.slots) refuse(`${round.slots} slots were made before in this round.`);
-  if (event.slots.length !== shuffle.n) refuse(`${shuffle.n} cards have as many slots.`);
+  if (shuffle.done !== shuffle.steps) fail(`${shuffle.steps - shuffle.done} steps are missing.`);
+  if (event.first !== round.slots) fail(`The first slot must be ${round.slots}.`);
+  if (event.slots.length !== shuffle.n) fail(`The seal must have ${shuffle.n} slots.`);
   if (round.saltKey !== null) {
     cards.forEach((card, place) => {
       const slot = event.first + place;
       const salt = slotSalt(round.saltKey, slot);
-      const wanted = slotCommitment(books.table, round.number, slot, salt, card.face);
-      if (wanted !== event.slots[place]) refuse(`The slot at place ${place} holds another card.`);
+      const wanted = slotCommitment(ledger.table, round.number, slot, salt, card.face);
+      if (wanted !== event.slots[place]) fail(`Slot ${slot} commits to another card.`);
     });
   }
   giveSlots(cards, event, shuffle);
   round.slots += shuffle.n;
   round.k += 1;
   round.shuffle = null;
-  if (shuffle.nonces.size === 0) books.remarks.house_only += 1;
+  if (shuffle.nonces.size === 0) ledger.remarks.house_only += 1;
 }
 
-// Of cards never shuffled in full, only the top `steps` may come into a hand: these are a uniform
-// sample. Where every card had been reached by a shuffle before, all remain so.
+// After a partial shuffle only the top `steps` cards may go into a hand, because only they are a
+// uniform sample; unless a shuffle had reached every card before, and then all stay reached.
 
 function giveSlots(cards, { first, slots }, { n, steps }) {
   const all = steps === allSteps(n) || cards.every((card) => card.reached);
@@ -1184,110 +1239,120 @@ function giveSlots(cards, { first, slots }, { n, steps }) {
   });
 }
 
-// Shown is a card that lies somewhere now, by the opening of its slot's commitment.
+// CardShown opens the commitment of a slot that is in some stack.
 
-function cardShown(books, event) {
-  const round = stillRoundOf(books, event);
+function cardShown(ledger, event) {
+  const round = stillRoundOf(ledger, event);
   const { commitment } = cardIn(round, event.slot);
   const salt = unhex(event.salt);
-  if (slotCommitment(books.table, event.round, event.slot, salt, event.card) !== commitment) {
-    refuse("Card and salt do not open the slot's commitment.");
+  if (slotCommitment(ledger.table, event.round, event.slot, salt, event.card) !== commitment) {
+    fail("Card and salt do not open the slot's commitment.");
   }
 }
 
 
 // ———————————————————————————————————————— events: moves —————————————————————————————————————————
 
-function seatTaken(books, { seat }) {
-  if (books.seats.has(seat)) refuse("Somebody sits there.");
-  books.seats.add(seat);
-  books.sat.add(seat);
+function seatTaken(ledger, { seat }) {
+  if (ledger.seats.has(seat)) fail("This seat is taken.");
+  ledger.seats.add(seat);
+  ledger.everSeated.add(seat);
 }
 
-// Who leaves drops the digest, until EntropyClosed. The hand stays where it is.
+// Leaving a seat withdraws its digest, until EntropyClosed. The hand stays.
 
-function seatLeft(books, { seat }) {
-  if (!books.seats.delete(seat)) refuse("Nobody sits there.");
-  books.round?.ahead.delete(seat);
-  if (!books.round?.shuffle?.closed) books.round?.shuffle?.digests.delete(seat);
+function seatLeft(ledger, { seat }) {
+  if (!ledger.seats.delete(seat)) fail("This seat is free.");
+  ledger.round?.earlyDigests.delete(seat);
+  if (!ledger.round?.shuffle?.closed) ledger.round?.shuffle?.digests.delete(seat);
 }
 
-// Drawn is a card from the deck or a pile where its slot lies, into the hand of a seat that is
-// taken. What is hidden is {"card":code}.
+// CardDrawn moves a card from the deck or a pile, where its slot must be, into the hand of a taken
+// seat. Hidden part: {"card":code}.
 
-function cardDrawn(books, event, leaf) {
-  const round = stillRoundOf(books, event);
-  if (seatOf(event.from) !== null) refuse("Nobody draws from a hand.");
-  if (!books.seats.has(event.seat)) refuse("Nobody sits there.");
+function cardDrawn(ledger, event, leaf) {
+  const round = stillRoundOf(ledger, event);
+  if (seatOf(event.from) !== null) fail("A card cannot be drawn from a hand.");
+  if (!ledger.seats.has(event.seat)) fail("This seat is free.");
   const from = cardsOf(round, event.from);
   const place = placeOf(round, event.from, event.slot);
-  checkIntoHand(books, round, leaf, from[place]);
-  if (place !== from.length - 1) books.remarks.not_top += 1;
+  checkIntoHand(ledger, round, leaf, from[place]);
+  if (place !== from.length - 1) ledger.remarks.not_top += 1;
   cardsOf(round, `hand:${event.seat}`).push(...from.splice(place, 1));
 }
 
-// Moved is a card from where its slot lies to a place 0 … the cards that lie there once it has
-// left: on any pile, or into the hand of any seat that was ever taken.
+// CardMoved moves a card from the stack that has its slot to an index from 0 to the length of the
+// target without it: any pile, the deck, or the hand of any seat that was ever taken.
 
-function cardMoved(books, event, leaf) {
-  const round = stillRoundOf(books, event);
+function cardMoved(ledger, event, leaf) {
+  const round = stillRoundOf(ledger, event);
   const from = cardsOf(round, event.from);
   const to = cardsOf(round, event.to);
   const place = placeOf(round, event.from, event.slot);
   const seat = seatOf(event.to);
   if (seat !== null) {
-    if (!books.sat.has(seat)) refuse("Nobody ever sat there.");
-    checkIntoHand(books, round, leaf, from[place]);
+    if (!ledger.everSeated.has(seat)) fail("This seat was never taken.");
+    checkIntoHand(ledger, round, leaf, from[place]);
   }
   const room = to.length - (to === from ? 1 : 0);
-  if (event.place > room) refuse(`There the places are 0 to ${room}.`);
+  if (event.place > room) fail(`The index must be 0 to ${room}.`);
   to.splice(event.place, 0, ...from.splice(place, 1));
 }
 
-function checkIntoHand(books, round, leaf, card) {
-  if (!card.reached) refuse("No shuffle reached this card, so it may not come into a hand.");
-  checkHidden(books, round, leaf, `{"card":"${card.face}"}`);
+function checkIntoHand(ledger, round, leaf, card) {
+  if (!card.reached) fail("No shuffle has reached this card, so it may not go into a hand.");
+  checkHidden(ledger, round, leaf, `{"card":"${card.face}"}`);
 }
 
-function cardPeeked(books, event) {
-  cardIn(stillRoundOf(books, event), event.slot);
-  if (!books.seats.has(event.seat)) refuse("Nobody sits there.");
+function cardPeeked(ledger, event) {
+  cardIn(stillRoundOf(ledger, event), event.slot);
+  if (!ledger.seats.has(event.seat)) fail("This seat is free.");
 }
 
-// Cut: places `at` … last come to the bottom, 0 … at − 1 on top; at both ends the order stays.
+// StackCut puts the cards from index `at` on at the bottom, and those below it on top.
 
-function stackCut(books, event) {
-  const round = stillRoundOf(books, event);
+function stackCut(ledger, event) {
+  const round = stillRoundOf(ledger, event);
   const cards = cardsOf(round, event.stack);
-  if (seatOf(event.stack) !== null) refuse("A hand is not cut.");
-  if (event.at > cards.length) refuse(`The stack has ${cards.length} cards.`);
+  if (seatOf(event.stack) !== null) fail("A hand cannot be cut.");
+  if (event.at > cards.length) fail(`The stack has ${cards.length} cards.`);
   cards.push(...cards.splice(0, event.at));
 }
 
-function tableClosed(books) {
-  if (books.round !== null) refuse("A round is open, and its secret not shown.");
-  books.closed = true;
+function tableClosed(ledger) {
+  if (ledger.round !== null) fail("A round is open: its secret was not revealed.");
+  ledger.closed = true;
 }
 
 
-// ——————————————————————————————————————— telling a person ———————————————————————————————————————
+// ———————————————————————————————————————— report as text ————————————————————————————————————————
 
 const ANSWERS = {
-  form: "every line is written in its one form",
-  heads: "the house signed these heads, and the log is the one under them",
+  form: "every line is in canonical form",
+  heads: "the house signed these checkpoints, and they match the log",
   saved: "the log agrees with the checkpoints you saved",
-  secrets: "secrets and players' bytes open what was committed to before",
+  secrets: "secrets and players' bytes open their commitments",
   tape: "every swap is the one that these bytes give",
-  seals: "every sealed or shown card is the one the shuffle left there",
-  moves: "every other event was legal, and each card lay where it was taken from",
+  seals: "every sealed or shown card is the one the shuffle put there",
+  moves: "every other event was legal, and each card was where it was taken from",
 };
 
-/** A line for each check, and then what was counted. */
+/**
+ * The report as lines of text: one for each check, then the counts.
+ *
+ * @param {Report} report
+ * @returns {string[]}
+ */
 export function verdicts(report) {
   return [...answers(report).map(({ check, words }) => `${check}: ${words}`), ...counted(report)];
 }
 
-/** For each check { check, holds, words }: holds is true, false, or null where nobody looked. */
+/**
+ * The result of each check; `holds` is null if the check did not run.
+ *
+ * @param {Report} report
+ * @returns {{ check: string, holds: boolean | null, words: string }[]}
+ */
 export function answers(report) {
   return CHECKS.map((check) => ({ check, ...answer(check, report) }));
 }
@@ -1302,31 +1367,30 @@ function answer(check, { fault, saved }) {
   if (fault && isOfEvents(fault.check) && isOfEvents(check)) {
     return { holds: true, words: `yes, before line ${fault.line}` };
   }
-  if (fault && order(check) > order(fault.check)) return { holds: null, words: "not looked at" };
+  if (fault && order(check) > order(fault.check)) return { holds: null, words: "not checked" };
   if (check === "saved" && !saved) {
-    return { holds: true, words: "yes, but you gave no checkpoint of your own" };
+    return { holds: true, words: "yes, but you gave no saved checkpoint" };
   }
   return { holds: true, words: `yes, ${ANSWERS[check]}` };
 }
 
 function counted({ fault, remarks: r, cosigners }) {
-  if (fault && !isOfEvents(fault.check)) return ["Nothing was counted, for no event was looked at."];
+  if (fault && !isOfEvents(fault.check)) return ["Nothing was counted: no event was checked."];
   const times = (count) => `${count} time${count === 1 ? "" : "s"}`;
   return [
-    `Rounds: ${r.rounds}, ${r.open_rounds} of them open and so not proved.`,
-    `Shuffles: ${r.shuffles}, ${r.voided} of them voided, ${r.house_only} with no player's bytes:` +
-      " these prove only that the cards were fixed before the deal.",
-    `Seats left out of a shuffle: ${r.left_out}; that did not open their digest: ${r.withheld}.` +
-      " Only the players concerned know whether the house is right about that.",
-    `Nonces that had been revealed at this table before: ${r.reused}. A reused nonce harms only` +
-      " the player who brought it.",
+    `Rounds: ${r.rounds}, ${r.open_rounds} of them still open and so not proved.`,
+    `Shuffles: ${r.shuffles}, ${r.voided} of them voided, ${r.house_only} without any player's` +
+      " bytes: these prove only that the cards were fixed before the deal.",
+    `Seats left out of a shuffle: ${r.left_out}; that did not reveal their bytes: ${r.withheld}.` +
+      " Only the players concerned know whether the house reports that correctly.",
+    `Reused nonces: ${r.reused}. A reused nonce harms only the player who sent it.`,
     `Draws that did not take the top card: ${r.not_top}.`,
     `Cosignatures: ${r.cosigned}.`,
     ...cosigners.map(({ key, name, count, size }) =>
       `Cosigned by ${name} ${times(count)}, last at size ${size}, under the key ${key}.`),
     r.pinned
-      ? "The table's key is the one you named."
-      : "The table's key is the bundle's own word; name the key you know to be sure.",
+      ? "The table's key is the one you gave."
+      : "The table's key was taken from the bundle; give the key you know to be sure.",
   ];
 }
 
@@ -1335,14 +1399,14 @@ function counted({ fault, remarks: r, cosigners }) {
 
 const USAGE = "usage: node verify.js FILE [--key HEX] [--saved FILE]… [--json]";
 
-/** The notes in a file: one, as it is, or many, each in a JSON line with a member `note`. */
+/** The notes in a file: either one note, or many, each in a JSON line with a member `note`. */
 function notesIn(text) {
   if (!text.startsWith("{")) return [text];
   return text.trimEnd().split("\n").map((line) => JSON.parse(line).note);
 }
 
-/** A text that a guest chose, without what could lead a terminal astray. */
-const harmless = (text) => text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, "\ufffd");
+/** Text that players chose, with the characters replaced that could control a terminal. */
+const escapeControl = (text) => text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, "\ufffd");
 
 async function commandLine(given, readFile) {
   const options = { key: null, saved: [] };
@@ -1358,7 +1422,7 @@ async function commandLine(given, readFile) {
   if (files.length !== 1 || files[0].startsWith("--")) throw new Error(USAGE);
   const report = await verify(linesOf(readFile(files[0])), options);
   if (json) console.log(JSON.stringify(report));
-  else for (const verdict of verdicts(report)) console.log(harmless(verdict));
+  else for (const verdict of verdicts(report)) console.log(escapeControl(verdict));
   return report.fault === null ? 0 : 1;
 }
 

@@ -81,9 +81,9 @@ def _upgrade_sqlite() -> None:
         sa.PrimaryKeyConstraint("stream", "size", name="pk_checkpoint"),
     )
     # A fact is never changed or taken back, not by the service and not by hand.
-    for wish in ("UPDATE", "DELETE"):
+    for statement in ("UPDATE", "DELETE"):
         op.execute(
-            f"CREATE TRIGGER event_refuses_{wish.lower()} BEFORE {wish} ON event "
+            f"CREATE TRIGGER event_refuses_{statement.lower()} BEFORE {statement} ON event "
             f"BEGIN SELECT RAISE(ABORT, 'an event is never changed or deleted'); END"
         )
 

@@ -27,7 +27,7 @@ WHERE m.event = 'CardDrawn'"""
 
 def upgrade() -> None:
     postgres = op.get_bind().dialect.name == "postgresql"
-    # Unique over all tables is what no shard can promise by itself.
+    # Unique over all tables is what no shard can promise alone.
     unique = () if postgres else (sa.UniqueConstraint("table_id", name="uq_tables_table_id"),)
     op.create_table(
         "tables",

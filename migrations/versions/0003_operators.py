@@ -100,9 +100,9 @@ def _guard_sqlite() -> None:
         f"BEGIN SELECT RAISE(ABORT, '{NOT_CLOSED}'); END"
     )
     for table in KEPT:
-        for wish in ("UPDATE", "DELETE"):
+        for statement in ("UPDATE", "DELETE"):
             op.execute(
-                f"CREATE TRIGGER {table}_refuses_{wish.lower()} BEFORE {wish} ON {table} "
+                f"CREATE TRIGGER {table}_refuses_{statement.lower()} BEFORE {statement} ON {table} "
                 f"BEGIN SELECT RAISE(ABORT, '{ROW_KEPT}'); END"
             )
 

@@ -1,7 +1,7 @@
 """No table changes. Programs of earlier schemas checkpoint SQLite's WAL without the write lock.
 
 They refuse this schema when they start; one that runs beside this program could lose events
-(`dealer/eventlog/wal.py`).
+(`dealer/eventlog/sqlite/wal.py`).
 """
 
 revision = "0005"

@@ -1,4 +1,4 @@
-"""What nodes that share a log tell each other: presence, and that a checkpoint was cosigned."""
+"""Tables with which nodes that share a log exchange presence and cosignatures."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,7 +1,7 @@
-"""Measures the house and prints one table: `python tests/bench [seconds a load]`.
+"""Benchmarks of the server, printed as one table: `python tests/bench [seconds a load]`.
 
-Not a test: nothing here passes or fails. The house runs in a process of its own and the load in
-this one; quote medians of several runs, and ratios rather than absolute figures.
+Nothing here passes or fails. The server runs in its own process and the load in this one; quote
+medians of several runs, and ratios rather than absolute figures.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ IDLE = 1000
 
 
 @contextmanager
-def house() -> Iterator[tuple[int, int]]:
-    """A house in a process of its own; its port and its process."""
+def server() -> Iterator[tuple[int, int]]:
+    """A server in its own process; its port and its process id."""
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
-        program = [sys.executable, str(Path(__file__).with_name("house.py")), folder]
+        program = [sys.executable, str(Path(__file__).with_name("server.py")), folder]
         process = subprocess.Popen(program, stdout=subprocess.PIPE, text=True)
         assert process.stdout is not None
         try:
@@ -44,7 +44,7 @@ def house() -> Iterator[tuple[int, int]]:
 def sockets(seconds: float) -> list[dict[str, Any]]:
     rows = []
     for tables in TABLES:
-        with house() as (port, pid):
+        with server() as (port, pid):
             before = _cpu(pid)
             playing = load.draws(
                 "127.0.0.1", port, tables=tables, seats=SEATS, warmup=seconds / 4, seconds=seconds
@@ -58,7 +58,7 @@ def sockets(seconds: float) -> list[dict[str, Any]]:
                 {"name": f"{name}: p99", "figure": figures["p99"], "unit": "ms"},
                 {"name": f"{name}: the house's CPU", "figure": used, "unit": "cores"},
             ]
-    with house() as (port, pid):
+    with server() as (port, pid):
         size = asyncio.run(load.idle("127.0.0.1", port, connections=IDLE, pid=pid))
         rows.append({"name": f"memory a connection, of {IDLE}", "figure": size, "unit": "KiB"})
     return rows

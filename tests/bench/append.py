@@ -1,8 +1,8 @@
-"""How fast events are filed, against the bare sqlite3 driver with the same rows and batches.
+"""Append rates on SQLite, compared with the bare sqlite3 driver with the same rows and batches.
 
-Every figure is a rate of events with its ratio to the bare driver in the same run: the driver
-writes the same rows, in the same batches, under the same PRAGMAs, in one thread with nothing
-else to do. Rounds of both alternate and the median of their ratios is what counts.
+Every figure is a rate of events with its ratio to the bare driver in the same run. The driver
+writes the same rows in the same batches under the same PRAGMAs, in one thread without other work.
+Rounds of both alternate; the ratio is the median of the rounds' ratios.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _ADD = (
 
 
 def rows(table: int, after: int, count: int) -> list[Row]:
-    """The rows of one append: the first bears the command."""
+    """The rows of one append; the first one has the command id."""
     first = Row(
         after + 1, "CardDrawn", 1, 1_700_000_000_000 + after, PUBLIC, COMMITMENT, HIDDEN,
         f"{table:016x}-{after:08x}", DIGEST,
@@ -48,7 +48,7 @@ def rows(table: int, after: int, count: int) -> list[Row]:
 
 
 def appends(after: int, *, count: int, batches: int) -> list[list[Wish]]:
-    """So many batches of one append to each table."""
+    """This many batches of one append to each table."""
     return [
         [(t, after + n * count, rows(t, after + n * count, count)) for t in range(TABLES)]
         for n in range(batches)
@@ -87,7 +87,7 @@ class Bare:
 async def _ours(log: Log, wishes: list[list[Wish]], *, wait: bool) -> float:
     requests = [[Append(t.to_bytes(16, "big"), v, rs) for t, v, rs in w] for w in wishes]
     done = asyncio.Event()
-    log.committed = (lambda _: done.set()) if not wait else None
+    unregister = log.on_commit(lambda _: done.set())
     start = time.perf_counter()
     for batch in requests:
         if wait:
@@ -97,7 +97,9 @@ async def _ours(log: Log, wishes: list[list[Wish]], *, wait: bool) -> float:
             for request in batch:
                 log.submit(request)
             await done.wait()
-    return time.perf_counter() - start
+    seconds = time.perf_counter() - start
+    unregister()
+    return seconds
 
 
 async def _compare(*, count: int, batches: int, rounds: int, wait: bool) -> tuple[float, float]:
@@ -106,7 +108,7 @@ async def _compare(*, count: int, batches: int, rounds: int, wait: bool) -> tupl
     try:
         async with await Log.open(f"sqlite:///{folder / 'bare.db'}"):
             pass
-        # The bare driver writes into a file whose write-ahead log has been grown too.
+        # The bare driver, too, writes into a file with a grown write-ahead log.
         grown = await Log.open(f"sqlite:///{folder / 'bare.db'}")
         bare = Bare(folder / "bare.db")
         await grown.close()
@@ -120,7 +122,7 @@ async def _compare(*, count: int, batches: int, rounds: int, wait: bool) -> tupl
                     bare.batch(batch)
                 floor = time.perf_counter() - start
                 ours = await _ours(log, wishes, wait=wait)
-                if turn:  # the first round warms both
+                if turn:  # the first round warms both up
                     rates.append(batches * TABLES * count / ours)
                     ratios.append(floor / ours)
         bare.db.close()

@@ -1,7 +1,7 @@
-"""How fast events are filed on PostgreSQL, against bare asyncpg with the same rows and batches.
+"""Append rates on PostgreSQL, compared with bare asyncpg with the same rows and batches.
 
-The bare driver moves the heads in one statement and puts the rows in with another, or by COPY where
-there are many, in one transaction, and checks nothing. A server of its own, with fsync on.
+The bare driver moves the heads in one statement and inserts the rows in another, or by COPY where
+there are many, in one transaction, without checks. The server is a temporary one with fsync on.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from append import TABLES, _ours, appends
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from dealer.eventlog import Log
-from dealer.eventlog.postgres_together import COLUMNS, COPIED
-from tests.postgres import own_server
+from dealer.eventlog.postgres.bulk_write import COLUMNS, COPY_FROM
+from tests.harness.postgres import own_server
 
 Wishes = list[tuple[int, int, list[Any]]]
 
@@ -41,7 +41,7 @@ async def _bare(raw: asyncpg.Connection, wishes: Wishes) -> None:
     await raw.execute(
         _MOVE, [t.to_bytes(16, "big") for t, _, _ in wishes], [v + len(rs) for _, v, rs in wishes]
     )
-    if len(found) <= COPIED:
+    if len(found) <= COPY_FROM:
         await raw.execute(_ADD, *map(list, zip(*found, strict=True)))
     else:
         await raw.copy_records_to_table("event", records=found, columns=COLUMNS)
@@ -65,7 +65,7 @@ async def _compare(
                 await _bare(raw, batch)
             floor = time.perf_counter() - start
             took = await _ours(log, wishes, wait=False)
-            if turn:  # the first round warms both
+            if turn:  # the first round warms both up
                 rates.append(batches * TABLES * count / took)
                 ratios.append(floor / took)
     await raw.close()

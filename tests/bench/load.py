@@ -1,6 +1,6 @@
-"""Guests who draw as fast as they are answered: a bare WebSocket client for measuring.
+"""Load clients that draw as fast as they are answered, on a minimal WebSocket client.
 
-It speaks RFC 6455 with as little work as can be: the load must not be what is measured.
+It implements RFC 6455 with as little work as possible: the load must not be what is measured.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from collections.abc import Callable
 _RESULT = b'{"jsonrpc":"2.0","id":'
 
 
-class Guest(asyncio.Protocol):
-    """One connection; answers go to who asked, in the order of asking, events are counted."""
+class LoadClient(asyncio.Protocol):
+    """One connection; answers go to the pending requests in order, events are only counted."""
 
     def __init__(self) -> None:
         self.frames = 0
@@ -27,16 +27,16 @@ class Guest(asyncio.Protocol):
         self.transport: asyncio.Transport
 
     @classmethod
-    async def connect(cls, host: str, port: int) -> Guest:
+    async def connect(cls, host: str, port: int) -> LoadClient:
         loop = asyncio.get_running_loop()
-        transport, guest = await loop.create_connection(cls, host, port)
+        transport, client = await loop.create_connection(cls, host, port)
         transport.write(
             b"GET /ws HTTP/1.1\r\nHost: %b:%d\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
             b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
             % (host.encode(), port)
         )
-        await guest._open
-        return guest
+        await client._open
+        return client
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = transport  # type: ignore[assignment]
@@ -81,7 +81,7 @@ class Guest(asyncio.Protocol):
         ).encode()
         size = len(text)
         head = bytes([0x81, 0x80 | size]) if size < 126 else struct.pack(">BBH", 0x81, 0xFE, size)
-        # A mask of zeros is a mask, and costs nothing to apply.
+        # A mask of zeros is valid, and costs nothing to apply.
         self.transport.write(head + b"\0\0\0\0" + text)
 
     async def call(self, method: str, **params: object) -> dict[str, object]:
@@ -94,34 +94,34 @@ class Guest(asyncio.Protocol):
 
 
 class Table:
-    """Seats that draw until the deck is empty, again and again."""
+    """Seats that draw until the deck is empty, repeatedly."""
 
     def __init__(self, seats: int, clock: Clock) -> None:
         self._seats = seats
         self._clock = clock
-        self._guests: list[Guest] = []
-        self._host: Guest
+        self._guests: list[LoadClient] = []
+        self._host: LoadClient
         self._id = ""
         self._left = 0
         self._answers = 0
 
     async def sit_down(self, host: str, port: int) -> None:
-        self._host = await Guest.connect(host, port)
+        self._host = await LoadClient.connect(host, port)
         opened = await self._host.call("table.open", rules={"preset": "free"})
         self._id = str(opened["table"])
         for seat in range(self._seats):
-            guest = await Guest.connect(host, port)
-            await guest.call("table.join", table=self._id, name=f"seat {seat}")
-            self._guests.append(guest)
+            client = await LoadClient.connect(host, port)
+            await client.call("table.join", table=self._id, name=f"seat {seat}")
+            self._guests.append(client)
         await self._host.call("round.open", table=self._id, entropy="house")
         await self._host.call("deck.shuffle", table=self._id)
 
     def play(self) -> None:
         self._left = self._answers = 52
-        for guest in self._guests:
-            self._draw(guest)
+        for client in self._guests:
+            self._draw(client)
 
-    def _draw(self, guest: Guest) -> None:
+    def _draw(self, client: LoadClient) -> None:
         if self._left == 0 or self._clock.over():
             return
         self._left -= 1
@@ -134,12 +134,12 @@ class Table:
             if self._answers == 0:
                 self._shuffle()
             else:
-                self._draw(guest)
+                self._draw(client)
 
-        guest.ask("deck.draw", f'"table":"{self._id}"', answered)
+        client.ask("deck.draw", f'"table":"{self._id}"', answered)
 
     def _shuffle(self) -> None:
-        """A fresh deck: the round is closed, another opened and shuffled."""
+        """A fresh deck: close the round, open another one and shuffle."""
         table = f'"table":"{self._id}"'
         self._host.ask("round.close", table, _fine)
         self._host.ask("round.open", f'{table},"entropy":"house"', _fine)
@@ -157,7 +157,7 @@ def _fine(answer: bytes) -> None:
 
 
 class Clock:
-    """How long a measurement runs, and what it counted."""
+    """The duration of a measurement and its counts."""
 
     def __init__(self, *, warmup: float, seconds: float) -> None:
         self._from = time.perf_counter() + warmup
@@ -200,18 +200,18 @@ async def draws(
 
 
 async def idle(host: str, port: int, *, connections: int, pid: int) -> float:
-    """KiB of the house's memory for each connection that only holds a socket."""
+    """KiB of the server's memory for each idle connection."""
     before = resident(pid)
-    guests = [await Guest.connect(host, port) for _ in range(connections)]
-    for guest in guests:
-        await guest.call("ping")
+    clients = [await LoadClient.connect(host, port) for _ in range(connections)]
+    for client in clients:
+        await client.call("ping")
     grown = resident(pid) - before
-    for guest in guests:
-        guest.transport.close()
+    for client in clients:
+        client.transport.close()
     return grown / connections / 1024
 
 
 def resident(pid: int) -> int:
-    """Bytes of memory that a process holds."""
+    """Bytes of resident memory of a process."""
     with open(f"/proc/{pid}/statm") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")

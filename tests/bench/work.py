@@ -1,4 +1,4 @@
-"""What the house's own work costs: a shuffle with all its proofs, and reading a log again."""
+"""CPU cost of the server's own work: a shuffle with all its proofs, and replays of a log."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from typing import Any
 from dealer.eventlog import Append
 from dealer.game.cards import STANDARD
 from dealer.game.commands import Actor, CloseRound, Draw, OpenRound, StartShuffle, TakeSeat
-from dealer.game.decide import NoSecret
+from dealer.game.decide import NoRoundSecrets
 from dealer.game.state import Table, evolve
 from dealer.proof.verify import verify
 from dealer.service import Service
-from dealer.service.leaves import event_of
-from dealer.service.opening import open_service
+from dealer.service.decoding import event_of
 from dealer.service.requests import Request
+from dealer.service.startup import open_service
 
 HOST = Actor(host=True)
 OPEN = OpenRound(HOST, STANDARD, "house", 10_000, 10_000)
@@ -31,17 +31,17 @@ def _row(name: str, figure: float, unit: str, ratio: float | None = None) -> dic
 
 
 async def _shuffle(service: Service) -> dict[str, Any]:
-    """CPU of one 52-card shuffle from the wish to the append that is ready for the disk.
+    """CPU of one 52-card shuffle, from the command to the append that is ready to be written.
 
-    Tape, 51 swaps, 52 slots, 54 leaves, tree, two signed checkpoints, sealing, rows.
+    Tape, 51 swaps, 52 slots, 54 leaves, tree, two signed checkpoints, encryption, rows.
     """
     resident, _ = await service.open_table({})
-    await service.call(resident, OPEN)
+    await service.execute(resident, OPEN)
     costs = []
     for _ in range(60):
         request = Request(StartShuffle(HOST), lambda _: None)
         begun = time.process_time()
-        append = service._judge.decide(resident, request)
+        append = service._executor.decide(resident, request)
         costs.append(time.process_time() - begun)
         assert isinstance(append, Append)
     return _row("shuffle of 52 with all proofs, CPU", statistics.median(costs) * 1000, "ms")
@@ -49,13 +49,13 @@ async def _shuffle(service: Service) -> dict[str, Any]:
 
 async def _long_table(service: Service) -> bytes:
     resident, _ = await service.open_table({})
-    await service.call(resident, TakeSeat("bench"))
+    await service.execute(resident, TakeSeat("bench"))
     for _ in range(ROUNDS):
-        await service.call(resident, OPEN)
-        await service.call(resident, StartShuffle(HOST))
-        draws = [service.call(resident, Draw(Actor(seat=1))) for _ in range(52)]
+        await service.execute(resident, OPEN)
+        await service.execute(resident, StartShuffle(HOST))
+        draws = [service.execute(resident, Draw(Actor(seat=1))) for _ in range(52)]
         await asyncio.gather(*draws)
-        await service.call(resident, CloseRound(HOST))
+        await service.execute(resident, CloseRound(HOST))
     return resident.id
 
 
@@ -65,7 +65,7 @@ async def _replay(service: Service, table: bytes, file: Path) -> list[dict[str, 
         begun = time.perf_counter()
         count = len(raw.execute(f"{select} ORDER BY version", (table,)).fetchall())
         floor = count / (time.perf_counter() - begun)
-    state, public = Table(), NoSecret()
+    state, public = Table(), NoRoundSecrets()
     begun = time.perf_counter()
     async for rows in service.log.stream(table):
         for row in rows:

@@ -1,7 +1,7 @@
 """Real browsers at a real house: every person has a browser context of their own.
 
-A page that writes an error or a warning to its console, throws, or asks another origin for
-anything fails the test that it belongs to.
+A test fails if one of its pages logs an error or a warning, throws, or requests anything from
+another origin.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from playwright.async_api import (
 )
 
 from dealer.gateway import server
-from tests.foreign.installed import missing
-from tests.whole.crooked import CrookedHouse
-from tests.whole.house import HouseProcess
-from tests.whole.line import Line
+from tests.harness.cuttable_link import CuttableLink
+from tests.harness.installed import missing
+from tests.harness.malicious_server import MaliciousServer
+from tests.harness.server_process import ServerProcess
 
 FLAGS = (
     "--no-sandbox",
@@ -43,13 +43,13 @@ FLAGS = (
 DESKTOP = {"width": 1280, "height": 800}
 PHONE = {"width": 360, "height": 740}
 PATIENT_MS = 15_000.0
-"""After so long something that a test waits for counts as never happening."""
+"""Timeout of every expectation."""
 
 expect.set_options(timeout=PATIENT_MS)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """All of these share one loop, for they share one browser."""
+    """All of these tests share one event loop, because they share one browser."""
     here = Path(__file__).parent
     for item in items:
         if here in item.path.parents:
@@ -68,38 +68,40 @@ async def browser() -> AsyncIterator[Browser]:
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def house(tmp_path: Path) -> AsyncIterator[HouseProcess]:
-    async with HouseProcess(tmp_path, limit="closing=0.5") as house:
+async def house(tmp_path: Path) -> AsyncIterator[ServerProcess]:
+    async with ServerProcess(tmp_path, limit="closing=0.5") as house:
         yield house
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def line(house: HouseProcess) -> AsyncIterator[Line]:
+async def line(house: ServerProcess) -> AsyncIterator[CuttableLink]:
     """A line to the house that can be cut; a page comes over it with `arrive(at=line.port)`."""
-    async with Line(house.port) as line:
+    async with CuttableLink(house.port) as line:
         yield line
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def crooked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[CrookedHouse]:
+async def malicious(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[MaliciousServer]:
     """A house whose inside a test may bend, in the place of an honest one."""
     monkeypatch.setattr(server, "SPREAD_MS", 10)
-    house = CrookedHouse(tmp_path)
+    house = MaliciousServer(tmp_path)
     await house.open()
     yield house
     await house.close()
 
 
 @pytest.fixture
-def home(request: pytest.FixtureRequest) -> HouseProcess | CrookedHouse:
-    """Where people arrive."""
-    which = "crooked" if "crooked" in request.fixturenames else "house"
-    found: HouseProcess | CrookedHouse = request.getfixturevalue(which)
+def home(request: pytest.FixtureRequest) -> ServerProcess | MaliciousServer:
+    """The server of the test."""
+    which = "malicious" if "malicious" in request.fixturenames else "house"
+    found: ServerProcess | MaliciousServer = request.getfixturevalue(which)
     return found
 
 
 class Watched:
-    """A person's browser, and what it complained of."""
+    """A browser context, with its console errors, exceptions and foreign requests."""
 
     def __init__(self, context: BrowserContext, base: str) -> None:
         self.context = context
@@ -111,7 +113,7 @@ class Watched:
         context.on("request", lambda request: self._asked(request.url))
 
     def expect(self, pattern: str) -> None:
-        """Complaints like this are right in this test: the network was cut, a server lies."""
+        """Complaints that match are expected in this test, as after a lost connection."""
         self._expected.append(re.compile(pattern))
 
     def _console(self, message: ConsoleMessage) -> None:
@@ -136,8 +138,8 @@ Arrive = Callable[..., Awaitable[Page]]
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def arrive(browser: Browser, home: HouseProcess | CrookedHouse) -> AsyncIterator[Arrive]:
-    """Lets somebody come: `page = await arrive("/", size=PHONE)`, a context of their own each time.
+async def arrive(browser: Browser, home: ServerProcess | MaliciousServer) -> AsyncIterator[Arrive]:
+    """Opens a page in a context of its own: `page = await arrive("/", size=PHONE)`.
 
     Paths are those of the house, or of whatever answers at the port `at`; `file://` addresses are
     taken as they are. `page.watched` is what was complained of. Other arguments go to
@@ -167,15 +169,15 @@ async def arrive(browser: Browser, home: HouseProcess | CrookedHouse) -> AsyncIt
     assert not complaints, "\n".join(complaints)
 
 
-Judge = Callable[[Page], Awaitable[None]]
+AxeCheck = Callable[[Page], Awaitable[None]]
 
 
 @pytest.fixture
-def axe() -> Judge:
-    """`await axe(page)` fails with what hinders somebody who uses no mouse or no eyes."""
+def axe() -> AxeCheck:
+    """`await axe(page)` fails with the accessibility problems of a page."""
 
-    async def judge(page: Page) -> None:
+    async def check(page: Page) -> None:
         results = await Axe().run(page)
         assert results.violations_count == 0, results.generate_report()
 
-    return judge
+    return check

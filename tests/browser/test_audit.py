@@ -1,4 +1,4 @@
-"""The audit page: bundles honest and forged, from the house and from the disk, watched."""
+"""The audit page: valid and forged bundles, from the server and from disk, and their replay."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Page, TimeoutError, expect
 
-from dealer.cli.play import play
-from dealer.gateway.onefile import audit_page
+from dealer.cli.demo_game import play
+from dealer.gateway.http.audit_page import audit_page
 from tests.browser.conftest import PHONE
-from tests.web.forge import Base, dump
-from tests.web.second import Line
-from tests.web.tables import Played, real_tables
+from tests.web.forged_bundles import Base, dump
+from tests.web.js_verifier import Line
+from tests.web.played_tables import Played, real_tables
 
 CHECKS = ("form", "heads", "saved", "secrets", "tape", "seals", "moves")
 
 
 @pytest.fixture(scope="module")
 def tables() -> list[Played]:
-    """2 players' bytes and a voided shuffle; the house's bytes and an open round; a shoe."""
+    """Two players' bytes and a voided shuffle; house-only bytes and an open round; a shoe."""
     return real_tables(largest=False)
 
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def played(house) -> str:
-    """A table with a whole game behind it, by its id."""
+    """The id of a table with a finished game."""
     return await play(house.url, lambda told: None)
 
 
 @pytest.fixture
 def one_file(tmp_path: Path) -> str:
-    """Where the page lies on the disk."""
+    """The address of the self-contained page on disk."""
     path = tmp_path / "audit.html"
     path.write_bytes(audit_page().page)
     return path.as_uri()
@@ -48,7 +48,7 @@ def written(lines: Sequence[Line], folder: Path, name: str = "bundle.jsonl") -> 
 
 
 def forged(played: Played, type_: str, nth: int, *, signed: bool, **members: Any) -> list[Line]:
-    """The bundle with other members in the nth leaf of a type, signed by the house or as it was."""
+    """The bundle with changed members in the nth leaf of a type, signed again or not."""
     base = Base.of("forged", played.bundle.lines, played.seed)
     at = [n for n, leaf in enumerate(base.leaves) if f'"type":"{type_}"' in leaf][nth]
     leaf = json.loads(base.leaves[at]) | members
@@ -57,7 +57,7 @@ def forged(played: Played, type_: str, nth: int, *, signed: bool, **members: Any
 
 
 async def checked(page: Page, bundle: Path | None = None) -> None:
-    """Choose a bundle, if there is one, and wait until it is checked."""
+    """Choose a bundle, if one is given, and wait until it is checked."""
     if bundle is not None:
         await page.set_input_files("#file", bundle)
     await page.wait_for_selector("#verdict:not([hidden])")
@@ -82,7 +82,7 @@ async def deck(page: Page) -> list[str]:
 
 
 async def fits(page: Page) -> bool:
-    """Whether nothing is wider than the window once the page has come to rest."""
+    """Whether nothing is wider than the window once the layout is final."""
     try:
         await page.wait_for_function(
             "document.documentElement.scrollWidth <= document.documentElement.clientWidth",
@@ -93,11 +93,11 @@ async def fits(page: Page) -> bool:
     return True
 
 
-async def test_by_link_to_a_moment(arrive, axe, played) -> None:
+async def test_a_permalink(arrive, axe, played) -> None:
     page = await arrive(f"/tables/{played}/audit#round=1&step=17")
     await checked(page)
     assert await answers(page) == dict.fromkeys(CHECKS, "true")
-    await expect(page.get_by_role("heading", name="Everything holds")).to_be_visible()
+    await expect(page.get_by_role("heading", name="All checks passed")).to_be_visible()
     await moment(page, "Swap 18 of 51")
     await expect(page.locator("#swap-i")).to_have_text("52 − 1 − 17 = 34")
     _, word = (await page.locator("#swap-word").text_content()).split(": ")
@@ -112,7 +112,7 @@ async def test_by_link_to_a_moment(arrive, axe, played) -> None:
     await axe(page)
 
 
-async def test_scrub_keys_and_buttons_lead_to_the_same_moments(arrive, played) -> None:
+async def test_slider_keys_and_buttons_show_the_same_moments(arrive, played) -> None:
     page = await arrive(f"/tables/{played}/audit#round=1&step=17")
     await checked(page)
     await moment(page, "Swap 18 of 51")
@@ -125,7 +125,7 @@ async def test_scrub_keys_and_buttons_lead_to_the_same_moments(arrive, played) -
     assert await deck(page) == here
     await page.keyboard.press("PageDown")
     await moment(page, "Swap 28 of 51")
-    await page.get_by_role("button", name="One moment on").click()
+    await page.get_by_role("button", name="One event forward").click()
     await moment(page, "Swap 29 of 51")
     await page.get_by_role("button", name="To the start").click()
     await moment(page, "Round 1 opens")
@@ -133,7 +133,7 @@ async def test_scrub_keys_and_buttons_lead_to_the_same_moments(arrive, played) -
     assert fresh[0] == "ace of spades"
     await page.keyboard.press("End")
     await moment(page, "Round 1 closes")
-    slider = page.get_by_role("slider", name="Moment")
+    slider = page.get_by_role("slider", name="Event")
     await slider.fill("0")
     await moment(page, "Round 1 opens")
     assert await deck(page) == fresh
@@ -143,7 +143,7 @@ async def test_scrub_keys_and_buttons_lead_to_the_same_moments(arrive, played) -
     await expect(page.locator("#count")).to_contain_text("2 of")
 
 
-async def test_the_address_leads_to_what_is_shown(arrive, played) -> None:
+async def test_the_address_follows_the_replay(arrive, played) -> None:
     page = await arrive(f"/tables/{played}/audit")
     await checked(page)
     await page.get_by_role("button", name="Shuffle 1").click()
@@ -152,11 +152,11 @@ async def test_the_address_leads_to_what_is_shown(arrive, played) -> None:
     await page.select_option("#viewer", "2")
     await page.wait_for_url("**/audit#round=1&version=*&seat=2")
     address = page.url
-    shown = await page.locator("#felt").inner_html()
+    shown = await page.locator("#table-view").inner_html()
     other = await arrive(address)
     await checked(other)
     await moment(other, "Round 1 closes")
-    assert await other.locator("#felt").inner_html() == shown
+    assert await other.locator("#table-view").inner_html() == shown
     await other.goto(address.partition("#")[0] + "#round=1&k=0&step=3")
     await moment(other, "Swap 4 of 51")
     assert await other.input_value("#viewer") == "above"
@@ -181,12 +181,12 @@ async def test_a_copied_link(arrive, played) -> None:
 WATCH_CARDS = """() => {
   window.drawn = 0;
   new MutationObserver((changes) => (window.drawn += changes.length)).observe(
-    document.getElementById("felt"), { subtree: true, attributeFilter: ["aria-label"] },
+    document.getElementById("table-view"), { subtree: true, attributeFilter: ["aria-label"] },
   );
 }"""
 
 
-async def test_a_swap_draws_two_cards_and_not_the_whole_shoe(arrive, tables, tmp_path) -> None:
+async def test_a_swap_redraws_only_two_cards(arrive, tables, tmp_path) -> None:
     page = await arrive("/audit#round=1&step=9")
     await checked(page, written(tables[2].bundle.lines, tmp_path))
     await moment(page, "Swap 10 of 103")
@@ -197,30 +197,30 @@ async def test_a_swap_draws_two_cards_and_not_the_whole_shoe(arrive, tables, tmp
     assert 2 <= await page.evaluate("window.drawn") <= 20 * 2
 
 
-COUNT_FLIGHTS = """() => {
+COUNT_ANIMATIONS = """() => {
   const { animate } = Element.prototype;
-  window.flights = 0;
+  window.animations = 0;
   Element.prototype.animate = function (...how) {
-    window.flights += 1;
+    window.animations += 1;
     return animate.apply(this, how);
   };
 }"""
 
 
 @pytest.mark.parametrize("motion", ["reduce", "no-preference"])
-async def test_cards_fly_only_for_who_likes_motion(arrive, played, motion) -> None:
+async def test_animations_follow_the_motion_preference(arrive, played, motion) -> None:
     page = await arrive(f"/tables/{played}/audit#round=1&step=40", reduced_motion=motion)
     await checked(page)
     await moment(page, "Swap 41 of 51")
-    await page.evaluate(COUNT_FLIGHTS)
+    await page.evaluate(COUNT_ANIMATIONS)
     for step in range(41, 51):
         await page.keyboard.press("ArrowRight")
         await moment(page, f"Swap {step + 1} of 51")
-    flights = await page.evaluate("window.flights")
+    flights = await page.evaluate("window.animations")
     assert flights == 0 if motion == "reduce" else flights >= 2
 
 
-async def test_the_film_runs_to_the_end(arrive, played) -> None:
+async def test_the_replay_plays_to_the_end(arrive, played) -> None:
     page = await arrive(f"/tables/{played}/audit", reduced_motion="no-preference")
     await checked(page)
     await page.keyboard.press("End")
@@ -232,12 +232,12 @@ async def test_the_film_runs_to_the_end(arrive, played) -> None:
     await moment(page, "Round 1 closes")
     await expect(page.locator("#play")).to_have_accessible_name("Play")
     await page.locator("#play").click()
-    await moment(page, "promises random bytes")
+    await moment(page, "commits to random bytes")
     await page.keyboard.press("ArrowLeft")
     await expect(page.locator("#play")).to_have_accessible_name("Play")
 
 
-async def test_a_seat_sees_its_own_cards_alone(arrive, axe, tables, tmp_path) -> None:
+async def test_a_seat_sees_only_its_own_cards(arrive, axe, tables, tmp_path) -> None:
     page = await arrive("/audit")
     await checked(page, written(tables[0].bundle.lines, tmp_path))
     drawn = next(
@@ -255,13 +255,13 @@ async def test_a_seat_sees_its_own_cards_alone(arrive, axe, tables, tmp_path) ->
     await expect(up).to_have_count(0)
     await axe(page)
     await page.select_option("#viewer", "above")
-    await expect(page.locator("#felt .card[data-face=down]")).to_have_count(0)
+    await expect(page.locator("#table-view .card[data-face=down]")).to_have_count(0)
 
 
 async def test_a_swap_is_hidden_from_a_seat(arrive, tables, tmp_path) -> None:
     page = await arrive("/audit#round=1&step=20&seat=1")
     await checked(page, written(tables[2].bundle.lines, tmp_path))
-    await moment(page, "changes with a place that is hidden")
+    await moment(page, "is swapped with a hidden one")
     await expect(page.locator("#swap-j")).to_have_text("—")
     await expect(page.locator("#tape")).to_be_hidden()
     assert (await deck(page))[:2] == ["ace of spades, deck 1", "two of spades, deck 1"]
@@ -271,7 +271,7 @@ async def test_the_plot_can_be_read_as_a_table(arrive, played) -> None:
     page = await arrive(f"/tables/{played}/audit#round=1&step=50")
     await checked(page)
     await expect(page.locator("#bars rect.all")).to_have_count(52)
-    await page.get_by_text("The same as a table").click()
+    await page.get_by_text("The same numbers as a table").click()
     rows = page.locator("#plot-table tbody tr")
     await expect(rows).to_have_count(52)
     counts = [
@@ -281,7 +281,7 @@ async def test_the_plot_can_be_read_as_a_table(arrive, played) -> None:
     assert await rows.first.inner_text() == f"0\tace of spades\t{counts[0]}"
 
 
-FORGERIES = {
+FORGERIES: dict[str, tuple[str, int, dict[str, Any], str]] = {
     "a swap": ("CardsSwapped", 20, {"commit": "00" * 32}, "tape"),
     "a drawn card": ("CardDrawn", 1, {"commit": "00" * 32}, "moves"),
     "a time": ("CardDrawn", 1, {"at": 1}, "form"),
@@ -295,7 +295,7 @@ async def test_a_forged_bundle(arrive, axe, tables, tmp_path, one_file, where, l
     lines = forged(tables[0], type_, nth, signed=True, **members)
     page = await arrive("/audit" if where == "served" else one_file)
     await checked(page, written(lines, tmp_path))
-    await expect(page.get_by_role("heading", name="Something does not hold")).to_be_visible()
+    await expect(page.get_by_role("heading", name="A check failed")).to_be_visible()
     at = CHECKS.index(check)
     found = await answers(page)
     assert found[check] == "false"
@@ -307,40 +307,40 @@ async def test_a_forged_bundle(arrive, axe, tables, tmp_path, one_file, where, l
     await page.get_by_text(f"Show line {line}").click()
     await expect(page.locator("#fault-line")).to_have_text(str(lines[line]))
     if check == "form":
-        await expect(page.locator("#no-film")).to_be_visible()
+        await expect(page.locator("#no-replay")).to_be_visible()
     else:
         await page.keyboard.press("End")
-        await moment(page, f"Here it stops: line {line} does not hold.")
+        await moment(page, f"The replay stops here: line {line} is wrong.")
     await axe(page)
 
 
-async def test_a_log_that_the_house_did_not_sign(arrive, tables, tmp_path) -> None:
+async def test_an_unsigned_log(arrive, tables, tmp_path) -> None:
     lines = forged(tables[0], "CardDrawn", 1, signed=False, commit="00" * 32)
     page = await arrive("/audit")
     await checked(page, written(lines, tmp_path))
     assert await answers(page) == {
         "form": "true", "heads": "false", **dict.fromkeys(CHECKS[2:], "null"),
     }  # fmt: skip
-    await expect(page.locator("#no-film")).to_contain_text("Nothing can be watched")
+    await expect(page.locator("#no-replay")).to_contain_text("Nothing can be replayed")
 
 
-async def test_what_one_knows_is_checked_against(arrive, tables, tmp_path) -> None:
+async def test_a_given_key_and_checkpoint_are_used(arrive, tables, tmp_path) -> None:
     played = tables[0]
     page = await arrive("/audit")
     await checked(page, written(played.bundle.lines, tmp_path))
-    await expect(page.locator("#against")).to_contain_text("no key but the bundle’s own")
-    await page.get_by_text("Say what you know").click()
+    await expect(page.locator("#against")).to_contain_text("only the key in the bundle")
+    await page.get_by_text("Enter a key or checkpoints").click()
     await page.get_by_label("The table’s key").fill("ab" * 32)
     await page.get_by_role("button", name="Check again").click()
-    await expect(page.locator("#verdict-title")).to_have_text("Something does not hold")
+    await expect(page.locator("#verdict-title")).to_have_text("A check failed")
     assert (await answers(page))["heads"] == "false"
     note = json.loads(str(played.bundle.lines[-1]))["checkpoint"]
     await page.get_by_label("The table’s key").fill(str(played.bundle.key))
-    await page.get_by_label("Signed heads that you kept").fill(note)
+    await page.get_by_label("Checkpoints that you saved").fill(note)
     await page.get_by_role("button", name="Check again").click()
-    await expect(page.locator("#verdict-title")).to_have_text("Everything holds")
+    await expect(page.locator("#verdict-title")).to_have_text("All checks passed")
     await expect(page.locator("#against")).to_contain_text("the table’s key that you gave")
-    await expect(page.locator("#against")).to_contain_text("1 signed head that you gave")
+    await expect(page.locator("#against")).to_contain_text("1 checkpoint that you gave")
     await page.get_by_label("The table’s key").fill("nonsense")
     await page.get_by_role("button", name="Check again").click()
     await expect(page.locator("#known-problem")).to_have_text("A key is 64 hex digits.")
@@ -369,15 +369,15 @@ TAMPER = """([table, name, other]) => {
 }"""
 
 
-async def test_what_this_browser_kept_at_the_table(arrive) -> None:
-    """The token opens the bundle of a private table, key and heads are checked against."""
+async def test_the_stored_key_token_and_heads_are_used(arrive) -> None:
+    """The token gives access to a private bundle; the key and the heads are checked."""
     page = await arrive("/audit")
     table = await page.evaluate(PLAY)
     await page.goto(f"/tables/{table}/audit")
     await checked(page)
     assert await answers(page) == dict.fromkeys(CHECKS, "true")
-    await expect(page.locator("#against")).to_contain_text("as this browser came to know it")
-    await expect(page.locator("#against")).to_contain_text("that this browser kept")
+    await expect(page.locator("#against")).to_contain_text("which this browser stored")
+    await expect(page.locator("#against")).to_contain_text("that this browser stored")
     heads = await page.evaluate(TAMPER, [table, "heads", [{"note": "no note at all"}]])
     await page.reload()
     await checked(page)
@@ -391,23 +391,25 @@ async def test_what_this_browser_kept_at_the_table(arrive) -> None:
     stranger.watched.expect("401")
     await stranger.goto(f"/tables/{table}/audit")
     await expect(stranger.get_by_role("alert").first).to_contain_text(
-        "Only who sits at this table may have its bundle"
+        "Only players of this table may fetch its bundle"
     )
     await expect(stranger.locator("#file")).to_be_visible()
 
 
-async def test_an_open_round_cannot_be_watched(arrive, axe, tables, tmp_path) -> None:
+async def test_an_open_round_cannot_be_replayed(arrive, axe, tables, tmp_path) -> None:
     page = await arrive("/audit#round=2")
     await checked(page, written(tables[1].bundle.lines, tmp_path))
-    await expect(page.locator("#no-film")).to_contain_text("This round is not closed.")
-    await expect(page.locator("#verdict-words")).to_contain_text("A round is open")
+    await expect(page.locator("#no-replay")).to_contain_text("This round is not closed.")
+    await expect(page.locator("#verdict-words")).to_contain_text("One round is still open")
     await axe(page)
     await page.select_option("#round", "1")
     await moment(page, "Round 1 opens")
     await expect(page.get_by_role("button", name="Shuffle 2 (top 3)")).to_be_visible()
 
 
-async def test_taken_home_it_works_without_the_house(arrive, axe, house, played, tmp_path) -> None:
+async def test_a_downloaded_page_works_without_a_server(
+    arrive, axe, house, played, tmp_path
+) -> None:
     page = await arrive(f"/tables/{played}/audit#round=1&step=17")
     await checked(page)
     kept = {}
@@ -442,8 +444,8 @@ async def test_taken_home_it_works_without_the_house(arrive, axe, house, played,
     assert (tmp_path / "last.jsonl").read_bytes() == bundle
 
 
-async def test_any_bytes_survive_inside_the_page(arrive, tables, tmp_path, one_file) -> None:
-    """What would end a script, or is no text at all, comes out as it went in."""
+async def test_a_bundle_inside_the_page_keeps_all_bytes(arrive, tables, tmp_path, one_file) -> None:
+    """Also bytes that would end a script element, or are not UTF-8."""
     bundle = tmp_path / "odd.jsonl"
     bundle.write_bytes(b'</script><!-- <script>\r\n\x00\xff\xfe{"a":1}')
     page = await arrive(one_file)
@@ -460,7 +462,7 @@ async def test_any_bytes_survive_inside_the_page(arrive, tables, tmp_path, one_f
     assert (tmp_path / "out.jsonl").read_bytes() == bundle.read_bytes()
 
 
-async def test_a_damaged_bundle_inside_the_page_is_said_to_be_so(arrive, tables, tmp_path) -> None:
+async def test_a_damaged_bundle_inside_the_page_is_reported(arrive, tables, tmp_path) -> None:
     before, body, after = audit_page().page.decode().rpartition("</body>")
     inside = '<script type="text/plain" id="bundle">eyJidW5kbGUi…</script>\n'
     damaged = tmp_path / "damaged.html"
@@ -468,7 +470,7 @@ async def test_a_damaged_bundle_inside_the_page_is_said_to_be_so(arrive, tables,
     page = await arrive(damaged.as_uri())
     await expect(page.get_by_role("alert").first).to_contain_text("inside this page is damaged")
     await expect(page.locator("#busy")).to_be_hidden()
-    await checked(page, written(tables[0].bundle.lines, tmp_path))  # and another one is taken
+    await checked(page, written(tables[0].bundle.lines, tmp_path))  # another bundle can be opened
     assert await answers(page) == dict.fromkeys(CHECKS, "true")
 
 
@@ -488,8 +490,8 @@ async def test_a_bundle_can_be_dropped(arrive, tables, one_file) -> None:
     await expect(page.locator("[data-stack=deck] .card")).to_have_count(104)
 
 
-async def test_without_cryptography_nothing_is_claimed(arrive, tables, tmp_path) -> None:
-    """As over plain http from another computer: it is said, and there is a way out."""
+async def test_without_webcrypto_no_result_is_shown(arrive, tables, tmp_path) -> None:
+    """As over plain http from another computer: the page explains it and offers a download."""
     page = await arrive("/audit")
     await page.add_init_script("Object.defineProperty(crypto, 'subtle', { value: undefined });")
     await page.reload()
@@ -504,7 +506,7 @@ async def test_without_cryptography_nothing_is_claimed(arrive, tables, tmp_path)
     assert await answers(home) == dict.fromkeys(CHECKS, "true")
 
 
-async def test_a_phone_is_turned(arrive, tables, tmp_path) -> None:
+async def test_a_rotated_phone(arrive, tables, tmp_path) -> None:
     page = await arrive("/audit#round=1&step=9", size=PHONE)
     await checked(page, written(tables[0].bundle.lines, tmp_path))
     await moment(page, "Swap 10 of 51")
@@ -523,13 +525,13 @@ async def test_a_phone_is_turned(arrive, tables, tmp_path) -> None:
     assert await fits(page)
 
 
-async def test_a_link_to_a_moment_leads_past_the_checks_on_a_phone(arrive, played) -> None:
+async def test_a_permalink_scrolls_past_the_checks_on_a_phone(arrive, played) -> None:
     page = await arrive(f"/tables/{played}/audit#round=1&step=9", size=PHONE)
     await expect(page.locator("#moment")).to_be_in_viewport()
 
 
 @pytest.mark.parametrize("number", [0, 1, 2])
-async def test_a_phone(arrive, axe, tables, tmp_path, number) -> None:
+async def test_every_moment_fits_a_phone(arrive, axe, tables, tmp_path, number) -> None:
     page = await arrive("/audit", size=PHONE)
     assert await fits(page)
     await checked(page, written(tables[number].bundle.lines, tmp_path))

@@ -1,11 +1,11 @@
-"""Guests whose names, piles and cards would rather be something else than text."""
+"""Names, piles and card codes with markup, control characters and special words."""
 
 from __future__ import annotations
 
 from playwright.async_api import expect
 
 from dealer.client import connect
-from tests.browser.seated import place, told
+from tests.browser.table_page import expect_log, place
 
 TURNED = "\u202eeve <img src=x onerror=alert(1)>"
 SHOWN = "\ufffdeve <img src=x onerror=alert(1)>"
@@ -13,7 +13,7 @@ PILES = ["constructor", "__proto__", "toString", '"]*{x}']
 CODES = ["<b>&!", "'--<!", "$(x)!", "`${}!", "{{x}}"]
 
 
-async def test_what_guests_chose_is_text_and_nothing_more(house, arrive) -> None:
+async def test_text_from_players_is_never_markup(house, arrive) -> None:
     async with await connect(f"ws://127.0.0.1:{house.port}/ws") as eve:
         table = await eve.open(deck=CODES, name=TURNED, rules={"preset": "free"})
         table = await eve.join(table, name=TURNED)
@@ -31,6 +31,6 @@ async def test_what_guests_chose_is_text_and_nothing_more(house, arrive) -> None
             await expect(stack.locator(".card")).to_have_attribute("data-card", card)
         await expect(place(page, "hand:1")).to_contain_text(SHOWN)
         await table.show(table.hand)
-        await told(page, f"{SHOWN} showed {table.hand[0]}.")
+        await expect_log(page, f"{SHOWN} showed {table.hand[0]}.")
         await page.goto(page.url.split("/tables/")[0])
         await expect(page.get_by_role("link", name=SHOWN)).to_be_visible()

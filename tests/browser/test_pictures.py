@@ -1,4 +1,4 @@
-"""The pictures of the README, taken at a real table.
+"""The screenshots of the README, taken at a real table.
 
 With `DEALER_PICTURES=tests/browser/pictures` they are put where the README shows them.
 """
@@ -13,8 +13,8 @@ import pytest
 from playwright.async_api import Page, expect
 
 from tests.browser.conftest import PHONE
-from tests.browser.people import Person
-from tests.browser.seated import close_round
+from tests.browser.player_page import PlayerPage
+from tests.browser.table_page import close_round
 
 NAMED = re.compile(r"tests/browser/pictures/([a-z-]+\.png)")
 README = Path(__file__).parents[2] / "README.md"
@@ -28,20 +28,20 @@ def album(tmp_path: Path) -> Path:
 async def take(page: Page, album: Path, name: str) -> None:
     await page.mouse.move(0, 0)
     taken = await page.screenshot(path=album / f"{name}.png", animations="disabled")
-    assert len(taken) > 10_000, "there is hardly anything in it"
+    assert len(taken) > 10_000, "the picture is nearly empty"
 
 
 async def test_pictures_of_a_game(house, arrive, album) -> None:
-    ada = Person(await arrive("/"), "Ada")
+    ada = PlayerPage(await arrive("/"), "Ada")
     path = await ada.open_table()
-    bob, cleo, dan = people = [
-        Person(await arrive(path, size=PHONE if name == "Bob" else None), name)
+    bob, cleo, dan = players = [
+        PlayerPage(await arrive(path, size=PHONE if name == "Bob" else None), name)
         for name in ("Bob", "Cleo", "Dan")
     ]
-    for one in people:
+    for one in players:
         await one.sit_down()
     await ada.do("Shuffle and start")
-    await ada.sees(re.compile("Shuffled 52 cards"))
+    await ada.expect_log(re.compile("Shuffled 52 cards"))
     await ada.page.keyboard.press("7")
     await ada.do("Deal")
     await ada.holds(7)
@@ -53,17 +53,17 @@ async def test_pictures_of_a_game(house, arrive, album) -> None:
         await one.do("Play")
     await bob.choose(1)
     await bob.do("Discard")
-    await ada.sees("Bob discarded 1 card.")
-    await ada.trusts()
-    await bob.trusts()
+    await ada.expect_log("Bob discarded 1 card.")
+    await ada.expect_checks()
+    await bob.expect_checks()
     await ada.choose(2)
     await take(ada.page, album, "table")
     await take(bob.page, album, "phone")
 
     await close_round(ada.page)
-    await ada.page.get_by_role("link", name="Watch it being checked, swap by swap").click()
-    await expect(ada.page.get_by_text("Everything holds")).to_be_visible()
-    timeline = ada.page.get_by_role("slider", name="Moment")
+    await ada.page.get_by_role("link", name="Replay and check it, swap by swap").click()
+    await expect(ada.page.get_by_text("All checks passed")).to_be_visible()
+    timeline = ada.page.get_by_role("slider", name="Event")
     await timeline.focus()
     for _ in range(3):
         await ada.page.keyboard.press("PageDown")

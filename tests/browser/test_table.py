@@ -1,4 +1,4 @@
-"""The table page: people sit down in real browsers and play against a real house."""
+"""The table page, in real browsers with a real server."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import pytest_asyncio
 from playwright.async_api import Page, expect
 
 from tests.browser.conftest import PHONE
-from tests.browser.seated import (
+from tests.browser.table_page import (
     close_round,
     codes,
+    expect_log,
     holds,
     open_table,
     own_cards,
@@ -20,19 +21,18 @@ from tests.browser.seated import (
     player,
     sit_down,
     start_round,
-    told,
     tool,
 )
 
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def two(arrive) -> tuple[Page, Page]:
-    """Ada, who opened the table, and Bob on his phone, whom she sent the link."""
+    """The pages of Ada, who opened the table, and of Bob, who joined by the link on a phone."""
     ada = await arrive("/")
     link = await open_table(ada, "Ada")
     bob = await arrive(link, size=PHONE, has_touch=True)
     await sit_down(bob, "Bob")
-    await told(ada, "Bob sat down at seat 2.")
+    await expect_log(ada, "Bob sat down at seat 2.")
     return ada, bob
 
 
@@ -48,13 +48,13 @@ async def dealt(two: tuple[Page, Page]) -> tuple[Page, Page]:
     return ada, bob
 
 
-async def test_an_invitation_is_taken_out_of_the_address(two) -> None:
+async def test_the_invitation_is_removed_from_the_address(two) -> None:
     _, bob = two
     assert "#" not in bob.url
     assert "invite" not in await bob.evaluate("location.href")
 
 
-async def test_every_state_of_the_page_can_be_used_by_everybody(arrive, axe) -> None:
+async def test_every_state_of_the_page_is_accessible(arrive, axe) -> None:
     ada = await arrive("/")
     link = await open_table(ada, "Ada")
     bob = await arrive(link, size=PHONE)
@@ -75,13 +75,13 @@ async def test_every_state_of_the_page_can_be_used_by_everybody(arrive, axe) -> 
         await axe(ada)
         await ada.keyboard.press("Escape")
     await close_round(ada)
-    await told(bob, "Round 1 was closed")
+    await expect_log(bob, "Round 1 was closed")
     for page in (ada, bob):
         await axe(page)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-async def test_the_colours_can_be_read(arrive, axe, scheme) -> None:
+async def test_colour_contrast(arrive, axe, scheme) -> None:
     page = await arrive("/", color_scheme=scheme)
     await axe(page)
     await open_table(page, "Ada")
@@ -91,20 +91,20 @@ async def test_the_colours_can_be_read(arrive, axe, scheme) -> None:
     await axe(page)
 
 
-async def test_cards_are_dealt_to_each_hand_and_seen_by_its_own_player(dealt) -> None:
+async def test_dealt_cards_are_seen_only_by_their_player(dealt) -> None:
     ada, bob = dealt
     assert not set(await codes(ada)) & set(await codes(bob))
     await holds(ada, "hand:2", 5)
     await holds(ada, "deck", 42)
     await expect(place(ada, "hand:2").locator('[data-face="up"]')).to_have_count(0)
-    await told(bob, "5 cards were dealt to each of 2 players; you got")
+    await expect_log(bob, "5 cards were dealt to each of 2 players; you got")
 
 
 async def test_cards_are_drawn_discarded_played_and_put_back(dealt) -> None:
     ada, bob = dealt
     await bob.get_by_role("button", name=re.compile("^Deck, 42 cards")).click()
     await expect(own_cards(bob)).to_have_count(6)
-    await told(ada, "Bob drew 1 card.")
+    await expect_log(ada, "Bob drew 1 card.")
 
     played, discarded, returned = (await codes(ada))[:3]
     await own_cards(ada).nth(0).click()
@@ -135,7 +135,7 @@ async def test_cards_are_given_to_another_player_and_shown(dealt) -> None:
     assert kept in await codes(ada)
 
 
-async def test_cards_are_dragged_onto_places_and_within_the_hand(dealt) -> None:
+async def test_cards_are_dragged_onto_stacks_and_within_the_hand(dealt) -> None:
     ada, bob = dealt
     before = await codes(ada)
     await own_cards(ada).nth(0).drag_to(own_cards(ada).nth(4), target_position={"x": 60, "y": 40})
@@ -151,41 +151,45 @@ async def test_cards_are_dragged_onto_places_and_within_the_hand(dealt) -> None:
     await holds(bob, "pile:burn", 1)
 
 
-async def test_the_deck_is_cut_shuffled_anew_and_collected(dealt) -> None:
+async def test_the_deck_is_cut_shuffled_again_and_collected(dealt) -> None:
     ada, bob = dealt
     await ada.keyboard.press("c")
-    await told(bob, "The deck was cut.")
+    await expect_log(bob, "The deck was cut.")
     await ada.keyboard.press("s")
-    await told(bob, "Shuffled 42 cards (41 swaps), by the house, Ada and you.")
+    await expect_log(
+        bob, "Shuffled 42 cards (41 swaps), with random bytes of the house, Ada and you."
+    )
     await ada.keyboard.press("k")
     await holds(bob, "deck", 52)
 
 
-AT_ONCE = """(wishes) => {
+AT_ONCE = """(inputs) => {
   const cards = [...document.querySelectorAll("#hand [data-slot]")];
-  for (const one of wishes) {
+  for (const one of inputs) {
     if (typeof one === "number") cards[one].click();
     else document.dispatchEvent(new KeyboardEvent("keydown", { key: one }));
   }
   return document.querySelector("dialog[open]")?.getAttribute("class") ?? null;
 }"""
-"""Press keys, and tap cards by their places, before anything that they lead to can happen."""
+"""Press keys, and tap cards by their index, before any of them takes effect."""
 
 
-async def test_wishes_are_carried_out_one_after_the_other(dealt) -> None:
-    """A shuffle that is wished for while cards are being collected waits for the last of them."""
+async def test_actions_run_one_after_the_other(dealt) -> None:
+    """A shuffle that is requested while cards are being collected waits until all are."""
     ada, bob = dealt
     await own_cards(ada).nth(0).click()
     await ada.keyboard.press("p")
     await holds(ada, "pile:table", 1)
-    # The list of keys comes at once: to look at something waits for nothing.
+    # The list of keys opens immediately: dialogs do not wait for actions.
     assert await ada.evaluate(AT_ONCE, ["k", "s", "?"]) == "wide"
     await expect(
-        bob.get_by_role("log").get_by_text("Shuffled 52 cards (51 swaps), by the house, Ada")
+        bob.get_by_role("log").get_by_text(
+            "Shuffled 52 cards (51 swaps), with random bytes of the house, Ada"
+        )
     ).to_have_count(2)
 
 
-async def test_a_wish_is_about_what_was_chosen_when_it_was_made(dealt) -> None:
+async def test_an_action_uses_the_selection_of_its_time(dealt) -> None:
     ada, bob = dealt
     played, kept, shown = (await codes(ada))[:3]
     await ada.evaluate(AT_ONCE, [0, "p", 0, 2, "h"])  # the first is played, the third is shown
@@ -194,7 +198,7 @@ async def test_a_wish_is_about_what_was_chosen_when_it_was_made(dealt) -> None:
     await expect(place(bob, "hand:1").locator(f'[data-card="{kept}"]')).to_have_count(0)
 
 
-async def test_a_hand_is_sorted_and_the_order_outlives_a_reload(two) -> None:
+async def test_the_order_of_a_hand_survives_a_reload(two) -> None:
     ada, _ = two
     await start_round(ada)
     await ada.keyboard.press("7")
@@ -217,7 +221,7 @@ async def test_a_hand_is_sorted_and_the_order_outlives_a_reload(two) -> None:
     assert suits == sorted(suits, key="shcd".index)
 
 
-async def test_only_what_may_be_done_now_is_offered_and_the_rest_says_why(two) -> None:
+async def test_impossible_actions_are_hidden_or_give_their_reason(two) -> None:
     ada, bob = two
     await expect(tool(bob, "Deal")).to_be_hidden()
     await expect(tool(ada, "Deal")).to_have_attribute("aria-disabled", "true")
@@ -229,7 +233,7 @@ async def test_only_what_may_be_done_now_is_offered_and_the_rest_says_why(two) -
     await expect(tool(ada, "Draw")).not_to_have_attribute("aria-disabled", "true")
 
 
-async def test_the_number_that_is_set_is_kept_until_it_is_used(two) -> None:
+async def test_the_set_number_of_cards_is_kept_until_it_is_used(two) -> None:
     ada, _ = two
     await ada.keyboard.press("3")
     await ada.keyboard.press("d")
@@ -241,7 +245,7 @@ async def test_the_number_that_is_set_is_kept_until_it_is_used(two) -> None:
     await expect(ada.get_by_role("group", name="How many cards: 1")).to_be_visible()
 
 
-async def test_the_log_unfolds_over_the_felt_of_a_phone(dealt) -> None:
+async def test_the_log_unfolds_over_the_table_on_a_phone(dealt) -> None:
     ada, _ = dealt
     await ada.set_viewport_size(PHONE)
     middle = ada.locator("#middle")
@@ -253,9 +257,11 @@ async def test_the_log_unfolds_over_the_felt_of_a_phone(dealt) -> None:
     await expect(ada.get_by_role("log").get_by_text("The table was opened.")).to_be_hidden()
 
 
-async def test_the_mark_says_what_this_browser_checked(dealt) -> None:
+async def test_the_badge_lists_the_checks(dealt) -> None:
     ada, _ = dealt
-    mark = ada.get_by_role("button", name=re.compile("Checked by this browser: all 7 hold"))
+    mark = ada.get_by_role(
+        "button", name=re.compile("Checked by this browser: all 7 checks passed")
+    )
     await expect(mark).to_be_visible()
     await mark.click()
     checks = ada.get_by_role("dialog").get_by_role("listitem")
@@ -263,39 +269,41 @@ async def test_the_mark_says_what_this_browser_checked(dealt) -> None:
     await expect(checks.first).to_contain_text("random bytes went into the shuffle")
 
 
-async def test_the_mark_says_that_the_chance_is_the_houses_alone(arrive, axe) -> None:
+async def test_the_badge_of_a_house_only_round(arrive, axe) -> None:
     ada = await arrive("/")
     await ada.get_by_text("Choose deck, seats and rules").click()
-    await ada.get_by_label("Chance").select_option("house")
+    await ada.get_by_label("Random bytes").select_option("house")
     await open_table(ada, "Ada")
     await start_round(ada)
     await ada.keyboard.press("d")
-    mark = ada.locator("button.mark")
-    await expect(mark).to_have_attribute("data-state", "house")
-    await expect(mark).to_have_text(
-        "– This round’s chance is the house’s alone; the 6 other checks hold"
+    badge = ada.locator("button.badge")
+    await expect(badge).to_have_attribute("data-state", "house")
+    await expect(badge).to_have_text(
+        "– This round uses the house’s random bytes only; the 6 other checks passed"
     )
     await axe(ada)
     await close_round(ada)
-    await expect(mark).to_have_text(
-        "– This round’s chance is the house’s alone; the 7 other checks hold"
+    await expect(badge).to_have_text(
+        "– This round uses the house’s random bytes only; the 7 other checks passed"
     )
 
 
-async def test_a_closed_round_leads_to_its_audit_and_its_bundle(dealt) -> None:
+async def test_a_closed_round_links_to_its_audit_and_bundle(dealt) -> None:
     ada, bob = dealt
     await close_round(ada)
     for page in (ada, bob):
-        await told(page, "Round 1 was closed")
-        await expect(page.get_by_role("button", name=re.compile("all 8 hold"))).to_be_visible()
+        await expect_log(page, "Round 1 was closed")
+        await expect(
+            page.get_by_role("button", name=re.compile("all 8 checks passed"))
+        ).to_be_visible()
     async with bob.expect_download() as download:
         await bob.get_by_role("link", name="the bundle").click()
     assert (await download.value).suggested_filename.endswith(".jsonl")
-    await ada.get_by_role("link", name="Watch it being checked").click()
+    await ada.get_by_role("link", name="Replay and check it").click()
     await ada.wait_for_url("**/audit#round=1**")
 
 
-async def test_a_reload_leads_back_to_the_same_cards(dealt) -> None:
+async def test_a_reload_keeps_seat_and_cards(dealt) -> None:
     _, bob = dealt
     before = await codes(bob)
     await bob.reload()
@@ -306,35 +314,35 @@ async def test_a_reload_leads_back_to_the_same_cards(dealt) -> None:
     await expect(own_cards(bob)).to_have_count(6)
 
 
-async def test_a_house_that_restarts_is_waited_for(dealt, house) -> None:
+async def test_the_page_reconnects_after_a_server_restart(dealt, house) -> None:
     ada, bob = dealt
     for page in (ada, bob):
-        page.watched.expect("WebSocket connection|ERR_CONNECTION|Failed to load")  # type: ignore[attr-defined]
+        page.watched.expect("WebSocket connection|ERR_CONNECTION|Failed to load")
     await house.close()
-    banner = ada.locator("#line")
+    banner = ada.locator("#connection")
     await expect(banner).to_be_visible()
     await expect(tool(ada, "Draw")).to_have_attribute("aria-disabled", "true")
     await house.open()
-    await expect(banner).to_have_text("Back at the table: nothing was missed.", timeout=30_000)
+    await expect(banner).to_have_text("Connected again; you are up to date.", timeout=30_000)
     await ada.keyboard.press("d")
-    await told(bob, "Ada drew 1 card.")
+    await expect_log(bob, "Ada drew 1 card.")
 
 
-async def test_who_drops_off_the_line_and_who_leaves_is_seen(two) -> None:
+async def test_presence_of_other_players(two) -> None:
     ada, bob = two
     await expect(player(ada, "Bob")).to_have_accessible_name(re.compile("here$"))
     await bob.keyboard.press("Shift+Q")
     await bob.get_by_role("dialog").get_by_role("button", name="Leave your seat").click()
-    await told(ada, "Bob left.")
+    await expect_log(ada, "Bob left.")
     await expect(player(ada, "Bob")).to_have_accessible_name(re.compile("left the table$"))
     await expect(bob.get_by_role("button", name="Sit down")).to_be_visible()
     await sit_down(bob, "Bob")
     await expect(player(ada, "Bob")).to_have_accessible_name(re.compile("here$"))
     await bob.goto("about:blank")
-    await expect(player(ada, "Bob")).to_have_accessible_name(re.compile("dropped off the line$"))
+    await expect(player(ada, "Bob")).to_have_accessible_name(re.compile("disconnected$"))
 
 
-async def test_a_spectator_sees_backs_and_may_do_nothing(dealt, arrive, axe) -> None:
+async def test_a_spectator_sees_only_card_backs(dealt, arrive, axe) -> None:
     ada, _ = dealt
     eve = await arrive(ada.url[ada.url.index("/tables") :])
     await holds(eve, "hand:1", 5)
@@ -343,7 +351,7 @@ async def test_a_spectator_sees_backs_and_may_do_nothing(dealt, arrive, axe) -> 
     await axe(eve)
 
 
-async def test_four_colours_are_remembered(dealt) -> None:
+async def test_the_four_colour_preference_is_stored(dealt) -> None:
     ada, _ = dealt
     await ada.keyboard.press("z")
     await ada.get_by_label("Four colours").check()
@@ -363,38 +371,25 @@ async def test_nothing_is_wider_than_a_phone(dealt) -> None:
         assert wide <= 0, selector
 
 
-async def test_the_first_sight_of_a_table_is_light(arrive) -> None:
-    host = await arrive("/")
-    link = await open_table(host, "Ada")
-    sizes: list[int] = []
-    page = await arrive("about:blank")
-    session = await page.context.new_cdp_session(page)
-    await session.send("Network.enable")
-    session.on("Network.loadingFinished", lambda one: sizes.append(one["encodedDataLength"]))
-    await page.goto(link)
-    await expect(page.get_by_role("button", name="Sit down")).to_be_visible()
-    assert 10_000 < sum(sizes) < 100_000
-
-
-FLOWN = """() => {
-  window.flown = 0;
+COUNT_ADDED = """() => {
+  window.added = 0;
   new MutationObserver((changes) => {
-    for (const { addedNodes } of changes) window.flown += addedNodes.length;
-  }).observe(document.querySelector("#flights"), { childList: true });
+    for (const { addedNodes } of changes) window.added += addedNodes.length;
+  }).observe(document.querySelector("#overlay"), { childList: true });
 }"""
 
 
-async def test_cards_fly_but_not_for_who_wants_less_motion(arrive) -> None:
+async def test_card_animations_and_reduced_motion(arrive) -> None:
     page = await arrive("/", reduced_motion="no-preference")
     await open_table(page, "Ada")
     await start_round(page)
-    await page.evaluate(FLOWN)
+    await page.evaluate(COUNT_ADDED)
     await page.keyboard.press("d")
     await expect(own_cards(page)).to_have_count(1)
-    await page.wait_for_function("window.flown === 1")
-    await expect(page.locator("#flights .card")).to_have_count(0)
+    await page.wait_for_function("window.added === 1")
+    await expect(page.locator("#overlay .card")).to_have_count(0)
 
     await page.emulate_media(reduced_motion="reduce")
     await page.keyboard.press("d")
     await expect(own_cards(page)).to_have_count(2)
-    assert await page.evaluate("window.flown") == 1
+    assert await page.evaluate("window.added") == 1

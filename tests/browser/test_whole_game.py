@@ -1,4 +1,4 @@
-"""Four people play a round in four browsers, and one thing after another goes wrong."""
+"""Four players play a round in four browsers, with reloads, lost connections and restarts."""
 
 from __future__ import annotations
 
@@ -9,62 +9,62 @@ from playwright.async_api import WebSocket, expect
 
 from dealer.proof.verify import verify
 from tests.browser.conftest import PHONE
-from tests.browser.people import Person
-from tests.browser.seated import close_round
-from tests.whole.house import PATIENT
+from tests.browser.player_page import PlayerPage
+from tests.browser.table_page import close_round
+from tests.harness.server_process import PATIENT
 
-NO_LINE = "WebSocket connection to .* failed|Failed to load resource: net::ERR"
+NO_CONNECTION = "WebSocket connection to .* failed|Failed to load resource: net::ERR"
 
 
-async def four(arrive, *, second_at: int | None = None) -> list[Person]:
-    """Ada opens a table; Bob (at a phone), Cleo and Dan sit down at it."""
-    ada = Person(await arrive("/"), "Ada")
+async def four(arrive, *, second_at: int | None = None) -> list[PlayerPage]:
+    """Ada opens a table; Bob (on a phone), Cleo and Dan join it."""
+    ada = PlayerPage(await arrive("/"), "Ada")
     path = await ada.open_table()
-    bob = Person(await arrive(path, size=PHONE, at=second_at), "Bob")
-    cleo, dan = [Person(await arrive(path), name) for name in ("Cleo", "Dan")]
-    people = [ada, bob, cleo, dan]
-    for one in people[1:]:
+    bob = PlayerPage(await arrive(path, size=PHONE, at=second_at), "Bob")
+    cleo, dan = [PlayerPage(await arrive(path), name) for name in ("Cleo", "Dan")]
+    players = [ada, bob, cleo, dan]
+    for one in players[1:]:
         await one.sit_down()
-    return people
+    return players
 
 
-async def deal(people: list[Person], each: int) -> None:
-    host = people[0]
+async def deal(players: list[PlayerPage], each: int) -> None:
+    host = players[0]
     await host.do("Shuffle and start")
-    for one in people:
-        await one.sees(re.compile("Shuffled 52 cards"))
+    for one in players:
+        await one.expect_log(re.compile("Shuffled 52 cards"))
     await host.set_count(each)
     await host.do("Deal")
-    for one in people:
+    for one in players:
         await one.holds(each)
-        await one.trusts()
+        await one.expect_checks()
 
 
-async def test_a_round_with_a_reload_and_a_lost_line(house, line, arrive) -> None:
-    people = await four(arrive, second_at=line.port)
-    ada, bob, cleo, dan = people
-    await deal(people, 5)
+async def test_a_round_with_a_reload_and_a_lost_connection(house, line, arrive) -> None:
+    players = await four(arrive, second_at=line.port)
+    ada, bob, cleo, dan = players
+    await deal(players, 5)
 
-    # Dan loads his page again: same seat, same cards in the same order.
+    # Dan reloads his page: same seat, same cards in the same order.
     before = await dan.names()
     await dan.page.reload()
-    await expect(dan.line).to_contain_text("Welcome back to seat 4")
+    await expect(dan.banner).to_contain_text("Welcome back to seat 4")
     await dan.holds(5)
     assert await dan.names() == before
 
-    # Bob's line is cut: he is told, the others see it, and what they do meanwhile comes to him.
-    bob.watched.expect(NO_LINE)
+    # Bob loses his connection: his page and the others' show it, and he receives what he missed.
+    bob.watched.expect(NO_CONNECTION)
     await line.cut()
-    await expect(bob.line).to_contain_text("Nothing is lost")
+    await expect(bob.banner).to_contain_text("The connection was lost")
     await expect(bob.button("Draw")).to_be_disabled()
-    await expect(ada.other("Bob")).to_have_accessible_name(re.compile("dropped off the line"))
+    await expect(ada.other("Bob")).to_have_accessible_name(re.compile("disconnected"))
     await cleo.choose(0)
     await cleo.do("Discard")
     await cleo.holds(4)
-    await ada.sees("Cleo discarded 1 card.")
+    await ada.expect_log("Cleo discarded 1 card.")
     await line.mend()
-    await bob.sees("Cleo discarded 1 card.")
-    await expect(bob.line).to_contain_text("nothing was missed")
+    await bob.expect_log("Cleo discarded 1 card.")
+    await expect(bob.banner).to_contain_text("you are up to date")
     await expect(ada.other("Bob")).to_have_accessible_name(re.compile(r", here$"))
 
     played = await bob.choose(2)
@@ -73,18 +73,18 @@ async def test_a_round_with_a_reload_and_a_lost_line(house, line, arrive) -> Non
     await ada.set_count(2)
     await ada.do("Draw")
     await ada.holds(7)
-    await dan.sees("Ada drew 2 cards.")
+    await dan.expect_log("Ada drew 2 cards.")
 
     await close_round(ada.page)
-    for one in people:
-        await one.sees(re.compile("Round 1 was closed"))
-        await one.trusts(8)
+    for one in players:
+        await one.expect_log(re.compile("Round 1 was closed"))
+        await one.expect_checks(8)
     lines = (await house.bundle(ada.page.url[-32:])).splitlines()
     report = verify(lines)
     assert report.fault is None
     assert report.remarks.house_only == 0
 
-    # Each browser cosigned what it checked, Dan's with the same key after his reload.
+    # Each browser has cosigned; Dan's used the same key after the reload.
     closed = sum(not line.startswith(b'{"checkpoint"') for line in lines[1:])
     async with asyncio.timeout(PATIENT):
         while list(report.cosigned_upto.values()) != 4 * [closed]:
@@ -92,36 +92,36 @@ async def test_a_round_with_a_reload_and_a_lost_line(house, line, arrive) -> Non
             report = verify(lines)
     assert sorted(report.names.values()) == ["Ada", "Bob", "Cleo", "Dan"]
 
-    # The audit of it, by the link on the table.
-    await bob.page.get_by_role("link", name="Watch it being checked, swap by swap").click()
-    await expect(bob.page.get_by_text("Everything holds")).to_be_visible()
+    # The audit page, by the link on the table.
+    await bob.page.get_by_role("link", name="Replay and check it, swap by swap").click()
+    await expect(bob.page.get_by_text("All checks passed")).to_be_visible()
 
 
-async def test_the_house_is_killed_and_comes_back(house, arrive) -> None:
-    people = await four(arrive)
-    ada, bob, *_ = people
-    await deal(people, 3)
-    hands = [await one.names() for one in people]
-    for one in people:
-        one.watched.expect(NO_LINE)
+async def test_the_server_is_killed_and_restarted(house, arrive) -> None:
+    players = await four(arrive)
+    ada, bob, *_ = players
+    await deal(players, 3)
+    hands = [await one.names() for one in players]
+    for one in players:
+        one.watched.expect(NO_CONNECTION)
     await house.kill()
-    await expect(bob.line).to_contain_text("Nothing is lost")
+    await expect(bob.banner).to_contain_text("The connection was lost")
     await house.open()
-    for one, hand in zip(people, hands, strict=True):
-        await expect(one.line).to_contain_text("nothing was missed")
+    for one, hand in zip(players, hands, strict=True):
+        await expect(one.banner).to_contain_text("you are up to date")
         assert await one.names() == hand
     await bob.do("Draw")
     await bob.holds(4)
-    await ada.sees("Bob drew 1 card.")
-    await bob.trusts()
+    await ada.expect_log("Bob drew 1 card.")
+    await bob.expect_checks()
 
 
-async def test_a_page_that_slept(house, line, arrive) -> None:
-    """A line over which nothing passes is found out, and a new one is made."""
-    ada = Person(await arrive("/"), "Ada")
+async def test_a_silent_connection_is_replaced(house, line, arrive) -> None:
+    """A connection without traffic is detected and replaced."""
+    ada = PlayerPage(await arrive("/"), "Ada")
     path = await ada.open_table()
-    bob = Person(await arrive(path, at=line.port), "Bob")
-    bob.watched.expect(NO_LINE)
+    bob = PlayerPage(await arrive(path, at=line.port), "Bob")
+    bob.watched.expect(NO_CONNECTION)
     await bob.sit_down()
     await deal([ada, bob], 2)
     line.hold()
@@ -131,14 +131,14 @@ async def test_a_page_that_slept(house, line, arrive) -> None:
     await bob.page.context.set_offline(False)
     await line.cut()
     await line.mend()
-    await bob.sees("Ada drew 1 card.")
+    await bob.expect_log("Ada drew 1 card.")
     await bob.holds(2)
 
 
-async def test_somebody_who_looks_on_sees_no_hidden_card(house, arrive) -> None:
-    ada = Person(await arrive("/"), "Ada")
+async def test_a_spectator_receives_no_hidden_card(house, arrive) -> None:
+    ada = PlayerPage(await arrive("/"), "Ada")
     path = await ada.open_table()
-    eve = Person(await arrive(path), "Eve")
+    eve = PlayerPage(await arrive(path), "Eve")
     heard: list[str] = []
 
     def listen(socket: WebSocket) -> None:
@@ -147,7 +147,7 @@ async def test_somebody_who_looks_on_sees_no_hidden_card(house, arrive) -> None:
     eve.page.on("websocket", listen)
     await eve.page.reload()
     await deal([ada], 5)
-    await eve.sees("Ada drew 5 cards.")
+    await eve.expect_log("Ada drew 5 cards.")
     shown = await ada.choose(0)
     await ada.do("Play")
     await expect(eve.button(re.compile(f"^Table pile, 1 card: {shown}"))).to_be_visible()
@@ -155,12 +155,12 @@ async def test_somebody_who_looks_on_sees_no_hidden_card(house, arrive) -> None:
     assert not [frame for frame in heard if '"private"' in frame]
 
 
-async def test_who_leaves_and_who_drops(house, arrive) -> None:
+async def test_leaving_and_disconnecting(house, arrive) -> None:
     ada, bob, cleo, dan = await four(arrive)
     await cleo.page.close()
-    await expect(ada.other("Cleo")).to_have_accessible_name(re.compile("dropped off the line"))
+    await expect(ada.other("Cleo")).to_have_accessible_name(re.compile("disconnected"))
     await bob.page.get_by_role("button", name="Menu").click()
     await bob.do("Leave your seat")
     await bob.page.get_by_role("dialog").get_by_role("button", name="Leave your seat").click()
-    await ada.sees("Bob left.")
+    await ada.expect_log("Bob left.")
     await expect(dan.other("Bob")).to_have_accessible_name(re.compile("left the table$"))

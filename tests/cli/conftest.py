@@ -1,4 +1,4 @@
-"""A house where a game was played, and a way to ask `dealer` something about it."""
+"""A database with two played tables, and helpers that run `dealer`."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ from typing import NamedTuple
 import pytest
 
 from dealer.cli import main
-from dealer.cli.play import play
+from dealer.cli.demo_game import play
+from dealer.client import RemoteTable
 from dealer.game.cards import STANDARD
 from dealer.game.commands import Actor, Deal, OpenRound, StartShuffle, TakeSeat
 from dealer.gateway import serve as open_gateway
-from dealer.service.opening import open_service
+from dealer.service.startup import open_service
 
 HOST = Actor(host=True)
 
@@ -37,7 +38,7 @@ class Answer(NamedTuple):
 
 
 class Played(NamedTuple):
-    """A folder with a house in it; `closed` was played to its end, `open` is in its first round.
+    """A folder with a database: table `closed` was played to its end, `open` is in its first round.
 
     `key` and `saved` are the table's key and the checkpoints as the players of `closed` know them.
     """
@@ -62,7 +63,7 @@ Ask = Callable[..., Answer]
 
 @pytest.fixture
 def logging_kept() -> Iterator[None]:
-    """Whatever a command does to the process's logging is undone."""
+    """Restores the logging configuration after a command."""
     root, ours = logging.getLogger(), logging.getLogger("dealer")
     handlers, levels = root.handlers[:], (root.level, ours.level)
     yield
@@ -76,7 +77,7 @@ def logging_kept() -> Iterator[None]:
 def ask(
     capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch, logging_kept: None
 ) -> Ask:
-    """Runs `dealer` with these arguments; its exit code and what it printed."""
+    """Runs `dealer` with arguments; its exit code and output."""
     for name in [name for name in os.environ if name.startswith("DEALER_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("COLUMNS", "200")
@@ -99,7 +100,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Played:
 
 @pytest.fixture
 def played(made: Played, tmp_path: Path) -> Played:
-    """A house of this test's own, closed, with its key."""
+    """A copy of the database with its key for one test."""
     folder = tmp_path / "house"
     shutil.copytree(made.folder, folder)
     return made._replace(folder=folder)
@@ -110,28 +111,38 @@ async def _make(folder: Path) -> Played:
     keys: set[str] = set()
     saved: list[str] = []
 
-    def witness(table: object) -> None:
-        keys.add(table.key.hex())  # type: ignore[attr-defined]
-        saved.extend(table.checkpoints)  # type: ignore[attr-defined]
+    def on_end(table: RemoteTable) -> None:
+        assert table.key is not None
+        keys.add(table.key.hex())
+        saved.extend(table.checkpoints)
 
     async with open_service(url, house="house.example") as service:
         async with open_gateway(service, port=0) as gateway:
             address = f"ws://127.0.0.1:{gateway.port}/ws"
-            closed = await play(address, lambda _: None, witness=witness)
-        resident, _ = await service.open_table({"name": "Still \x9b31mplaying"})
+            closed = await play(address, lambda _: None, on_end=on_end)
+        live_table, _ = await service.open_table({"name": "Still \x9b31mplaying"})
         for name in ("Eve", "Fay"):
-            await service.call(resident, TakeSeat(name))
-        for wish in (
+            await service.execute(live_table, TakeSeat(name))
+        for command in (
             OpenRound(HOST, STANDARD, "house", 1000, 1000),
             StartShuffle(HOST),
             Deal(HOST, 2),
         ):
-            await service.call(resident, wish)
-    return Played(folder, closed, resident.table_id, keys.pop(), saved)
+            await service.execute(live_table, command)
+    return Played(folder, closed, live_table.table_id, keys.pop(), saved)
+
+
+async def play_and_open(url: str, key: Path) -> tuple[str, str]:
+    """A table that was played to its end, and an open one."""
+    async with open_service(url, house="house.example", house_key=key) as service:
+        async with open_gateway(service, port=0) as gateway:
+            closed = await play(f"ws://127.0.0.1:{gateway.port}/ws", lambda _: None)
+        live_table, _ = await service.open_table({"name": "open"})
+        return closed, live_table.table_id
 
 
 class Serving:
-    """`dealer serve` as a process of its own."""
+    """`dealer serve` as a subprocess."""
 
     def __init__(self, *arguments: object, cwd: Path) -> None:
         command = [sys.executable, "-m", "dealer.cli", "serve", *map(str, arguments)]
@@ -149,7 +160,7 @@ class Serving:
 
     @property
     def address(self) -> str:
-        """Where it is open, once it says so."""
+        """The address that it prints."""
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         found = re.search(r"http://127\.0\.0\.1:\d+/", line)
@@ -166,9 +177,12 @@ class Serving:
         return Answer(self.process.returncode, out, err)
 
 
+Serve = Callable[..., Serving]
+
+
 @pytest.fixture
-def serve(tmp_path: Path) -> Iterator[Callable[..., Serving]]:
-    """Starts houses in this test's folder; those that still run at its end are killed."""
+def serve(tmp_path: Path) -> Iterator[Serve]:
+    """Starts servers in the test's folder and kills those that still run at its end."""
     started: list[Serving] = []
 
     def serve(*arguments: object) -> Serving:

@@ -1,4 +1,4 @@
-"""Closed tables leave the database as files that prove them, and none is lost on the way."""
+"""`dealer archive`: closed tables become files that prove them, also after a crash at any point."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable
 from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
@@ -18,14 +17,29 @@ from urllib.request import urlopen
 
 import pytest
 
-from dealer.cli import archive
 from dealer.proof.bundle import read
 from dealer.proof.verify import verify
+from dealer.service import archiver
 
-from .conftest import Ask, Played, Serving
+from .conftest import Ask, Played, Serve
 
-POINTS = ("verified", "drafted", "named", "verified again", "archived", "let go")
+pytestmark = pytest.mark.slow
+
+POINTS = {
+    "the bundle is verified": ("dealer.service.archiver:require_valid", "end", "1"),
+    "the draft is on disk": ("dealer.service.archiver:write_file", "call os:replace", "1"),
+    "the bundle has its name": (
+        "dealer.service.archiver:write_file",
+        "call dealer.service.archiver:sync_folder",
+        "1",
+    ),
+    "the file is verified": ("dealer.service.archiver:require_valid", "end", "2"),
+    "the table is archived": ("dealer.service.admin:AdminService.archive", "end", "1"),
+    "some rows are deleted": ("dealer.service.archiver:delete_slice", "end", "1"),
+}
+"""Points at which the process is killed, as `tests/harness/dies_at.py` takes them."""
 ROOT = Path(__file__).parents[2]
+DIES_AT = str(ROOT / "tests" / "harness" / "dies_at.py")
 
 
 @pytest.fixture
@@ -47,7 +61,7 @@ def proved(file: Path, played: Played) -> bytes:
     return data
 
 
-def test_a_closed_table_is_a_file_and_no_row_is_left(
+def test_archiving_writes_a_file_and_deletes_all_rows(
     ask: Ask, played: Played, folder: Path
 ) -> None:
     whole = ask("export", played.closed, "--database", played.url).out.encode()
@@ -73,7 +87,7 @@ def test_a_closed_table_is_a_file_and_no_row_is_left(
     assert told["details"]["sha256"] == sha256(data).hexdigest()
 
 
-def test_the_other_commands_know_what_is_archived(ask: Ask, played: Played, folder: Path) -> None:
+def test_other_commands_report_an_archived_table(ask: Ask, played: Played, folder: Path) -> None:
     before = ask("tables", "--database", played.url).lines
     ask("archive", played.closed, "--to", folder, "--database", played.url)
     after = ask("tables", "--database", played.url).lines
@@ -94,7 +108,7 @@ def test_the_other_commands_know_what_is_archived(ask: Ask, played: Played, fold
     assert ask("log", played.open, "--database", played.url).lines
 
 
-def test_only_a_closed_table_and_only_what_is_old_enough(
+def test_only_closed_and_old_enough_tables_are_archived(
     ask: Ask, played: Played, folder: Path
 ) -> None:
     answer = ask("archive", played.open, "--to", folder, "--database", played.url)
@@ -108,7 +122,7 @@ def test_only_a_closed_table_and_only_what_is_old_enough(
     assert old.out.startswith("1 table archived")
 
 
-def test_the_database_lets_no_event_go_that_is_not_archived(
+def test_triggers_refuse_to_delete_events_that_are_not_archived(
     ask: Ask, played: Played, folder: Path
 ) -> None:
     ask("archive", played.closed, "--to", folder, "--database", played.url)
@@ -127,7 +141,7 @@ def test_the_database_lets_no_event_go_that_is_not_archived(
                 database.execute(wrong)
 
 
-def test_a_bundle_that_does_not_hold_lets_nothing_go(
+def test_a_bundle_that_does_not_verify_deletes_nothing(
     ask: Ask, played: Played, folder: Path
 ) -> None:
     with closing(sqlite3.connect(played.file)) as database, database:
@@ -153,7 +167,7 @@ def test_a_bundle_that_does_not_hold_lets_nothing_go(
         "DELETE FROM checkpoint WHERE stream = (SELECT min(stream) FROM event)",
     ],
 )
-def test_one_that_does_not_hold_holds_up_no_other(
+def test_a_table_that_does_not_verify_does_not_affect_the_others(
     ask: Ask, played: Played, folder: Path, harm: str
 ) -> None:
     assert ask("close", played.open, "--why", "x", "--database", played.url).code == 0
@@ -165,19 +179,20 @@ def test_one_that_does_not_hold_holds_up_no_other(
     answer = ask("archive", "--older-than", "0m", "--to", folder, "--database", played.url)
     assert answer.code == 1
     assert answer.out.startswith("1 table archived")
-    assert f"let go: {played.closed}." in answer.err
+    assert f"deleted: {played.closed}." in answer.err
     assert "`dealer audit TABLE`" in answer.err
     assert [one.name for one in folder.iterdir()] == [f"{played.open}.jsonl"]
     assert rows(played, "SELECT count(*) FROM event") == [left]
 
 
-def test_a_cosignature_that_comes_in_meanwhile_is_not_lost(
+def test_a_cosignature_that_arrives_meanwhile_is_not_lost(
     ask: Ask, played: Played, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    put, times = archive._put, []
+    write_file = archiver.write_file
+    times: list[int] = []
 
-    def slow(file: Path, data: bytes, draft: Path, reached: Callable[[str], None]) -> None:
-        put(file, data, draft, reached)
+    def slow(file: Path, data: bytes, draft: Path) -> None:
+        write_file(file, data, draft)
         if not times:
             with closing(sqlite3.connect(played.file)) as database, database:
                 (note,) = database.execute(
@@ -187,53 +202,52 @@ def test_a_cosignature_that_comes_in_meanwhile_is_not_lost(
                 database.execute("UPDATE checkpoint SET note = ? WHERE note = ?", (changed, note))
         times.append(1)
 
-    monkeypatch.setattr(archive, "_put", slow)
+    monkeypatch.setattr(archiver, "write_file", slow)
     answer = ask("archive", played.closed, "--to", folder, "--database", played.url)
     assert len(times) == 1
     assert answer.code == 1
-    assert "does not hold" in answer.err  # a doubled signature: it was read again, and looked at
+    assert "does not verify" in answer.err  # the doubled signature: the table was read again
     assert rows(played, "SELECT count(*) FROM archived") == [(0,)]
 
 
-def test_two_at_one_folder_do_not_write_over_each_other(
+def test_two_processes_do_not_overwrite_each_others_files(
     ask: Ask, played: Played, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drafts: list[Path] = []
     other: list[subprocess.CompletedProcess[str]] = []
-    put = archive._put
+    write_file = archiver.write_file
 
-    def meanwhile(file: Path, data: bytes, draft: Path, reached: Callable[[str], None]) -> None:
+    def meanwhile(file: Path, data: bytes, draft: Path) -> None:
         drafts.append(draft)
         command = [sys.executable, "-m", "dealer.cli", "archive", played.closed]
         command += ["--to", str(folder), "--database", played.url]
         other.append(subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False))
-        put(file, data, draft, reached)
+        write_file(file, data, draft)
 
-    monkeypatch.setattr(archive, "_put", meanwhile)
+    monkeypatch.setattr(archiver, "write_file", meanwhile)
     answer = ask("archive", played.closed, "--to", folder, "--database", played.url)
     assert answer.code == 0, answer.err
     assert other[0].returncode == 1
-    assert f"is at work in {folder}" in other[0].stderr
+    assert f"is running in {folder}" in other[0].stderr
     (file,) = folder.iterdir()
     proved(file, played)
-    # Even where nobody can lock a folder they have a file each.
+    # Where the folder cannot be locked the drafts have different names.
     assert re.fullmatch(rf"{played.closed}\.jsonl\.[0-9a-f]{{8}}\.part", drafts[0].name)
 
 
 @pytest.mark.parametrize("point", POINTS)
-def test_killed_at_any_point_nothing_is_lost(
+def test_no_table_is_lost_when_the_process_is_killed(
     ask: Ask, played: Played, folder: Path, point: str
 ) -> None:
     before = rows(played, "SELECT count(*) FROM event")[0][0]
-    dying = [sys.executable, "-m", "tests.cli.dies", "archive", played.url, str(folder)]
-    died = subprocess.run(
-        [*dying, played.closed, point], cwd=ROOT, timeout=120, capture_output=True, check=False
-    )
+    command = [sys.executable, DIES_AT, *POINTS[point], "archive", played.closed]
+    command += ["--to", str(folder), "--database", played.url]
+    died = subprocess.run(command, cwd=ROOT, timeout=120, capture_output=True, check=False)
     assert died.returncode == -signal.SIGKILL, died.stderr
     file = folder / f"{played.closed}.jsonl"
     archived = rows(played, "SELECT count(*) FROM archived")[0][0]
     left = rows(played, "SELECT count(*) FROM event")[0][0]
-    assert archived == (point in ("archived", "let go"))
+    assert archived == (point in ("the table is archived", "some rows are deleted"))
     assert left == before or archived
     if archived:
         proved(file, played)
@@ -249,7 +263,7 @@ def test_killed_at_any_point_nothing_is_lost(
     assert rows(played, left_over) == [(0,)]
 
 
-def test_what_nobody_closes_the_operator_does(ask: Ask, played: Played, folder: Path) -> None:
+def test_the_operator_closes_idle_tables(ask: Ask, played: Played, folder: Path) -> None:
     closing_all = ("close", "--idle", "0m", "--why", "gone")
     answer = ask(*closing_all, "--database", played.url)
     assert (answer.code, answer.out) == (0, "1 table closed.\n"), answer.err
@@ -265,10 +279,10 @@ def test_what_nobody_closes_the_operator_does(ask: Ask, played: Played, folder: 
         assert verify(read(file.read_bytes()), key=played.key).ok
 
 
-def test_a_closed_table_is_not_disabled(ask: Ask, played: Played) -> None:
+def test_a_closed_table_cannot_be_disabled(ask: Ask, played: Played) -> None:
     answer = ask("disable", played.closed, "--why", "x", "--database", played.url)
     assert answer.code == 1
-    assert "is closed; nothing can begin" in answer.err
+    assert "is closed; no seat or round" in answer.err
     assert ask("enable", played.closed, "--database", played.url).code == 0
     assert ask("disable", played.open, "--why", "x", "--database", played.url).code == 0
 
@@ -280,8 +294,8 @@ def gone(address: str, code: int) -> str:
     return caught.value.read().decode()
 
 
-def test_the_house_gives_out_what_is_archived(
-    ask: Ask, played: Played, folder: Path, serve: Callable[..., Serving]
+def test_the_server_serves_archived_bundles(
+    ask: Ask, played: Played, folder: Path, serve: Serve
 ) -> None:
     told = ("--database", played.url, "--port", 0, "--ops-port", 0)
     house = serve(*told, "--archive", folder)

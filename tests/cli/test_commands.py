@@ -1,4 +1,4 @@
-"""Help that teaches and is quick, settings with their defaults, output that can be cut short."""
+"""Help texts, their imports, limits and defaults."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dealer.config import LIMITS, Settings, read_limits
-from dealer.errors import SetupError
+from dealer.errors import ConfigurationError
 from dealer.gateway.limits import Limits
 
 from .conftest import Ask, Played
@@ -21,7 +21,7 @@ COMMANDS = (
 )  # fmt: skip
 
 
-def test_help_lists_every_command_with_what_it_is_for(ask: Ask) -> None:
+def test_help_lists_every_command(ask: Ask) -> None:
     answer = ask("--help")
     assert answer.code == 0
     for command in COMMANDS:
@@ -31,7 +31,7 @@ def test_help_lists_every_command_with_what_it_is_for(ask: Ask) -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_each_command_teaches_by_examples(ask: Ask, command: str) -> None:
+def test_each_command_has_examples(ask: Ask, command: str) -> None:
     answer = ask(command, "--help")
     assert answer.code == 0
     assert any(line.split()[:2] == ["dealer", command] for line in answer.lines)
@@ -39,7 +39,7 @@ def test_each_command_teaches_by_examples(ask: Ask, command: str) -> None:
     assert "```" not in answer.out
 
 
-def test_help_brings_in_nothing_heavy() -> None:
+def test_help_imports_no_large_package() -> None:
     code = """
 import sys
 from dealer.cli import main
@@ -56,7 +56,7 @@ print(*(heavy & sys.modules.keys()))
     assert done.stdout.splitlines()[-1] == ""
 
 
-def test_a_reader_that_has_seen_enough_is_no_error(played: Played) -> None:
+def test_a_closed_pipe_is_no_error(played: Played) -> None:
     log = f"{sys.executable} -m dealer.cli log {played.closed} --json --database {played.url}"
     done = subprocess.run(
         f"{log} | head -1", shell=True, capture_output=True, text=True, check=True, cwd=ROOT
@@ -65,7 +65,7 @@ def test_a_reader_that_has_seen_enough_is_no_error(played: Played) -> None:
     assert done.stderr == ""
 
 
-def test_every_limit_can_be_told_and_has_words() -> None:
+def test_every_limit_can_be_set_and_has_a_help_text() -> None:
     assert list(LIMITS) == [one.name for one in fields(Limits)]
     assert read_limits((), {}) == Limits()
     told = read_limits(
@@ -75,10 +75,10 @@ def test_every_limit_can_be_told_and_has_words() -> None:
     assert told == Limits(rate=2.5, connections_per_address=7, burst=3.0)
 
 
-def test_settings_need_nothing_and_refuse_nonsense() -> None:
+def test_settings_have_defaults_and_are_checked() -> None:
     settings = Settings()
     assert (settings.host, settings.port) == ("127.0.0.1", 8080)
     assert settings.limits == Limits()
     for wrong in ({"house": ""}, {"house": "a\u00a0b"}, {"port": -1}, {"batch": 0}):
-        with pytest.raises(SetupError):
-            Settings(**wrong)  # type: ignore[arg-type]
+        with pytest.raises(ConfigurationError):
+            Settings(**wrong)

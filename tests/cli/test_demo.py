@@ -1,4 +1,4 @@
-"""Four players play, and every question about their game is answered with yes."""
+"""`dealer demo`: a whole game whose checks all pass."""
 
 from __future__ import annotations
 
@@ -6,20 +6,21 @@ import asyncio
 import re
 import signal
 import sqlite3
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from dealer.cli.bundle import from_house
-from dealer.cli.play import NAMES, kept, play, strength
+from dealer.cli.commands.bundle import from_house
+from dealer.cli.demo_game import NAMES, kept, play, strength
 from dealer.proof.verify import verify
 
-from .conftest import Ask, Serving
+from .conftest import Ask, Serve
+
+pytestmark = pytest.mark.slow
 
 
-def test_a_demonstration_ends_with_every_verdict_yes(ask: Ask, tmp_path: Path) -> None:
+def test_a_demo_passes_every_check(ask: Ask, tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/demo.db"
     answer = ask("demo", "--database", url)
     assert answer.code == 0, answer
@@ -27,7 +28,7 @@ def test_a_demonstration_ends_with_every_verdict_yes(ask: Ask, tmp_path: Path) -
     for check in checks:
         assert f"\n{check}: yes, " in answer.out
     assert ": no" not in answer.out
-    # All four cosigned what ends the table, and much before it.
+    # All four cosigned the last checkpoint of the table, and earlier ones.
     closed = re.search(r"The table closes at version (\d+)\.", answer.out)
     assert closed is not None
     for name in NAMES:
@@ -35,9 +36,9 @@ def test_a_demonstration_ends_with_every_verdict_yes(ask: Ask, tmp_path: Path) -
     for words in (
         "sit down at table",
         "Cleo's connection is cut",
-        "misses nothing (socket 1 became 2)",
-        "shuffled again with fresh bytes",
-        "the house shows its secret",
+        "without missing an event (socket 1 became 2)",
+        "shuffled again with new random bytes",
+        "the house reveals its secret",
         "dealer audit",
     ):
         assert words in answer.out
@@ -49,10 +50,10 @@ def test_a_demonstration_ends_with_every_verdict_yes(ask: Ask, tmp_path: Path) -
     assert ask("rebuild", "--database", url).code == 0
 
 
-def test_a_demonstration_says_no_when_a_row_was_meddled_with(
+def test_a_demo_fails_when_a_row_was_altered(
     ask: Ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import dealer.cli.demo as module
+    import dealer.cli.commands.demo as module
 
     whole = module.__dict__["_rebuild"]
 
@@ -67,12 +68,12 @@ def test_a_demonstration_says_no_when_a_row_was_meddled_with(
     assert "rebuild: no, 1 rows differ" in answer.out
 
 
-def test_a_demonstration_is_at_one_house_only(ask: Ask) -> None:
+def test_a_demo_takes_a_server_or_a_database(ask: Ask) -> None:
     assert ask("demo", "--url", "http://127.0.0.1:1/", "--database", "sqlite:///x.db").code == 2
 
 
-async def test_a_game_survives_a_house_that_is_killed_again_and_again(
-    serve: Callable[..., Serving],
+async def test_a_game_survives_repeated_kills_of_the_server(
+    serve: Serve,
 ) -> None:
     house = serve("--port", 0, "--ops-port", 0)
     address = await asyncio.to_thread(lambda: house.address)
@@ -114,7 +115,7 @@ def test_hands_have_names(hand: str, name: str) -> None:
     assert strength(hand.split())[1] == name
 
 
-def test_hands_are_compared_as_poker_players_do() -> None:
+def test_hands_are_ordered_as_in_poker() -> None:
     rising = [
         "7s 5d 4c 3h 2s", "As Kd Qc Jh 9s", "2s 2d 5c 4h 3s", "As Ad 5c 4h 3s", "2s 2d 3c 3h 4s",
         "2s 2d 2c 4h 3s", "As 2d 3c 4h 5s", "2s 3d 4c 5h 6s", "2s 3s 4s 5s 7s", "2s 2d 2c 3h 3s",

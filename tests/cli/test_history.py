@@ -1,4 +1,4 @@
-"""A table written down by `dealer history`, from the log, from a file and from a house."""
+"""`dealer history` from the log, a file and a server."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ import pytest
 
 from dealer.game.cards import STANDARD
 from dealer.game.commands import Actor, CloseRound, Deal, OpenRound, StartShuffle, TakeSeat
-from dealer.service.opening import open_service
+from dealer.service.startup import open_service
 
 from .conftest import Ask, Played
+
+pytestmark = pytest.mark.slow
 
 HOST = Actor(host=True)
 
@@ -38,7 +40,7 @@ def test_the_text_is_the_same_from_the_log_and_from_a_file(
     assert "Round 2, " not in one.out
 
 
-def test_what_cannot_be_written_is_said_in_a_sentence(ask: Ask, played: Played, file: Path) -> None:
+def test_a_history_that_cannot_be_made_is_reported(ask: Ask, played: Played, file: Path) -> None:
     assert ask("history", file, "--format", "phh").code == 2
     for round_, words in ((1, "The table's rules name no game"), (3, "2 rounds and no round 3")):
         answer = ask("history", file, "--round", round_, "--format", "phh")
@@ -63,12 +65,12 @@ def test_an_open_round_keeps_its_cards(ask: Ask, played: Played) -> None:
 def test_a_poker_hand_of_the_only_round(ask: Ask, played: Played) -> None:
     async def play() -> str:
         async with open_service(played.url) as service:
-            resident, _ = await service.open_table({"game": "holdem"})
+            live_table, _ = await service.open_table({"game": "holdem"})
             opened = OpenRound(HOST, STANDARD, "house", 1000, 1000)
             wishes = (TakeSeat("Eve"), TakeSeat("Fay"), opened, StartShuffle(HOST), Deal(HOST, 2))
-            for wish in (*wishes, CloseRound(HOST)):
-                await service.call(resident, wish)
-            return resident.table_id
+            for command in (*wishes, CloseRound(HOST)):
+                await service.execute(live_table, command)
+            return live_table.table_id
 
     table = asyncio.run(play())
     answer = ask("history", table, "--format", "phh", "--database", played.url)

@@ -17,51 +17,58 @@ import pytest
 
 from dealer.cli import main
 from dealer.game.commands import Actor, CloseRound, CloseTable, OpenRound, StartShuffle
-from dealer.service.opening import open_service
+from dealer.service.startup import open_service
 
 from .conftest import Ask, Played
+
+pytestmark = pytest.mark.slow
 
 HOST = Actor(host=True)
 ROUNDS = 12
 CARDS = ("2c", "3c", "4c", "5c")
 
 
-def test_the_experiment(ask: Ask, tmp_path: Path) -> None:
+def test_run_prints_a_report_and_writes_pictures(ask: Ask, tmp_path: Path) -> None:
     bars, heat = tmp_path / "bars.svg", tmp_path / "maps" / "heat.svg"
     answer = ask("lab", "run", "--deck", 4, "--shuffles", 60_000, "--source", "pcg64",
                  "--seed", 5, "--histogram", bars, "--heat", heat)  # fmt: skip
     assert answer.code == 0
     assert "60,000 shuffles of 4 cards" in answer.lines[0]
-    assert "24 of 24 orders came." in answer.lines
+    assert "24 of 24 orders occurred." in answer.lines
     assert any(line.startswith("Mean 2,500.00, standard deviation ") for line in answer.lines)
     assert sum("█" in line for line in answer.lines) == 24
     assert sum(line.startswith("orders, χ²") for line in answer.lines) == 1
-    assert answer.lines[-1] == "Nothing here speaks against it (at 1e-06)."
+    assert answer.lines[-1] == "No evidence of bias (at level 1e-06)."
     assert bars.read_text().startswith("<svg")
     assert heat.read_text().startswith("<svg")
 
 
-def test_a_wrong_shuffle_ends_with_one(ask: Ask) -> None:
+def test_a_biased_shuffle_exits_with_code_one(ask: Ask) -> None:
     answer = ask("lab", "run", "--deck", 4, "--shuffles", 20_000, "--shuffle", "swap-any",
                  "--source", "mersenne", "--seed", 1, "--json")  # fmt: skip
-    told = json.loads(answer.out)
-    assert (answer.code, told["fair"], told["shuffle"], told["sample"]) == (1, False, "swap-any", 4)
-    assert told["orders"]["mean"] == pytest.approx(20_000 / 24)
-    assert told["orders"]["deviation"] ** 2 == pytest.approx(told["orders"]["variance"])
-    assert len(told["findings"]) == 16
+    result = json.loads(answer.out)
+    assert (answer.code, result["fair"], result["shuffle"], result["sample"]) == (
+        1,
+        False,
+        "swap-any",
+        4,
+    )
+    assert result["orders"]["mean"] == pytest.approx(20_000 / 24)
+    assert result["orders"]["deviation"] ** 2 == pytest.approx(result["orders"]["variance"])
+    assert len(result["findings"]) == 16
 
 
-def test_only_the_sample_of_a_partial_shuffle_is_judged(ask: Ask) -> None:
+def test_only_the_sample_of_a_partial_shuffle_is_tested(ask: Ask) -> None:
     answer = ask("lab", "run", "--shuffle", "partial", "--steps", 5, "--shuffles", 5000,
                  "--source", "tape", "--seed", 2)  # fmt: skip
     assert answer.code == 0
-    assert "Only the top 5 places are looked at." in answer.lines
+    assert "Only the top 5 places are tested." in answer.lines
 
 
 def test_fresh_numbers_every_method_and_the_right_verdict(ask: Ask, tmp_path: Path) -> None:
     answer = ask("lab", "check", "--shuffles", 5000, "--maps", tmp_path)
     assert answer.code == 0
-    fair = [line for line in answer.lines if "Nothing here speaks against it" in line]
+    fair = [line for line in answer.lines if "No evidence of bias" in line]
     wrong = [line for line in answer.lines if "Not fair" in line]
     assert [line.split()[0] for line in fair] == [
         "backward", "forward", "partial", "random-key", "visited-set",
@@ -69,42 +76,40 @@ def test_fresh_numbers_every_method_and_the_right_verdict(ask: Ask, tmp_path: Pa
     assert [line.split()[0] for line in wrong] == [
         "swap-any", "swap-any-but-last", "random-comparator", "transpositions", "sattolo",
     ]  # fmt: skip
-    assert all("as it should be" in line for line in answer.lines)
+    assert all(": as expected" in line for line in answer.lines)
     assert len(list(tmp_path.glob("*.svg"))) == 10
 
 
-def test_a_verdict_that_is_not_the_right_one_fails_the_check(
-    ask: Ask, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from dealer.lab import many
+def test_a_wrong_verdict_fails_the_check(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    from dealer.lab import vectorised as many
 
     monkeypatch.setattr(many, "forward", many.sattolo)
     monkeypatch.setattr(many, "swap_any", many.backward)
     seeded = ("lab", "check", "--shuffles", 2000, "--source", "pcg64")
     answer = ask(*seeded)
     assert answer.code == 1
-    wrong = [line.split()[0] for line in answer.lines if "and that is wrong" in line]
+    wrong = [line.split()[0] for line in answer.lines if "NOT as expected" in line]
     assert wrong == ["forward", "swap-any"]
-    told = [json.loads(line) for line in ask(*seeded, "--json").lines]
-    assert [one["expected_fair"] for one in told] == [True] * 5 + [False] * 5
-    assert [one["shuffle"] for one in told if one["fair"] != one["expected_fair"]] == wrong
+    result = [json.loads(line) for line in ask(*seeded, "--json").lines]
+    assert [one["expected_fair"] for one in result] == [True] * 5 + [False] * 5
+    assert [one["shuffle"] for one in result if one["fair"] != one["expected_fair"]] == wrong
 
 
 def test_every_choice(ask: Ask) -> None:
     answer = ask("lab", "exact")
     assert answer.code == 0
     assert [line.split()[1] for line in answer.lines] == ["fair"] * 5 + ["not"] * 5
-    assert "worst is off by 1/9 of" in answer.out
-    assert "worst is off by about 1e-476.4" in answer.out
-    told = [json.loads(line) for line in ask("lab", "exact", "--deck", 4, "--json").lines]
-    assert [one["off"] for one in told][5] == "13/32"
-    assert [one["orders"] for one in told][-1] == 6
+    assert "up to 1/9 of" in answer.out
+    assert "up to about 1e-476.4" in answer.out
+    result = [json.loads(line) for line in ask("lab", "exact", "--deck", 4, "--json").lines]
+    assert [one["off"] for one in result][5] == "13/32"
+    assert [one["orders"] for one in result][-1] == 6
 
 
 def test_costs(ask: Ask) -> None:
     assert "×4.01" in ask("lab", "costs").lines[2]
-    told = [json.loads(line) for line in ask("lab", "costs", "--json").lines]
-    assert [cost["numbers"] for cost in told[0]["costs"]] == [15, 63, 255, 1023]
+    result = [json.loads(line) for line in ask("lab", "costs", "--json").lines]
+    assert [cost["numbers"] for cost in result[0]["costs"]] == [15, 63, 255, 1023]
 
 
 def test_shuffles_of_a_table_from_the_log_and_from_its_bundle(
@@ -125,10 +130,10 @@ def test_shuffles_of_a_table_from_the_log_and_from_its_bundle(
 def test_an_open_round_gives_no_shuffle(ask: Ask, played: Played) -> None:
     answer = ask("lab", "table", played.open, "--database", played.url)
     assert (answer.code, answer.out) == (0, "")
-    assert "No shuffle of a closed round is there." in answer.err
+    assert "no shuffle in a closed round" in answer.err
 
 
-def test_a_bundle_that_does_not_hold_is_not_counted(
+def test_a_bundle_that_does_not_verify_is_not_counted(
     ask: Ask, played: Played, tmp_path: Path
 ) -> None:
     file = tmp_path / "game.jsonl"
@@ -137,7 +142,7 @@ def test_a_bundle_that_does_not_hold_is_not_counted(
     answer = ask("lab", "table", file)
     assert answer.code == 1
     assert answer.out == ""
-    assert "is not counted, for it does not hold: heads" in answer.err
+    assert "does not verify, so it is not counted: heads" in answer.err
 
 
 def test_statistics_over_a_table_of_many_rounds(
@@ -145,15 +150,15 @@ def test_statistics_over_a_table_of_many_rounds(
 ) -> None:
     url = f"sqlite:///{tmp_path / 'dealer.db'}"
     table = asyncio.run(_many_rounds(url))
-    told = json.loads(ask("lab", "table", table, "--database", url, "--json").out)
-    assert (told["n"], told["shuffles"], told["fair"]) == (len(CARDS), ROUNDS, True)
-    asked = {one["name"]: one["p"] for one in told["findings"]}
+    result = json.loads(ask("lab", "table", table, "--database", url, "--json").out)
+    assert (result["n"], result["shuffles"], result["fair"]) == (len(CARDS), ROUNDS, True)
+    asked = {one["name"]: one["p"] for one in result["findings"]}
     assert asked["orders, χ²"] is None
     assert 0 < asked["place × card, χ²"] <= 1
     heat = tmp_path / "heat.svg"
     assert ask("lab", "table", table, "--database", url, "--heat", heat).code == 0
     assert f"{ROUNDS} shuffles of {len(CARDS)} cards" in heat.read_text()
-    monkeypatch.setattr("dealer.lab.played._deck", lambda n, steps: np.array([range(n)]))
+    monkeypatch.setattr("dealer.lab.logged_tables._deck", lambda n, steps: np.array([range(n)]))
     answer = ask("lab", "table", table, "--database", url)
     assert answer.code == 1
     assert "Not fair" in answer.out
@@ -161,16 +166,16 @@ def test_statistics_over_a_table_of_many_rounds(
 
 async def _many_rounds(url: str) -> str:
     async with open_service(url, house="house.example") as service:
-        resident, _ = await service.open_table({})
+        live_table, _ = await service.open_table({})
         for _ in range(ROUNDS):
             for wish in (
                 OpenRound(HOST, CARDS, "house", 1000, 1000),
                 StartShuffle(HOST),
                 CloseRound(HOST),
             ):
-                await service.call(resident, wish)
-        await service.call(resident, CloseTable(HOST))
-        return resident.table_id
+                await service.execute(live_table, wish)
+        await service.execute(live_table, CloseTable(HOST))
+        return live_table.table_id
 
 
 def test_bits_are_the_words_of_the_tape(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,7 +192,7 @@ def test_bits_are_the_words_of_the_tape(ask: Ask, monkeypatch: pytest.MonkeyPatc
     assert out.getvalue() == expected[:200_001]
 
 
-def test_bits_end_when_nobody_reads_any_more() -> None:
+def test_bits_end_when_the_reader_closes_the_pipe() -> None:
     command = [sys.executable, "-m", "dealer.cli", "lab", "bits", "--source", "system"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
         assert running.stdout is not None
@@ -209,7 +214,7 @@ sys.exit({code})
 
 @pytest.mark.parametrize(
     ("verdict", "code", "ends", "said"),
-    [("PASSED", 0, 0, ""), ("FAILED", 0, 1, "1 of its tests failed"), ("", 3, 1, "code 3")],
+    [("PASSED", 0, 0, ""), ("FAILED", 0, 1, "1 tests of dieharder failed"), ("", 3, 1, "code 3")],
 )
 def test_dieharder_gets_the_bits_and_its_verdict_counts(
     ask: Ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
@@ -229,19 +234,20 @@ def test_without_dieharder(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     answer = ask("lab", "dieharder")
     assert answer.code == 1
-    assert "dieharder is not installed here" in answer.err
+    assert "dieharder is not installed" in answer.err
 
 
+@pytest.mark.parametrize("package", ["numpy", "scipy"])
 @pytest.mark.parametrize("command", ["run", "check", "exact", "costs", "table", "bits"])
-def test_without_numpy_a_sentence_says_what_to_do(
-    ask: Ask, command: str, monkeypatch: pytest.MonkeyPatch
+def test_missing_packages_are_reported_with_the_command_to_install_them(
+    ask: Ask, command: str, package: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "numpy", None)
+    monkeypatch.setitem(sys.modules, package, None)
     answer = ask("lab", command)
     assert answer.code == 1
     assert answer.err == (
-        "dealer: The laboratory needs numpy, which the house does not: pip install '.[lab]' in the "
-        "folder of the source\n"
+        "dealer: The commands `dealer lab` need numpy and scipy. Install them with "
+        "pip install '.[lab]' in the source folder.\n"
     )
     assert ask("lab", command, "--help").code == 0
 
@@ -260,12 +266,12 @@ def test_without_numpy_a_sentence_says_what_to_do(
         ("exact", "--deck", "9"),
     ],
 )
-def test_wrongly_asked(ask: Ask, wrong: tuple[str, ...]) -> None:
+def test_wrong_arguments_are_usage_errors(ask: Ask, wrong: tuple[str, ...]) -> None:
     answer = ask("lab", *wrong)
     assert (answer.code, answer.out) == (2, "")
 
 
-def test_a_picture_that_cannot_be_written(ask: Ask, tmp_path: Path) -> None:
+def test_a_picture_that_cannot_be_written_is_an_error(ask: Ask, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     answer = ask("lab", "run", "--deck", 3, "--shuffles", 100, "--heat",
                  tmp_path / "file" / "heat.svg")  # fmt: skip

@@ -1,26 +1,26 @@
-"""Errors that nobody awaited, as the loop's handler logs them."""
+"""Unhandled errors, as the exception handler of the event loop logs them."""
 
 from __future__ import annotations
 
 import asyncio
 
 from dealer.cli import logs
-from dealer.gateway.seldom import Seldom
+from dealer.gateway.observe.log_throttle import LogThrottle
 
 
 async def test_errors_of_one_kind_are_logged_once_a_second(monkeypatch, caplog) -> None:
     loop, now = asyncio.get_running_loop(), [0.0]
-    seldom = Seldom(logs.log, clock=lambda: now[0])
-    monkeypatch.setattr(logs, "_seldom", lambda: seldom)
+    seldom = LogThrottle(logs.log, clock=lambda: now[0])
+    monkeypatch.setattr(logs, "_log_throttle", lambda: seldom)
 
     def fail(error: Exception, what: str = "judging a command failed") -> None:
-        logs.mistaken(loop, {"message": f"{what}\nin detail", "exception": error})
+        logs.log_unhandled(loop, {"message": f"{what}\nin detail", "exception": error})
 
     for _ in range(20):
         fail(RuntimeError("a bug"))
     fail(ValueError("another"))
     fail(RuntimeError("a bug"), "telling of an append failed")
-    assert [record.told["what"] for record in caplog.records] == [
+    assert [record.fields["what"] for record in caplog.records] == [
         "judging a command failed",
         "judging a command failed",
         "telling of an append failed",
@@ -28,4 +28,4 @@ async def test_errors_of_one_kind_are_logged_once_a_second(monkeypatch, caplog) 
     assert caplog.records[0].exc_info[0] is RuntimeError
     now[0] = 1.5
     fail(RuntimeError("a bug"))
-    assert caplog.records[-1].told["times"] == 20
+    assert caplog.records[-1].fields["times"] == 20

@@ -1,12 +1,16 @@
-"""The server may open as many files as the system lets it: each connection takes one."""
+"""The server raises its limit of open files."""
 
 from __future__ import annotations
 
 import resource
 from pathlib import Path
 
-from tests.gateway.guest import Guest
-from tests.whole.house import HouseProcess
+import pytest
+
+from tests.gateway.rpc_client import RpcClient
+from tests.harness.server_process import ServerProcess
+
+pytestmark = pytest.mark.slow
 
 FEW = (
     "import resource, sys; _, hard = resource.getrlimit(resource.RLIMIT_NOFILE);"
@@ -14,17 +18,17 @@ FEW = (
 )
 
 
-async def test_a_low_soft_limit_keeps_no_players_out(tmp_path: Path) -> None:
-    house = HouseProcess(tmp_path)
+async def test_a_low_soft_limit_is_raised(tmp_path: Path) -> None:
+    house = ServerProcess(tmp_path)
     house.program = ("-c", FEW)
     async with house:
         hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
         assert open_files(house.pid) == (hard, hard)
-        players = [await Guest.arrive(house.port) for _ in range(45)]
+        players = [await RpcClient.connect(house.port) for _ in range(45)]
         for player in players:
-            await player.ask("ping")
+            await player.call("ping")
         for player in players:
-            await player.leave()
+            await player.close()
 
 
 def open_files(pid: int) -> tuple[int, int]:

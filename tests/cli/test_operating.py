@@ -14,10 +14,12 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from dealer.config import LIMIT_VARIABLE, LIMITS, SETTINGS, Settings
 from dealer.gateway import serve
-from dealer.service.opening import open_service
-from tests.gateway.asking import get
+from dealer.service.startup import open_service
+from tests.gateway.http_client import get
 
 from .conftest import Ask, Played
+
+pytestmark = pytest.mark.slow
 
 DEALER = Path(__file__).parents[2] / "dealer"
 DOCUMENT = (DEALER / "cli" / "OPERATING.md").read_text(encoding="utf-8")
@@ -60,12 +62,19 @@ def _default(value: object) -> str:
     return "" if value in (None, ()) else f"`{value}`"
 
 
-LOGGERS = ("log", "log_", "_log", "self.floor.seldom", "self._seldom", "_seldom()")
+LOGGERS = (
+    "log",
+    "log_",
+    "_log",
+    "self.context.log_throttle",
+    "self._log_throttle",
+    "_log_throttle()",
+)
 
 
 def events() -> set[str]:
-    """Every sentence that the house's code logs."""
-    found = set()
+    """Every log event of the server's code."""
+    found: set[str] = set()
     for path in DEALER.rglob("*.py"):
         if path.is_relative_to(DEALER / "client"):
             continue
@@ -76,11 +85,11 @@ def events() -> set[str]:
                 continue
             second = node.func.attr in ("log", "say", "say_error")
             if second or node.func.attr in ("debug", "info", "warning", "error", "exception"):
-                said = node.args[second]
-                if isinstance(said, ast.Constant):
-                    found.add(said.value)
-                else:
-                    assert ast.unparse(said) == "event"  # "disabled" and "enabled"
+                match node.args[second]:
+                    case ast.Constant(value=str(name)):
+                        found.add(name)
+                    case said:
+                        assert ast.unparse(said) == "event"  # "disabled" and "enabled"
     return found | {"disabled", "enabled"}
 
 
@@ -102,10 +111,10 @@ async def test_the_metrics(tmp_path: Path) -> None:
     assert "# HELP dealer_calls_total " in page
 
 
-def test_the_sentences_are_the_programs() -> None:
+def test_the_quoted_messages_exist() -> None:
     said = " ".join(
         "".join(
-            part.value if isinstance(part, ast.Constant) else "\N{HORIZONTAL ELLIPSIS}"
+            str(part.value) if isinstance(part, ast.Constant) else "\N{HORIZONTAL ELLIPSIS}"
             for part in (node.values if isinstance(node, ast.JoinedStr) else [node])
             if not isinstance(part, ast.Constant) or isinstance(part.value, str)
         )
@@ -119,7 +128,7 @@ def test_the_sentences_are_the_programs() -> None:
 
 
 def test_the_commands_run(ask: Ask, played: Played, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the order of the document, on one house, but those of a shell."""
+    """In the order of the document, on one database, except shell commands."""
     monkeypatch.chdir(played.folder)
     ran = 0
     for block in re.findall(r"```sh\n(.*?)```", DOCUMENT, re.DOTALL):
@@ -145,17 +154,17 @@ def test_the_commands_in_the_prose_are_known(ask: Ask, line: str) -> None:
             assert word in shown
 
 
-def test_the_readiness_sentences_are_in_the_runbook() -> None:
-    source = (DEALER / "gateway" / "operations.py").read_text(encoding="utf-8")
+def test_the_readiness_messages_are_in_the_runbook() -> None:
+    source = (DEALER / "gateway" / "http" / "ops.py").read_text(encoding="utf-8")
     rows = [row[0] for row in table("Sentences")]
     for sentence in re.findall(r'return "([^"]+)"', source):
         assert any(sentence in row for row in rows)
 
 
-def test_the_journal_tells_of_every_deed_that_is_written_there(ask: Ask) -> None:
+def test_the_help_of_the_journal_names_every_entry(ask: Ask) -> None:
     shown = ask("journal", "--help").out
     source = "".join(path.read_text(encoding="utf-8") for path in DEALER.rglob("*.py"))
-    deeds = set(re.findall(r"""(?:_deed|[.]note)[(]\s*"([a-z-]+)",""", source))
-    assert {"close", "archive", "disable", "migrate", "rebuild"} < deeds
-    for deed in deeds:
-        assert deed in shown
+    entries = set(re.findall(r"""(?:_entry|[.]note)[(]\s*"([a-z-]+)",""", source))
+    assert {"close", "archive", "disable", "migrate", "rebuild"} < entries
+    for entry in entries:
+        assert entry in shown

@@ -1,4 +1,4 @@
-"""What operators do to a house, on PostgreSQL: the same commands, the same guards."""
+"""Operators' commands on PostgreSQL."""
 
 from __future__ import annotations
 
@@ -8,39 +8,29 @@ from pathlib import Path
 
 import pytest
 
-from dealer.cli.play import play
-from dealer.gateway import serve as open_gateway
 from dealer.proof.bundle import read
 from dealer.proof.verify import verify
-from dealer.service.opening import open_service
-from tests.eventlog.conftest import PostgresHouse
-from tests.postgres import Postgres
+from tests.eventlog.conftest import TemporaryPostgres
+from tests.harness.postgres import Postgres
 
-from .conftest import Ask
-
-
-async def make(url: str, key: Path) -> tuple[str, str]:
-    async with open_service(url, house="house.example", house_key=key) as service:
-        async with open_gateway(service, port=0) as gateway:
-            closed = await play(f"ws://127.0.0.1:{gateway.port}/ws", lambda _: None)
-        resident, _ = await service.open_table({"name": "open"})
-        return closed, resident.table_id
+from .conftest import Ask, play_and_open
 
 
 def test_the_operators_commands(ask: Ask, postgres: Postgres, tmp_path: Path) -> None:
-    house, key, folder = PostgresHouse(postgres), tmp_path / "house.key", tmp_path / "archive"
+    database = TemporaryPostgres(postgres)
+    key, folder = tmp_path / "house.key", tmp_path / "archive"
     folder.mkdir()
-    at = ("--database", house.url)
+    at = ("--database", database.url)
     under = (*at, "--house-key", key)
-    closed, still_open = asyncio.run(make(house.url, key))
+    closed, still_open = asyncio.run(play_and_open(database.url, key))
     assert ask("disable", still_open, "--why", "x", *at).code == 0
     assert ask("disable", "--house", "--why", "x", *at).code == 0
     assert ask("enable", "--house", *at).code == 0
     answer = ask("archive", closed, "--to", folder, *at)
     assert answer.code == 0, answer.err
     assert verify(read((folder / f"{closed}.jsonl").read_bytes())).ok
-    assert house.ask("SELECT count(*) FROM event")[0][0] == 1
-    assert house.ask("SELECT count(*) FROM archived")[0][0] == 1
+    assert database.execute("SELECT count(*) FROM event")[0][0] == 1
+    assert database.execute("SELECT count(*) FROM archived")[0][0] == 1
     assert ask("tables", *at).lines[-1].startswith("1 more is archived")
     rebuilt = ask("rebuild", *at)
     assert rebuilt.code == 0, rebuilt
@@ -63,12 +53,12 @@ def test_the_operators_commands(ask: Ask, postgres: Postgres, tmp_path: Path) ->
         "UPDATE archived SET size = 1",
     ):
         with pytest.raises(Exception, match="never changed"):
-            house.ask(wrong)
-    closed, still_open = asyncio.run(make(house.url, key))
+            database.execute(wrong)
+    closed, still_open = asyncio.run(play_and_open(database.url, key))
     with pytest.raises(Exception, match="never changed"):
-        house.ask("DELETE FROM event")
+        database.execute("DELETE FROM event")
     with pytest.raises(Exception, match="only a closed"):
-        house.ask(
+        database.execute(
             "INSERT INTO archived SELECT id, version, '', '', '', 0, '', 0, 0 FROM stream"
             f" WHERE id = '\\x{still_open}'"
         )

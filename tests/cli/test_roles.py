@@ -1,4 +1,4 @@
-"""The roles of docker-compose.yml on a real server: what a node may do, and what nothing may."""
+"""The database roles of docker-compose.yml on a real PostgreSQL server."""
 
 from __future__ import annotations
 
@@ -10,15 +10,13 @@ from typing import Any
 import asyncpg
 import pytest
 
-from dealer.cli.play import play
-from dealer.gateway import serve as open_gateway
 from dealer.proof.bundle import read
 from dealer.proof.verify import verify
-from dealer.service.opening import open_service
-from tests.postgres import OwnServer, asked, migrated, own_server
-from tests.whole.composed import Database, composed
+from dealer.service.startup import open_service
+from tests.harness.composed import Database, composed
+from tests.harness.postgres import OwnServer, asked, migrated, own_server
 
-from .conftest import Ask
+from .conftest import Ask, play_and_open
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +32,7 @@ def file() -> dict[str, Any]:
 
 @pytest.fixture
 def database(server: OwnServer, tmp_path: Path) -> Database:
-    """An empty one whose superuser is what Compose makes it."""
+    """An empty database whose superuser is the one of Compose."""
     return Database(server, tmp_path / "secrets")
 
 
@@ -42,15 +40,6 @@ def set_up(database: Database, file: dict[str, Any]) -> None:
     database.run(file, "roles")
     migrated(database.url("owner"))
     database.run(file, "rights")
-
-
-async def make(url: str, key: Path) -> tuple[str, str]:
-    """A table that was played to its end, and one that is open."""
-    async with open_service(url, house="house.example", house_key=key) as service:
-        async with open_gateway(service, port=0) as gateway:
-            closed = await play(f"ws://127.0.0.1:{gateway.port}/ws", lambda _: None)
-        resident, _ = await service.open_table({"name": "open"})
-        return closed, resident.table_id
 
 
 async def projected(url: str, key: Path) -> None:
@@ -91,12 +80,12 @@ FORBIDDEN = (
 )
 
 
-def test_a_node_may_play_and_neither_change_the_past_nor_the_schema(
+def test_a_node_cannot_change_events_or_the_schema(
     database: Database, file: dict[str, Any], tmp_path: Path
 ) -> None:
     set_up(database, file)
     node = database.url("node")
-    asyncio.run(make(node, tmp_path / "key"))
+    asyncio.run(play_and_open(node, tmp_path / "key"))
     log = "SELECT * FROM event ORDER BY stream, version"
     before = asked(node, log)
     assert len(before) > 100
@@ -110,14 +99,12 @@ def test_a_node_may_play_and_neither_change_the_past_nor_the_schema(
         " FROM pg_roles WHERE rolname LIKE 'dealer!_%' ESCAPE '!' ORDER BY rolname",
     )
     assert roles == [("dealer_node", *[False] * 5), ("dealer_owner", *[False] * 5)]
-    # The owner, whom only the migration connects as, still meets the triggers.
+    # The triggers also apply to the owner, as whom only the migration connects.
     with pytest.raises(asyncpg.IntegrityConstraintViolationError, match="never changed"):
         asked(database.url("owner"), "DELETE FROM event")
 
 
-def test_the_rights_hold_for_the_tables_of_later_migrations(
-    database: Database, file: dict[str, Any]
-) -> None:
+def test_later_migrations_keep_the_privileges(database: Database, file: dict[str, Any]) -> None:
     set_up(database, file)
     asked(database.url("owner"), "CREATE TABLE later (id integer PRIMARY KEY)")
     asked(database.url("node"), "INSERT INTO later VALUES (1)")
@@ -127,12 +114,12 @@ def test_the_rights_hold_for_the_tables_of_later_migrations(
         asked(database.url("node"), "DROP TABLE later")
 
 
-def test_a_database_that_an_earlier_version_made_as_the_superuser_goes_on(
+def test_a_database_created_by_the_superuser_keeps_working(
     database: Database, file: dict[str, Any], tmp_path: Path
 ) -> None:
     superuser = database.server.url(database.name)
     migrated(superuser)
-    asyncio.run(make(superuser, tmp_path / "key"))
+    asyncio.run(play_and_open(superuser, tmp_path / "key"))
     log = "SELECT * FROM event ORDER BY stream, version"
     before = asked(superuser, log)
     set_up(database, file)
@@ -148,17 +135,17 @@ def test_a_database_that_an_earlier_version_made_as_the_superuser_goes_on(
         "CREATE OR REPLACE FUNCTION row_is_kept() RETURNS trigger LANGUAGE plpgsql"
         " AS $$ BEGIN RAISE EXCEPTION 'kept'; END $$",
     )
-    asyncio.run(make(database.url("node"), tmp_path / "key"))
+    asyncio.run(play_and_open(database.url("node"), tmp_path / "key"))
 
 
-def test_the_operators_commands_and_which_of_them_the_owner_gives(
+def test_which_commands_need_the_owner(
     ask: Ask, database: Database, file: dict[str, Any], tmp_path: Path
 ) -> None:
     set_up(database, file)
     key, folder = tmp_path / "key", tmp_path / "archive"
     folder.mkdir()
     node, owner = (("--database", database.url(role)) for role in ("node", "owner"))
-    closed, still_open = asyncio.run(make(database.url("node"), key))
+    closed, still_open = asyncio.run(play_and_open(database.url("node"), key))
     assert ask("disable", still_open, "--why", "x", *node).code == 0
     assert ask("enable", still_open, "--why", "x", *node).code == 0
     assert ask("tables", *node).code == 0
@@ -167,22 +154,22 @@ def test_the_operators_commands_and_which_of_them_the_owner_gives(
     for command in (("archive", closed, "--to", folder), ("rebuild",)):
         refused = ask(*command, *node)
         assert refused.code == 1
-        assert "may not be read or written by this user" in refused.err
+        assert "lacks privileges on the database" in refused.err
     assert asked(database.url("node"), "SELECT count(*) FROM archived") == [(0,)]
     answer = ask("archive", closed, "--to", folder, *owner)
     assert answer.code == 0, answer.err
     assert verify(read((folder / f"{closed}.jsonl").read_bytes())).ok
-    for command in (("rebuild",), ("rotate-key", "--why", "x", "--house-key", key)):
-        answer = ask(*command, *owner)
+    for maintenance in (("rebuild",), ("rotate-key", "--why", "x", "--house-key", key)):
+        answer = ask(*maintenance, *owner)
         assert answer.code == 0, answer.err
-    # Nodes write to the tables that the rebuild has made.
-    asyncio.run(make(database.url("node"), key))
+    # Nodes can write to the tables that the rebuild created.
+    asyncio.run(play_and_open(database.url("node"), key))
     asyncio.run(projected(database.url("node"), key))
     answer = ask("close", "--idle", "0m", "--why", "x", "--house-key", key, *node)
     assert answer.code == 0, answer.err
 
 
-def test_a_password_is_what_its_file_says_and_is_written_nowhere_else(
+def test_a_password_is_read_from_its_file_and_written_nowhere(
     database: Database, file: dict[str, Any]
 ) -> None:
     superuser = database.server.url(database.name)

@@ -1,4 +1,4 @@
-"""A house that opens with one command, says where, closes in order, and says why it cannot."""
+"""`dealer serve`: start, stop and error messages."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import signal
 import socket
 import sqlite3
 import stat
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
 
-from .conftest import Answer, Ask, Played, Serving
+from .conftest import Answer, Ask, Played, Serve
 
-Serve = Callable[..., Serving]
+pytestmark = pytest.mark.slow
+
 FREE = ("--port", 0, "--ops-port", 0)
 
 
 def refused(answer: Answer, *words: str) -> None:
-    """One clear sentence on standard error beside the line that it starts, and exit code 1."""
+    """One message on standard error besides the start line, and exit code 1."""
     assert answer.code == 1
     assert answer.out == ""
     *before, sentence = answer.err.splitlines()
@@ -32,7 +32,7 @@ def refused(answer: Answer, *words: str) -> None:
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
-def test_it_opens_without_configuration_and_closes_when_told(
+def test_it_starts_without_configuration_and_stops_on_a_signal(
     serve: Serve, tmp_path: Path, how: signal.Signals
 ) -> None:
     house = serve(*FREE)
@@ -50,7 +50,7 @@ def test_it_opens_without_configuration_and_closes_when_told(
     assert events == ["start", "migrated", "ready", "drain", "drained", "stop"], answer.err
 
 
-def test_a_port_in_use_is_named(serve: Serve, tmp_path: Path) -> None:
+def test_a_port_in_use_is_reported(serve: Serve, tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'fresh.db'}"
     with closing(socket.create_server(("127.0.0.1", 0))) as taken:
         port = taken.getsockname()[1]
@@ -60,7 +60,7 @@ def test_a_port_in_use_is_named(serve: Serve, tmp_path: Path) -> None:
     assert not list(tmp_path.glob("fresh.db*"))
 
 
-def test_a_database_that_another_program_holds(ask: Ask, played: Played) -> None:
+def test_a_database_that_another_program_locks(ask: Ask, played: Played) -> None:
     with closing(sqlite3.connect(played.file, isolation_level=None)) as other:
         other.execute("PRAGMA locking_mode=EXCLUSIVE")
         other.execute("BEGIN EXCLUSIVE")
@@ -104,8 +104,8 @@ def test_a_key_that_others_can_read(ask: Ask, played: Played) -> None:
     [
         (("--port", "http"), "--port"),
         (("--port", 70000), "70000"),
-        (("--house", "two words"), "no space"),
-        (("--house", "a+b"), "no +"),
+        (("--house", "two words"), "without spaces"),
+        (("--house", "a+b"), "without +"),
         (("--synchronous", "OFF"), "NORMAL"),
         (("--tables", 0), "--tables"),
         (("--limit", "rate"), "NAME=VALUE"),
@@ -120,24 +120,20 @@ def test_a_key_that_others_can_read(ask: Ask, played: Played) -> None:
         (("--nonsense",), "--nonsense"),
     ],
 )
-def test_what_is_wrongly_asked_exits_with_2(
-    ask: Ask, arguments: tuple[object, ...], word: str
-) -> None:
+def test_usage_errors_exit_with_2(ask: Ask, arguments: tuple[object, ...], word: str) -> None:
     answer = ask("serve", *arguments)
     assert answer.code == 2
     assert word in answer.err
 
 
-def test_a_wrong_variable_is_named(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_variable_is_reported(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DEALER_LIMIT_BURST", "many")
     answer = ask("serve", *FREE)
     assert answer.code == 2
     assert "DEALER_LIMIT_BURST" in answer.err
 
 
-def test_commands_that_read_work_beside_an_open_house(
-    ask: Ask, played: Played, serve: Serve
-) -> None:
+def test_reading_commands_work_while_a_server_runs(ask: Ask, played: Played, serve: Serve) -> None:
     house = serve("--database", played.url, "--house", "house.example", *FREE)
     address = house.address
     for arguments in (
@@ -160,7 +156,7 @@ def test_commands_that_read_work_beside_an_open_house(
     assert house.end().code == 0
 
 
-def test_a_house_that_is_not_there(ask: Ask) -> None:
+def test_an_unreachable_server(ask: Ask) -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as gone:
         address = f"http://127.0.0.1:{gone.getsockname()[1]}/"
     for arguments in (("audit", "0" * 32), ("export", "0" * 32), ("demo",)):

@@ -1,4 +1,4 @@
-"""The commands of an operator, over a database on a server."""
+"""Commands with a PostgreSQL database."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import pytest
 from dealer.eventlog.migrate import revisions
 from dealer.game.cards import STANDARD
 from dealer.game.commands import Actor, CloseRound, Deal, OpenRound, StartShuffle, TakeSeat
-from dealer.service.opening import open_service
-from tests.postgres import Postgres, asked
+from dealer.service.startup import open_service
+from tests.harness.postgres import Postgres, asked
 
-from .conftest import Ask, Serving
+from .conftest import Ask, Serve
 
 HOST = Actor(host=True)
 
@@ -34,8 +34,8 @@ def key(tmp_path: Path) -> Path:
 
 async def _play(url: str, key: Path) -> str:
     async with open_service(url, house_key=key) as service:
-        resident, _ = await service.open_table({"name": "On a server"})
-        for wish in (
+        live_table, _ = await service.open_table({"name": "On a server"})
+        for command in (
             TakeSeat("Ann"),
             TakeSeat("Bob"),
             OpenRound(HOST, STANDARD, "house", 1000, 1000),
@@ -44,11 +44,11 @@ async def _play(url: str, key: Path) -> str:
             CloseRound(HOST),
             TakeSeat("Cy"),
         ):
-            await service.call(resident, wish)
-    return resident.table_id
+            await service.execute(live_table, command)
+    return live_table.table_id
 
 
-def test_a_schema_is_made_when_told_to_and_then_every_command_works(
+def test_every_command_works_after_migrate(
     ask: Ask, url: str, key: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("DEALER_DATABASE_URL", url)
@@ -56,7 +56,7 @@ def test_a_schema_is_made_when_told_to_and_then_every_command_works(
     assert old.code == 1
     assert "is empty; run `dealer migrate" in old.err
     assert ask("migrate").out == f"The schema was empty and is now {revisions()[-1]}.\n"
-    assert "nothing was to be done" in ask("migrate").out
+    assert "nothing was changed" in ask("migrate").out
     table = asyncio.run(_play(url, key))
     (listed,) = [json.loads(line) for line in ask("tables", "--json").lines]
     assert (listed["table"], listed["name"], listed["seated"]) == (table, "On a server", 3)
@@ -76,7 +76,7 @@ def test_a_schema_is_made_when_told_to_and_then_every_command_works(
     assert ask("rebuild").code == 0
 
 
-def test_a_demonstration_may_use_it(ask: Ask, url: str, key: Path) -> None:
+def test_a_demo_can_use_it(ask: Ask, url: str, key: Path) -> None:
     ask("migrate", "--database", url)
     without = ask("demo", "--database", url)
     assert without.code == 2
@@ -86,15 +86,14 @@ def test_a_demonstration_may_use_it(ask: Ask, url: str, key: Path) -> None:
     assert "rebuild: yes" in answer.out
 
 
-def test_a_house_says_what_it_lacks_and_shows_no_password(
-    serve: object, url: str, key: Path
+def test_missing_prerequisites_are_reported_without_the_password(
+    serve: Serve, url: str, key: Path
 ) -> None:
     secret = url.replace("//dealer@", "//dealer:s3cret@")
 
     def ended(*arguments: object) -> tuple[int, str]:
         ports = ("--port", 0, "--ops-port", 0)
-        found: Serving = serve("--database", secret, *ports, *arguments)  # type: ignore[operator]
-        answer = found.ended()
+        answer = serve("--database", secret, *ports, *arguments).ended()
         assert "s3cret" not in answer.out + answer.err
         return answer.code, answer.err
 
@@ -106,14 +105,14 @@ def test_a_house_says_what_it_lacks_and_shows_no_password(
     assert "run `dealer migrate" in said
 
 
-def test_two_houses_share_a_database_and_need_one_key(
-    serve: object, ask: Ask, url: str, key: Path, tmp_path: Path
+def test_two_servers_share_a_database_and_need_one_key(
+    serve: Serve, ask: Ask, url: str, key: Path, tmp_path: Path
 ) -> None:
     ask("migrate", "--database", url)
     common = ("--database", url, "--port", 0, "--ops-port", 0, "--house-key")
-    houses = [serve(*common, key) for _ in range(2)]  # type: ignore[operator]
+    houses = [serve(*common, key) for _ in range(2)]
     assert len({house.address for house in houses}) == 2
-    stranger = serve(*common, tmp_path / "another.key").ended()  # type: ignore[operator]
+    stranger = serve(*common, tmp_path / "another.key").ended()
     assert stranger.code == 1
     assert "house key" in stranger.err
     for house in houses:

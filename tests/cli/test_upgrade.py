@@ -1,4 +1,4 @@
-"""Two versions of the program on one database: the older refuses what it does not know."""
+"""Two versions of the program on one database: the older one rejects what it does not know."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from alembic import command
 from alembic.config import Config
 from sqlalchemy import create_engine
 
-from dealer.errors import DatabaseNew, UnknownEvent
+from dealer.errors import SchemaTooNew, UnknownEvent
 from dealer.eventlog import migrate
-from dealer.eventlog.look import look
+from dealer.eventlog.readonly import open_readonly
 from dealer.game.commands import TakeSeat
-from dealer.service.opening import open_service
+from dealer.service.startup import open_service
 
 from .conftest import Ask, Played
 
 
 @contextmanager
 def older(monkeypatch: pytest.MonkeyPatch, *, by: int = 1) -> Iterator[str]:
-    """A program that lacks the newest migrations; the newest one that it knows."""
+    """A program without the newest migrations; the newest revision that it knows."""
     known = migrate.revisions()[:-by]
     with monkeypatch.context() as patch:
         patch.setattr(migrate, "revisions", lambda: known)
@@ -54,8 +54,8 @@ def to(revision: str, file: Path, *, how: str = "upgrade") -> None:
     engine.dispose()
 
 
-def test_a_program_that_runs_goes_on_while_the_schema_is_expanded(tmp_path: Path) -> None:
-    """What the newest migration adds, an older process that opened before it never asks for."""
+def test_a_running_process_continues_after_a_schema_expansion(tmp_path: Path) -> None:
+    """A process that opened before the newest migration does not use what it adds."""
     file = tmp_path / "dealer.db"
     to("0002", file)
     with closing(sqlite3.connect(file, isolation_level=None)) as old:
@@ -78,7 +78,7 @@ def test_a_program_that_runs_goes_on_while_the_schema_is_expanded(tmp_path: Path
         old.execute("DELETE FROM event")
 
 
-def test_an_older_schema_is_upgraded_and_the_journal_says_by_whom(ask: Ask, tmp_path: Path) -> None:
+def test_an_upgrade_of_the_schema_is_in_the_journal(ask: Ask, tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'dealer.db'}"
     to("0002", tmp_path / "dealer.db")
     assert "older version" in ask("journal", "--database", url).err
@@ -91,8 +91,8 @@ def test_an_older_schema_is_upgraded_and_the_journal_says_by_whom(ask: Ask, tmp_
     assert ask("journal", "--database", url).lines == [line]
 
 
-def test_an_event_of_a_newer_program_is_not_guessed_at(played: Played) -> None:
-    """One table cannot be played here any more; every other one can."""
+def test_an_unknown_event_makes_only_its_table_unavailable(played: Played) -> None:
+    """Only the table with the unknown event becomes unavailable."""
     with closing(sqlite3.connect(played.file)) as newer, newer:
         (number, version) = newer.execute(
             "SELECT id, version FROM stream WHERE hex(table_id) = upper(?)", (played.open,)
@@ -108,12 +108,12 @@ def test_an_event_of_a_newer_program_is_not_guessed_at(played: Played) -> None:
         async with open_service(played.url, house="house.example") as service:
             with pytest.raises(UnknownEvent, match="upgrade this one"):
                 await service.load(played.open)
-            resident, _ = await service.open_table({})
-            await service.call(resident, TakeSeat("Ada"))
+            live_table, _ = await service.open_table({})
+            await service.execute(live_table, TakeSeat("Ada"))
 
     asyncio.run(open_both())
 
 
 def test_the_window_stays_shut_too(played: Played, monkeypatch: pytest.MonkeyPatch) -> None:
-    with older(monkeypatch), pytest.raises(DatabaseNew):
-        asyncio.run(look(played.url))
+    with older(monkeypatch), pytest.raises(SchemaTooNew):
+        asyncio.run(open_readonly(played.url))

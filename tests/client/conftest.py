@@ -1,6 +1,6 @@
-"""A house small enough to hold in one hand: the real rules and the real proofs, no log, no socket.
+"""A house in memory with the real rules and proofs, a real house, and a proxy.
 
-It makes the frames that a client gets, so a test can alter them as a cheat would.
+The house in memory makes the frames that a client receives, so that tests can alter them.
 """
 
 from __future__ import annotations
@@ -20,16 +20,17 @@ from websockets.asyncio.server import serve as listen
 from websockets.exceptions import ConnectionClosed
 
 import dealer
+from dealer.client.event_verifier import EventVerifier
 from dealer.client.house import House
-from dealer.client.line import SUBPROTOCOL
-from dealer.client.questions import Patience
+from dealer.client.requests import RetryPolicy
+from dealer.client.socket import SUBPROTOCOL
 from dealer.client.store import TableStore
-from dealer.client.witness import Witness
 from dealer.eventlog import Log
-from dealer.eventlog.house import key_file, open_house
+from dealer.eventlog.key_file import key_file, load_house_keys
 from dealer.game.cards import build
 from dealer.game.commands import (
     Actor,
+    CheckDeadlines,
     CloseRound,
     CommitEntropy,
     Deal,
@@ -37,15 +38,14 @@ from dealer.game.commands import (
     FinishShuffle,
     OpenRound,
     OpenTable,
-    PassTime,
     RevealEntropy,
     StartShuffle,
     TakeSeat,
 )
-from dealer.game.decide import NoSecret, decide
-from dealer.game.events import DeckSealed, EntropyClosed, RoundClosed, TableClosed
-from dealer.game.state import Table, evolve
-from dealer.game.view import Viewer, entitled, may_see, snapshot
+from dealer.game.decide import NoRoundSecrets, decide
+from dealer.game.events import CardsSwapped, DeckSealed, EntropyClosed, RoundClosed, TableClosed
+from dealer.game.state import SeatHolder, Table, evolve
+from dealer.game.view import may_see, snapshot
 from dealer.gateway.limits import Limits
 from dealer.gateway.server import Gateway, serve
 from dealer.proof import codec
@@ -53,7 +53,7 @@ from dealer.proof.checkpoint import Signer
 from dealer.proof.keys import RoundKeys, secret_length
 from dealer.proof.tree import Tree, consistency_proof, leaf_hash
 from dealer.service import Service
-from tests.limits import NO_RATES
+from tests.harness.limits import NO_RATES
 
 TABLE = "0123456789abcdef0123456789abcdef"
 ORIGIN = f"house.example/t/{TABLE}"
@@ -63,7 +63,7 @@ Frame = dict[str, Any]
 
 
 class Secret:
-    """S of a round, as the rules ask for it."""
+    """The secret of a round, as the rules use it."""
 
     def __init__(self, round_: int, n: int) -> None:
         self.secret = bytes([round_]) * secret_length(n)
@@ -74,7 +74,7 @@ class Secret:
         self.player_digest = self.keys.player_digest
 
 
-class SmallHouse:
+class InMemoryHouse:
     """`frames` are all events as seat 1 sees them; `notes` the signed heads by size."""
 
     def __init__(self, *, seed: int = 7) -> None:
@@ -82,20 +82,20 @@ class SmallHouse:
         self.table = Table()
         self.tree = Tree()
         self.hashes: list[bytes] = []
-        self.secret: Secret | NoSecret = NoSecret()
+        self.secret: Secret | NoRoundSecrets = NoRoundSecrets()
         self.frames: list[Frame] = []
         self.notes: dict[int, str] = {}
         self.clock = 1000
-        self.viewer = Viewer(1, 0)
+        self.viewer = SeatHolder(1, 0)
         self.do(OpenTable(ORIGIN, self.signer.public_key, {"preset": "free"}))
 
     def do(self, command: Any) -> list[Frame]:
-        """Carry a command out; the frames of what happened."""
-        events = decide(command, self.table, self.secret)  # type: ignore[arg-type]
-        return [self.tell(event) for event in events]
+        """Apply a command; the frames of its events."""
+        events = decide(command, self.table, self.secret)
+        return [self.record(event) for event in events]
 
-    def tell(self, event: Any, *, hidden: str | None = None) -> Frame:
-        """Write an event down, true or not; `hidden` in place of what it hides."""
+    def record(self, event: Any, *, hidden: str | None = None) -> Frame:
+        """Append an event without validation; `hidden` replaces its hidden part."""
         version = self.table.version + 1
         part = codec.encode_hidden(event) if hidden is None else hidden
         commit = None
@@ -116,7 +116,7 @@ class SmallHouse:
         self.tree.append(hashed)
         self.hashes.append(hashed)
         frame: Frame = json.loads(leaf)
-        glimpse = entitled(event)
+        glimpse = event.private_face()
         if glimpse is not None and may_see(self.viewer, glimpse.seat, version):
             assert isinstance(self.secret, Secret)
             salt = self.secret.slot_salt(glimpse.slot).hex()
@@ -124,7 +124,7 @@ class SmallHouse:
         if isinstance(event, SIGNED):
             self.notes[version] = self.sign()
         if isinstance(event, RoundClosed):
-            self.secret = NoSecret()
+            self.secret = NoRoundSecrets()
         self.frames.append(frame)
         return frame
 
@@ -138,11 +138,11 @@ class SmallHouse:
 
     def open_round(self, *, entropy: str = "house", deck: Sequence[str] | None = None) -> None:
         codes = build() if deck is None else tuple(deck)
-        self.secret = Secret(len(self.table.openings) + 1, len(codes))
+        self.secret = Secret(len(self.table.round_versions) + 1, len(codes))
         self.do(OpenRound(HOST, codes, entropy, 10_000, 10_000))
 
     def shuffle(self, **options: Any) -> None:
-        """A whole shuffle by the house's own entropy."""
+        """A complete shuffle with the house's entropy only."""
         self.do(StartShuffle(HOST, **options))
         self.finish()
 
@@ -152,7 +152,7 @@ class SmallHouse:
         self.do(FinishShuffle(self.root_at(self.table.round.shuffle.closed_version)))
 
     def describe(self) -> dict[str, Any]:
-        """What a newcomer at seat 1 is told."""
+        """The snapshot for seat 1."""
         state = json.loads(json.dumps(snapshot(self.table, self.viewer)))
         for card in state.get("round", {}).get("cards", []):
             assert isinstance(self.secret, Secret)
@@ -164,20 +164,31 @@ class SmallHouse:
             "note": self.sign(),
         }
 
+    def swap_of(self, frame: Frame) -> CardsSwapped:
+        """The swap of a frame, with the j that its commitment hides."""
+        assert isinstance(self.secret, Secret)
+        public = frame["public"]
+        for j in range(52):
+            hidden = f'{{"j":{j}}}'
+            commit = self.secret.keys.event_commitment(frame["version"], hidden).hex()
+            if commit == frame["commit"]:
+                return CardsSwapped(1, 0, public["step"], public["i"], j)
+        raise AssertionError(f"no j fits {frame}")
+
     def proof(self, old: int) -> list[str]:
         return [node.hex() for node in consistency_proof(self.hashes, old)]
 
-    def show(self, witness: Witness, *, after: int | None = None) -> None:
-        """All frames and heads after a version, in order."""
-        for frame in self.frames[witness.version if after is None else after :]:
-            witness.event(frame)
+    def feed(self, verifier: EventVerifier, *, after: int | None = None) -> None:
+        """Pass all frames and heads after a version to the verifier, in order."""
+        for frame in self.frames[verifier.version if after is None else after :]:
+            verifier.event(frame)
             if frame["version"] in self.notes:
-                witness.checkpoint(self.notes[frame["version"]])
+                verifier.checkpoint(self.notes[frame["version"]])
 
-    def fork(self) -> SmallHouse:
-        """The same house in another history."""
+    def fork(self) -> InMemoryHouse:
+        """A copy of this house whose log can diverge."""
         secret, signer = self.secret, self.signer
-        self.secret, self.signer = NoSecret(), None  # type: ignore[assignment]
+        self.secret, self.signer = NoRoundSecrets(), None  # type: ignore[assignment]
         other = deepcopy(self)
         self.secret = other.secret = secret
         self.signer = other.signer = signer
@@ -185,17 +196,17 @@ class SmallHouse:
 
 
 @pytest.fixture
-def house() -> SmallHouse:
-    """A house where Ada sits at seat 1 and Bob at seat 2."""
-    house = SmallHouse()
+def house() -> InMemoryHouse:
+    """A house with Ada at seat 1 and Bob at seat 2."""
+    house = InMemoryHouse()
     house.do(TakeSeat("Ada"))
     house.do(TakeSeat("Bob"))
     return house
 
 
 @pytest.fixture
-def dealt(house: SmallHouse) -> SmallHouse:
-    """The same, with a deck shuffled by the house and two cards dealt to each seat."""
+def dealt(house: InMemoryHouse) -> InMemoryHouse:
+    """The same house after a shuffle and a deal of two cards to each seat."""
     house.open_round()
     house.shuffle()
     house.do(Deal(HOST, 2))
@@ -203,10 +214,10 @@ def dealt(house: SmallHouse) -> SmallHouse:
 
 
 @pytest.fixture
-def witness() -> Witness:
-    witness = Witness(TABLE)
-    witness.seat = 1
-    return witness
+def verifier() -> EventVerifier:
+    verifier = EventVerifier(TABLE)
+    verifier.seat = 1
+    return verifier
 
 
 @pytest.fixture
@@ -216,25 +227,25 @@ def store() -> TableStore:
 
 @pytest.fixture
 def game() -> Any:
-    """The commands that tests give a small house, without an import from here."""
+    """Commands for the house in memory."""
 
     class Game:
         ada, bob, host = Actor(seat=1), Actor(seat=2), HOST
         close = CloseRound(HOST)
         start = StartShuffle(HOST)
-        commit, reveal, late = CommitEntropy, RevealEntropy, PassTime
+        commit, reveal, late = CommitEntropy, RevealEntropy, CheckDeadlines
         draw = staticmethod(lambda actor, count=1: Draw(actor, count))
         replace = staticmethod(replace)
-        table, house = TABLE, SmallHouse
+        table, house = TABLE, InMemoryHouse
 
     return Game
 
 
-FAST = Patience(backoff=0.01, backoff_max=0.05, away=20.0, answer=5.0)
+FAST = RetryPolicy(backoff=0.01, backoff_max=0.05, away=20.0, answer=5.0)
 
 
 class RealHouse:
-    """The real service and gateway over a file; it can be closed and opened again."""
+    """The real service and gateway on a file; it can be closed and reopened."""
 
     def __init__(self, folder: Path) -> None:
         self._url = f"sqlite:///{folder / 'dealer.db'}"
@@ -249,7 +260,7 @@ class RealHouse:
     async def open(self, **limits: Any) -> None:
         stack = self._stack
         log = await stack.enter_async_context(await Log.open(self._url))
-        key = await open_house(log, key_file(self._url), fresh=b"\x07" * 32)
+        key = await load_house_keys(log, key_file(self._url), fresh=b"\x07" * 32)
         service = Service(log, key)
         stack.push_async_callback(service.close)
         bounds = Limits(**(NO_RATES | {"closing": 0.2, "drain": 3.0} | limits))
@@ -276,7 +287,7 @@ async def real_house(tmp_path: Path) -> AsyncIterator[RealHouse]:
 
 @pytest.fixture
 def connect(real_house: RealHouse) -> Callable[..., House]:
-    """`dealer.connect` to the real house, with little patience."""
+    """`dealer.connect` to the real house, with short timeouts."""
 
     def connect(url: str | None = None, **options: Any) -> House:
         return dealer.connect(url or real_house.url, **{"patience": FAST} | options)
@@ -285,17 +296,17 @@ def connect(real_house: RealHouse) -> Callable[..., House]:
 
 
 class Proxy:
-    """A man in the middle: `alter(frame)` may change what the house says, or drop it (None).
+    """A proxy; `alter(frame)` may change a frame of the house or drop it (None).
 
-    `heard` may do the same with what the client says.
+    `alter_request` does the same with frames of the client.
     """
 
     def __init__(self, target: str) -> None:
         self.target = target
         self.alter: Callable[[Frame], Frame | None] = lambda frame: frame
-        self.heard: Callable[[Frame], Frame | None] = lambda frame: frame
+        self.alter_request: Callable[[Frame], Frame | None] = lambda frame: frame
         self.sockets: list[Any] = []
-        self.torn = 0
+        self.aborted = 0
         self.url = ""
 
     async def __aenter__(self) -> Proxy:
@@ -308,13 +319,13 @@ class Proxy:
         await self._server.wait_closed()
 
     def cut(self) -> None:
-        """Tear every line without a word."""
+        """Abort all connections without a closing handshake."""
         for socket in self.sockets:
             socket.transport.abort()
         self.sockets.clear()
 
     def watch_cosigning(self) -> list[int | None]:
-        """A list that gets the size for each cosignature that is answered; None of a refusal."""
+        """A list to which the size of each answered cosignature is appended; None for a refusal."""
         asked: set[int] = set()
         sizes: list[int | None] = []
 
@@ -328,29 +339,72 @@ class Proxy:
                 sizes.append(frame.get("result", {}).get("size"))
             return frame
 
-        self.heard, self.alter = ask, answer
+        self.alter_request, self.alter = ask, answer
         return sizes
 
-    def tear_at_draw(self, lost: str) -> None:
-        """Tear every line once, when the "request" for cards comes by, or the "answer" to it."""
+    def abort_at_draw(self, lost: str) -> None:
+        """Abort the connections once, at the "request" for cards or at the "answer" to it."""
 
         def tear(frame: Frame) -> Frame | None:
             is_draw = frame.get("method") == "deck.draw" or "cards" in frame.get("result", {})
-            if self.torn or not is_draw:
+            if self.aborted or not is_draw:
                 return frame
-            self.torn += 1
+            self.aborted += 1
             self.cut()
             return None
 
         if lost == "request":
-            self.heard = tear
+            self.alter_request = tear
         else:
             self.alter = tear
+
+    def lose_drawn_card(self) -> list[Frame]:
+        """Drop the first frame with a drawn card and cut; a list to which it is appended."""
+        lost: list[Frame] = []
+
+        def lose(frame: Frame) -> Frame | None:
+            if lost or "CardDrawn" not in json.dumps(frame):
+                return frame
+            lost.append(frame)
+            self.cut()
+            return None
+
+        self.alter = lose
+        return lost
+
+    def cut_at_tokens(self) -> list[str]:
+        """Drop the first answer with each kind of token and cut; a list of these kinds."""
+        cuts: list[str] = []
+
+        def tear(frame: Frame) -> Frame | None:
+            result = frame.get("result", {})
+            for member in ("host_token", "token"):
+                if member in result and member not in cuts:
+                    cuts.append(member)
+                    self.cut()
+                    return None
+            return frame
+
+        self.alter = tear
+        return cuts
+
+    def hold(self, method: str) -> asyncio.Event:
+        """Drop all requests of this method; the event is set at the first."""
+        held = asyncio.Event()
+
+        def drop(frame: Frame) -> Frame | None:
+            if frame.get("method") != method:
+                return frame
+            held.set()
+            return None
+
+        self.alter_request = drop
+        return held
 
     async def _serve(self, client: Any) -> None:
         async with dial(self.target, subprotocols=[SUBPROTOCOL], max_size=None) as house:
             self.sockets.append(client)
-            there = asyncio.create_task(self._pass(client, house, "heard"))
+            there = asyncio.create_task(self._pass(client, house, "alter_request"))
             back = asyncio.create_task(self._pass(house, client, "alter"))
             await asyncio.wait((there, back), return_when=asyncio.FIRST_COMPLETED)
             there.cancel(), back.cancel()

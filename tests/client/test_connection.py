@@ -1,39 +1,43 @@
-"""The line to the house, against a house that only plays its part of the wire."""
+"""The connection of a client, against a server that only implements the wire protocol."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Awaitable, Callable
 
 import pytest
+from websockets.asyncio.server import ServerConnection
 from websockets.asyncio.server import serve as listen
 from websockets.exceptions import ConnectionClosed
 
 from dealer.client.connection import Connection
-from dealer.client.line import SUBPROTOCOL
-from dealer.client.questions import Patience, refusal
+from dealer.client.requests import RetryPolicy, refusal
+from dealer.client.socket import SUBPROTOCOL
 from dealer.errors import (
     BadRequest,
     CardNotInHand,
-    Conflicted,
     HouseUnreachable,
     RateLimited,
     Refused,
     SessionEnded,
     Unavailable,
+    VersionConflict,
 )
+from tests.client.conftest import Frame
 
-QUICK = Patience(
+QUICK = RetryPolicy(
     open=2.0, backoff=0.01, backoff_max=0.02, away=0.3, silence=0.05, answer=0.2, attempts=3
 )
 
 
 class FakeHouse:
-    """Answers `session.hello`; each other request goes to `script(frame, socket)`."""
+    """Answers `session.hello`; passes every other request to `script(frame, socket)`."""
+
+    script: Callable[[Frame, ServerConnection], Awaitable[None]]
 
     def __init__(self):
-        self.heard = []
-        self.script = None
+        self.requests = []
         self.greets = True
 
     async def __aenter__(self):
@@ -53,7 +57,7 @@ class FakeHouse:
                     if self.greets:
                         await answer(socket, frame, {})
                     continue
-                self.heard.append(frame)
+                self.requests.append(frame)
                 await self.script(frame, socket)
         except ConnectionClosed:
             pass
@@ -76,31 +80,31 @@ async def house():
 
 
 @pytest.fixture
-async def line(house):
-    line = Connection(house.url, patience=QUICK)
-    await line.start()
-    yield line
-    await line.close()
+async def connection(house):
+    connection = Connection(house.url, patience=QUICK)
+    await connection.start()
+    yield connection
+    await connection.close()
 
 
 @pytest.mark.parametrize("code", [4401, 4403, 4408, 4409, 1009])
-async def test_final_codes_end_it_with_a_sentence(house, line, code):
+async def test_final_close_codes_end_the_connection(house, connection, code):
     async def script(frame, socket):
         await socket.close(code, "")
 
     house.script = script
     with pytest.raises(SessionEnded) as ended:
-        await line.ask("ping", {}, table=None)
+        await connection.ask("ping", {}, table=None)
     assert ended.value.code == code
-    assert line.sockets == 1
+    assert connection.sockets == 1
     with pytest.raises(SessionEnded):
-        await line.ask("ping", {}, table=None)
+        await connection.ask("ping", {}, table=None)
 
 
 @pytest.mark.parametrize("code", [1012, 1013, 4508, 4529, None])
-async def test_other_codes_are_a_reason_to_come_back(house, line, code):
+async def test_other_close_codes_reconnect(house, connection, code):
     async def script(frame, socket):
-        if len(house.heard) < 3:
+        if len(house.requests) < 3:
             await (socket.close(code, "") if code else tear(socket))
         else:
             await answer(socket, frame, {"version": 7})
@@ -110,13 +114,13 @@ async def test_other_codes_are_a_reason_to_come_back(house, line, code):
 
     house.script = script
     asked = {"table": "t"}
-    assert await line.ask("deck.draw", asked, table=None, changes=True) == {"version": 7}
-    assert line.sockets == 3
-    assert len({frame["params"]["cmd"] for frame in house.heard}) == 1
+    assert await connection.ask("deck.draw", asked, table=None, changes=True) == {"version": 7}
+    assert connection.sockets == 3
+    assert len({frame["params"]["cmd"] for frame in house.requests}) == 1
 
 
-async def test_a_house_that_stopped_reading_is_given_up(house, line):
-    stopped = []
+async def test_a_server_that_stopped_reading_is_dropped(house, connection):
+    stopped: list[ServerConnection] = []
 
     async def script(frame, socket):
         if not stopped:
@@ -126,12 +130,12 @@ async def test_a_house_that_stopped_reading_is_given_up(house, line):
             await answer(socket, frame, {"at": 1})
 
     house.script = script
-    assert await line.ask("ping", {}, table=None) == {"at": 1}
-    assert line.sockets == 2
+    assert await connection.ask("ping", {}, table=None) == {"at": 1}
+    assert connection.sockets == 2
     stopped[0].transport.abort()
 
 
-async def test_silence_alone_is_no_reason(house, line):
+async def test_silence_alone_does_not_disconnect(house, connection):
     waited = asyncio.Event()
 
     async def script(frame, socket):
@@ -141,11 +145,11 @@ async def test_silence_alone_is_no_reason(house, line):
         await answer(socket, frame, {})
 
     house.script = script
-    await line.ask("ping", {}, table=None)
-    assert line.sockets == 1
+    await connection.ask("ping", {}, table=None)
+    assert connection.sockets == 1
 
 
-async def test_it_comes_back_when_a_draining_house_says(house, line):
+async def test_reconnect_after_the_time_a_draining_server_announced(house, connection):
     loop = asyncio.get_running_loop()
     times = []
 
@@ -160,80 +164,80 @@ async def test_it_comes_back_when_a_draining_house_says(house, line):
             await answer(socket, frame, {})
 
     house.script = script
-    await line.ask("ping", {}, table=None)
+    await connection.ask("ping", {}, table=None)
     assert times[1] - times[0] >= 0.09
 
 
-async def test_a_house_that_stays_away_is_given_up(house, line):
+async def test_an_unreachable_server_ends_the_connection(house, connection):
     async def script(frame, socket):
         house.server.close()
         socket.transport.abort()
 
     house.script = script
-    with pytest.raises(HouseUnreachable, match="away for too long"):
-        await line.ask("ping", {}, table=None)
+    with pytest.raises(HouseUnreachable, match="could not be reached"):
+        await connection.ask("ping", {}, table=None)
 
 
-async def test_what_is_refused_for_the_moment_is_asked_again_with_the_same_cmd(house, line):
+async def test_temporary_refusals_are_retried_with_the_same_cmd(house, connection):
     async def script(frame, socket):
-        if len(house.heard) == 1:
+        if len(house.requests) == 1:
             await refuse(socket, frame, 52, "rate_limited", retry_after_ms=5)
-        elif len(house.heard) == 2:
+        elif len(house.requests) == 2:
             await refuse(socket, frame, 50, "conflict")
         else:
             await answer(socket, frame, {})
 
     house.script = script
-    await line.ask("deck.draw", {}, table=None, changes=True)
-    assert len(house.heard) == 3
-    assert len({frame["params"]["cmd"] for frame in house.heard}) == 1
+    await connection.ask("deck.draw", {}, table=None, changes=True)
+    assert len(house.requests) == 3
+    assert len({frame["params"]["cmd"] for frame in house.requests}) == 1
 
 
-async def test_not_for_ever_and_not_what_must_fail_again(house, line):
+async def test_retries_are_limited_and_final_refusals_are_not_retried(house, connection):
     async def script(frame, socket):
         await refuse(socket, frame, 50, "conflict")
 
     house.script = script
-    with pytest.raises(Conflicted):
-        await line.ask("deck.draw", {}, table=None, changes=True)
-    assert len(house.heard) == QUICK.attempts
-    with pytest.raises(Conflicted):
-        await line.ask("deck.draw", {"expect": 3}, table=None, changes=True)
-    assert len(house.heard) == QUICK.attempts + 1
+    with pytest.raises(VersionConflict):
+        await connection.ask("deck.draw", {}, table=None, changes=True)
+    assert len(house.requests) == QUICK.attempts
+    with pytest.raises(VersionConflict):
+        await connection.ask("deck.draw", {"expect": 3}, table=None, changes=True)
+    assert len(house.requests) == QUICK.attempts + 1
 
 
-async def test_who_does_not_speak_as_a_house(house):
+async def test_a_server_with_another_protocol(house):
     house.greets = False
-    with pytest.raises(HouseUnreachable, match="as a house would"):
-        await Connection(house.url, patience=Patience(open=0.1)).start()
+    with pytest.raises(HouseUnreachable, match="like a dealer server"):
+        await Connection(house.url, patience=RetryPolicy(open=0.1)).start()
 
 
-async def test_noise_is_passed_over(house, line):
+async def test_malformed_frames_are_ignored(house, connection):
     async def script(frame, socket):
         for noise in ("", "[]", '{"method":"event","params":3}', '{"id":99,"result":{}}', "{"):
             await socket.send(noise)
         await answer(socket, frame, {"at": 2})
 
     house.script = script
-    assert await line.ask("ping", {}, table=None) == {"at": 2}
-    assert line.sockets == 1
+    assert await connection.ask("ping", {}, table=None) == {"at": 2}
+    assert connection.sockets == 1
 
 
-async def test_hanging_up_tells_who_still_waits(house, line):
+async def test_closing_fails_pending_requests(house, connection):
     asked = asyncio.Event()
 
     async def script(frame, socket):
         asked.set()
 
     house.script = script
-    future = line.ask("ping", {}, table=None)
+    future = connection.ask("ping", {}, table=None)
     await asked.wait()
-    await line.close()
-    with pytest.raises(HouseUnreachable, match="hung up"):
+    await connection.close()
+    with pytest.raises(HouseUnreachable, match="closed its connection"):
         await future
 
 
-async def test_a_caller_who_gives_up_asks_no_more(house, line):
+async def test_a_cancelled_request_is_not_sent(house, connection):
     asked = asyncio.Event()
 
     async def script(frame, socket):
@@ -243,12 +247,12 @@ async def test_a_caller_who_gives_up_asks_no_more(house, line):
             await answer(socket, frame, {})
 
     house.script = script
-    future = line.ask("deck.draw", {}, table=None, changes=True)
+    future = connection.ask("deck.draw", {}, table=None, changes=True)
     await asked.wait()
     future.cancel()
-    line.break_line()
-    await line.ask("ping", {}, table=None)
-    assert [frame["method"] for frame in house.heard] == ["deck.draw", "ping"]
+    connection.drop_socket()
+    await connection.ask("ping", {}, table=None)
+    assert [frame["method"] for frame in house.requests] == ["deck.draw", "ping"]
 
 
 @pytest.mark.parametrize(

@@ -1,34 +1,34 @@
-"""A player's bytes: promised once, kept before, shown only under a signed head with the promise."""
+"""Entropy: stored before it is committed, committed once, revealed only under a covering head."""
 
 from __future__ import annotations
 
 import pytest
 
-from dealer.client.duties import Duties
+from dealer.client.auto_responder import AutoResponder
 from dealer.client.entropy import Entropy, Promise, Reveal
+from dealer.client.event_verifier import EventVerifier
 from dealer.client.store import Store, TableStore
-from dealer.client.witness import Witness
 from dealer.game.commands import LeaveSeat, TakeSeat
 
 
 class Player:
-    """Ada's client at a small house, without a socket."""
+    """Ada's client at a house in memory, without a socket."""
 
     def __init__(self, house, game, store=None, seat=1):
         self.house, self.game = house, game
-        self.witness = Witness(game.table)
-        self.witness.seat = self.seat = seat
+        self.verifier = EventVerifier(game.table)
+        self.verifier.seat = self.seat = seat
         self.store = store or TableStore()
         self.entropy = Entropy(table=bytes.fromhex(game.table), store=self.store)
 
     def step(self):
-        """What is to be sent now that all has been seen."""
-        self.house.show(self.witness)
+        """The request to send after all frames."""
+        self.house.feed(self.verifier)
         return self.entropy.next_step(
-            self.witness.state,
+            self.verifier.state,
             seat=self.seat,
-            heads=self.witness.story.heads,
-            leaves=self.witness.digests,
+            heads=self.verifier.log.heads,
+            leaves=self.verifier.digests,
         )
 
     def send(self):
@@ -52,7 +52,7 @@ def bob(house, game):
     return Player(house, game, seat=2)
 
 
-def test_bytes_go_ahead_of_each_shuffle_and_are_fresh(house, game, ada, bob):
+def test_each_shuffle_has_new_entropy(house, game, ada, bob):
     house.open_round(entropy="players")
     for _ in range(2):
         assert isinstance(ada.send(), Promise)
@@ -69,7 +69,7 @@ def test_bytes_go_ahead_of_each_shuffle_and_are_fresh(house, game, ada, bob):
     assert all(nonce.revealed_under for nonce in ada.store.nonces.values())
 
 
-def test_bytes_are_kept_before_the_promise_leaves(house, ada):
+def test_entropy_is_stored_before_it_is_committed(house, ada):
     house.open_round(entropy="players")
     kept = []
     ada.store.keep_nonce = lambda sitting, value: kept.append((sitting, value))
@@ -86,58 +86,58 @@ def test_no_reveal_without_the_signed_head(house, game, ada, bob):
     house.do(game.start)
     note = house.notes.pop(house.table.version)
     assert ada.step() is None
-    ada.witness.checkpoint(note)
+    ada.verifier.checkpoint(note)
     assert isinstance(ada.step(), Reveal)
 
 
 def test_no_reveal_without_the_own_digest_as_a_leaf(house, game, ada, bob):
-    """A snapshot may say that our digest is there: the head proves it only of leaves."""
+    """A digest in a snapshot is no proof: a head covers only leaves."""
     house.open_round(entropy="players")
     ada.send(), bob.send()
     house.do(game.start)
     again = Player(house, game, ada.store)
-    again.witness.begin(**house.describe())
-    assert house.table.version in again.witness.story.heads
+    again.verifier.begin(**house.describe())
+    assert house.table.version in again.verifier.log.heads
     assert again.step() is None
 
 
-def test_no_bytes_of_who_was_left_out(house, game, ada, bob):
+def test_a_seat_that_was_left_out_does_not_reveal(house, game, ada, bob):
     house.open_round(entropy="players")
     ada.step()
     bob.send()
     house.do(game.start)
     house.do(game.late(house.clock + 10_000))
     assert ada.step() is None
-    assert ada.entropy.doubts == ["Shuffle 0 of round 1 goes without our bytes."]
+    assert ada.entropy.doubts == ["Shuffle 0 of round 1 does not use our bytes."]
 
 
-def test_a_shuffle_that_left_no_time_to_promise_is_doubted(house, game, ada, bob):
-    """The house says that there is more to tell, so that this client never promises."""
+def test_a_shuffle_without_time_to_commit_is_doubted(house, game, ada, bob):
+    """The house claims a backlog, so that this client never commits."""
     house.open_round(entropy="players")
     bob.send()
     house.do(game.start)
     house.do(game.late(house.clock + 10_000))
     ada.store.learn(since=2)
-    duties = Duties(game.table, ada.store, None)
-    house.show(ada.witness)
-    assert duties.due(ada.witness, live=False) == []
-    assert duties.entropy.doubts == ["Shuffle 0 of round 1 goes without our bytes."]
+    duties = AutoResponder(game.table, ada.store, None)
+    house.feed(ada.verifier)
+    assert duties.due(ada.verifier, live=False) == []
+    assert duties.entropy.doubts == ["Shuffle 0 of round 1 does not use our bytes."]
 
 
-def test_who_is_kept_behind_sees_a_digest_that_is_not_theirs(house, game, ada, bob):
-    """A house that says that more is to come keeps a client from acting, not from looking."""
+def test_a_foreign_digest_is_doubted_while_catching_up(house, game, ada, bob):
+    """A claimed backlog stops a client from committing, not from checking."""
     house.open_round(entropy="players")
     house.do(game.commit(game.ada, 1, 0, bytes(32)))
     bob.send()
     house.do(game.start)
     ada.store.learn(since=2)
-    duties = Duties(game.table, ada.store, None)
-    house.show(ada.witness)
-    assert duties.due(ada.witness, live=False) == []
-    assert duties.entropy.doubts == ["Another digest than ours stands for shuffle 0."]
+    duties = AutoResponder(game.table, ada.store, None)
+    house.feed(ada.verifier)
+    assert duties.due(ada.verifier, live=False) == []
+    assert duties.entropy.doubts == ["Shuffle 0 has another digest than ours."]
 
 
-def test_who_sat_down_later_does_not_doubt(house, game, bob):
+def test_a_player_who_joined_later_does_not_doubt(house, game, bob):
     house.open_round(entropy="players")
     bob.send()
     house.do(game.start)
@@ -148,29 +148,29 @@ def test_who_sat_down_later_does_not_doubt(house, game, bob):
     assert cleo.entropy.doubts == []
 
 
-def test_no_bytes_of_who_withheld(house, game, ada, bob):
+def test_a_seat_that_withheld_does_not_commit(house, game, ada, bob):
     house.open_round(entropy="players")
     ada.send(), bob.send()
     house.do(game.start)
     bob.send()
-    assert isinstance(ada.step(), Reveal)  # and it is lost on the way
+    assert isinstance(ada.step(), Reveal)  # and it gets lost
     house.do(game.late(house.clock + 10_000))
     assert ada.step() is None
-    assert "counts us as silent in shuffle 0" in ada.entropy.doubts[0]
+    assert "recorded that we withheld our bytes in shuffle 0" in ada.entropy.doubts[0]
     assert isinstance(bob.send(), Promise)
 
 
-def test_a_digest_that_is_not_ours_is_never_opened(house, game, ada, bob):
+def test_a_foreign_digest_is_never_revealed(house, game, ada, bob):
     house.open_round(entropy="players")
     house.do(game.commit(game.ada, 1, 0, bytes(32)))
     bob.send()
     assert ada.step() is None
     house.do(game.start)
     assert ada.step() is None
-    assert "Another digest" in ada.entropy.doubts[0]
+    assert "another digest" in ada.entropy.doubts[0]
 
 
-def test_after_a_restart_the_kept_bytes_are_shown(house, game, bob, tmp_path):
+def test_stored_entropy_is_revealed_after_a_restart(house, game, bob, tmp_path):
     ada = Player(house, game, Store(tmp_path).table(game.table))
     house.open_round(entropy="players")
     promised = ada.send()
@@ -180,14 +180,14 @@ def test_after_a_restart_the_kept_bytes_are_shown(house, game, bob, tmp_path):
     step = again.send()
     assert isinstance(step, Reveal)
     assert house.secret.player_digest(k=0, seat=1, nonce=step.nonce) == promised.digest
-    # The answer was lost with the process: the same bytes under the same head may go again.
+    # The answer was lost with the process: the bytes may be revealed again under this head.
     third = Player(house, game, Store(tmp_path).table(game.table))
     assert third.store.nonces[1, 0, 1, 2].revealed_under == house.root_at(
         house.table.round.shuffle.closed_version
     )
 
 
-def test_bytes_that_were_shown_are_not_shown_in_another_history(house, game, ada, bob):
+def test_revealed_entropy_is_not_revealed_in_another_log(house, game, ada, bob):
     house.open_round(entropy="players")
     ada.send(), bob.send()
     other = house.fork()
@@ -201,7 +201,7 @@ def test_bytes_that_were_shown_are_not_shown_in_another_history(house, game, ada
     assert "another signed head" in again.entropy.doubts[0]
 
 
-def test_bytes_that_were_shown_are_not_promised_again(house, game, ada, bob):
+def test_revealed_entropy_is_not_committed_again(house, game, ada, bob):
     house.open_round(entropy="players")
     older = house.fork()
     first = ada.send()
@@ -212,7 +212,7 @@ def test_bytes_that_were_shown_are_not_promised_again(house, game, ada, bob):
     assert again.step().digest != first.digest
 
 
-def test_a_new_sitting_brings_new_bytes(house, game, ada):
+def test_a_new_sitting_has_new_entropy(house, game, ada):
     house.open_round(entropy="players")
     first = ada.send()
     house.do(LeaveSeat(game.ada))
@@ -222,19 +222,19 @@ def test_a_new_sitting_brings_new_bytes(house, game, ada):
     assert second.digest != first.digest
 
 
-def test_none_in_a_round_of_the_houses_entropy(dealt, ada):
+def test_no_entropy_in_a_round_with_house_entropy(dealt, ada):
     assert ada.step() is None
 
 
-def test_a_seat_that_is_somebody_elses_is_given_nothing(house, ada):
-    """The seat has our number, but who sits there took it at another time."""
+def test_no_entropy_for_another_players_seat(house, ada):
+    """The seat has our number, but another player took it at another version."""
     house.open_round(entropy="players")
-    house.show(ada.witness)
-    duties = Duties(ada.game.table, ada.store, None)
+    house.feed(ada.verifier)
+    duties = AutoResponder(ada.game.table, ada.store, None)
     ada.store.learn(since=99)
-    assert duties.due(ada.witness, live=True) == []
+    assert duties.due(ada.verifier, live=True) == []
     ada.store.learn(since=2)
-    assert duties.due(ada.witness, live=False) == []
-    ((method, params),) = duties.due(ada.witness, live=True)
+    assert duties.due(ada.verifier, live=False) == []
+    ((method, params),) = duties.due(ada.verifier, live=True)
     assert method == "entropy.commit"
     assert params.keys() == {"round", "k", "digest"}

@@ -1,4 +1,4 @@
-"""Clients at a real house, over real sockets: they play, they lose the line, they come back."""
+"""Clients at a real house over real sockets: playing, losing the connection, resuming."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import dealer
 from dealer.client.store import Store
 from dealer.errors import (
     CardNotInHand,
+    ConfigurationError,
     HouseCheated,
     HouseUnreachable,
     SessionEnded,
-    SetupError,
 )
 from dealer.game.events import CardDrawn, DeckSealed, EntropyRevealed, RoundClosed
 from dealer.proof.checkpoint import Cosigner
@@ -31,7 +31,7 @@ async def test_open_join_and_draw(real_house):
         assert table.seats == {1: "Ada"}
 
 
-async def test_a_round_of_two_with_everything_one_can_wish_for(connect):
+async def test_a_round_with_every_command(connect):
     async with connect(name="Ada") as hers, connect(name="Bob") as his:
         ada = await hers.join(await hers.open(seats=3))
         bob = await his.join(ada.id)
@@ -73,31 +73,31 @@ async def test_a_round_of_two_with_everything_one_can_wish_for(connect):
 @pytest.mark.parametrize(
     ("asked", "opened", "doubts"),
     [
-        ({}, "house", ["the house's bytes alone, though the players' bytes"]),
-        ({"entropy": "players"}, "house", ["the house's bytes alone, though the players' bytes"]),
-        ({"entropy": "house"}, "players", ["the players' bytes, though the house's bytes alone"]),
+        ({}, "house", ["the house's bytes alone, but the players' bytes"]),
+        ({"entropy": "players"}, "house", ["the house's bytes alone, but the players' bytes"]),
+        ({"entropy": "house"}, "players", ["the players' bytes, but the house's bytes alone"]),
         ({"entropy": "house"}, "house", []),
         ({}, "players", []),
     ],
 )
-async def test_who_opens_a_round_is_told_if_it_takes_other_bytes(
+async def test_a_round_with_other_entropy_than_requested_is_doubted(
     connect, proxy, asked, opened, doubts
 ):
-    """The host asks for them without a seat, so that no missing bytes of hers are doubted."""
+    """The host has no seat, so that there is no doubt about her own entropy."""
 
-    def heard(frame):
+    def alter_request(frame):
         if frame["method"] == "round.open":
             frame["params"]["entropy"] = opened
         return frame
 
-    proxy.heard = heard
+    proxy.alter_request = alter_request
     async with connect(proxy.url) as house:
         table = await house.open()
         assert await table.round_open(**asked) == 1
-        assert table.doubts == [f"Round 1 takes {doubt} were asked for." for doubt in doubts]
+        assert table.doubts == [f"Round 1 uses {doubt} were requested." for doubt in doubts]
 
 
-async def test_refusals_are_raised_with_their_sentence(connect):
+async def test_refusals_are_raised_with_their_message(connect):
     async with connect(name="Ada") as house:
         table = await house.join(await house.open())
         await table.round_open()
@@ -106,7 +106,7 @@ async def test_refusals_are_raised_with_their_sentence(connect):
             await table.play("As")
 
 
-async def test_an_onlooker_sees_no_card_and_checks_all_the_same(connect):
+async def test_a_spectator_sees_no_card_and_verifies(connect):
     async with connect(name="Ada") as hers, connect() as public:
         ada = await hers.join(await hers.open())
         onlooker = await public.watch(ada.id)
@@ -117,12 +117,12 @@ async def test_an_onlooker_sees_no_card_and_checks_all_the_same(connect):
         assert onlooker.stack("hand:1") == ["??", "??"]
         await ada.round_close()
         await onlooker.until(lambda table: table.round is None)
-        # The list is the projector's, which does not run here.
+        # The list comes from the projector, which does not run here.
         assert await public.tables() == []
 
 
 @pytest.mark.parametrize("lost", ["request", "answer"])
-async def test_a_torn_line_loses_nothing_and_doubles_nothing(connect, proxy, lost):
+async def test_a_lost_connection_loses_and_repeats_nothing(connect, proxy, lost):
     async with connect(proxy.url, name="Ada") as house, connect(name="Bob") as his:
         table = await house.join(await house.open())
         bob = await his.join(table.id)
@@ -130,9 +130,9 @@ async def test_a_torn_line_loses_nothing_and_doubles_nothing(connect, proxy, los
         await table.shuffle()
         await bob.until(lambda bob: bob.version == table.version)
         events = bob.events()
-        proxy.tear_at_draw(lost)
+        proxy.abort_at_draw(lost)
         cards = await table.draw(3)
-        assert proxy.torn == 1
+        assert proxy.aborted == 1
         assert house.connection.sockets == 2
         assert table.hand == cards
         assert len(set(cards)) == 3
@@ -144,58 +144,38 @@ async def test_a_torn_line_loses_nothing_and_doubles_nothing(connect, proxy, los
         assert sum(isinstance(event, CardDrawn) for event in seen) == 4
 
 
-async def test_host_and_player_in_one_gets_back_the_cards_that_were_on_their_way(connect, proxy):
-    lost = []
-
-    def lose(frame):
-        if "CardDrawn" in json.dumps(frame) and not lost:
-            lost.append(frame)
-            proxy.cut()
-            return None
-        return frame
-
+async def test_a_host_who_plays_gets_the_cards_lost_with_a_connection(connect, proxy):
     async with connect(proxy.url, name="Ada") as house:
         table = await house.join(await house.open())
         await table.round_open()
         await table.shuffle()
-        proxy.alter = lose
+        lost = proxy.lose_drawn_card()
         cards = await table.draw(2)
         assert lost
         assert "??" not in cards
         assert table.hand == cards
 
 
-async def test_a_host_whose_seat_was_given_up_while_away_stays_host(connect, proxy, real_house):
+async def test_a_host_who_lost_the_seat_while_away_stays_host(connect, proxy, real_house):
     async with connect(proxy.url, name="Ada") as hers, connect() as elsewhere:
         ada = await hers.join(await hers.open())
         token = hers._store.table(ada.id).facts["token"]
         onlooker = await elsewhere.watch(ada.id)
-        proxy.heard = lambda frame: None if frame["method"] == "table.resume" else frame
+        proxy.alter_request = lambda frame: None if frame["method"] == "table.resume" else frame
         proxy.cut()
         leave = {"table": ada.id, "token": token}
         asking = elsewhere.connection.ask("table.leave", leave, table=None, changes=True)
         await asyncio.gather(asking, return_exceptions=True)
         await onlooker.until(lambda table: not table.seats)
-        proxy.heard = lambda frame: frame
+        proxy.alter_request = lambda frame: frame
         proxy.cut()
         await ada.until(lambda table: not table.seats)
         assert ada.seat is None
         assert await ada.round_open() == 1
 
 
-async def test_joining_and_opening_over_a_torn_line(connect, proxy):
-    cuts = []
-
-    def tear(frame):
-        result = frame.get("result", {})
-        for member in ("host_token", "token"):
-            if member in result and member not in cuts:
-                cuts.append(member)
-                proxy.cut()
-                return None
-        return frame
-
-    proxy.alter = tear
+async def test_joining_and_opening_across_a_lost_connection(connect, proxy):
+    cuts = proxy.cut_at_tokens()
     async with connect(proxy.url, name="Ada") as house:
         table = await house.join(await house.open())
         assert cuts == ["host_token", "token"]
@@ -203,7 +183,7 @@ async def test_joining_and_opening_over_a_torn_line(connect, proxy):
         assert table.version == 2
 
 
-async def test_a_house_that_restarts(connect, real_house, monkeypatch):
+async def test_a_server_restart(connect, real_house, monkeypatch):
     monkeypatch.setattr("dealer.gateway.server.SPREAD_MS", 100)
     async with connect(name="Ada") as hers, connect(name="Bob") as his:
         ada = await hers.join(await hers.open())
@@ -221,7 +201,7 @@ async def test_a_house_that_restarts(connect, real_house, monkeypatch):
         await bob.until(lambda table: table.round is None)
 
 
-async def test_a_player_who_restarts_comes_back_to_their_seat(connect, tmp_path):
+async def test_a_restarted_client_resumes_its_seat(connect, tmp_path):
     kept = tmp_path / "ada"
     async with connect(name="Bob") as his:
         async with connect(name="Ada", store=kept) as hers:
@@ -235,7 +215,7 @@ async def test_a_player_who_restarts_comes_back_to_their_seat(connect, tmp_path)
             ada = await hers.join(bob.id)
             assert ada.hand == hand
             assert ada.seat == 2
-            assert await bob.shuffle() == 1  # Ada's digest went ahead: it takes her reveal
+            assert await bob.shuffle() == 1  # Ada has already committed: it needs her reveal
             assert await ada.draw(1)
             await bob.round_close()
             await ada.until(lambda table: table.round is None)
@@ -245,18 +225,10 @@ async def test_a_player_who_restarts_comes_back_to_their_seat(connect, tmp_path)
     assert len({nonce.value for nonce in bytes_kept.values()}) == len(bytes_kept) == 3
 
 
-async def test_a_player_who_restarts_between_promise_and_reveal(connect, proxy, tmp_path):
-    """The reveal is held back until the first process is gone; the second one makes it."""
+async def test_a_client_restart_between_commit_and_reveal(connect, proxy, tmp_path):
+    """The reveal is delayed until the first process has ended; the second one sends it."""
     kept = tmp_path / "ada"
-    held = asyncio.Event()
-
-    def hold(frame):
-        if frame.get("method") == "entropy.reveal":
-            held.set()
-            return None
-        return frame
-
-    proxy.heard = hold
+    held = proxy.hold("entropy.reveal")
     async with connect(name="Bob") as his:
         bob = await his.join(await his.open())
         async with connect(proxy.url, name="Ada", store=kept) as hers:
@@ -293,14 +265,14 @@ async def test_a_newer_connection_of_the_same_seat_ends_the_older(connect, tmp_p
     async with connect(name="Ada", store=kept) as first, connect(name="Ada", store=kept) as second:
         table = await first.open()
         table = await first.join(table)
-        # What the first one learnt after the second began, the second reads from the folder.
+        # The second client reads from the folder what the first one stored after the second began.
         await second.join(table.id)
         with pytest.raises(SessionEnded) as ended:
             await table.until(lambda table: table.round == 1)
         assert ended.value.code == 4409
 
 
-async def test_every_checkpoint_is_cosigned_without_asking(connect, proxy, tmp_path):
+async def test_every_checkpoint_is_cosigned_automatically(connect, proxy, tmp_path):
     sizes = proxy.watch_cosigning()
     async with connect(proxy.url, name="Ada", store=tmp_path / "ada") as house:
         table = await house.join(await house.open())
@@ -318,7 +290,7 @@ async def test_every_checkpoint_is_cosigned_without_asking(connect, proxy, tmp_p
         assert other.state.seats[1].key not in (None, own), "a key of its own for each table"
 
 
-async def test_who_gives_a_key_cosigns_with_it_and_who_wants_none_has_none(connect):
+async def test_the_cosigning_key_can_be_given_or_turned_off(connect):
     cosigner = Cosigner(bytes(range(32)))
     async with connect(name="Ada", cosigner=cosigner) as hers, connect(cosigner=False) as his:
         ada = await hers.join(await hers.open())
@@ -329,11 +301,11 @@ async def test_who_gives_a_key_cosigns_with_it_and_who_wants_none_has_none(conne
         await ada.shuffle()
         await ada.until(lambda table: table.cosigned == table.version)
         assert bob.cosigned == 0
-        with pytest.raises(SetupError, match="does not cosign"):
+        with pytest.raises(ConfigurationError, match="does not cosign"):
             await bob.cosign(bob.checkpoints[-1])
 
 
-async def test_who_comes_back_cosigns_the_newest_alone_with_the_same_key(connect, proxy, tmp_path):
+async def test_a_returning_client_cosigns_only_the_newest_checkpoint(connect, proxy, tmp_path):
     async with connect(name="Bob") as his:
         bob = await his.open()
         async with connect(proxy.url, name="Ada", store=tmp_path) as hers:
@@ -354,7 +326,7 @@ async def test_who_comes_back_cosigns_the_newest_alone_with_the_same_key(connect
             assert sizes == [sealed]
 
 
-async def test_host_and_player_too_far_behind_get_two_snapshots(connect, real_house, proxy):
+async def test_a_lagging_host_who_plays_gets_two_snapshots(connect, real_house, proxy):
     await real_house.restart(resume=0)
     async with connect(proxy.url, name="Ada") as hers, connect(name="Bob") as his:
         ada = await hers.join(await hers.open())
@@ -370,7 +342,7 @@ async def test_host_and_player_too_far_behind_get_two_snapshots(connect, real_ho
 
 
 async def test_a_long_log_is_not_read_from_its_start(connect, real_house, tmp_path):
-    """Who comes back gets a snapshot, and then what leads to it from the head they saved."""
+    """A returning client gets a snapshot, and then a link from its saved head."""
     kept = tmp_path / "ada"
     async with connect(name="Bob") as his:
         bob = await his.join(await his.open())
@@ -380,7 +352,7 @@ async def test_a_long_log_is_not_read_from_its_start(connect, real_house, tmp_pa
             await bob.shuffle()
             hand = await ada.draw(2)
         await bob.draw(2)
-    for limit in (20, 0):  # first the events from the saved head on come, then a proof
+    for limit in (20, 0):  # first with the events since the saved head, then with a proof
         await real_house.restart(resume=limit)
         async with connect(name="Ada", store=kept) as hers:
             ada = await hers.join(bob.id)
@@ -390,8 +362,8 @@ async def test_a_long_log_is_not_read_from_its_start(connect, real_house, tmp_pa
 
 
 @pytest.mark.parametrize("resume", [0, 5])
-async def test_too_far_behind_to_resume(connect, real_house, proxy, resume):
-    """The house sends a snapshot with a proof, and the game goes on."""
+async def test_a_lagging_client_gets_a_snapshot(connect, real_house, proxy, resume):
+    """The house sends a snapshot with a proof, and the game continues."""
     await real_house.restart(resume=resume)
     async with connect(proxy.url, name="Ada") as hers, connect(name="Bob") as his:
         bob = await his.join(await his.open())
@@ -399,21 +371,18 @@ async def test_too_far_behind_to_resume(connect, real_house, proxy, resume):
         await bob.round_open(entropy="house")
         await bob.shuffle()
         await ada.draw(1)
-        resumes, held = [], asyncio.Event()
-
-        def hold(frame):
-            if frame["method"] == "table.resume":
-                held.set()
-                return None
-            return frame
-
-        proxy.heard = hold
+        resumes, held = [], proxy.hold("table.resume")
         version = ada.version
         proxy.cut()
         await bob.draw(3)
         await bob.shuffle()
         await held.wait()
-        proxy.heard = lambda frame: resumes.append(frame["method"]) or frame
+
+        def record(frame):
+            resumes.append(frame["method"])
+            return frame
+
+        proxy.alter_request = record
         proxy.cut()
         await ada.until(lambda table: table.version > version)
         assert len(ada.hand) == 1
@@ -422,10 +391,10 @@ async def test_too_far_behind_to_resume(connect, real_house, proxy, resume):
         await ada.until(lambda table: table.round is None)
 
 
-async def test_a_house_that_is_not_there(connect):
+async def test_an_unreachable_address(connect):
     with pytest.raises(HouseUnreachable, match="does not answer"):
         await connect("ws://127.0.0.1:9/ws").__aenter__()
-    with pytest.raises(HouseUnreachable, match="no address"):
+    with pytest.raises(HouseUnreachable, match="not the address"):
         await connect("nowhere").__aenter__()
 
 
@@ -458,7 +427,7 @@ def changed_swaps(frame):
 
 
 @pytest.mark.parametrize("alter", [changed_private, changed_leaf, changed_secret, changed_swaps])
-async def test_a_house_that_cheats_is_left(connect, proxy, tmp_path, alter):
+async def test_a_client_leaves_a_house_that_cheats(connect, proxy, tmp_path, alter):
     def change(frame):
         return alter(frame) if frame.get("method") in ("event", "events") else frame
 
@@ -487,23 +456,22 @@ async def test_a_house_that_cheats_is_left(connect, proxy, tmp_path, alter):
             await house.join(table.id)
 
 
-async def test_a_lost_event_is_fetched_and_a_doubled_one_passed_over(connect, proxy):
-    dropped = []
+async def test_a_lost_event_is_requested_again(connect, proxy):
+    dropped = asyncio.Event()
 
     def lose(frame):
         opening = frame.get("params", {}).get("type") == "RoundOpened"
-        if opening and not dropped:
-            dropped.append(frame)
+        if opening and not dropped.is_set():
+            dropped.set()
             return None
         return frame
 
     proxy.alter = lose
     async with connect(proxy.url, name="Ada") as hers:
         ada = await hers.join(await hers.open())
-        # The answer comes, the event does not: the next one shows that it is missing.
+        # The answer arrives, the event does not: the next event reveals the gap.
         opening = asyncio.create_task(ada.round_open())
-        await asyncio.wait((opening,), timeout=0.05)
-        assert dropped
+        await dropped.wait()
         async with connect(name="Bob") as his:
             await his.join(ada.id)
             assert await opening == 1
@@ -511,7 +479,7 @@ async def test_a_lost_event_is_fetched_and_a_doubled_one_passed_over(connect, pr
             assert hers.connection.sockets == 1
 
 
-async def test_who_is_here_is_asked_and_being_told_disturbs_nobody(connect):
+async def test_presence_is_requested_and_its_notifications_are_ignored(connect):
     async with connect(name="Ada") as hers:
         ada = await hers.join(await hers.open())
         async with connect(name="Bob") as his:
@@ -519,15 +487,15 @@ async def test_who_is_here_is_asked_and_being_told_disturbs_nobody(connect):
             await ada.until(lambda table: len(table.seats) == 2)
             asked = await ada.presence()
             assert [seat["here"] for seat in asked["seats"]] == [True, True]
-            follower, told = hers.connection.followers[ada.id], asyncio.Event()
-            notified = follower.notified
+            handler, told = hers.connection.handlers[ada.id], asyncio.Event()
+            notified = handler.notified
 
             def listening(method, params):
                 notified(method, params)
                 if method == "presence" and not params["seats"][1]["here"]:
                     told.set()
 
-            follower.notified = listening
+            handler.notified = listening
         async with asyncio.timeout(10):
             await told.wait()
         await ada.round_open(entropy="house")

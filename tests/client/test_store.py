@@ -1,4 +1,4 @@
-"""What a player must not lose is there again after a restart, and nobody else can read it."""
+"""The store is complete after a restart and readable only by its owner."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import stat
 import pytest
 
 from dealer.client.store import SavedHead, Store
-from dealer.errors import SetupError
+from dealer.errors import ConfigurationError
 
 TABLE = "0123456789abcdef0123456789abcdef"
 SITTING = (1, 0, 2, 7)
@@ -29,7 +29,7 @@ def again(kept):
     return Store(kept.path.parent).table(TABLE)
 
 
-def test_everything_is_there_again(kept):
+def test_everything_is_read_back(kept):
     kept.learn(token=None)
     file = kept.keep_evidence({"sentence": "two histories"})
     fresh = again(kept)
@@ -50,7 +50,7 @@ def test_only_the_player_reads_it(kept):
 
 
 @pytest.mark.parametrize("name", ["nonces.jsonl", "checkpoints.jsonl"])
-def test_a_line_that_a_crash_cut_short_is_passed_over(kept, name):
+def test_a_line_truncated_by_a_crash_is_ignored(kept, name):
     file = kept.path / name
     file.write_text(file.read_text() + '{"nonce": "aa')
     fresh = again(kept)
@@ -63,9 +63,9 @@ def test_a_line_that_a_crash_cut_short_is_passed_over(kept, name):
 
 
 @pytest.mark.parametrize("name", ["seat.json", "nonces.jsonl", "checkpoints.jsonl"])
-def test_what_is_damaged_is_said(kept, name):
+def test_damaged_files_are_reported(kept, name):
     (kept.path / name).write_text("]\n")
-    with pytest.raises(SetupError, match="cannot be read"):
+    with pytest.raises(ConfigurationError, match="cannot be read"):
         again(kept)
 
 
@@ -77,24 +77,24 @@ def test_in_memory_nothing_outlives_the_store():
     assert Store().tables() == []
 
 
-def test_a_disk_that_takes_no_more_is_said(kept):
+def test_a_full_disk_is_reported(kept):
     (kept.path / "nonces.jsonl").unlink()
     (kept.path / "nonces.jsonl").mkdir()
-    with pytest.raises(SetupError, match="cannot be written"):
+    with pytest.raises(ConfigurationError, match="cannot be written"):
         kept.keep_nonce((3, 0, 2, 7), bytes(32))
 
 
 @pytest.mark.parametrize("value", [b"\x05" * 32, b"\x06" * 32])
-def test_no_nonce_is_kept_twice(kept, value):
-    """Whatever for, before a restart or after it: one was revealed, the other promised."""
+def test_no_nonce_is_stored_twice(kept, value):
+    """For any shuffle, before or after a restart."""
     for store in (kept, again(kept)):
         for sitting in (SITTING, (2, 0, 2, 7)):
-            with pytest.raises(SetupError, match="twice"):
+            with pytest.raises(ConfigurationError, match="twice"):
                 store.keep_nonce(sitting, value)
     assert (2, 0, 2, 7) not in again(kept).nonces
 
 
-def test_a_nonce_that_was_drawn_anew_for_its_shuffle_is_not_forgotten(kept):
+def test_a_replaced_nonce_is_not_forgotten(kept):
     kept.keep_nonce(SITTING, b"\x08" * 32)
-    with pytest.raises(SetupError, match="twice"):
+    with pytest.raises(ConfigurationError, match="twice"):
         again(kept).keep_nonce((2, 0, 2, 7), b"\x05" * 32)

@@ -1,20 +1,24 @@
+"""Fixtures: databases for one test, with a schema and without events."""
+
 from __future__ import annotations
 
 import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dealer.eventlog import Log
-from dealer.eventlog.sqlite import SqliteStore
-from tests.postgres import Postgres
+from dealer.eventlog.sqlite.store import SqliteStore
+from tests.harness.database_link import DatabaseLink
+from tests.harness.postgres import OwnServer, Postgres
 
 
-class SqliteHouse:
-    """A place to keep a log for one test, and a way to get at it from outside."""
+class TemporarySqlite:
+    """An SQLite file: opens logs on it, and connections of other programs."""
 
     def __init__(self, file: Path) -> None:
         self.file = file
@@ -26,18 +30,16 @@ class SqliteHouse:
     def wal_size(self) -> int:
         return Path(f"{self.file}-wal").stat().st_size
 
-    def ask(self, sql: str) -> list[tuple[Any, ...]]:
-        """Rows of a statement, from outside of the house."""
-        with self.outside() as database:
-            found = database.execute(sql).fetchall()
-        database.close()
-        return found
+    def execute(self, sql: str) -> list[tuple[Any, ...]]:
+        """Rows of a statement of another program."""
+        with closing(self.connect()) as connection:
+            return connection.execute(sql).fetchall()
 
-    def nothing_is_open(self) -> bool:
-        self.ask("BEGIN IMMEDIATE")
+    def no_transaction_is_open(self) -> bool:
+        self.execute("BEGIN IMMEDIATE")
         return True
 
-    def outside(self) -> sqlite3.Connection:
+    def connect(self) -> sqlite3.Connection:
         return sqlite3.connect(self.file, isolation_level=None, timeout=0)
 
 
@@ -51,47 +53,60 @@ def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
-class PostgresHouse:
-    """A database of its own for one test; the same ways to get at it as for a file."""
+class TemporaryPostgres:
+    """A PostgreSQL database, with the methods of `TemporarySqlite`."""
 
     def __init__(self, server: Postgres) -> None:
         self.server = server
-        self.database = server.database()
-        self.url = server.url(self.database)
+        self.name = server.database()
+        self.url = server.url(self.name)
 
     async def open(self, **options: Any) -> Log:
         return await Log.open(self.url, **{"busy_seconds": 20.0} | options)
 
-    def ask(self, sql: str) -> list[tuple[Any, ...]]:
-        return self.server.ask(self.database, sql)
+    def execute(self, sql: str) -> list[tuple[Any, ...]]:
+        return self.server.ask(self.name, sql)
 
-    def nothing_is_open(self) -> bool:
-        return not self.ask(
+    def no_transaction_is_open(self) -> bool:
+        return not self.execute(
             "SELECT state FROM pg_stat_activity WHERE datname = current_database()"
             " AND pid <> pg_backend_pid() AND state LIKE '%transaction%'"
         )
 
 
-House = SqliteHouse | PostgresHouse
+TemporaryDatabase = TemporarySqlite | TemporaryPostgres
 
 
 @pytest.fixture
-def file_place(migrated: Path, tmp_path: Path) -> SqliteHouse:
+def sqlite_database(migrated: Path, tmp_path: Path) -> TemporarySqlite:
     shutil.copy(migrated, tmp_path / "log.db")
-    return SqliteHouse(tmp_path / "log.db")
+    return TemporarySqlite(tmp_path / "log.db")
 
 
 @pytest.fixture
-def server_place(postgres: Postgres) -> Iterator[PostgresHouse]:
-    house = PostgresHouse(postgres)
-    yield house
-    postgres.drop(house.database)
+def postgres_database(postgres: Postgres) -> Iterator[TemporaryPostgres]:
+    database = TemporaryPostgres(postgres)
+    yield database
+    postgres.drop(database.name)
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
-def place(request: pytest.FixtureRequest) -> House:
-    """Where a log can be opened: every promise is held on each database that the house knows."""
-    house: House = request.getfixturevalue(
-        {"sqlite": "file_place", "postgres": "server_place"}[request.param]
-    )
-    return house
+def database(request: pytest.FixtureRequest) -> TemporaryDatabase:
+    """A database of each kind, for tests of what every store guarantees."""
+    found: TemporaryDatabase = request.getfixturevalue(f"{request.param}_database")
+    return found
+
+
+@pytest.fixture
+async def link(postgres_database: TemporaryPostgres) -> AsyncIterator[DatabaseLink]:
+    """A relay before the PostgreSQL server, which can cut its connections."""
+    if not isinstance(postgres_database.server, OwnServer):
+        pytest.skip("the relay connects to a server's socket, and another server was named")
+    async with DatabaseLink(postgres_database.server.folder / ".s.PGSQL.5432") as found:
+        yield found
+
+
+@pytest.fixture
+def linked_url(link: DatabaseLink, postgres_database: TemporaryPostgres) -> str:
+    """The URL of `postgres_database` through `link`."""
+    return f"postgresql://dealer@127.0.0.1:{link.port}/{postgres_database.name}?sslmode=disable"

@@ -1,4 +1,4 @@
-"""The database file is deleted, replaced or written over under a log that is open."""
+"""The database file is deleted, replaced or overwritten while a log is open on it."""
 
 from __future__ import annotations
 
@@ -14,176 +14,183 @@ import pytest
 
 from dealer.errors import DatabaseReplaced
 from dealer.eventlog import Append, Log, Row
-from dealer.eventlog.sqlite import SqliteStore
-from tests.eventlog.conftest import SqliteHouse
+from dealer.eventlog.sqlite.store import SqliteStore
+from tests.eventlog.conftest import TemporarySqlite
 
 
 @pytest.fixture
-def place(file_place: SqliteHouse) -> SqliteHouse:
-    return file_place
+def database(sqlite_database: TemporarySqlite) -> TemporarySqlite:
+    return sqlite_database
 
 
 def append(table: bytes, after: int, *, size: int = 2) -> Append:
+    """An append of one event with this many bytes of JSON."""
     return Append(table, after, [Row(after + 1, "NoteAdded", 1, 1, "{" + " " * size + "}")])
 
 
 def back_up(file: Path, to: Path) -> Path:
-    with closing(sqlite3.connect(file)) as live, closing(sqlite3.connect(to)) as made:
-        live.backup(made)
+    with closing(sqlite3.connect(file)) as live, closing(sqlite3.connect(to)) as copy:
+        live.backup(copy)
     return to
 
 
-def outside(place: SqliteHouse, *statements: str) -> None:
+def run_sql(database: TemporarySqlite, *statements: str) -> None:
     """Statements of another program, which waits for the server's own checkpoints."""
-    with closing(sqlite3.connect(place.file, isolation_level=None, timeout=20)) as database:
+    with closing(sqlite3.connect(database.file, isolation_level=None, timeout=20)) as connection:
         for sql in statements:
-            database.execute(sql).fetchall()
+            connection.execute(sql).fetchall()
 
 
-async def fill(log: Log, place: SqliteHouse) -> None:
-    """Many pages, all of them in the database file itself."""
+async def fill(log: Log, database: TemporarySqlite) -> None:
+    """Append many pages, and copy them from the WAL to the database file."""
     for _ in range(40):
         await log.append(append(secrets.token_bytes(16), 0, size=9000))
-    outside(place, "PRAGMA wal_checkpoint(FULL)")
+    run_sql(database, "PRAGMA wal_checkpoint(FULL)")
     log.check()
 
 
-def delete(place: SqliteHouse) -> None:
-    place.file.unlink()
+def delete(database: TemporarySqlite) -> None:
+    database.file.unlink()
 
 
-def move_away(place: SqliteHouse) -> None:
-    place.file.rename(place.file.with_name("elsewhere.db"))
+def move_away(database: TemporarySqlite) -> None:
+    database.file.rename(database.file.with_name("elsewhere.db"))
 
 
-def replace(place: SqliteHouse) -> None:
-    os.replace(back_up(place.file, place.file.with_name("copy.db")), place.file)
+def replace(database: TemporarySqlite) -> None:
+    os.replace(back_up(database.file, database.file.with_name("copy.db")), database.file)
 
 
-def overwrite(place: SqliteHouse) -> None:
-    shutil.copyfile(place.file.with_name("early.db"), place.file)
+def overwrite(database: TemporarySqlite) -> None:
+    shutil.copyfile(database.file.with_name("early.db"), database.file)
 
 
-def delete_write_ahead_log(place: SqliteHouse) -> None:
-    Path(f"{place.file}-wal").unlink()
+def delete_write_ahead_log(database: TemporarySqlite) -> None:
+    Path(f"{database.file}-wal").unlink()
 
 
 @pytest.mark.parametrize(
     "how", [delete, move_away, replace, overwrite, delete_write_ahead_log], ids=lambda f: f.__name__
 )
-async def test_nothing_is_acknowledged_once_the_file_is_another(
-    place: SqliteHouse, how: Callable[[SqliteHouse], None]
+async def test_nothing_is_acknowledged_after_the_file_was_replaced(
+    database: TemporarySqlite, how: Callable[[TemporarySqlite], None]
 ) -> None:
     table = secrets.token_bytes(16)
-    async with await place.open() as log:
+    async with await database.open() as log:
         await log.append(append(table, 0))
-        back_up(place.file, place.file.with_name("early.db"))
-        await fill(log, place)
-        how(place)
-        there = sorted(file.name for file in place.file.parent.iterdir())
+        back_up(database.file, database.file.with_name("early.db"))
+        await fill(log, database)
+        how(database)
+        names = sorted(file.name for file in database.file.parent.iterdir())
         for _ in range(2):
             with pytest.raises(DatabaseReplaced, match="while the server had it open"):
                 await log.append(append(table, 1))
             with pytest.raises(DatabaseReplaced):
                 await log.read(table)
             with pytest.raises(DatabaseReplaced):
-                await log.put_house("ready", b"")
-        assert sorted(file.name for file in place.file.parent.iterdir()) == there
+                await log.put_metadata("ready", b"")
+        assert sorted(file.name for file in database.file.parent.iterdir()) == names
     with pytest.raises(DatabaseReplaced):
         log.check()
 
 
-async def test_a_reader_that_connects_later_makes_no_empty_database(place: SqliteHouse) -> None:
-    async with await place.open() as log:
-        place.file.unlink()
+async def test_a_reader_that_connects_later_creates_no_empty_database(
+    database: TemporarySqlite,
+) -> None:
+    async with await database.open() as log:
+        database.file.unlink()
         with pytest.raises(DatabaseReplaced, match="was deleted"):
             await log.head(secrets.token_bytes(16))
-        assert not place.file.exists()
+        assert not database.file.exists()
 
 
-async def test_a_file_that_comes_back_is_not_trusted(place: SqliteHouse) -> None:
-    away = place.file.with_name("away.db")
-    async with await place.open() as log:
-        place.file.rename(away)
+async def test_a_file_that_was_moved_away_and_back_is_not_trusted(
+    database: TemporarySqlite,
+) -> None:
+    away = database.file.with_name("away.db")
+    async with await database.open() as log:
+        database.file.rename(away)
         with pytest.raises(DatabaseReplaced):
             log.check()
-        away.rename(place.file)
+        away.rename(database.file)
         with pytest.raises(DatabaseReplaced):
             await log.append(append(secrets.token_bytes(16), 0))
 
 
-async def test_closing_does_not_touch_the_file_that_took_the_place(place: SqliteHouse) -> None:
+async def test_closing_does_not_touch_the_replacing_file(database: TemporarySqlite) -> None:
     """SQLite deletes the write-ahead log with its last connection, by name."""
     table = secrets.token_bytes(16)
-    log = await place.open()
+    log = await database.open()
     await log.append(append(table, 0))
-    for file in place.file.parent.glob("log.db*"):
+    for file in database.file.parent.glob("log.db*"):
         file.rename(file.with_name(f"old-{file.name}"))
-    back_up(place.file.with_name("old-log.db"), place.file)
-    with closing(place.outside()) as other:
+    back_up(database.file.with_name("old-log.db"), database.file)
+    with closing(database.connect()) as other:
         other.execute("PRAGMA journal_mode=WAL")
         other.execute("INSERT INTO house VALUES ('kept', x'01')")
-        before = {file: file.read_bytes() for file in place.file.parent.glob("log.db*")}
+        before = {file: file.read_bytes() for file in database.file.parent.glob("log.db*")}
         assert len(before) == 3
         with pytest.raises(DatabaseReplaced):
             log.check()
         await log.close()
-        assert {file: file.read_bytes() for file in place.file.parent.glob("log.db*")} == before
-    assert place.ask("SELECT value FROM house WHERE name = 'kept'") == [(b"\x01",)]
+        assert {file: file.read_bytes() for file in database.file.parent.glob("log.db*")} == before
+    assert database.execute("SELECT value FROM house WHERE name = 'kept'") == [(b"\x01",)]
 
 
-async def test_what_was_written_can_be_taken_out_of_the_deleted_files(place: SqliteHouse) -> None:
+async def test_acknowledged_events_can_be_rescued_from_the_deleted_files(
+    database: TemporarySqlite,
+) -> None:
     table = secrets.token_bytes(16)
-    rescued = place.file.with_name("rescued.db")
-    async with await place.open() as log:
+    rescued = database.file.with_name("rescued.db")
+    async with await database.open() as log:
         for version in range(2):
             await log.append(append(table, version))
-        for file in place.file.parent.glob("log.db*"):
+        for file in database.file.parent.glob("log.db*"):
             file.unlink()
         with pytest.raises(DatabaseReplaced):
             await log.append(append(table, 2))
         for number in os.listdir("/proc/self/fd"):
             handle = f"/proc/self/fd/{number}"
-            with suppress(FileNotFoundError):  # that of the folder itself
+            with suppress(FileNotFoundError):  # the descriptor of the folder
                 name = os.readlink(handle)
                 for end in ("", "-wal"):
-                    if name == f"{place.file}{end} (deleted)":
+                    if name == f"{database.file}{end} (deleted)":
                         shutil.copyfile(handle, f"{rescued}{end}")
-    async with await SqliteHouse(rescued).open() as log:
+    async with await TemporarySqlite(rescued).open() as log:
         assert [row.version for row in await log.read(table)] == [1, 2]
 
 
-async def test_vacuum_is_no_other_file(place: SqliteHouse) -> None:
-    async with await place.open() as log:
-        await fill(log, place)
-        size = place.file.stat().st_size
-        outside(
-            place,
+async def test_a_vacuum_does_not_change_the_identity(database: TemporarySqlite) -> None:
+    async with await database.open() as log:
+        await fill(log, database)
+        size = database.file.stat().st_size
+        run_sql(
+            database,
             "DROP TRIGGER event_refuses_delete",
             "DELETE FROM event",
             "VACUUM",
             "PRAGMA wal_checkpoint(FULL)",
         )
-        assert place.file.stat().st_size < size / 2
+        assert database.file.stat().st_size < size / 2
         await log.require_file()
         await log.append(append(secrets.token_bytes(16), 0))
 
 
-async def test_an_idle_log_finds_that_it_was_written_over(place: SqliteHouse) -> None:
-    async with await place.open() as log:
-        early = back_up(place.file, place.file.with_name("early.db"))
-        await fill(log, place)
-        shutil.copyfile(early, place.file)
+async def test_an_idle_log_notices_that_its_file_was_overwritten(database: TemporarySqlite) -> None:
+    async with await database.open() as log:
+        early = back_up(database.file, database.file.with_name("early.db"))
+        await fill(log, database)
+        shutil.copyfile(early, database.file)
         with pytest.raises(DatabaseReplaced, match="overwritten by a smaller one"):
             await log.require_file()
 
 
-async def test_a_link_may_name_the_file(place: SqliteHouse) -> None:
-    link = place.file.with_name("link.db")
-    link.symlink_to(place.file)
-    async with await SqliteHouse(link).open() as log:
+async def test_the_file_may_be_opened_by_a_symbolic_link(database: TemporarySqlite) -> None:
+    link = database.file.with_name("link.db")
+    link.symlink_to(database.file)
+    async with await TemporarySqlite(link).open() as log:
         await log.append(append(secrets.token_bytes(16), 0))
-        delete_write_ahead_log(place)
+        delete_write_ahead_log(database)
         with pytest.raises(DatabaseReplaced):
             log.check()
 
@@ -192,45 +199,45 @@ def mode(file: Path) -> int:
     return file.stat().st_mode & 0o777
 
 
-async def test_a_new_database_is_its_owners_alone(tmp_path: Path) -> None:
-    house = SqliteHouse(tmp_path / "dealer.db")
-    async with await house.open() as log:
+async def test_a_new_database_is_accessible_to_its_owner_only(tmp_path: Path) -> None:
+    database = TemporarySqlite(tmp_path / "dealer.db")
+    async with await database.open() as log:
         await log.append(append(secrets.token_bytes(16), 0))
-        files = [Path(f"{house.file}{end}") for end in ("", "-wal", "-shm")]
+        files = [Path(f"{database.file}{end}") for end in ("", "-wal", "-shm")]
         assert [mode(file) for file in files] == [0o600] * 3
 
 
 @pytest.mark.parametrize(("before", "after"), [(0o644, 0o600), (0o666, 0o600), (0o640, 0o640)])
-async def test_an_older_one_is_closed_to_all_others_but_not_to_its_group(
-    place: SqliteHouse, before: int, after: int
+async def test_an_existing_database_is_closed_to_others_and_not_to_its_group(
+    database: TemporarySqlite, before: int, after: int
 ) -> None:
-    place.file.chmod(before)
-    async with await place.open() as log:
+    database.file.chmod(before)
+    async with await database.open() as log:
         await log.append(append(secrets.token_bytes(16), 0))
-        assert mode(place.file) == mode(Path(f"{place.file}-wal")) == after
+        assert mode(database.file) == mode(Path(f"{database.file}-wal")) == after
 
 
-async def test_the_files_that_a_crash_left_are_closed_to_others_too(place: SqliteHouse) -> None:
-    wal = Path(f"{place.file}-wal")
-    async with await place.open() as log:
+async def test_the_files_left_by_a_crash_are_closed_to_others(database: TemporarySqlite) -> None:
+    wal = Path(f"{database.file}-wal")
+    async with await database.open() as log:
         await log.append(append(secrets.token_bytes(16), 0))
-        for file in (place.file, wal):
+        for file in (database.file, wal):
             file.chmod(0o644)
-        async with await place.open():
-            assert mode(place.file) == mode(wal) == 0o600
+        async with await database.open():
+            assert mode(database.file) == mode(wal) == 0o600
 
 
-def test_no_checkpoint_reaches_the_file_that_took_the_place(place: SqliteHouse) -> None:
+def test_no_checkpoint_writes_to_the_replacing_file(database: TemporarySqlite) -> None:
     """A checkpoint has a connection of its own, which is opened by name when the first is due."""
-    store = SqliteStore(place.file, synchronous="NORMAL", busy_seconds=5, wal_pages=1)
+    store = SqliteStore(database.file, synchronous="NORMAL", busy_seconds=5, wal_pages=1)
     store.open()
     table = secrets.token_bytes(16)
     store.append([append(table, 0)])
     assert store._checkpoints.due()
-    replace(place)
-    before = place.file.read_bytes()
+    replace(database)
+    before = database.file.read_bytes()
     store.maintain()
-    assert place.file.read_bytes() == before
-    assert store._connection is not None, "what is left of the deleted file is let go"
+    assert database.file.read_bytes() == before
+    assert store._connection is not None, "its connection to the deleted file is still open"
     store.close()
-    assert place.file.read_bytes() == before
+    assert database.file.read_bytes() == before

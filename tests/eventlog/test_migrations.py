@@ -1,7 +1,8 @@
-"""The shelves: the migrations make what the code declares, and the unknown is not touched."""
+"""Migrations: they create the declared schema, and databases of other programs are not changed."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,16 +14,16 @@ from alembic.script import ScriptDirectory
 from alembic.util import CommandError
 from sqlalchemy import Column, Connection, Integer, Table, create_engine
 
-from dealer.errors import DatabaseError, DatabaseNew
+from dealer.errors import DatabaseError, SchemaTooNew
 from dealer.eventlog import Appended, migrate
 from dealer.eventlog.schema import metadata
-from tests.eventlog.asked import A, append
-from tests.eventlog.conftest import SqliteHouse
+from tests.eventlog.conftest import TemporarySqlite
+from tests.eventlog.requests import A, append
 
 
 @pytest.fixture
-def place(file_place: SqliteHouse) -> SqliteHouse:
-    return file_place
+def database(sqlite_database: TemporarySqlite) -> TemporarySqlite:
+    return sqlite_database
 
 
 @pytest.fixture
@@ -33,7 +34,7 @@ def empty(tmp_path: Path) -> Iterator[Connection]:
     engine.dispose()
 
 
-def test_after_upgrade_head_nothing_is_left_to_migrate(empty: Connection) -> None:
+def test_the_migrations_create_the_declared_schema(empty: Connection) -> None:
     assert migrate.current(empty) is None
     assert not migrate.is_current(empty)
     migrate.upgrade(empty)
@@ -42,7 +43,7 @@ def test_after_upgrade_head_nothing_is_left_to_migrate(empty: Connection) -> Non
     migrate.check(empty)
 
 
-def test_the_check_sees_a_table_that_no_migration_makes(empty: Connection) -> None:
+def test_the_check_finds_a_table_that_no_migration_creates(empty: Connection) -> None:
     migrate.upgrade(empty)
     forgotten = Table("forgotten", metadata, Column("id", Integer, primary_key=True))
     try:
@@ -52,14 +53,14 @@ def test_the_check_sees_a_table_that_no_migration_makes(empty: Connection) -> No
         metadata.remove(forgotten)
 
 
-def test_the_names_of_the_files_are_the_history_that_alembic_sees() -> None:
+def test_the_order_of_the_files_is_that_of_alembic() -> None:
     config = Config()
     config.set_main_option("script_location", str(migrate.scripts()))
     walked = [each.revision for each in ScriptDirectory.from_config(config).walk_revisions()]
     assert migrate.revisions() == walked[::-1]
 
 
-def test_a_migration_that_fails_leaves_nothing(
+def test_a_failed_migration_leaves_no_change(
     empty: Connection, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     for folder in ("", "versions"):
@@ -79,31 +80,31 @@ def test_a_migration_that_fails_leaves_nothing(
     assert empty.exec_driver_sql("SELECT count(*) FROM sqlite_master").scalar() == 0
 
 
-async def test_a_database_of_a_newer_program_is_not_touched(place: SqliteHouse) -> None:
-    with place.outside() as database:
-        database.execute("UPDATE alembic_version SET version_num = '9000'")
-    database.close()
-    with pytest.raises(DatabaseNew, match=r"9000.*install"):
-        await place.open()
+async def test_a_database_of_a_newer_version_is_refused(database: TemporarySqlite) -> None:
+    with database.connect() as connection:
+        connection.execute("UPDATE alembic_version SET version_num = '9000'")
+    connection.close()
+    with pytest.raises(SchemaTooNew, match=r"9000.*install"):
+        await database.open()
 
 
-async def test_a_database_of_another_program_is_not_touched(place: SqliteHouse) -> None:
-    place.file.unlink()
-    with place.outside() as database:
-        database.execute("CREATE TABLE recipes (id INTEGER)")
+async def test_a_database_of_another_program_is_refused(database: TemporarySqlite) -> None:
+    database.file.unlink()
+    with database.connect() as connection:
+        connection.execute("CREATE TABLE recipes (id INTEGER)")
     with pytest.raises(DatabaseError, match="another program"):
-        await place.open()
-    assert database.execute("SELECT name FROM sqlite_master").fetchall() == [("recipes",)]
-    database.close()
+        await database.open()
+    assert connection.execute("SELECT name FROM sqlite_master").fetchall() == [("recipes",)]
+    connection.close()
 
 
-async def test_a_new_database_migrates_itself(place: SqliteHouse) -> None:
-    place.file.unlink()
-    async with await place.open() as log:
+async def test_a_new_file_is_migrated_when_it_is_opened(database: TemporarySqlite) -> None:
+    database.file.unlink()
+    async with await database.open() as log:
         assert await log.append(append(A, 0)) == Appended(1)
 
 
-def test_a_current_database_is_opened_without_alembic(place: SqliteHouse) -> None:
+def test_a_current_database_is_opened_without_alembic(database: TemporarySqlite) -> None:
     program = (
         "import asyncio, sys\n"
         "from dealer.eventlog import Log\n"
@@ -113,10 +114,31 @@ def test_a_current_database_is_opened_without_alembic(place: SqliteHouse) -> Non
         "sys.exit('alembic' in sys.modules)\n"
     )
     root = Path(__file__).parents[2]
-    assert subprocess.run([sys.executable, "-c", program, place.url], cwd=root).returncode == 0
+    assert subprocess.run([sys.executable, "-c", program, database.url], cwd=root).returncode == 0
 
 
-def test_by_hand_the_address_is_an_argument(tmp_path: Path) -> None:
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["DEALER_DATABASE_URL", "DEALER_DATABASE"])
+def test_alembic_reads_the_address_from_the_environment(tmp_path: Path, name: str) -> None:
+    """DEALER_DATABASE is the old name, and DEALER_DATABASE_URL has precedence over it."""
+    file, other = tmp_path / "named.db", tmp_path / "other.db"
+    environment = os.environ | {"DEALER_DATABASE": f"sqlite:///{other}"}
+    environment.pop("DEALER_DATABASE_URL", None)
+    subprocess.run(
+        [sys.executable, "-m", "alembic", "upgrade", "head"],
+        cwd=Path(__file__).parents[2],
+        env=environment | {name: f"sqlite:///{file}"},
+        check=True,
+        capture_output=True,
+    )
+    with create_engine(f"sqlite:///{file}").connect() as connection:
+        assert migrate.is_current(connection)
+    connection.engine.dispose()
+    assert not other.exists()
+
+
+@pytest.mark.slow
+def test_alembic_takes_the_address_as_an_argument(tmp_path: Path) -> None:
     file = tmp_path / "by-hand.db"
     root = Path(__file__).parents[2]
     for command in (["upgrade", "head"], ["check"]):

@@ -1,4 +1,4 @@
-"""Against the simplest log that could be right: whatever order, batches and retries, they agree."""
+"""The log compared with a model, for random appends, batches, retries and restarts."""
 
 from __future__ import annotations
 
@@ -21,12 +21,14 @@ from hypothesis.stateful import (
 )
 
 from dealer.eventlog import Append, Appended, Conflict, Known, Log, Result, Row
-from tests.eventlog.asked import A, B, C
-from tests.eventlog.conftest import SqliteHouse
+from tests.eventlog.conftest import TemporarySqlite
+from tests.eventlog.requests import A, B, C
+
+pytestmark = pytest.mark.slow
 
 
 class Model:
-    """A list a table, and what its commands gave."""
+    """The rows of each table in a list, and the results that a log must give."""
 
     def __init__(self) -> None:
         self.rows: dict[bytes, list[Row]] = {}
@@ -44,7 +46,7 @@ class Model:
 
 
 tables = st.sampled_from([A, B, C])
-wishes = st.tuples(
+requests = st.tuples(
     tables,
     st.integers(-1, 1),
     st.integers(1, 4),
@@ -60,17 +62,17 @@ class Machine(RuleBasedStateMachine):
         super().__init__()
         self.folder = Path(tempfile.mkdtemp())
         shutil.copy(self.template, self.folder / "log.db")
-        self.place = SqliteHouse(self.folder / "log.db")
+        self.database = TemporarySqlite(self.folder / "log.db")
         self.loop = asyncio.new_event_loop()
         self.model = Model()
-        self.logs = [self.run(self.place.open(wal_pages=10)) for _ in range(2)]
+        self.logs = [self.run(self.database.open(wal_pages=10)) for _ in range(2)]
 
     def run(self, work: Coroutine[Any, Any, Any]) -> Any:
         return self.loop.run_until_complete(work)
 
-    def request(self, wish: tuple[bytes, int, int, str | None, bytes]) -> Append:
-        table, off, count, command, body = wish
-        expected = max(0, len(self.model.rows.get(table, ())) + off)
+    def build(self, request: tuple[bytes, int, int, str | None, bytes]) -> Append:
+        table, offset, count, command, body = request
+        expected = max(0, len(self.model.rows.get(table, ())) + offset)
         rows = [
             Row(expected + 1 + n, "Said", 1, n, "{}", hidden=body or None) for n in range(count)
         ]
@@ -78,22 +80,22 @@ class Machine(RuleBasedStateMachine):
             rows[0] = rows[0]._replace(command=command, digest=body)
         return Append(table, expected, rows)
 
-    @rule(batch=st.lists(wishes, min_size=1, max_size=6), which=st.integers(0, 1))
+    @rule(batch=st.lists(requests, min_size=1, max_size=6), which=st.integers(0, 1))
     def append(self, batch: list[tuple[bytes, int, int, str | None, bytes]], which: int) -> None:
-        async def together(log: Log) -> list[Result]:
-            return await asyncio.gather(*map(log.append, requests))
+        async def append_all(log: Log) -> list[Result]:
+            return await asyncio.gather(*map(log.append, appends))
 
-        requests, answers = [], []
-        for wish in batch:
-            # What is expected here counts on the neighbours that come before in the batch.
-            requests.append(self.request(wish))
-            answers.append(self.model.append(requests[-1]))
-        assert self.run(together(self.logs[which])) == answers
+        appends, results = [], []
+        for request in batch:
+            # The expected version includes the appends before it in the batch.
+            appends.append(self.build(request))
+            results.append(self.model.append(appends[-1]))
+        assert self.run(append_all(self.logs[which])) == results
 
     @rule(which=st.integers(0, 1))
     def restart(self, which: int) -> None:
         self.run(self.logs[which].close())
-        self.logs[which] = self.run(self.place.open(wal_pages=10))
+        self.logs[which] = self.run(self.database.open(wal_pages=10))
 
     @precondition(lambda self: self.model.rows)
     @rule(data=st.data(), after=st.integers(0, 8), limit=st.integers(1, 5))
@@ -118,7 +120,7 @@ class Machine(RuleBasedStateMachine):
 
 
 @pytest.mark.parametrize("examples", [30])
-def test_the_log_does_as_the_model(migrated: Path, examples: int) -> None:
+def test_the_log_agrees_with_the_model(migrated: Path, examples: int) -> None:
     Machine.template = migrated
     run_state_machine_as_test(
         Machine,

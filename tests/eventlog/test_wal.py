@@ -1,4 +1,4 @@
-"""The WAL is checkpointed when it is due, under the write lock, and beside no older release."""
+"""WAL checkpoints: when they are due, under the write lock, and without older releases."""
 
 from __future__ import annotations
 
@@ -13,18 +13,22 @@ import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
-from sqlalchemy import create_engine
+from sqlalchemy import Connection, create_engine
 
 from dealer.errors import DatabaseLocked
-from dealer.eventlog import Appended, Log, migrate, sqlite
-from dealer.eventlog.sqlite import SqliteStore
-from dealer.eventlog.wal import WalCheckpoints, is_affected, library_version
-from tests.eventlog.asked import A, B, append, other_process
-from tests.eventlog.conftest import SqliteHouse
-from tests.foreign.installed import missing
-from tests.whole import walwatch
+from dealer.eventlog import Appended, Log, migrate
+from dealer.eventlog.sqlite.store import SqliteStore
+from dealer.eventlog.sqlite.wal import WalCheckpoints, is_affected, library_version
+from tests.chaos import walwatch
+from tests.eventlog.conftest import TemporarySqlite
+from tests.eventlog.requests import A, B, append, line_of, other_process
+from tests.harness.installed import missing
+
+pytestmark = pytest.mark.slow
+
 
 ROOT = Path(__file__).parents[2]
 PAGES = 20
@@ -32,34 +36,34 @@ LONG = "x" * 4000
 
 
 @pytest.fixture
-def place(file_place: SqliteHouse) -> SqliteHouse:
-    return file_place
+def database(sqlite_database: TemporarySqlite) -> TemporarySqlite:
+    return sqlite_database
 
 
 @pytest.fixture
-def store(place: SqliteHouse) -> Iterator[SqliteStore]:
-    with closing(opened(place)) as store:
+def store(database: TemporarySqlite) -> Iterator[SqliteStore]:
+    with closing(opened(database)) as store:
         yield store
 
 
-def opened(place: SqliteHouse, *, busy_seconds: float = 5) -> SqliteStore:
+def opened(database: TemporarySqlite, *, busy_seconds: float = 5) -> SqliteStore:
     store = SqliteStore(
-        place.file, synchronous="NORMAL", busy_seconds=busy_seconds, wal_pages=PAGES
+        database.file, synchronous="NORMAL", busy_seconds=busy_seconds, wal_pages=PAGES
     )
     store.open()
     return store
 
 
-def frames(store: SqliteStore) -> int:
-    """How many frames the WAL has; asking is a checkpoint, of a copy."""
+def count_frames(store: SqliteStore) -> int:
+    """The number of frames in the WAL, from a checkpoint of a copy."""
     folder = store.file.parent / "copy"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     for end in ("", "-wal"):
         shutil.copy(f"{store.file}{end}", folder / f"log.db{end}")
-    with closing(sqlite3.connect(folder / "log.db", isolation_level=None)) as database:
-        (_, found, _) = database.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
-    return int(found)
+    with closing(sqlite3.connect(folder / "log.db", isolation_level=None)) as connection:
+        (_, frames, _) = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+    return int(frames)
 
 
 def write(store: SqliteStore, after: int, table: bytes = A) -> int:
@@ -67,20 +71,20 @@ def write(store: SqliteStore, after: int, table: bytes = A) -> int:
     return after + 1
 
 
-def test_a_checkpoint_is_due_at_the_frame_and_not_before(store: SqliteStore) -> None:
+def test_a_checkpoint_is_due_at_a_number_of_frames(store: SqliteStore) -> None:
     checkpoints, version = store._checkpoints, 0
     while not checkpoints.due():
-        assert frames(store) < PAGES
+        assert count_frames(store) < PAGES
         version = write(store, version)
-    assert frames(store) >= PAGES
+    assert count_frames(store) >= PAGES
     store.maintain()
     assert not checkpoints.due()
     write(store, version)
-    assert frames(store) < PAGES, "the WAL was not restarted after a complete checkpoint"
+    assert count_frames(store) < PAGES, "the WAL was not restarted after a complete checkpoint"
 
 
-def test_frames_of_another_process_count(place: SqliteHouse, store: SqliteStore) -> None:
-    other = opened(place)
+def test_frames_of_another_process_count(database: TemporarySqlite, store: SqliteStore) -> None:
+    other = opened(database)
     version = write(store, 0)
     while not other._checkpoints.due():
         version = write(store, version)
@@ -92,32 +96,32 @@ def test_frames_of_another_process_count(place: SqliteHouse, store: SqliteStore)
 
 
 def test_no_connection_checkpoints_when_it_commits(
-    place: SqliteHouse, monkeypatch: pytest.MonkeyPatch
+    database: TemporarySqlite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(WalCheckpoints, "due", lambda _: False)
-    store, version = opened(place), 0
-    while frames(store) < 1100:  # SQLite's own limit is 1000
+    store, version = opened(database), 0
+    while count_frames(store) < 1100:  # SQLite's own limit is 1000
         rows = [append(A, version, *[LONG] * 100)]
         assert store.append(rows) == [Appended(version + 100)]
         version += 100
-    before = place.file.stat().st_size
+    before = database.file.stat().st_size
     write(store, version)
-    assert place.file.stat().st_size == before
+    assert database.file.stat().st_size == before
     store.close()
 
 
-async def test_neither_do_readers(place: SqliteHouse) -> None:
-    async with await place.open() as log:
+async def test_readers_do_not_checkpoint(database: TemporarySqlite) -> None:
+    async with await database.open() as log:
         assert await log.fetch("PRAGMA wal_autocheckpoint") == [(0,)]
 
 
 def test_a_checkpoint_that_finds_the_write_lock_taken_waits_for_the_next_commit(
-    place: SqliteHouse,
+    database: TemporarySqlite,
 ) -> None:
-    store, version = opened(place, busy_seconds=0.5), 0
+    store, version = opened(database, busy_seconds=0.5), 0
     while not store._checkpoints.due():
         version = write(store, version)
-    holder = place.outside()
+    holder = database.connect()
     holder.execute("BEGIN IMMEDIATE")
     store.maintain()
     assert store._checkpoints.due()
@@ -131,70 +135,70 @@ def test_a_checkpoint_that_finds_the_write_lock_taken_waits_for_the_next_commit(
     store.close()
 
 
-def test_a_checkpoint_that_fails_is_logged_and_costs_no_event(
+def test_a_failed_checkpoint_is_logged_and_loses_no_event(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def failing() -> None:
+    def fail() -> None:
         cause = sqlite3.OperationalError("disk I/O error")
         cause.sqlite_errorcode = sqlite3.SQLITE_IOERR
         raise cause
 
     version = 0
     with monkeypatch.context() as patch:
-        patch.setattr(store._checkpoints, "_connect", failing)
+        patch.setattr(store._checkpoints, "_connect", fail)
         while not store._checkpoints.due():
             version = write(store, version)
         store.maintain()
         (record,) = caplog.records
         assert record.getMessage() == "WAL checkpoint failed"
-        assert "failed to read or write" in record.told["says"]
+        assert "failed to read or write" in vars(record)["fields"]["says"]
         for _ in range(3):
             version = write(store, version)
             store.maintain()
-        assert len(caplog.records) == 1, "it is not tried again at each commit"
+        assert len(caplog.records) == 1, "it is not retried at each commit"
     while not store._checkpoints.due():
         version = write(store, version)
     store.maintain()
     write(store, version)
-    assert frames(store) < PAGES
+    assert count_frames(store) < PAGES
 
 
-def test_a_wal_that_a_reader_keeps_from_its_restart_is_named(
-    place: SqliteHouse, store: SqliteStore, caplog: pytest.LogCaptureFixture
+def test_a_wal_that_a_reader_keeps_from_restarting_is_logged(
+    database: TemporarySqlite, store: SqliteStore, caplog: pytest.LogCaptureFixture
 ) -> None:
-    version, reader = write(store, 0), place.outside()
+    version, reader = write(store, 0), database.connect()
     reader.execute("BEGIN")
     reader.execute("SELECT count(*) FROM event").fetchall()
     for _ in range(12 * PAGES):
         version = write(store, version)
         store.maintain()
     reader.close()
-    told = [record.told for record in caplog.records]
+    logged = [vars(record)["fields"] for record in caplog.records]
     assert {record.getMessage() for record in caplog.records} == {"the WAL is not restarted"}
-    assert 2 <= len(told) <= 5
-    assert told[0]["frames"] >= 8 * PAGES
-    assert told[1]["frames"] >= 2 * told[0]["frames"]
-    assert told[0]["copied"] < told[0]["frames"]
+    assert 2 <= len(logged) <= 5
+    assert logged[0]["frames"] >= 8 * PAGES
+    assert logged[1]["frames"] >= 2 * logged[0]["frames"]
+    assert logged[0]["copied"] < logged[0]["frames"]
     for _ in range(PAGES):
         version = write(store, version)
         store.maintain()
-    assert frames(store) < 2 * PAGES
+    assert count_frames(store) < 2 * PAGES
 
 
-async def test_two_processes_checkpoint_under_the_write_lock_alone(
-    place: SqliteHouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+async def test_two_processes_checkpoint_only_under_the_write_lock(
+    database: TemporarySqlite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Shown by the locks that they take, whether or not a race was met."""
+    """The trace of their locks shows it, whether or not there was a race."""
     if shutil.which("gcc") is None:
         missing("gcc is not installed")
     trace = tmp_path / "trace"
     preload = walwatch.library(tmp_path)
     for name, value in walwatch.environment(preload, folder=tmp_path, trace=trace).items():
         monkeypatch.setenv(name, value)
-    both = [other_process("compete", place.url, A.hex(), name, "150") for name in "xy"]
+    both = [other_process("compete", database.url, A.hex(), name, "150") for name in "xy"]
     monkeypatch.undo()
     for process in both:
-        assert await asyncio.to_thread(process.stdout.readline) == "ready\n"
+        assert await line_of(process) == "ready\n"
     for process in both:
         await asyncio.to_thread(process.communicate, "go\n")
         assert process.returncode == 0
@@ -206,8 +210,8 @@ async def test_two_processes_checkpoint_under_the_write_lock_alone(
     assert watch.restarts > 5
 
 
-def test_the_trace_names_a_checkpoint_outside_of_the_write_lock(tmp_path: Path) -> None:
-    """SQLite's own, of a connection that commits."""
+def test_the_trace_names_a_checkpoint_without_the_write_lock(tmp_path: Path) -> None:
+    """It is SQLite's automatic one, of a connection that commits."""
     if shutil.which("gcc") is None:
         missing("gcc is not installed")
     trace, program = tmp_path / "trace", (
@@ -235,7 +239,7 @@ def test_the_trace_names_a_checkpoint_outside_of_the_write_lock(tmp_path: Path) 
 
 
 def at_schema(revision: str, file: Path) -> None:
-    """Makes a database as a release of that schema left it."""
+    """Create a database as a release with this schema does."""
     from alembic import command
     from alembic.config import Config
 
@@ -246,11 +250,11 @@ def at_schema(revision: str, file: Path) -> None:
         command.upgrade(config, revision)
         connection.commit()
     engine.dispose()
-    with closing(sqlite3.connect(file)) as database:
-        database.execute("PRAGMA journal_mode=WAL")
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("PRAGMA journal_mode=WAL")
 
 
-async def test_a_schema_of_an_older_release_is_migrated_by_one_that_is_alone(
+async def test_a_schema_of_an_older_release_is_migrated_by_an_exclusive_process(
     tmp_path: Path,
 ) -> None:
     file = tmp_path / "log.db"
@@ -266,30 +270,31 @@ async def test_a_schema_of_an_older_release_is_migrated_by_one_that_is_alone(
     async with await Log.open(f"sqlite:///{file}", busy_seconds=0.2) as log:
         assert await log.append(append(A, 0)) == Appended(1)
         assert await log.fetch("PRAGMA journal_mode") == [("wal",)]
-    with closing(sqlite3.connect(file)) as database:
-        found = database.execute("SELECT version_num FROM alembic_version").fetchall()
+    with closing(sqlite3.connect(file)) as connection:
+        found = connection.execute("SELECT version_num FROM alembic_version").fetchall()
     assert found == [(migrate.revisions()[-1],)]
 
 
-async def test_an_older_release_that_comes_while_it_is_migrated_is_noticed(
+async def test_an_older_release_that_connects_during_the_migration_is_noticed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Between the proof that nobody else is there and the lock that keeps it so."""
+    """It connects between the check for other connections and the exclusive lock."""
     file = tmp_path / "log.db"
     at_schema("0003", file)
-    execute, came = sqlite.Connection.exec_driver_sql, []
+    execute = Connection.exec_driver_sql
+    connections: list[sqlite3.Connection] = []
 
-    def interrupted(self: sqlite.Connection, statement: str, *more: object) -> object:
-        if statement == "BEGIN EXCLUSIVE" and not came:
-            came.append(sqlite3.connect(file, isolation_level=None, check_same_thread=False))
-            came[0].execute("PRAGMA journal_mode=WAL")
-            came[0].execute("SELECT count(*) FROM event").fetchall()
-        return execute(self, statement, *more)
+    def interrupted(self: Connection, statement: str, *parameters: Any) -> object:
+        if statement == "BEGIN EXCLUSIVE" and not connections:
+            connections.append(sqlite3.connect(file, isolation_level=None, check_same_thread=False))
+            connections[0].execute("PRAGMA journal_mode=WAL")
+            connections[0].execute("SELECT count(*) FROM event").fetchall()
+        return execute(self, statement, *parameters)
 
-    monkeypatch.setattr(sqlite.Connection, "exec_driver_sql", interrupted)
+    monkeypatch.setattr(Connection, "exec_driver_sql", interrupted)
     with pytest.raises(DatabaseLocked, match="could lose events"):
         await Log.open(f"sqlite:///{file}", busy_seconds=0.2)
-    with closing(came[0]) as older:
+    with closing(connections[0]) as older:
         assert older.execute("SELECT version_num FROM alembic_version").fetchall() == [("0003",)]
 
 
@@ -297,16 +302,16 @@ async def test_two_processes_migrate_an_older_schema_once(tmp_path: Path) -> Non
     file = tmp_path / "log.db"
     at_schema("0003", file)
     both = [other_process("open_once", f"sqlite:///{file}") for _ in range(2)]
-    said = [(await asyncio.to_thread(process.communicate))[0] for process in both]
-    assert said == ["opened\n"] * 2
+    outputs = [(await asyncio.to_thread(process.communicate))[0] for process in both]
+    assert outputs == ["opened\n"] * 2
 
 
-async def test_a_new_file_needs_nobody_to_go(place: SqliteHouse) -> None:
-    place.file.unlink()
-    with closing(place.outside()) as other:
+async def test_a_new_file_may_be_open_in_another_process(database: TemporarySqlite) -> None:
+    database.file.unlink()
+    with closing(database.connect()) as other:
         other.execute("PRAGMA journal_mode=WAL")
         other.execute("SELECT count(*) FROM sqlite_master").fetchall()
-        async with await place.open(busy_seconds=0.2) as log:
+        async with await database.open(busy_seconds=0.2) as log:
             assert await log.append(append(B, 0)) == Appended(1)
 
 
@@ -328,20 +333,20 @@ def test_which_versions_have_the_bug(version: tuple[int, int, int], affected: bo
     assert ("WAL-reset bug" in library_version(number)) == affected
 
 
-async def test_the_log_says_what_keeps_it(place: SqliteHouse) -> None:
-    async with await place.open() as log:
+async def test_the_version_of_the_log_is_that_of_the_library(database: TemporarySqlite) -> None:
+    async with await database.open() as log:
         assert await log.version() == f"SQLite {library_version()}"
     assert sqlite3.sqlite_version in library_version()
 
 
 MARK = b"SQLite format 3\0"
-"""The beginning of every database; whatever can write one has it among its constants."""
+"""The first bytes of every database; a library that writes databases has them as a constant."""
 
 
 def test_there_is_one_sqlite_library_in_the_process() -> None:
-    """Of two, each would drop the other's file locks whenever it closes a file."""
+    """Of two libraries, each would release the file locks of the other when it closes a file."""
     if not Path("/proc/self/maps").exists():
-        pytest.skip("the mapped files are listed under Linux alone")
+        pytest.skip("the mapped files are listed on Linux only")
     program = f"import {__name__.split('.')[-1]} as it; print(*it.mapped_libraries(), sep='\\n')"
     run = [sys.executable, "-c", program]
     environment = os.environ | {

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.web.tables import Played, real_tables
+from tests.web.played_tables import Played, real_tables
 
 
 @pytest.fixture(scope="session")

@@ -11,16 +11,16 @@ from pathlib import Path
 import pytest
 
 from dealer.proof.verify import verify
-from tests.foreign.installed import go, openssl
-from tests.web.second import node
-from tests.web.tables import Played
+from tests.harness.installed import go, openssl
+from tests.web.js_verifier import node
+from tests.web.played_tables import Played
 
 ROOT = Path(__file__).parents[2]
 DOCUMENT = (ROOT / "dealer/proof/README.md").read_text("utf-8")
 BLOCKS = re.findall(r"^```sh\n(.*?)^```$", DOCUMENT, re.MULTILINE | re.DOTALL)
 BY_OPENSSL = [block for block in BLOCKS if not re.match(r"GO111MODULE|node |dealer ", block)]
 SENTENCES = [
-    "The secret is the one promised.",
+    "The secret matches the commitment.",
     "The first swap is of places 51 and ",
     "Slot ",
     "Signature Verified Successfully",
@@ -28,7 +28,7 @@ SENTENCES = [
 
 
 def run(blocks: list[str], bundle: Path) -> subprocess.CompletedProcess[str]:
-    """Each block in turn in one bash, as somebody types them."""
+    """Runs each block in order in one bash."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     environment = {**os.environ, "PATH": path, "bundle": str(bundle), "TMPDIR": str(bundle.parent)}
     environment.setdefault("GOCACHE", str(bundle.with_name("cache")))

@@ -13,9 +13,9 @@ import pytest
 
 from dealer.proof.checkpoint import Signer
 from dealer.proof.tree import consistency_proof, inclusion_proof, leaf_hash
-from tests.foreign.installed import GO_SOURCES, go
+from tests.harness.installed import GO_SOURCES, go
 from tests.proof.story import note_of
-from tests.web.tables import Played
+from tests.web.played_tables import Played
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 _FILE = Path(__file__).with_name("notes.go")

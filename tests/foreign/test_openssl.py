@@ -16,9 +16,9 @@ import pytest
 from dealer.game.tape import SEGMENT_WORDS, words
 from dealer.proof.keys import RoundKeys
 from dealer.proof.verify import verify
-from tests.foreign.installed import openssl
+from tests.harness.installed import openssl
 from tests.proof.story import note_of, some_bytes
-from tests.web.tables import Played, pen
+from tests.web.played_tables import Played, player_signer
 
 _SPKI = bytes.fromhex("302a300506032b6570032100")  # RFC 8410: what stands before an Ed25519 key
 TABLE = some_bytes("table")[:16]
@@ -119,7 +119,7 @@ def test_every_swap_of_real_tables(tables: list[Played]) -> None:
         read: dict[tuple[int, int], list[int]] = defaultdict(list)
         for swap in report.swaps:
             read[swap.round, swap.k] += swap.words
-        shuffles = told(played)
+        shuffles = recomputed(played)
         swaps = [event["public"] for event in events(played) if event["type"] == "CardsSwapped"]
         assert set(read) == {(swap["round"], swap["k"]) for swap in swaps} & set(shuffles)
         for shuffle, taken in read.items():
@@ -134,7 +134,7 @@ def events(played: Played) -> list[dict[str, Any]]:
     return [line for line in lines if "type" in line]
 
 
-def told(played: Played) -> dict[tuple[int, int], dict[str, Any]]:
+def recomputed(played: Played) -> dict[tuple[int, int], dict[str, Any]]:
     """What the tape of each shuffle of a closed round is made of, read without the verifier."""
     secrets = {
         event["public"]["round"]: bytes.fromhex(event["public"]["secret"])
@@ -167,7 +167,8 @@ def heads(played: Played) -> list[str]:
 
 
 def test_signatures(tables: list[Played], tmp_path: Path) -> None:
-    players = {f"player/{pen(seat).public_key.hex()}": pen(seat).public_key for seat in range(11)}
+    keys = [player_signer(seat).public_key for seat in range(11)]
+    players = {f"player/{key.hex()}": key for key in keys}
     house = bytes.fromhex(json.loads(tables[0].bundle.lines[0])["key"])
     good: list[str] = []
     for note in map(note_of, heads(tables[0])):

@@ -1,10 +1,11 @@
-"""A table to play at: given these events, when this command, then these events or this refusal."""
+"""Fixtures for tables: given events, when a command, then events or a refusal."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,12 @@ import pytest
 from dealer.errors import Refused
 from dealer.game.commands import (
     Actor,
+    CheckDeadlines,
     Command,
     CommitEntropy,
     FinishShuffle,
     OpenRound,
     OpenTable,
-    PassTime,
     RevealEntropy,
     StartShuffle,
     TakeSeat,
@@ -36,7 +37,7 @@ def digest(*parts: object) -> bytes:
 
 
 class FakeHouse:
-    """A house whose secret is its name; its formulas are not those of the proof, nor need be."""
+    """A round's secrets with formulas that are simpler than those of the proof."""
 
     def __init__(self, name: str = "house") -> None:
         self.secret = digest("secret", name)
@@ -53,7 +54,7 @@ class FakeHouse:
 
 
 class Play:
-    """A table in play: every event it took, with its time; `do` carries a command out."""
+    """A table with all its events and times; `do` decides and applies a command."""
 
     def __init__(self) -> None:
         self.table = Table()
@@ -62,7 +63,7 @@ class Play:
         self.now = 1_000
 
     def decide(self, command: Command) -> list[Event]:
-        """What follows from a command; looking changes nothing."""
+        """The events of a command, which are not applied."""
         before = repr(self.table)
         try:
             return decide(command, self.table, self.house)
@@ -111,7 +112,7 @@ class Play:
                 self.do(self.reveal(able[0]))
             else:
                 self.now = shuffle.closed_at + self.round.reveal_ms
-                self.do(PassTime(self.now))
+                self.do(CheckDeadlines(self.now))
 
     def shuffle(
         self, stack: str = DECK, *, algorithm: str = "backward", steps: int | None = None
@@ -143,7 +144,7 @@ class Play:
 
 @pytest.fixture(scope="session")
 def play():
-    """Open a table; `seats` are taken, and a round is open and shuffled unless told otherwise."""
+    """Open a table with taken `seats` and, by default, an open and shuffled round."""
 
     def open_table(
         *,
@@ -166,6 +167,12 @@ def play():
         return game
 
     return open_table
+
+
+@pytest.fixture(scope="session")
+def fresh(play):
+    """Open a table as `play` does, with an unshuffled round whose entropy is the players'."""
+    return partial(play, entropy="players", shuffled=False)
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""Decks, jokers, shoes, decks of one's own, and what is no deck."""
+"""Decks, jokers, shoes, custom decks, and invalid decks."""
 
 from __future__ import annotations
 
@@ -60,11 +60,11 @@ def test_twenty_decks_are_a_shoe_where_the_cards_are_few():
         ({"cards": []}, "has 0"),
         ({"cards": ["As", "As"]}, "distinct"),
         ({"cards": ["X1"], "jokers": 1}, "distinct"),
-        ({"cards": ["A"], "jokers": 1}, "one length"),
-        ({"cards": ["x" * 15], "decks": 2}, "no valid code"),
+        ({"cards": ["A"], "jokers": 1}, "the same length"),
+        ({"cards": ["x" * 15], "decks": 2}, "invalid code"),
     ],
 )
-def test_what_is_no_deck_is_refused(asked, saying):
+def test_invalid_decks_are_refused(asked, saying):
     with pytest.raises(BadRequest, match=saying):
         build(**asked)
 
@@ -94,5 +94,5 @@ def test_other_codes_are_refused_by_their_place(code):
 
 
 def test_no_length_tells_a_card():
-    with pytest.raises(BadRequest, match="one length"):
+    with pytest.raises(BadRequest, match="the same length"):
         check_deck(["As", "10s"])

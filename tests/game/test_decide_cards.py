@@ -63,7 +63,7 @@ def test_a_card_that_was_seen_is_drawn_by_its_code(play):
     game.do(Show(HOST, DECK, (4,), to=1))
     game.do(Show(HOST, DECK, (5,)))
     four, five = game.card(4), game.card(5)
-    game.refuses(Draw(TWO, cards=(four,)), CardNotThere, "or you have not seen it")
+    game.refuses(Draw(TWO, cards=(four,)), CardNotThere, "or you may not see it")
     assert game.decide(Draw(TWO, cards=(five,))) == drawn(game, 2, 5)
     assert game.do(Draw(ONE, cards=(four, five))) == drawn(game, 1, 4, 5)
 
@@ -81,19 +81,19 @@ def test_a_pile_is_drawn_from(play):
 @pytest.mark.parametrize(
     ("command", "refusal", "saying"),
     [
-        (Draw(ONE, 9), DeckEmpty, "8 cards are left there, and 9 were asked for"),
+        (Draw(ONE, 9), DeckEmpty, "8 cards left; 9 were requested"),
         (Draw(ONE, 0), BadRequest, "at least one card"),
         (Draw(ONE, -1), BadRequest, "at least one card"),
         (Draw(ONE, cards=()), BadRequest, "at least one card"),
         (Draw(ONE, cards=(3, 3)), BadRequest, "each card once"),
-        (Draw(ONE, cards=(8,)), CardNotThere, "not there, or you have not seen it"),
-        (Draw(ONE, cards=(-1,)), CardNotThere, "not there"),
-        (Draw(ONE, cards=(3, -1, 3)), CardNotThere, "not there"),
-        (Draw(ONE, cards=("a",)), CardNotThere, "not there, or you have not seen it"),
-        (Draw(ONE, cards=("zz",)), CardNotThere, "not there, or you have not seen it"),
-        (Draw(ONE, source="hand:2"), BadRequest, "a hand is its seat's own"),
+        (Draw(ONE, cards=(8,)), CardNotThere, "not in that stack, or you may not see it"),
+        (Draw(ONE, cards=(-1,)), CardNotThere, "not in that stack"),
+        (Draw(ONE, cards=(3, -1, 3)), CardNotThere, "not in that stack"),
+        (Draw(ONE, cards=("a",)), CardNotThere, "not in that stack, or you may not see it"),
+        (Draw(ONE, cards=("zz",)), CardNotThere, "not in that stack, or you may not see it"),
+        (Draw(ONE, source="hand:2"), BadRequest, "a hand belongs to its seat"),
         (Draw(ONE, source="heap"), BadRequest, "Name deck or pile"),
-        (Draw(ONE, source="pile:none"), DeckEmpty, "0 cards are left"),
+        (Draw(ONE, source="pile:none"), DeckEmpty, "0 cards left"),
         (Draw(HOST), NotYourSeat, "no seat"),
         (Draw(THREE), NotYourSeat, "no seat"),
         (Draw(Actor()), NotYourSeat, "no seat"),
@@ -115,7 +115,7 @@ def test_a_deck_that_was_never_shuffled_is_not_drawn_from(play):
 def test_an_empty_deck_gives_nothing(play):
     game = play()
     game.do(Draw(ONE, 8))
-    game.refuses(Draw(ONE), DeckEmpty, "0 cards are left there, and 1 were asked for")
+    game.refuses(Draw(ONE), DeckEmpty, "0 cards left; 1 were requested")
     assert game.stack("deck") == []
 
 
@@ -159,21 +159,21 @@ def test_an_empty_seat_is_passed_over(play):
 @pytest.mark.parametrize(
     ("command", "refusal", "saying"),
     [
-        (Deal(HOST, 5), DeckEmpty, "8 cards are left there, and 10"),
+        (Deal(HOST, 5), DeckEmpty, "8 cards left; 10"),
         (Deal(HOST, 0), BadRequest, "at least one card to each"),
         (Deal(HOST, -1), BadRequest, "at least one card to each"),
         (Deal(HOST, 1, (1, 3)), BadRequest, "seats that are taken"),
-        (Deal(HOST, 1, (1, 1)), BadRequest, "each named once"),
-        (Deal(HOST, 1, ()), BadRequest, "Nobody sits"),
-        (Deal(ONE, 1), NotHost, "only the host may deal"),
+        (Deal(HOST, 1, (1, 1)), BadRequest, "each of them once"),
+        (Deal(HOST, 1, ()), BadRequest, "No seat of this table is taken"),
+        (Deal(ONE, 1), NotHost, "only the host to deal"),
     ],
 )
 def test_a_deal_that_cannot_be_is_refused(play, command, refusal, saying):
     play().refuses(command, refusal, saying)
 
 
-def test_nobody_is_dealt_to_at_an_empty_table(play):
-    play(seats=0).refuses(Deal(HOST, 1), BadRequest, "Nobody sits")
+def test_a_deal_at_an_empty_table_is_refused(play):
+    play(seats=0).refuses(Deal(HOST, 1), BadRequest, "No seat of this table is taken")
 
 
 # Cutting
@@ -212,7 +212,7 @@ def test_a_cut_of_nothing_makes_no_pile(play):
         (Cut(ONE, 9), BadPlace, "0 to 8"),
         (Cut(ONE, -1), BadPlace, "0 to 8"),
         (Cut(ONE, 1, "pile:none"), BadPlace, "0 to 0"),
-        (Cut(ONE, 0, "hand:1"), BadRequest, "a hand is its seat's own"),
+        (Cut(ONE, 0, "hand:1"), BadRequest, "a hand belongs to its seat"),
         (Cut(ONE, 0, "heap"), BadRequest, "Name deck or pile"),
     ],
 )
@@ -232,7 +232,7 @@ def test_a_player_shows_cards_of_the_own_hand_to_all(play):
     assert not game.round.sees(2, 5)
 
 
-def test_what_is_shown_already_is_not_shown_again(play):
+def test_a_card_is_not_shown_twice(play):
     game = play()
     game.do(Draw(ONE, 2))
     game.do(Show(ONE, "hand:1", (7,)))
@@ -262,15 +262,15 @@ def test_a_stack_is_turned_up(play):
 @pytest.mark.parametrize(
     ("command", "refusal", "saying"),
     [
-        (Show(ONE, "hand:2"), NotYourSeat, "your own hand only"),
-        (Show(HOST, "hand:2"), NotYourSeat, "your own hand only"),
+        (Show(ONE, "hand:2"), NotYourSeat, "only the cards of your own hand"),
+        (Show(HOST, "hand:2"), NotYourSeat, "only the cards of your own hand"),
         (Show(THREE, "hand:3"), NotYourSeat, "no seat"),
-        (Show(ONE, "hand:1", (6,)), CardNotInHand, "not in that hand, or you have not seen it"),
-        (Show(ONE, "hand:1", ("a",)), CardNotInHand, "not in that hand, or you have not seen it"),
-        (Show(ONE, "hand:1", to=3), BadRequest, "Nobody sits at seat 3"),
+        (Show(ONE, "hand:1", (6,)), CardNotInHand, "not in that hand, or you may not see it"),
+        (Show(ONE, "hand:1", ("a",)), CardNotInHand, "not in that hand, or you may not see it"),
+        (Show(ONE, "hand:1", to=3), BadRequest, "Seat 3 is not taken"),
         (Show(ONE, DECK, (0, 0)), BadRequest, "each card once"),
         (Show(ONE, DECK, ()), BadRequest, "at least one card"),
-        (Show(ONE, DECK, (99,)), CardNotThere, "not there"),
+        (Show(ONE, DECK, (99,)), CardNotThere, "not in that stack"),
         (Show(ONE, "pile:none"), DeckEmpty, "0 cards"),
         (Show(ONE, "hand:x"), BadRequest, "A stack is deck"),
         (Show(ONE, "heap"), BadRequest, "A stack is deck"),

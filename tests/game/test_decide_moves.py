@@ -69,7 +69,7 @@ def test_a_card_that_is_up_stays_up_and_is_not_shown_twice(play):
     assert game.round.sees(2, 7)
 
 
-def test_a_gift_shows_its_face_to_who_gets_it(play):
+def test_a_given_card_shows_its_face_to_the_receiving_seat(play):
     game = holding(play, seats=3)
     give = Move(ONE, "give", "hand:1", "hand:2", (7,))
     assert game.do(give) == [CardMoved(1, 7, "hand:1", "hand:2", 0, game.card(7))]
@@ -78,7 +78,7 @@ def test_a_gift_shows_its_face_to_who_gets_it(play):
     assert not game.round.sees(3, 7)
 
 
-def test_a_return_goes_where_it_is_told(play):
+def test_a_returned_card_goes_to_the_named_place(play):
     game = holding(play)
     assert moved(game.do(Move(ONE, "return", "hand:1", DECK, (7,)))) == [(7, 5)]
     assert moved(game.do(Move(ONE, "return", "hand:1", DECK, (6,), where="bottom"))) == [(6, 0)]
@@ -209,13 +209,13 @@ def test_within_a_stack_the_last_place_is_one_less(play):
         (Move(ONE, "discard", "hand:1", DISCARD, (7, 7)), BadRequest, "each card once"),
         (Move(ONE, "discard", "hand:1", DISCARD, ()), BadRequest, "at least one card"),
         (Move(ONE, "discard", "hand:1", DISCARD, (7,), 1), BadRequest, "not both"),
-        (Move(ONE, "discard", "hand:1", DISCARD, count=4), DeckEmpty, "3 cards are left"),
+        (Move(ONE, "discard", "hand:1", DISCARD, count=4), DeckEmpty, "3 cards left"),
         (Move(ONE, "discard", "hand:1", DISCARD, count=0), BadRequest, "at least one card"),
         (Move(TWO, "discard", "hand:1", DISCARD, (7,)), NotYourSeat, "another seat's hand"),
         (Move(THREE, "discard", "hand:3", DISCARD, (7,)), NotYourSeat, "no seat"),
-        (Move(ONE, "give", "hand:1", "hand:3", (7,)), BadRequest, "Nobody sits at seat 3"),
+        (Move(ONE, "give", "hand:1", "hand:3", (7,)), BadRequest, "Seat 3 is not taken"),
         (Move(ONE, "pile", "pile:x", DECK), DeckEmpty, "0 cards"),
-        (Move(ONE, "pile", DECK, "pile:x", (7,)), CardNotThere, "not there"),
+        (Move(ONE, "pile", DECK, "pile:x", (7,)), CardNotThere, "not in that stack"),
         (Move(ONE, "pile", "hand:x", DECK), BadRequest, "A stack is deck"),
         (Move(ONE, "pile", DECK, "heap"), BadRequest, "A stack is deck"),
         (Move(ONE, "pile", DECK, "hand:0"), BadRequest, "A stack is deck"),
@@ -225,7 +225,7 @@ def test_a_move_that_cannot_be_is_refused(play, command, refusal, saying):
     holding(play).refuses(command, refusal, saying)
 
 
-def test_a_code_names_a_card_only_to_who_has_seen_it(play):
+def test_a_code_names_a_card_only_for_a_player_who_has_seen_it(play):
     """Whether it lies there unseen, elsewhere or nowhere: the refusal is the same."""
     game = holding(play)
     game.do(Move(ONE, "discard", "hand:1", DISCARD, (7, 6)))

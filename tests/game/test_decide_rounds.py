@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from dealer.errors import BadRequest, NoRound, NotHost, RoundOpen, ShuffleRunning
 from dealer.game.commands import (
     Actor,
+    CheckDeadlines,
     CloseRound,
     CloseTable,
     Cut,
     Draw,
     OpenRound,
-    PassTime,
     Show,
     StartShuffle,
 )
-from dealer.game.decide import NoSecret
+from dealer.game.decide import NoRoundSecrets
 from dealer.game.events import RoundClosed, RoundOpened, TableClosed
 
 HOST = Actor(host=True)
@@ -58,18 +60,23 @@ def test_one_round_at_a_time(play):
     ],
 )
 def test_a_round_that_cannot_be_is_refused(play, change, saying):
-    asked = {"deck": ("a",), "entropy": "house", "commit_ms": 100, "reveal_ms": 3_600_000}
+    asked: dict[str, Any] = {
+        "deck": ("a",),
+        "entropy": "house",
+        "commit_ms": 100,
+        "reveal_ms": 3_600_000,
+    }
     game = play(opened=False)
     game.refuses(OpenRound(HOST, **(asked | change)), BadRequest, saying)
     assert game.do(OpenRound(HOST, **asked))
 
 
-def test_between_rounds_nothing_is_played(play):
+def test_between_rounds_commands_on_cards_are_refused(play):
     game = play(opened=False)
     for command in (Draw(ONE), Cut(HOST, 0), Show(HOST, "deck"), StartShuffle(HOST)):
         game.refuses(command, NoRound, "No round is open")
     game.refuses(CloseRound(HOST), NoRound)
-    assert game.do(PassTime(10**9)) == []
+    assert game.do(CheckDeadlines(10**9)) == []
 
 
 def test_a_round_is_not_closed_in_the_middle_of_a_shuffle(play):
@@ -91,14 +98,14 @@ def test_a_table_closes_with_its_round(play):
 
 def test_only_the_host_opens_and_closes(play):
     game = play()
-    game.refuses(CloseRound(ONE), NotHost, "only the host may close")
+    game.refuses(CloseRound(ONE), NotHost, "only the host to close")
     game.refuses(CloseTable(ONE), NotHost)
     game.do(CloseRound(HOST))
-    game.refuses(OpenRound(ONE, ("a",), "house", 100, 100), NotHost, "only the host may open")
+    game.refuses(OpenRound(ONE, ("a",), "house", 100, 100), NotHost, "only the host to open")
 
 
 def test_between_rounds_the_house_has_no_secret():
-    house = NoSecret()
+    house = NoRoundSecrets()
     for ask in (
         lambda: house.secret,
         lambda: house.commitment,

@@ -33,18 +33,14 @@ SHUFFLE = StartShuffle(HOST)
 STARTED = ShuffleStarted(1, 0, "deck", 8, "backward", 7)
 
 
-def fresh(play, **asked):
-    return play(**({"entropy": "players", "shuffled": False} | asked))
-
-
 # The tape carried out, and the seal
 
 
 @pytest.mark.parametrize(
     ("algorithm", "steps"), [("backward", 7), ("backward", 3), ("backward", 0), ("forward", 7)]
 )
-def test_the_house_carries_out_the_tape(play, algorithm, steps):
-    game = fresh(play)
+def test_the_house_carries_out_the_tape(fresh, algorithm, steps):
+    game = fresh()
     game.do(StartShuffle(HOST, "deck", algorithm, steps))
     for seat in (2, 1):
         game.do(game.commit(seat))
@@ -76,7 +72,7 @@ def test_a_shuffle_is_finished_once(play):
 
 
 def test_every_seal_gives_new_slots(play):
-    """Nobody follows a known card through a reshuffle, not even one that was turned up."""
+    """A known card cannot be followed through a shuffle, not even a public one."""
     game = play()
     game.do(Draw(ONE))
     game.do(Show(HOST, "deck"))

@@ -1,4 +1,4 @@
-"""Opening a table, sitting down, getting up."""
+"""Opening a table, taking and leaving seats."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import pytest
 
 from dealer.errors import (
     BadRequest,
-    Conflicted,
     NotYourSeat,
     SeatOccupied,
-    TableEnded,
     TableFull,
+    TableIsClosed,
     UnknownTable,
+    VersionConflict,
 )
 from dealer.game.commands import Actor, CloseTable, Draw, LeaveSeat, OpenTable, Show, TakeSeat
 from dealer.game.events import SeatLeft, SeatTaken, TableOpened
@@ -29,17 +29,19 @@ def test_a_table_opens_with_its_rules(play):
 
 
 def test_a_table_opens_once(play):
-    play(seats=0, opened=False).refuses(OpenTable("origin", KEY, {}), Conflicted, "open already")
+    play(seats=0, opened=False).refuses(
+        OpenTable("origin", KEY, {}), VersionConflict, "exists already"
+    )
 
 
 @pytest.mark.parametrize(
     ("rules", "saying"),
     [
-        ({"draw": "dogs"}, "'draw' is one of host, players, nobody"),
-        ({"draw": ["host"]}, "'draw' is one of"),
-        ({"preset": "fancy"}, "preset is one of"),
-        ({"preset": ["free"]}, "preset is one of"),
-        ({"preset": 3}, "preset is one of"),
+        ({"draw": "dogs"}, "'draw' must be one of host, players, nobody"),
+        ({"draw": ["host"]}, "'draw' must be one of"),
+        ({"preset": "fancy"}, "preset must be one of"),
+        ({"preset": ["free"]}, "preset must be one of"),
+        ({"preset": 3}, "preset must be one of"),
         ({"seats": 0}, "1 to 100 seats"),
         ({"seats": 101}, "1 to 100 seats"),
         ({"seats": True}, "1 to 100 seats"),
@@ -54,17 +56,17 @@ def test_rules_that_mean_nothing_are_refused(play, rules, saying):
     game.refuses(OpenTable("origin", KEY, rules), BadRequest, saying)
 
 
-def test_nothing_happens_at_a_table_that_is_not_there(play):
+def test_commands_to_an_unknown_table_are_refused(play):
     game = play(seats=0, opened=False)
     game.table.version = 0
     game.refuses(Draw(ONE), UnknownTable, "no such table")
 
 
-def test_nothing_happens_at_a_closed_table(play):
+def test_commands_to_a_closed_table_are_refused(play):
     game = play(opened=False)
     game.do(CloseTable(HOST))
-    game.refuses(TakeSeat("late"), TableEnded, "closed for good")
-    game.refuses(LeaveSeat(ONE), TableEnded)
+    game.refuses(TakeSeat("late"), TableIsClosed, "stays closed")
+    game.refuses(LeaveSeat(ONE), TableIsClosed)
 
 
 def test_the_lowest_free_seat_is_taken_where_none_is_named(play):
@@ -72,7 +74,7 @@ def test_the_lowest_free_seat_is_taken_where_none_is_named(play):
     game.do(LeaveSeat(Actor(seat=2)))
     assert game.do(TakeSeat("ann", key=KEY)) == [SeatTaken(2, "ann", KEY)]
     assert game.do(TakeSeat("bob")) == [SeatTaken(4, "bob")]
-    assert game.table.seats[2].since == game.table.version - 1
+    assert game.table.seats[2].taken_at == game.table.version - 1
 
 
 def test_a_seat_may_be_chosen(play):
@@ -84,7 +86,7 @@ def test_a_taken_seat_is_refused(play):
 
 
 @pytest.mark.parametrize("seat", [0, -1, 4])
-def test_a_seat_that_the_table_has_not_is_refused(play, seat):
+def test_a_seat_outside_the_table_is_refused(play, seat):
     game = play(opened=False, rules={"seats": 3})
     game.refuses(TakeSeat("ann", seat), BadRequest, "seats 1 to 3")
 
@@ -99,7 +101,7 @@ def test_a_name_is_short_and_printable(play, name):
 
 
 @pytest.mark.parametrize("name", ["x" * 64, "Ann Ö", "🂡", "a'\"\\b"])
-def test_any_other_name_will_do(play, name):
+def test_other_names_are_valid(play, name):
     assert play(opened=False).do(TakeSeat(name)) == [SeatTaken(3, name)]
 
 
@@ -108,7 +110,7 @@ def test_a_players_key_has_32_bytes(play, key):
     play(opened=False).refuses(TakeSeat("ann", key=key), BadRequest, "32 bytes")
 
 
-def test_a_seat_is_left_by_who_sits_there(play):
+def test_a_seat_is_left_by_its_player(play):
     game = play(opened=False)
     assert game.do(LeaveSeat(ONE)) == [SeatLeft(1)]
     game.refuses(LeaveSeat(ONE), NotYourSeat, "no seat")

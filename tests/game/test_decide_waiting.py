@@ -1,4 +1,4 @@
-"""A shuffle waits for its players, but not for ever, and not for who has left."""
+"""Deadlines of a shuffle, and players who leave during it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dealer.errors import (
 )
 from dealer.game.commands import (
     Actor,
+    CheckDeadlines,
     CommitEntropy,
     LeaveSeat,
-    PassTime,
     StartShuffle,
     TakeSeat,
 )
@@ -28,107 +28,103 @@ SHUFFLE = StartShuffle(HOST)
 STARTED = ShuffleStarted(1, 0, "deck", 8, "backward", 7)
 
 
-def fresh(play, **asked):
-    return play(**({"entropy": "players", "shuffled": False} | asked))
-
-
-def voided(play, **asked):
+def voided(fresh):
     """Both seats committed, seat 2 did not reveal: shuffle 0 is void and shuffle 1 has begun."""
-    game = fresh(play, **asked)
+    game = fresh()
     game.do(SHUFFLE)
     for seat in sorted(game.table.seats):
         game.do(game.commit(seat))
     game.do(game.reveal(1))
     game.now += 2_000
-    game.do(PassTime(game.now))
+    game.do(CheckDeadlines(game.now))
     return game
 
 
 # Time
 
 
-def test_time_closes_the_digests_on_its_millisecond_and_not_before(play):
-    game = fresh(play)
+def test_time_closes_the_digests_on_its_millisecond_and_not_before(fresh):
+    game = fresh()
     game.do(SHUFFLE)
-    assert game.do(PassTime(game.now + 999)) == []
-    assert game.do(PassTime(game.now + 1_000)) == [EntropyClosed(1, 0)]
+    assert game.do(CheckDeadlines(game.now + 999)) == []
+    assert game.do(CheckDeadlines(game.now + 1_000)) == [EntropyClosed(1, 0)]
 
 
-def test_nobody_committed_is_a_shuffle_with_nobodys_bytes(play):
-    game = fresh(play)
+def test_without_digests_the_shuffle_uses_the_house_only(fresh):
+    game = fresh()
     game.do(SHUFFLE)
-    game.do(PassTime(game.now + 1_000))
+    game.do(CheckDeadlines(game.now + 1_000))
     assert game.round.shuffle.ready()
     assert game.do(game.finish())[-1].slots
 
 
-def test_time_voids_a_shuffle_that_somebody_withheld_and_starts_the_next(play):
-    game = fresh(play)
+def test_the_deadline_voids_a_shuffle_with_a_withheld_reveal_and_starts_the_next(fresh):
+    game = fresh()
     game.do(SHUFFLE)
     game.now += 500  # the reveals' time runs from the close, not from the start
     for seat in (1, 2):
         game.do(game.commit(seat))
     game.do(game.reveal(1))
-    assert game.do(PassTime(game.now + 1_999)) == []
+    assert game.do(CheckDeadlines(game.now + 1_999)) == []
     again = ShuffleStarted(1, 1, "deck", 8, "backward", 7)
-    assert game.do(PassTime(game.now + 2_000)) == [ShuffleVoided(1, 0), again]
+    assert game.do(CheckDeadlines(game.now + 2_000)) == [ShuffleVoided(1, 0), again]
     assert game.round.withheld == {2}
     assert game.round.shuffle.digests == {}
 
 
-def test_who_withheld_brings_no_entropy_for_the_rest_of_the_round(play):
-    game = voided(play)
-    game.refuses(game.commit(2), EntropyOutOfTurn, "withheld a reveal")
+def test_a_withholding_seat_sends_no_entropy_in_the_rest_of_the_round(fresh):
+    game = voided(fresh)
+    game.refuses(game.commit(2), EntropyOutOfTurn, "failed to reveal")
     commit = game.commit(1)
     assert game.do(commit) == [EntropyCommitted(1, 1, 1, commit.digest), EntropyClosed(1, 1)]
     game.settle()
-    game.refuses(game.commit(2), EntropyOutOfTurn, "withheld a reveal")
+    game.refuses(game.commit(2), EntropyOutOfTurn, "failed to reveal")
     game.do(game.commit(1))
     assert EntropyClosed(1, 2) in game.do(SHUFFLE)
 
 
-def test_the_next_shuffle_wants_fresh_bytes(play):
-    game = voided(play)
+def test_the_next_shuffle_wants_fresh_bytes(fresh):
+    game = voided(fresh)
     game.refuses(CommitEntropy(ONE, 1, 0, b"d" * 32), EntropyOutOfTurn, "shuffle 1")
     assert game.round.shuffle.nonces == {}
 
 
-def test_everybody_withheld_leaves_the_house_alone(play):
-    game = fresh(play)
+def test_if_all_seats_withhold_the_house_shuffles_alone(fresh):
+    game = fresh()
     game.do(SHUFFLE)
     for seat in (1, 2):
         game.do(game.commit(seat))
     again = ShuffleStarted(1, 1, "deck", 8, "backward", 7)
-    then = game.do(PassTime(game.now + 2_000))
+    then = game.do(CheckDeadlines(game.now + 2_000))
     assert then == [ShuffleVoided(1, 0), again, EntropyClosed(1, 1)]
 
 
-def test_time_passes_over_a_shuffle_that_has_all_it_needs(play):
-    game = fresh(play)
-    assert game.do(PassTime(10**12)) == []
+def test_time_passes_over_a_shuffle_that_has_all_it_needs(fresh):
+    game = fresh()
+    assert game.do(CheckDeadlines(10**12)) == []
     game.do(SHUFFLE)
     for seat in (1, 2):
         game.do(game.commit(seat))
     for seat in (1, 2):
         game.do(game.reveal(seat))
-    assert game.do(PassTime(10**12)) == []
+    assert game.do(CheckDeadlines(10**12)) == []
 
 
 # Coming and going
 
 
-def test_who_leaves_before_the_close_is_not_waited_for(play):
-    game = fresh(play)
+def test_a_player_who_leaves_before_the_close_is_not_waited_for(fresh):
+    game = fresh()
     game.do(SHUFFLE)
     game.do(game.commit(1))
     assert game.do(LeaveSeat(TWO)) == [SeatLeft(2), EntropyClosed(1, 0)]
 
 
-def test_leaving_drops_the_digest(play):
-    game = fresh(play, seats=3)
+def test_leaving_drops_the_digest(fresh):
+    game = fresh(seats=3)
     game.do(game.commit(1))
     game.do(LeaveSeat(ONE))
-    assert game.round.ahead == {}
+    assert game.round.early_digests == {}
     game.do(SHUFFLE)
     game.do(game.commit(2))
     assert game.do(LeaveSeat(TWO)) == [SeatLeft(2)]
@@ -137,14 +133,14 @@ def test_leaving_drops_the_digest(play):
     assert set(game.round.shuffle.digests) == {2}
 
 
-def test_the_last_to_leave_closes(play):
-    game = fresh(play, seats=1)
+def test_the_last_to_leave_closes(fresh):
+    game = fresh(seats=1)
     game.do(SHUFFLE)
     assert game.do(LeaveSeat(ONE)) == [SeatLeft(1), EntropyClosed(1, 0)]
 
 
-def test_who_leaves_after_the_close_has_withheld(play):
-    game = fresh(play)
+def test_a_player_who_leaves_after_the_close_has_withheld(fresh):
+    game = fresh()
     game.do(SHUFFLE)
     for seat in (1, 2):
         game.do(game.commit(seat))
@@ -152,12 +148,12 @@ def test_who_leaves_after_the_close_has_withheld(play):
     game.refuses(game.reveal(2), NotYourSeat)
     game.do(game.reveal(1))
     game.now += 2_000
-    assert game.do(PassTime(game.now))[0] == ShuffleVoided(1, 0)
+    assert game.do(CheckDeadlines(game.now))[0] == ShuffleVoided(1, 0)
     assert game.round.withheld == {2}
 
 
-def test_who_revealed_and_left_stays_in_the_shuffle(play):
-    game = fresh(play)
+def test_the_nonce_of_a_player_who_left_stays_in_the_shuffle(fresh):
+    game = fresh()
     game.do(SHUFFLE)
     for seat in (1, 2):
         game.do(game.commit(seat))
@@ -167,8 +163,8 @@ def test_who_revealed_and_left_stays_in_the_shuffle(play):
     assert game.round.shuffle.entropy() == [game.nonce(1), game.nonce(2)]
 
 
-def test_who_sits_down_during_the_digests_is_waited_for(play):
-    game = fresh(play, seats=1)
+def test_a_player_who_joins_during_the_digests_is_waited_for(fresh):
+    game = fresh(seats=1)
     game.do(SHUFFLE)
     game.do(TakeSeat("late", 2))
     assert len(game.do(game.commit(1))) == 1

@@ -1,4 +1,4 @@
-"""Names that people can see."""
+"""Validation of names."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_a_name_with_something_to_see_is_taken(name: str) -> None:
 
 @given(st.text(UNSEEN, min_size=1, max_size=NAME_MAX))
 def test_a_name_of_which_nothing_can_be_seen_is_refused(name: str) -> None:
-    with pytest.raises(BadRequest, match="can be seen"):
+    with pytest.raises(BadRequest, match="visible"):
         check_name(name)
     with pytest.raises(BadRequest, match="The name of a table"):
         Rules.check({"name": name})

@@ -1,6 +1,8 @@
-"""Who may do what: every action under every preset, and what a rule of its own changes."""
+"""Permissions: every action under every preset, and rules that override it."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import pytest
 
@@ -9,6 +11,7 @@ from dealer.game.commands import (
     Actor,
     CloseRound,
     CloseTable,
+    Command,
     Cut,
     Deal,
     Draw,
@@ -25,7 +28,7 @@ HOST, ONE, GONE, NOBODY = Actor(host=True), Actor(seat=1), Actor(seat=9), Actor(
 HOST_AT_ONE = Actor(host=True, seat=1)
 
 # What needs which action. The hand of seat 1 holds the slots 7 and 6, pile:x holds 5 and 4.
-NEEDS = {
+NEEDS: dict[str, list[Callable[..., Command]]] = {
     "open": [lambda a: OpenRound(a, ("a",), "house", 100, 100)],
     "close": [CloseRound, CloseTable],
     "shuffle": [StartShuffle, lambda a: StartShuffle(a, "pile:x")],
@@ -94,7 +97,7 @@ def test_rules_that_say_nothing_are_free():
 @pytest.mark.parametrize(("action", "command"), CASES)
 @pytest.mark.parametrize("who", ["host", "players", "nobody"])
 def test_a_rule_of_its_own_overrides_the_preset(play, action, command, who):
-    """Whoever asks, sitting or not, host or not: the one rule decides."""
+    """For every kind of actor only the action's own rule decides."""
     everything = dict.fromkeys(ACTIONS, "nobody")
     if action == "open":
         game = play(opened=False)
@@ -104,7 +107,7 @@ def test_a_rule_of_its_own_overrides_the_preset(play, action, command, who):
 
     collect = action == "collect"
     if who == "nobody":
-        game.refuses(command(HOST_AT_ONE), NotEntitled, "nobody may")
+        game.refuses(command(HOST_AT_ONE), NotEntitled, "do not allow anyone to")
         game.refuses(command(ONE), NotYourSeat if collect else NotEntitled)
     elif who == "host":
         assert game.decide(command(HOST_AT_ONE))
@@ -121,7 +124,7 @@ def test_a_rule_of_its_own_overrides_the_preset(play, action, command, who):
 
 
 @pytest.mark.parametrize("action", ["discard", "play", "give", "show", "return"])
-def test_what_concerns_a_hand_is_for_the_seat_that_holds_it(play, action):
+def test_actions_on_a_hand_are_for_its_seat(play, action):
     game = at_table(play, {"preset": "shared"})
     for command in NEEDS[action]:
         game.refuses(command(Actor(seat=2)), NotYourSeat)
@@ -129,23 +132,23 @@ def test_what_concerns_a_hand_is_for_the_seat_that_holds_it(play, action):
         game.refuses(Show(HOST, "hand:1"), NotYourSeat)
 
 
-def test_who_may_use_piles_does_not_draw_by_that(play):
+def test_permission_for_piles_is_no_permission_to_draw(play):
     """A move from the deck into a hand is a draw or a deal, whatever it is called."""
     game = at_table(play, {"preset": "dealer", "pile": "players"})
-    game.refuses(Move(ONE, "pile", DECK, "hand:1"), NotHost, "only the host may draw")
-    game.refuses(Move(ONE, "pile", DECK, "hand:2"), NotHost, "only the host may deal")
+    game.refuses(Move(ONE, "pile", DECK, "hand:1"), NotHost, "only the host to draw")
+    game.refuses(Move(ONE, "pile", DECK, "hand:2"), NotHost, "only the host to deal")
     assert game.decide(Move(ONE, "pile", DECK, "pile:x"))
 
 
 def test_moving_a_card_face_up_is_turning_it(play):
     game = at_table(play, {"turn": "host"})
     for source, to in ((DECK, "pile:y"), ("pile:x", "pile:y"), ("pile:x", "pile:x")):
-        game.refuses(Move(ONE, "pile", source, to, face="up"), NotHost, "only the host may turn")
+        game.refuses(Move(ONE, "pile", source, to, face="up"), NotHost, "only the host to turn")
         assert game.decide(Move(ONE, "pile", source, to))
         assert game.decide(Move(HOST, "pile", source, to, face="up"))
 
 
-def test_who_collects_a_hand_does_not_show_it(play):
+def test_collected_cards_are_not_shown(play):
     game = at_table(play, {"collect": "host"})
     up = Move(HOST, "collect", "hand:1", DISCARD, face="up")
     game.refuses(up, NotEntitled, "collected face down")

@@ -130,7 +130,7 @@ def test_in_place_and_copy_agree():
     assert shuffled("abcd", answers([0, 0, 0])) == copy
 
 
-def test_any_source_from_one_to_k_will_do():
+def test_any_source_of_numbers_from_one_to_k_can_be_used():
     asked = []
 
     def random_number(k):

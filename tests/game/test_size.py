@@ -27,7 +27,7 @@ class Shape(NamedTuple):
 
 def table_of(shape: Shape) -> Table:
     rules = Rules.read({f"r{number}": "x" for number in range(shape.rules)})
-    table = Table(rules=rules, openings=list(range(shape.rounds)))
+    table = Table(rules=rules, round_versions=list(range(shape.rounds)))
     table.seats = {seat: Player("somebody", None, seat) for seat in range(1, shape.seats + 1)}
     deck = tuple(f"{number:04}" for number in range(shape.cards))
     round_ = Round(1, deck, "players", 1000, 1000, bytes(32), {})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import struct
+from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.hashes import SHA512
@@ -34,7 +35,7 @@ def fed(source) -> Tape:
 
 
 def segment(*, secret, nonces, root, k, n, s):
-    """One segment, by the library that also verifies: RFC 5869, fairness.md "Tape"."""
+    """One segment of the tape, computed with the `cryptography` library: HKDF of RFC 5869."""
     ikm = b"".join(struct.pack(">I", len(part)) + part for part in (secret, *nonces))
     salt = root + struct.pack(">III", k, n, s)
     key = HKDF(algorithm=SHA512(), length=64, salt=salt, info=b"dealer/v1/shuffle\0").derive(ikm)
@@ -62,8 +63,14 @@ def test_every_segment_is_one_call_of_hkdf(secret, nonces, root, k, n):
 
 def test_no_two_inputs_make_one_tape():
     """A boundary between secret and nonces that could be moved would make two games alike."""
-    base = {"secret": b"S" * 32, "nonces": [b"r" * 32], "root": b"R" * 32, "k": 1, "n": 52}
-    others = [
+    base: dict[str, Any] = {
+        "secret": b"S" * 32,
+        "nonces": [b"r" * 32],
+        "root": b"R" * 32,
+        "k": 1,
+        "n": 52,
+    }
+    others: list[dict[str, Any]] = [
         {"secret": b"S" * 31},
         {"nonces": []},
         {"nonces": [b"r" * 31, b"r"]},
@@ -119,14 +126,19 @@ def test_a_bound_of_one_takes_a_word():
 @pytest.mark.parametrize("bound", [-1, 0, 1025])
 def test_other_bounds_are_errors(bound):
     tape = fed([1])
-    with pytest.raises(ValueError, match="a bound is 1 to 1024"):
+    with pytest.raises(ValueError, match="the bound must be 1 to 1024"):
         tape.below(bound)
     assert tape.read == []
 
 
 def test_a_refused_last_word_of_a_segment_is_passed_over():
     """The next segment's first word takes its place, and nothing is skipped besides."""
-    inputs = {"secret": b"S" * 64, "nonces": [b"r" * 32], "root": b"R" * 32, "n": 700}
+    inputs: dict[str, Any] = {
+        "secret": b"S" * 64,
+        "nonces": [b"r" * 32],
+        "root": b"R" * 32,
+        "n": 700,
+    }
     limit = WORD_RANGE - WORD_RANGE % 700
     k = next(k for k in itertools.count() if segment(**inputs, k=k, s=0)[-1] >= limit)
     row = segment(**inputs, k=k, s=0) + segment(**inputs, k=k, s=1)

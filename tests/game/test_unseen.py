@@ -1,4 +1,4 @@
-"""Exchange two cards that a viewer may not see, and nothing that reaches this viewer changes."""
+"""Exchanging two cards that a viewer may not see changes nothing that the viewer receives."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from dealer.errors import Refused
 from dealer.game import commands as c
 from dealer.game.decide import decide
 from dealer.game.events import CardShown, CardsSwapped, DeckSealed
-from dealer.game.state import Table, evolve, replay
-from dealer.game.view import SPECTATOR, Viewer, entitled, may_see, snapshot
+from dealer.game.state import SeatHolder, Table, evolve, replay
+from dealer.game.view import SPECTATOR, Viewer, may_see, snapshot
 
 CODES = "abcdefgh"
 HOST = c.Actor(host=True)
 ACTORS = [HOST, c.Actor(seat=1), c.Actor(seat=2), c.Actor(host=True, seat=1)]
-VIEWERS = [SPECTATOR, Viewer(1, 2), Viewer(2, 3)]
+VIEWERS = [SPECTATOR, SeatHolder(1, 2), SeatHolder(2, 3)]
 
 actors = st.sampled_from(ACTORS)
 stacks = st.sampled_from(["deck", "deck", "pile:x", "hand:1", "hand:2"])
@@ -26,7 +26,7 @@ names = st.integers(0, 20) | st.sampled_from(CODES)
 cards = st.none() | st.lists(names, min_size=1, max_size=2).map(tuple)
 count = st.sampled_from([1, 1, 2, 3])
 actions = st.sampled_from(["pile", "discard", "play", "give", "return", "collect", "burn"])
-wishes = st.one_of(
+any_command = st.one_of(
     st.builds(c.Draw, actors, count, stacks, st.sampled_from(["top", "bottom"]), cards),
     st.builds(c.Show, actors, stacks, cards, st.sampled_from([None, 1, 2])),
     st.builds(
@@ -39,28 +39,28 @@ wishes = st.one_of(
 )  # fmt: skip
 
 
-def told(event, viewer: Viewer, version: int):
+def received(event, viewer: Viewer, version: int):
     """What reaches a viewer: the public part, the face they are entitled to, no commitments."""
     if isinstance(event, DeckSealed):
-        return replace(event, slots=len(event.slots))
+        return replace(event, slots=(b"",) * len(event.slots))
     if isinstance(event, CardsSwapped):
         return replace(event, j=None)
     if isinstance(event, CardShown):
         return event
-    glimpse = entitled(event)
-    mine = glimpse is not None and may_see(viewer, glimpse.seat, version)
+    face = event.private_face()
+    mine = face is not None and may_see(viewer, face.seat, version)
     hidden = replace(event, card=None) if getattr(event, "card", None) else event
-    return hidden, glimpse if mine else None
+    return hidden, face if mine else None
 
 
 def seen_by(viewer: Viewer, events) -> set[str]:
     seen = set()
     for version, (event, _) in enumerate(events, start=1):
-        glimpse = entitled(event)
+        face = event.private_face()
         if isinstance(event, CardShown):
             seen.add(event.card)
-        elif glimpse is not None and may_see(viewer, glimpse.seat, version):
-            seen.add(glimpse.card)
+        elif face is not None and may_see(viewer, face.seat, version):
+            seen.add(face.card)
     return seen
 
 
@@ -69,7 +69,8 @@ def exchanged(events, one: str, other: str):
     names = {one: other, other: one}
     first = next(n for n, (event, _) in enumerate(events) if isinstance(event, DeckSealed))
     before = replay(events[:first])
-    faces = [before.round.face(card) for card in before.round.cards("deck")]
+    assert before.round is not None
+    faces = [str(before.round.face(card)) for card in before.round.cards("deck")]
     order = [names.get(face, face) for face in faces]
     deck = list(CODES)
     other_events = []
@@ -92,15 +93,15 @@ def without_commitments(view):
 
 
 def outcome(command, table: Table, house, viewer: Viewer):
-    """What a command of the viewer's own brings them: a sentence, or what they are told."""
+    """The result of a viewer's own command: a refusal's sentence, or what they receive."""
     try:
         events = decide(command, table, house)
     except Refused as refusal:
         return type(refusal), str(refusal)
     return [type(event) for event in events], [
-        told(event, viewer, table.version + n)
+        received(event, viewer, table.version + n)
         for n, event in enumerate(events, start=1)
-        if not isinstance(event, CardShown) and entitled(event) is None
+        if not isinstance(event, CardShown) and event.private_face() is None
     ]
 
 
@@ -110,12 +111,12 @@ def outcome(command, table: Table, house, viewer: Viewer):
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
 @given(
-    commands=st.lists(wishes, min_size=3, max_size=25),
+    commands=st.lists(any_command, min_size=3, max_size=25),
     viewer=st.sampled_from(VIEWERS),
     pick=st.tuples(st.integers(0, 7), st.integers(0, 7)),
-    asked=st.lists(wishes, min_size=8, max_size=8),
+    asked=st.lists(any_command, min_size=8, max_size=8),
 )
-def test_a_viewer_cannot_tell_two_unseen_cards_apart(play, commands, viewer, pick, asked):
+def test_a_viewer_cannot_distinguish_two_unseen_cards(play, commands, viewer, pick, asked):
     game = play(rules={"preset": "shared"})
     for command in commands:
         with contextlib.suppress(Refused):
@@ -131,7 +132,7 @@ def test_a_viewer_cannot_tell_two_unseen_cards_apart(play, commands, viewer, pic
 
     here, there = Table(), Table()
     for version, ((a, at), (b, _)) in enumerate(zip(game.events, others, strict=True), start=1):
-        assert told(a, viewer, version) == told(b, viewer, version)
+        assert received(a, viewer, version) == received(b, viewer, version)
         evolve(here, a, at)
         evolve(there, b, at)
         for table in (here, there):
@@ -139,16 +140,18 @@ def test_a_viewer_cannot_tell_two_unseen_cards_apart(play, commands, viewer, pic
         assert without_commitments(snapshot(here, viewer)) == without_commitments(
             snapshot(there, viewer)
         )
-    names = {one: other, other: one}
+    names: dict[str | None, str] = {one: other, other: one}
+    assert here.round is not None
+    assert there.round is not None
     assert there.round.faces == [names.get(face, face) for face in here.round.faces]
 
-    me = HOST if viewer.seat is None else c.Actor(seat=viewer.seat)
+    me = HOST if viewer is None else c.Actor(seat=viewer.seat)
     for command in asked:
         mine = replace(command, actor=me)
         assert outcome(mine, here, game.house, viewer) == outcome(mine, there, game.house, viewer)
 
 
-def test_what_a_viewer_has_seen_they_can_tell_apart(play):
+def test_a_viewer_distinguishes_cards_they_have_seen(play):
     """The control: the same comparison sees the difference where there is one to see."""
     game = play()
     game.do(c.Draw(c.Actor(seat=1)))

@@ -1,4 +1,4 @@
-"""What each viewer may know: an allow-list, event by event."""
+"""Views: which event shows which face to which seat."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import pytest
 
 from dealer.game import events as e
 from dealer.game.commands import Actor, Draw, Move, Show, StartShuffle
-from dealer.game.view import SPECTATOR, Glimpse, Viewer, entitled, faces, may_see, snapshot
+from dealer.game.state import SeatHolder
+from dealer.game.view import SPECTATOR, faces, may_see, snapshot
 
 HOST, ONE, TWO = Actor(host=True), Actor(seat=1), Actor(seat=2)
 B = b"x" * 32
@@ -28,14 +29,14 @@ SHOWS = [
     (e.EntropyRevealed(1, 0, 1, B), None),
     (e.CardsSwapped(1, 0, 0, 0, 0), None),
     (e.DeckSealed(1, 0, 0, (B,)), None),
-    (e.CardDrawn(1, 2, "deck", 7, "As"), Glimpse(2, 7, "As")),
+    (e.CardDrawn(1, 2, "deck", 7, "As"), e.PrivateFace(2, 7, "As")),
     (e.CardDrawn(1, 2, "deck", 7, None), None),
-    (e.CardMoved(1, 7, "hand:1", "hand:2", 0, "As"), Glimpse(2, 7, "As")),
+    (e.CardMoved(1, 7, "hand:1", "hand:2", 0, "As"), e.PrivateFace(2, 7, "As")),
     (e.CardMoved(1, 7, "hand:1", "hand:2", 0, None), None),
     (e.CardMoved(1, 7, "hand:1", "pile:x", 0, "As"), None),
     (e.CardMoved(1, 7, "hand:1", "deck", 0, "As"), None),
     (e.CardShown(1, 7, "As", B), None),
-    (e.CardPeeked(1, 7, 2, "As"), Glimpse(2, 7, "As")),
+    (e.CardPeeked(1, 7, 2, "As"), e.PrivateFace(2, 7, "As")),
     (e.CardPeeked(1, 7, 2, None), None),
     (e.StackCut(1, "deck", 0), None),
     (e.RoundClosed(1, B), None),
@@ -43,9 +44,9 @@ SHOWS = [
 ]
 
 
-@pytest.mark.parametrize(("event", "glimpse"), SHOWS)
-def test_an_event_shows_its_face_to_whom_it_is_for(event, glimpse):
-    assert entitled(event) == glimpse
+@pytest.mark.parametrize(("event", "face"), SHOWS)
+def test_an_event_shows_its_face_to_one_seat(event, face):
+    assert event.private_face() == face
 
 
 def test_every_type_of_event_is_listed():
@@ -54,23 +55,23 @@ def test_every_type_of_event_is_listed():
 
 def test_a_new_type_of_event_shows_nothing():
     @dataclass(frozen=True)
-    class CardWhispered:
+    class CardWhispered(e.EventType):
         round: int
         seat: int
         source: str
         slot: int
         card: str
 
-    assert entitled(CardWhispered(1, 2, "deck", 7, "As")) is None
+    assert CardWhispered(1, 2, "deck", 7, "As").private_face() is None
 
 
-def test_a_glimpse_is_for_who_sat_there_then():
-    glimpse = Glimpse(2, 7, "As")
-    assert may_see(Viewer(2, since=4), glimpse.seat, 5)
-    assert not may_see(Viewer(2, since=5), glimpse.seat, 5)
-    assert not may_see(Viewer(2, since=9), glimpse.seat, 5)
-    assert not may_see(Viewer(1, since=4), glimpse.seat, 5)
-    assert not may_see(SPECTATOR, glimpse.seat, 5)
+def test_a_private_face_is_for_the_seat_holder_at_that_version():
+    face = e.PrivateFace(2, 7, "As")
+    assert may_see(SeatHolder(2, taken_at=4), face.seat, 5)
+    assert not may_see(SeatHolder(2, taken_at=5), face.seat, 5)
+    assert not may_see(SeatHolder(2, taken_at=9), face.seat, 5)
+    assert not may_see(SeatHolder(1, taken_at=4), face.seat, 5)
+    assert not may_see(SPECTATOR, face.seat, 5)
 
 
 def cards(game, viewer):
@@ -81,9 +82,9 @@ def test_a_snapshot_shows_a_hand_to_its_seat_alone(play):
     game = play()
     game.do(Draw(ONE, 2))
     game.do(Draw(TWO))
-    assert cards(game, Viewer(1, 2)) == {6: game.card(6), 7: game.card(7)}
-    assert cards(game, Viewer(2, 3)) == {5: game.card(5)}
-    assert cards(game, Viewer(3, 0)) == cards(game, SPECTATOR) == {}
+    assert cards(game, SeatHolder(1, 2)) == {6: game.card(6), 7: game.card(7)}
+    assert cards(game, SeatHolder(2, 3)) == {5: game.card(5)}
+    assert cards(game, SeatHolder(3, 0)) == cards(game, SPECTATOR) == {}
 
 
 def test_a_snapshot_shows_what_was_turned_up_and_peeked_at(play):
@@ -93,8 +94,8 @@ def test_a_snapshot_shows_what_was_turned_up_and_peeked_at(play):
     game.do(Draw(ONE))
     game.do(Move(ONE, "play", "hand:1", "pile:table", face="up"))
     assert cards(game, SPECTATOR) == {4: game.card(4), 7: game.card(7)}
-    assert cards(game, Viewer(2)) == {2: game.card(2), 4: game.card(4), 7: game.card(7)}
-    assert list(faces(game.round, Viewer(2))) == [2, 4, 7]
+    assert cards(game, SeatHolder(2, 0)) == {2: game.card(2), 4: game.card(4), 7: game.card(7)}
+    assert list(faces(game.round, SeatHolder(2, 0))) == [2, 4, 7]
     assert snapshot(game.table, SPECTATOR)["round"]["shown"] == [4, 7]
 
 
@@ -103,7 +104,7 @@ def test_a_snapshot_forgets_what_a_reshuffle_mixed(play):
     game.do(Show(HOST, "deck"))
     game.do(Show(HOST, "deck", (0,), to=1))
     game.shuffle()
-    assert cards(game, Viewer(1)) == {}
+    assert cards(game, SeatHolder(1, 0)) == {}
 
 
 def test_a_snapshot_is_json_and_says_all_that_is_public(play):
@@ -134,7 +135,7 @@ def test_a_snapshot_in_the_middle_of_a_shuffle_says_where_it_stands(play):
     for seat in (2, 1):
         game.do(game.commit(seat))
     game.do(game.reveal(2))
-    view = snapshot(game.table, Viewer(1))
+    view = snapshot(game.table, SeatHolder(1, 0))
     assert json.loads(json.dumps(view)) == view
     shuffle = view["round"]["shuffle"]
     assert shuffle["nonces"] == [[2, game.nonce(2).hex()]]

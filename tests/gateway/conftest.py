@@ -1,8 +1,8 @@
-"""A real house with its door open, on a real file, for every test."""
+"""Fixtures: a gateway on an SQLite file, several nodes on one database, and connected clients."""
 
 from __future__ import annotations
 
-import secrets
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -10,52 +10,91 @@ from typing import Any
 
 import pytest
 
-from dealer.eventlog import Log
-from dealer.eventlog.house import key_file, open_house
 from dealer.gateway import Gateway, Limits, serve
 from dealer.service import Service
-from tests.gateway.guest import Guest
-from tests.limits import NO_RATES
+from dealer.service.startup import open_service
+from tests.gateway.rpc_client import RpcClient
+from tests.harness.limits import NO_RATES
+from tests.service.bare_service import bare_service
+from tests.service.conftest import postgres_url, url
 
-EAGER = Limits(**NO_RATES, drain=6.0, closing=0.5)
+__all__ = ["postgres_url", "url"]
 
-Arrive = Callable[..., Awaitable[Guest]]
+TEST_LIMITS = Limits(**NO_RATES, drain=6.0, closing=0.5)
+"""Without rates, and with short waits."""
+
+Connect = Callable[..., Awaitable[RpcClient]]
+OpenGateway = Callable[..., Awaitable[Gateway]]
 
 
 @pytest.fixture
 async def service(tmp_path: Path) -> AsyncIterator[Service]:
-    url = f"sqlite:///{tmp_path / 'dealer.db'}"
-    async with await Log.open(url) as log:
-        service = Service(log, await open_house(log, key_file(url), fresh=secrets.token_bytes(32)))
+    async with bare_service(f"sqlite:///{tmp_path / 'dealer.db'}") as service:
         yield service
-        await service.close()
 
 
 @pytest.fixture
-async def open_gateway(service: Service) -> AsyncIterator[Callable[..., Awaitable[Gateway]]]:
+async def open_gateway(service: Service) -> AsyncIterator[OpenGateway]:
     async with AsyncExitStack() as stack:
 
         async def open_(**settings: Any) -> Gateway:
-            settings = {"host": "127.0.0.1", "port": 0, "limits": EAGER} | settings
+            settings = {"host": "127.0.0.1", "port": 0, "limits": TEST_LIMITS} | settings
             return await stack.enter_async_context(serve(service, **settings))
 
         yield open_
 
 
 @pytest.fixture
-async def gateway(open_gateway: Callable[..., Awaitable[Gateway]]) -> Gateway:
+async def gateway(open_gateway: OpenGateway) -> Gateway:
     return await open_gateway()
 
 
 @pytest.fixture
-async def arrive(request: pytest.FixtureRequest) -> AsyncIterator[Arrive]:
-    """Lets guests in by the door of `gateway`, or of another that is named."""
+async def open_node(url: str, tmp_path: Path) -> AsyncIterator[OpenGateway]:
+    """Opens a gateway on the database `url`; each call opens another node, with its own service."""
     async with AsyncExitStack() as stack:
 
-        async def arrive_(gateway: Gateway | None = None, **settings: Any) -> Guest:
-            door = gateway or request.getfixturevalue("gateway")
-            guest = await Guest.arrive(door.port, **settings)
-            stack.push_async_callback(guest.leave)
-            return guest
+        async def open_() -> Gateway:
+            service = open_service(url, house_key=tmp_path / "house.key")
+            node = serve(await stack.enter_async_context(service), port=0, limits=TEST_LIMITS)
+            return await stack.enter_async_context(node)
 
-        yield arrive_
+        yield open_
+
+
+@pytest.fixture
+async def connect(request: pytest.FixtureRequest) -> AsyncIterator[Connect]:
+    """Connects clients to `gateway`, or to the one that is passed."""
+    async with AsyncExitStack() as stack:
+
+        async def connect_(gateway: Gateway | None = None, **settings: Any) -> RpcClient:
+            server = gateway or request.getfixturevalue("gateway")
+            client = await RpcClient.connect(server.port, **settings)
+            stack.push_async_callback(client.close)
+            return client
+
+        yield connect_
+
+
+class ManualClock:
+    """A clock that only a test advances."""
+
+    def __init__(self, now: float) -> None:
+        self.now = now
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def stop_clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[Gateway], ManualClock]:
+    """Replaces a gateway's clock by one that stays at the present time."""
+
+    def stop(gateway: Gateway) -> ManualClock:
+        clock = ManualClock(asyncio.get_running_loop().time())
+        monkeypatch.setattr(gateway.context, "clock", clock)
+        monkeypatch.setattr(gateway.context.broadcaster.turns, "_clock", clock)
+        monkeypatch.setattr(gateway._router, "_clock", clock)
+        return clock
+
+    return stop

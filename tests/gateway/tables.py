@@ -1,4 +1,4 @@
-"""Tables for the tests, with guests at them."""
+"""Tables for the tests, with connected clients."""
 
 from __future__ import annotations
 
@@ -8,43 +8,46 @@ from typing import Any
 
 from dealer.gateway import Gateway
 from dealer.proof.keys import player_digest
-from tests.gateway.guest import Guest
+from tests.gateway.rpc_client import RpcClient
 
 
 @dataclass
-class Seated:
-    """A table with a host, who has no seat, and players on connections of their own."""
+class SeatedTable:
+    """A table with a host, who has no seat, and players, each on a connection of its own."""
 
     id: str
-    host: Guest
+    host: RpcClient
     host_token: str
-    players: list[Guest]
+    players: list[RpcClient]
     joined: list[dict[str, Any]]
+    """The result of each player's `table.join`."""
 
     @property
     def tokens(self) -> list[str]:
-        return [answer["token"] for answer in self.joined]
+        return [result["token"] for result in self.joined]
 
 
-async def seat_all(arrive: Any, gateway: Gateway, *, players: int = 2, **rules: Any) -> Seated:
-    """A new table with so many players, and no round."""
-    host = await arrive(gateway)
-    opened = await host.ask("table.open", rules=rules)
-    guests, joined = [], []
+async def seat_players(
+    connect: Any, gateway: Gateway, *, players: int = 2, **rules: Any
+) -> SeatedTable:
+    """A new table with this many players and no round."""
+    host = await connect(gateway)
+    opened = await host.call("table.open", rules=rules)
+    clients, joined = [], []
     for number in range(players):
-        guest = await arrive(gateway)
+        client = await connect(gateway)
         invite = {"invite": opened["invite"]} if "join" in rules else {}
         name = f"player {number + 1}"
-        joined.append(await guest.ask("table.join", table=opened["table"], name=name, **invite))
-        guests.append(guest)
-    return Seated(opened["table"], host, opened["host_token"], guests, joined)
+        joined.append(await client.call("table.join", table=opened["table"], name=name, **invite))
+        clients.append(client)
+    return SeatedTable(opened["table"], host, opened["host_token"], clients, joined)
 
 
-async def shuffled(arrive: Any, gateway: Gateway, **more: Any) -> Seated:
-    """The same with a shuffled deck of 52, by the house's entropy alone."""
-    table = await seat_all(arrive, gateway, **more)
-    await table.host.ask("round.open", entropy="house")
-    await table.host.ask("deck.shuffle")
+async def seat_and_shuffle(connect: Any, gateway: Gateway, **settings: Any) -> SeatedTable:
+    """The same with a deck of 52 that is shuffled with the house's entropy alone."""
+    table = await seat_players(connect, gateway, **settings)
+    await table.host.call("round.open", entropy="house")
+    await table.host.call("deck.shuffle")
     return table
 
 
@@ -52,17 +55,18 @@ def nonce_of(seat: int) -> bytes:
     return hashlib.sha256(b"nonce %d" % seat).digest()
 
 
-async def promise(table: Seated, *, round: int = 1, k: int = 0) -> None:
-    """Every player sends the digest of `nonce_of` their seat."""
-    for answer, guest in zip(table.joined, table.players, strict=True):
-        seat = answer["seat"]
+async def commit_entropy(table: SeatedTable, *, round: int = 1, k: int = 0) -> None:
+    """Each player sends the digest of the nonce of its seat."""
+    for joined, client in zip(table.joined, table.players, strict=True):
+        seat = joined["seat"]
         digest = player_digest(
             table=bytes.fromhex(table.id), round=round, k=k, seat=seat, nonce=nonce_of(seat)
         )
-        await guest.ask("entropy.commit", round=round, k=k, digest=digest.hex())
+        await client.call("entropy.commit", round=round, k=k, digest=digest.hex())
 
 
-async def reveal(table: Seated, *, round: int = 1, k: int = 0) -> None:
-    for answer, guest in zip(table.joined, table.players, strict=True):
-        nonce = nonce_of(answer["seat"]).hex()
-        await guest.ask("entropy.reveal", round=round, k=k, nonce=nonce)
+async def reveal_entropy(table: SeatedTable, *, round: int = 1, k: int = 0) -> None:
+    """Each player sends the nonce of its seat."""
+    for joined, client in zip(table.joined, table.players, strict=True):
+        nonce = nonce_of(joined["seat"]).hex()
+        await client.call("entropy.reveal", round=round, k=k, nonce=nonce)

@@ -1,4 +1,4 @@
-"""Closing time: everybody is told, what is under way is finished, nobody is left hanging."""
+"""Drain: clients are notified, commands in flight are finished, and every connection is closed."""
 
 from __future__ import annotations
 
@@ -10,62 +10,65 @@ from dataclasses import replace
 import pytest
 from websockets.exceptions import InvalidStatus
 
-from dealer.errors import SetupError
+from dealer.errors import ConfigurationError
 from dealer.gateway import Gateway, serve
-from tests.gateway.conftest import EAGER
-from tests.gateway.guest import Refusal, eventually
-from tests.gateway.tables import promise, reveal, seat_all, shuffled
+from tests.gateway.conftest import TEST_LIMITS
+from tests.gateway.rpc_client import Refusal, eventually
+from tests.gateway.tables import commit_entropy, reveal_entropy, seat_and_shuffle, seat_players
 
 
-async def test_everybody_is_told_when_to_come_back(gateway, arrive) -> None:
-    table = await shuffled(arrive, gateway, players=3)
-    guests, port = [table.host, *table.players], gateway.port
+async def test_every_client_is_notified_when_to_reconnect(gateway, connect) -> None:
+    table = await seat_and_shuffle(connect, gateway, players=3)
+    clients, port = [table.host, *table.players], gateway.port
     await gateway.drain()
-    for guest in guests:
-        assert await guest.gone() == 1012
-    times = [notice["reconnect_in_ms"] for g in guests for notice in g.notices("session.drain")]
-    assert len(set(times)) == len(guests)
+    for client in clients:
+        assert await client.wait_closed() == 1012
+    notices = [notice for client in clients for notice in client.notices("session.drain")]
+    times = [notice["reconnect_in_ms"] for notice in notices]
+    assert len(set(times)) == len(clients)
     assert all(1000 <= time <= 6000 for time in times)
     with pytest.raises(OSError, match="Connect call failed"):
         await asyncio.open_connection("127.0.0.1", port)
-    with pytest.raises(SetupError, match="not open"):
+    with pytest.raises(ConfigurationError, match="not open"):
         _ = gateway.port
 
 
-async def test_what_is_under_way_is_finished(gateway, arrive, monkeypatch) -> None:
-    table = await shuffled(arrive, gateway, players=2)
-    service = gateway.floor.service
-    perform, waiting = service.perform, []
+async def test_commands_in_flight_are_finished(gateway, connect, monkeypatch) -> None:
+    table = await seat_and_shuffle(connect, gateway, players=2)
+    service = gateway.context.service
+    submit, waiting = service.submit, []
 
-    def held_up(*given, **named) -> None:
-        waiting.append(lambda: perform(*given, **named))
+    def submit_later(*arguments, **options) -> None:
+        waiting.append(lambda: submit(*arguments, **options))
 
-    monkeypatch.setattr(service, "perform", held_up)
-    drawing = [guest.send("deck.draw", cmd="last") for guest in table.players]
+    monkeypatch.setattr(service, "submit", submit_later)
+    drawing = [client.send("deck.draw", cmd="last") for client in table.players]
     await eventually(lambda: len(waiting) == 2)
     draining = asyncio.create_task(gateway.drain())
-    await eventually(lambda: gateway.floor.draining)
-    for go_on in waiting:
-        go_on()
+    await eventually(lambda: gateway.context.draining)
+    for submit_now in waiting:
+        submit_now()
     drawn = await asyncio.gather(*drawing)
     await draining
-    resident = await service.load(table.id)
-    assert resident.committed == max(answer["version"] for answer in drawn)
-    assert gateway.floor.in_flight == 0
+    live_table = await service.load(table.id)
+    assert live_table.committed == max(answer["version"] for answer in drawn)
+    assert gateway.context.in_flight == 0
 
 
-async def test_a_page_that_is_never_answered_is_not_waited_for(open_gateway, monkeypatch) -> None:
-    gateway = await open_gateway(limits=replace(EAGER, drain=1.6, closing=0.3))
-    asked = asyncio.Event()
+async def test_a_page_that_is_never_answered_does_not_delay_the_drain(
+    open_gateway, monkeypatch
+) -> None:
+    gateway = await open_gateway(limits=replace(TEST_LIMITS, drain=1.6, closing=0.3))
+    requested = asyncio.Event()
 
-    async def never(*_) -> None:
-        asked.set()
+    async def never_answer(*_) -> None:
+        requested.set()
         await asyncio.Event().wait()
 
-    monkeypatch.setattr(gateway._pages, "answer", never)
+    monkeypatch.setattr(gateway._router, "answer", never_answer)
     reader, writer = await asyncio.open_connection("127.0.0.1", gateway.port)
     writer.write(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
-    await asked.wait()
+    await requested.wait()
     async with asyncio.timeout(20):
         await gateway.drain()
     with suppress(ConnectionResetError):
@@ -73,51 +76,53 @@ async def test_a_page_that_is_never_answered_is_not_waited_for(open_gateway, mon
     writer.close()
 
 
-async def test_what_cannot_be_finished_is_not_waited_for(open_gateway, arrive) -> None:
-    gateway = await open_gateway(limits=replace(EAGER, drain=1.6, closing=0.3))
-    table = await seat_all(arrive, gateway, players=1)
-    await table.host.ask("round.open")
-    await promise(table)
+async def test_a_command_that_cannot_be_finished_does_not_delay_the_drain(
+    open_gateway, connect
+) -> None:
+    gateway = await open_gateway(limits=replace(TEST_LIMITS, drain=1.6, closing=0.3))
+    table = await seat_players(connect, gateway, players=1)
+    await table.host.call("round.open")
+    await commit_entropy(table)
     drawing = table.players[0].send("deck.draw", from_="random")
-    await eventually(lambda: gateway.floor.in_flight)
+    await eventually(lambda: gateway.context.in_flight)
     draining = asyncio.create_task(gateway.drain())
-    await eventually(lambda: gateway.floor.draining)
+    await eventually(lambda: gateway.context.draining)
     with pytest.raises(Refusal) as caught:
-        await reveal(table)
+        await reveal_entropy(table)
     assert caught.value.reason == "unavailable"
     await draining
-    assert await table.players[0].gone() == 1012
+    assert await table.players[0].wait_closed() == 1012
     with pytest.raises(asyncio.CancelledError):
         await drawing
 
 
-async def test_nobody_new_comes_in(open_gateway, arrive) -> None:
-    gateway = await open_gateway(limits=replace(EAGER, drain=1.6, closing=0.3))
+async def test_new_connections_are_refused(open_gateway, connect) -> None:
+    gateway = await open_gateway(limits=replace(TEST_LIMITS, drain=1.6, closing=0.3))
     reader, writer = await asyncio.open_connection("127.0.0.1", gateway.port)
-    await eventually(lambda: gateway.door.connections)
-    gateway.floor.draining = True
+    await eventually(lambda: gateway.registry.connections)
+    gateway.context.draining = True
     with pytest.raises(InvalidStatus) as caught:
-        await arrive(gateway)
+        await connect(gateway)
     assert caught.value.response.status_code == 503
-    gateway.floor.draining = False
+    gateway.context.draining = False
     await gateway.drain()
     assert await reader.read() == b""
     writer.close()
 
 
-async def test_a_port_in_use_is_said_so(service) -> None:
+async def test_a_port_in_use_is_an_error(service) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(SetupError, match=f"Port {port} of 127.0.0.1 is in use"):
+        with pytest.raises(ConfigurationError, match=f"Port {port} of 127.0.0.1 is in use"):
             await Gateway(service, port=port).start()
-        with pytest.raises(SetupError, match=f"Port {port}"):
+        with pytest.raises(ConfigurationError, match=f"Port {port}"):
             await Gateway(service, port=0, ops_port=port).start()
-    with pytest.raises(SetupError, match="cannot be opened"):
+    with pytest.raises(ConfigurationError, match="cannot be opened"):
         await Gateway(service, host="no such host", port=0).start()
 
 
-async def test_a_drained_gateway_leaves_nothing_behind(service) -> None:
+async def test_a_drained_gateway_leaves_no_tasks(service) -> None:
     before = asyncio.all_tasks()
-    async with serve(service, port=0, ops_port=0, limits=EAGER) as gateway:
+    async with serve(service, port=0, ops_port=0, limits=TEST_LIMITS) as gateway:
         assert gateway.port != gateway.ops_port
     assert asyncio.all_tasks() == before

@@ -1,4 +1,4 @@
-"""Histories over HTTP: for whoever may have the bundle, and in words where there is none."""
+"""Histories over HTTP: of closed and open rounds, their permissions, and their limits."""
 
 from __future__ import annotations
 
@@ -8,23 +8,25 @@ import tomllib
 
 import pytest
 
-from dealer.gateway import histories
-from dealer.gateway.askers import ASKERS_OF_ADDRESS
-from tests.gateway.asking import get
-from tests.gateway.guest import eventually
-from tests.gateway.tables import shuffled
+from dealer.gateway.http import histories
+from dealer.gateway.http.concurrency import MAX_CONCURRENT_PER_ADDRESS
+from tests.gateway.http_client import get
+from tests.gateway.rpc_client import eventually
+from tests.gateway.tables import seat_and_shuffle
+
+pytestmark = pytest.mark.slow
 
 
-async def test_a_closed_round_is_there_to_read_and_for_poker_programs(gateway, arrive) -> None:
-    table = await shuffled(arrive, gateway, players=2, game="holdem")
-    await table.host.ask("deck.deal", each=2)
+async def test_a_closed_round_is_served_as_text_and_as_phh(gateway, connect) -> None:
+    table = await seat_and_shuffle(connect, gateway, players=2, game="holdem")
+    await table.host.call("deck.deal", each=2)
     first = table.players[0]
     await eventually(lambda: len([e for e in first.events if "private" in e]) == 2)
     cards = [event["private"]["card"] for event in first.events if "private" in event]
     early = await get(gateway.port, f"/tables/{table.id}/history.txt")
     assert "draws ?? from the deck" in early.text
     assert "Round 1 is not closed" in early.text
-    await table.host.ask("round.close")
+    await table.host.call("round.close")
 
     got = await get(gateway.port, f"/tables/{table.id}/history.txt")
     assert (got.status, got.headers["content-type"]) == (200, "text/plain; charset=utf-8")
@@ -46,50 +48,50 @@ async def test_a_closed_round_is_there_to_read_and_for_poker_programs(gateway, a
 
 @pytest.fixture
 def slow(monkeypatch):
-    """Histories take as long as `slow.go` is not set; `slow.made` counts them."""
+    """Histories that wait for `slow.may_end`; `slow.made` counts them."""
 
-    class Slow:
-        go, made = asyncio.Event(), 0
+    class SlowHistories:
+        may_end, made = asyncio.Event(), 0
 
-    async def make(blocks, **asked):
-        Slow.made += 1
+    async def make(blocks, **options):
+        SlowHistories.made += 1
         async with asyncio.timeout(10):
-            await Slow.go.wait()
-        return gzip.compress(b"At last.\n")
+            await SlowHistories.may_end.wait()
+        return gzip.compress(b"A history.\n")
 
     monkeypatch.setattr(histories, "make_history", make)
-    return Slow
+    return SlowHistories
 
 
-async def test_nothing_is_made_for_who_hung_up(gateway, arrive, slow) -> None:
-    table = await shuffled(arrive, gateway, players=1)
+async def test_no_history_is_made_for_a_closed_connection(gateway, connect, slow) -> None:
+    table = await seat_and_shuffle(connect, gateway, players=1)
     path = f"/tables/{table.id}/history.txt"
-    connections = gateway.door.connections
+    connections = gateway.registry.connections
     before = len(connections)
     first = asyncio.ensure_future(get(gateway.port, path))
     await eventually(lambda: slow.made == 1)
     others = []
-    for _ in range(ASKERS_OF_ADDRESS - 1):
+    for _ in range(MAX_CONCURRENT_PER_ADDRESS - 1):
         _, writer = await asyncio.open_connection("127.0.0.1", gateway.port)
         writer.write(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
         others.append(writer)
-    asking = gateway._pages._histories._askers._asking
-    await eventually(lambda: asking.total() == ASKERS_OF_ADDRESS)
+    active = gateway._router._histories._concurrency._active
+    await eventually(lambda: active.total() == MAX_CONCURRENT_PER_ADDRESS)
     for writer in others:
         writer.transport.abort()
-    # They are counted until it would be their turn, so that nobody is ahead of all others.
+    # They count until their turn, so that an address cannot get ahead of all others.
     await eventually(lambda: len(connections) == before + 1)
     early = await get(gateway.port, path)
     assert (early.status, early.headers["retry-after"]) == (503, "5")
-    assert early.text == "Many ask for histories just now; try again later.\n"
-    slow.go.set()
-    assert (await first).text == "At last.\n"
+    assert early.text == "Too many requests for histories at the moment; try again later.\n"
+    slow.may_end.set()
+    assert (await first).text == "A history.\n"
     assert (await get(gateway.port, path)).status == 200
     assert slow.made == 2
 
 
 @pytest.mark.parametrize(
-    ("what", "words"),
+    ("name", "message"),
     [
         ("round-1.phh", "Round 1 is not closed"),
         ("round-2.phh", "1 round and no round 2"),
@@ -99,18 +101,18 @@ async def test_nothing_is_made_for_who_hung_up(gateway, arrive, slow) -> None:
         ("history.phh", "nothing at this address"),
     ],
 )
-async def test_where_there_is_none_a_sentence_says_why(gateway, arrive, what, words) -> None:
-    table = await shuffled(arrive, gateway, players=1)
-    got = await get(gateway.port, f"/tables/{table.id}/{what}")
+async def test_a_missing_history_is_explained(gateway, connect, name, message) -> None:
+    table = await seat_and_shuffle(connect, gateway, players=1)
+    got = await get(gateway.port, f"/tables/{table.id}/{name}")
     assert got.status == 404
-    assert words in got.text
+    assert message in got.text
 
 
-async def test_a_private_tables_histories_are_for_who_sits_there(gateway, arrive) -> None:
-    table = await shuffled(arrive, gateway, players=1, watch="nobody")
-    await table.host.ask("round.close")
-    for what in ("history.txt", "round-1.txt", "round-1.phh"):
-        path = f"/tables/{table.id}/{what}"
+async def test_only_players_get_the_histories_of_a_private_table(gateway, connect) -> None:
+    table = await seat_and_shuffle(connect, gateway, players=1, watch="nobody")
+    await table.host.call("round.close")
+    for name in ("history.txt", "round-1.txt", "round-1.phh"):
+        path = f"/tables/{table.id}/{name}"
         assert (await get(gateway.port, path)).status == 401
         got = await get(gateway.port, path, Authorization=f"Bearer {table.tokens[0]}")
-        assert got.status == (404 if what.endswith("phh") else 200)
+        assert got.status == (404 if name.endswith("phh") else 200)

@@ -10,44 +10,44 @@ from dataclasses import replace
 from websockets.frames import Frame, Opcode
 
 from dealer.gateway import server
-from tests.gateway.conftest import EAGER
-from tests.gateway.guest import Guest, eventually
+from tests.gateway.conftest import TEST_LIMITS
+from tests.gateway.rpc_client import RpcClient, eventually
 
-FLOOD = 8
-"""Times `connections_per_address` that one address may have, requests or not."""
+FLOOD_FACTOR = 8
+"""An address may have this multiple of `connections_per_address`, with or without requests."""
 
 
-async def test_connections_that_ask_nothing_are_bounded_for_each_address(open_gateway) -> None:
-    """One address must not have all files that the process may open; another one gets in."""
-    gateway = await open_gateway(limits=replace(EAGER, connections_per_address=3))
-    most = FLOOD * 3
+async def test_connections_without_requests_are_bounded_for_each_address(open_gateway) -> None:
+    """One address must not use up all files that the process may open; another one connects."""
+    gateway = await open_gateway(limits=replace(TEST_LIMITS, connections_per_address=3))
+    most = FLOOD_FACTOR * 3
     with ExitStack() as stack:
         for _ in range(most + 20):
             sock = stack.enter_context(socket.socket())
             sock.bind(("127.0.0.2", 0))
             sock.connect(("127.0.0.1", gateway.port))
-        await eventually(lambda: gateway.metrics.turned_away["flood"] == 20)
-        await eventually(lambda: len(gateway.door.connections) == most)
-        other = await Guest.arrive(gateway.port)
-        await other.ask("ping")
-        await other.leave()
+        await eventually(lambda: gateway.metrics.refused["flood"] == 20)
+        await eventually(lambda: len(gateway.registry.connections) == most)
+        other = await RpcClient.connect(gateway.port)
+        await other.call("ping")
+        await other.close()
 
 
-async def test_frames_behind_a_request_for_a_page_are_not_kept(gateway) -> None:
-    """A page may take long to make or to read: 600 MB of frames would be in memory by then."""
-    asked, never = asyncio.Event(), asyncio.get_running_loop().create_future()
+async def test_frames_after_a_request_for_a_page_are_dropped(gateway) -> None:
+    """A page may take long to make or to send: 600 MB of frames could be in memory by then."""
+    requested, never = asyncio.Event(), asyncio.get_running_loop().create_future()
 
-    async def answer(connection, request):
-        asked.set()
+    async def never_answer(connection, request):
+        requested.set()
         await never
 
-    gateway._pages.answer = answer
+    gateway._router.answer = never_answer
     _, writer = await asyncio.open_connection("127.0.0.1", gateway.port)
     writer.write(b"GET /tables/x/history.txt HTTP/1.1\r\nHost: localhost\r\n\r\n")
-    await asked.wait()
+    await requested.wait()
     frame = Frame(Opcode.TEXT, b"a" * 16_000).serialize(mask=True)
     received = 0
-    (connection,) = gateway.door.connections
+    (connection,) = gateway.registry.connections
     receive = connection.data_received
 
     def count(data: bytes) -> None:
@@ -64,20 +64,22 @@ async def test_frames_behind_a_request_for_a_page_are_not_kept(gateway) -> None:
     writer.transport.abort()
 
 
-async def test_a_proxy_brings_as_many_connections_as_it_has_clients(open_gateway) -> None:
+async def test_connections_of_a_trusted_proxy_are_not_bounded(open_gateway) -> None:
     gateway = await open_gateway(
-        limits=replace(EAGER, connections_per_address=1), trusted_proxies=["127.0.0.2"]
+        limits=replace(TEST_LIMITS, connections_per_address=1), trusted_proxies=["127.0.0.2"]
     )
     with ExitStack() as stack:
-        for _ in range(2 * FLOOD):
+        for _ in range(2 * FLOOD_FACTOR):
             sock = stack.enter_context(socket.socket())
             sock.bind(("127.0.0.2", 0))
             sock.connect(("127.0.0.1", gateway.port))
-        await eventually(lambda: len(gateway.door.connections) == 2 * FLOOD)
-    assert not gateway.metrics.turned_away
+        await eventually(lambda: len(gateway.registry.connections) == 2 * FLOOD_FACTOR)
+    assert not gateway.metrics.refused
 
 
-async def test_silence_on_the_operators_port_has_an_end(open_gateway, monkeypatch) -> None:
+async def test_a_silent_connection_to_the_operators_port_is_closed(
+    open_gateway, monkeypatch
+) -> None:
     monkeypatch.setattr(server, "OPERATOR_SECONDS", 0.1)
     gateway = await open_gateway(ops_port=0)
     reader, writer = await asyncio.open_connection("127.0.0.1", gateway.ops_port)

@@ -1,51 +1,52 @@
-"""Requests of an attacker who has read the source: nothing breaks, and nothing more is learnt."""
+"""Requests of an attacker that knows the source: none breaks the server or reveals more."""
 
 from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from msgspec import ValidationError, convert
 
-from dealer.gateway import params as p
-from tests.gateway.conftest import EAGER
-from tests.gateway.guest import Refusal, eventually
-from tests.gateway.tables import seat_all, shuffled
+from dealer.gateway.wire import params as p
+from tests.gateway.conftest import TEST_LIMITS
+from tests.gateway.rpc_client import Refusal, eventually
+from tests.gateway.tables import seat_and_shuffle, seat_players
 
 
 @pytest.mark.parametrize(
     "name", ["hand:x", "hand:", "hand:0", "hand:01", "hand:1²", "hand:4294967296"]
 )
-async def test_a_hand_with_no_number_is_a_bad_request(gateway, arrive, name) -> None:
-    table = await shuffled(arrive, gateway, players=1)
+async def test_a_hand_without_a_valid_number_is_a_bad_request(gateway, connect, name) -> None:
+    table = await seat_and_shuffle(connect, gateway, players=1)
     player = table.players[0]
     for params in ({"from_": name, "to": "deck"}, {"from_": "deck", "to": name}):
         with pytest.raises(Refusal) as refused:
-            await player.ask("pile.move", count=1, **params)
+            await player.call("pile.move", count=1, **params)
         assert refused.value.reason == "bad_request"
     with pytest.raises(Refusal) as refused:
-        await player.ask("deck.return", count=1, from_=name)
+        await player.call("deck.return", count=1, from_=name)
     assert refused.value.reason == "bad_request"
 
 
-def test_a_command_id_holds_no_character_that_a_database_cannot_store() -> None:
+def test_a_command_id_has_no_character_that_a_database_cannot_store() -> None:
     assert convert({"cmd": "a\n\u200b\U0010ffff"}, p.Command).cmd == "a\n\u200b\U0010ffff"
     for cmd in ("\x00", "a\x00", "a\n\x00b", ""):
         with pytest.raises(ValidationError):
             convert({"cmd": cmd}, p.Command)
 
 
-async def test_command_ids_that_count_from_one_at_each_table(gateway, arrive) -> None:
-    tables = [await seat_all(arrive, gateway, players=0) for _ in range(2)]
-    player = await arrive()
-    answers = [await player.ask("table.join", table=one.id, name="Ada", cmd="1") for one in tables]
+async def test_a_command_id_may_be_used_at_each_table(gateway, connect) -> None:
+    tables = [await seat_players(connect, gateway, players=0) for _ in range(2)]
+    player = await connect()
+    answers = [await player.call("table.join", table=one.id, name="Ada", cmd="1") for one in tables]
     assert [answer["table"] for answer in answers] == [one.id for one in tables]
-    again = await player.ask("table.join", table=tables[0].id, name="Ada", cmd="1")
+    again = await player.call("table.join", table=tables[0].id, name="Ada", cmd="1")
     assert again == answers[0]
 
 
-OF_A_TABLE = (
+REQUESTS_AT_A_TABLE: tuple[tuple[str, dict[str, Any]], ...] = (
     ("deck.draw", {}),
     ("deck.shuffle", {}),
     ("deck.deal", {}),
@@ -63,40 +64,42 @@ OF_A_TABLE = (
 )
 
 
-async def test_a_stranger_learns_nothing_of_how_a_private_table_stands(gateway, arrive) -> None:
-    """Neither its version, by `expect`, nor whether a round or a shuffle is under way."""
-    table = await seat_all(arrive, gateway, players=1, watch="nobody", join="invite")
-    stranger = await arrive()
-    seen = set()
+async def test_refusals_at_a_private_table_do_not_depend_on_its_state(gateway, connect) -> None:
+    """They reveal neither its version, by `expect`, nor whether there is a round or a shuffle."""
+    table = await seat_players(connect, gateway, players=1, watch="nobody", join="invite")
+    outsider = await connect()
+    refusals = set()
     for step in ("table.state", "round.open", "deck.shuffle"):
-        await table.host.ask(step)
-        for method, params in OF_A_TABLE:
+        await table.host.call(step)
+        for method, params in REQUESTS_AT_A_TABLE:
             for expect in ({}, {"expect": 0}, {"expect": 2**40}):
                 with pytest.raises(Refusal) as refused:
-                    await stranger.ask(method, table=table.id, **params, **expect)
-                seen.add((method == "table.join", refused.value.reason, str(refused.value)))
-    assert len(seen) == 2
-    assert {reason for _, reason, _ in seen} == {"not_entitled"}
+                    await outsider.call(method, table=table.id, **params, **expect)
+                refusals.add((method == "table.join", refused.value.reason, str(refused.value)))
+    assert len(refusals) == 2
+    assert {reason for _, reason, _ in refusals} == {"not_entitled"}
 
 
-async def test_what_is_held_back_is_bounded_in_bytes(open_gateway, arrive) -> None:
-    """Requests of 16 KiB behind one whose answer has to wait: some are taken, then none."""
-    gateway = await open_gateway(limits=replace(EAGER, held=10_000))
-    table = await seat_all(arrive, gateway, players=1)
+async def test_queued_requests_are_bounded_in_bytes(open_gateway, connect) -> None:
+    """Requests of 16 KiB after one whose answer has to wait: some are read, then no more."""
+    gateway = await open_gateway(limits=replace(TEST_LIMITS, held=10_000))
+    table = await seat_players(connect, gateway, players=1)
     player = table.players[0]
     (connection,) = (
         one
-        for one in gateway.door.connections
-        if one.session and (place := one.session.places.get(table.id)) and place.seat
+        for one in gateway.registry.connections
+        if one.dispatcher
+        and (membership := one.dispatcher.session.memberships.get(table.id))
+        and membership.holder
     )
-    session = connection.session
+    dispatcher = connection.dispatcher
     never = asyncio.get_running_loop().create_future()
-    connection.writable = lambda: never  # type: ignore[method-assign]
+    connection.drained = lambda: never
     waiting = [player.send("table.state")]
     waiting += [player.send("table.list", id="x" * 16_000 + str(number)) for number in range(200)]
-    await eventually(lambda: connection._holding)
-    held = sum(map(len, session._held))
-    assert gateway.floor.limits.buffer <= held < 8 * gateway.floor.limits.buffer
+    await eventually(lambda: connection._reading_paused)
+    queued = sum(map(len, dispatcher._queued))
+    assert gateway.context.limits.buffer <= queued < 8 * gateway.context.limits.buffer
     never.set_result(True)
     async with asyncio.timeout(20):
         await asyncio.gather(*waiting)

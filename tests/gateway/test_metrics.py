@@ -1,4 +1,4 @@
-"""What the house counts, and that it counts nobody by themselves."""
+"""Metrics: their values and labels, which identify no table and no player."""
 
 from __future__ import annotations
 
@@ -8,23 +8,22 @@ import pytest
 from websockets.exceptions import InvalidStatus
 
 from dealer.gateway import serve
-from dealer.gateway.commands import WISHES
-from dealer.gateway.questions import QUESTIONS
-from dealer.service.opening import open_service
-from tests.gateway.asking import get
-from tests.gateway.conftest import EAGER
-from tests.gateway.tables import shuffled
+from dealer.gateway.rpc.methods import METHODS
+from dealer.service.startup import open_service
+from tests.gateway.conftest import TEST_LIMITS
+from tests.gateway.http_client import get
+from tests.gateway.tables import seat_and_shuffle
 
 
-async def test_what_is_counted_and_under_which_labels(tmp_path, arrive) -> None:
+async def test_metrics_have_these_values_and_no_other_labels(tmp_path, connect) -> None:
     async with (
         open_service(f"sqlite:///{tmp_path / 'counted.db'}") as service,
-        serve(service, host="127.0.0.1", port=0, ops_port=0, limits=EAGER) as gateway,
+        serve(service, host="127.0.0.1", port=0, ops_port=0, limits=TEST_LIMITS) as gateway,
     ):
-        table = await shuffled(arrive, gateway, players=2)
-        await table.players[0].ask("deck.draw")
+        table = await seat_and_shuffle(connect, gateway, players=2)
+        await table.players[0].call("deck.draw")
         with pytest.raises(InvalidStatus):
-            await arrive(gateway, additional_headers={"Origin": "https://elsewhere.example"})
+            await connect(gateway, additional_headers={"Origin": "https://elsewhere.example"})
         page = (await get(gateway.ops_port, "/metrics")).text
         for line in (
             'dealer_appends_total{outcome="written"} 6.0',
@@ -42,7 +41,7 @@ async def test_what_is_counted_and_under_which_labels(tmp_path, arrive) -> None:
         assert labels == {"method", "outcome", "code", "reason", "le"} - (
             set() if "code=" in page else {"code"}
         )
-        allowed = {*WISHES, *QUESTIONS, "unreadable"}
+        allowed = {*METHODS, "unreadable"}
         assert set(re.findall(r'method="([^"]*)"', page)) <= allowed
         for secret in (table.id, "player 1", *table.tokens, table.host_token):
             assert secret not in page

@@ -1,11 +1,10 @@
-"""More to write or to read than the server takes: each request is refused, and no error is lost."""
+"""More writes or reads than the server accepts: requests are refused, and no error is lost."""
 
 from __future__ import annotations
 
 import asyncio
 import gc
 import json
-import secrets
 import threading
 from collections import Counter
 from collections.abc import AsyncIterator
@@ -14,37 +13,35 @@ from typing import Any
 
 import pytest
 
-from dealer.eventlog import Log
-from dealer.eventlog.house import key_file, open_house
 from dealer.gateway import Gateway, serve
-from dealer.service import Service
-from tests.gateway.conftest import EAGER
-from tests.gateway.guest import Guest, Refusal, eventually
-from tests.gateway.tables import shuffled
+from tests.gateway.conftest import TEST_LIMITS
+from tests.gateway.rpc_client import Refusal, RpcClient, eventually
+from tests.gateway.tables import seat_and_shuffle
+from tests.service.bare_service import bare_service
 
 QUEUE = 4
 
 
 @pytest.fixture
 async def small(tmp_path: Path) -> AsyncIterator[Gateway]:
-    """A server of which few appends may wait, and few readers, for a short time."""
+    """A server with a short queue of appends, one reader and a short timeout."""
     url = f"sqlite:///{tmp_path / 'dealer.db'}"
-    async with await Log.open(url, queue=QUEUE, readers=1, busy_seconds=0.2) as log:
-        service = Service(log, await open_house(log, key_file(url), fresh=secrets.token_bytes(32)))
-        async with serve(service, host="127.0.0.1", port=0, limits=EAGER) as gateway:
-            yield gateway
-        await service.close()
+    async with (
+        bare_service(url, queue=QUEUE, readers=1, busy_seconds=0.2) as service,
+        serve(service, host="127.0.0.1", port=0, limits=TEST_LIMITS) as gateway,
+    ):
+        yield gateway
 
 
 @pytest.fixture
 async def unretrieved() -> AsyncIterator[list[dict[str, Any]]]:
-    """What the event loop reports: exceptions of tasks and futures that were never retrieved."""
-    found: list[dict[str, Any]] = []
-    asyncio.get_running_loop().set_exception_handler(lambda loop, context: found.append(context))
-    yield found
+    """The event loop's reports of exceptions that were never retrieved; there must be none."""
+    reports: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda loop, context: reports.append(context))
+    yield reports
     gc.collect()
     await asyncio.sleep(0)
-    assert found == []
+    assert reports == []
 
 
 async def outcome(answer: asyncio.Future[Any]) -> str:
@@ -55,38 +52,38 @@ async def outcome(answer: asyncio.Future[Any]) -> str:
     return "ok"
 
 
-async def test_a_full_queue_refuses_what_it_cannot_take(small, arrive, unretrieved) -> None:
-    table = await shuffled(arrive, small, players=1)
-    log, written = small.floor.service.log, threading.Event()
-    blocked = asyncio.ensure_future(log.carry_out(lambda connection: written.wait(10)))
-    asked = [table.host.send("deck.cut", at=1) for _ in range(30)]
-    asked += [table.host.send("deck.shuffle") for _ in range(10)]
-    asked += [(await arrive(small)).send("table.open") for _ in range(5)]
+async def test_appends_beyond_the_queue_are_refused(small, connect, unretrieved) -> None:
+    table = await seat_and_shuffle(connect, small, players=1)
+    log, written = small.context.service.log, threading.Event()
+    blocked = asyncio.ensure_future(log.run_in_transaction(lambda connection: written.wait(10)))
+    requests = [table.host.send("deck.cut", at=1) for _ in range(30)]
+    requests += [table.host.send("deck.shuffle") for _ in range(10)]
+    requests += [(await connect(small)).send("table.open") for _ in range(5)]
     await eventually(lambda: log.full)
-    await eventually(lambda: sum(answer.done() for answer in asked) >= len(asked) - 2 * QUEUE)
+    await eventually(lambda: sum(one.done() for one in requests) >= len(requests) - 2 * QUEUE)
     written.set()
     await blocked
-    counts = Counter([await outcome(answer) for answer in asked])
+    counts = Counter([await outcome(request) for request in requests])
     assert set(counts) == {"ok", "overloaded"}
-    assert counts["ok"] <= 2 * QUEUE, "those that wait, and those that were taken before"
-    await table.host.ask("deck.cut", at=1)
+    assert counts["ok"] <= 2 * QUEUE, "those in the queue, and those in the writer's batch"
+    await table.host.call("deck.cut", at=1)
 
 
-async def test_what_fails_for_a_client_that_has_gone_is_no_error(
-    small, arrive, unretrieved
+async def test_a_failed_read_for_a_closed_connection_is_no_unretrieved_error(
+    small, connect, unretrieved
 ) -> None:
-    service = small.floor.service
-    opened = [(await (await arrive(small)).ask("table.open"))["table"] for _ in range(3)]
-    service.memory._residents.clear()
-    async with service.log._readers.connect():  # the only one, so that no read gets its turn
+    service = small.context.service
+    opened = [(await (await connect(small)).call("table.open"))["table"] for _ in range(3)]
+    service.tables._tables.clear()
+    async with service.log._reader._engine.connect():  # the only one: no other read is served
         for table in opened:
-            guest = await Guest.arrive(small.port)
+            client = await RpcClient.connect(small.port)
             params = {"table": table}
             request = {"jsonrpc": "2.0", "id": 1, "method": "table.state", "params": params}
-            await guest.say(json.dumps(request))
-            await eventually(lambda: service.memory._loading)
-            guest.socket.transport.abort()
-            await guest.leave()
-        await eventually(lambda: not service.memory._loading)
-    await eventually(lambda: not service.log._under_way)
-    await (await arrive(small)).ask("table.state", table=opened[0])
+            await client.send_raw(json.dumps(request))
+            await eventually(lambda: service.tables._loading)
+            client.socket.transport.abort()
+            await client.close()
+        await eventually(lambda: not service.tables._loading)
+    await eventually(lambda: not service.log._reader._reads)
+    await (await connect(small)).call("table.state", table=opened[0])

@@ -1,4 +1,4 @@
-"""Plain HTTP: the pages, the bundle to take home, and the operator's own port."""
+"""Plain HTTP: the pages, the download of the bundle, and the operator's port."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import json
 import pytest
 
 from dealer.errors import DatabaseFull
-from dealer.eventlog.wal import library_version
+from dealer.eventlog.sqlite.wal import library_version
 from dealer.gateway import Gateway
 from dealer.proof.verify import verify
-from tests.gateway.asking import get
-from tests.gateway.tables import seat_all, shuffled
+from tests.gateway.http_client import get
+from tests.gateway.tables import seat_and_shuffle, seat_players
 
 
-async def test_a_page_says_nothing_of_its_table(gateway, arrive) -> None:
-    """What is on a table comes over the websocket, to who may see it."""
-    table = await shuffled(arrive, gateway, players=1, name="<b>Friday</b>")
-    other = await shuffled(arrive, gateway, players=2)
+async def test_the_page_is_the_same_for_all_tables(gateway, connect) -> None:
+    """What is on a table is sent over the WebSocket, to clients that may see it."""
+    table = await seat_and_shuffle(connect, gateway, players=1, name="<b>Friday</b>")
+    other = await seat_and_shuffle(connect, gateway, players=2)
     page = await get(gateway.port, f"/tables/{table.id}")
     assert page.status == 200
     assert page.headers["content-type"] == "text/html; charset=utf-8"
@@ -26,8 +26,8 @@ async def test_a_page_says_nothing_of_its_table(gateway, arrive) -> None:
     assert (await get(gateway.port, f"/tables/{table.id}/audit")).status == 200
 
 
-async def test_a_private_table_shows_nothing(gateway, arrive) -> None:
-    table = await shuffled(arrive, gateway, players=1, watch="nobody", name="secret club")
+async def test_the_bundle_of_a_private_table_needs_a_token(gateway, connect) -> None:
+    table = await seat_and_shuffle(connect, gateway, players=1, watch="nobody", name="secret club")
     bundle = f"/tables/{table.id}/bundle.jsonl"
     assert (await get(gateway.port, bundle)).status == 401
     assert (await get(gateway.port, bundle, Authorization="Bearer nonsense")).status == 401
@@ -37,13 +37,13 @@ async def test_a_private_table_shows_nothing(gateway, arrive) -> None:
 
 
 @pytest.mark.parametrize("version", ["1.0", "1.1"])
-async def test_the_bundle_can_be_verified(gateway, arrive, version) -> None:
-    table = await shuffled(arrive, gateway, players=2)
+async def test_the_bundle_verifies(gateway, connect, version) -> None:
+    table = await seat_and_shuffle(connect, gateway, players=2)
     for _ in range(3):
-        await table.host.ask("deck.shuffle")
-    await table.host.ask("deck.deal", each=2)
-    await table.host.ask("round.close")
-    await table.host.ask("table.close")
+        await table.host.call("deck.shuffle")
+    await table.host.call("deck.deal", each=2)
+    await table.host.call("round.close")
+    await table.host.call("table.close")
     got = await get(gateway.port, f"/tables/{table.id}/bundle.jsonl", version=version)
     assert got.status == 200
     assert got.headers.get("transfer-encoding") == ("chunked" if version == "1.1" else None)
@@ -70,7 +70,7 @@ async def test_the_bundle_can_be_verified(gateway, arrive, version) -> None:
         ("//", "GET", 404),
     ],
 )
-async def test_other_addresses(gateway, path, method, status) -> None:
+async def test_other_paths_and_methods_are_refused(gateway, path, method, status) -> None:
     got = await get(gateway.port, path, method=method)
     assert got.status == status
     if status == 405:
@@ -83,11 +83,13 @@ async def test_an_answer_to_head_has_no_body(gateway) -> None:
     assert head.headers["content-length"] == page.headers["content-length"]
 
 
-async def test_the_operators_port(open_gateway, arrive, monkeypatch) -> None:
+async def test_the_operators_port_serves_health_readiness_and_metrics(
+    open_gateway, connect, monkeypatch
+) -> None:
     gateway: Gateway = await open_gateway(ops_port=0)
-    table = await seat_all(arrive, gateway, players=2)
+    table = await seat_players(connect, gateway, players=2)
     with pytest.raises(Exception, match="No round"):
-        await table.players[0].ask("deck.draw")
+        await table.players[0].call("deck.draw")
     assert (await get(gateway.ops_port, "/healthz")).status == 200
     ready = await get(gateway.ops_port, "/readyz")
     assert (ready.status, ready.text) == (200, f"ready\nSQLite {library_version()}\n")
@@ -106,30 +108,30 @@ async def test_the_operators_port(open_gateway, arrive, monkeypatch) -> None:
     async def full(name: str, value: bytes) -> bytes:
         raise DatabaseFull("The disk is full.")
 
-    monkeypatch.setattr(gateway.floor.service.log, "put_house", full)
-    monkeypatch.setattr("dealer.gateway.operations.FRESH_SECONDS", 0.0)
+    monkeypatch.setattr(gateway.context.service.log, "put_metadata", full)
+    monkeypatch.setattr("dealer.gateway.http.ops.FRESH_SECONDS", 0.0)
     ready = await get(gateway.ops_port, "/readyz")
     assert (ready.status, ready.text) == (503, "The disk is full.\n")
-    gateway.floor.draining = True
+    gateway.context.draining = True
     assert (await get(gateway.ops_port, "/readyz")).text == "draining\n"
     assert (await get(gateway.ops_port, "/healthz")).status == 200
-    gateway.floor.draining = False
+    gateway.context.draining = False
 
 
-async def test_tokens_are_in_no_log_line(gateway, arrive, caplog) -> None:
+async def test_tokens_are_in_no_log_line(gateway, connect, caplog) -> None:
     caplog.set_level("DEBUG")
-    table = await shuffled(arrive, gateway, players=1)
-    other = await arrive(gateway)
-    await other.ask("table.resume", table=table.id, token=table.tokens[0], after=0)
+    table = await seat_and_shuffle(connect, gateway, players=1)
+    other = await connect(gateway)
+    await other.call("table.resume", table=table.id, token=table.tokens[0], after=0)
     await get(gateway.port, f"/tables/{table.id}/bundle.jsonl", Authorization="Bearer host.x")
-    server = [r for r in caplog.records if not r.name.startswith(("websockets.client", "asyncio"))]
-    text = json.dumps([record.getMessage() for record in server])
+    records = [r for r in caplog.records if not r.name.startswith(("websockets.client", "asyncio"))]
+    text = json.dumps([record.getMessage() for record in records])
     assert table.tokens[0] not in text
     assert table.host_token not in text
 
 
-async def test_a_header_that_stands_twice(gateway, arrive) -> None:
-    table = await shuffled(arrive, gateway, players=1, watch="nobody")
+async def test_a_repeated_authorization_header_is_refused(gateway, connect) -> None:
+    table = await seat_and_shuffle(connect, gateway, players=1, watch="nobody")
     reader, writer = await asyncio.open_connection("127.0.0.1", gateway.port)
     twice = f"Authorization: Bearer {table.host_token}\r\n" * 2
     request = f"GET /tables/{table.id}/bundle.jsonl HTTP/1.1\r\nHost: localhost\r\n{twice}\r\n"

@@ -1,4 +1,4 @@
-"""Who is here: what one is told when somebody comes, drops off, comes back, or gets up."""
+"""Presence: notices of connections that are opened, lost and resumed, and of seats."""
 
 from __future__ import annotations
 
@@ -6,205 +6,209 @@ import asyncio
 
 import pytest
 
-from dealer.eventlog import Log
-from dealer.eventlog.house import key_file, open_house
 from dealer.game.commands import TakeSeat
-from dealer.gateway import presence
-from dealer.service import Service
-from tests.gateway.guest import Refusal, eventually
-from tests.gateway.tables import seat_all, shuffled
+from dealer.gateway.push import presence
+from tests.gateway.rpc_client import Refusal, eventually
+from tests.gateway.tables import seat_and_shuffle, seat_players
+from tests.service.bare_service import bare_service
 
 
-def here(attendance: dict) -> dict[int, bool]:
-    return {seat["seat"]: seat["here"] for seat in attendance["seats"]}
+def connected(notice: dict) -> dict[int, bool]:
+    """Which seats have a connection."""
+    return {seat["seat"]: seat["here"] for seat in notice["seats"]}
 
 
-async def told(guest, **wanted) -> dict:
-    """Wait for a notice whose seats are here or not as `seat_1=True` says, and give it."""
-    seats = {int(name[5:]): there for name, there in wanted.items() if name != "watching"}
+async def until_presence(client, **expected) -> dict:
+    """Wait for a notice with these seats, such as `seat_1=True` for one with a connection."""
+    seats = {int(name[5:]): there for name, there in expected.items() if name != "watching"}
 
-    def fits(notice: dict) -> bool:
-        watching = wanted.get("watching", notice["watching"])
-        return here(notice) == seats and notice["watching"] == watching
+    def matches(notice: dict) -> bool:
+        watching = expected.get("watching", notice["watching"])
+        return connected(notice) == seats and notice["watching"] == watching
 
-    await guest.until(lambda: any(fits(notice) for notice in guest.notices("presence")[-1:]))
-    return guest.notices("presence")[-1]
+    await client.until(lambda: any(matches(notice) for notice in client.notices("presence")[-1:]))
+    return client.notices("presence")[-1]
 
 
-async def test_who_asks_is_told_when_somebody_drops_off_and_comes_back(gateway, arrive) -> None:
-    table = await seat_all(arrive, gateway, players=2)
+async def test_a_lost_and_a_resumed_connection_are_pushed(gateway, connect) -> None:
+    table = await seat_players(connect, gateway, players=2)
     ann, bob = table.players
-    begun = gateway.floor.service.now()
-    asked = await ann.ask("table.presence")
-    assert (asked["table"], here(asked), asked["watching"]) == (table.id, {1: True, 2: True}, 0)
+    started = gateway.context.service.now()
+    first = await ann.call("table.presence")
+    assert (first["table"], connected(first), first["watching"]) == (
+        table.id,
+        {1: True, 2: True},
+        0,
+    )
     bob.socket.transport.abort()
-    dropped = await told(ann, seat_1=True, seat_2=False)
-    assert begun <= dropped["seats"][1]["since"] <= gateway.floor.service.now()
-    assert dropped["seats"][0] == asked["seats"][0], "of whom nothing changed nothing is new"
-    back = await arrive(gateway)
-    await back.ask("table.resume", table=table.id, token=table.tokens[1], after=3)
-    again = await told(ann, seat_1=True, seat_2=True)
+    dropped = await until_presence(ann, seat_1=True, seat_2=False)
+    assert started <= dropped["seats"][1]["since"] <= gateway.context.service.now()
+    assert dropped["seats"][0] == first["seats"][0], "an unchanged seat has an unchanged entry"
+    back = await connect(gateway)
+    await back.call("table.resume", table=table.id, token=table.tokens[1], after=3)
+    again = await until_presence(ann, seat_1=True, seat_2=True)
     assert again["seats"][1]["since"] >= dropped["seats"][1]["since"]
-    assert not table.host.notices("presence"), "who never asked is told nothing"
+    assert not table.host.notices("presence"), "a client that never called it gets no notices"
     assert not back.notices("presence")
 
 
-async def test_seats_that_are_taken_and_given_up_come_and_go(gateway, arrive) -> None:
-    table = await seat_all(arrive, gateway, players=1)
-    assert here(await table.host.ask("table.presence")) == {1: True}
-    bob = await arrive(gateway)
-    await bob.ask("table.join", table=table.id, name="Bob")
-    await told(table.host, seat_1=True, seat_2=True)
-    await bob.ask("table.leave")
-    await told(table.host, seat_1=True)
-    await table.players[0].ask("table.leave")
-    assert (await told(table.host))["seats"] == []
+async def test_notices_have_the_seats_that_are_taken(gateway, connect) -> None:
+    table = await seat_players(connect, gateway, players=1)
+    assert connected(await table.host.call("table.presence")) == {1: True}
+    bob = await connect(gateway)
+    await bob.call("table.join", table=table.id, name="Bob")
+    await until_presence(table.host, seat_1=True, seat_2=True)
+    await bob.call("table.leave")
+    await until_presence(table.host, seat_1=True)
+    await table.players[0].call("table.leave")
+    assert (await until_presence(table.host))["seats"] == []
 
 
-async def test_onlookers_are_a_number(gateway, arrive) -> None:
-    table = await seat_all(arrive, gateway, players=1)
-    await table.host.ask("table.presence")
-    carol, dave = await arrive(gateway), await arrive(gateway)
-    await carol.ask("table.watch", table=table.id)
-    asked = await dave.ask("table.presence", table=table.id)
-    assert asked["watching"] == 1, "who only asks who is here does not look on"
-    await dave.ask("table.watch")
-    await told(table.host, seat_1=True, watching=2)
-    await dave.leave()
-    notice = await told(table.host, seat_1=True, watching=1)
+async def test_spectators_are_counted(gateway, connect) -> None:
+    table = await seat_players(connect, gateway, players=1)
+    await table.host.call("table.presence")
+    carol, dave = await connect(gateway), await connect(gateway)
+    await carol.call("table.watch", table=table.id)
+    first = await dave.call("table.presence", table=table.id)
+    assert first["watching"] == 1, "a client that calls table.presence is not a spectator"
+    await dave.call("table.watch")
+    await until_presence(table.host, seat_1=True, watching=2)
+    await dave.close()
+    notice = await until_presence(table.host, seat_1=True, watching=1)
     assert set(notice) == {"table", "seats", "watching"}
-    await carol.ask("table.leave")
-    await told(table.host, seat_1=True, watching=0)
+    await carol.call("table.leave")
+    await until_presence(table.host, seat_1=True, watching=0)
 
 
-async def test_who_only_acts_for_a_seat_is_there(gateway, arrive) -> None:
-    table = await seat_all(arrive, gateway, players=1)
-    await table.host.ask("table.presence")
-    await table.players[0].leave()
-    gone = await told(table.host, seat_1=False)
-    assert gone["seats"][0]["since"] is not None
-    other = await arrive(gateway)
-    await other.ask("table.state", table=table.id, token=table.tokens[0])
-    await told(table.host, seat_1=True, watching=0)
+async def test_a_connection_that_only_acts_for_a_seat_is_present(gateway, connect) -> None:
+    table = await seat_players(connect, gateway, players=1)
+    await table.host.call("table.presence")
+    await table.players[0].close()
+    absent = await until_presence(table.host, seat_1=False)
+    assert absent["seats"][0]["since"] is not None
+    other = await connect(gateway)
+    await other.call("table.state", table=table.id, token=table.tokens[0])
+    await until_presence(table.host, seat_1=True, watching=0)
 
 
-async def test_a_connection_that_is_superseded_leaves_the_seat_as_it_was(gateway, arrive) -> None:
-    table = await seat_all(arrive, gateway, players=2)
+async def test_a_superseded_connection_leaves_the_seat_present(gateway, connect) -> None:
+    table = await seat_players(connect, gateway, players=2)
     ann, bob = table.players
-    asked = await ann.ask("table.presence")
-    newer = await arrive(gateway)
-    await newer.ask("table.resume", table=table.id, token=table.tokens[1], after=3)
-    assert await bob.gone() == 4409
-    carol = await arrive(gateway)
-    await carol.ask("table.watch", table=table.id)
-    notice = await told(ann, seat_1=True, seat_2=True, watching=1)
-    assert notice["seats"] == asked["seats"]
-    assert all(here(one) == {1: True, 2: True} for one in ann.notices("presence"))
+    first = await ann.call("table.presence")
+    newer = await connect(gateway)
+    await newer.call("table.resume", table=table.id, token=table.tokens[1], after=3)
+    assert await bob.wait_closed() == 4409
+    carol = await connect(gateway)
+    await carol.call("table.watch", table=table.id)
+    notice = await until_presence(ann, seat_1=True, seat_2=True, watching=1)
+    assert notice["seats"] == first["seats"]
+    assert all(connected(one) == {1: True, 2: True} for one in ann.notices("presence"))
 
 
-async def test_after_a_drain_nothing_is_told(open_gateway, arrive) -> None:
+async def test_a_drain_sends_no_presence(open_gateway, connect) -> None:
     gateway = await open_gateway()
-    table = await seat_all(arrive, gateway, players=3)
-    for guest in table.players:
-        await guest.ask("table.presence")
+    table = await seat_players(connect, gateway, players=3)
+    for client in table.players:
+        await client.call("table.presence")
     await gateway.drain()
-    for guest in table.players:
-        assert await guest.gone() == 1012
-        assert all(here(one) == {1: True, 2: True, 3: True} for one in guest.notices("presence"))
+    for client in table.players:
+        assert await client.wait_closed() == 1012
+        assert all(
+            connected(one) == {1: True, 2: True, 3: True} for one in client.notices("presence")
+        )
     later = await open_gateway()
-    host = await arrive(later)
-    fresh = await host.ask("table.presence", table=table.id, token=table.host_token)
+    host = await connect(later)
+    fresh = await host.call("table.presence", table=table.id, token=table.host_token)
     assert fresh["seats"] == [{"seat": seat, "here": False, "since": None} for seat in (1, 2, 3)]
 
 
-async def test_changes_that_come_together_are_told_once(gateway, arrive, monkeypatch) -> None:
-    table = await seat_all(arrive, gateway, players=4)
-    await table.host.ask("table.presence")
-    crowd = [await arrive(gateway) for _ in range(8)]
+async def test_simultaneous_changes_are_one_notice(gateway, connect, monkeypatch) -> None:
+    table = await seat_players(connect, gateway, players=4)
+    await table.host.call("table.presence")
+    crowd = [await connect(gateway) for _ in range(8)]
     before = len(table.host.notices("presence"))
-    monkeypatch.setattr(presence, "DELAY", 1.0)  # so that all of it falls in one
-    await asyncio.gather(*(guest.ask("table.watch", table=table.id) for guest in crowd))
-    for guest in table.players[1:]:
-        guest.socket.transport.abort()
-    await told(table.host, seat_1=True, seat_2=False, seat_3=False, seat_4=False, watching=8)
+    monkeypatch.setattr(presence, "DELAY", 1.0)  # so that all changes are in one interval
+    await asyncio.gather(*(client.call("table.watch", table=table.id) for client in crowd))
+    for client in table.players[1:]:
+        client.socket.transport.abort()
+    await until_presence(
+        table.host, seat_1=True, seat_2=False, seat_3=False, seat_4=False, watching=8
+    )
     assert len(table.host.notices("presence")) - before <= 2
 
 
-async def test_a_draw_makes_no_notice_and_no_work(gateway, arrive, monkeypatch) -> None:
-    table = await shuffled(arrive, gateway, players=2)
+async def test_a_draw_causes_no_check_of_presence(gateway, connect, monkeypatch) -> None:
+    table = await seat_and_shuffle(connect, gateway, players=2)
     ann = table.players[0]
-    await ann.ask("table.presence")
-    attendance = gateway.floor.pump.presence
+    await ann.call("table.presence")
+    attendance = gateway.context.broadcaster.presence
     await eventually(lambda: not attendance._timers)
-    looked = []
-    monkeypatch.setattr(attendance, "changed", looked.append)
-    drawn = await ann.ask("deck.draw", count=3)
-    await ann.seen(drawn["version"])
-    assert looked == []
-    joined = await (await arrive(gateway)).ask("table.join", table=table.id, name="Seat Taken")
-    await ann.seen(joined["version"])
-    assert looked
+    checked: list[object] = []
+    monkeypatch.setattr(attendance, "changed", checked.append)
+    drawn = await ann.call("deck.draw", count=3)
+    await ann.until_version(drawn["version"])
+    assert checked == []
+    joined = await (await connect(gateway)).call("table.join", table=table.id, name="Seat Taken")
+    await ann.until_version(joined["version"])
+    assert checked
 
 
-async def test_only_who_may_see_the_table_is_told(gateway, arrive) -> None:
-    host = await arrive(gateway)
-    opened = await host.ask("table.open", rules={"join": "invite", "watch": "nobody"})
+async def test_only_clients_that_may_see_the_table_get_notices(gateway, connect) -> None:
+    host = await connect(gateway)
+    opened = await host.call("table.open", rules={"join": "invite", "watch": "nobody"})
     table, invite = opened["table"], opened["invite"]
-    ann, bob = await arrive(gateway), await arrive(gateway)
+    ann, bob = await connect(gateway), await connect(gateway)
     with pytest.raises(Refusal) as caught:
-        await ann.ask("table.presence", table=table)
+        await ann.call("table.presence", table=table)
     assert caught.value.reason == "not_entitled"
-    joined = await ann.ask("table.join", table=table, name="Ann", invite=invite)
-    await bob.ask("table.join", table=table, name="Bob", invite=invite)
-    await ann.ask("table.presence")
-    await host.ask("table.presence")
-    acting, elsewhere = await arrive(gateway), await arrive(gateway)
-    await acting.ask("table.presence", table=table, token=joined["token"])
-    await elsewhere.ask("table.leave", table=table, token=joined["token"])
-    await told(host, seat_2=True)
-    before = [len(guest.notices("presence")) for guest in (ann, acting)]
-    await bob.leave()
-    await told(host, seat_2=False)
-    for guest in (ann, acting):
-        await guest.ask("ping")
-    assert [len(guest.notices("presence")) for guest in (ann, acting)] == before
+    joined = await ann.call("table.join", table=table, name="Ann", invite=invite)
+    await bob.call("table.join", table=table, name="Bob", invite=invite)
+    await ann.call("table.presence")
+    await host.call("table.presence")
+    acting, elsewhere = await connect(gateway), await connect(gateway)
+    await acting.call("table.presence", table=table, token=joined["token"])
+    await elsewhere.call("table.leave", table=table, token=joined["token"])
+    await until_presence(host, seat_2=True)
+    before = [len(client.notices("presence")) for client in (ann, acting)]
+    await bob.close()
+    await until_presence(host, seat_2=False)
+    for client in (ann, acting):
+        await client.call("ping")
+    assert [len(client.notices("presence")) for client in (ann, acting)] == before
 
 
-async def test_nothing_of_it_is_in_the_log(gateway, arrive) -> None:
-    table = await seat_all(arrive, gateway, players=2)
-    version = (await table.host.ask("table.state"))["version"]
-    await table.host.ask("table.presence")
-    await table.players[1].leave()
-    await told(table.host, seat_1=True, seat_2=False)
-    assert (await table.host.ask("table.state"))["version"] == version
+async def test_presence_appends_no_events(gateway, connect) -> None:
+    table = await seat_players(connect, gateway, players=2)
+    version = (await table.host.call("table.state"))["version"]
+    await table.host.call("table.presence")
+    await table.players[1].close()
+    await until_presence(table.host, seat_1=True, seat_2=False)
+    assert (await table.host.call("table.state"))["version"] == version
 
 
-async def test_what_nobody_is_at_is_forgotten(gateway, arrive) -> None:
-    table = await seat_all(arrive, gateway, players=1)
-    await table.host.ask("table.presence")
-    attendance = gateway.floor.pump.presence
-    bystander = await arrive(gateway)
-    for guest in (table.host, *table.players):
-        await guest.leave()
-    other = await bystander.ask("table.open")
-    await bystander.ask("table.presence")
+async def test_a_table_without_connections_is_forgotten(gateway, connect) -> None:
+    table = await seat_players(connect, gateway, players=1)
+    await table.host.call("table.presence")
+    attendance = gateway.context.broadcaster.presence
+    bystander = await connect(gateway)
+    for client in (table.host, *table.players):
+        await client.close()
+    other = await bystander.call("table.open")
+    await bystander.call("table.presence")
     await eventually(lambda: not attendance._timers)
-    assert {resident.table_id for resident in attendance._noted} == {other["table"]}
-    assert {resident.table_id for resident in attendance._asked} == {other["table"]}
+    assert {live_table.table_id for live_table in attendance._recorded} == {other["table"]}
+    assert {live_table.table_id for live_table in attendance._followed} == {other["table"]}
 
 
-async def test_who_sits_down_at_another_process_has_no_connection_here(
-    gateway, arrive, tmp_path
+async def test_a_seat_taken_at_another_process_has_no_connection(
+    gateway, connect, tmp_path
 ) -> None:
-    table = await seat_all(arrive, gateway, players=1)
-    await table.host.ask("table.presence")
-    attendance = gateway.floor.pump.presence
+    table = await seat_players(connect, gateway, players=1)
+    await table.host.call("table.presence")
+    attendance = gateway.context.broadcaster.presence
     await eventually(lambda: not attendance._timers)
-    url = f"sqlite:///{tmp_path / 'dealer.db'}"
-    async with await Log.open(url) as log:
-        other = Service(log, await open_house(log, key_file(url), fresh=bytes(32)))
-        await other.call(await other.load(table.id), TakeSeat("Bob"))
-        await other.close()
-    await gateway.floor.service.load(table.id)
-    notice = await told(table.host, seat_1=True, seat_2=False)
+    async with bare_service(f"sqlite:///{tmp_path / 'dealer.db'}") as other:
+        await other.execute(await other.load(table.id), TakeSeat("Bob"))
+    await gateway.context.service.load(table.id)
+    notice = await until_presence(table.host, seat_1=True, seat_2=False)
     assert notice["seats"][1]["since"] is None

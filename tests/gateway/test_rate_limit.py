@@ -1,4 +1,4 @@
-"""The rate limiter alone, under a clock that the tests move."""
+"""The rate limiter alone, at times that the tests set."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dealer.gateway.limits import Limits
-from dealer.gateway.rate_limit import Bucket, Budgets, ClientBudget
+from dealer.gateway.rate_limit.bucket import Bucket, ProcessorTime
+from dealer.gateway.rate_limit.budgets import Budgets, ClientBudget
 
 LIMITS = Limits(
     rate=10.0,
@@ -36,7 +37,7 @@ def test_a_bucket_refills_at_its_rate() -> None:
     assert bucket.take(100.0) > 0
 
 
-def test_what_costs_more_is_owed() -> None:
+def test_a_charge_beyond_the_level_is_a_debt() -> None:
     bucket = Bucket(rate=10, burst=2, now=0.0)
     assert bucket.take(0.0) == 0.0
     bucket.charge(20.0)
@@ -57,12 +58,12 @@ def test_no_window_grants_more_than_burst_and_rate(pauses, rate, burst) -> None:
             assert last - first + 1 <= burst + rate * (end - begin) + 1e-6
 
 
-@given(pauses=PAUSES, asked=st.integers(1, 40))
-def test_the_seconds_to_wait_are_neither_too_few_nor_too_many(pauses, asked) -> None:
+@given(pauses=PAUSES, requests=st.integers(1, 40))
+def test_the_seconds_to_wait_are_exact(pauses, requests) -> None:
     bucket, now = Bucket(rate=3.0, burst=5.0, now=0.0), 0.0
     for pause in pauses:
         now += pause
-        for _ in range(asked):
+        for _ in range(requests):
             if wait := bucket.take(now):
                 assert bucket.take(now + wait * 0.99 - 1e-6) > 0.0
                 assert bucket.wait(1.0, now + wait + 1e-6) == 0.0
@@ -70,8 +71,8 @@ def test_the_seconds_to_wait_are_neither_too_few_nor_too_many(pauses, asked) -> 
 
 
 @given(data=st.data(), pauses=PAUSES)
-def test_connections_that_are_reopened_get_no_more_than_one_that_stays(data, pauses) -> None:
-    """However many are opened one after the other: a debt is the address's."""
+def test_reopened_connections_get_no_more_than_one_that_stays_open(data, pauses) -> None:
+    """The debt of a closed connection remains with the address."""
     client, now, granted = ClientBudget(LIMITS, 0.0), 0.0, 0
     allowance = client.lease(now)
     for pause in pauses:
@@ -83,7 +84,7 @@ def test_connections_that_are_reopened_get_no_more_than_one_that_stays(data, pau
     assert granted <= LIMITS.burst + LIMITS.rate * now + 1e-6
 
 
-def test_a_new_connection_inherits_the_greatest_debt_that_no_other_uses() -> None:
+def test_a_new_connection_inherits_the_greatest_debt_of_closed_ones() -> None:
     client = ClientBudget(LIMITS, 0.0)
     deep, shallow = client.lease(0.0), client.lease(0.0)
     deep.commands.charge(30.0)
@@ -96,7 +97,7 @@ def test_a_new_connection_inherits_the_greatest_debt_that_no_other_uses() -> Non
     assert client.lease(0.0).debt(0.0) == 0.0
 
 
-def test_a_debt_that_is_paid_is_inherited_by_none() -> None:
+def test_a_paid_debt_is_not_inherited() -> None:
     client = ClientBudget(LIMITS, 0.0)
     allowance = client.lease(0.0)
     allowance.commands.charge(20.0)
@@ -105,14 +106,14 @@ def test_a_debt_that_is_paid_is_inherited_by_none() -> None:
     assert client.debt(2.1) == 0.0
 
 
-def test_so_many_debts_of_an_address_are_kept() -> None:
+def test_the_greatest_debts_of_an_address_are_kept() -> None:
     client = ClientBudget(LIMITS, 0.0)
-    taken = [client.lease(0.0) for _ in range(20)]
-    for debt, allowance in enumerate(taken, 1):
+    leased = [client.lease(0.0) for _ in range(20)]
+    for debt, allowance in enumerate(leased, 1):
         allowance.commands.charge(debt)
         client.release(allowance, 0.0)
-    kept = [client.lease(0.0) for _ in range(LIMITS.connections_per_address)]
-    assert kept == taken[:-6:-1]
+    inherited = [client.lease(0.0) for _ in range(LIMITS.connections_per_address)]
+    assert inherited == leased[:-6:-1]
 
 
 def test_an_address_is_blocked_until_its_debt_is_paid() -> None:
@@ -130,8 +131,8 @@ def test_an_address_is_blocked_until_its_debt_is_paid() -> None:
     assert client.blocked(3.01) == 0.0
 
 
-def test_clients_that_try_again_do_not_keep_each_other_out() -> None:
-    """50 of them ask twice as much as the address may: half of it is carried out all the same."""
+def test_clients_that_retry_do_not_block_each_other() -> None:
+    """They send twice as much as the address may, and half of it is granted."""
     client, granted = ClientBudget(LIMITS, 0.0), 0
     for tick in range(2000):
         granted += client.spend(1.0, tick / 200) == 0.0
@@ -140,7 +141,7 @@ def test_clients_that_try_again_do_not_keep_each_other_out() -> None:
 
 
 @given(paid=st.lists(st.tuples(st.floats(0.0, 5.0), st.integers(1, 3000)), min_size=1, max_size=80))
-def test_bytes_exceed_the_budget_by_one_command_at_the_most(paid) -> None:
+def test_bytes_exceed_the_budget_by_at_most_one_command(paid) -> None:
     client, now, written = ClientBudget(LIMITS, 0.0), 0.0, 0
     for pause, cost in paid:
         now += pause
@@ -149,7 +150,7 @@ def test_bytes_exceed_the_budget_by_one_command_at_the_most(paid) -> None:
         assert written <= LIMITS.address_bytes_burst + LIMITS.address_bytes * now + 3000
 
 
-def test_a_player_brings_the_debt_to_another_address() -> None:
+def test_the_debt_of_a_player_follows_it_to_another_address() -> None:
     budgets = Budgets(LIMITS)
     here = budgets.client("192.0.2.1", 0.0).lease(0.0)
     budgets.authenticated("Ada's seat", here, 0.0)
@@ -163,7 +164,7 @@ def test_a_player_brings_the_debt_to_another_address() -> None:
     assert other.debt(0.0) == 0.0
 
 
-def test_so_many_players_are_remembered() -> None:
+def test_the_number_of_remembered_players_is_bounded() -> None:
     budgets = Budgets(LIMITS, players=3)
     for player in range(5):
         allowance = budgets.client("192.0.2.1", 0.0).lease(0.0)
@@ -179,7 +180,7 @@ def test_so_many_players_are_remembered() -> None:
     addresses=st.lists(st.tuples(st.integers(0, 2000), st.floats(0, 300)), max_size=400),
     connected=st.sets(st.integers(0, 2000), max_size=5),
 )
-def test_the_memory_of_addresses_is_bounded(addresses, connected) -> None:
+def test_the_number_of_remembered_addresses_is_bounded(addresses, connected) -> None:
     budgets = Budgets(LIMITS, clients=16)
     for number in connected:
         budgets.client(str(number), 0.0).connections += 1
@@ -199,8 +200,17 @@ def test_the_least_indebted_addresses_are_forgotten_first() -> None:
     assert budgets.client("203.0.113.7", 0.0) is debtor
 
 
-def test_tables_of_an_address_come_back_over_an_hour() -> None:
+def test_the_budget_of_tables_refills_over_an_hour() -> None:
     client = ClientBudget(replace(LIMITS, tables_per_hour=60.0), 0.0)
     assert [client.tables.take(0.0) for _ in range(60)] == [0.0] * 60
     assert client.tables.take(0.0) == pytest.approx(60.0)
     assert client.tables.take(60.1) == 0.0
+
+
+def test_a_long_step_costs_more_than_the_same_time_in_short_ones() -> None:
+    short, long = (ProcessorTime(rate=0.1, burst=10.0, now=0.0) for _ in range(2))
+    for _ in range(100):
+        short.step(0.0005)
+    long.step(0.05)
+    assert 9.947 < short.level(0.0) < 9.948
+    assert round(long.level(0.0), 3) == 9.7

@@ -1,4 +1,4 @@
-"""Requests with a body or with bytes behind them, as bytes on a socket: each gets an answer."""
+"""Requests with a body or with more bytes after them, written to a socket: each is answered."""
 
 from __future__ import annotations
 
@@ -9,22 +9,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 from websockets.frames import Frame, Opcode
 
-from dealer.gateway.request_head import CHUNKED, without_body_headers
-from tests.gateway.asking import Got
+from dealer.gateway.http.request_head import CHUNKED, without_body_headers
+from tests.gateway.http_client import HttpResponse
+from tests.gateway.rpc_client import HANDSHAKE
 
 HEAD = b"GET / HTTP/1.1\r\nHost: localhost\r\n"
 
 
-async def answer_to(port: int, *pieces: bytes) -> Got:
-    """The whole answer, read to the end of the connection; each piece is sent on its own."""
+async def answer_to(port: int, *pieces: bytes) -> HttpResponse:
+    """The answer to the end of the connection; each piece is sent on its own."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     for piece in pieces:
         writer.write(piece)
         await writer.drain()
     async with asyncio.timeout(10):
-        raw = await reader.read()  # ConnectionResetError where the answer is cut off
+        raw = await reader.read()  # raises ConnectionResetError if the answer is cut off
     writer.close()
-    return Got(raw)
+    return HttpResponse(raw)
 
 
 @pytest.mark.parametrize(
@@ -67,18 +68,14 @@ async def test_a_request_with_a_body_is_answered(
 async def test_frames_before_the_handshake_is_answered_are_not_lost(gateway) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", gateway.port)
     text = b'{"jsonrpc":"2.0","id":7,"method":"ping"}'
-    writer.write(
-        HEAD.replace(b"/ ", b"/ws ") + b"Upgrade: websocket\r\nConnection: Upgrade\r\n"
-        b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
-        + Frame(Opcode.TEXT, text).serialize(mask=True)
-    )
+    writer.write(HANDSHAKE + Frame(Opcode.TEXT, text).serialize(mask=True))
     async with asyncio.timeout(10):
         await reader.readuntil(b"\r\n\r\n")
         assert b'"id":7,' in await reader.readuntil(b"}")
     writer.close()
 
 
-async def test_heads_that_are_none_end_the_connection(gateway) -> None:
+async def test_an_invalid_or_too_long_head_closes_the_connection(gateway) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", gateway.port)
     writer.write(b"hello there\r\n")
     async with asyncio.timeout(10):
@@ -103,15 +100,15 @@ async def test_heads_that_are_none_end_the_connection(gateway) -> None:
         (b"X-Content-Length: 3\r\nX: Content-Length: 4\r\n", 0),
     ],
 )
-def test_the_length_of_a_body(headers: bytes, length: int) -> None:
+def test_the_length_of_a_body_is_read_from_its_headers(headers: bytes, length: int) -> None:
     head, found = without_body_headers(HEAD + headers + b"Accept: */*\r\n\r\n")
     assert found == length
-    kept = headers if headers.startswith(b"X-") else b""
-    assert head == HEAD + kept + b"Accept: */*\r\n\r\n"
+    other = headers if headers.startswith(b"X-") else b""
+    assert head == HEAD + other + b"Accept: */*\r\n\r\n"
 
 
 @given(headers=st.lists(st.sampled_from([b"A: b", b"Content-Length: 1", b"TRANSFER-ENCODING: x"])))
-def test_every_header_of_a_body_is_cut_out(headers: list[bytes]) -> None:
+def test_every_header_of_a_body_is_removed(headers: list[bytes]) -> None:
     lines = b"".join(header + b"\r\n" for header in headers)
     head, length = without_body_headers(HEAD + lines + b"\r\n")
     assert head == HEAD + b"A: b\r\n" * headers.count(b"A: b") + b"\r\n"

@@ -1,4 +1,4 @@
-"""Coming back: at any version, in the middle of everything, exactly once and in order."""
+"""Resume: from any version and during live traffic each event arrives once and in order."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from dataclasses import replace
 
 import pytest
 
-from dealer.errors import DatabaseAway, DatabaseDamaged, DatabaseLocked, Overloaded
-from dealer.gateway import pump
+from dealer.errors import DatabaseDamaged, DatabaseLocked, DatabaseUnavailable, Overloaded
+from dealer.game.state import SeatHolder
+from dealer.gateway.push import broadcaster
+from dealer.gateway.push.membership import Membership
 from dealer.proof.checkpoint import read_checkpoint
 from dealer.proof.tree import Tree, leaf_hash, verify_consistency
-from tests.gateway.conftest import EAGER
-from tests.gateway.guest import Refusal
-from tests.gateway.tables import promise, reveal, seat_all, shuffled
+from tests.gateway.conftest import TEST_LIMITS
+from tests.gateway.rpc_client import Refusal
+from tests.gateway.tables import commit_entropy, reveal_entropy, seat_and_shuffle, seat_players
 
 
 def leaf_of(frame: dict) -> bytes:
@@ -23,56 +25,56 @@ def leaf_of(frame: dict) -> bytes:
     return json.dumps(leaf, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-async def test_after_any_version_through_live_traffic(gateway, arrive) -> None:
-    table = await shuffled(arrive, gateway, players=2)
+async def test_a_watch_from_any_version_during_live_traffic(gateway, connect) -> None:
+    table = await seat_and_shuffle(connect, gateway, players=2)
     ann, bob = table.players
-    await table.host.ask("deck.deal", each=2)
-    head = (await ann.ask("table.state"))["version"]
-    drawing = asyncio.create_task(draw_on(bob, 20))
-    again = []
+    await table.host.call("deck.deal", each=2)
+    head = (await ann.call("table.state"))["version"]
+    drawing = asyncio.create_task(draw_repeatedly(bob, 20))
+    spectators = []
     for after in range(0, head + 1, 5):
-        guest = await arrive(gateway)
-        answer = await guest.ask("table.watch", table=table.id, after=after)
-        again.append((after, answer["version"], guest))
+        client = await connect(gateway)
+        answer = await client.call("table.watch", table=table.id, after=after)
+        spectators.append((after, answer["version"], client))
     last = await drawing
-    for after, version, guest in again:
-        await guest.seen(last)
-        assert guest.versions == list(range(after + 1, last + 1))
-        (resumed,) = guest.notices("resumed")
+    for after, version, client in spectators:
+        await client.until_version(last)
+        assert client.versions == list(range(after + 1, last + 1))
+        (resumed,) = client.notices("resumed")
         assert resumed["table"] == table.id
         assert resumed["version"] >= version
-    whole = again[0][2]
-    by_version = {event["version"]: leaf_of(event) for event in whole.events}
-    for _, _, guest in again:
-        assert all(leaf_of(event) == by_version[event["version"]] for event in guest.events)
+    from_start = spectators[0][2]
+    by_version = {event["version"]: leaf_of(event) for event in from_start.events}
+    for _, _, client in spectators:
+        assert all(leaf_of(event) == by_version[event["version"]] for event in client.events)
 
 
-async def draw_on(guest, times: int) -> int:
+async def draw_repeatedly(client, times: int) -> int:
     version = 0
     for _ in range(times):
-        version = (await guest.ask("deck.draw"))["version"]
+        version = (await client.call("deck.draw"))["version"]
     return version
 
 
-async def test_a_seat_gets_its_cards_again(gateway, arrive) -> None:
-    table = await shuffled(arrive, gateway, players=2)
+async def test_a_seat_gets_its_cards_again(gateway, connect) -> None:
+    table = await seat_and_shuffle(connect, gateway, players=2)
     ann = table.players[0]
-    drawn = await ann.ask("deck.draw", count=3)
-    await ann.leave()
-    back = await arrive(gateway)
-    answer = await back.ask("table.resume", table=table.id, token=table.tokens[0], after=2)
+    drawn = await ann.call("deck.draw", count=3)
+    await ann.close()
+    back = await connect(gateway)
+    answer = await back.call("table.resume", table=table.id, token=table.tokens[0], after=2)
     assert answer["seat"] == 1
-    await back.seen(drawn["version"])
+    await back.until_version(drawn["version"])
     assert [e["private"]["card"] for e in back.events if "private" in e] == drawn["cards"]
-    more = await back.ask("deck.draw")
-    await back.seen(more["version"])
+    more = await back.call("deck.draw")
+    await back.until_version(more["version"])
     assert back.versions == list(range(3, more["version"] + 1))
 
 
-async def test_the_whole_log_has_the_signed_root(gateway, arrive) -> None:
-    table = await shuffled(arrive, gateway, players=1)
-    back = await arrive(gateway)
-    answer = await back.ask("table.resume", table=table.id, token=table.host_token, after=0)
+async def test_the_whole_log_has_the_signed_root(gateway, connect) -> None:
+    table = await seat_and_shuffle(connect, gateway, players=1)
+    back = await connect(gateway)
+    answer = await back.call("table.resume", table=table.id, token=table.host_token, after=0)
     await back.until(lambda: back.notices("resumed"))
     tree = Tree()
     roots = {}
@@ -86,14 +88,14 @@ async def test_the_whole_log_has_the_signed_root(gateway, arrive) -> None:
         assert roots[head.size] == head.root
 
 
-async def test_each_checkpoint_comes_right_behind_what_it_covers(gateway, arrive) -> None:
-    table = await shuffled(arrive, gateway, players=1)
-    await table.players[0].ask("deck.draw")
-    back = await arrive(gateway)
-    await back.ask("table.watch", table=table.id, after=0)
+async def test_each_checkpoint_follows_the_event_that_it_covers(gateway, connect) -> None:
+    table = await seat_and_shuffle(connect, gateway, players=1)
+    await table.players[0].call("deck.draw")
+    back = await connect(gateway)
+    await back.call("table.watch", table=table.id, after=0)
     await back.until(lambda: back.notices("resumed"))
     version = 0
-    for frame in back.told:
+    for frame in back.notifications:
         if frame["method"] == "checkpoint":
             assert frame["params"]["size"] == version
         elif frame["method"] == "event":
@@ -102,36 +104,36 @@ async def test_each_checkpoint_comes_right_behind_what_it_covers(gateway, arrive
             version = frame["params"]["list"][-1]["version"]
 
 
-async def test_the_note_that_reveals_wait_for_comes_again(gateway, arrive) -> None:
-    table = await seat_all(arrive, gateway, players=2)
-    await table.host.ask("round.open")
-    await promise(table)
-    shuffle = await table.host.ask("deck.shuffle")
-    back = await arrive(gateway)
-    await back.ask("table.resume", table=table.id, token=table.tokens[0], after=shuffle["version"])
+async def test_a_resume_repeats_the_checkpoint_that_reveals_need(gateway, connect) -> None:
+    table = await seat_players(connect, gateway, players=2)
+    await table.host.call("round.open")
+    await commit_entropy(table)
+    shuffle = await table.host.call("deck.shuffle")
+    back = await connect(gateway)
+    await back.call("table.resume", table=table.id, token=table.tokens[0], after=shuffle["version"])
     await back.until(lambda: back.notices("resumed"))
     assert [note["size"] for note in back.notices("checkpoint")] == [shuffle["version"]]
     table.players[0] = back
-    await reveal(table)
+    await reveal_entropy(table)
     await back.until(lambda: back.events[-1]["type"] == "DeckSealed")
 
 
-async def test_who_is_too_far_behind_gets_a_snapshot_with_a_proof(open_gateway, arrive) -> None:
-    gateway = await open_gateway(limits=replace(EAGER, resume=10))
-    table = await shuffled(arrive, gateway, players=1)
-    back = await arrive(gateway)
-    answer = await back.ask("table.resume", table=table.id, token=table.tokens[0], after=3)
+async def test_a_resume_over_the_limit_gets_a_snapshot_with_a_proof(open_gateway, connect) -> None:
+    gateway = await open_gateway(limits=replace(TEST_LIMITS, resume=10))
+    table = await seat_and_shuffle(connect, gateway, players=1)
+    back = await connect(gateway)
+    answer = await back.call("table.resume", table=table.id, token=table.tokens[0], after=3)
     assert answer["reset"] is True
     await back.until(lambda: back.notices("resumed"))
     (snapshot,) = back.notices("snapshot")
     assert snapshot["reset"] is True
     assert snapshot["version"] == answer["version"] == read_checkpoint(snapshot["checkpoint"]).size
     assert snapshot["state"]["round"]["stacks"]["deck"]
-    whole = await arrive(gateway)
-    await whole.ask("table.watch", table=table.id, after=answer["version"] - 10)
+    spectator = await connect(gateway)
+    await spectator.call("table.watch", table=table.id, after=answer["version"] - 10)
     tree = Tree()
-    for entry in await gateway.floor.service.entries(
-        await gateway.floor.service.load(table.id), 0, 3
+    for entry in await gateway.context.service.entries(
+        await gateway.context.service.load(table.id), 0, 3
     ):
         tree.append(leaf_hash(entry.leaf.encode()))
     assert verify_consistency(
@@ -141,195 +143,197 @@ async def test_who_is_too_far_behind_gets_a_snapshot_with_a_proof(open_gateway, 
         new_root=read_checkpoint(snapshot["checkpoint"]).root,
         proof=[bytes.fromhex(node) for node in snapshot["proof"]],
     )
-    drawn = await back.ask("deck.draw")
-    await back.seen(drawn["version"])
+    drawn = await back.call("deck.draw")
+    await back.until_version(drawn["version"])
     assert back.versions == [drawn["version"]]
 
 
-async def test_who_knows_more_than_the_house_is_told_so(gateway, arrive) -> None:
-    table = await shuffled(arrive, gateway, players=1)
-    back = await arrive(gateway)
-    answer = await back.ask("table.resume", table=table.id, token=table.tokens[0], after=5000)
+async def test_a_resume_after_the_newest_version_is_reset_without_a_proof(gateway, connect) -> None:
+    table = await seat_and_shuffle(connect, gateway, players=1)
+    back = await connect(gateway)
+    answer = await back.call("table.resume", table=table.id, token=table.tokens[0], after=5000)
     assert answer["reset"] is True
     await back.until(lambda: back.notices("snapshot"))
     assert "proof" not in back.notices("snapshot")[0]
 
 
-async def test_a_newer_connection_takes_the_seat(gateway, arrive) -> None:
-    table = await shuffled(arrive, gateway, players=2)
-    newer = await arrive(gateway)
-    await newer.ask("table.resume", table=table.id, token=table.tokens[0], after=0)
-    assert await table.players[0].gone() == 4409
-    await newer.ask("table.resume", table=table.id, token=table.tokens[0], after=0)
-    drawn = await newer.ask("deck.draw")
-    await table.players[1].seen(drawn["version"])
+async def test_a_newer_connection_supersedes_the_one_of_the_seat(gateway, connect) -> None:
+    table = await seat_and_shuffle(connect, gateway, players=2)
+    newer = await connect(gateway)
+    await newer.call("table.resume", table=table.id, token=table.tokens[0], after=0)
+    assert await table.players[0].wait_closed() == 4409
+    await newer.call("table.resume", table=table.id, token=table.tokens[0], after=0)
+    drawn = await newer.call("deck.draw")
+    await table.players[1].until_version(drawn["version"])
     assert not table.players[1].closed.done()
 
 
-async def test_hello_takes_up_several_tables(gateway, arrive) -> None:
-    one = await shuffled(arrive, gateway, players=1)
-    two = await seat_all(arrive, gateway, players=1)
-    back = await arrive(gateway)
+async def test_a_hello_resumes_several_tables(gateway, connect) -> None:
+    one = await seat_and_shuffle(connect, gateway, players=1)
+    two = await seat_players(connect, gateway, players=1)
+    back = await connect(gateway)
     tokens = [
         {"table": one.id, "token": one.tokens[0], "after": 3},
         {"table": two.id, "token": two.host_token},
         {"table": two.id, "token": "host.wrong", "after": 0},
         {"table": "0" * 32, "token": "x", "after": 0},
     ]
-    greeting = await back.ask("session.hello", tokens=tokens)
+    greeting = await back.call("session.hello", tokens=tokens)
     first, second, third, fourth = greeting["tables"]
     assert (first["seat"], second["host"], second["version"]) == (1, True, 2)
     assert third["error"]["data"]["reason"] == "bad_token"
     assert fourth["error"]["data"]["reason"] == "unknown_table"
     await back.until(lambda: len(back.notices("resumed")) == 2)
     assert {event["table"] for event in back.events} == {one.id}
-    assert len((await back.ask("session.refresh"))["tables"]) == 2
+    assert len((await back.call("session.refresh"))["tables"]) == 2
     with pytest.raises(Refusal, match="Name the table"):
-        await back.ask("deck.draw")
+        await back.call("deck.draw")
 
 
-async def test_who_watches_and_then_joins_misses_nothing(gateway, arrive) -> None:
-    table = await shuffled(arrive, gateway, players=1)
-    guest = await arrive(gateway)
-    watched = await guest.ask("table.watch", table=table.id)
-    drawing = asyncio.create_task(draw_on(table.players[0], 10))
-    joined = await guest.ask("table.join", name="late")
+async def test_a_spectator_that_joins_misses_no_event(gateway, connect) -> None:
+    table = await seat_and_shuffle(connect, gateway, players=1)
+    client = await connect(gateway)
+    watched = await client.call("table.watch", table=table.id)
+    drawing = asyncio.create_task(draw_repeatedly(table.players[0], 10))
+    joined = await client.call("table.join", name="late")
     last = await drawing
-    drawn = await guest.ask("deck.draw")
-    await guest.seen(max(last, drawn["version"]))
-    assert guest.versions == list(range(watched["version"] + 1, guest.versions[-1] + 1))
-    before = [json.loads(frame) for frame in guest.frames]
-    place = next(n for n, f in enumerate(before) if f.get("result", {}).get("token"))
-    told = [f["params"]["version"] for f in before[:place] if f.get("method") == "event"]
-    assert told[-1] == joined["version"]
+    drawn = await client.call("deck.draw")
+    await client.until_version(max(last, drawn["version"]))
+    assert client.versions == list(range(watched["version"] + 1, client.versions[-1] + 1))
+    frames = [json.loads(frame) for frame in client.frames]
+    answer = next(n for n, frame in enumerate(frames) if frame.get("result", {}).get("token"))
+    events = [frame for frame in frames[:answer] if frame.get("method") == "event"]
+    assert events[-1]["params"]["version"] == joined["version"]
 
 
-async def test_after_a_restart_tokens_still_open_seats(open_gateway, service, arrive) -> None:
+async def test_tokens_are_valid_after_a_restart(open_gateway, service, connect) -> None:
     first = await open_gateway()
-    table = await shuffled(arrive, first, players=1)
-    drawn = await table.players[0].ask("deck.draw")
+    table = await seat_and_shuffle(connect, first, players=1)
+    drawn = await table.players[0].call("deck.draw")
     await first.drain()
-    second = await open_gateway(limits=EAGER)
-    back = await arrive(second)
-    await back.ask("table.resume", table=table.id, token=table.tokens[0], after=0)
-    await back.seen(drawn["version"])
+    second = await open_gateway(limits=TEST_LIMITS)
+    back = await connect(second)
+    await back.call("table.resume", table=table.id, token=table.tokens[0], after=0)
+    await back.until_version(drawn["version"])
     assert back.events[-1]["private"]["card"] == drawn["cards"][0]
 
 
-async def test_a_resume_that_fails_leaves_one_where_one_was(gateway, arrive, monkeypatch) -> None:
-    table = await shuffled(arrive, gateway, players=1)
+async def test_a_failed_resume_leaves_the_subscription_unchanged(
+    gateway, connect, monkeypatch
+) -> None:
+    table = await seat_and_shuffle(connect, gateway, players=1)
     ann = table.players[0]
-    service, checkpoint = gateway.floor.service, gateway.floor.service.checkpoint
+    service, checkpoint = gateway.context.service, gateway.context.service.checkpoint
 
-    async def locked(resident, *, writing):
+    async def locked(live_table, *, writing):
         raise DatabaseLocked("/srv/dealer.db is locked")
 
     monkeypatch.setattr(service, "checkpoint", locked)
     with pytest.raises(Refusal) as caught:
-        await ann.ask("table.resume", token=table.tokens[0], after=0)
+        await ann.call("table.resume", token=table.tokens[0], after=0)
     assert (caught.value.reason, caught.value.error["data"]["temporary"]) == ("unavailable", True)
     assert "srv" not in str(caught.value)
     monkeypatch.setattr(service, "checkpoint", checkpoint)
-    drawn = await ann.ask("deck.draw")
-    await ann.seen(drawn["version"])
+    drawn = await ann.call("deck.draw")
+    await ann.until_version(drawn["version"])
     assert ann.versions == list(range(3, drawn["version"] + 1))
 
 
-async def test_who_is_behind_while_the_log_is_away_waits_on_the_same_connection(
-    open_gateway, service, arrive, monkeypatch
+async def test_a_catch_up_waits_while_the_database_is_unavailable(
+    open_gateway, service, connect, monkeypatch
 ) -> None:
-    gateway = await open_gateway(limits=replace(EAGER, chunk=2))
-    monkeypatch.setattr(pump, "RETRY_SECONDS", 0.01)
-    table = await seat_all(arrive, gateway, players=2)
-    await table.host.ask("round.open", entropy="house")
-    newest = (await table.host.ask("deck.shuffle"))["version"]
-    entries, asked = service.entries, 0
+    gateway = await open_gateway(limits=replace(TEST_LIMITS, chunk=2))
+    monkeypatch.setattr(broadcaster, "RETRY_SECONDS", 0.01)
+    table = await seat_players(connect, gateway, players=2)
+    await table.host.call("round.open", entropy="house")
+    newest = (await table.host.call("deck.shuffle"))["version"]
+    entries, calls = service.entries, 0
 
-    async def sometimes_away(*which):
-        nonlocal asked
-        asked += 1
-        if asked in (1, 2, 4):
-            raise Overloaded("busy") if asked == 2 else DatabaseAway("away")
-        return await entries(*which)
+    async def sometimes_unavailable(*arguments):
+        nonlocal calls
+        calls += 1
+        if calls in (1, 2, 4):
+            raise Overloaded("busy") if calls == 2 else DatabaseUnavailable("unreachable")
+        return await entries(*arguments)
 
-    monkeypatch.setattr(service, "entries", sometimes_away)
-    guest = await arrive(gateway)
-    await guest.ask("table.watch", table=table.id, after=0)
-    await guest.until(lambda: guest.notices("resumed"))
-    assert guest.versions == list(range(1, newest + 1))
-    assert len(guest.notices("resumed")) == 1
-    assert not guest.closed.done()
-    await table.host.ask("deck.deal", each=1)
-    await guest.seen(newest + 1)
+    monkeypatch.setattr(service, "entries", sometimes_unavailable)
+    client = await connect(gateway)
+    await client.call("table.watch", table=table.id, after=0)
+    await client.until(lambda: client.notices("resumed"))
+    assert client.versions == list(range(1, newest + 1))
+    assert len(client.notices("resumed")) == 1
+    assert not client.closed.done()
+    await table.host.call("deck.deal", each=1)
+    await client.until_version(newest + 1)
 
 
-async def test_who_is_behind_in_a_damaged_log_is_sent_away(
-    gateway, service, arrive, monkeypatch
+async def test_a_catch_up_from_a_damaged_log_closes_the_connection(
+    gateway, service, connect, monkeypatch
 ) -> None:
-    table = await seat_all(arrive, gateway, players=1)
+    table = await seat_players(connect, gateway, players=1)
 
-    async def damaged(*which):
+    async def damaged(*arguments):
         raise DatabaseDamaged("a version is missing")
 
     monkeypatch.setattr(service, "entries", damaged)
-    guest = await arrive(gateway)
-    await guest.ask("table.watch", table=table.id, after=0)
-    assert await guest.gone() == 1013
+    client = await connect(gateway)
+    await client.call("table.watch", table=table.id, after=0)
+    assert await client.wait_closed() == 1013
 
 
-async def test_who_gave_a_token_watches_from_that_seat(gateway, arrive) -> None:
-    table = await shuffled(arrive, gateway, players=1)
-    other = await arrive(gateway)
-    drawn = await other.ask("deck.draw", table=table.id, token=table.tokens[0])
-    seen = await other.ask("table.watch")
+async def test_a_connection_that_used_a_token_watches_as_that_seat(gateway, connect) -> None:
+    table = await seat_and_shuffle(connect, gateway, players=1)
+    other = await connect(gateway)
+    drawn = await other.call("deck.draw", table=table.id, token=table.tokens[0])
+    seen = await other.call("table.watch")
     assert drawn["cards"][0] in [card for _, card, *_ in seen["state"]["round"]["cards"]]
-    assert await table.players[0].gone() == 4409
-    more = await other.ask("deck.draw")
-    await other.seen(more["version"])
+    assert await table.players[0].wait_closed() == 4409
+    more = await other.call("deck.draw")
+    await other.until_version(more["version"])
     assert other.events[-1]["private"]["card"] == more["cards"][0]
 
 
-async def test_events_before_a_state_come_before_it(gateway, arrive, monkeypatch) -> None:
-    table = await shuffled(arrive, gateway, players=1)
-    guest = await arrive(gateway)
-    watched = await guest.ask("table.watch", table=table.id)
-    service, snapshot = gateway.floor.service, gateway.floor.service.snapshot
+async def test_events_of_a_snapshot_are_pushed_before_it(gateway, connect, monkeypatch) -> None:
+    table = await seat_and_shuffle(connect, gateway, players=1)
+    client = await connect(gateway)
+    watched = await client.call("table.watch", table=table.id)
+    service, snapshot = gateway.context.service, gateway.context.service.snapshot
 
-    async def late(resident, viewer):
-        await table.players[0].ask("deck.draw", count=2)
-        return await snapshot(resident, viewer)
+    async def after_a_draw(live_table, viewer):
+        await table.players[0].call("deck.draw", count=2)
+        return await snapshot(live_table, viewer)
 
-    monkeypatch.setattr(service, "snapshot", late)
-    joined = await guest.ask("table.join", name="late")
-    told = guest.versions
-    assert told == list(range(watched["version"] + 1, joined["version"] + 1))
-    assert len(told) == 3
+    monkeypatch.setattr(service, "snapshot", after_a_draw)
+    joined = await client.call("table.join", name="late")
+    versions = client.versions
+    assert versions == list(range(watched["version"] + 1, joined["version"] + 1))
+    assert len(versions) == 3
 
 
-async def test_a_token_is_checked_once(gateway, arrive, monkeypatch) -> None:
-    table = await shuffled(arrive, gateway, players=1)
+async def test_a_token_is_checked_once(gateway, connect, monkeypatch) -> None:
+    table = await seat_and_shuffle(connect, gateway, players=1)
     checked: list[str] = []
-    tokens = gateway.floor.service.tokens_of(b"")
+    tokens = gateway.context.service.tokens_of(b"")
     actor = tokens.actor
 
-    def counting(*given):
-        checked.append(given[-1])
-        return actor(*given)
+    def recorded(*arguments):
+        checked.append(arguments[-1])
+        return actor(*arguments)
 
-    monkeypatch.setattr(tokens, "actor", counting)
-    other = await arrive(gateway)
+    monkeypatch.setattr(tokens, "actor", recorded)
+    other = await connect(gateway)
     for _ in range(3):
-        await other.ask("deck.draw", table=table.id, token=table.tokens[0])
+        await other.call("deck.draw", table=table.id, token=table.tokens[0])
     assert checked == [table.tokens[0]]
 
 
-async def test_who_lost_the_seat_before_the_beginning_looks_from_nowhere(gateway, arrive) -> None:
-    table = await shuffled(arrive, gateway, players=1)
-    resident = await gateway.floor.service.load(table.id)
-    pump = gateway.floor.pump
-    (outlet,) = {one.outlet for one in resident.sessions if one.seat == 1}
-    subscription = pump.subscribe(outlet, resident)
-    subscription.seat, subscription.since = 1, table.joined[0]["version"] - 1
-    pump.start(subscription, after=resident.committed)
-    assert subscription.seat is None
-    pump.end(subscription)
+async def test_a_subscription_for_a_seat_that_is_lost_has_no_viewer(gateway, connect) -> None:
+    table = await seat_and_shuffle(connect, gateway, players=1)
+    live_table = await gateway.context.service.load(table.id)
+    broadcaster = gateway.context.broadcaster
+    (transport,) = {one.transport for one in live_table.subscribers if one.viewer}
+    subscription = broadcaster.subscribe(transport, Membership(live_table))
+    subscription.viewer = SeatHolder(1, table.joined[0]["version"] - 1)
+    broadcaster.start(subscription, after=live_table.committed)
+    assert subscription.viewer is None
+    broadcaster.end(subscription)

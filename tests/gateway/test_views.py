@@ -1,4 +1,4 @@
-"""What each viewer is told: everything that happens, and of the hidden only what is theirs."""
+"""Views: each client gets every event, and the private face only of its own seat's events."""
 
 from __future__ import annotations
 
@@ -11,17 +11,15 @@ from typing import Any
 
 import pytest
 
-from dealer.eventlog import Log
-from dealer.eventlog.house import key_file, open_house
 from dealer.game.cards import STANDARD
 from dealer.game.decide import shuffles
 from dealer.game.tape import Tape
 from dealer.gateway import Gateway, serve
-from dealer.service import Service
-from dealer.service.judge import Judge
-from tests.gateway.conftest import EAGER
-from tests.gateway.guest import Guest
-from tests.gateway.tables import seat_all, shuffled
+from dealer.service.executor import CommandExecutor
+from tests.gateway.conftest import TEST_LIMITS
+from tests.gateway.rpc_client import RpcClient
+from tests.gateway.tables import seat_and_shuffle, seat_players
+from tests.service.bare_service import bare_service
 
 CODES = re.compile(r'"([A23456789TJQK][shdc])"')
 
@@ -33,53 +31,53 @@ def codes_in(frames: list[str]) -> set[str]:
     }
 
 
-async def test_nobody_is_told_a_card_that_is_not_theirs(gateway, arrive) -> None:
-    table = await shuffled(arrive, gateway, players=3)
-    watcher = await arrive(gateway)
-    await watcher.ask("table.watch", table=table.id)
-    await table.host.ask("table.watch", table=table.id)
+async def test_each_client_gets_only_the_cards_that_it_may_see(gateway, connect) -> None:
+    table = await seat_and_shuffle(connect, gateway, players=3)
+    spectator = await connect(gateway)
+    await spectator.call("table.watch", table=table.id)
+    await table.host.call("table.watch", table=table.id)
     ann, bob, carol = table.players
     hands: list[set[str]] = []
-    await table.host.ask("deck.deal", each=2)
-    for guest in table.players:
-        drawn = await guest.ask("deck.draw")
-        await guest.seen(drawn["version"])
-        hands.append({e["private"]["card"] for e in guest.events if "private" in e})
+    await table.host.call("deck.deal", each=2)
+    for client in table.players:
+        drawn = await client.call("deck.draw")
+        await client.until_version(drawn["version"])
+        hands.append({e["private"]["card"] for e in client.events if "private" in e})
     assert [len(hand) for hand in hands] == [3, 3, 3]
     played = sorted(hands[0])[0]
-    last = await ann.ask("hand.play", cards=[played])
+    last = await ann.call("hand.play", cards=[played])
     given = sorted(hands[1])[0]
-    last = await bob.ask("hand.give", cards=[given], to=3)
-    for guest in (*table.players, watcher, table.host):
-        await guest.seen(last["version"])
+    last = await bob.call("hand.give", cards=[given], to=3)
+    for client in (*table.players, spectator, table.host):
+        await client.until_version(last["version"])
     assert codes_in(ann.frames) == hands[0]
     assert codes_in(bob.frames) == hands[1] | {played}
     assert codes_in(carol.frames) == hands[2] | {played, given}
-    assert codes_in(watcher.frames) == {played}
+    assert codes_in(spectator.frames) == {played}
     assert codes_in(table.host.frames) == {played}
-    for guest in (*table.players, watcher, table.host):
-        assert guest.versions == list(range(guest.versions[0], last["version"] + 1))
+    for client in (*table.players, spectator, table.host):
+        assert client.versions == list(range(client.versions[0], last["version"] + 1))
 
 
-async def test_all_see_the_same_leaves(gateway, arrive) -> None:
-    table = await shuffled(arrive, gateway, players=3)
-    version = (await table.players[1].ask("deck.draw"))["version"]
+async def test_all_clients_get_the_same_leaves(gateway, connect) -> None:
+    table = await seat_and_shuffle(connect, gateway, players=3)
+    version = (await table.players[1].call("deck.draw"))["version"]
     leaves = []
-    for guest in table.players:
-        await guest.seen(version)
-        events = [event for event in guest.events if event["version"] > 4]
+    for client in table.players:
+        await client.until_version(version)
+        events = [event for event in client.events if event["version"] > 4]
         leaves.append([{k: v for k, v in event.items() if k != "private"} for event in events])
     assert leaves[0] == leaves[1] == leaves[2]
     assert "private" in table.players[1].events[-1]
     assert "private" not in table.players[0].events[-1]
 
 
-async def test_the_bytes_of_a_draw(gateway, arrive) -> None:
-    table = await shuffled(arrive, gateway, players=2)
+async def test_the_exact_frames_of_a_draw(gateway, connect) -> None:
+    table = await seat_and_shuffle(connect, gateway, players=2)
     ann, bob = table.players
-    await ann.say('{"jsonrpc":"2.0","id":"x","method":"deck.draw"}')
+    await ann.send_raw('{"jsonrpc":"2.0","id":"x","method":"deck.draw"}')
     await ann.until(lambda: ann.notices("answer"))
-    await bob.seen(ann.versions[-1])
+    await bob.until_version(ann.versions[-1])
     event = ann.events[-1]
     card, slot = event["private"]["card"], event["private"]["slot"]
     public = (
@@ -96,98 +94,102 @@ async def test_the_bytes_of_a_draw(gateway, arrive) -> None:
     )
 
 
-async def test_who_got_up_sees_no_more_of_the_seat(gateway, arrive) -> None:
-    """Also on a connection that did not leave by itself."""
-    table = await shuffled(arrive, gateway, players=2)
+async def test_a_player_that_left_sees_no_card_of_the_next_one(gateway, connect) -> None:
+    """Also on another connection than the one that sent `table.leave`."""
+    table = await seat_and_shuffle(connect, gateway, players=2)
     ann = table.players[0]
-    mine = {(await ann.ask("deck.draw"))["cards"][0]}
-    other = await arrive(gateway)
-    await other.ask("table.leave", table=table.id, token=table.tokens[0])
-    carol = await arrive(gateway)
-    assert (await carol.ask("table.join", table=table.id, name="Carol"))["seat"] == 1
-    drawn = await carol.ask("deck.draw")
-    await ann.seen(drawn["version"])
+    mine = {(await ann.call("deck.draw"))["cards"][0]}
+    other = await connect(gateway)
+    await other.call("table.leave", table=table.id, token=table.tokens[0])
+    carol = await connect(gateway)
+    assert (await carol.call("table.join", table=table.id, name="Carol"))["seat"] == 1
+    drawn = await carol.call("deck.draw")
+    await ann.until_version(drawn["version"])
     assert codes_in(ann.frames) == mine
     assert "private" not in ann.events[-1]
     with pytest.raises(Exception, match="seat"):
-        await ann.ask("deck.draw")
+        await ann.call("deck.draw")
 
 
-async def test_a_private_table_tells_nothing_to_who_got_up(gateway, arrive) -> None:
-    table = await shuffled(arrive, gateway, players=2, watch="nobody")
+async def test_a_player_that_left_a_private_table_gets_no_more_events(gateway, connect) -> None:
+    table = await seat_and_shuffle(connect, gateway, players=2, watch="nobody")
     ann, bob = table.players
-    other = await arrive(gateway)
-    left = await other.ask("table.leave", table=table.id, token=table.tokens[0])
-    drawn = await bob.ask("deck.draw")
-    await bob.seen(drawn["version"])
-    await ann.ask("ping")
+    other = await connect(gateway)
+    left = await other.call("table.leave", table=table.id, token=table.tokens[0])
+    drawn = await bob.call("deck.draw")
+    await bob.until_version(drawn["version"])
+    await ann.call("ping")
     assert ann.versions[-1] == left["version"]
 
 
 @asynccontextmanager
-async def house_with(directory: Path) -> AsyncIterator[Gateway]:
+async def open_gateway_in(directory: Path) -> AsyncIterator[Gateway]:
     directory.mkdir()  # noqa: ASYNC240
-    url = f"sqlite:///{directory / 'dealer.db'}"
-    async with await Log.open(url) as log:
-        service = Service(log, await open_house(log, key_file(url), fresh=bytes(32)))
-        async with serve(service, host="127.0.0.1", port=0, limits=EAGER) as gateway:
-            yield gateway
-        await service.close()
+    async with (
+        bare_service(f"sqlite:///{directory / 'dealer.db'}", fresh=bytes(32)) as service,
+        serve(service, host="127.0.0.1", port=0, limits=TEST_LIMITS) as gateway,
+    ):
+        yield gateway
 
 
-async def stream_of(gateway: Gateway, deck: list[str]) -> tuple[list[str], list[list[str]]]:
-    """What seat 1, and somebody who watches, are told of a game with this deck."""
+async def play(gateway: Gateway, deck: list[str]) -> tuple[list[str], list[list[str]]]:
+    """Play a game with this deck: the cards that seat 1 sees, and the frames of three clients.
+
+    These are the player of seat 1, the same player resumed, and a spectator.
+    """
     async with AsyncExitStack() as stack:
 
-        async def arrive(_: Gateway) -> Guest:
-            guest = await Guest.arrive(gateway.port)
-            stack.push_async_callback(guest.leave)
-            return guest
+        async def connect(_: Gateway) -> RpcClient:
+            client = await RpcClient.connect(gateway.port)
+            stack.push_async_callback(client.close)
+            return client
 
-        table = await seat_all(arrive, gateway, players=2)
+        table = await seat_players(connect, gateway, players=2)
         ann, bob = table.players
-        watcher = await arrive(gateway)
-        await watcher.ask("table.watch", table=table.id)
-        await table.host.ask("round.open", entropy="house", deck=deck)
-        await table.host.ask("deck.shuffle")
-        await table.host.ask("deck.deal", each=3)
-        await ann.ask("deck.draw", count=2)
-        first = await bob.ask("deck.draw")
-        await bob.ask("hand.discard", cards=first["slots"])
-        await bob.ask("deck.draw", count=4, from_="random")
+        spectator = await connect(gateway)
+        await spectator.call("table.watch", table=table.id)
+        await table.host.call("round.open", entropy="house", deck=deck)
+        await table.host.call("deck.shuffle")
+        await table.host.call("deck.deal", each=3)
+        await ann.call("deck.draw", count=2)
+        first = await bob.call("deck.draw")
+        await bob.call("hand.discard", cards=first["slots"])
+        await bob.call("deck.draw", count=4, from_="random")
         with pytest.raises(Exception, match="not in that hand"):
-            await ann.ask("hand.play", cards=[deck[0]])
-        await ann.ask("table.state")
-        again = await arrive(gateway)
-        last = await again.ask("table.resume", table=table.id, token=table.tokens[0], after=0)
+            await ann.call("hand.play", cards=[deck[0]])
+        await ann.call("table.state")
+        again = await connect(gateway)
+        last = await again.call("table.resume", table=table.id, token=table.tokens[0], after=0)
         await again.until(lambda: again.notices("resumed"))
-        await watcher.seen(last["version"])
+        await spectator.until_version(last["version"])
         seen = sorted(codes_in(ann.frames + again.frames))
-        return seen, [ann.frames, again.frames, watcher.frames]
+        return seen, [ann.frames, again.frames, spectator.frames]
 
 
 HASHES = re.compile(r"[0-9a-f]{32,}|[A-Za-z0-9+/]{40,}={0,2}")
 
 
 def without_hashes(frames: list[str]) -> list[str]:
-    """Frames with every hash and signature replaced by as many dots, and no list of the deck."""
-    found = []
+    """Frames with each hash and signature replaced by as many dots, and an empty deck list."""
+    masked = []
     for frame in frames:
         frame = re.sub(r'"deck":\[[^]]*\]', '"deck":[]', frame)
-        found.append(HASHES.sub(lambda match: "." * len(match[0]), frame))
-    return found
+        masked.append(HASHES.sub(lambda match: "." * len(match[0]), frame))
+    return masked
 
 
 @pytest.fixture
-def same_chance(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """Makes a house's random bytes, clock and tapes those of every other house that it is called
-    for: a tape comes from the root of the log, and so from the deck's first order, too."""
+def restart_randomness(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Gives each server for which it is called the same random bytes, clock and tapes.
 
-    class Replayed(Tape):
-        def __init__(self, **given: Any) -> None:
-            super().__init__(**given | {"root": bytes(32)})
+    A tape also depends on the root of the log, and so on the first order of the deck.
+    """
 
-    def begin() -> None:
+    class TapeOfOneRoot(Tape):
+        def __init__(self, **inputs: Any) -> None:
+            super().__init__(**inputs | {"root": bytes(32)})
+
+    def restart() -> None:
         count = 0
 
         def token_bytes(size: int) -> bytes:
@@ -196,38 +198,38 @@ def same_chance(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
             return (count.to_bytes(4, "big") * size)[:size]
 
         monkeypatch.setattr(secrets, "token_bytes", token_bytes)
-        monkeypatch.setattr(Judge, "now", lambda self: 1_700_000_000_000)
-        monkeypatch.setattr(shuffles, "Tape", Replayed)
+        monkeypatch.setattr(CommandExecutor, "now", lambda self: 1_700_000_000_000)
+        monkeypatch.setattr(shuffles, "Tape", TapeOfOneRoot)
 
-    return begin
+    return restart
 
 
-async def test_exchanging_cards_that_one_may_not_see_changes_no_byte(
-    tmp_path: Path, same_chance: Callable[[], None]
+async def test_exchanging_two_unseen_cards_changes_no_byte(
+    tmp_path: Path, restart_randomness: Callable[[], None]
 ) -> None:
-    """Two houses play one game by the same chance; two cards that seat 1 never sees are exchanged.
+    """Two servers play one game with the same randomness and two cards unseen by seat 1 exchanged.
 
-    They differ in the round's deck, which is public, and in hashes, of fixed length.
+    The frames differ in the round's deck, which is public, and in hashes, of fixed length.
     """
     deck = list(STANDARD)
-    same_chance()
-    async with house_with(tmp_path / "one") as gateway:
-        seen, streams = await stream_of(gateway, deck)
+    restart_randomness()
+    async with open_gateway_in(tmp_path / "one") as gateway:
+        seen, frames = await play(gateway, deck)
     assert len(seen) == 5
     unseen = [code for code in deck[1:] if code not in seen]
     a, b = deck.index(unseen[0]), deck.index(unseen[-1])
     deck[a], deck[b] = deck[b], deck[a]
-    same_chance()
-    async with house_with(tmp_path / "two") as gateway:
-        seen_again, streams_again = await stream_of(gateway, deck)
+    restart_randomness()
+    async with open_gateway_in(tmp_path / "two") as gateway:
+        seen_again, frames_again = await play(gateway, deck)
     assert seen_again == seen
-    for stream, stream_again in zip(streams, streams_again, strict=True):
-        assert without_hashes(stream) == without_hashes(stream_again)
-        assert stream != stream_again, "the decks differ, and so do the hashes"
+    for one, other in zip(frames, frames_again, strict=True):
+        assert without_hashes(one) == without_hashes(other)
+        assert one != other, "the decks differ, and so do the hashes"
     one_seen = deck.index(seen[0])
     deck[one_seen], deck[a] = deck[a], deck[one_seen]
-    same_chance()
-    async with house_with(tmp_path / "three") as gateway:
-        _, other = await stream_of(gateway, deck)
-    assert without_hashes(other[0]) != without_hashes(streams[0]), "a seen card shows"
-    assert without_hashes(other[2]) == without_hashes(streams[2]), "but not to a spectator"
+    restart_randomness()
+    async with open_gateway_in(tmp_path / "three") as gateway:
+        _, frames_seen = await play(gateway, deck)
+    assert without_hashes(frames_seen[0]) != without_hashes(frames[0]), "a seen card differs"
+    assert without_hashes(frames_seen[2]) == without_hashes(frames[2]), "but not for a spectator"

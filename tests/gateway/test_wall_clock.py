@@ -1,17 +1,18 @@
-"""Over sockets: the wall clock is stepped by an hour in mid-shuffle, and nobody is shut out."""
+"""Over sockets: a step of the wall clock by an hour during a shuffle excludes no player."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from dealer.gateway import Gateway, serve
-from dealer.service.opening import open_service
-from tests.gateway.conftest import EAGER, Arrive
-from tests.gateway.tables import promise, reveal, seat_all
-from tests.service.test_wall_clock import HOUR, WallClock
+from dealer.service.startup import open_service
+from tests.gateway.conftest import TEST_LIMITS, Connect
+from tests.gateway.tables import SeatedTable, commit_entropy, reveal_entropy, seat_players
+from tests.service.wall_clock import HOUR, WallClock
 
 
 @pytest.fixture
@@ -23,39 +24,47 @@ def clock() -> WallClock:
 async def gateway(clock: WallClock, tmp_path: Path) -> AsyncIterator[Gateway]:
     async with (
         open_service(f"sqlite:///{tmp_path / 'dealer.db'}", clock=clock) as service,
-        serve(service, port=0, limits=EAGER) as gateway,
+        serve(service, port=0, limits=TEST_LIMITS) as gateway,
     ):
         yield gateway
 
 
+async def waiting_shuffle(connect: Connect, gateway: Gateway, *, wait_ms: int) -> SeatedTable:
+    """A table with a shuffle that waits for its two players."""
+    table = await seat_players(connect, gateway, players=2)
+    await table.host.call("round.open", commit_ms=wait_ms, reveal_ms=wait_ms)
+    await table.host.call("deck.shuffle")
+    return table
+
+
+async def events_to_the_seal(table: SeatedTable) -> list[dict[str, Any]]:
+    player = table.players[0]
+    await player.until(lambda: player.events and player.events[-1]["type"] == "DeckSealed")
+    return player.events
+
+
 @pytest.mark.parametrize("step", [-HOUR, HOUR])
-async def test_a_shuffle_is_sealed_with_everybodys_bytes(
-    gateway: Gateway, arrive: Arrive, clock: WallClock, step: int
+async def test_a_shuffle_has_the_entropy_of_all_players(
+    gateway: Gateway, connect: Connect, clock: WallClock, step: int
 ) -> None:
-    table = await seat_all(arrive, gateway, players=2)
-    await table.host.ask("round.open", commit_ms=30_000, reveal_ms=30_000)
-    await table.host.ask("deck.shuffle")
+    table = await waiting_shuffle(connect, gateway, wait_ms=30_000)
     clock.ms += step
-    await promise(table)
+    await commit_entropy(table)
     clock.ms -= step
-    await reveal(table)
-    host = table.players[0]
-    await host.until(lambda: host.events and host.events[-1]["type"] == "DeckSealed")
-    kinds = [event["type"] for event in host.events]
-    assert kinds.count("EntropyRevealed") == 2
-    assert "ShuffleVoided" not in kinds
-    at = [event["at"] for event in host.events]
+    await reveal_entropy(table)
+    events = await events_to_the_seal(table)
+    types = [event["type"] for event in events]
+    assert types.count("EntropyRevealed") == 2
+    assert "ShuffleVoided" not in types
+    at = [event["at"] for event in events]
     assert at == sorted(at)
 
 
 @pytest.mark.parametrize("step", [-HOUR, HOUR])
-async def test_who_is_silent_does_not_stall_it(
-    gateway: Gateway, arrive: Arrive, clock: WallClock, step: int
+async def test_silent_players_do_not_stall_a_shuffle(
+    gateway: Gateway, connect: Connect, clock: WallClock, step: int
 ) -> None:
-    table = await seat_all(arrive, gateway, players=2)
-    await table.host.ask("round.open", commit_ms=1000, reveal_ms=1000)
-    await table.host.ask("deck.shuffle")
+    table = await waiting_shuffle(connect, gateway, wait_ms=1000)
     clock.ms += step
-    host = table.players[0]
-    await host.until(lambda: host.events and host.events[-1]["type"] == "DeckSealed")
-    assert (await table.host.ask("deck.deal", each=1))["version"]
+    await events_to_the_seal(table)
+    assert (await table.host.call("deck.deal", each=1))["version"]

@@ -1,4 +1,4 @@
-"""Frames as they come: read, or answered with what was wrong; never a crash, never a close."""
+"""Frames on the wire: read into typed requests or answered with an error, and written."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dealer.gateway import wire
-from dealer.gateway.commands import WISHES
-from dealer.gateway.questions import QUESTIONS
-from dealer.service import Entry
+from dealer.game.state import SeatHolder
+from dealer.game.view import SPECTATOR
+from dealer.gateway.rpc.methods import METHODS
+from dealer.gateway.wire import protocol as wire
+from dealer.service import EncodedEvent
 
-METHODS = WISHES | QUESTIONS
 READER = wire.Reader({name: method.params for name, method in METHODS.items()})
 
 
-def frame(method: str = "deck.draw", *, id: Any = 1, **params: Any) -> bytes:
+def frame(method: str = "deck.draw", /, *, id: Any = 1, **params: Any) -> bytes:
     return json.dumps({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).encode()
 
 
@@ -30,13 +30,13 @@ def test_a_request_becomes_typed_parameters() -> None:
 
 
 @pytest.mark.parametrize("id", ['"a\\u00e9"', "0", "-7", "null", '""'])
-def test_an_id_comes_back_byte_for_byte(id: str) -> None:
+def test_an_id_is_returned_byte_for_byte(id: str) -> None:
     call = READER.read(b'{"jsonrpc":"2.0","method":"ping","id": %b }' % id.encode())
     assert isinstance(call, wire.Call)
     assert call.id == id.encode()
 
 
-def test_without_an_id_no_answer_is_wanted() -> None:
+def test_a_request_without_an_id_has_none() -> None:
     call = READER.read(b'{"jsonrpc":"2.0","method":"ping"}')
     assert isinstance(call, wire.Call)
     assert call.id is None
@@ -48,35 +48,47 @@ def test_without_an_id_no_answer_is_wanted() -> None:
 DEEP = b"[" * 6000 + b"]" * 6000
 
 UNREADABLE = [
-    (b"", wire.PARSE_ERROR, b"null"),
-    (b"{", wire.PARSE_ERROR, b"null"),
-    (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":}}', wire.PARSE_ERROR, b"null"),
-    (b'{"jsonrpc":"2.0","id":1,"method":"p\xffng"}', wire.PARSE_ERROR, b"null"),
-    (b'{"jsonrpc":"2.0","id":"\xed\xa0\x80","method":"ping"}', wire.PARSE_ERROR, b"null"),
-    (b'{"jsonrpc":"2.0","id":"\\ud800","method":"ping"}', wire.PARSE_ERROR, b"null"),
-    (b'{"jsonrpc":"2.0","id":1,"method":"\\ud800x"}', wire.PARSE_ERROR, b"null"),
-    (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":' + DEEP + b"}", wire.PARSE_ERROR, b"null"),
-    (b"\xef\xbb\xbf{}", wire.PARSE_ERROR, b"null"),
-    (b"[]", wire.INVALID_REQUEST, b"null"),
-    (b"[" + frame() + b"]", wire.INVALID_REQUEST, b"null"),
-    (b"7", wire.INVALID_REQUEST, b"null"),
-    (b'"ping"', wire.INVALID_REQUEST, b"null"),
-    (b"{}", wire.INVALID_REQUEST, b"null"),
-    (b'{"jsonrpc":"1.0","id":3,"method":"ping"}', wire.INVALID_REQUEST, b"3"),
-    (b'{"jsonrpc":"2.0","id":3}', wire.INVALID_REQUEST, b"3"),
-    (b'{"jsonrpc":"2.0","id":3,"method":7}', wire.INVALID_REQUEST, b"3"),
-    (b'{"jsonrpc":"2.0","id":3,"method":"ping","more":1}', wire.INVALID_REQUEST, b"3"),
-    (b'{"jsonrpc":"2.0","id":1.5,"method":"ping"}', wire.INVALID_REQUEST, b"null"),
-    (b'{"jsonrpc":"2.0","id":true,"method":"ping"}', wire.INVALID_REQUEST, b"null"),
-    (b'{"jsonrpc":"2.0","id":{"a":1},"method":"ping"}', wire.INVALID_REQUEST, b"null"),
-    (b'{"jsonrpc":"2.0","id":1e999,"method":"ping"}', wire.INVALID_REQUEST, b"null"),
-    (b'{"jsonrpc":"2.0","id":1,"method":"ping","method":"ping"}', wire.INVALID_REQUEST, b"1"),
-    (frame("deck.steal"), wire.UNKNOWN_METHOD, b"1"),
+    (b"", wire.ErrorCode.PARSE_ERROR, b"null"),
+    (b"{", wire.ErrorCode.PARSE_ERROR, b"null"),
+    (
+        b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":}}',
+        wire.ErrorCode.PARSE_ERROR,
+        b"null",
+    ),
+    (b'{"jsonrpc":"2.0","id":1,"method":"p\xffng"}', wire.ErrorCode.PARSE_ERROR, b"null"),
+    (b'{"jsonrpc":"2.0","id":"\xed\xa0\x80","method":"ping"}', wire.ErrorCode.PARSE_ERROR, b"null"),
+    (b'{"jsonrpc":"2.0","id":"\\ud800","method":"ping"}', wire.ErrorCode.PARSE_ERROR, b"null"),
+    (b'{"jsonrpc":"2.0","id":1,"method":"\\ud800x"}', wire.ErrorCode.PARSE_ERROR, b"null"),
+    (
+        b'{"jsonrpc":"2.0","id":1,"method":"ping","params":' + DEEP + b"}",
+        wire.ErrorCode.PARSE_ERROR,
+        b"null",
+    ),
+    (b"\xef\xbb\xbf{}", wire.ErrorCode.PARSE_ERROR, b"null"),
+    (b"[]", wire.ErrorCode.INVALID_REQUEST, b"null"),
+    (b"[" + frame() + b"]", wire.ErrorCode.INVALID_REQUEST, b"null"),
+    (b"7", wire.ErrorCode.INVALID_REQUEST, b"null"),
+    (b'"ping"', wire.ErrorCode.INVALID_REQUEST, b"null"),
+    (b"{}", wire.ErrorCode.INVALID_REQUEST, b"null"),
+    (b'{"jsonrpc":"1.0","id":3,"method":"ping"}', wire.ErrorCode.INVALID_REQUEST, b"3"),
+    (b'{"jsonrpc":"2.0","id":3}', wire.ErrorCode.INVALID_REQUEST, b"3"),
+    (b'{"jsonrpc":"2.0","id":3,"method":7}', wire.ErrorCode.INVALID_REQUEST, b"3"),
+    (b'{"jsonrpc":"2.0","id":3,"method":"ping","more":1}', wire.ErrorCode.INVALID_REQUEST, b"3"),
+    (b'{"jsonrpc":"2.0","id":1.5,"method":"ping"}', wire.ErrorCode.INVALID_REQUEST, b"null"),
+    (b'{"jsonrpc":"2.0","id":true,"method":"ping"}', wire.ErrorCode.INVALID_REQUEST, b"null"),
+    (b'{"jsonrpc":"2.0","id":{"a":1},"method":"ping"}', wire.ErrorCode.INVALID_REQUEST, b"null"),
+    (b'{"jsonrpc":"2.0","id":1e999,"method":"ping"}', wire.ErrorCode.INVALID_REQUEST, b"null"),
+    (
+        b'{"jsonrpc":"2.0","id":1,"method":"ping","method":"ping"}',
+        wire.ErrorCode.INVALID_REQUEST,
+        b"1",
+    ),
+    (frame("deck.steal"), wire.ErrorCode.UNKNOWN_METHOD, b"1"),
 ]
 
 
 @pytest.mark.parametrize(("data", "code", "id"), UNREADABLE)
-def test_what_cannot_be_read_is_answered(data: bytes, code: int, id: bytes) -> None:
+def test_an_unreadable_frame_is_answered_with_an_error(data: bytes, code: int, id: bytes) -> None:
     fault = READER.read(data)
     assert isinstance(fault, wire.Fault)
     assert (fault.code, fault.id) == (code, id)
@@ -105,7 +117,7 @@ def test_what_cannot_be_read_is_answered(data: bytes, code: int, id: bytes) -> N
 def test_a_wrong_parameter_is_named(params: bytes, field: str) -> None:
     fault = READER.read(b'{"jsonrpc":"2.0","id":9,"method":"deck.draw","params":' + params + b"}")
     assert isinstance(fault, wire.Fault)
-    assert (fault.code, fault.id) == (wire.INVALID_PARAMS, b"9")
+    assert (fault.code, fault.id) == (wire.ErrorCode.INVALID_PARAMS, b"9")
     assert field in fault.message
 
 
@@ -113,13 +125,13 @@ def test_a_wrong_parameter_is_named(params: bytes, field: str) -> None:
     "params",
     [b'{"count":1,"count":2}', b'{"count":1,"co\\u0075nt":2}', b'{"count":1, "count" :1}'],
 )
-def test_a_member_that_stands_twice_is_refused(params: bytes) -> None:
+def test_a_repeated_member_is_refused(params: bytes) -> None:
     fault = READER.read(b'{"jsonrpc":"2.0","id":9,"method":"deck.draw","params":' + params + b"}")
     assert isinstance(fault, wire.Fault)
-    assert fault.code == wire.INVALID_REQUEST
+    assert fault.code == wire.ErrorCode.INVALID_REQUEST
 
 
-def test_one_name_in_two_objects_is_not_twice() -> None:
+def test_a_name_may_be_in_several_objects() -> None:
     tokens = [{"table": "a", "token": "t"}, {"table": "b", "token": "t"}]
     assert isinstance(READER.read(frame("session.hello", tokens=tokens)), wire.Call)
 
@@ -135,8 +147,8 @@ JSON = st.recursive(
     st.binary(max_size=80)
     | JSON.map(lambda value: json.dumps(value).encode())
     | st.tuples(st.sampled_from(sorted(METHODS)), JSON, JSON).map(
-        lambda made: json.dumps(
-            {"jsonrpc": "2.0", "method": made[0], "id": made[1], "params": made[2]}
+        lambda parts: json.dumps(
+            {"jsonrpc": "2.0", "method": parts[0], "id": parts[1], "params": parts[2]}
         ).encode()
     )
 )
@@ -153,30 +165,34 @@ def test_no_parameters_break_the_reader(method: str, params: dict[str, Any]) -> 
     assert isinstance(found, wire.Call) or found.code < 0
 
 
-def test_content_leaves_out_who_asks_and_where() -> None:
-    first = READER.read(frame(table="a", cmd="1", token="t", count=1))
-    again = READER.read(frame(cmd="2"))
-    other = READER.read(frame(count=2))
-    assert wire.content(first) == wire.content(again) != wire.content(other)
+def content(**params: Any) -> bytes:
+    call = READER.read(frame(**params))
+    assert isinstance(call, wire.Call)
+    return wire.content(call)
+
+
+def test_content_is_without_table_token_and_ids() -> None:
+    first = content(table="a", cmd="1", token="t", count=1)
+    assert first == content(cmd="2") != content(count=2)
 
 
 LEAF = '{"at":1,"public":{"n":"é"},"table":"t","type":"T","v":1,"version":5}'
 
 
 def test_an_event_frame_is_the_leaf_unchanged() -> None:
-    entry = Entry(5, LEAF, 2, '{"card":"As","salt":"00","slot":1}')
+    entry = EncodedEvent(5, LEAF, "CardDrawn", 2, '{"card":"As","salt":"00","slot":1}')
     head = '{"jsonrpc":"2.0","method":"event","params":'
-    assert wire.events([entry], seat=None, since=0).decode() == head + LEAF + "}"
-    assert wire.events([entry], seat=1, since=0).decode() == head + LEAF + "}"
-    assert wire.events([entry], seat=2, since=5).decode() == head + LEAF + "}"
-    mine = LEAF[:-1] + ',"private":{"card":"As","salt":"00","slot":1}}'
-    assert wire.events([entry], seat=2, since=4).decode() == head + mine + "}"
+    assert wire.events([entry], SPECTATOR).decode() == head + LEAF + "}"
+    assert wire.events([entry], SeatHolder(1, 0)).decode() == head + LEAF + "}"
+    assert wire.events([entry], SeatHolder(2, 5)).decode() == head + LEAF + "}"
+    own = LEAF[:-1] + ',"private":{"card":"As","salt":"00","slot":1}}'
+    assert wire.events([entry], SeatHolder(2, 4)).decode() == head + own + "}"
 
 
 def test_an_append_of_several_events_is_one_frame() -> None:
-    entries = [Entry(5, LEAF), Entry(6, LEAF)]
+    entries = [EncodedEvent(5, LEAF, "CardDrawn"), EncodedEvent(6, LEAF, "CardDrawn")]
     expected = f'{{"jsonrpc":"2.0","method":"events","params":{{"list":[{LEAF},{LEAF}]}}}}'
-    assert wire.events(entries, seat=None, since=0).decode() == expected
+    assert wire.events(entries, SPECTATOR).decode() == expected
 
 
 @pytest.mark.parametrize(
@@ -189,5 +205,5 @@ def test_an_append_of_several_events_is_one_frame() -> None:
         (65536, b"\x81\x7f" + (65536).to_bytes(8, "big")),
     ],
 )
-def test_a_text_frame_is_that_of_rfc_6455(length: int, head: bytes) -> None:
+def test_the_header_of_a_text_frame_is_that_of_rfc_6455(length: int, head: bytes) -> None:
     assert wire.text_frame(b"x" * length) == head + b"x" * length

@@ -1,4 +1,4 @@
-// Reads a document from standard input and says what its own parser finds wrong with it.
+// Reads a document from standard input and prints the faults that its standard parser finds.
 //
 //     node validate.mjs asyncapi | openrpc  < document.json      (NODE_PATH finds the parsers)
 
@@ -7,16 +7,16 @@ import { readFileSync } from "node:fs";
 
 const require = createRequire(import.meta.url);
 const text = readFileSync(0, "utf8");
-const found = process.argv[2] === "asyncapi" ? await asyncapi() : await openrpc();
-process.stdout.write(JSON.stringify(found));
+const faults = process.argv[2] === "asyncapi" ? await asyncapi() : await openrpc();
+process.stdout.write(JSON.stringify(faults));
 
 async function asyncapi() {
   const { Parser } = require("@asyncapi/parser");
   const { document, diagnostics } = await new Parser().parse(text);
-  const said = diagnostics.map(({ severity, code, message, path }) => {
+  const faults = diagnostics.map(({ severity, code, message, path }) => {
     return `${severity} ${code} at ${path.join(".")}: ${message}`;
   });
-  return document ? said : [...said, "there is no document"];
+  return document ? faults : [...faults, "there is no document"];
 }
 
 async function openrpc() {

@@ -1,4 +1,4 @@
-"""Poker as it is played with this dealer, and what PokerKit makes of the file that tells of it."""
+"""Poker hands played with the game's commands, and PokerKit's reading of their PHH files."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import pokerkit
 from dealer.game.cards import STANDARD
 from dealer.game.commands import Actor, Deal, Draw, Move, Show
 from dealer.game.events import CardsSwapped
-from dealer.history.story import Game
+from dealer.history.replay import Game
 from dealer.proof.verify import Swap
-from dealer.service.leaves import leaf_of
-from tests.projector.playing import HOST
-from tests.projector.playing import Game as Played
+from dealer.service.decoding import leaf_of
+from tests.projector.random_games import HOST
+from tests.projector.random_games import Game as Played
 
 NAMES = ("Ada", "Bob", "Cleo", "Dan", "Eve", "Fay", "Gus")
 
@@ -38,7 +38,7 @@ class Poker:
         self.played.open_round(deck=deck)
 
     def cards(self, stack: str) -> list[str]:
-        round_ = self.played.table.round
+        round_ = self.played.round
         return [round_.face(card) or "" for card in round_.cards(stack)]
 
     def hand(self, seat: int) -> list[str]:
@@ -69,19 +69,19 @@ class Poker:
     def close(self) -> Game:
         """The round ends; what a verified bundle of it would say."""
         self.played.close_round()
-        return told(self.played)
+        return game_of(self.played)
 
 
-def told(played: Played) -> Game:
+def game_of(played: Played) -> Game:
     """What a verifier would find in the bundle: of a round that is open, no swap."""
     table = played.table
-    rounds = len(table.openings)
+    rounds = len(table.round_versions)
     closed = rounds - (table.round is not None)
     leaves = [leaf_of(played.id, row).encode() for row in played.rows]
     swaps = [
         Swap(version, event.round, event.k, event.step, event.i, event.j, (), ("", ""))
         for version, (event, _) in enumerate(played.events, 1)
-        if isinstance(event, CardsSwapped) and event.round <= closed
+        if isinstance(event, CardsSwapped) and event.j is not None and event.round <= closed
     ]
     return Game(table.origin, table.key.hex(), rounds, closed, leaves, swaps, {})
 
@@ -95,7 +95,7 @@ class Read:
     def __init__(self, text: str) -> None:
         self.history = pokerkit.HandHistory.loads(text)
         with warnings.catch_warnings():
-            # Of bets it is told nothing, so it sees no reason for any fold.
+            # PokerKit knows no bets here, so it would reject folds.
             warnings.filterwarnings("ignore", "There is no reason for this player to fold")
             steps = list(self.history.state_actions)
         self.state = steps[-1][0]

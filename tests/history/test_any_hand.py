@@ -8,14 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dealer.errors import NoHistory
-from dealer.history import phh
-from dealer.history.variants import GAMES, Variant
+from dealer.errors import HistoryUnavailable
+from dealer.history.poker import phh
+from dealer.history.poker.variants import GAMES, Variant
 from tests.history.poker import Poker, Read
+
+pytestmark = pytest.mark.slow
 
 
 class Hand:
-    """A hand that is played by chance, and what should be told of it; seats in the deal's order."""
+    """A randomly played hand and its expected history; seats in the order of the deal."""
 
     def __init__(self, word: str, data: st.DataObject) -> None:
         self.variant: Variant = GAMES[word]
@@ -101,7 +103,7 @@ def test_the_cards_come_out_as_dealt(word, data) -> None:
     hand.play()
     try:
         text = phh.write(hand.poker.close(), round=1)
-    except NoHistory as error:
+    except HistoryUnavailable as error:
         text, reason = "", str(error)
     if not text:
         assert "bring in" in reason
@@ -113,8 +115,8 @@ def test_the_cards_come_out_as_dealt(word, data) -> None:
     assert read.hole == {numbers[seat]: cards for seat, cards in hand.dealt.items()}
     assert read.boards == hand.board
     away = {f"# p{player} puts its hand away" for player in range(1, 7)} & {*read.commentary}
-    told = read.folded | {int(action[3]) for action in away}
-    assert told == {numbers[seat] for seat in hand.order if seat not in hand.active}
+    folded = read.folded | {int(action[3]) for action in away}
+    assert folded == {numbers[seat] for seat in hand.order if seat not in hand.active}
     assert not away or hand.variant.stud
     for seat, cards in hand.discards.items():
         assert read.discards[numbers[seat]] == cards

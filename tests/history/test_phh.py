@@ -7,14 +7,14 @@ import tomllib
 import pokerkit
 import pytest
 
-from dealer.errors import NoHistory
+from dealer.errors import HistoryUnavailable
 from dealer.game import rules
 from dealer.game.cards import STANDARD
 from dealer.game.commands import Actor, Draw, Move, Show
 from dealer.game.decide import seats
-from dealer.history import phh, variants
-from tests.history.poker import NAMES, Poker, Read, told
-from tests.projector.playing import HOST
+from dealer.history.poker import phh, variants
+from tests.history.poker import NAMES, Poker, Read, game_of
+from tests.projector.random_games import HOST
 
 
 def holdem(**given) -> tuple[Poker, list[str]]:
@@ -25,6 +25,13 @@ def holdem(**given) -> tuple[Poker, list[str]]:
         poker.burn()
         poker.board(count)
     return poker, poker.cards("pile:board")
+
+
+def read_back(poker: Poker) -> Read:
+    """Close the round; what PokerKit reads in its file, which must come out as written."""
+    read = Read(phh.write(poker.close(), round=1))
+    read.as_written()
+    return read
 
 
 def test_a_holdem_hand_to_the_showdown() -> None:
@@ -52,7 +59,7 @@ def test_a_holdem_hand_to_the_showdown() -> None:
     assert (fields["year"], fields["month"], fields["day"]) == (2023, 11, 14)
     assert fields["time"].isoformat() == "22:13:20"
     assert fields["time_zone"] == "UTC"
-    assert "knows no bets" in fields["_note"]
+    assert "but no bets" in fields["_note"]
 
 
 def test_folds_in_between() -> None:
@@ -66,8 +73,7 @@ def test_folds_in_between() -> None:
     poker.put_away(1)
     poker.put_away(3)
     poker.show(2)
-    read = Read(phh.write(poker.close(), round=1))
-    read.as_written()
+    read = read_back(poker)
     assert read.history.seats == [3, 4, 1, 2]
     assert read.hole[1] == first
     assert read.applied[8:13] == ["p1 cc", "p2 f", "p3 cc", "p4 cc", read.commentary[0]]
@@ -77,13 +83,12 @@ def test_folds_in_between() -> None:
     assert not read.state.status
 
 
-def test_when_all_hands_are_put_away_the_last_one_has_won() -> None:
+def test_if_all_hands_are_discarded_the_last_one_has_won() -> None:
     poker = Poker("holdem")
     poker.deal(2)
     for seat in (2, 3, 1):
         poker.put_away(seat)
-    read = Read(phh.write(poker.close(), round=1))
-    read.as_written()
+    read = read_back(poker)
     assert read.folded == {2, 3}
     assert read.state.payoffs == [2, -1, -1]
 
@@ -95,19 +100,17 @@ def test_cards_after_the_hand_was_over_are_commentary() -> None:
     poker.board(3)
     flop, winner = poker.cards("pile:board"), poker.hand(2)
     poker.show(2)
-    read = Read(phh.write(poker.close(), round=1))
-    read.as_written()
+    read = read_back(poker)
     assert read.boards == []
-    assert read.commentary == [f"# Turned up: {card}" for card in flop]
+    assert read.commentary == [f"# BoardCard up: {card}" for card in flop]
     assert read.shown == {2: winner}
 
 
-def test_a_round_that_ends_early_tells_as_far_as_it_came() -> None:
+def test_a_round_closed_early_is_written_up_to_its_end() -> None:
     poker = Poker("omaha")
     poker.deal(4)
     poker.board(3)
-    read = Read(phh.write(poker.close(), round=1))
-    read.as_written()
+    read = read_back(poker)
     assert len(read.boards) == 3
     assert read.state.status
     assert read.applied[-1].startswith("d db ")
@@ -123,8 +126,7 @@ def test_a_card_shown_too_early_and_a_hand_shown_in_part() -> None:
     poker.show(2, [half])
     poker.show(1)
     hand = poker.hand(1)
-    read = Read(phh.write(poker.close(), round=1))
-    read.as_written()
+    read = read_back(poker)
     assert read.commentary == [f"# p1 shows {early}"]
     assert read.shown == {1: hand, 2: [half]}
 
@@ -147,7 +149,7 @@ def test_stud_is_opened_by_the_cards_that_lie_open(game, seed) -> None:
         poker.show(seat)
     try:
         text = phh.write(poker.close(), round=1)
-    except NoHistory as error:
+    except HistoryUnavailable as error:
         text, reason = "", str(error)
     if not text:
         assert "bring in" in reason
@@ -174,8 +176,7 @@ def test_a_draw_of_each_player_in_turn() -> None:
     last = [poker.hand(seat) for seat in (1, 2, 3)]
     for seat in (1, 2, 3):
         poker.show(seat)
-    read = Read(phh.write(poker.close(), round=1))
-    read.as_written()
+    read = read_back(poker)
     assert read.hole == {1: first[0] + last[0][3:], 2: first[1], 3: first[2] + last[2]}
     assert read.discards == {1: first[0][:2], 2: [], 3: first[2]}
     assert read.shown == {1: last[0], 2: last[1], 3: last[2]}
@@ -194,8 +195,7 @@ def test_three_draws_and_a_fold() -> None:
     last = {seat: poker.hand(seat) for seat in (1, 3)}
     poker.show(3)
     poker.show(1)
-    read = Read(phh.write(poker.close(), round=1))
-    read.as_written()
+    read = read_back(poker)
     assert read.folded == {2}
     assert read.shown == last
     assert [action for action in read.applied if action.endswith(" sd")] == ["p1 sd", "p3 sd"]
@@ -213,12 +213,12 @@ def test_every_game_of_the_format_has_a_word() -> None:
 
 
 def refused(poker: Poker) -> str:
-    with pytest.raises(NoHistory) as caught:
+    with pytest.raises(HistoryUnavailable) as caught:
         phh.write(poker.close(), round=1)
     return str(caught.value)
 
 
-def test_why_a_round_is_no_poker_hand_is_said_in_a_sentence() -> None:
+def test_a_round_that_is_no_poker_hand_is_explained() -> None:
     poker = Poker(None)
     poker.deal(2)
     assert "name no game" in refused(poker)
@@ -236,39 +236,38 @@ def test_why_a_round_is_no_poker_hand_is_said_in_a_sentence() -> None:
 
     poker = Poker("holdem")
     poker.deal(1)
-    assert "ended before everybody had their cards" in refused(poker)
+    assert "was closed before all cards were dealt" in refused(poker)
 
     poker = Poker("holdem")
     poker.deal(3)
-    assert "was not dealt as hold'em is" in refused(poker)
+    assert "was not dealt as hold'em" in refused(poker)
 
     poker = Poker("holdem")
     poker.board(3)
     poker.deal(2)
-    assert "was not dealt as hold'em is" in refused(poker)
+    assert "was not dealt as hold'em" in refused(poker)
 
     poker = Poker("single-draw")
     poker.deal(5)
     poker.put_away(1, poker.hand(1)[:2])
     poker.draw(1, 1)
-    assert "ended before everybody had their cards" in refused(poker)
+    assert "was closed before all cards were dealt" in refused(poker)
 
     poker = Poker("single-draw")
     poker.deal(5)
     for _ in range(2):
         poker.put_away(1, poker.hand(1)[:1])
         poker.draw(1, 1)
-    assert "was not dealt as deuce-to-seven single draw is" in refused(poker)
+    assert "was not dealt as deuce-to-seven single draw" in refused(poker)
 
 
-def test_what_is_no_part_of_the_hand_is_passed_over() -> None:
+def test_moves_outside_the_hand_are_ignored() -> None:
     """A hand put in another order, a burned card that is turned up."""
     poker, board = holdem()
     low, high = poker.hand(1)
     poker.played.do(Move(Actor(seat=1), "play", "hand:1", "hand:1", (low,)))
     poker.played.do(Show(HOST, "pile:burn"))
-    read = Read(phh.write(poker.close(), round=1))
-    read.as_written()
+    read = read_back(poker)
     assert read.hole[1] == [low, high]
     assert read.boards == board
 
@@ -279,7 +278,7 @@ def test_a_whole_hand_is_exchanged_and_then_one_card_not_replaced() -> None:
     poker.put_away(1)
     poker.draw(1, 5)
     poker.put_away(1, poker.hand(1)[:1])
-    assert "ended before everybody had their cards" in refused(poker)
+    assert "was closed before all cards were dealt" in refused(poker)
 
 
 def test_hands_that_exchange_cards_are_no_poker() -> None:
@@ -296,16 +295,16 @@ def test_hands_that_exchange_cards_are_no_poker() -> None:
     assert "seat 1 took a card from a pile" in refused(poker)
 
 
-def test_a_round_that_is_not_there_or_not_closed() -> None:
+def test_a_round_that_does_not_exist_or_is_open_is_unavailable() -> None:
     poker = Poker("holdem")
     poker.deal(2)
     game = poker.close()
-    with pytest.raises(NoHistory, match="1 round and no round 2"):
+    with pytest.raises(HistoryUnavailable, match="1 round and no round 2"):
         phh.write(game, round=2)
     poker.played.open_round(deck=STANDARD)
     poker.deal(2)
-    with pytest.raises(NoHistory, match="Round 2 is not closed"):
-        phh.write(told(poker.played), round=2)
+    with pytest.raises(HistoryUnavailable, match="Round 2 is not closed"):
+        phh.write(game_of(poker.played), round=2)
 
 
 def test_names_cannot_break_out_of_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -317,7 +316,9 @@ def test_names_cannot_break_out_of_the_file(monkeypatch: pytest.MonkeyPatch) -> 
     poker.deal(2)
     read = Read(phh.write(poker.close(), round=1))
     assert read.history.variant == "NT"
+    assert read.history.players is not None
     assert read.history.players[2].startswith('"\\u0041 # \N{BLACK HEART SUIT}')
+    assert read.history.event is not None
     assert read.history.event.startswith('x"]')
 
 
@@ -327,8 +328,7 @@ def test_the_host_may_tidy_the_table_up_after_the_showdown() -> None:
     for seat in (1, 2, 3):
         poker.played.do(Move(HOST, "collect", f"hand:{seat}", "pile:muck", count=2))
     poker.played.do(Move(HOST, "pile", "pile:board", "pile:muck", count=5))
-    read = Read(phh.write(poker.close(), round=1))
-    read.as_written()
+    read = read_back(poker)
     assert read.boards == board
     assert read.shown.keys() == {1}
     assert read.mucked == {2, 3}

@@ -6,16 +6,16 @@ import re
 
 import pytest
 
-from dealer.errors import NoHistory
+from dealer.errors import HistoryUnavailable
 from dealer.game.commands import Actor, Move
-from dealer.history.printable import when
+from dealer.history.printable import utc
 from dealer.history.text import write
-from tests.history.poker import Poker, told
-from tests.projector.playing import HOST
+from tests.history.poker import Poker, game_of
+from tests.projector.random_games import HOST
 
 
 def lines(poker: Poker, **which) -> list[str]:
-    return list(write(told(poker.played), **which))
+    return list(write(game_of(poker.played), **which))
 
 
 def sentences(written: list[str]) -> list[str]:
@@ -25,7 +25,7 @@ def sentences(written: list[str]) -> list[str]:
 
 @pytest.mark.parametrize("at", [253_402_300_799_000, 2**53 - 1])
 def test_a_time_that_no_date_has_is_the_last_one(at) -> None:
-    assert f"{when(at):%Y-%m-%d %H:%M:%S}" == "9999-12-31 23:59:59"
+    assert f"{utc(at):%Y-%m-%d %H:%M:%S}" == "9999-12-31 23:59:59"
 
 
 def test_a_round_from_its_opening_to_where_every_card_lay() -> None:
@@ -47,10 +47,10 @@ def test_a_round_from_its_opening_to_where_every_card_lay() -> None:
     assert written[3:5] == ["Round 1, 2023-11-14 22:13:20 UTC", "Seats: 1 Ada, 2 Bob"]
     assert written[5] == "The fresh deck of 52 cards, bottom first:"
     assert written[6].startswith("  As 2s 3s ")
-    told_ = sentences(written)
-    assert "random bytes of the house alone" in told_[0]
-    assert told_[1] == "shuffle 0 begins: the deck, 52 cards, backward, 51 steps"
-    assert told_[4:] == [
+    sentences_ = sentences(written)
+    assert "random bytes of the house alone" in sentences_[0]
+    assert sentences_[1] == "shuffle 0 begins: the deck, 52 cards, backward, 51 steps"
+    assert sentences_[4:] == [
         f"Ada (seat 1) draws {ada} from the deck",
         f"Bob (seat 2) draws {bob} from the deck",
         f"{burned} is burned from the deck",
@@ -58,10 +58,10 @@ def test_a_round_from_its_opening_to_where_every_card_lay() -> None:
         f"{board} in the pile board is turned up for all",
         f"{bob} is discarded from the hand of Bob (seat 2)",
         f"{ada} goes from the hand of Ada (seat 1) to place 3 (not the top) of the deck",
-        told_[-1],
+        sentences_[-1],
     ]
-    assert told_[-1].startswith("round 1 closes; the house's secret was ")
-    end = written.index("At the close there lay, top first:")
+    assert sentences_[-1].startswith("round 1 closes; the house's secret was ")
+    end = written.index("Stacks at the end of the round, top first:")
     assert written[end + 1] == "the deck:"
     deck = " ".join(written[end + 2 : end + 4]).split()
     assert len(deck) == 49
@@ -78,7 +78,7 @@ def test_a_card_that_comes_to_the_top_of_its_own_pile() -> None:
     poker.burn("pile:x")
     poker.burn("pile:x")
     low, _ = poker.cards("pile:x")
-    slot = poker.played.table.round.cards("pile:x")[0]
+    slot = poker.played.round.cards("pile:x")[0]
     poker.played.do(Move(HOST, "pile", "pile:x", "pile:x", (slot,)))
     poker.close()
     moved = f"{low} goes from place 0 (not the top) of the pile x to the pile x"
@@ -95,7 +95,7 @@ def test_an_open_round_keeps_its_cards() -> None:
     assert sum("draws ?? from the deck" in line for line in written) == 4
     played = written[written.index("Seats: 1 Ada, 2 Bob") + 4 :]
     assert not any(hidden in re.findall(r"\b[A2-9TJQK][shdc]\b", line) for line in played)
-    assert written[-1] == "Round 1 is not closed: a card that not everybody has seen is ??."
+    assert written[-1] == "Round 1 is not closed: ?? is a card that is not public."
 
 
 def test_a_table_has_all_its_rounds_and_what_was_around_them() -> None:
@@ -104,9 +104,9 @@ def test_a_table_has_all_its_rounds_and_what_was_around_them() -> None:
     poker.played.sit("Cleo")
     poker.played.open_round(deck=("a", "b", "c")).close_round()
     written = lines(poker)
-    assert sentences(written)[1] == "Ada sits down on seat 1, key " + str(
-        poker.played.table.seats[1].key.hex()
-    )
+    key = poker.played.table.seats[1].key
+    assert key is not None
+    assert sentences(written)[1] == f"Ada sits down at seat 1, key {key.hex()}"
     assert [line for line in written if line.startswith("Seats: ")] == [
         "Seats: 1 Ada, 2 Bob", "Seats: 1 Ada, 2 Bob, 3 Cleo",
     ]  # fmt: skip
@@ -119,11 +119,11 @@ def test_a_table_has_all_its_rounds_and_what_was_around_them() -> None:
 
 def test_a_round_that_the_table_does_not_have() -> None:
     poker = Poker(None)
-    with pytest.raises(NoHistory, match="1 round and no round 2"):
+    with pytest.raises(HistoryUnavailable, match="1 round and no round 2"):
         lines(poker, round=2)
 
 
-def test_names_lead_no_terminal_astray() -> None:
+def test_control_characters_of_names_are_replaced() -> None:
     poker = Poker(None, players=1)
     poker.played.sit("\u202eRound 9")
     poker.played.do(Move(HOST, "pile", "deck", "pile:x", count=1))

@@ -9,11 +9,12 @@ import pytest
 
 from dealer.errors import ProofFault
 from dealer.eventlog import Log
-from dealer.eventlog.house import key_file, open_house
+from dealer.eventlog.key_file import key_file, load_house_keys
 from dealer.game.cards import STANDARD
 from dealer.game.commands import (
     Actor,
     CloseRound,
+    Command,
     Deal,
     Move,
     OpenRound,
@@ -21,8 +22,8 @@ from dealer.game.commands import (
     StartShuffle,
     TakeSeat,
 )
-from dealer.history import phh
-from dealer.history.story import Game
+from dealer.history.poker import phh
+from dealer.history.replay import Game
 from dealer.history.text import write
 from dealer.service import Service
 from tests.history.poker import Read
@@ -35,19 +36,22 @@ async def lines(tmp_path: Path) -> list[str]:
     """The bundle of a hold'em hand of three, burns before each street, one hand shown."""
     url = f"sqlite:///{tmp_path / 'dealer.db'}"
     async with await Log.open(url) as log:
-        service = Service(log, await open_house(log, key_file(url), fresh=secrets.token_bytes(32)))
+        service = Service(
+            log, await load_house_keys(log, key_file(url), fresh=secrets.token_bytes(32))
+        )
         resident, _ = await service.open_table({"game": "holdem", "name": "Friday"})
-        wishes = [TakeSeat(name) for name in ("Ada", "Bob", "Cleo")]
-        wishes += [OpenRound(HOST, STANDARD, "house", 1000, 1000), StartShuffle(HOST)]
-        wishes.append(Deal(HOST, 2))
+        commands: list[Command] = [TakeSeat(name) for name in ("Ada", "Bob", "Cleo")]
+        commands += [OpenRound(HOST, STANDARD, "house", 1000, 1000), StartShuffle(HOST)]
+        commands.append(Deal(HOST, 2))
         for count in (3, 1, 1):
-            wishes.append(Move(HOST, "burn", "deck", "pile:burn", count=1))
-            wishes.append(Move(HOST, "pile", "deck", "pile:board", count=count, face="up"))
-        for wish in wishes:
-            await service.call(resident, wish)
+            commands.append(Move(HOST, "burn", "deck", "pile:burn", count=1))
+            commands.append(Move(HOST, "pile", "deck", "pile:board", count=count, face="up"))
+        for command in commands:
+            await service.execute(resident, command)
+        assert resident.table.round is not None
         hand = tuple(resident.table.round.cards("hand:2"))
-        await service.call(resident, Show(Actor(seat=2), "hand:2", hand))
-        await service.call(resident, CloseRound(HOST))
+        await service.execute(resident, Show(Actor(seat=2), "hand:2", hand))
+        await service.execute(resident, CloseRound(HOST))
         bundle = [line async for line in service.bundle(resident)]
         await service.close()
     return bundle

@@ -67,7 +67,7 @@ def test_repeating_is_enumerating_one_after_the_other():
     assert repeated(once.chances, 3) == thrice.chances
 
 
-def test_what_needs_numbers_without_end_is_left_open():
+def test_unbounded_methods_have_an_open_probability():
     exact = enumerated(shuffles.visited_set, 2, limit=4)
     assert exact.open == Fraction(1, 8)
     assert set(exact.chances.values()) == {Fraction(7, 16)}

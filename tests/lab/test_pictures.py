@@ -8,29 +8,31 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+from dealer.lab.counts import Tally
 from dealer.lab.experiment import run
 from dealer.lab.histogram import Bar, Histogram, histogram, lines
 from dealer.lab.methods import METHODS, method
 from dealer.lab.pictures import bars, heat
-from dealer.lab.sources import dice_from
-from dealer.lab.tally import Tally
+from dealer.lab.sources import number_source
+
+pytestmark = pytest.mark.slow
 
 SVG = "{http://www.w3.org/2000/svg}"
 
 
 def tally(name, n, shuffles):
-    dice = dice_from("pcg64", n=n, seed=1)
-    return run(method(name, n=n), dice, shuffles=shuffles).shuffles
+    numbers = number_source("pcg64", n=n, seed=1)
+    return run(method(name, n=n), numbers, shuffles=shuffles).shuffles
 
 
 def cells_of(picture, size):
     """The colour of each cell, the top place first; '' for white."""
     colours = [[""] * size for _ in range(size)]
     for path in ElementTree.fromstring(picture).iterfind(f"{SVG}g/{SVG}path"):
-        for x, y, run_ in re.findall(r"M(\d+) (\d+)h(\d+)", path.get("d")):
+        for x, y, run_ in re.findall(r"M(\d+) (\d+)h(\d+)", path.attrib["d"]):
             for column in range(int(x), int(x) + int(run_)):
                 assert colours[int(y)][column] == ""
-                colours[int(y)][column] = path.get("stroke")
+                colours[int(y)][column] = path.attrib["stroke"]
     return colours
 
 

@@ -9,11 +9,11 @@ from functools import cmp_to_key
 import numpy as np
 import pytest
 
-from dealer.errors import SetupError
+from dealer.errors import ConfigurationError
 from dealer.game import shuffle as game
-from dealer.lab import shuffles
-from dealer.lab.many import ordered
+from dealer.lab import shuffles, vectorised
 from dealer.lab.methods import METHODS, method
+from dealer.lab.vectorised import ordered
 
 
 class RowByRow:
@@ -58,7 +58,7 @@ def test_one_deck_and_many_decks_agree(name, n):
 
 def test_keys_that_are_equal_are_drawn_again_in_both_forms():
     seeds = range(60)
-    many = method("random-key", n=4).many(ordered(60, 4), RowByRow(seeds), base=5, digits=1)
+    many = vectorised.random_key(ordered(60, 4), RowByRow(seeds), base=5, digits=1)
     redrawn = 0
     for seed, deck in zip(seeds, many.tolist(), strict=True):
         engine = random.Random(seed)
@@ -97,7 +97,7 @@ def test_a_partial_shuffle_draws_what_a_sample_takes():
     assert top == game.sample(range(52), 13, below)
 
 
-def test_wrong_ones_are_wrong_in_the_way_they_are_known_for():
+def test_biased_methods_have_their_known_bias():
     assert shuffles.swap_any("ABC", answers(1, 2, 0)) == list("ACB")
     assert shuffles.swap_any_but_last("ABC", answers(1, 1, 0)) == list("CAB")
     assert shuffles.transpositions("ABC", answers(0, 2, 2, 1), steps=2) == list("CAB")
@@ -107,9 +107,11 @@ def test_wrong_ones_are_wrong_in_the_way_they_are_known_for():
 @pytest.mark.skipif(sys.version_info >= (3, 13), reason="its sort takes other first runs")
 @pytest.mark.parametrize("n", [2, 3, 10, 52, 63])
 def test_the_comparator_is_what_this_languages_own_sort_makes_of_a_coin(n):
+    def sorted_by(coin):
+        return sorted(range(n), key=cmp_to_key(lambda a, b: -coin.randrange(2)))
+
     for seed in range(50):
-        coin = random.Random(seed)
-        own = sorted(range(n), key=cmp_to_key(lambda a, b, coin=coin: -coin.randrange(2)))
+        own = sorted_by(random.Random(seed))
         assert shuffles.random_comparator(range(n), random.Random(seed).randrange) == own
 
 
@@ -126,8 +128,8 @@ def test_sattolo_leaves_no_card_and_makes_one_cycle(n):
     ("name", "n", "steps"),
     [("riffle", 52, None), ("backward", 52, 3), ("backward", 1025, None), ("partial", 5, 5)],
 )
-def test_what_there_is_not(name, n, steps):
-    with pytest.raises(SetupError):
+def test_missing_tables_are_reported(name, n, steps):
+    with pytest.raises(ConfigurationError):
         method(name, n=n, steps=steps)
 
 

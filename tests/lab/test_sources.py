@@ -8,11 +8,12 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from dealer.errors import SetupError
+from dealer.errors import ConfigurationError
 from dealer.game import tape
-from dealer.lab import experiment, shuffles, sources
+from dealer.lab import shuffles, sources
 from dealer.lab.methods import method
-from dealer.lab.sources import SOURCES, Stream, Tapes, dice_from, words_from
+from dealer.lab.sources import SOURCES, Stream, TapeSource, number_source, words_from
+from dealer.lab.vectorised import ordered
 
 PARTS = {"secret": b"s" * 64, "nonce": b"n" * 32, "root": b"r" * 32}
 
@@ -26,8 +27,8 @@ def written(words):
 @pytest.mark.parametrize("bound", [1, 2, 3, 52, 104, 416, 1000, 1024])
 def test_all_words_give_all_numbers_equally_often(bound):
     accepted = 65536 - 65536 % bound
-    dice = Stream(written(range(65536)))
-    numbers = dice.draw(bound, np.arange(accepted))
+    source = Stream(written(range(65536)))
+    numbers = source.draw(bound, np.arange(accepted))
     assert np.bincount(numbers, minlength=bound).tolist() == [accepted // bound] * bound
 
 
@@ -44,8 +45,9 @@ def test_one_number_at_a_time_refuses_too():
 
 
 @pytest.mark.parametrize("bound", [0, 1025])
-def test_a_bound_that_the_tape_does_not_know(bound):
-    stream = dice_from("pcg64", n=52)
+def test_a_bound_outside_the_range_is_an_error(bound):
+    stream = number_source("pcg64", n=52)
+    assert isinstance(stream, Stream)
     with pytest.raises(ValueError, match="bound"):
         stream.draw(bound, np.arange(1))
     with pytest.raises(ValueError, match="bound"):
@@ -54,34 +56,34 @@ def test_a_bound_that_the_tape_does_not_know(bound):
 
 @pytest.mark.parametrize("n", [5, 52, 416])
 def test_each_shuffle_has_the_tape_that_a_table_would_give_it(n):
-    dice = Tapes(**PARTS, n=n)
+    source = TapeSource(**PARTS, n=n)
     decks = []
     one = method("backward", n=n)
     for count in (3, 2):
-        dice.begin(count)
-        decks += one.many(experiment.ordered(count, n), dice).tolist()
+        source.begin(count)
+        decks += one.many(ordered(count, n), source).tolist()
     for k, deck in enumerate(decks):
         tape_k = tape.Tape(secret=b"s" * 64, nonces=[b"n" * 32], root=b"r" * 32, k=k, n=n)
         assert deck == shuffles.backward(range(n), tape_k.below)
 
 
 def test_tapes_are_read_on_past_any_segment_and_only_by_who_asks():
-    dice = Tapes(**PARTS, n=52)
-    dice.begin(2)
-    taken = [int(dice.draw(1000, np.array([1]))[0]) for _ in range(600)]
+    source = TapeSource(**PARTS, n=52)
+    source.begin(2)
+    taken = [int(source.draw(1000, np.array([1]))[0]) for _ in range(600)]
     other = tape.Tape(secret=b"s" * 64, nonces=[b"n" * 32], root=b"r" * 32, k=1, n=52)
     assert taken == [other.below(1000) for _ in range(600)]
     assert other.refused
     first = tape.Tape(secret=b"s" * 64, nonces=[b"n" * 32], root=b"r" * 32, k=0, n=52)
-    assert dice.draw(1000, np.array([0])).tolist() == [first.below(1000)]
+    assert source.draw(1000, np.array([0])).tolist() == [first.below(1000)]
 
 
 @pytest.mark.parametrize("source", [name for name in SOURCES if name != "system"])
 def test_a_seed_gives_the_same_numbers_again_and_another_others(source):
     def numbers(seed):
-        dice = dice_from(source, n=52, seed=seed)
-        dice.begin(100)
-        return dice.draw(1024, np.arange(100)).tolist()
+        seeded = number_source(source, n=52, seed=seed)
+        seeded.begin(100)
+        return seeded.draw(1024, np.arange(100)).tolist()
 
     assert numbers(7) == numbers(7)
     assert numbers(7) != numbers(8)
@@ -104,11 +106,11 @@ def test_as_many_words_as_asked_for(source):
     assert [len(more(count)) for count in (1, 2, 3, 4, 5, 64, 0)] == [1, 2, 3, 4, 5, 64, 0]
 
 
-def test_what_there_is_not():
-    with pytest.raises(SetupError, match="no source"):
-        dice_from("clock", n=52)
-    with pytest.raises(SetupError, match="no seed"):
-        dice_from("system", n=52, seed=1)
+def test_missing_tables_are_reported():
+    with pytest.raises(ConfigurationError, match="no source"):
+        number_source("clock", n=52)
+    with pytest.raises(ConfigurationError, match="no seed"):
+        number_source("system", n=52, seed=1)
 
 
 def test_a_secret_long_enough_for_every_order_of_the_largest_shoe():

@@ -17,9 +17,11 @@ from dealer.game.commands import Deal
 from dealer.game.state import replay
 from dealer.projector.history import state_at
 from dealer.projector.runner import Projector
-from tests.projector.expected import Expected
-from tests.projector.playing import CODES, HOST, Game, random_step, short_game
-from tests.projector.running import catch_up, models
+from tests.projector.databases import catch_up, models
+from tests.projector.random_games import CODES, HOST, Game, random_step, short_game
+from tests.projector.reference_models import Expected
+
+pytestmark = pytest.mark.slow
 
 CHOICES = st.lists(st.integers(0, 19 * 25 - 1), min_size=25, max_size=60)
 SLOW = settings(

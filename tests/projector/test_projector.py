@@ -7,20 +7,21 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import Connection, Engine, event
 
-from dealer.errors import RaceLost
+from dealer.errors import ConcurrentUpdate
 from dealer.eventlog import Row, migrate
 from dealer.game.commands import Deal
 from dealer.projector.changes import Changes
 from dealer.projector.runner import Projector
-from dealer.projector.write import Pen
+from dealer.projector.writer import ReadModelWriter
 from tests.projector.conftest import Connect
-from tests.projector.expected import Expected
-from tests.projector.playing import HOST, Game, short_game
-from tests.projector.running import catch_up, models, on, once, projected, stream_of, url_of
+from tests.projector.databases import catch_up, models, on, once, projected, stream_of, url_of
+from tests.projector.random_games import HOST, Game, short_game
+from tests.projector.reference_models import Expected
 
 MOVES = re.compile("UPDATE stream s? ?SET projected")
 
@@ -141,12 +142,12 @@ def test_who_loses_the_race_writes_nothing(connection: Connection) -> None:
     before = models(connection)
     game.log(connection)
 
-    def is_overtaken(conn: Connection, cursor: object, sql: str, *_: object, **__: object) -> None:
+    def is_overtaken(conn: Connection, cursor: Any, sql: str, *_: object, **__: object) -> None:
         if MOVES.search(sql):
             cursor.execute("UPDATE stream SET projected = 25")
 
     event.listen(Engine, "before_cursor_execute", is_overtaken)
-    with pytest.raises(RaceLost):
+    with pytest.raises(ConcurrentUpdate):
         once(connection, projector.slice)
     event.remove(Engine, "before_cursor_execute", is_overtaken)
     assert models(connection) == before
@@ -157,8 +158,8 @@ def test_who_loses_the_race_writes_nothing(connection: Connection) -> None:
 @pytest.mark.parametrize(
     ("row", "why"),
     [
-        (Row(6, "CardsBurnt", 1, 0, "{}"), "written by a newer one"),
-        (Row(6, "SeatLeft", 2, 0, '{"seat":1}'), "written by a newer one"),
+        (Row(6, "CardsBurnt", 1, 0, "{}"), "newer version wrote it"),
+        (Row(6, "SeatLeft", 2, 0, '{"seat":1}'), "newer version wrote it"),
         (Row(6, "SeatLeft", 1, 0, '{"chair":1}'), "members of its type"),
         (Row(6, "SeatLeft", 1, 0, "not JSON"), "cannot be read"),
         (Row(6, "DeckSealed", 1, 0, '{"first":0,"k":0,"round":1,"slots":[]}'), "does not fit"),
@@ -180,8 +181,8 @@ def test_what_cannot_be_followed_stops_its_table_and_no_other(
     assert stopped.table == damaged.id.hex()
     assert stopped.version == 5
     assert why in stopped.sentence
-    assert [record.told["table"] for record in caplog.records] == [stopped.table]
-    assert why in caplog.records[0].told["says"]
+    assert [vars(record)["fields"]["table"] for record in caplog.records] == [stopped.table]
+    assert why in vars(caplog.records[0])["fields"]["says"]
     assert projected(connection) == [(row.version, 5), (len(sound.rows), len(sound.rows))]
     found, half, whole = models(connection), expected(1, damaged), expected(2, sound)
     assert found == {model: half[model] | whole[model] for model in found}
@@ -213,7 +214,7 @@ def test_of_two_rows_with_one_key_the_later_one_stays(connection: Connection) ->
     changes = Changes()
     for card in ("a", "b"):
         changes.add("deck", (stream, 1, 0, None, card))
-    on(connection, lambda it: Pen().write(it, changes))
+    on(connection, lambda it: ReadModelWriter().write(it, changes))
     assert models(connection)["deck"] == {(1, 1, 0, None, "b")}
 
 
@@ -227,7 +228,7 @@ def test_killed_between_rows_and_place_leaves_both_or_neither(
     before = models(connection)
     game.log(connection)
     here = Path(__file__).parents[2]
-    command = [sys.executable, "-m", "tests.projector.dies", url_of(connection), at]
+    command = [sys.executable, "-m", "tests.projector.dying_projector", url_of(connection), at]
     died = subprocess.run(command, cwd=here, timeout=60, check=False)
     assert died.returncode == -signal.SIGKILL
     assert models(connection) == before

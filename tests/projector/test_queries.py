@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from sqlalchemy import Connection
 
 from dealer.game.commands import Actor, CloseTable, Deal, Draw, LeaveSeat, TakeSeat
 from dealer.projector.lobby import LOBBY
 from dealer.projector.schema import MODELS, tables
-from tests.projector.playing import HOST, Game, short_game
-from tests.projector.running import catch_up
+from tests.projector.databases import catch_up
+from tests.projector.random_games import HOST, Game, short_game
 
 
-def ask(connection: Connection, sql: str, *values: object) -> list[tuple[object, ...]]:
+def ask(connection: Connection, sql: str, *values: object) -> list[tuple[Any, ...]]:
     return list(map(tuple, connection.exec_driver_sql(sql, values)))
 
 
@@ -86,13 +88,13 @@ def test_the_lobby_goes_through_the_open_tables_by_pages_and_without_a_scan(
     catch_up(connection)
     seen, at, table = [], 2**60, ""
     while rows := ask(connection, LOBBY, at, at, table, 3):
-        seen += [str(row[0]) for row in rows]
-        at, table = int(str(rows[-1][4])), str(rows[-1][0])
+        seen += [row[0] for row in rows]
+        at, table = rows[-1][4], rows[-1][0]
     expected = sorted(games, key=lambda game: (-game.events[0][1], game.id))
     assert seen == [game.id.hex() for game in expected]
     if connection.dialect.name == "sqlite":
         plan = ask(connection, f"EXPLAIN QUERY PLAN {LOBBY}", at, at, table, 3)
-        assert any("ix_tables_opened_at" in str(row[-1]) for row in plan)
+        assert any("ix_tables_opened_at" in row[-1] for row in plan)
 
 
 def test_every_card_of_a_round_lies_somewhere(connection: Connection) -> None:

@@ -10,15 +10,17 @@ from hypothesis import strategies as st
 from sqlalchemy import Connection, Engine
 from sqlalchemy.event import listen, remove
 
-from dealer.errors import RaceLost
+from dealer.errors import ConcurrentUpdate
 from dealer.eventlog import Row, migrate
 from dealer.projector.rebuild import Difference, Rebuild
 from dealer.projector.runner import Projector
 from tests.projector.conftest import Connect
-from tests.projector.playing import Game, short_game
-from tests.projector.running import catch_up, drain, models, on, once, projected, told
+from tests.projector.databases import catch_up, drain, models, on, once, projected, told
+from tests.projector.random_games import Game, short_game
 from tests.projector.test_every_prefix import CHOICES, SLOW, in_memory, played
 from tests.projector.test_projector import add_raw
+
+pytestmark = pytest.mark.slow
 
 
 @SLOW
@@ -120,7 +122,7 @@ def test_what_was_wrong_is_named(connection: Connection) -> None:
     rebuild = Rebuild()
     drain(connection, rebuild.slice)
     assert rebuild.different == 4
-    assert [(d.model, d.stood) for d in rebuild.differences] == [
+    assert [(d.model, d.in_old) for d in rebuild.differences] == [
         ("swaps", True), ("swaps", False), ("hands", False), ("deck", True),
     ]  # fmt: skip
     assert rebuild.differences[1] == Difference("swaps", swap, False)
@@ -172,7 +174,7 @@ def test_two_rebuilds_at_once_are_one_too_many(connect: Connect) -> None:
     first, second = Rebuild(events=5), Rebuild(events=5)
     once(one, first.slice)
     once(other, second.slice)
-    with pytest.raises(RaceLost, match="try again"):
+    with pytest.raises(ConcurrentUpdate, match="try again"):
         drain(one, first.slice)
     drain(other, second.slice)
     assert second.done == second.total

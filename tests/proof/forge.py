@@ -1,4 +1,4 @@
-"""Every small lie about a table: each line and each field of a bundle changed, as is or re-signed.
+"""Modifies each line and each field of a bundle, with and without new signatures.
 
 What comes out is the same each time, so that two verifiers can be asked about the same forgeries.
 """

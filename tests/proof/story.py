@@ -1,4 +1,4 @@
-"""A house that writes down whatever it is told, true or not, and signs it."""
+"""Builds the log of one table from arbitrary events, legal or not, with valid signatures."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dealer.game.shuffle import full, steps_of
 from dealer.game.tape import Tape
 from dealer.proof import bundle
 from dealer.proof.canonical import decode, encode
-from dealer.proof.checkpoint import Cosigner, Signer, attach, player
+from dealer.proof.checkpoint import Cosigner, Signer, attach_once, player
 from dealer.proof.keys import RoundKeys, player_digest, secret_length
 from dealer.proof.tree import Tree, leaf_hash
 
@@ -123,7 +123,8 @@ class Story:
         self.secret = secret
         self.keys = RoundKeys(table=self.table, round=self.round, secret=secret)
         self.stacks: dict[str, list[int]] = {"deck": [~place for place in range(len(deck))]}
-        self.deck, self.faces, self.k = list(deck), [], 0
+        self.deck, self.k = list(deck), 0
+        self.faces: list[str] = []
         return self.tell(
             "RoundOpened",
             round=self.round,
@@ -282,7 +283,7 @@ def sign(
             for seat in (cosigned or {}).get(size, ()):
                 pen = cosigner(seat)
                 line = pen.cosign(note, time=leaf["at"] // 1000)
-                note = attach(note, line, key=pen.public_key)
+                note = attach_once(note, line, key=pen.public_key)
             notes.append(note)
     return list(
         bundle.write(

@@ -25,7 +25,7 @@ def test_only_newline_ends_a_line_and_the_last_may_lack_it() -> None:
     assert bundle.read("".join(f"{line}\n" for line in lines).encode()) == raw
 
 
-def test_what_else_a_file_may_hold_is_kept_for_the_verifier() -> None:
+def test_other_content_of_a_file_is_left_to_the_verifier() -> None:
     assert bundle.read(b"") == [b""]
     assert bundle.read(b"a\n\n") == [b"a", b""]
     assert bundle.read(b"\na\r\n") == [b"", b"a\r"]

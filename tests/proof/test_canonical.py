@@ -1,4 +1,4 @@
-"""The one form of a value: every difference is refused, however harmless it looks."""
+"""Canonical JSON: every deviation from the canonical form is rejected."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def test_nothing_is_normalised() -> None:
 
 
 @pytest.mark.parametrize("depth", [DEPTH_MAX + 1, 1_000_000])
-def test_depth_is_refused_before_it_hurts(depth: int) -> None:
+def test_deep_nesting_is_rejected_before_the_stack_overflows(depth: int) -> None:
     with pytest.raises(NotCanonical, match="deep"):
         decode("[" * depth + "]" * depth)
     with pytest.raises(NotCanonical):

@@ -1,4 +1,4 @@
-"""Each event has one written form, and what was once written is read for ever.
+"""The codec: one byte representation for each event, and old schemas stay readable.
 
 `vectors/events.jsonl` is the corpus: one stored example, at least, of every type and schema. A line
 is added when a type gets a new schema, and no line is ever changed.
@@ -74,7 +74,7 @@ def test_an_old_schema_is_lifted_and_its_stored_part_left_alone(
 
 
 def test_the_verifier_has_a_form_and_a_rule_for_every_type() -> None:
-    assert set(PUBLIC) == set(EVENTS) == set(codec.TYPES)
+    assert set(PUBLIC) == set(EVENTS) == set(events.TYPES)
 
 
 @pytest.mark.parametrize(
@@ -88,9 +88,7 @@ def test_the_verifier_has_a_form_and_a_rule_for_every_type() -> None:
         ("DeckSealed", 1, {"round": 1, "k": 0, "first": 0, "slots": 7}),
     ],
 )
-def test_what_no_program_of_this_version_wrote_is_refused(
-    kind: str, v: int, public: dict[str, Any]
-) -> None:
+def test_unknown_events_are_rejected(kind: str, v: int, public: dict[str, Any]) -> None:
     with pytest.raises(UnknownEvent):
         codec.decode(kind, v, public, {})
 
@@ -138,7 +136,7 @@ def test_a_leaf_is_canonical(data: st.DataObject) -> None:
     assert leaf.encode() == canonical.encode(members | committed)
 
 
-def test_a_reader_who_may_not_know_gets_the_event_without_what_it_hides() -> None:
+def test_an_event_is_decoded_without_its_hidden_part() -> None:
     swap = codec.decode("CardsSwapped", 1, {"i": 5, "k": 0, "round": 1, "step": 0}, {})
     assert swap == events.CardsSwapped(1, 0, 0, 5, None)
     assert codec.encode_hidden(swap) is None

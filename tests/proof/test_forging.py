@@ -1,4 +1,4 @@
-"""No lie passes: every line and field of an honest bundle changed, with and without new signatures.
+"""Forged bundles: every modified line and field is detected, with and without new signatures.
 
 What does pass is listed: it is another honest story, one that the house might have lived.
 """
@@ -16,6 +16,8 @@ from dealer.proof.checkpoint import Signer
 from dealer.proof.verify import Report, verify
 from tests.proof import forge
 from tests.proof.story import Story, note_of, vectors
+
+pytestmark = pytest.mark.slow
 
 AUDIT = vectors("audit")[0]["in"]
 LINES: list[str] = AUDIT["lines"]
@@ -119,7 +121,7 @@ def test_fields_signed_again() -> None:
 
 
 def test_what_passes_signed_again() -> None:
-    """Only who kept a checkpoint sees that the house told another story."""
+    """Only a user with a saved checkpoint detects a log that the house replaced."""
     forged = list(forge.signed_again(LINES, HOUSE, lambda number, name: name in PASSES))
     assert {name for name, _ in forged} == {n for n in PASSES if n.startswith("signed")}
     for name, lines in forged:
@@ -129,7 +131,7 @@ def test_what_passes_signed_again() -> None:
         assert found[0] == "saved", name
 
 
-def test_stories_retold() -> None:
+def test_described_events_of_real_tables() -> None:
     for name, lines in forge.retold(LINES, HOUSE):
         if " end at " not in name:
             check([(name, lines)])

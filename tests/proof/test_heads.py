@@ -1,4 +1,4 @@
-"""The house's signatures over a log: where they are due, what they cover, whose they are."""
+"""Check `heads`: the required checkpoints, their roots and signatures."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ ADA = Cosigner(some_bytes("player", 1))
 
 
 def story() -> Story:
-    told = Story().open_table().sit(1, keyed=True).open_round(CARDS[:2], "players")
-    return told.shuffle(seats=[1]).draw(1).close_round().close_table()
+    log = Story().open_table().sit(1, keyed=True).open_round(CARDS[:2], "players")
+    return log.shuffle(seats=[1]).draw(1).close_round().close_table()
 
 
 LINES = story().lines()
@@ -42,8 +42,8 @@ def head(
 
 
 def outcome(notes: list[str], lines: list[str] | None = None) -> tuple[str, int] | None:
-    told = (lines or LINES)[:FIRST] + [bundle.checkpoint(note) for note in notes]
-    fault = verify(told, key=HOUSE.public_key).fault
+    log = (lines or LINES)[:FIRST] + [bundle.checkpoint(note) for note in notes]
+    fault = verify(log, key=HOUSE.public_key).fault
     return None if fault is None else (fault.check, fault.line)
 
 
@@ -99,7 +99,7 @@ def test_checkpoints_come_by_size(n: int) -> None:
         NOTES[0] + NOTES[0].splitlines()[-1] + "\n",
     ],
 )
-def test_heads_that_do_not_hold(note: str) -> None:
+def test_invalid_heads(note: str) -> None:
     assert outcome(with_first(lambda _: note)) == ("heads", FIRST)
 
 
@@ -110,8 +110,8 @@ def test_a_longer_log_is_not_promised() -> None:
 
 def test_players_sign_and_are_counted() -> None:
     lines = [NOTES[0] + ADA.cosign(NOTES[0], time=1)]
-    told = LINES[:FIRST] + [bundle.checkpoint(note) for note in lines + NOTES[1:]]
-    report = verify(told)
+    log = LINES[:FIRST] + [bundle.checkpoint(note) for note in lines + NOTES[1:]]
+    report = verify(log)
     assert report.ok
     assert report.cosigners == {ADA.public_key.hex(): 1}
     assert report.cosigned_upto == {ADA.public_key.hex(): read_checkpoint(NOTES[0]).size}
@@ -122,7 +122,7 @@ def test_players_sign_and_are_counted() -> None:
     )
 
 
-def test_strangers_do_not_sign() -> None:
+def test_cosignatures_by_unknown_keys_are_faults() -> None:
     stranger = Cosigner(some_bytes("stranger"))
     signed = with_first(lambda note: note + stranger.cosign(note, time=1))
     assert outcome(signed) == ("heads", FIRST)
@@ -131,10 +131,10 @@ def test_strangers_do_not_sign() -> None:
 
 @pytest.mark.parametrize("member", ["key", "origin"])
 def test_the_first_event_names_the_key_and_the_origin(member: str) -> None:
-    told = story()
+    log = story()
     other = {"key": "0" * 64, "origin": ORIGIN.replace("cards", "carts")}[member]
-    told.leaves[0]["public"][member] = other
-    fault = verify(told.lines(), key=HOUSE.public_key).fault
+    log.leaves[0]["public"][member] = other
+    fault = verify(log.lines(), key=HOUSE.public_key).fault
     assert fault is not None
     assert (fault.check, fault.line) == ("heads", 1)
 

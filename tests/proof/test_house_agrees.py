@@ -1,15 +1,17 @@
-"""What the house grants, the verifier accepts: random wishes, and whatever came of them, proved."""
+"""The verifier accepts what `decide` allows: random commands, with their events verified."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dealer.errors import Refused
 from dealer.game.commands import (
     Actor,
+    CheckDeadlines,
     CloseRound,
     CloseTable,
     Command,
@@ -23,19 +25,20 @@ from dealer.game.commands import (
     Move,
     OpenRound,
     OpenTable,
-    PassTime,
     RevealEntropy,
     Show,
     StartShuffle,
     TakeSeat,
 )
-from dealer.game.decide import NoSecret, decide
+from dealer.game.decide import NoRoundSecrets, decide
 from dealer.game.events import EntropyClosed, RoundClosed
 from dealer.game.state import Table, evolve
 from dealer.proof import canonical, codec
 from dealer.proof.keys import RoundKeys, player_digest, secret_length
 from dealer.proof.verify import verify
 from tests.proof.story import CARDS, Story, some_bytes
+
+pytestmark = pytest.mark.slow
 
 HOST = Actor(host=True)
 
@@ -52,14 +55,16 @@ class Play:
     def __init__(self) -> None:
         self.story = Story()
         self.table = Table()
-        self.house: OpenHouse | NoSecret = NoSecret()
+        self.house: OpenHouse | NoRoundSecrets = NoRoundSecrets()
         key = self.story.signer.public_key
         self.do(OpenTable(self.story.origin, key, {"preset": "shared", "seats": 4}))
 
     def do(self, command: Command) -> None:
         house = self.house
         if isinstance(command, OpenRound):
-            house = OpenHouse(self.story.table, len(self.table.openings) + 1, len(command.deck))
+            house = OpenHouse(
+                self.story.table, len(self.table.round_versions) + 1, len(command.deck)
+            )
         try:
             events = decide(command, self.table, house)
         except Refused:
@@ -78,7 +83,7 @@ class Play:
             if isinstance(event, EntropyClosed):
                 self.c1 = self.story.tree.root()
             if isinstance(event, RoundClosed):
-                self.house = NoSecret()
+                self.house = NoRoundSecrets()
         round_ = self.table.round
         if round_ is not None and round_.shuffle is not None and round_.shuffle.ready():
             self.do(FinishShuffle(self.c1))
@@ -127,7 +132,7 @@ def wishes(draw: st.DrawFn) -> Any:
                 lambda p: p.reveal(seat),
                 lambda p: p.commit(seat),
                 lambda p: p.reveal(seat),
-                lambda p: PassTime(p.story.at + 10_000),
+                lambda p: CheckDeadlines(p.story.at + 10_000),
                 lambda p: Deal(HOST, 1),
                 lambda p: Draw(actor),
                 lambda p: Draw(actor, 1, stack, "bottom"),
@@ -146,17 +151,17 @@ def wishes(draw: st.DrawFn) -> Any:
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(wishes(), min_size=20, max_size=60))
-def test_what_the_house_grants_is_proved(wished: list[Any]) -> None:
+def test_decided_events_verify(commands: list[Any]) -> None:
     play = Play()
     start = OpenRound(HOST, CARDS, "house", 1000, 1000)
     for command in (TakeSeat("Ada", 1), TakeSeat("Bea", 2), start, StartShuffle(HOST)):
         play.do(command)
-    for wish in wished:
-        play.do(wish(play))
+    for command in commands:
+        play.do(command(play))
     key = play.story.signer.public_key
     report = verify(play.story.lines(), key=key)
     assert report.fault is None, [leaf["type"] for leaf in play.story.leaves]
-    play.do(PassTime(play.story.at + 10**9))
+    play.do(CheckDeadlines(play.story.at + 10**9))
     for seat in (1, 2, 3, 4):
         play.do(play.reveal(seat))
     play.do(CloseTable(HOST))

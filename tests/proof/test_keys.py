@@ -137,7 +137,7 @@ def test_everything_that_should_matter_does() -> None:
         {"seat": 10},
         {"nonce": some_bytes("r2")},
     ]
-    digests = {player_digest(**{**base, **other}) for other in [{}, *others]}  # type: ignore[arg-type]
+    digests = {player_digest(**{**base, **other}) for other in [{}, *others]}
     assert len(digests) == 1 + len(others)
 
 

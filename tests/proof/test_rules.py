@@ -1,4 +1,4 @@
-"""Each rule of the protocol, broken once by a house that signs it all the same."""
+"""Each rule of the protocol, violated by one event of a correctly signed log."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def players() -> Story:
 
 
 def dealt() -> Story:
-    """Seven cards shuffled with nobody's bytes; seat 1 holds slot 6, the deck is 0 … 5."""
+    """Seven cards shuffled without players' entropy; seat 1 holds slot 6, the deck is 0 … 5."""
     return table().open_round(CARDS).shuffle().draw(1)
 
 
@@ -573,14 +573,14 @@ ONLY_THE_SECRET_TELLS = {
 def test_a_broken_rule_is_named(
     check: str, name: str, story: Callable[[], Story], wrong: Break
 ) -> None:
-    told = story()
-    assert outcome(told) is None
-    wrong(told)
-    version = len(told.leaves)
+    log = story()
+    assert outcome(log) is None
+    wrong(log)
+    version = len(log.leaves)
     while_open = None if name in ONLY_THE_SECRET_TELLS else (check, version)
-    assert outcome(told) == while_open
-    if told.round:
-        assert outcome(told.close_round()) == (check, version)
+    assert outcome(log) == while_open
+    if log.round:
+        assert outcome(log.close_round()) == (check, version)
 
 
 @pytest.mark.parametrize(
@@ -589,13 +589,13 @@ def test_a_broken_rule_is_named(
     ids=[name for name, _, _ in LEGAL],
 )
 def test_what_is_allowed(story: Callable[[], Story], legal: Break) -> None:
-    told = story()
-    legal(told)
-    assert outcome(told) is None
+    log = story()
+    legal(log)
+    assert outcome(log) is None
 
 
 def test_the_swap_is_checked_only_where_the_secret_is_known() -> None:
-    """So a wrong j in an open round passes, and is found once the round is closed."""
+    """A wrong j in an open round passes; it is detected when the round is closed."""
     story = revealed()
     wrong_j(story)
     assert outcome(story) is None
@@ -650,7 +650,7 @@ def test_the_secret_of_another_table_or_round() -> None:
         assert outcome(other.close_round()) == ("secrets", 4)
 
 
-def test_a_secret_found_under_another_number_is_none() -> None:
+def test_a_secret_of_another_round_number_is_not_used() -> None:
     """The round stays open for want of its own RoundClosed, which is the fault."""
     story = dealt()
     story.tell("RoundClosed", round=2, secret=story.secret.hex())
@@ -808,7 +808,7 @@ def test_form_of_public_members(type_: str, member: str, values: list[Any]) -> N
         (lambda: table(), False),
     ],
 )
-def test_where_a_commitment_stands(build: Callable[[], Story], committed: bool) -> None:
+def test_which_leaves_have_a_commitment(build: Callable[[], Story], committed: bool) -> None:
     story = build()
     version = len(story.leaves)
     assert outcome(story) is None

@@ -143,7 +143,7 @@ def test_consistency() -> None:
 def test_proofs_of_what_is_not_there() -> None:
     with pytest.raises(ValueError, match="no index"):
         inclusion_proof(LEAVES[:3], 3)
-    with pytest.raises(ValueError, match="no tree"):
+    with pytest.raises(ValueError, match="does not extend"):
         consistency_proof(LEAVES[:3], 4)
 
 

@@ -1,4 +1,4 @@
-"""The verifier's verdicts on whole tables: the vectors, honest stories, and what it counts."""
+"""The verifier on complete tables: vectors, valid games, and the counts of the report."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_everything_at_once() -> None:
     }
 
 
-def test_who_was_left_out_and_who_withheld() -> None:
+def test_left_out_and_withholding_seats_are_counted() -> None:
     story = seated().open_round(CARDS, "players").start().commit(1).commit(2).close()
     story.reveal(1).void().shuffle(seats=[1, 10]).shuffle(seats=[]).close_round().close_table()
     remarks = verify(story.lines()).remarks
@@ -98,15 +98,15 @@ def reusing_nonces() -> Story:
     return story.close_table()
 
 
-def test_a_nonce_that_served_before_is_counted_and_no_fault() -> None:
+def test_a_reused_nonce_is_counted_and_is_no_fault() -> None:
     report = verify(reusing_nonces().lines())
     assert report.ok
     assert report.remarks.reused == 4
-    sentence = "Nonces that had been revealed at this table before: 4."
+    sentence = "Reused nonces: 4."
     assert any(sentence in line for line in report.verdicts())
 
 
-def test_the_swaps_are_told() -> None:
+def test_the_swaps_are_reported() -> None:
     story = seated().open_round(CARDS, "players").shuffle(seats=[1, 10])
     swaps = verify(story.close_round().close_table().lines()).swaps
     order = list(CARDS)
@@ -120,7 +120,7 @@ def test_the_swaps_are_told() -> None:
     assert len(swaps) == 6
 
 
-def test_refused_words_are_told() -> None:
+def test_rejected_words_are_reported() -> None:
     deck = [f"{number:04}" for number in range(600)]
     story = seated().open_round(deck).shuffle().close_round().close_table()
     report = verify(story.lines())
@@ -240,20 +240,20 @@ def test_a_header_alone_lacks_its_first_event() -> None:
     assert (fault.check, fault.line) == ("form", 1)
 
 
-def test_verdicts_are_lines_for_a_person() -> None:
+def test_verdicts_are_sentences() -> None:
     lines = everything().lines()
     report = verify(lines)
     verdicts = report.verdicts()
     assert [line.split(":")[0] for line in verdicts[:7]] == list(CHECKS)
     assert all(": yes" in line for line in verdicts[:7])
-    assert "2 rounds, 0 of them open" in verdicts[7]
+    assert "Rounds: 2, 0 of them still open" in verdicts[7]
     assert "Ada" in "".join(verdicts)
-    assert "the bundle's own word" in verdicts[-1]
+    assert "was taken from the bundle" in verdicts[-1]
     faulty = verify(lines[:-1])
     answers = faulty.verdicts()[:7]
     assert answers[0].startswith("form: yes")
     assert answers[1].startswith("heads: no, in line")
-    assert answers[2:] == [f"{check}: not looked at" for check in CHECKS[2:]]
+    assert answers[2:] == [f"{check}: not checked" for check in CHECKS[2:]]
 
 
 def test_progress_reaches_the_end() -> None:

@@ -1,45 +1,47 @@
-"""A real house on a real database for every test."""
+"""Fixtures: a database of each kind, and services of one or several nodes on it."""
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
 
-from dealer.eventlog import Log
-from dealer.eventlog.house import key_file, open_house
 from dealer.service import Service
+from dealer.service.startup import open_service as open_with_tasks
+from tests.harness.postgres import Postgres
+from tests.service.bare_service import bare_service
 
 OpenService = Callable[[], Awaitable[Service]]
+OpenNodes = Callable[[int], Awaitable[list[Service]]]
+
+
+@pytest.fixture
+def postgres_url(postgres: Postgres) -> Iterator[str]:
+    """An empty PostgreSQL database for this test."""
+    database = postgres.database()
+    yield postgres.url(database)
+    postgres.drop(database)
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """A database of this test's own."""
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """An empty database for this test."""
     if request.param == "sqlite":
-        yield f"sqlite:///{tmp_path / 'dealer.db'}"
-        return
-    server = request.getfixturevalue("postgres")
-    database = server.database()
-    yield server.url(database)
-    server.drop(database)
+        return f"sqlite:///{tmp_path / 'dealer.db'}"
+    found: str = request.getfixturevalue("postgres_url")
+    return found
 
 
 @pytest.fixture
 async def open_service(url: str, tmp_path: Path) -> AsyncIterator[OpenService]:
-    """Opens the house on this test's database; called again it is another process's."""
+    """Opens a service on the database; each call opens another node, without background tasks."""
     async with AsyncExitStack() as stack:
 
         async def open_() -> Service:
-            log = await stack.enter_async_context(await Log.open(url))
-            file = key_file(url, tmp_path / "house.key")
-            house = await open_house(log, file, fresh=secrets.token_bytes(32))
-            service = Service(log, house)
-            stack.push_async_callback(service.close)
-            return service
+            service = bare_service(url, key=tmp_path / "house.key")
+            return await stack.enter_async_context(service)
 
         yield open_
 
@@ -47,3 +49,18 @@ async def open_service(url: str, tmp_path: Path) -> AsyncIterator[OpenService]:
 @pytest.fixture
 async def service(open_service: OpenService) -> Service:
     return await open_service()
+
+
+@pytest.fixture
+async def open_nodes(postgres_url: str, tmp_path: Path) -> AsyncIterator[OpenNodes]:
+    """Opens this many nodes on PostgreSQL, each with its background tasks."""
+    async with AsyncExitStack() as stack:
+
+        async def open_(count: int) -> list[Service]:
+            key = tmp_path / "house.key"
+            return [
+                await stack.enter_async_context(open_with_tasks(postgres_url, house_key=key))
+                for _ in range(count)
+            ]
+
+        yield open_

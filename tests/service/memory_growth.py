@@ -1,11 +1,11 @@
-"""How much a process grows by tables in memory, against the estimate.
+"""Growth of a process by tables in memory, compared with the estimate.
 
     python -m tests.service.memory_growth make FOLDER KIND COUNT
     python -m tests.service.memory_growth load FOLDER
 
 KIND is empty, table, commands or large.
-The second prints the bytes of resident memory that the tables take, and the bytes that `Memory`
-says that they take. It only loads them, so that nothing else grows meanwhile.
+The second prints the bytes that the process grows by and the bytes that `TableCache` estimates. It
+only loads tables, so that nothing else grows meanwhile.
 """
 
 from __future__ import annotations
@@ -18,42 +18,44 @@ from pathlib import Path
 from dealer.game.cards import STANDARD
 from dealer.game.commands import Actor, CloseRound, Command, Draw, OpenRound, StartShuffle, TakeSeat
 from dealer.projector.runner import Projector
-from dealer.service import Resident, Service
-from dealer.service.opening import open_service
+from dealer.service import LiveTable, Service
+from dealer.service.startup import open_service
+from tests.service.tables import HOST
 
-HOST = Actor(host=True)
 LARGE = tuple(f"{number:04}" for number in range(1024))
 WARM = 10
 AT_ONCE = 10
 
 
 async def make(service: Service, kind: str) -> str:
-    resident, _ = await service.open_table({"preset": "free", "name": "a table"})
+    live_table, _ = await service.open_table({"preset": "free", "name": "a table"})
     if kind != "empty":
-        await _play(service, resident, LARGE if kind == "large" else STANDARD, kind)
-    return resident.table_id
+        await _play(service, live_table, LARGE if kind == "large" else STANDARD, kind)
+    return live_table.table_id
 
 
-async def _play(service: Service, resident: Resident, deck: tuple[str, ...], kind: str) -> None:
+async def _play(service: Service, live_table: LiveTable, deck: tuple[str, ...], kind: str) -> None:
     for number in range(4):
-        await service.call(resident, TakeSeat(f"player {number}"))
+        await service.execute(live_table, TakeSeat(f"player {number}"))
     opening = OpenRound(HOST, deck, "house", 10_000, 10_000)
     for _ in range(6 if kind == "commands" else 1):
-        await service.call(resident, opening)
-        await service.call(resident, StartShuffle(HOST))
+        await service.execute(live_table, opening)
+        await service.execute(live_table, StartShuffle(HOST))
         if kind == "commands":
             draws: list[Command] = [Draw(Actor(seat=1 + n % 4)) for n in range(52)]
-            at = resident.table.version
+            at = live_table.table.version
             await asyncio.gather(
                 *(
-                    service.call(resident, draw, cmd=f"{at}-{n}-0123456789abcdef", scope="seat:1:2")
+                    service.execute(
+                        live_table, draw, cmd=f"{at}-{n}-0123456789abcdef", scope="seat:1:2"
+                    )
                     for n, draw in enumerate(draws)
                 )
             )
-            await service.call(resident, CloseRound(HOST))
+            await service.execute(live_table, CloseRound(HOST))
 
 
-def resident_bytes() -> int:
+def rss_bytes() -> int:
     gc.collect()
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
 
@@ -62,7 +64,8 @@ async def make_all(url: str, kind: str, count: int) -> None:
     async with open_service(url, synchronous="NORMAL") as service:
         for _ in range(0, WARM + count, AT_ONCE):
             await asyncio.gather(*(make(service, kind) for _ in range(AT_ONCE)))
-        await service.log.schedule(Projector().slice)  # nothing is left for the other stage to do
+        # So that `load` projects nothing.
+        await service.log.run_when_idle(Projector().slice)
 
 
 async def load_all(url: str) -> None:
@@ -71,10 +74,10 @@ async def load_all(url: str) -> None:
         tables = [table.hex() for table in found]
         for table in tables[:WARM]:
             await service.load(table)
-        before, estimated = resident_bytes(), service.memory.bytes
+        before, estimated = rss_bytes(), service.tables.bytes
         for table in tables[WARM:]:
             await service.load(table)
-        print(resident_bytes() - before, service.memory.bytes - estimated)
+        print(rss_bytes() - before, service.tables.bytes - estimated)
 
 
 if __name__ == "__main__":

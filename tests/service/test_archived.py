@@ -1,4 +1,4 @@
-"""A table that is put away between two steps of what is done to it."""
+"""Tables that another process archives while they are in use here."""
 
 from __future__ import annotations
 
@@ -9,101 +9,118 @@ from typing import Any
 
 import pytest
 
-from dealer.cli.archive import archive_tables
+from dealer.cli.commands.archive import archive_tables
 from dealer.errors import TableArchived
 from dealer.game.commands import CloseTable, TakeSeat
 from dealer.game.view import SPECTATOR
 from dealer.proof.checkpoint import Cosigner
-from dealer.service import Resident, Service
+from dealer.service import LiveTable, Service
+from dealer.service.deadlines import Wait
 from tests.service.conftest import OpenService
-from tests.service.test_service import HOST, bundle_of
+from tests.service.tables import HOST, bundle_of
 
-PEN = Cosigner(bytes(32))
-
-
-async def closed(service: Service) -> Resident:
-    resident, _ = await service.open_table({"preset": "free"})
-    await service.call(resident, TakeSeat("Ann", key=PEN.public_key))
-    await service.call(resident, CloseTable(HOST))
-    return resident
+COSIGNER = Cosigner(bytes(32))
 
 
-async def put_away(url: str, folder: Path, resident: Resident) -> None:
-    assert await archive_tables(url, folder, resident.table_id, None, "", "test") == (1, [])
+async def closed_table(service: Service) -> LiveTable:
+    live_table, _ = await service.open_table({"preset": "free"})
+    await service.execute(live_table, TakeSeat("Ann", key=COSIGNER.public_key))
+    await service.execute(live_table, CloseTable(HOST))
+    return live_table
 
 
-async def sentence(service: Service, resident: Resident) -> str:
-    with pytest.raises(TableArchived) as told:
-        await service.load(resident.table_id)
-    return str(told.value)
+async def archive(url: str, folder: Path, live_table: LiveTable) -> None:
+    assert await archive_tables(url, folder, live_table.table_id, None, "", "test") == (1, [])
+
+
+async def archived_elsewhere(
+    open_service: OpenService, url: str, folder: Path
+) -> tuple[Service, LiveTable]:
+    """A node and its table, which another node has closed and archived meanwhile."""
+    here, there = await open_service(), await open_service()
+    live_table, _ = await here.open_table({"preset": "free"})
+    other = await there.load(live_table.table_id)
+    await there.execute(other, CloseTable(HOST))
+    await archive(url, folder, other)
+    return here, live_table
+
+
+async def refusal_of_a_load(service: Service, live_table: LiveTable) -> str:
+    with pytest.raises(TableArchived) as raised:
+        await service.load(live_table.table_id)
+    return str(raised.value)
 
 
 @pytest.mark.parametrize("when", ["before it is read", "once it is read"])
-async def test_who_cosigns_in_that_very_moment_is_told_so(
+async def test_a_cosignature_during_the_archiving_is_refused(
     service: Service, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: str
 ) -> None:
-    resident = await closed(service)
-    _, note = await service.checkpoint(resident)
-    line = PEN.cosign(note, time=1_800_000_000)
-    cosigned = service.signing.cosigned
+    live_table = await closed_table(service)
+    _, note = await service.checkpoint(live_table)
+    line = COSIGNER.cosign(note, time=1_800_000_000)
+    find_cosignable = service.checkpoints.find_cosignable
 
-    async def meanwhile(resident: Resident, line: str) -> Any:
+    async def archive_meanwhile(live_table: LiveTable, line: str) -> Any:
         if when == "before it is read":
-            await put_away(url, tmp_path, resident)
-            return await cosigned(resident, line)
-        found = await cosigned(resident, line)
-        await put_away(url, tmp_path, resident)
-        return found
+            await archive(url, tmp_path, live_table)
+            return await find_cosignable(live_table, line)
+        checkpoint = await find_cosignable(live_table, line)
+        await archive(url, tmp_path, live_table)
+        return checkpoint
 
-    monkeypatch.setattr(service.signing, "cosigned", meanwhile)
-    with pytest.raises(TableArchived) as told:
-        await service.cosign(resident, line)
-    assert str(told.value) == await sentence(service, resident)
-    assert await service.log.checkpoints(resident.id) == []
+    monkeypatch.setattr(service.checkpoints, "find_cosignable", archive_meanwhile)
+    with pytest.raises(TableArchived) as raised:
+        await service.cosign(live_table, line)
+    assert str(raised.value) == await refusal_of_a_load(service, live_table)
+    assert await service.log.checkpoints(live_table.id) == []
 
 
-async def test_a_table_that_others_closed_and_put_away_is_not_waited_for(
+async def test_callers_of_a_table_archived_elsewhere_get_an_error(
     open_service: OpenService, url: str, tmp_path: Path
 ) -> None:
-    here, there = await open_service(), await open_service()
-    resident, _ = await here.open_table({"preset": "free"})
-    other = await there.load(resident.table_id)
-    await there.call(other, CloseTable(HOST))
-    await put_away(url, tmp_path, other)
-    wish = partial(here.call, resident, TakeSeat("Eve"))
+    here, live_table = await archived_elsewhere(open_service, url, tmp_path)
+    take_seat = partial(here.execute, live_table, TakeSeat("Eve"))
     async with asyncio.timeout(20):
         with pytest.raises(TableArchived):
-            await wish()
-        for ask in (
-            partial(here.load, resident.table_id),
-            partial(here.snapshot, resident, SPECTATOR),
-            wish,
+            await take_seat()
+        for call in (
+            partial(here.load, live_table.table_id),
+            partial(here.snapshot, live_table, SPECTATOR),
+            take_seat,
         ):
             with pytest.raises(TableArchived):
-                await ask()
+                await call()
 
 
-async def test_a_table_that_others_put_away_wakes_nobody_any_more(
+async def test_a_table_archived_elsewhere_is_not_woken_again(
     open_service: OpenService, url: str, tmp_path: Path
 ) -> None:
-    """As where a shuffle waited here whose end was not seen any more."""
-    here, there = await open_service(), await open_service()
-    resident, _ = await here.open_table({"preset": "free"})
-    other = await there.load(resident.table_id)
-    await there.call(other, CloseTable(HOST))
-    await put_away(url, tmp_path, other)
-    resident.timer = asyncio.get_running_loop().call_later(3600, lambda: None)
+    """Its shuffle has ended elsewhere, and this node still has the timer."""
+    here, live_table = await archived_elsewhere(open_service, url, tmp_path)
+    live_table.timer = asyncio.get_running_loop().call_later(3600, lambda: None)
     with pytest.raises(TableArchived):
-        await here.load(resident.table_id)
-    assert resident.idle()
+        await here.load(live_table.table_id)
+    assert live_table.idle()
 
 
-async def test_who_asks_for_a_bundle_leaves_no_checkpoint_behind(
+async def test_a_bundle_request_does_not_leave_a_checkpoint(
     service: Service, url: str, tmp_path: Path
 ) -> None:
-    resident = await closed(service)
-    await put_away(url, tmp_path, resident)
-    with pytest.raises(TableArchived) as told:
-        await bundle_of(service, resident)
-    assert str(told.value) == await sentence(service, resident)
-    assert await service.log.checkpoints(resident.id) == []
+    live_table = await closed_table(service)
+    await archive(url, tmp_path, live_table)
+    with pytest.raises(TableArchived) as raised:
+        await bundle_of(service, live_table)
+    assert str(raised.value) == await refusal_of_a_load(service, live_table)
+    assert await service.log.checkpoints(live_table.id) == []
+
+
+async def test_a_table_archived_while_asleep_leaves_no_wait(
+    open_service: OpenService, url: str, tmp_path: Path
+) -> None:
+    here, live_table = await archived_elsewhere(open_service, url, tmp_path)
+    waits = here._processor.deadlines._waits
+    waits[live_table.id] = Wait((1, 1, False, 0), 0.0)
+    here.tables._tables.clear()
+    with pytest.raises(TableArchived):
+        await here.lifecycle._wake(live_table.table_id)
+    assert waits == {}

@@ -1,4 +1,4 @@
-"""Tables that nobody uses are closed, and can be proved; those in use are not."""
+"""Automatic closing: unused tables are closed and verify; tables in use stay open."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dealer.game.cards import STANDARD
 from dealer.game.commands import Actor, LeaveSeat, OpenRound, TakeSeat
 from dealer.projector.runner import Projector
 from dealer.proof.verify import verify
-from dealer.service import Resident, Service, auto_close
+from dealer.service import LiveTable, Service, auto_close
 from dealer.service.auto_close import AutoClose
 
 HOST = Actor(host=True)
@@ -20,75 +20,77 @@ HOUR = 3_600_000
 async def closer_of(
     service: Service, monkeypatch: pytest.MonkeyPatch, *, empty: int, idle: int, later: int
 ) -> AutoClose:
-    """A closer whose clock is so many milliseconds ahead; the read models are up to date."""
-    await service.log.schedule(Projector().slice)
+    """A closer whose clock is `later` milliseconds ahead; the read models are up to date."""
+    await service.log.run_when_idle(Projector().slice)
     closer = AutoClose(service, empty_ms=empty, idle_ms=idle)
     now = closer.now
     monkeypatch.setattr(closer, "now", lambda: now() + later)
     return closer
 
 
-async def tables(service: Service) -> dict[str, Resident]:
-    """One of each kind of use."""
-    made = {name: (await service.open_table({}))[0] for name in ("new", "left", "sits", "plays")}
-    made["refuses"] = (await service.open_table({"close": "nobody"}))[0]
-    for name in ("left", "sits"):
-        await service.call(made[name], TakeSeat("somebody"))
-    await service.call(made["left"], LeaveSeat(Actor(seat=1)))
-    await service.call(made["plays"], OpenRound(HOST, STANDARD, "house", 1000, 1000))
-    return made
+async def tables(service: Service) -> dict[str, LiveTable]:
+    """A table of each kind of use."""
+    opened = {
+        name: (await service.open_table({}))[0] for name in ("new", "left", "seated", "playing")
+    }
+    opened["refuses"] = (await service.open_table({"close": "nobody"}))[0]
+    for name in ("left", "seated"):
+        await service.execute(opened[name], TakeSeat("a player"))
+    await service.execute(opened["left"], LeaveSeat(Actor(seat=1)))
+    await service.execute(opened["playing"], OpenRound(HOST, STANDARD, "house", 1000, 1000))
+    return opened
 
 
 async def test_empty_tables_close_after_their_time_whatever_their_rules_say(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = await tables(service)
+    opened = await tables(service)
     early = await closer_of(service, monkeypatch, empty=HOUR, idle=0, later=HOUR // 2)
     assert await early.slice() == 0
     closer = await closer_of(service, monkeypatch, empty=HOUR, idle=0, later=2 * HOUR)
     assert await closer.slice() == 3
-    closed = {name for name, resident in made.items() if resident.table.closed}
+    closed = {name for name, live_table in opened.items() if live_table.table.closed}
     assert closed == {"new", "left", "refuses"}
-    assert service.counts.closed == {"empty": 3}
+    assert service.stats.closed == {"empty": 3}
     assert await closer.slice() == 0
 
 
-async def test_idle_tables_close_with_their_round_and_are_proved(
+async def test_idle_tables_close_with_their_round_and_verify(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = await tables(service)
+    opened = await tables(service)
     closer = await closer_of(service, monkeypatch, empty=0, idle=HOUR, later=2 * HOUR)
     assert await closer.slice() == 5
-    lines = [line async for line in service.bundle(made["plays"])]
+    lines = [line async for line in service.bundle(opened["playing"])]
     report = verify(lines, key=service.public_key)
     assert report.fault is None
     assert '"RoundClosed"' in "".join(lines)
 
 
-async def test_a_table_that_somebody_is_connected_to_is_left_open(
+async def test_a_table_with_subscribers_stays_open(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    resident, _ = await service.open_table({})
-    service.subscribe(resident, "somebody")
+    live_table, _ = await service.open_table({})
+    service.subscribe(live_table, "a subscriber")
     closer = await closer_of(service, monkeypatch, empty=HOUR, idle=HOUR, later=2 * HOUR)
     assert await closer.slice() == 0
-    service.unsubscribe(resident, "somebody")
+    service.unsubscribe(live_table, "a subscriber")
     assert await closer.slice() == 1
 
 
-async def test_what_the_read_models_do_not_know_yet_is_not_closed_for_it(
+async def test_a_table_whose_read_models_lag_stays_open(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     closer = await closer_of(service, monkeypatch, empty=HOUR, idle=0, later=2 * HOUR)
-    resident, _ = await service.open_table({})
+    live_table, _ = await service.open_table({})
     assert await closer.slice() == 0
-    await service.log.schedule(Projector().slice)
-    await service.call(resident, TakeSeat("at the last moment"))
+    await service.log.run_when_idle(Projector().slice)
+    await service.execute(live_table, TakeSeat("at the last moment"))
     assert await closer.slice() == 0
-    assert not resident.table.closed
+    assert not live_table.table.closed
 
 
-async def test_all_streams_are_gone_through_in_slices(
+async def test_all_streams_are_scanned_in_slices(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for _ in range(7):
@@ -108,12 +110,12 @@ async def test_two_nodes_close_a_table_once(open_service, monkeypatch: pytest.Mo
     ]
     closed = await asyncio.gather(*(closer.slice() for closer in closers))
     assert sum(closed) == 5
-    for resident in opened:
-        rows = await one.log.read(resident.id)
+    for live_table in opened:
+        rows = await one.log.read(live_table.id)
         assert [row.type for row in rows] == ["TableOpened", "TableClosed"]
 
 
-async def test_no_step_of_the_wall_clock_makes_a_table_old(
+async def test_a_step_of_the_wall_clock_does_not_age_a_table(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await service.open_table({})

@@ -1,77 +1,69 @@
-"""A house whose clock is not the database server's does not open, and is not ready."""
+"""Clock skew: a server whose clock differs from the database's does not start, or is not ready."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from dealer.errors import SetupError
+from dealer.errors import ConfigurationError
 from dealer.gateway import serve
-from dealer.service.judge import Judge
-from dealer.service.opening import open_service
-from tests.gateway.asking import get
-from tests.postgres import Postgres
-
-_now = Judge.now
+from dealer.service.executor import CommandExecutor
+from dealer.service.startup import open_service
+from tests.gateway.http_client import get
 
 
 @pytest.fixture
-def url(postgres: Postgres) -> Iterator[str]:
-    database = postgres.database()
-    yield postgres.url(database)
-    postgres.drop(database)
+def skew(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Milliseconds, in a list, that the server's clock is ahead."""
+    skew, now = [0], CommandExecutor.now
+    monkeypatch.setattr(CommandExecutor, "now", lambda executor: now(executor) + skew[0])
+    return skew
 
 
-@pytest.fixture
-def off(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """By how many milliseconds the house's clock is off."""
-    by = [0]
-    monkeypatch.setattr(Judge, "now", lambda judge: _now(judge) + by[0])
-    return by
-
-
-@pytest.mark.parametrize(("by", "says"), [(11_500, "11 s ahead of"), (-3_500, "3 s behind")])
-async def test_it_does_not_open(
-    url: str, tmp_path: Path, off: list[int], by: int, says: str
+@pytest.mark.parametrize(("ms", "message"), [(11_500, "11 s ahead of"), (-3_500, "3 s behind")])
+async def test_a_server_with_a_wrong_clock_does_not_start(
+    postgres_url: str, tmp_path: Path, skew: list[int], ms: int, message: str
 ) -> None:
-    off[0] = by
-    with pytest.raises(SetupError, match=f"clock is {says} the database server's; set both by NTP"):
-        async with open_service(url, house_key=tmp_path / "house.key"):
+    skew[0] = ms
+    clock = f"clock is {message} the database server's; set both by NTP"
+    with pytest.raises(ConfigurationError, match=clock):
+        async with open_service(postgres_url, house_key=tmp_path / "house.key"):
             pass
 
 
-async def test_it_is_not_ready_while_it_is_off_and_says_each_reason(
-    url: str,
+async def test_the_server_is_not_ready_while_its_clock_is_wrong(
+    postgres_url: str,
     tmp_path: Path,
-    off: list[int],
+    skew: list[int],
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    caplog.set_level("INFO", "dealer.gateway.operations")
-    monkeypatch.setattr("dealer.gateway.operations.FRESH_SECONDS", 0.0)
+    caplog.set_level("INFO", "dealer.gateway.http.ops")
+    monkeypatch.setattr("dealer.gateway.http.ops.FRESH_SECONDS", 0.0)
     async with (
-        open_service(url, house_key=tmp_path / "house.key") as service,
+        open_service(postgres_url, house_key=tmp_path / "house.key") as service,
         serve(service, port=0, ops_port=0) as gateway,
     ):
-        for by, says in ((1_500, "ready"), (-1_500, "ready"), (5_500, "5 s ahead"), (0, "ready")):
-            off[0] = by
+        for ms, state in ((1_500, "ready"), (-1_500, "ready"), (5_500, "5 s ahead"), (0, "ready")):
+            skew[0] = ms
             answer = await get(gateway.ops_port, "/readyz")
-            assert says in answer.text
-            assert (answer.status == 200) == (says == "ready")
+            assert state in answer.text
+            assert (answer.status == 200) == (state == "ready")
             assert (answer.status == 200) == answer.text.startswith("ready\nPostgreSQL 1")
-        for by in (5_500, 5_500, -9_500):
-            off[0] = by
+        for ms in (5_500, 5_500, -9_500):
+            skew[0] = ms
             await get(gateway.ops_port, "/readyz")
-    told = [one.told for one in caplog.records if one.getMessage() == "readiness"]
-    assert [re.findall(r"[0-9]+ s [a-z]+", one.get("says", "")) for one in told] == [
+    logged = [
+        vars(record)["fields"] for record in caplog.records if record.getMessage() == "readiness"
+    ]
+    assert [re.findall(r"[0-9]+ s [a-z]+", fields.get("says", "")) for fields in logged] == [
         [], ["5 s ahead"], [], ["5 s ahead"], ["9 s behind"],
     ]  # fmt: skip
 
 
-async def test_a_file_has_no_other_clock(tmp_path: Path, off: list[int]) -> None:
-    off[0] = 60_000
+async def test_a_file_has_no_clock_to_compare_with(tmp_path: Path, skew: list[int]) -> None:
+    skew[0] = 60_000
     async with open_service(f"sqlite:///{tmp_path / 'dealer.db'}"):
         pass

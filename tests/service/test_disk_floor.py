@@ -1,4 +1,4 @@
-"""Below a floor of free disk nothing new begins, and what runs ends."""
+"""Disk floor: below it no table and no round is opened, and open rounds can be finished."""
 
 from __future__ import annotations
 
@@ -8,55 +8,53 @@ from pathlib import Path
 import pytest
 
 from dealer.errors import Disabled
-from dealer.game.cards import STANDARD
-from dealer.game.commands import Actor, CloseRound, Draw, OpenRound, StartShuffle, TakeSeat
+from dealer.game.commands import Actor, CloseRound, Draw, StartShuffle, TakeSeat
 from dealer.gateway import serve
-from dealer.service import Service, closures
-from dealer.service.opening import open_service
-from tests.gateway.asking import get
+from dealer.service import Service, maintenance
+from dealer.service.startup import open_service
+from tests.gateway.http_client import get
+from tests.service.tables import HOST, OPEN_ROUND
 
-HOST = Actor(host=True)
-OPENING = OpenRound(HOST, STANDARD, "house", 1000, 1000)
 MIB = 2**20
 
 
-async def free(service: Service, monkeypatch: pytest.MonkeyPatch, mib: float) -> None:
-    """Let the disk have so much free space, and the service notice."""
+async def set_free_space(service: Service, monkeypatch: pytest.MonkeyPatch, mib: float) -> None:
+    """Change the free space of the disk, and let the service measure it."""
 
     class Usage:
         def __init__(self, folder: Path) -> None:
             self.free = int(mib * MIB)
 
-    monkeypatch.setattr(closures, "disk_usage", Usage)
-    await service.closures.look_at_disk()
-    await service.closures.look(service.log)
+    monkeypatch.setattr(maintenance, "disk_usage", Usage)
+    await service.maintenance.measure_disk()
+    await service.maintenance.refresh(service.log)
 
 
 async def test_on_a_full_disk_rounds_end_and_none_begins(
     service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    service.closures.watch_disk(tmp_path, floor=100 * MIB)
-    resident, _ = await service.open_table({})
-    await service.call(resident, OPENING)
-    await free(service, monkeypatch, 99)
+    service.maintenance.watch_disk(tmp_path, floor=100 * MIB)
+    live_table, _ = await service.open_table({})
+    await service.execute(live_table, OPEN_ROUND)
+    await set_free_space(service, monkeypatch, 99)
     for _ in range(2):
         with pytest.raises(Disabled, match="nearly full") as caught:
             await service.open_table({})
         assert caught.value.temporary
-    await service.call(resident, TakeSeat("a player"))
-    await service.call(resident, StartShuffle(HOST))
-    await service.call(resident, Draw(Actor(seat=1)))
-    await service.call(resident, CloseRound(HOST))
+    await service.execute(live_table, TakeSeat("a player"))
+    await service.execute(live_table, StartShuffle(HOST))
+    await service.execute(live_table, Draw(Actor(seat=1)))
+    await service.execute(live_table, CloseRound(HOST))
     with pytest.raises(Disabled, match="nearly full"):
-        await service.call(resident, OPENING)
-    await free(service, monkeypatch, 105)  # not yet: else it would come and go
+        await service.execute(live_table, OPEN_ROUND)
+    await set_free_space(service, monkeypatch, 105)  # above the floor, below the mark that reopens
     with pytest.raises(Disabled):
-        await service.call(resident, OPENING)
-    await free(service, monkeypatch, 111)
-    await service.call(resident, OPENING)
+        await service.execute(live_table, OPEN_ROUND)
+    await set_free_space(service, monkeypatch, 111)
+    await service.execute(live_table, OPEN_ROUND)
 
 
-async def test_the_operator_hears_of_it_and_the_house_stays_ready(
+async def test_a_full_disk_is_logged_and_the_server_stays_ready(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
@@ -65,22 +63,22 @@ async def test_the_operator_hears_of_it_and_the_house_stays_ready(
         open_service(url, disk_floor=100 * MIB) as service,
         serve(service, port=0, ops_port=0) as gateway,
     ):
-        assert service.closures.free > 0
-        await free(service, monkeypatch, 99)
+        assert service.maintenance.free > 0
+        await set_free_space(service, monkeypatch, 99)
         ready = await get(gateway.ops_port, "/readyz")
         assert ready.status == 200
         assert "nearly full: 99 MiB are free, and below 100 MiB" in ready.text
         page = (await get(gateway.ops_port, "/metrics")).text
         assert f"dealer_disk_free_bytes {99 * MIB:.1e}".split("e")[0][:25] in page
-        await free(service, monkeypatch, 200)
+        await set_free_space(service, monkeypatch, 200)
         assert "nearly full" not in (await get(gateway.ops_port, "/readyz")).text
-    said = [record.message for record in caplog.records]
-    assert said.count("disk nearly full") == said.count("disk has room again") == 1
+    messages = [record.message for record in caplog.records]
+    assert messages.count("disk nearly full") == messages.count("disk has room again") == 1
 
 
 async def test_a_disk_that_cannot_be_measured_refuses_nothing(
     service: Service, tmp_path: Path
 ) -> None:
-    service.closures.watch_disk(tmp_path / "nowhere", floor=2**60)
-    await service.closures.look_at_disk()
+    service.maintenance.watch_disk(tmp_path / "nowhere", floor=2**60)
+    await service.maintenance.measure_disk()
     await service.open_table({})

@@ -1,4 +1,4 @@
-"""The list of open tables: bounded for each network, cached, and asked for by many at once."""
+"""Lobby: bounded for each network, cached, and shared by concurrent calls."""
 
 from __future__ import annotations
 
@@ -8,136 +8,139 @@ from typing import Any
 
 import pytest
 
-from dealer.errors import DatabaseAway
-from dealer.eventlog import office
-from dealer.game.commands import Actor, CloseTable, TakeSeat
+from dealer.errors import DatabaseUnavailable
+from dealer.eventlog import admin
+from dealer.eventlog.address import is_postgres
+from dealer.game.commands import CloseTable, TakeSeat
 from dealer.projector.rebuild import Rebuild
 from dealer.projector.runner import Projector
 from dealer.projector.schema import MODELS
 from dealer.service import Service, lobby
 from dealer.service.lobby import LISTED, Lobby
 from dealer.service.opener import network_of
+from tests.service.tables import HOST
 
-HOST = Actor(host=True)
 NAME = "🂡" * 64
 
 
 async def listed(service: Service) -> list[dict[str, Any]]:
-    """What the lobby says once all that was written is in the read models."""
-    await service.log.schedule(Projector().slice)
+    """The lobby's list once the read models are up to date."""
+    await service.log.run_when_idle(Projector().slice)
     service.lobby._stale_at = 0.0
     return await service.lobby.tables()
 
 
 async def open_many(service: Service, address: str, count: int, **rules: Any) -> list[str]:
     opened = [service.open_table(rules, address=address) for _ in range(count)]
-    return [resident.table_id for resident, _ in await asyncio.gather(*opened)]
+    return [live_table.table_id for live_table, _ in await asyncio.gather(*opened)]
 
 
-async def test_many_who_ask_are_one_question_a_second(
+async def test_concurrent_calls_share_one_query_a_second(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened = [(await service.open_table({}))[0].table_id for _ in range(3)]
-    await service.log.schedule(Projector().slice)
-    fetch, asked = service.log.fetch, 0
+    await service.log.run_when_idle(Projector().slice)
+    fetch, queries = service.log.fetch, 0
 
-    async def counted(*given: Any) -> Any:
-        nonlocal asked
-        asked += 1
-        return await fetch(*given)
+    async def counted(*arguments: Any) -> Any:
+        nonlocal queries
+        queries += 1
+        return await fetch(*arguments)
 
     monkeypatch.setattr(service.log, "fetch", counted)
     lists = await asyncio.gather(*(service.lobby.tables() for _ in range(50)))
-    assert asked == 1
+    assert queries == 1
     assert all({one["table"] for one in listed} == set(opened) for listed in lists)
     monkeypatch.setattr(lobby, "FRESH_SECONDS", 3600.0)
     service.lobby._stale_at = 0.0
     for _ in range(5):
         await service.lobby.tables()
-    assert asked == 2
+    assert queries == 2
 
 
-async def test_who_asks_after_a_failure_asks_anew() -> None:
-    class Away:
+async def test_a_call_after_a_failure_queries_again() -> None:
+    class UnreachableLog:
         async def fetch(self, *_: object) -> None:
-            raise DatabaseAway("away")
+            raise DatabaseUnavailable("unreachable")
 
-    class Nothing:
+    class NoOpeners:
         async def write(self) -> None: ...
 
-    log: Any = Away()
-    openers: Any = Nothing()
+    log: Any = UnreachableLog()
+    openers: Any = NoOpeners()
     lobby = Lobby(log, openers)
     for _ in range(2):
-        with pytest.raises(DatabaseAway):
+        with pytest.raises(DatabaseUnavailable):
             await lobby.tables()
 
 
-async def test_one_network_fills_no_lobby_and_an_answer_is_bounded(service: Service) -> None:
+@pytest.mark.slow
+async def test_one_network_cannot_fill_the_lobby_and_a_response_is_bounded(
+    service: Service,
+) -> None:
     mine = await open_many(service, "192.0.2.7", 3, name=NAME)
     await open_many(service, "2001:db8:1:2::1", 60, name=NAME)
     await open_many(service, "2001:db8:1:2:ffff::2", 60, name=NAME)
     unknown = await open_many(service, "", LISTED + 20, name=NAME)
-    seen = [one["table"] for one in await listed(service)]
-    assert len(seen) == LISTED
-    assert set(seen) <= set(unknown)  # the newest; whose opener is not known is not counted
+    ids = [one["table"] for one in await listed(service)]
+    assert len(ids) == LISTED
+    assert set(ids) <= set(unknown)  # the newest; tables of unknown openers are not limited
     for table in unknown:
-        resident = await service.load(table)
-        await service.call(resident, CloseTable(HOST))
+        live_table = await service.load(table)
+        await service.execute(live_table, CloseTable(HOST))
     tables = await listed(service)
-    seen = [one["table"] for one in tables]
-    assert len(seen) == 3 + 5
-    assert set(mine) < set(seen)
+    ids = [one["table"] for one in tables]
+    assert len(ids) == 3 + 5
+    assert set(mine) < set(ids)
     assert len(json.dumps({"tables": tables}, ensure_ascii=False).encode()) * LISTED / 8 < 65_536
 
 
-async def test_other_nodes_and_a_restart_know_who_opened_what(open_service) -> None:
+async def test_openers_are_known_at_other_nodes_and_after_a_restart(open_service, url) -> None:
     one = await open_service()
     await open_many(one, "192.0.2.7", 20)
     await one.openers.write()
     other = await open_service()
     assert len(await listed(other)) == 5
-    await other.log.schedule(Rebuild().slice)
+    await other.log.run_when_idle(Rebuild().slice)
     assert len(await listed(other)) == 5
     stored = {bytes(row[0]) for row in await other.log.fetch("SELECT digest FROM opener")}
     assert len(stored) == 1
     assert network_of("192.0.2.7") not in stored
-    names = {name for (name,) in await other.log.fetch(_INDEXES[other.log.server is None])}
-    assert "ix_tables_opened_at" in names  # the rebuild has made it again
+    names = {name for (name,) in await other.log.fetch(_INDEXES[is_postgres(url)])}
+    assert "ix_tables_opened_at" in names  # the rebuild has created it again
 
 
 _INDEXES = {
-    True: "SELECT name FROM sqlite_master WHERE type = 'index'",
-    False: "SELECT CAST(indexname AS text) FROM pg_indexes",
+    False: "SELECT name FROM sqlite_master WHERE type = 'index'",
+    True: "SELECT CAST(indexname AS text) FROM pg_indexes",
 }
 
 
 async def test_an_archived_table_leaves_no_opener(service: Service) -> None:
     (table,) = await open_many(service, "192.0.2.7", 1)
     await listed(service)
-    resident = await service.load(table)
-    await service.call(resident, CloseTable(HOST))
-    notes = await service.log.checkpoints(resident.id)
-    kept = office.Archived(
-        2, bytes(32), bytes(32), "f", 1, bytes(32), 0, office.notes_digest(notes)
-    )
-    deed = office.Deed(1, bytes(8), "who", "archive", table)
-    await service.log.carry_out(
-        lambda connection: office.archive(connection, resident.id, kept, deed)
+    live_table = await service.load(table)
+    await service.execute(live_table, CloseTable(HOST))
+    notes = await service.log.checkpoints(live_table.id)
+    digest = admin.notes_digest(notes)
+    archived = admin.Archived(2, bytes(32), bytes(32), "f", 1, bytes(32), 0, digest)
+    audit_row = admin.AuditRow(1, bytes(8), "who", "archive", table)
+    await service.log.run_in_transaction(
+        lambda connection: admin.archive(connection, live_table.id, archived, audit_row)
     )
     models = [model.name for model in MODELS]
-    while await service.log.carry_out(
-        lambda connection: office.let_go(connection, resident.id, models)
+    while await service.log.run_in_transaction(
+        lambda connection: admin.delete_archived_rows(connection, live_table.id, models)
     ):
         pass
     assert await service.log.fetch("SELECT * FROM opener") == []
 
 
-async def test_tables_that_nobody_may_watch_are_not_listed(service: Service) -> None:
-    (secret,) = await open_many(service, "192.0.2.7", 1, watch="nobody")
-    (told,) = await open_many(service, "192.0.2.8", 1, note={"watch": "nobody"})
-    await service.call(await service.load(secret), TakeSeat("a player"))
-    assert [one["table"] for one in await listed(service)] == [told]
+async def test_private_tables_are_not_listed(service: Service) -> None:
+    (private,) = await open_many(service, "192.0.2.7", 1, watch="nobody")
+    (public,) = await open_many(service, "192.0.2.8", 1, note={"watch": "nobody"})
+    await service.execute(await service.load(private), TakeSeat("a player"))
+    assert [one["table"] for one in await listed(service)] == [public]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What nodes that share a log tell each other, on a file and on a server."""
+"""Shared presence and cosignatures of several nodes, on SQLite and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from dealer.errors import BadRequest
 from dealer.eventlog.presence import Attendance, Heartbeat, forget
 from dealer.game.commands import CloseTable, TakeSeat
 from dealer.proof.checkpoint import Cosigner, cosigners, read_checkpoint
-from dealer.service import Published, Resident, Service
+from dealer.service import CommitNotice, LiveTable, Service
 from dealer.service import presence as module
+from dealer.service.checkpoints import COSIGNABLE
 from dealer.service.presence import EXPIRY_SECONDS, SharedPresence
-from dealer.service.signing import COSIGNABLE
-from tests.service.test_service import HOST, table_of
+from tests.service.tables import HOST, new_table, shared_table
 
 ANN = Attendance(frozenset({(1, 2)}), 1)
-PENS = [Cosigner(bytes([number]) * 32) for number in range(1, 5)]
+COSIGNERS = [Cosigner(bytes([number]) * 32) for number in range(1, 5)]
 
 
-async def exchange(service: Service, *followed: Resident) -> None:
+async def exchange(service: Service, *followed: LiveTable) -> None:
     """One poll of a node, with what it writes."""
     await service.presence.exchange(followed)
     if service.presence._writing is not None:
@@ -34,15 +34,14 @@ async def rows(service: Service) -> list[Any]:
 
 async def test_a_node_reads_the_connections_of_another(open_service) -> None:
     one, two = await open_service(), await open_service()
-    here = await table_of(one)
-    there = await two.load(here.table_id)
-    changed: list[Resident] = []
-    two.presence.changed = changed.append
+    here, there = await shared_table(one, two)
+    changed: list[LiveTable] = []
+    two.presence.on_change(changed.append)
     one.presence.report(here, ANN)
     await exchange(one, here)
     await exchange(two, there)
     assert (two.presence.elsewhere(there), changed) == (ANN, [there])
-    assert one.presence.elsewhere(here) == Attendance(), "its own are not elsewhere"
+    assert one.presence.elsewhere(here) == Attendance(), "its own connections are not elsewhere"
     await exchange(two, there)
     assert changed == [there], "nothing changed since"
     one.presence.report(here, Attendance(frozenset(), 3))
@@ -58,7 +57,7 @@ async def test_a_node_reads_the_connections_of_another(open_service) -> None:
 
 async def test_a_node_without_connections_writes_nothing(open_service) -> None:
     one = await open_service()
-    here = await table_of(one)
+    here = await new_table(one)
     for _ in range(3):
         await exchange(one, here)
     assert one.presence._writing is None
@@ -71,7 +70,7 @@ async def test_a_node_without_connections_writes_nothing(open_service) -> None:
 
 async def test_a_node_that_closes_leaves_no_rows(open_service) -> None:
     one, two = await open_service(), await open_service()
-    here = await table_of(one)
+    here = await new_table(one)
     one.presence.report(here, ANN)
     await exchange(one, here)
     assert len(await rows(two)) == 1
@@ -84,8 +83,7 @@ async def test_a_node_that_was_forgotten_writes_all_its_rows_again(
     open_service, monkeypatch
 ) -> None:
     one, two = await open_service(), await open_service()
-    here = await table_of(one)
-    there = await two.load(here.table_id)
+    here, there = await shared_table(one, two)
     one.presence.report(here, ANN)
     await exchange(one, here)
     await forget(two.log, [one.presence._node])
@@ -97,8 +95,7 @@ async def test_a_node_that_was_forgotten_writes_all_its_rows_again(
 
 async def test_the_rows_of_a_dead_node_are_deleted(open_service, monkeypatch) -> None:
     one, two = await open_service(), await open_service()
-    here = await table_of(one)
-    there = await two.load(here.table_id)
+    here, there = await shared_table(one, two)
     one.presence.report(here, ANN)
     await exchange(one, here)
     monkeypatch.setattr(module, "FORGET_SECONDS", -1.0)
@@ -112,60 +109,63 @@ def test_a_node_is_alive_as_long_as_its_heartbeat_moves() -> None:
     shared = SharedPresence(None)  # type: ignore[arg-type]
 
     def alive(at: int, age: int, *, now: float) -> bool:
-        shared._listen([Heartbeat(b"peer", at, age)], now=now)
+        shared._update_peers([Heartbeat(b"peer", at, age)], now=now)
         return shared._peers[b"peer"].silent < EXPIRY_SECONDS
 
     assert not alive(0, 3_600_000, now=1), "a row that a dead node left long ago"
     assert alive(3_600_000, 0, now=2)
-    assert alive(1_000, 3_600_000, now=3), (
-        "the database's clock was set back: it moves all the same"
-    )
+    assert alive(1_000, 3_600_000, now=3), "the database's clock was set back, and it still moves"
     assert alive(2_000, -3_600_000, now=4)
-    assert alive(2_000, 1_000, now=7), "a database that was away for long tells of no death"
+    assert alive(2_000, 1_000, now=7), "time without polls does not count"
     assert alive(2_000, 2_000, now=60)
     assert alive(2_000, 0, now=61)
-    assert not alive(2_000, 0, now=62), "five seconds of looking, in which nothing moved"
-    shared._listen([], now=99)
-    assert alive(5_000, 100, now=100), "another one, whose heartbeat is fresh"
+    assert not alive(2_000, 0, now=62), "five seconds of polls without a new heartbeat"
+    shared._update_peers([], now=99)
+    assert alive(5_000, 100, now=100), "another node with a new heartbeat"
 
 
 # Cosignatures
 
 
-async def seated(service: Service) -> Resident:
-    resident, _ = await service.open_table({})
-    for number, pen in enumerate(PENS, 1):
-        await service.call(resident, TakeSeat(f"player {number}", key=pen.public_key))
-    return resident
+async def table_with_cosigners(service: Service) -> LiveTable:
+    live_table, _ = await service.open_table({})
+    for number, cosigner in enumerate(COSIGNERS, 1):
+        await service.execute(live_table, TakeSeat(f"player {number}", key=cosigner.public_key))
+    return live_table
 
 
-async def lines_of(service: Service, resident: Resident) -> list[str]:
-    size, note = await service.checkpoint(resident)
-    return [pen.cosign(note, time=1_800_000_000 + size) for pen in PENS]
+async def lines_of(service: Service, live_table: LiveTable) -> list[str]:
+    size, note = await service.checkpoint(live_table)
+    return [cosigner.cosign(note, time=1_800_000_000 + size) for cosigner in COSIGNERS]
 
 
-async def test_all_players_lines_go_in_together(service: Service, monkeypatch) -> None:
-    here = await seated(service)
-    told: list[Published] = []
+async def test_all_cosignatures_are_stored_together(service: Service, monkeypatch) -> None:
+    here = await table_with_cosigners(service)
+    notices: list[CommitNotice] = []
     lines = await lines_of(service, here)
-    service.publish = lambda _, news: told.append(news)
-    puts, put_note = [], service.log.put_note
-    monkeypatch.setattr(service.log, "put_note", lambda *note: puts.append(note) or put_note(*note))
+    service.on_notice(lambda _, notice: notices.append(notice))
+    puts, put_note = [], service.log.put_checkpoint
+
+    def put_checkpoint(*note):
+        puts.append(note)
+        return put_note(*note)
+
+    monkeypatch.setattr(service.log, "put_checkpoint", put_checkpoint)
     done = await asyncio.gather(*(service.cosign(here, line) for line in lines))
     assert {size for size, _ in done} == {here.committed}
     assert len(puts) == 1
-    (news,) = told
-    assert news.notes == [done[0]]
+    (notice,) = notices
+    assert notice.notes == [done[0]]
     assert await service.log.newest_checkpoint(here.id) == done[0]
-    keys = [pen.public_key for pen in PENS]
+    keys = [cosigner.public_key for cosigner in COSIGNERS]
     assert cosigners(read_checkpoint(done[0][1]), keys=keys) == keys
 
 
-async def test_who_cosigned_before_is_answered_and_nothing_is_written(service: Service) -> None:
-    here = await seated(service)
+async def test_a_repeated_cosignature_writes_nothing(service: Service) -> None:
+    here = await table_with_cosigners(service)
     size, note = await service.checkpoint(here)
-    first = await service.cosign(here, PENS[0].cosign(note, time=1))
-    again = await service.cosign(here, PENS[0].cosign(note, time=2))
+    first = await service.cosign(here, COSIGNERS[0].cosign(note, time=1))
+    again = await service.cosign(here, COSIGNERS[0].cosign(note, time=2))
     assert again == first
     assert await service.log.heads_and_cosigned([here.id]) == {here.id: (size, 1)}
 
@@ -173,12 +173,12 @@ async def test_who_cosigned_before_is_answered_and_nothing_is_written(service: S
 async def test_a_closed_table_takes_cosignatures_of_its_latest_checkpoints(
     service: Service,
 ) -> None:
-    here = await seated(service)
+    here = await table_with_cosigners(service)
     early = await lines_of(service, here)
     for number in range(COSIGNABLE - 2):
-        await service.call(here, TakeSeat(f"late {number}"))
+        await service.execute(here, TakeSeat(f"late {number}"))
         await service.checkpoint(here)
-    await service.call(here, CloseTable(HOST))
+    await service.execute(here, CloseTable(HOST))
     size, _ = await service.cosign(here, (await lines_of(service, here))[0])
     assert size == here.committed
     assert (await service.cosign(here, early[0]))[0] == 5
@@ -188,24 +188,24 @@ async def test_a_closed_table_takes_cosignatures_of_its_latest_checkpoints(
 
 async def test_a_cosignature_is_pushed_at_other_nodes_by_the_poll_alone(open_service) -> None:
     one, two = await open_service(), await open_service()
-    here = await seated(one)
+    here = await table_with_cosigners(one)
     lines = await lines_of(one, here)
     there = await two.load(here.table_id)
-    told: list[Published] = []
-    two.publish = lambda _, news: told.append(news)
-    await two.lookout.look_at([there])
-    assert told == []
+    notices: list[CommitNotice] = []
+    two.on_notice(lambda _, notice: notices.append(notice))
+    await two.head_poller.check([there])
+    assert notices == []
     done = await one.cosign(here, lines[0])
-    await two.lookout.look_at([there])
-    await two.lookout.look_at([there])
-    assert [news.notes for news in told] == [[done]]
-    # What both attach at once reaches both whole.
-    heard: list[Published] = []
-    one.publish = lambda _, news: heard.append(news)
+    await two.head_poller.check([there])
+    await two.head_poller.check([there])
+    assert [notice.notes for notice in notices] == [[done]]
+    # Cosignatures attached at both nodes at once reach both.
+    others: list[CommitNotice] = []
+    one.on_notice(lambda _, notice: others.append(notice))
     await asyncio.gather(one.cosign(here, lines[1]), two.cosign(there, lines[2]))
-    await one.lookout.look_at([here])
-    await two.lookout.look_at([there])
-    whole = await one.log.newest_checkpoint(here.id)
-    assert whole is not None
-    assert whole[1].count("— player/") == 3
-    assert heard[-1].notes == told[-1].notes == [whole]
+    await one.head_poller.check([here])
+    await two.head_poller.check([there])
+    newest = await one.log.newest_checkpoint(here.id)
+    assert newest is not None
+    assert newest[1].count("— player/") == 3
+    assert others[-1].notes == notices[-1].notes == [newest]

@@ -1,4 +1,4 @@
-"""Two verifiers that share no code name the same fault, line and counts of the same bundles."""
+"""The Python and the JavaScript verifier report the same fault, line and counts."""
 
 from __future__ import annotations
 
@@ -14,13 +14,15 @@ from tests.proof.story import CARDS, HOUSE_SEED, Story, note_of, some_bytes
 from tests.proof.test_forging import HOUSE, KEY, LINES
 from tests.proof.test_rules import LEGAL, RULES
 from tests.proof.test_verify import everything, reusing_nonces
-from tests.web import noted
-from tests.web.forge import ODD, dump, forged
-from tests.web.noted import Pen
-from tests.web.second import Bundle, Line, compare
-from tests.web.tables import Played, real_tables
+from tests.web import mutated_notes
+from tests.web.forged_bundles import ODD, dump, forged
+from tests.web.js_verifier import Bundle, Line, compare
+from tests.web.mutated_notes import NoteSigner
+from tests.web.played_tables import Played, real_tables
 
-HOUSE_KEY = Pen(HOUSE_SEED).public.hex()
+pytestmark = pytest.mark.slow
+
+HOUSE_KEY = NoteSigner(HOUSE_SEED).public.hex()
 
 
 def alike(bundles: Iterable[Bundle]) -> list[Report]:
@@ -35,7 +37,7 @@ def real() -> list[Played]:
 
 
 def test_real_tables(real: list[Played]) -> None:
-    """2 to 10 seats, 52 to 416 cards, with players' bytes and without, voids, random draws."""
+    """2 to 10 seats, 52 to 416 cards, with and without players' bytes, voids, random draws."""
     reports = alike(played.bundle for played in real)
     assert [report.fault for report in reports] == [None] * 4
     assert [report.remarks.voided for report in reports] == [1, 0, 1, 0]
@@ -57,14 +59,14 @@ def test_rules_broken_and_kept() -> None:
     assert sum(report.fault is not None for report in reports) > len(RULES)
 
 
-def test_nonces_that_served_before() -> None:
+def test_reused_nonces() -> None:
     (report,) = alike([Bundle("reused nonces", reusing_nonces().lines(), HOUSE_KEY)])
     assert report.ok
     assert report.remarks.reused == 4
 
 
 def test_each_field() -> None:
-    """A sample; all of them by `python -m tests.web.forge fields`."""
+    """A sample; all of them by `python -m tests.web.forged_bundles fields`."""
     forgeries = [
         *islice(each.whole_lines(LINES), 0, None, 9),
         *each.header(LINES),
@@ -78,13 +80,13 @@ def test_each_field() -> None:
 
 
 def test_forged_at_random(real: list[Played]) -> None:
-    """More of them by `python -m tests.web.forge`."""
+    """More of them by `python -m tests.web.forged_bundles`."""
     reports = alike(forged(number, real[:3]) for number in range(300))
     assert {report.fault.check for report in reports if report.fault} == set(CHECKS)
 
 
-def test_cuts_of_saved_and_served() -> None:
-    """Kept checkpoints against a log of any length."""
+def test_saved_checkpoints_against_truncated_logs() -> None:
+    """Saved checkpoints against logs of several lengths."""
     notes = [each.note_of(line) for line in LINES if line.startswith('{"checkpoint"')]
     leaves = each.leaves_of(LINES)
     origin = each.decode(LINES[0])["origin"]
@@ -119,7 +121,7 @@ GARBAGE: list[list[Line]] = [
     ["\ufeff" + LINES[0], *LINES[1:]],
     [b"\xef\xbb\xbf" + LINES[0].encode(), *LINES[1:]],
     [f"{LINES[0]}\r", *LINES[1:]],
-    LINES[:1],
+    [LINES[0]],
     [LINES[0], LINES[-1]],
     [LINES[0], LINES[-1], LINES[1]],
     [*LINES[:2], LINES[-1], LINES[3]],
@@ -133,7 +135,7 @@ GARBAGE: list[list[Line]] = [
 ]
 
 
-def test_garbage_is_a_fault_and_no_error() -> None:
+def test_malformed_bundles_give_a_fault_and_no_exception() -> None:
     reports = alike(Bundle(str(n), lines) for n, lines in enumerate(GARBAGE))
     assert all(report.fault for report in reports)
 
@@ -146,19 +148,19 @@ def test_every_member_of_every_type() -> None:
     def bundles() -> Iterator[Bundle]:
         for type_, leaf in shown.items():
             public = leaf["public"]
-            told = {**leaf, "version": 1 if type_ == "TableOpened" else 2}
-            bare = {name: member for name, member in told.items() if name != "commit"}
+            renumbered = {**leaf, "version": 1 if type_ == "TableOpened" else 2}
+            bare = {name: member for name, member in renumbered.items() if name != "commit"}
             others = [bare, {**bare, "commit": "0" * 64}]
             for value in ODD:
                 if type_ in ("SeatTaken", "CardsSwapped"):
-                    others += [{**told, name: value} for name in (*told, "zz")]
+                    others += [{**renumbered, name: value} for name in (*renumbered, "zz")]
                 for name in (*public, "key", "zz"):
-                    others.append({**told, "public": {**public, name: value}})
+                    others.append({**renumbered, "public": {**public, name: value}})
             for name in public:
                 rest = {other: member for other, member in public.items() if other != name}
-                others.append({**told, "public": rest})
+                others.append({**renumbered, "public": rest})
             for changed in others:
-                yield Bundle(f"{changed}", [*first[: told["version"]], dump(changed)])
+                yield Bundle(f"{changed}", [*first[: renumbered["version"]], dump(changed)])
 
     reports = alike(bundles())
     formed = [r for r in reports if r.fault is not None and r.fault.check == "heads"]
@@ -167,17 +169,17 @@ def test_every_member_of_every_type() -> None:
 
 
 def test_every_note() -> None:
-    """Notes in every form that is not theirs, in a bundle and among those that were kept."""
+    """Malformed notes, in a bundle and among the saved ones."""
     story = Story().open_table().sit(1, keyed=True).close_table()
     *lines, last = story.lines()
     note = note_of(last)
     text, _, below = note.rpartition("\n\n")
-    pen = Pen(HOUSE_SEED)
-    texts = noted.other_texts(story.origin, "3", noted.root_of(lines[1:]))
-    notes = [f"{other}\n{pen.sign(other, story.origin)}\n" for other in texts]
-    lines_below = noted.other_lines(f"{text}\n", below, story.origin, pen)
+    signer = NoteSigner(HOUSE_SEED)
+    texts = mutated_notes.other_texts(story.origin, "3", mutated_notes.root_of(lines[1:]))
+    notes = [f"{other}\n{signer.sign(other, story.origin)}\n" for other in texts]
+    lines_below = mutated_notes.other_lines(f"{text}\n", below, story.origin, signer)
     notes += [f"{text}\n\n{other}" for other in lines_below]
-    served = alike(Bundle(repr(other), [*lines, noted.line(other)]) for other in notes)
+    served = alike(Bundle(repr(other), [*lines, mutated_notes.line(other)]) for other in notes)
     kept = alike(Bundle(repr(other), story.lines(), None, [other]) for other in notes)
     for reports in (served, kept):
         assert 3 < sum(report.ok for report in reports) < len(notes) / 2

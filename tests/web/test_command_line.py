@@ -1,4 +1,4 @@
-"""The file run by hand: what it prints, what it exits with, and that it stands alone."""
+"""The verifier on the command line: output, exit codes, and that the file needs no other."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from pathlib import Path
 import pytest
 
 from tests.proof.story import HOUSE_SEED, Story, note_of, vectors
-from tests.web import second
-from tests.web.noted import Pen
-from tests.web.second import FILE, node
+from tests.web import js_verifier
+from tests.web.js_verifier import FILE, node
+from tests.web.mutated_notes import NoteSigner
+
+pytestmark = pytest.mark.slow
 
 HONEST, WRONG = (vector["in"] for vector in vectors("audit"))
 KEY = HONEST["key"]
@@ -42,8 +44,8 @@ def test_an_honest_bundle(bundle: Path, tmp_path: Path) -> None:
     lines = done.stdout.splitlines()
     assert (done.returncode, done.stderr) == (0, "")
     assert [line.split(": yes, ")[0] for line in lines[:7]] == CHECKS
-    assert "gave no checkpoint" not in done.stdout
-    assert lines[-1] == "The table's key is the one you named."
+    assert "gave no saved checkpoint" not in done.stdout
+    assert lines[-1] == "The table's key is the one you gave."
 
 
 def test_a_fault(bundle: Path) -> None:
@@ -54,12 +56,12 @@ def test_a_fault(bundle: Path) -> None:
     assert answers[3] == "secrets: yes, before line 17"
     assert answers[4].startswith("tape: no, in line 17: ")
     assert run(FILE, bundle, "--key", "00").stdout.splitlines()[1:3] == [
-        "heads: no, in line 0: The table's key is not the one that you named.",
-        "saved: not looked at",
+        "heads: no, in line 0: The table's key is not the one that you gave.",
+        "saved: not checked",
     ]
 
 
-def test_for_a_script(bundle: Path) -> None:
+def test_json_output(bundle: Path) -> None:
     done = run(FILE, bundle, "--json")
     report = json.loads(done.stdout)
     assert report["fault"] is None
@@ -68,13 +70,13 @@ def test_for_a_script(bundle: Path) -> None:
 
 
 @pytest.mark.parametrize("arguments", [[], ["--key"], ["no such file"], ["a", "b"], ["--what"]])
-def test_used_wrongly(arguments: list[str]) -> None:
+def test_usage_errors(arguments: list[str]) -> None:
     done = run(FILE, *arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr
 
 
-def test_names_lead_no_terminal_astray(tmp_path: Path) -> None:
+def test_control_characters_in_names_are_escaped(tmp_path: Path) -> None:
     story = Story().open_table()
     name = "\u009b31mEve\u202e"
     story.tell("SeatTaken", seat=1, name=name, key=story.cosigner(1).public_key.hex())
@@ -82,13 +84,13 @@ def test_names_lead_no_terminal_astray(tmp_path: Path) -> None:
     file = tmp_path / "bundle.jsonl"
     file.write_text("\n".join(story.lines()), "utf-8")
     assert note_of(story.lines()[-1]).count("player/") == 1
-    done = run(FILE, file, "--key", Pen(HOUSE_SEED).public.hex())
+    done = run(FILE, file, "--key", NoteSigner(HOUSE_SEED).public.hex())
     assert done.returncode == 0
     assert "\ufffd31mEve\ufffd" in done.stdout
 
 
-def test_it_stands_alone(bundle: Path, tmp_path: Path) -> None:
-    """A copy of the one file is enough, and nothing but node's file reading is asked of node."""
+def test_the_file_works_without_any_other(bundle: Path, tmp_path: Path) -> None:
+    """A copy of the one file is enough, and it imports only file access from node."""
     copy = tmp_path / "verify.mjs"
     shutil.copy(FILE, copy)
     assert run(copy, bundle).returncode == 0
@@ -98,8 +100,8 @@ def test_it_stands_alone(bundle: Path, tmp_path: Path) -> None:
     assert not re.search(r"\b(fetch|XMLHttpRequest|WebSocket|eval|require|Math\.random)\b", text)
 
 
-def test_ci_does_not_pass_without_node(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(second.shutil, "which", lambda name: None)
+def test_missing_node_fails_in_ci_and_skips_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(js_verifier.shutil, "which", lambda name: None)
     monkeypatch.setenv("CI", "true")
     with pytest.raises(pytest.fail.Exception, match="node"):
         node()

@@ -7,9 +7,9 @@ import subprocess
 
 import pytest
 
-from tests.web.second import FILE, node
+from tests.web.js_verifier import FILE, node
 
-SITTING = (FILE.parent / "table" / "sitting.js").as_uri()
+JOIN_FORM = (FILE.parent / "table" / "join_form.js").as_uri()
 INVITE = "invite.0123456789abcdef"
 
 
@@ -25,9 +25,9 @@ INVITE = "invite.0123456789abcdef"
         ("#", None),
     ],
 )
-def test_only_an_invitation_is_one(text: str, invite: str | None) -> None:
+def test_which_texts_hold_an_invitation(text: str, invite: str | None) -> None:
     program = f"""
-        import {{ inviteIn }} from {json.dumps(SITTING)};
+        import {{ inviteIn }} from {json.dumps(JOIN_FORM)};
         console.log(JSON.stringify(inviteIn({json.dumps(text)})));
     """
     done = subprocess.run(

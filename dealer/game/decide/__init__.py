@@ -1,15 +1,16 @@
-"""Whether a wish is granted, and what happens then.
+"""`decide`: the events that follow from a command, or a Refused error with the reason.
 
-`decide(command, table, house)` gives the events that follow from a command, or raises a Refused
-whose sentence says why not. It changes nothing; `evolve` lets the events be true.
+It is a pure function of the command, the table's state and the round's secret; `evolve` applies the
+events.
 """
 
 from __future__ import annotations
 
 from typing import assert_never
 
-from dealer.errors import TableEnded, UnknownTable
+from dealer.errors import TableIsClosed, UnknownTable
 from dealer.game.commands import (
+    CheckDeadlines,
     CloseRound,
     CloseTable,
     Command,
@@ -23,31 +24,35 @@ from dealer.game.commands import (
     Move,
     OpenRound,
     OpenTable,
-    PassTime,
     RevealEntropy,
     Show,
     StartShuffle,
     TakeSeat,
 )
 from dealer.game.decide import cards, rounds, seats, shuffles
-from dealer.game.decide.house import House, NoSecret
-from dealer.game.decide.permission import check_seat
+from dealer.game.decide.permission import require_current_seat
+from dealer.game.decide.round_secrets import NoRoundSecrets, RoundSecrets
 from dealer.game.events import Event
 from dealer.game.state import Table
 
-__all__ = ["House", "NoSecret", "decide"]
+__all__ = ["NoRoundSecrets", "RoundSecrets", "decide"]
 
 
-def decide(command: Command, table: Table, house: House) -> list[Event]:
-    """The events that `command` brings about at `table`; `house` knows the round's secret."""
+def decide(command: Command, table: Table, house: RoundSecrets) -> list[Event]:
+    """The events that `command` causes at `table`, possibly none.
+
+    `house` holds the secret of the open round. Raises a Refused; the state is never changed.
+    """
     if isinstance(command, OpenTable):
         return seats.open_table(command, table)
     if table.version == 0:
-        raise UnknownTable("There is no such table here; check its id, or open a new one.")
+        raise UnknownTable(
+            "There is no such table on this server; check its id, or open a new table."
+        )
     if table.closed:
-        raise TableEnded("This table is closed for good; open another one.")
-    if not isinstance(command, TakeSeat | PassTime | FinishShuffle):
-        check_seat(table, command.actor)
+        raise TableIsClosed("This table is closed and stays closed; open another one.")
+    if not isinstance(command, TakeSeat | CheckDeadlines | FinishShuffle):
+        require_current_seat(table, command.actor)
     match command:
         case Draw():
             return cards.draw(command, table)
@@ -67,8 +72,8 @@ def decide(command: Command, table: Table, house: House) -> list[Event]:
             return shuffles.commit(command, table)
         case RevealEntropy():
             return shuffles.reveal(command, table, house)
-        case PassTime():
-            return shuffles.pass_time(command, table)
+        case CheckDeadlines():
+            return shuffles.check_deadlines(command, table)
         case FinishShuffle():
             return shuffles.finish(command, table, house)
         case OpenRound():

@@ -1,4 +1,4 @@
-"""Cards that change their place or are shown: deal, draw, move, show, cut."""
+"""Commands that move or show cards: draw, deal, cut, move, show."""
 
 from __future__ import annotations
 
@@ -14,21 +14,23 @@ from dealer.errors import (
     NotSealed,
     NotYourSeat,
 )
+from dealer.game import events
 from dealer.game.commands import Actor, CardRef, Cut, Deal, Draw, Move, Show, Where
-from dealer.game.decide.house import House
-from dealer.game.decide.permission import permit, seated, still_round
-from dealer.game.events import CardDrawn, CardMoved, CardPeeked, CardShown, Event, StackCut
+from dealer.game.decide.permission import idle_round, require_permission, require_seat
+from dealer.game.decide.round_secrets import RoundSecrets
+from dealer.game.events import Event
 from dealer.game.stacks import DECK, is_stack, seat_of
 from dealer.game.state import Round, Table
 
 STACKS_MAX = 256
-"""Deck, hands and piles of a round, emptied ones too: names must not fill the house's memory."""
+"""Most stacks of one round, empty ones included; bounds the memory that pile names can take."""
 
 
 def draw(command: Draw, table: Table) -> list[Event]:
-    seat = seated(table, command.actor)
-    permit(table, command.actor, "draw" if command.source == DECK else "pile")
-    round_ = still_round(table)
+    """Draw cards into the actor's hand, as CardDrawn events in their order."""
+    seat = require_seat(table, command.actor)
+    require_permission(table, command.actor, "draw" if command.source == DECK else "pile")
+    round_ = idle_round(table)
     _check_pile(command.source)
     if command.cards is not None:
         slots = _named(round_, command.actor, command.source, command.cards)
@@ -36,108 +38,114 @@ def draw(command: Draw, table: Table) -> list[Event]:
         slots = _taken(round_, command.source, command.count, command.where)
     _check_drawable(round_, slots)
     number, source, faces = round_.number, command.source, round_.faces
-    return [CardDrawn(number, seat, source, slot, faces[slot]) for slot in slots]
+    return [events.CardDrawn(number, seat, source, slot, faces[slot]) for slot in slots]
 
 
 def deal(command: Deal, table: Table) -> list[Event]:
-    """One card at a time round the table, in the order of the seats."""
-    permit(table, command.actor, "deal")
-    round_ = still_round(table)
+    """Deal one card at a time to each seat, in order of seats, `command.each` times."""
+    require_permission(table, command.actor, "deal")
+    round_ = idle_round(table)
     seats = tuple(sorted(table.seats)) if command.seats is None else command.seats
     if not seats:
-        raise BadRequest("Nobody sits at this table to deal to.")
+        raise BadRequest("No seat of this table is taken; players join first.")
     if any(seat not in table.seats for seat in seats) or len(set(seats)) != len(seats):
-        raise BadRequest("Deal to seats that are taken, each named once.")
+        raise BadRequest("Name only seats that are taken, and each of them once.")
     if command.each < 1:
         raise BadRequest("Deal at least one card to each seat.")
     slots = _taken(round_, DECK, command.each * len(seats), "top")
     _check_drawable(round_, slots)
     return [
-        CardDrawn(round_.number, seats[turn % len(seats)], DECK, slot, round_.faces[slot])
+        events.CardDrawn(round_.number, seats[turn % len(seats)], DECK, slot, round_.faces[slot])
         for turn, slot in enumerate(slots)
     ]
 
 
 def cut(command: Cut, table: Table) -> list[Event]:
-    permit(table, command.actor, "cut")
-    round_ = still_round(table)
+    """Cut the deck or a pile at a place from 0 to its number of cards."""
+    require_permission(table, command.actor, "cut")
+    round_ = idle_round(table)
     _check_pile(command.stack)
     n = len(round_.cards(command.stack))
     if not 0 <= command.at <= n:
-        raise BadPlace(f"Cut at 0 to {n}, counted from the bottom.")
-    return [StackCut(round_.number, command.stack, command.at)]
+        raise BadPlace(f"Cut at a place from 0 to {n}, counted from the bottom.")
+    return [events.StackCut(round_.number, command.stack, command.at)]
 
 
-def move(command: Move, table: Table, house: House) -> list[Event]:
-    round_ = still_round(table)
+def move(command: Move, table: Table, house: RoundSecrets) -> list[Event]:
+    """Move cards; cards that turn face up are opened by CardShown with their salts."""
+    round_ = idle_round(table)
     _permit_move(table, command)
     slots = _chosen(round_, command.actor, command.source, command.cards, command.count)
     to_seat = seat_of(command.to)
     if to_seat is not None:
         if to_seat not in table.seats:
-            raise BadRequest(f"Nobody sits at seat {to_seat}.")
+            raise BadRequest(f"Seat {to_seat} is not taken.")
         _check_drawable(round_, slots)
-    events: list[Event] = []
-    for slot, at in zip(slots, _places(round_, command, slots), strict=True):
+    moved: list[Event] = []
+    for slot, place in zip(slots, _places(round_, command, slots), strict=True):
         card = None if to_seat is None else round_.faces[slot]
-        events.append(CardMoved(round_.number, slot, command.source, command.to, at, card))
+        moved.append(events.CardMoved(round_.number, slot, command.source, command.to, place, card))
         if command.face == "up" and slot not in round_.shown:
-            events.append(_shown(round_, house, slot))
-    return events
+            moved.append(_shown(round_, house, slot))
+    return moved
 
 
-def show(command: Show, table: Table, house: House) -> list[Event]:
-    round_ = still_round(table)
+def show(command: Show, table: Table, house: RoundSecrets) -> list[Event]:
+    """Open cards to everyone with their salts, or to one seat by CardPeeked."""
+    round_ = idle_round(table)
     _check_stack(command.source)
     seat = seat_of(command.source)
     if seat is not None:
         if seat != command.actor.seat:
-            raise NotYourSeat("You may show the cards of your own hand only.")
-        seated(table, command.actor)
-        permit(table, command.actor, "show")
+            raise NotYourSeat("You may show only the cards of your own hand.")
+        require_seat(table, command.actor)
+        require_permission(table, command.actor, "show")
     else:
-        permit(table, command.actor, "turn")
+        require_permission(table, command.actor, "turn")
     count = 1 if command.cards is None else None
     slots = _chosen(round_, command.actor, command.source, command.cards, count)
     if command.to is None:
         return [_shown(round_, house, slot) for slot in slots if slot not in round_.shown]
     if command.to not in table.seats:
-        raise BadRequest(f"Nobody sits at seat {command.to}.")
+        raise BadRequest(f"Seat {command.to} is not taken.")
     return [
-        CardPeeked(round_.number, slot, command.to, round_.faces[slot])
+        events.CardPeeked(round_.number, slot, command.to, round_.faces[slot])
         for slot in slots
         if not round_.sees(command.to, slot)
     ]
 
 
-def _shown(round_: Round, house: House, slot: int) -> CardShown:
-    return CardShown(round_.number, slot, round_.faces[slot] or "", house.slot_salt(slot))
+def _shown(round_: Round, house: RoundSecrets, slot: int) -> events.CardShown:
+    return events.CardShown(round_.number, slot, round_.faces[slot] or "", house.slot_salt(slot))
 
 
 def _permit_move(table: Table, command: Move) -> None:
-    """From one's own hand by one's own right; from another's only the host, who collects."""
+    """Check that the rules allow this move; from another seat's hand only the host may move."""
     for stack in (command.source, command.to):
         _check_stack(stack)
     owner = seat_of(command.source)
     if owner is not None and owner == command.actor.seat:
-        seated(table, command.actor)
-        permit(table, command.actor, _right(command))
+        require_seat(table, command.actor)
+        require_permission(table, command.actor, _action(command))
     elif owner is not None:
         if not command.actor.host:
             raise NotYourSeat("That is another seat's hand.")
-        permit(table, command.actor, "collect")
+        require_permission(table, command.actor, "collect")
         if seat_of(command.to) is not None:
-            raise NotEntitled("Cards are collected onto the deck or a pile, not into a hand.")
+            raise NotEntitled("Collected cards go onto the deck or a pile, not into a hand.")
         if command.face == "up":
-            raise NotEntitled("Cards of another seat's hand are collected face down.")
+            raise NotEntitled("Cards of another seat's hand are collected face down; name no face.")
     else:
-        permit(table, command.actor, _right(command))
+        require_permission(table, command.actor, _action(command))
         if command.face == "up":
-            permit(table, command.actor, "turn")
+            require_permission(table, command.actor, "turn")
 
 
-def _right(command: Move) -> str:
-    """The rule that a move falls under: what is a draw, a deal or a gift is so by any name."""
+def _action(command: Move) -> str:
+    """The action whose rule applies, from the stacks rather than from the name of the command.
+
+    A generic move must not get round the rules for draw, deal, give or return.
+    """
     owner, to = seat_of(command.source), seat_of(command.to)
     if command.source == DECK and to is not None:
         return "draw" if to == command.actor.seat else "deal"
@@ -156,19 +164,19 @@ def _check_stack(stack: str) -> None:
 
 def _check_pile(stack: str) -> None:
     if not is_stack(stack) or seat_of(stack) is not None:
-        raise BadRequest("Name deck or pile:<name> here; a hand is its seat's own.")
+        raise BadRequest("Name deck or pile:<name>; a hand belongs to its seat.")
 
 
 def _taken(round_: Round, stack: str, count: int, where: str) -> list[int]:
-    """The next `count` cards from an end of a stack, in the order in which they come off."""
+    """The next `count` slots from an end of a stack, in the order in which they leave it."""
     cards = round_.cards(stack)
     if count < 1:
         raise BadRequest("Name at least one card.")
     if count > len(cards):
-        raise DeckEmpty(f"{len(cards)} cards are left there, and {count} were asked for.")
+        raise DeckEmpty(f"The stack has {len(cards)} cards left; {count} were requested.")
     slots = cards[:count] if where == "bottom" else cards[: -count - 1 : -1]
     if slots[0] < 0:
-        raise NotSealed("This stack has not been shuffled in this round; shuffle it first.")
+        raise NotSealed("This stack was not shuffled in this round; shuffle it first.")
     return slots
 
 
@@ -187,7 +195,7 @@ def _chosen(
 
 
 def _named(round_: Round, actor: Actor, stack: str, refs: Sequence[CardRef]) -> list[int]:
-    """Slots of the cards that were named; one that the actor may not see has to go by its slot."""
+    """Slots of the named cards. A code matches only a card that the actor may see."""
     cards = round_.cards(stack)
     present = set(cards)
     seen = {round_.faces[c]: c for c in cards if c >= 0 and round_.sees(actor.seat, c)}
@@ -198,8 +206,8 @@ def _named(round_: Round, actor: Actor, stack: str, refs: Sequence[CardRef]) -> 
         raise BadRequest("Name each card once.")
     if any(slot < 0 or slot not in present for slot in slots):
         if seat_of(stack) is not None:
-            raise CardNotInHand("A card you named is not in that hand, or you have not seen it.")
-        raise CardNotThere("A card you named is not there, or you have not seen it.")
+            raise CardNotInHand("A card you named is not in that hand, or you may not see it.")
+        raise CardNotThere("A card you named is not in that stack, or you may not see it.")
     return slots
 
 
@@ -207,22 +215,25 @@ def _check_drawable(round_: Round, slots: Sequence[int]) -> None:
     drawable = round_.drawable
     for slot in slots:
         if not drawable[slot]:
-            raise NotSealed("The shuffle was partial and did not reach these cards; shuffle more.")
+            raise NotSealed("A partial shuffle did not reach these cards; shuffle the stack again.")
 
 
 def _places(round_: Round, command: Move, slots: Sequence[int]) -> list[int]:
-    """Where each card goes once it has left its place: onto the one before, or to the bottom."""
+    """The place of each card in the target stack, after it was taken out of its own place.
+
+    Each card goes on top of the one before it, or, with `where` "bottom", below it.
+    """
     target = round_.cards(command.to)
     if command.to not in round_.stacks and len(round_.stacks) >= STACKS_MAX:
-        raise BadRequest(f"A round has at most {STACKS_MAX} stacks; use a pile that is there.")
+        raise BadRequest(f"A round has at most {STACKS_MAX} stacks; use an existing pile.")
     same = command.to == command.source
     first = _place(command.where, len(target) - same)
     if command.where == "bottom":
         return [0] * len(slots)
     if not same:
         return list(range(first, first + len(slots)))
-    # Within a stack those already moved lie together, with the same cards below them as the first
-    # one; they sink by a place when one of these leaves to lie on them.
+    # Within one stack, the cards already moved stay adjacent. If the next card comes from below
+    # them, they sink by one place, so that its target place stays the same.
     others = [card for card in target if card != slots[0]]
     below = set(others[:first])
     places = [first]
@@ -237,5 +248,5 @@ def _place(where: Where, size: int) -> int:
     if where == "bottom":
         return 0
     if not isinstance(where, int) or not 0 <= where <= size:
-        raise BadPlace(f"A place there is 0 (the bottom) to {size}, or top, or bottom.")
+        raise BadPlace(f"A place in that stack is 0 (the bottom) to {size}, top, or bottom.")
     return where

@@ -1,4 +1,4 @@
-"""Who may do what: the rules of the table, and who is asking."""
+"""Checks of the rules, of the actor and of the round that several commands share."""
 
 from __future__ import annotations
 
@@ -7,45 +7,44 @@ from dealer.game.commands import Actor
 from dealer.game.state import Round, Table
 
 
-def permit(table: Table, actor: Actor, action: str) -> None:
-    """Raise NotEntitled unless the table's rules let this actor do `action`."""
+def require_permission(table: Table, actor: Actor, action: str) -> None:
+    """Raise NotHost or NotEntitled unless the table's rules allow `action` to this actor."""
     who = table.rules.who[action]
     if who != "nobody" and actor.host:
         return
     if who == "players" and actor.seat in table.seats:
         return
     if who == "host":
-        raise NotHost(f"At this table only the host may {action}.")
+        raise NotHost(f"This table's rules allow only the host to {action}.")
     if who == "nobody":
-        raise NotEntitled(f"At this table nobody may {action}.")
+        raise NotEntitled(f"This table's rules do not allow anyone to {action}.")
     raise NotEntitled(f"To {action}, take a seat at this table first.")
 
 
-def check_seat(table: Table, actor: Actor) -> None:
-    """Raise NotYourSeat where the actor gave the seat up, also if another sits there by now."""
-    if actor.since is None:
-        return
-    player = None if actor.seat is None else table.seats.get(actor.seat)
-    if player is None or player.since != actor.since:
-        raise NotYourSeat("You have given up this seat; join the table again.")
+def require_current_seat(table: Table, actor: Actor) -> None:
+    """Raise NotYourSeat if the actor left the seat, even if another player has taken it since."""
+    holder = actor.holder
+    if holder is not None and not table.still_seated(holder):
+        raise NotYourSeat("You left this seat; join the table again.")
 
 
-def seated(table: Table, actor: Actor) -> int:
-    """The actor's seat; NotYourSeat without one."""
+def require_seat(table: Table, actor: Actor) -> int:
+    """The actor's seat; raises NotYourSeat if the actor has none at this table."""
     if actor.seat is None or actor.seat not in table.seats:
-        raise NotYourSeat("You sit at no seat of this table; join it first.")
+        raise NotYourSeat("You have no seat at this table; join it first.")
     return actor.seat
 
 
 def open_round(table: Table) -> Round:
+    """The open round; raises NoRound between rounds."""
     if table.round is None:
         raise NoRound("No round is open at this table; the host opens one with round.open.")
     return table.round
 
 
-def still_round(table: Table) -> Round:
-    """The open round, if no shuffle runs in it: until its seal no card moves or is shown."""
+def idle_round(table: Table) -> Round:
+    """The open round; raises ShuffleRunning during a shuffle, when no card may move or be shown."""
     round_ = open_round(table)
     if round_.shuffle is not None:
-        raise ShuffleRunning("A shuffle is running; wait for DeckSealed and try again.")
+        raise ShuffleRunning("A shuffle is running; wait for its DeckSealed event and try again.")
     return round_

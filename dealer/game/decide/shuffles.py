@@ -1,8 +1,8 @@
-"""A shuffle from its start to its seal: digests, C1, nonces, swaps, slots.
+"""Commands of a shuffle: start, digests, checkpoint C1, nonces, swaps and seal.
 
-Until the seal, or the void, nothing else happens to a card. Once all seats have committed, or the
-time is up, the digests are closed; once all of these are opened, the tape is fixed, and the house
-only carries it out.
+While a shuffle runs no card moves. When all seats have sent a digest, or the commit deadline has
+passed, EntropyClosed ends the digests; when all of them are opened, the tape is determined and the
+server shuffles. A shuffle with a reveal missing at its deadline is voided and started again.
 """
 
 from __future__ import annotations
@@ -14,26 +14,18 @@ from dealer.errors import (
     EntropyOutOfTurn,
     NoShuffle,
 )
+from dealer.game import events
 from dealer.game.commands import (
+    CheckDeadlines,
     CommitEntropy,
     DrawAtRandom,
     FinishShuffle,
-    PassTime,
     RevealEntropy,
     StartShuffle,
 )
-from dealer.game.decide.house import House
-from dealer.game.decide.permission import open_round, permit, seated, still_round
-from dealer.game.events import (
-    CardsSwapped,
-    DeckSealed,
-    EntropyClosed,
-    EntropyCommitted,
-    EntropyRevealed,
-    Event,
-    ShuffleStarted,
-    ShuffleVoided,
-)
+from dealer.game.decide.permission import idle_round, open_round, require_permission, require_seat
+from dealer.game.decide.round_secrets import RoundSecrets
+from dealer.game.events import Event
 from dealer.game.shuffle import ALGORITHMS, full, steps_of
 from dealer.game.stacks import DECK, is_stack, seat_of
 from dealer.game.state import Round, Shuffle, Table
@@ -43,7 +35,8 @@ ENTROPY_BYTES = 32
 
 
 def start(command: StartShuffle, table: Table) -> list[Event]:
-    permit(table, command.actor, "shuffle")
+    """Start a shuffle of a stack; ShuffleRunning if one is running."""
+    require_permission(table, command.actor, "shuffle")
     round_, n = _shufflable(table, command.stack)
     steps = full(n) if command.steps is None else command.steps
     if command.algorithm not in ALGORITHMS:
@@ -52,63 +45,69 @@ def start(command: StartShuffle, table: Table) -> list[Event]:
         raise BadRequest(f"A shuffle of {n} cards takes 0 to {full(n)} steps.")
     if command.algorithm == "forward" and steps != full(n):
         raise BadRequest("A forward shuffle takes all its steps; a partial one is backward.")
-    return _started(table, round_, command.stack, n, command.algorithm, steps)
+    return _starting(table, round_, command.stack, n, command.algorithm, steps)
 
 
 def start_for_draw(command: DrawAtRandom, table: Table) -> list[Event]:
-    """As many steps as bring that many cards, from anywhere in the stack, to its top."""
-    seated(table, command.actor)
-    permit(table, command.actor, "draw" if command.source == DECK else "pile")
+    """Start the partial shuffle that brings `count` random cards of the stack to its top."""
+    require_seat(table, command.actor)
+    require_permission(table, command.actor, "draw" if command.source == DECK else "pile")
     round_, n = _shufflable(table, command.source)
     if not 1 <= command.count <= n:
-        raise DeckEmpty(f"{n} cards are left there; draw 1 to {n}.")
-    return _started(table, round_, command.source, n, "backward", min(command.count, full(n)))
+        raise DeckEmpty(f"The stack has {n} cards left; draw 1 to {n}.")
+    return _starting(table, round_, command.source, n, "backward", min(command.count, full(n)))
 
 
 def commit(command: CommitEntropy, table: Table) -> list[Event]:
-    seat = seated(table, command.actor)
+    """Accept a seat's digest for this shuffle, or for the next one while none is running."""
+    seat = require_seat(table, command.actor)
     round_ = open_round(table)
     shuffle = round_.shuffle
     if len(command.digest) != ENTROPY_BYTES:
         raise BadRequest("A digest has 32 bytes, as 64 hex digits.")
     if round_.entropy != "players":
-        raise EntropyOutOfTurn("This round's shuffles take the house's entropy alone.")
+        raise EntropyOutOfTurn("This round uses only the house's entropy; send no digest.")
     if command.round != round_.number or command.k != round_.k:
         raise EntropyOutOfTurn(
-            f"Entropy is taken for round {round_.number}, shuffle {round_.k}, and no other."
+            f"Digests are accepted for round {round_.number}, shuffle {round_.k} only."
         )
     if seat in round_.withheld:
-        raise EntropyOutOfTurn("This seat withheld a reveal and brings no more in this round.")
+        raise EntropyOutOfTurn(
+            "This seat failed to reveal a nonce; its digests are not accepted in this round."
+        )
     if shuffle is not None and shuffle.closed_version:
-        raise EntropyOutOfTurn("The digests of this shuffle are closed; send one for the next.")
-    given = round_.ahead if shuffle is None else shuffle.digests
+        raise EntropyOutOfTurn(
+            "The digests of this shuffle are closed; send one for the next shuffle."
+        )
+    given = round_.early_digests if shuffle is None else shuffle.digests
     if seat in given:
-        raise EntropyOutOfTurn("This seat has sent its digest for this shuffle.")
-    committed = EntropyCommitted(round_.number, round_.k, seat, command.digest)
+        raise EntropyOutOfTurn("This seat has already sent its digest for this shuffle.")
+    committed = events.EntropyCommitted(round_.number, round_.k, seat, command.digest)
     if shuffle is None:
         return [committed]
     return [committed, *_closed(table, round_, shuffle.k, {*given, seat})]
 
 
-def reveal(command: RevealEntropy, table: Table, house: House) -> list[Event]:
-    seat = seated(table, command.actor)
+def reveal(command: RevealEntropy, table: Table, house: RoundSecrets) -> list[Event]:
+    """Accept the nonce that opens the seat's digest; EntropyMismatch if it does not."""
+    seat = require_seat(table, command.actor)
     round_, shuffle = _running(table)
     if not shuffle.closed_version:
-        raise EntropyOutOfTurn("Digests are still open: reveal when EntropyClosed has come.")
+        raise EntropyOutOfTurn("Digests are still open; reveal after EntropyClosed.")
     if command.round != round_.number or command.k != shuffle.k:
         raise EntropyOutOfTurn(
-            f"Reveals are taken for round {round_.number}, shuffle {shuffle.k}, and no other."
+            f"Reveals are accepted for round {round_.number}, shuffle {shuffle.k} only."
         )
     if seat not in shuffle.digests or seat in shuffle.nonces:
-        raise EntropyOutOfTurn("No reveal is awaited from this seat.")
+        raise EntropyOutOfTurn("No reveal is expected from this seat.")
     digest = house.player_digest(k=shuffle.k, seat=seat, nonce=command.nonce)
     if len(command.nonce) != ENTROPY_BYTES or digest != shuffle.digests[seat]:
-        raise EntropyMismatch("These bytes do not open the digest that this seat sent.")
-    return [EntropyRevealed(round_.number, shuffle.k, seat, command.nonce)]
+        raise EntropyMismatch("This nonce does not match the digest that this seat sent.")
+    return [events.EntropyRevealed(round_.number, shuffle.k, seat, command.nonce)]
 
 
-def pass_time(command: PassTime, table: Table) -> list[Event]:
-    """Nothing, if nobody is late."""
+def check_deadlines(command: CheckDeadlines, table: Table) -> list[Event]:
+    """End the wait for digests, or void a shuffle, if its deadline has passed; else nothing."""
     round_ = table.round
     if round_ is None or round_.shuffle is None or (due := deadline(round_)) is None:
         return []
@@ -116,22 +115,23 @@ def pass_time(command: PassTime, table: Table) -> list[Event]:
         return []
     shuffle = round_.shuffle
     if not shuffle.closed_version:
-        return [EntropyClosed(round_.number, shuffle.k)]
+        return [events.EntropyClosed(round_.number, shuffle.k)]
     if shuffle.ready():
         return []
-    again = ShuffleStarted(
+    restarted = events.ShuffleStarted(
         round_.number, shuffle.k + 1, shuffle.stack, shuffle.n, shuffle.algorithm, shuffle.steps
     )
     excluded = round_.withheld | set(shuffle.missing())
-    voided = ShuffleVoided(round_.number, shuffle.k)
+    voided = events.ShuffleVoided(round_.number, shuffle.k)
     closed = _closed(table, round_, shuffle.k + 1, set(), excluded)
-    return [voided, again, *closed]
+    return [voided, restarted, *closed]
 
 
-def finish(command: FinishShuffle, table: Table, house: House) -> list[Event]:
+def finish(command: FinishShuffle, table: Table, house: RoundSecrets) -> list[Event]:
+    """Swap and seal the stack when all nonces are revealed."""
     round_, shuffle = _running(table)
     if not shuffle.ready():
-        raise NoShuffle("Entropy for this shuffle is still awaited.")
+        raise NoShuffle("This shuffle still waits for digests or reveals.")
     tape = Tape(
         secret=house.secret,
         nonces=shuffle.entropy(),
@@ -140,19 +140,21 @@ def finish(command: FinishShuffle, table: Table, house: House) -> list[Event]:
         n=shuffle.n,
     )
     order = [round_.face(card) or "" for card in round_.cards(shuffle.stack)]
-    events: list[Event] = []
+    decided: list[Event] = []
+    swapped = events.CardsSwapped  # one lookup for all swaps
     number, k = round_.number, shuffle.k
     steps = steps_of(shuffle.algorithm, n=shuffle.n, steps=shuffle.steps, below=tape.below)
     for step, i, j in steps:
         order[i], order[j] = order[j], order[i]
-        events.append(CardsSwapped(number, k, step, i, j))
+        decided.append(swapped(number, k, step, i, j))
     first = len(round_.faces)
-    events.append(DeckSealed(number, k, first, tuple(house.slot_commitments(first, order))))
-    return events
+    slots = tuple(house.slot_commitments(first, order))
+    decided.append(events.DeckSealed(number, k, first, slots))
+    return decided
 
 
 def deadline(round_: Round) -> int | None:
-    """When, in milliseconds, a running shuffle stops waiting; None if none waits."""
+    """When the running shuffle stops waiting, in milliseconds; None if none is waiting."""
     shuffle = round_.shuffle
     if shuffle is None or shuffle.ready():
         return None
@@ -162,7 +164,7 @@ def deadline(round_: Round) -> int | None:
 
 
 def close_if_complete(table: Table, *, left: int) -> list[Event]:
-    """The digests' end, if seat `left` was the last one that they waited for."""
+    """EntropyClosed, if the digest of the seat that leaves was the last one missing."""
     round_ = table.round
     if round_ is None or round_.shuffle is None or round_.shuffle.closed_version:
         return []
@@ -171,21 +173,21 @@ def close_if_complete(table: Table, *, left: int) -> list[Event]:
 
 
 def _shufflable(table: Table, stack: str) -> tuple[Round, int]:
-    """The open round, and how many cards are in the stack that is to be shuffled."""
-    round_ = still_round(table)
+    """The open round and the number of cards in the stack to be shuffled."""
+    round_ = idle_round(table)
     if not is_stack(stack) or seat_of(stack) is not None:
-        raise BadRequest("What can be shuffled is deck or pile:<name>; no hand can.")
+        raise BadRequest("Name deck or pile:<name>; a hand cannot be shuffled.")
     n = len(round_.cards(stack))
     if n == 0:
-        raise DeckEmpty("There is no card to shuffle there.")
+        raise DeckEmpty("This stack has no card to shuffle.")
     return round_, n
 
 
-def _started(
+def _starting(
     table: Table, round_: Round, stack: str, n: int, algorithm: str, steps: int
 ) -> list[Event]:
-    started = ShuffleStarted(round_.number, round_.k, stack, n, algorithm, steps)
-    return [started, *_closed(table, round_, round_.k, set(round_.ahead))]
+    started = events.ShuffleStarted(round_.number, round_.k, stack, n, algorithm, steps)
+    return [started, *_closed(table, round_, round_.k, set(round_.early_digests))]
 
 
 def _closed(
@@ -195,14 +197,15 @@ def _closed(
     given: set[int],
     excluded: set[int] | None = None,
 ) -> list[Event]:
-    """The end of the digests of shuffle `k`, unless a seat but those given and excluded owes one.
+    """EntropyClosed for shuffle `k`, unless a digest of a taken seat is missing.
 
-    Excluded are the seats that withheld in this round, if no others are named.
+    No digest is missing from `given` and `excluded` seats; by default those are excluded that
+    failed to reveal in this round.
     """
     awaited = set(table.seats) - given - (round_.withheld if excluded is None else excluded)
     if round_.entropy == "players" and awaited:
         return []
-    return [EntropyClosed(round_.number, k)]
+    return [events.EntropyClosed(round_.number, k)]
 
 
 def _running(table: Table) -> tuple[Round, Shuffle]:

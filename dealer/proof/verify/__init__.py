@@ -1,10 +1,10 @@
-"""Was the game fair? Everything that a bundle says is checked here, and nothing of it believed.
+"""Verifier of bundles: checks every line of a bundle and trusts none of it.
 
-The checks come in a fixed order, `form`, `heads`, `saved`, and then each event in turn with
-`secrets`, `tape`, `seals` or `moves`, and stop at the first fault; each module says what its checks
-ask, so that another verifier can name the same fault. Only the standard library, an Ed25519 and the
-house's tape, shuffle, names of stacks and codes of cards are used; the rules of the game are
-written once more.
+The checks are made in a fixed order: `form`, `heads`, `saved`, then for each event `secrets`,
+`tape`, `seals` or `moves`. The first fault ends the verification. Each module specifies its checks,
+so that an independent verifier reports the same fault. The verifier uses only the standard library,
+Ed25519, and the game's tape, shuffle, stack names and card codes; it has its own implementation of
+the rules of the game.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable, Sequence
 
 from dealer.errors import ProofFault
 from dealer.proof.checkpoint import table_of
-from dealer.proof.verify.books import Books, secrets_of
 from dealer.proof.verify.form import Progress, read
 from dealer.proof.verify.heads import check_heads, check_saved
+from dealer.proof.verify.ledger import Ledger, secrets_of
 from dealer.proof.verify.replay import replay
 from dealer.proof.verify.report import CHECKS, Remarks, Report, Swap
 
@@ -31,11 +31,11 @@ def verify(
     saved: Sequence[str] = (),
     progress: Callable[[int, int], None] | None = None,
 ) -> Report:
-    """What is true of a bundle's lines (without their newlines), whatever stands in them.
+    """Verify a bundle, given as arbitrary lines without their newlines.
 
-    `key` is the table's 32 bytes, or their hex, as the user knows them; `saved` are notes that the
-    user kept. `progress(done, total)` is called now and then; a line counts once when it is read
-    and once when it is replayed. Nothing is raised: a fault is in the report.
+    `key` is the table's key as the user knows it, 32 bytes or hex; `saved` are checkpoints (notes)
+    that the user kept. `progress(done, total)` reports progress; each line counts twice, when it is
+    parsed and when it is replayed. Faults are not raised but returned in the report.
     """
     bundle = list(lines)
     report = Report(saved=len(saved))
@@ -47,14 +47,14 @@ def verify(
         roots = check_heads(parts, pinned, report)
         report.remarks.pinned = pinned is not None
         check_saved(parts, saved)
-        books = Books(
+        ledger = Ledger(
             table=bytes.fromhex(table_of(parts.origin)),
             roots=roots,
             secrets=secrets_of(parts.leaves),
             remarks=report.remarks,
             swaps=report.swaps,
         )
-        replay(parts.leaves, books, _steps(progress, len(bundle), total))
+        replay(parts.leaves, ledger, _steps(progress, len(bundle), total))
     except ProofFault as fault:
         report.fault = fault
     if progress is not None:

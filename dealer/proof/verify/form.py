@@ -1,20 +1,19 @@
-"""Is every line written as such a line must be? Nothing is believed yet, and nothing compared
-that takes more than reading.
+"""Check `form`: the syntax of each line, independent of the state of the game.
 
-Form is what a line says by itself, and its place in the file:
+It covers what can be seen from a line and its position in the file:
 
 - line 0 is the header, then come leaves, then checkpoints; each is its own canonical form;
 - a leaf has its members and no others, and so has the public part of its type, `v` is 1;
   values have the types of the table of events: numbers below 2^32, seats and rounds from 1,
   bytes in lower-case hex, stacks, codes, a deck (1…1024 distinct codes of one length), the two
   words of `entropy` and of `algorithm`;
-- `commit` stands in CardsSwapped, CardDrawn, and CardMoved to a hand, and nowhere else;
+- `commit` is present in CardsSwapped, CardDrawn, and CardMoved to a hand, and in no other event;
 - a leaf's `version` is its line, its `table` that of the header's origin, its `at` not below that
   of the line before; line 1 is TableOpened, and no other line is.
 
-Whether a stack may be a hand, how many steps a shuffle has, how long a secret is and how many
-slots a seal: these depend on other members or lines and are judged with the event. What stands
-inside a note is judged with the heads.
+Conditions that depend on other members or lines are checked with the event: whether a stack may be
+a hand, the number of steps of a shuffle, the length of a secret, the number of slots of a seal. The
+content of notes is checked with the heads.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ Progress = Callable[[int], None]
 
 
 class Leaf(NamedTuple):
-    """One event as the log has it; its `version` is its line, `hash` goes into the tree."""
+    """A parsed leaf; `version` is also its line number, `hash` its leaf hash in the tree."""
 
     version: int
     at: int
@@ -48,7 +47,7 @@ class Leaf(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """A bundle whose form is right; `notes` have their lines beside them."""
+    """A parsed bundle; `notes` are (line number, note) pairs."""
 
     key: str
     origin: str
@@ -178,7 +177,7 @@ _LEAF: Mapping[str, Fits] = {
 
 
 def read(lines: Sequence[object], progress: Progress) -> Parts:
-    """The parts of a bundle; raises the ProofFault `form` of the first line that is not right."""
+    """Parse a bundle; raises the ProofFault `form` of the first malformed line."""
     if not lines:
         raise ProofFault("form", 0, "There is no header: the bundle is empty.")
     _, head = _decode(0, lines[0])
@@ -192,9 +191,9 @@ def read(lines: Sequence[object], progress: Progress) -> Parts:
             _check(line, "A checkpoint's line", members, {"checkpoint": _text}, {})
             parts.notes.append((line, members["checkpoint"]))
         elif parts.notes:
-            raise ProofFault("form", line, "Behind a checkpoint only checkpoints may come.")
+            raise ProofFault("form", line, "Only checkpoints may follow a checkpoint.")
         else:
-            _check_leaf(line, members, table, at)
+            check_leaf(line, members, table, at)
             type_, public, at = members["type"], members["public"], members["at"]
             hash_ = leaf_hash(raw)
             parts.leaves.append(Leaf(line, at, type_, public, members.get("commit"), hash_))
@@ -205,35 +204,39 @@ def read(lines: Sequence[object], progress: Progress) -> Parts:
 
 
 def _decode(line: int, text: object) -> tuple[bytes, Any]:
-    """The bytes of a line, and its value."""
+    """The bytes of a line and its decoded value."""
     try:
         raw = text.encode() if isinstance(text, str) else text
         if not isinstance(raw, bytes):
             raise NotCanonical("A line is text.")
         return raw, decode(raw, newlines=raw.startswith(b'{"checkpoint":'))
     except UnicodeEncodeError:
-        raise ProofFault("form", line, "Half of a surrogate pair is no character.") from None
+        raise ProofFault("form", line, "The line contains half of a surrogate pair.") from None
     except NotCanonical as error:
         raise ProofFault("form", line, str(error)) from error
 
 
-def _check_leaf(line: int, members: Any, table: str, at: int) -> None:
+def check_leaf(line: int, members: Any, table: str, at: int) -> None:
+    """Check a leaf at `line`, which is its version; `at` is the time of the leaf before it.
+
+    `table` is the hex id of the table. Raises the ProofFault `form`.
+    """
     _check(line, "A leaf", members, _LEAF, {"commit": _hash})
     type_, public, committed = members["type"], members["public"], "commit" in members
     _check(line, f"The public part of {type_}", public, PUBLIC[type_], _OPTIONAL.get(type_, {}))
     if members["v"] != 1:
         raise ProofFault("form", line, f"{type_} has a schema that this verifier does not know.")
     if members["version"] != line:
-        raise ProofFault("form", line, f"Here the leaf of version {line} should stand.")
+        raise ProofFault("form", line, f"The leaf of version {line} is expected here.")
     if members["table"] != table:
-        raise ProofFault("form", line, "This leaf is another table's.")
+        raise ProofFault("form", line, "This leaf belongs to another table.")
     if members["at"] < at:
-        raise ProofFault("form", line, "Time ran backwards.")
+        raise ProofFault("form", line, "The time is before that of the previous leaf.")
     if (type_ == "TableOpened") != (line == 1):
-        raise ProofFault("form", line, "TableOpened is the first event, and only the first.")
+        raise ProofFault("form", line, "TableOpened must be the first event and no other.")
     if committed != _hides(type_, public):
-        said = "has" if committed else "lacks"
-        raise ProofFault("form", line, f"This {type_} {said} the commitment of a hidden part.")
+        problem = "must not have" if committed else "lacks"
+        raise ProofFault("form", line, f"This {type_} {problem} a commitment to a hidden part.")
 
 
 def _hides(type_: str, public: Public) -> bool:
@@ -250,17 +253,17 @@ def _check(
     optional: Mapping[str, Fits],
 ) -> None:
     if type(members) is not dict:
-        raise ProofFault("form", line, f"{what} is no object.")
+        raise ProofFault("form", line, f"{what} is not an object.")
     for name, fits in required.items():
         if name not in members:
             raise ProofFault("form", line, f"{what} lacks its member {name!r}.")
         if not fits(members[name]):
-            raise ProofFault("form", line, f"{what} has a {name!r} that it cannot have.")
+            raise ProofFault("form", line, f"{what} has an invalid {name!r}.")
     if len(members) == len(required):
         return
     for name, value in members.items():
         if name not in required:
             if name not in optional:
-                raise ProofFault("form", line, f"{what} has a member {name!r} too many.")
+                raise ProofFault("form", line, f"{what} has an unknown member {name!r}.")
             if not optional[name](value):
-                raise ProofFault("form", line, f"{what} has a {name!r} that it cannot have.")
+                raise ProofFault("form", line, f"{what} has an invalid {name!r}.")

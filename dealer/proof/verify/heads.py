@@ -1,20 +1,20 @@
-"""Did the house sign this very log, at every point where it had to, and the one that you saw?
+"""Checks `heads` and `saved`: the house signed this log, at every required point.
 
-`heads`, in this order; the line named is that of the checkpoint, if nothing else is said:
+`heads`, in this order; the reported line is that of the checkpoint unless stated otherwise:
 
 1. the key that the user pinned is the header's (line 0); key and origin of TableOpened are the
    header's (line 1);
 2. for each checkpoint: it is a well-formed note of this origin, larger than the one before it and
    no larger than the log; the house's key signed it; its root is that of the leaves; and every
-   other line is a good cosignature by a key that a SeatTaken of this log names (one line a key; a
-   stranger's line, which C2SP would pass over, has no business in a bundle: so no byte of it can
-   change unnoticed);
+   other line is a valid cosignature by a key of a SeatTaken of this log (one line for each key;
+   unknown keys, which C2SP ignores, are faults in a bundle, so that every change of a byte is
+   detected);
 3. there is a checkpoint at each EntropyClosed, DeckSealed, RoundClosed and TableClosed, and at the
-   last leaf (the line is that of the leaf that has none).
+   last leaf (the line is that of the leaf without one).
 
-`saved`: first, each of the user's own checkpoints is a note that this table's key signed (else
-line 0); then each, in the order given, is of a log at most as long as this one and of the same root
-(else the line is the version that it was signed at, its size).
+`saved`: first, each of the user's checkpoints is a note that this table's key signed (else line 0);
+then each, in the given order, has a size within this log and the same root as this log at that size
+(else the line is its size).
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ DUE = ("EntropyClosed", "DeckSealed", "RoundClosed", "TableClosed")
 
 
 def check_heads(parts: Parts, pinned: str | None, report: Report) -> dict[int, bytes]:
-    """The proved roots by size; raises the first ProofFault `heads`."""
+    """The verified roots by size; raises the first ProofFault `heads`."""
     if pinned is not None and pinned != parts.key:
-        raise ProofFault("heads", 0, "The table's key is not the one that you named.")
+        raise ProofFault("heads", 0, "The table's key is not the one that you gave.")
     opened = parts.leaves[0].public
     if opened["key"] != parts.key or opened["origin"] != parts.origin:
         raise ProofFault("heads", 1, "TableOpened names another key or origin than the header.")
@@ -58,7 +58,7 @@ def check_heads(parts: Parts, pinned: str | None, report: Report) -> dict[int, b
                 raise NoteFault("The house signed another log than this one.")
             players = cosigners(checkpoint, keys=map(bytes.fromhex, names))
             if 1 + len(players) < len(checkpoint.signatures):
-                raise NoteFault("A line of the note is signed by nobody who sat at this table.")
+                raise NoteFault("A line of the note is not signed by a player of this table.")
             for key in players:
                 signed[key.hex()] = signed.get(key.hex(), 0) + 1
                 upto[key.hex()] = checkpoint.size
@@ -78,31 +78,31 @@ def check_saved(parts: Parts, saved: Sequence[object]) -> None:
     for note in saved:
         try:
             if not isinstance(note, str):
-                raise NoteFault("A saved checkpoint is a note, which is text.")
+                raise NoteFault("A saved checkpoint must be a note, which is text.")
             opened.append(_open(note, parts))
         except NoteFault as fault:
-            sentence = f"A checkpoint that you saved is none of this table's: {fault}"
+            sentence = f"A saved checkpoint is not one of this table: {fault}"
             raise ProofFault("saved", 0, sentence) from fault
     roots = _roots(parts.leaves, {checkpoint.size for checkpoint in opened})
     for checkpoint in opened:
         if checkpoint.size not in roots:
-            sentence = "You saved a checkpoint of a longer log: this one was cut short."
+            sentence = "A saved checkpoint is of a longer log: this log was truncated."
             raise ProofFault("saved", checkpoint.size, sentence)
         if roots[checkpoint.size] != checkpoint.root:
-            sentence = "You saved a checkpoint of another log: this one was changed."
+            sentence = "A saved checkpoint is of a different log: this log was changed."
             raise ProofFault("saved", checkpoint.size, sentence)
 
 
 def _open(note: str, parts: Parts) -> Checkpoint:
     checkpoint = read_checkpoint(note)
     if checkpoint.origin != parts.origin:
-        raise NoteFault("The note is of another origin.")
+        raise NoteFault("The note has another origin.")
     check_house(checkpoint, key=bytes.fromhex(parts.key))
     return checkpoint
 
 
 def _roots(leaves: Sequence[Leaf], sizes: set[int]) -> dict[int, bytes]:
-    """Roots of the trees of these sizes, as far as there are leaves."""
+    """The roots at these sizes; sizes beyond the log are omitted."""
     tree = Tree()
     roots = {}
     for size in sorted(sizes):
@@ -115,7 +115,7 @@ def _roots(leaves: Sequence[Leaf], sizes: set[int]) -> dict[int, bytes]:
 def _check_due(leaves: Sequence[Leaf], roots: dict[int, bytes]) -> None:
     for leaf in leaves:
         if leaf.type in DUE and leaf.version not in roots:
-            sentence = f"The house owes a checkpoint at {leaf.type}."
+            sentence = f"The checkpoint required at {leaf.type} is missing."
             raise ProofFault("heads", leaf.version, sentence)
     if len(leaves) not in roots:
         sentence = "The last checkpoint does not cover the whole log."

@@ -1,7 +1,7 @@
-"""The game once more, event by event, each under the check of its type.
+"""Replay of the events in order, each under the check of its type.
 
-The first event that cannot have happened ends it. What is counted is counted up to there. In a
-round that is not closed S is unknown: what only S can tell is left open, all else is checked.
+The first violation ends the replay, and the counts end there too. In a round that is not closed S
+is unknown: what depends on S is not checked, everything else is.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from collections.abc import Callable, Mapping
 
 from dealer.errors import ProofFault
 from dealer.proof.verify import moves, shuffles
-from dealer.proof.verify.books import Books, Wrong
 from dealer.proof.verify.form import Leaf, Progress
+from dealer.proof.verify.ledger import Ledger, RuleViolation
 
-Believe = Callable[[Books, Leaf], None]
+Apply = Callable[[Ledger, Leaf], None]
 
-EVENTS: Mapping[str, tuple[str, Believe]] = {
+EVENTS: Mapping[str, tuple[str, Apply]] = {
     "TableOpened": ("moves", moves.table_opened),
     "SeatTaken": ("moves", moves.seat_taken),
     "SeatLeft": ("moves", moves.seat_left),
@@ -35,18 +35,24 @@ EVENTS: Mapping[str, tuple[str, Believe]] = {
     "RoundClosed": ("secrets", moves.round_closed),
     "TableClosed": ("moves", moves.table_closed),
 }
-"""Type → the check that it falls under, and what lets it happen or raises Wrong."""
+"""Type of event → its check, and the function that applies it or raises RuleViolation."""
 
 
-def replay(leaves: list[Leaf], books: Books, progress: Progress) -> None:
-    """Raise the ProofFault of the first event that cannot have happened."""
+def apply(ledger: Ledger, leaf: Leaf) -> None:
+    """Apply one event to the ledger; raises RuleViolation if it violates the rules."""
+    if ledger.closed:
+        raise RuleViolation("The table is closed.")
+    _, apply_event = EVENTS[leaf.type]
+    apply_event(ledger, leaf)
+
+
+def replay(leaves: list[Leaf], ledger: Ledger, progress: Progress) -> None:
+    """Apply all events to the ledger; raises the ProofFault of the first violation."""
     for leaf in leaves:
-        check, believe = EVENTS[leaf.type]
         try:
-            if books.closed:
-                raise Wrong("The table was closed.")
-            believe(books, leaf)
-        except Wrong as wrong:
-            raise ProofFault(check, leaf.version, str(wrong)) from wrong
+            apply(ledger, leaf)
+        except RuleViolation as violation:
+            check, _ = EVENTS[leaf.type]
+            raise ProofFault(check, leaf.version, str(violation)) from violation
         progress(leaf.version)
-    books.remarks.open_rounds = int(books.round is not None)
+    ledger.remarks.open_rounds = int(ledger.round is not None)

@@ -1,4 +1,4 @@
-"""What a verifier tells the person who asked: yes or no to each question, then what it counted."""
+"""The report of a verification: an answer for each check, then the counts."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from typing import NamedTuple
 from dealer.errors import ProofFault
 
 CHECKS = ("form", "heads", "saved", "secrets", "tape", "seals", "moves")
-"""The checks in their order; the last four are made event by event."""
+"""The checks in order; the last four are made for each event."""
 
 _FIRST_OF_EVENTS = CHECKS.index("secrets")
 _QUESTIONS = {
-    "form": "every line is written in its one form",
-    "heads": "the house signed these heads, and the log is the one under them",
+    "form": "every line is in canonical form",
+    "heads": "the house signed these checkpoints, and they match the log",
     "saved": "the log agrees with the checkpoints you saved",
-    "secrets": "secrets and players' bytes open what was committed to before",
+    "secrets": "secrets and players' bytes open their commitments",
     "tape": "every swap is the one that these bytes give",
-    "seals": "every sealed or shown card is the one the shuffle left there",
-    "moves": "every other event was legal, and each card lay where it was taken from",
+    "seals": "every sealed or shown card is the one the shuffle put there",
+    "moves": "every other event was legal, and each card was where it was taken from",
 }
 
 
 class Swap(NamedTuple):
-    """One step of a shuffle whose round is closed.
+    """One recomputed step of a shuffle in a closed round.
 
-    Places `i` and `j` were exchanged; `words` are those of the tape that j was taken from, the
-    last one accepted and those before it refused; `cards` lay in i and j before.
+    It exchanged places `i` and `j`; `words` are the words of the tape that determined j, the last
+    one accepted and those before it rejected; `cards` were at i and j before.
     """
 
     version: int
@@ -42,13 +42,13 @@ class Swap(NamedTuple):
 
 @dataclass(slots=True)
 class Remarks:
-    """What was counted up to the end, or up to the first fault.
+    """Counts up to the end of the log, or up to the first fault.
 
-    `shuffles` were started, `voided` of them given up; `house_only` were sealed with no player's
-    bytes. `left_out` seats had no digest when one could still count, `withheld` did not open
-    theirs. `reused` reveals had a nonce that this table's log had revealed before, from whichever
-    seat. `not_top` draws took another card than the top one. `cosigned` checkpoints' lines are
-    good cosignatures. `open_rounds` is counted at the end alone.
+    `shuffles` were started, `voided` of them voided; `house_only` were sealed without any player's
+    nonce. `left_out` seats had sent no digest when the digests were closed, `withheld` seats did
+    not open theirs. `reused` reveals had a nonce that any seat had revealed before in this log.
+    `not_top` draws did not take the top card. `cosigned` is the number of valid cosignatures.
+    `open_rounds` is counted only at the end of the log.
     """
 
     rounds: int = 0
@@ -66,10 +66,10 @@ class Remarks:
 
 @dataclass(slots=True)
 class Report:
-    """The outcome: no `fault`, or the first one, with `remarks` and `swaps` as far as it came.
+    """The result: the first `fault` or None, with `remarks` and `swaps` up to that point.
 
-    `cosigners` counts good cosignatures by the player's key in hex; `cosigned_upto` is the size of
-    the newest checkpoint that each key cosigned, `names` has the names that went with these keys.
+    `cosigners` are the numbers of valid cosignatures by the player's key in hex; `cosigned_upto` is
+    the size of the newest checkpoint that each key cosigned, `names` the player's name by key.
     """
 
     fault: ProofFault | None = None
@@ -84,10 +84,11 @@ class Report:
 
     @property
     def ok(self) -> bool:
+        """Whether no check found a fault."""
         return self.fault is None
 
     def verdicts(self) -> list[str]:
-        """Lines for a person: one for each check, then the remarks if it came to the events."""
+        """Sentences for the user: one for each check, then the remarks if events were checked."""
         return [*self._answers(), *self._sentences()]
 
     def _answers(self) -> Iterator[str]:
@@ -97,32 +98,30 @@ class Report:
             if self.fault is not None and number == faulty:
                 yield f"{check}: no, in line {self.fault.line}: {self.fault.sentence}"
             elif check == "saved" and number < faulty and not self.saved:
-                yield f"{check}: yes, but you gave no checkpoint of your own to compare"
+                yield f"{check}: yes, but you gave no saved checkpoint"
             elif self.fault is None or number < min(faulty, _FIRST_OF_EVENTS):
                 yield f"{check}: yes, {question}"
             elif faulty < _FIRST_OF_EVENTS:
-                yield f"{check}: not looked at"
+                yield f"{check}: not checked"
             else:
                 yield f"{check}: yes, before line {self.fault.line}"
 
     def _sentences(self) -> Iterator[str]:
         if self.fault is not None and CHECKS.index(self.fault.check) < _FIRST_OF_EVENTS:
-            yield "Nothing was counted, for no event was looked at."
+            yield "Nothing was counted: no event was checked."
             return
         r = self.remarks
-        yield f"{_count(r.rounds, 'round')}, {r.open_rounds} of them open and so not proved."
+        yield f"Rounds: {r.rounds}, {r.open_rounds} of them still open and so not proved."
         yield (
-            f"{_count(r.shuffles, 'shuffle')}, {r.voided} of them voided, {r.house_only} with no "
+            f"Shuffles: {r.shuffles}, {r.voided} of them voided, {r.house_only} without any "
             "player's bytes: these prove only that the cards were fixed before the deal."
         )
         yield (
-            f"Seats left out of a shuffle: {r.left_out}; that did not open their digest: "
-            f"{r.withheld}. Only the players concerned know whether the house is right about that."
+            f"Seats left out of a shuffle: {r.left_out}; that did not reveal their bytes: "
+            f"{r.withheld}. Only the players concerned know whether the house reports that "
+            "correctly."
         )
-        yield (
-            f"Nonces that had been revealed at this table before: {r.reused}. A reused nonce harms "
-            "only the player who brought it."
-        )
+        yield f"Reused nonces: {r.reused}. A reused nonce harms only the player who sent it."
         yield f"Draws that did not take the top card: {r.not_top}."
         yield f"Cosignatures: {r.cosigned}."
         for key, times in self.cosigners.items():
@@ -131,9 +130,9 @@ class Report:
                 f"{self.cosigned_upto[key]}, under the key {key}."
             )
         yield (
-            "The table's key is the one you named."
+            "The table's key is the one you gave."
             if r.pinned
-            else "The table's key is the bundle's own word; name the key you know to be sure."
+            else "The table's key was taken from the bundle; give the key you know to be sure."
         )
 
 

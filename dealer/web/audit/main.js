@@ -1,124 +1,129 @@
-/** The audit page: a bundle comes, is checked in this browser, and can be watched. */
+/** The audit page: loads a bundle, verifies it in this browser, and replays it. */
 
 import { cardElement } from "../cards.js";
-import { harmless, make, mark, write } from "../make.js";
+import { element, escapeControl, setAttribute, setText } from "../dom.js";
 import { audit as texts } from "../texts/audit.js";
 import { linesOf, verify } from "../verify.js";
-import * as file from "./file.js";
-import { keptOf, keyIn, notesIn } from "./kept.js";
-import { roundsOf } from "./story.js";
+import * as io from "./bundle_io.js";
+import { listen as listenToReplay, replay, showProblem, stop } from "./controller.js";
+import { roundsOf } from "./moments.js";
+import { parseKey, parseNotes, savedOf } from "./saved.js";
 import { showVerdict } from "./verdicts.js";
-import { listen as listenToFilm, problem, stop, watch } from "./watch.js";
 
 const ORIGIN = /^\{"bundle":"dealer\/v1","key":"[0-9a-f]{64}","origin":"[^"]*\/t\/([0-9a-f]{32})"/;
-const UNFIT = /^No (WebCrypto|Ed25519) here/; // what `verify` throws where it cannot work
+const UNSUPPORTED = /^No (WebCrypto|Ed25519) here/; // errors of `verify`
 
+/** @returns {any} */
 const at = (id) => document.getElementById(id);
-const pageAsItCame = file.isOneFile() ? file.ownText() : null;
-const tableOfAddress = file.tableOf(location);
+const originalHtml = io.isSelfContained() ? io.ownHtml() : null;
+const tableOfAddress = io.tableOf(location);
 
 let bytes = null; // the bundle
-let table = null; // the id of its table, if it says one
-let turn = 0; // which bundle came last: an answer about one before it is no answer any more
-const given = { key: null, notes: [] };
+let table = null; // the id of its table, if it has one
+let current = 0; // number of the newest bundle: results of earlier ones are dropped
+const given = { key: null, notes: [] }; // by the user
 
-// ————————————————————————————————————————— a bundle comes ————————————————————————————————————————
+// —————————————————————————————————————————— loading ——————————————————————————————————————————————
 
-async function bring(promise, words) {
-  for (const id of ["verdict", "film", "take"]) at(id).hidden = true;
-  problem(null);
+async function load(promise, words) {
+  for (const id of ["verdict", "replay", "take"]) at(id).hidden = true;
+  showProblem(null);
   stop();
-  busy(words);
-  turn += 1;
-  const ours = turn;
+  showBusy(words);
+  current += 1;
+  const own = current;
   try {
-    const brought = await promise;
-    if (ours === turn) await check(brought, () => ours === turn);
+    const loaded = await promise;
+    if (own === current) await check(loaded, () => own === current);
   } catch (error) {
-    if (!(error instanceof file.NoBundle)) throw error;
-    const sentence = texts.problems[error.problem];
-    if (ours === turn) problem(typeof sentence === "string" ? sentence : sentence(error.status));
+    if (!(error instanceof io.NoBundle)) throw error;
+    const text = texts.problems[error.problem];
+    if (own === current) showProblem(typeof text === "string" ? text : text(error.status));
   } finally {
-    if (ours === turn) at("busy").hidden = true;
+    if (own === current) at("busy").hidden = true;
   }
 }
 
-function busy(words) {
+function showBusy(words) {
   at("busy").hidden = false;
-  write(at("busy-words"), words);
+  setText(at("busy-words"), words);
   at("progress").removeAttribute("value");
 }
 
-/** Check the bundle, against what this browser kept of its table and what was given by hand. */
-async function check(brought, isAwaited) {
-  bytes = brought;
-  busy(texts.checking);
+/** Verify the bundle, with the key and the checkpoints that are saved or were given. */
+async function check(loaded, isCurrent) {
+  bytes = loaded;
+  showBusy(texts.checking);
   const lines = linesOf(bytes);
   table = ORIGIN.exec(new TextDecoder().decode(lines[0].subarray(0, 4096)))?.[1] ?? null;
-  const kept = table === null ? { key: null, notes: [] } : keptOf(table);
-  const key = given.key ?? kept.key;
+  const saved = table === null ? { key: null, notes: [] } : savedOf(table);
+  const key = given.key ?? saved.key;
   at("take").hidden = false;
-  at("bring").hidden = true;
+  at("open-bundle").hidden = true;
   let report;
   try {
-    report = await verify(lines, { key, saved: [...kept.notes, ...given.notes], progress });
+    report = await verify(lines, { key, saved: [...saved.notes, ...given.notes], progress });
   } catch (error) {
-    if (!UNFIT.test(error.message)) throw error;
-    problem(globalThis.crypto?.subtle ? texts.problems.old : texts.problems.machine);
+    if (!UNSUPPORTED.test(error.message)) throw error;
+    const { noEd25519, noWebCrypto } = texts.problems;
+    showProblem(globalThis.crypto?.subtle ? noEd25519 : noWebCrypto);
     return;
   }
-  if (!isAwaited()) return;
+  if (!isCurrent()) return;
   at("result").classList.add("shown");
-  at("verdict").hidden = at("film").hidden = false;
-  const whose = given.key !== null ? "given" : kept.key !== null ? "kept" : "none";
-  showVerdict(report, lines, { key: whose, kept: kept.notes.length, given: given.notes.length });
+  at("verdict").hidden = at("replay").hidden = false;
+  const source = given.key !== null ? "given" : saved.key !== null ? "saved" : "none";
+  showVerdict(report, lines, {
+    key: source, saved: saved.notes.length, given: given.notes.length,
+  });
   showTable(lines, report);
   const rounds = roundsOf(lines, report);
-  watch(rounds, report.fault !== null ? texts.notTold : texts.noRounds);
+  replay(rounds, report.fault !== null ? texts.notReplayed : texts.noRounds);
 }
 
 async function progress(done, total) {
   at("progress").max = total;
   at("progress").value = done;
-  await new Promise((drawn) => setTimeout(drawn));
+  await new Promise((painted) => setTimeout(painted));
 }
 
 function showTable(lines, report) {
   const opening = report.fault?.check === "form" ? null
     : JSON.parse(new TextDecoder().decode(lines[1])).public;
-  const name = opening?.rules.name;
-  write(at("table-name"), typeof name === "string" ? harmless(name) : (table ?? "").slice(0, 8));
-  write(at("about"), harmless(report.origin));
-  at("ways").hidden = file.isOneFile();
+  const given = opening?.rules.name;
+  const name = typeof given === "string" ? escapeControl(given) : (table ?? "").slice(0, 8);
+  setText(at("table-name"), name);
+  setText(at("about"), escapeControl(report.origin));
+  at("links").hidden = io.isSelfContained();
   at("to-table").hidden = table !== tableOfAddress;
   at("to-table").href = `/tables/${tableOfAddress}`;
 }
 
-// ————————————————————————————————————————— take it home ——————————————————————————————————————————
+// ———————————————————————————————————————————— saving —————————————————————————————————————————————
 
-const named = () => table ?? "bundle";
+const fileName = () => table ?? "bundle";
 
-async function takePage(inside) {
-  const page = pageAsItCame ?? (await file.fetchPage());
+async function savePage(withBundle) {
+  const page = originalHtml ?? (await io.fetchPage());
   if (page === null) {
-    problem(texts.problems.nothing);
+    showProblem(texts.problems.network);
     return;
   }
-  if (inside) file.save(`audit-${named()}.html`, file.withBundle(page, bytes), "text/html");
-  else file.save("audit.html", page, "text/html");
+  if (withBundle) io.save(`audit-${fileName()}.html`, io.withBundle(page, bytes), "text/html");
+  else io.save("audit.html", page, "text/html");
 }
 
 // ————————————————————————————————————————————— start —————————————————————————————————————————————
 
-function speak() {
+function fillTexts() {
   document.title = `${texts.title} · dealer`;
-  for (const element of document.querySelectorAll("[data-text]")) {
-    write(element, texts[element.dataset.text]);
-  }
-  for (const element of document.querySelectorAll("[data-label]")) {
-    mark(element, "aria-label", texts[element.dataset.label]);
-  }
-  at("limits-words").replaceChildren(...texts.limitsWords.map((one) => make("li", {}, one)));
+  /** @type {NodeListOf<HTMLElement>} */
+  const texted = document.querySelectorAll("[data-text]");
+  for (const target of texted) setText(target, texts[target.dataset.text]);
+  /** @type {NodeListOf<HTMLElement>} */
+  const labelled = document.querySelectorAll("[data-label]");
+  for (const target of labelled) setAttribute(target, "aria-label", texts[target.dataset.label]);
+  at("limits-words").replaceChildren(...texts.limitsWords.map((one) => element("li", {}, one)));
   ["As", "Kh", "Qc", "Jd", "Ts"].forEach((code, n) => {
     const card = cardElement(code);
     card.style.setProperty("--lean", String(n - 2));
@@ -127,57 +132,57 @@ function speak() {
 }
 
 function listen() {
-  const on = (id, event, act) => at(id).addEventListener(event, act);
-  on("file", "change", () => at("file").files[0] && bringFile(at("file").files[0]));
-  on("known", "submit", again);
-  on("take-bundle", "click", () => file.save(`${named()}.jsonl`, bytes, "application/jsonl"));
-  on("take-page", "click", () => takePage(false));
-  on("take-both", "click", () => takePage(true));
+  const on = (id, event, handler) => at(id).addEventListener(event, handler);
+  on("file", "change", () => at("file").files[0] && loadFile(at("file").files[0]));
+  on("known", "submit", checkAgain);
+  on("take-bundle", "click", () => io.save(`${fileName()}.jsonl`, bytes, "application/jsonl"));
+  on("take-page", "click", () => savePage(false));
+  on("take-both", "click", () => savePage(true));
   on("another", "click", () => {
-    at("bring").hidden = false;
+    at("open-bundle").hidden = false;
     at("file").focus();
   });
   listenForDrops();
 }
 
 function listenForDrops() {
-  const over = (is) => document.body.classList.toggle("over", is);
+  const highlight = (isOver) => document.body.classList.toggle("over", isOver);
   addEventListener("dragover", (event) => {
     event.preventDefault();
-    over(true);
+    highlight(true);
   });
-  addEventListener("dragleave", () => over(false));
+  addEventListener("dragleave", () => highlight(false));
   addEventListener("drop", (event) => {
     event.preventDefault();
-    over(false);
+    highlight(false);
     const [dropped] = event.dataTransfer.files;
-    if (dropped) bringFile(dropped);
+    if (dropped) loadFile(dropped);
   });
 }
 
-/** Another bundle: what was given by hand belonged to the one before. */
-function bringFile(chosen) {
+/** Load another bundle. The key and notes that the user gave belonged to the last one. */
+function loadFile(chosen) {
   Object.assign(given, { key: null, notes: [] });
   at("known").reset();
-  bring(file.readFile(chosen), texts.checking);
+  load(io.readFile(chosen), texts.checking);
 }
 
-function again(event) {
+function checkAgain(event) {
   event.preventDefault();
-  const [key, notes] = [keyIn(at("key").value), notesIn(at("notes").value)];
-  const wrong = key === undefined ? texts.badKey : notes === undefined ? texts.badNotes : "";
-  write(at("known-problem"), wrong);
-  if (wrong) return;
+  const [key, notes] = [parseKey(at("key").value), parseNotes(at("notes").value)];
+  const invalid = key === undefined ? texts.badKey : notes === undefined ? texts.badNotes : "";
+  setText(at("known-problem"), invalid);
+  if (invalid) return;
   Object.assign(given, { key, notes });
-  bring(Promise.resolve(bytes), texts.checking).then(() => at("verdict-title").focus());
+  load(Promise.resolve(bytes), texts.checking).then(() => at("verdict-title").focus());
 }
 
-speak();
+fillTexts();
 listen();
-listenToFilm();
-if (file.hasInside()) bring(file.readInside(), texts.checking);
+listenToReplay();
+if (io.hasEmbedded()) load(io.readEmbedded(), texts.checking);
 else if (tableOfAddress !== null) {
-  at("bring").hidden = true;
-  bring(file.fetchBundle(tableOfAddress, keptOf(tableOfAddress).token), texts.reading)
-    .then(() => (at("bring").hidden = bytes !== null));
+  at("open-bundle").hidden = true;
+  load(io.fetchBundle(tableOfAddress, savedOf(tableOfAddress).token), texts.reading)
+    .then(() => (at("open-bundle").hidden = bytes !== null));
 }

@@ -1,57 +1,57 @@
-/** A moment in words, as who looks could have told it then. */
+/** Sentences for moments, with what the viewer could know at that time. */
 
 import { cardName } from "../cards.js";
-import { harmless } from "../make.js";
+import { escapeControl } from "../dom.js";
 import { audit as texts } from "../texts/audit.js";
 import { seatOf } from "../verify.js";
-import { faceOf } from "./story.js";
-import { ABOVE, knows } from "./views.js";
+import { faceOf } from "./moments.js";
+import { ALL_CARDS, knows } from "./visibility.js";
 
-/** Who sits on a seat at a moment. */
-export function personAt(moment, seat) {
+/** The name of a seat's player at a moment. */
+export function playerAt(moment, seat) {
   const name = moment.seats.get(seat);
-  return name === undefined ? texts.emptySeat(seat) : texts.player(harmless(name), seat);
+  return name === undefined ? texts.emptySeat(seat) : texts.player(escapeControl(name), seat);
 }
 
-/** What a stack is called at a moment. */
+/** The heading of a stack at a moment. */
 export function titleOf(moment, stack) {
   const seat = seatOf(stack);
-  if (seat !== null) return texts.hand(personAt(moment, seat));
+  if (seat !== null) return texts.hand(playerAt(moment, seat));
   return stack === "deck" ? texts.deck : texts.pile(stack.slice(5));
 }
 
-/** The sentence for moment `index` of a round, and the fault where the round ends with one. */
+/** The sentence for moment `index` of a round, with the fault if the round ends with one. */
 export function sentenceOf(round, index, viewer) {
   const moment = round.moments[index];
-  const sentence = plain(round, moment, round.moments[index - 1] ?? null, viewer);
+  const sentence = eventSentence(round, moment, round.moments[index - 1] ?? null, viewer);
   const broken = round.state === "broken" && index === round.moments.length - 1;
   return broken ? `${sentence} ${texts.moments.fault(round.fault)}` : sentence;
 }
 
-function plain(round, moment, previous, viewer) {
+function eventSentence(round, moment, previous, viewer) {
   const { type, public: event, shuffle, swap } = moment;
-  if (swap !== null) return ofSwap(shuffle, swap, viewer);
-  const sitting = type === "SeatLeft" ? previous : moment; // who goes has a name before
+  if (swap !== null) return swapSentence(shuffle, swap, viewer);
+  const seated = type === "SeatLeft" ? previous : moment; // when the seat had its player
   return texts.moments[type]({
     ...event,
     count: event.deck?.length,
     n: shuffle?.n,
-    who: "seat" in event ? personAt(sitting, event.seat) : null,
-    fromWho: ownerOf(moment, event.from),
-    toWho: ownerOf(moment, event.to),
+    player: "seat" in event ? playerAt(seated, event.seat) : null,
+    fromPlayer: ownerOf(moment, event.from),
+    toPlayer: ownerOf(moment, event.to),
     card: "slot" in event && knows(moment, viewer, event.slot)
       ? texts.the(cardName(faceOf(round, event.slot))) : null,
     below: type === "CardDrawn" && previous.stacks.get(event.from).at(-1) !== event.slot,
   });
 }
 
-function ofSwap({ steps }, { step, i, j, cards }, viewer) {
-  if (viewer !== ABOVE) return texts.moments.hiddenSwap({ step, steps, i });
+function swapSentence({ steps }, { step, i, j, cards }, viewer) {
+  if (viewer !== ALL_CARDS) return texts.moments.hiddenSwap({ step, steps, i });
   const [card, other] = cards.map((code) => texts.the(cardName(code)));
   return texts.moments.CardsSwapped({ step, steps, i, j, card, other });
 }
 
 function ownerOf(moment, stack) {
   const seat = seatOf(stack ?? "");
-  return seat === null ? null : personAt(moment, seat);
+  return seat === null ? null : playerAt(moment, seat);
 }

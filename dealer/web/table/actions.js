@@ -1,59 +1,74 @@
 /**
- * Everything that somebody can do at the table: its name, its key, when it is possible, and how.
+ * Every action of a player: its name, key, conditions and execution.
  *
- * `hindrance(action, game)` gives the sentence that says why it cannot be done now, or null; the
- * house has the last word all the same. `game` is what main.js makes: the client's `table`, the
- * chosen `slots` of one's hand, the `count` that is set. An action that `asks` is carried out with
- * the answer, and not at all without one.
+ * A condition takes the page's context (the client's `table`, the selected `slots` of the hand, the
+ * `count` that is set, and `stopped`) and returns null, or the sentence that says why the action is
+ * not possible. The server decides in the end. An action with `asks` runs with the answer to a
+ * question, and does not run without one.
  */
 
 import { table as texts } from "../texts/table.js";
 import { seatOf } from "../verify.js";
 import {
-  cardsIn, entitled, freeSeats, handOf, isSealed, otherSeats, ownCards, pileName,
-} from "./reading.js";
+  cardsIn, handOf, isAllowed, isSealed, otherSeats, ownCards, pileName,
+} from "./selectors.js";
 
-const why = texts.hindered;
+/** @typedef {(context: any) => string | null} Condition */
+/**
+ * @typedef {object} Action
+ * @property {string} name
+ * @property {string} key shortcut
+ * @property {"hand" | "deck" | "round" | null} group in the toolbar; null if it has no button there
+ * @property {string | null} rule the rule of the table that allows it
+ * @property {Condition[]} conditions
+ * @property {(context: any, answer?: any) => Promise<any>} run
+ * @property {((context: any) => Promise<any>) | null} asks
+ */
 
-/** Conditions, each a sentence where it does not hold. */
+const reasons = texts.disabled;
+
+/** @type {Condition} */
 const connected = ({ table, stopped }) => {
-  if (stopped) return why.stopped;
-  if (table.closed) return why.closed;
-  return table.connection.state === "connected" ? null : why.away;
+  if (stopped) return reasons.stopped;
+  if (table.closed) return reasons.closed;
+  return table.connection.state === "connected" ? null : reasons.away;
 };
-const noRound = ({ table }) => (table.round === null ? null : why.roundOpen);
-const inRound = ({ table }) => (table.round === null ? why.noRound : null);
-const still = ({ table }) => (table.shuffling ? why.shuffling : null);
-const seated = ({ table }) => (table.seat === null ? why.noSeat : null);
-const company = ({ table }) => (otherSeats(table).length === 0 ? why.alone : null);
-const somebody = ({ table }) => (table.state.seats.length === 0 ? why.nobodySits : null);
-const chosen = ({ slots }) => (slots.length === 0 ? why.noneSelected : null);
-const anyOwn = ({ table }) => (ownCards(table).length === 0 ? why.emptyHand : null);
-const deckThere = ({ table }) => (cardsIn(table.state, "deck").length === 0 ? why.emptyDeck : null);
-const deckReady = (game) =>
-  deckThere(game) ?? (isSealed(game.table.state, "deck") ? null : why.notShuffled);
+const noRound = ({ table }) => (table.round === null ? null : reasons.roundOpen);
+const inRound = ({ table }) => (table.round === null ? reasons.noRound : null);
+const notShuffling = ({ table }) => (table.shuffling ? reasons.shuffling : null);
+const seated = ({ table }) => (table.seat === null ? reasons.noSeat : null);
+const hasOthers = ({ table }) => (otherSeats(table).length === 0 ? reasons.alone : null);
+const hasPlayers = ({ table }) => (table.state.seats.length === 0 ? reasons.noPlayers : null);
+const hasSelection = ({ slots }) => (slots.length === 0 ? reasons.noneSelected : null);
+const hasCards = ({ table }) => (ownCards(table).length === 0 ? reasons.emptyHand : null);
+const deckNotEmpty = ({ table }) =>
+  (cardsIn(table.state, "deck").length === 0 ? reasons.emptyDeck : null);
+const deckReady = (context) =>
+  deckNotEmpty(context) ?? (isSealed(context.table.state, "deck") ? null : reasons.notShuffled);
 const enough = ({ table, count }) => {
   const left = cardsIn(table.state, "deck").length;
-  return count > left ? why.tooFew(left) : null;
+  return count > left ? reasons.tooFew(left) : null;
 };
 const enoughForAll = ({ table, count }) => {
   const wanted = count * table.state.seats.length;
   const left = cardsIn(table.state, "deck").length;
-  return wanted > left ? why.tooFewForAll(left, wanted) : null;
+  return wanted > left ? reasons.tooFewForAll(left, wanted) : null;
 };
+const somethingOut = ({ table }) => {
+  const stacks = Object.entries(table.state.round?.stacks ?? {});
+  const out = stacks.some(([name, cards]) => name !== "deck" && cards.length > 0);
+  return out ? null : reasons.allInDeck;
+};
+const allowed = (rule) => ({ table }) => (isAllowed(table, rule) ? null : reasons.notAllowed);
 
-/** What holds for whatever is done to cards: there is a line, a round, and no shuffle runs. */
-export const BETWEEN_SHUFFLES = [connected, inRound, still];
+/** Conditions of every action on cards. */
+export const BETWEEN_SHUFFLES = [connected, inRound, notShuffling];
 
-const right = (action) => (game) => (entitled(game.table, action) ? null : why.notEntitled);
-const play = [inRound, still];
-const hand = [seated, ...play, anyOwn, chosen];
+const play = [inRound, notShuffling];
+const hand = [seated, ...play, hasCards, hasSelection];
 const deck = [...play, deckReady];
 
-/**
- * In the order in which they stand in the toolbar; `group` is `hand`, `deck` or `round` there, or
- * null for what stands elsewhere. `right` is the rule that grants it.
- */
+/** @type {Action[]} in the order of the toolbar */
 export const ACTIONS = [
   action("draw", "d", "hand", "draw", [seated, ...deck, enough],
     ({ table, count }) => table.draw(count)),
@@ -61,14 +76,14 @@ export const ACTIONS = [
     ({ table, slots }) => table.play(slots)),
   action("discard", "x", "hand", "discard", hand,
     ({ table, slots }) => table.discard(slots)),
-  action("give", "g", "hand", "give", [...hand, company],
+  action("give", "g", "hand", "give", [...hand, hasOthers],
     ({ table, slots }, to) => table.give(slots, { to }),
     ({ table, ask }) => ask.seat(texts.giveTo, otherSeats(table))),
   action("show", "h", "hand", "show", hand,
     ({ table, slots }) => table.show(slots)),
   action("putBack", "r", "hand", "return", hand,
     ({ table, slots }) => table.handReturn(slots)),
-  action("showTo", "Shift+H", null, "show", [...hand, company],
+  action("showTo", "Shift+H", null, "show", [...hand, hasOthers],
     ({ table, slots }, to) => table.show(slots, { to }),
     ({ table, ask }) => ask.seat(texts.showTo, otherSeats(table))),
   action("playTo", "Shift+P", null, "play", hand,
@@ -76,133 +91,122 @@ export const ACTIONS = [
     ({ table, ask }) => ask.pile(table)),
 
   action("openRound", "o", "round", "open", [noRound], openAndShuffle),
-  action("shuffle", "s", "round", "shuffle", [...play, deckThere],
+  action("shuffle", "s", "round", "shuffle", [...play, deckNotEmpty],
     ({ table }) => table.shuffle()),
-  action("deal", "a", "round", "deal", [...deck, somebody, enoughForAll],
+  action("deal", "a", "round", "deal", [...deck, hasPlayers, enoughForAll],
     ({ table, count }) => table.deal(count)),
   action("cut", "c", "deck", "cut", deck,
-    ({ table, count }) => table.cut(cutPlace(cardsIn(table.state, "deck").length, count))),
+    ({ table, count }) => table.cut(cutIndex(cardsIn(table.state, "deck").length, count))),
   action("burn", "b", "deck", "burn", [...deck, enough],
     ({ table, count }) => table.burn(count)),
   action("collect", "k", "round", "collect", [...play, somethingOut], collectAll),
   action("closeRound", "Shift+L", "round", "close", [inRound],
-    ({ table }) => table.roundClose(), sure("closeRound")),
+    ({ table }) => table.roundClose(), confirmed("closeRound")),
 
-  action("leave", "Shift+Q", null, null, [seated], ({ table }) => table.leave(), sure("leave")),
-  action("closeTable", "Shift+W", null, "host", [], ({ table }) => table.close(),
-    sure("closeTable")),
+  action("leave", "Shift+Q", null, null, [seated],
+    ({ table }) => table.leave(), confirmed("leave")),
+  action("closeTable", "Shift+W", null, "host", [],
+    ({ table }) => table.close(), confirmed("closeTable")),
 ];
 
-/** What is done with as many cards as are set. */
+/** The actions that use the number of cards that is set. */
 export const COUNTED = ["draw", "deal", "burn", "cut"];
 
 const BY_NAME = new Map(ACTIONS.map((one) => [one.name, one]));
 
+/** @returns {Action} */
 export function actionNamed(name) {
   return BY_NAME.get(name);
 }
 
-/** Whether this player can come to do it at all: what is not theirs is not drawn. */
-export function offered({ name, right: rule }, table) {
+/** Whether the player may ever use the action, so that its button is shown. */
+export function isVisible({ name, rule }, table) {
   if (name === (table.round === null ? "closeRound" : "openRound")) return false;
   if (rule === null) return table.seat !== null;
-  return rule === "host" ? table.host : entitled(table, rule);
+  return rule === "host" ? table.host : isAllowed(table, rule);
 }
 
-/**
- * What comes of dragging cards onto a place: `{ conditions, run, asks }` as in an action, or null
- * where nothing can. `from` and `to` are stacks, a seat's hand among them; `slots` the cards, in a hand.
- */
-export function dropped(game, from, to, slots) {
-  const { table } = game;
-  const own = table.seat === null ? null : handOf(table.seat);
-  if (from === to) return null;
-  if (from === own) return droppedFromHand(to, slots);
-  const count = from === "deck" ? game.count : 1;
-  if (from === "deck" && to === own) return actionNamed("draw");
-  if (from === "deck" && to === "pile:burn") return actionNamed("burn");
-  if (from === "deck" && seatOf(to) !== null) {
-    const seats = [seatOf(to)];
-    return moving("deal", [...deck, enough], () => table.deal(count, { seats }));
-  }
-  if (to === own) return moving("pile", [seated, ...play], () => table.pileDraw(pileName(from), 1));
-  if (seatOf(from) !== null) {
-    const all = cardsIn(table.state, from).length;
-    return moving("collect", play, () => table.pileMove(from, { to, count: all }));
-  }
-  return moving("pile", from === "deck" ? [...deck, enough] : play,
-    () => table.pileMove(from, { to, count, face: faceOn(to) }));
-}
-
-/** How a card comes to lie on a stack: discards and burned cards are nobody's to see. */
-export function faceOn(stack) {
-  return ["deck", "pile:discard", "pile:burn"].includes(stack) ? "down" : "up";
-}
-
-/** Why `one` cannot be done now, in a sentence; null if it can. */
-export function hindrance(one, game) {
-  for (const hinders of one.conditions) {
-    const sentence = hinders(game);
-    if (sentence !== null) return sentence;
+/** Why an action is not possible now, in a sentence; null if it is. */
+export function disabledReason({ conditions }, context) {
+  for (const condition of conditions) {
+    const reason = condition(context);
+    if (reason !== null) return reason;
   }
   return null;
 }
 
-function droppedFromHand(to, slots) {
+/**
+ * The action of dragging cards onto a stack, `{ conditions, run, asks }`, or null if there is none.
+ * `from` and `to` are stacks, which include hands; `slots` are the dragged cards of a hand.
+ */
+export function actionForDrop(page, from, to, slots) {
+  const { table } = page;
+  const own = table.seat === null ? null : handOf(table.seat);
+  if (from === to) return null;
+  if (from === own) return dropFromHand(to, slots);
+  const count = from === "deck" ? page.count : 1;
+  if (from === "deck" && to === own) return actionNamed("draw");
+  if (from === "deck" && to === "pile:burn") return actionNamed("burn");
+  if (from === "deck" && seatOf(to) !== null) {
+    const seats = [seatOf(to)];
+    return drop("deal", [...deck, enough], () => table.deal(count, { seats }));
+  }
+  if (to === own) return drop("pile", [seated, ...play], () => table.pileDraw(pileName(from), 1));
+  if (seatOf(from) !== null) {
+    const all = cardsIn(table.state, from).length;
+    return drop("collect", play, () => table.pileMove(from, { to, count: all }));
+  }
+  return drop("pile", from === "deck" ? [...deck, enough] : play,
+    () => table.pileMove(from, { to, count, face: defaultFace(to) }));
+}
+
+/** Which side a card shows on a stack by default. */
+export function defaultFace(stack) {
+  return ["deck", "pile:discard", "pile:burn"].includes(stack) ? "down" : "up";
+}
+
+function dropFromHand(to, slots) {
   const cards = [seated, ...play];
   const seat = seatOf(to);
-  if (seat !== null) return moving("give", cards, ({ table }) => table.give(slots, { to: seat }));
-  if (to === "deck") return moving("return", cards, ({ table }) => table.handReturn(slots));
+  if (seat !== null) return drop("give", cards, ({ table }) => table.give(slots, { to: seat }));
+  if (to === "deck") return drop("return", cards, ({ table }) => table.handReturn(slots));
   const pile = pileName(to);
-  if (pile === "discard") return moving("discard", cards, ({ table }) => table.discard(slots));
-  const face = faceOn(to);
-  return moving("play", cards, ({ table }) => table.play(slots, { pile, face }));
+  if (pile === "discard") return drop("discard", cards, ({ table }) => table.discard(slots));
+  const face = defaultFace(to);
+  return drop("play", cards, ({ table }) => table.play(slots, { pile, face }));
 }
 
-function moving(rule, conditions, run) {
-  return { conditions: [connected, right(rule), ...conditions], run, asks: null };
+function drop(rule, conditions, run) {
+  return { conditions: [connected, allowed(rule), ...conditions], run, asks: null };
 }
 
+/** @returns {Action} */
 function action(name, key, group, rule, conditions, run, asks = null) {
-  const granted = rule === null || rule === "host" ? [] : [right(rule)];
-  const all = [connected, ...granted, ...conditions];
-  return { name, key, group, right: rule, conditions: all, run, asks };
+  const byRule = rule === null || rule === "host" ? [] : [allowed(rule)];
+  return { name, key, group, rule, conditions: [connected, ...byRule, ...conditions], run, asks };
 }
 
-/** What cannot be undone is asked about once. */
-function sure(name) {
-  return ({ ask }) => ask.sure(texts.sure[name], texts.actions[name]);
+/** Ask for confirmation of an action that cannot be undone. */
+function confirmed(name) {
+  return ({ ask }) => ask.confirm(texts.confirm[name], texts.actions[name]);
 }
 
-/** A deck that was not shuffled is of no use to anybody, so the shuffle follows where it may. */
+/** An unshuffled deck cannot be used, so shuffle it, too, if the rules allow that. */
 async function openAndShuffle({ table }) {
   await table.roundOpen();
-  if (entitled(table, "shuffle")) await table.shuffle();
+  if (isAllowed(table, "shuffle")) await table.shuffle();
 }
 
-/** Where a cut goes: under as many cards as are set, or, where that is one, in the middle. */
-function cutPlace(cards, count) {
+/** The index of a cut: `count` cards from the top, or, if that is one, the middle. */
+function cutIndex(cards, count) {
   const lifted = count > 1 && count < cards ? count : Math.floor(cards / 2);
   return cards - lifted;
 }
 
-function somethingOut({ table }) {
-  const stacks = Object.entries(table.state.round?.stacks ?? {});
-  const out = stacks.some(([name, cards]) => name !== "deck" && cards.length > 0);
-  return out ? null : why.nothingOut;
-}
-
-/** Every hand and pile back into the deck, stack by stack; the deck is then to be shuffled. */
+/** Return every hand and pile to the deck, which must be shuffled afterwards. */
 async function collectAll({ table }) {
   for (const [name, cards] of Object.entries(table.state.round.stacks)) {
     if (name === "deck" || cards.length === 0) continue;
     await table.pileMove(name, { to: "deck", count: cards.length });
   }
-}
-
-/** Sit down where one may: the sentence that says why not, or null. */
-export function hindersSitting({ table, stopped }) {
-  if (stopped) return why.stopped;
-  if (table.closed) return why.closed;
-  return freeSeats(table.state).length === 0 ? why.full : null;
 }

@@ -1,26 +1,32 @@
-/** Cards follow the finger or the mouse, onto any place that has `data-drop`. */
+/** Drag and drop of cards, by mouse or touch, onto any element that has `data-drop`. */
 
-/** Pixels after which a press is a drag. */
-const FAR = 7;
-/** Milliseconds in which the click that a browser makes of a drag's end comes. */
-const CLICK_AFTER = 50;
+const DRAG_DISTANCE_PX = 7; // from here on a press is a drag
+const CLICK_AFTER_MS = 50; // in which the browser's click at the end of a drag comes
 
 /**
- * Lets cards in `area` be dragged. `game` says what is dragged (`lifted(element)` gives
- * `{ from, slots, pictures }` or null), whether it may be put there (`accepts(lifted, to)`), and
- * what comes of it (`drop(lifted, to, x)`); `tap(element)` is for presses that went nowhere.
+ * @typedef {{ from: string, slots: number[], pictures: HTMLElement[] }} Dragged
+ * @typedef {object} DragTarget
+ * @property {(source: HTMLElement) => Dragged | null} pickUp
+ * @property {(dragged: Dragged, to: string) => boolean} accepts
+ * @property {(dragged: Dragged, to: string, x: number) => void} drop
+ * @property {(slot: number) => void} tap a card of the hand was clicked
  */
 export class Dragging {
-  #game;
+  /** @type {DragTarget} */
+  #target;
   #area;
   #press = null;
   #ghost = null;
   #over = null;
-  #dragged = -Infinity;
+  #endedAt = -Infinity;
 
-  constructor(area, game) {
+  /**
+   * @param {HTMLElement} area
+   * @param {DragTarget} target
+   */
+  constructor(area, target) {
     this.#area = area;
-    this.#game = game;
+    this.#target = target;
     area.addEventListener("pointerdown", (event) => this.#down(event));
     area.addEventListener("pointermove", (event) => this.#move(event));
     area.addEventListener("pointerup", (event) => this.#up(event));
@@ -40,7 +46,7 @@ export class Dragging {
     if (press === null || event.pointerId !== press.id) return;
     const [dx, dy] = [event.clientX - press.x, event.clientY - press.y];
     if (this.#ghost === null) {
-      if (Math.hypot(dx, dy) < FAR || !this.#begin(press)) return;
+      if (Math.hypot(dx, dy) < DRAG_DISTANCE_PX || !this.#begin(press)) return;
     }
     this.#ghost.style.translate = `${event.clientX}px ${event.clientY}px`;
     this.#hover(event.clientX, event.clientY);
@@ -48,54 +54,55 @@ export class Dragging {
   }
 
   #begin(press) {
-    press.lifted = this.#game.lifted(press.source);
-    if (press.lifted === null) {
+    press.dragged = this.#target.pickUp(press.source);
+    if (press.dragged === null) {
       this.#press = null;
       return false;
     }
     this.#area.setPointerCapture(press.id);
     this.#ghost = document.createElement("div");
     this.#ghost.className = "ghost";
-    this.#ghost.append(...press.lifted.pictures.map((picture) => picture.cloneNode(true)));
-    document.querySelector("#flights").append(this.#ghost);
-    for (const picture of press.lifted.pictures) picture.classList.add("lifted");
+    this.#ghost.append(...press.dragged.pictures.map((picture) => picture.cloneNode(true)));
+    document.querySelector("#overlay").append(this.#ghost);
+    for (const picture of press.dragged.pictures) picture.classList.add("lifted");
     document.documentElement.classList.add("dragging");
     return true;
   }
 
   #hover(x, y) {
+    /** @type {HTMLElement | null} */
     const place = document.elementFromPoint(x, y)?.closest("[data-drop]") ?? null;
     if (place === this.#over) return;
     this.#over?.removeAttribute("data-over");
     this.#over = place;
     if (place === null) return;
-    const accepted = this.#game.accepts(this.#press.lifted, place.dataset.drop);
+    const accepted = this.#target.accepts(this.#press.dragged, place.dataset.drop);
     place.setAttribute("data-over", accepted ? "yes" : "no");
   }
 
   #up(event) {
-    const { lifted } = this.#press ?? {};
+    const { dragged } = this.#press ?? {};
     const to = this.#over?.dataset.drop;
-    const dragged = this.#ghost !== null;
+    const wasDrag = this.#ghost !== null;
     this.#end();
-    if (!dragged) return;
-    this.#dragged = performance.now();
-    if (to !== undefined) this.#game.drop(lifted, to, event.clientX);
+    if (!wasDrag) return;
+    this.#endedAt = performance.now();
+    if (to !== undefined) this.#target.drop(dragged, to, event.clientX);
   }
 
-  /** The click that ends a drag is none; any other on a card of the hand chooses it. */
+  /** Ignore the click at the end of a drag; any other click on a card of the hand selects it. */
   #click(event) {
-    if (performance.now() - this.#dragged < CLICK_AFTER) {
+    if (performance.now() - this.#endedAt < CLICK_AFTER_MS) {
       event.stopPropagation();
       event.preventDefault();
       return;
     }
     const option = event.target.closest("[data-slot]");
-    if (option !== null) this.#game.tap(Number(option.dataset.slot));
+    if (option !== null) this.#target.tap(Number(option.dataset.slot));
   }
 
   #end() {
-    for (const picture of this.#press?.lifted?.pictures ?? []) picture.classList.remove("lifted");
+    for (const picture of this.#press?.dragged?.pictures ?? []) picture.classList.remove("lifted");
     this.#over?.removeAttribute("data-over");
     this.#ghost?.remove();
     document.documentElement.classList.remove("dragging");

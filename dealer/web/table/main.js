@@ -1,91 +1,96 @@
 /**
- * The table that one sits at: comes in, draws what the client tells, and carries out wishes.
+ * The table page: connects, draws the table, and carries out the player's actions.
  *
- * One way: what the client tells leads to one drawing of the whole from `table.state`, and from the
- * difference to cards that fly. Nothing on the page is kept that the state says.
+ * Data flows one way: a change of the client's table causes one redraw of the page from
+ * `table.state`, and cards that moved are animated. The page keeps no copy of the state.
  */
 
 import { HouseCheated, Refused, SessionEnded, browserStore, connect } from "../client.js";
-import { make, write } from "../make.js";
+import { element, setText } from "../dom.js";
 import { table as texts } from "../texts/table.js";
-import { COUNTED, actionNamed, dropped, hindrance } from "./actions.js";
-import { dialog, questions } from "./asking.js";
-import { Bar } from "./bar.js";
+import { COUNTED, actionForDrop, actionNamed, disabledReason } from "./actions.js";
+import { animateMoves, positionsOf } from "./card_animation.js";
+import { openPile, openSeat } from "./card_menus.js";
+import { ConnectionBanner } from "./connection_banner.js";
+import { dialog, questions } from "./dialogs.js";
 import { Dragging } from "./dragging.js";
-import { fly, lookAt } from "./flights.js";
+import { FairnessBadge, showFraud } from "./fairness_badge.js";
 import { Hand } from "./hand.js";
-import { Keys, helpFor } from "./keys.js";
-import { Line } from "./line.js";
-import { Log, speaker } from "./log.js";
-import { Mark, accuse } from "./mark.js";
-import { Order } from "./order.js";
-import { handOf } from "./reading.js";
+import { HandOrder } from "./hand_order.js";
+import { Header } from "./header.js";
+import { JoinForm, storedName, takeInvite } from "./join_form.js";
+import { Log, announcer } from "./log.js";
 import { Seats } from "./seats.js";
-import { openPile, openSeat } from "./sheets.js";
-import { Sitting, rememberedName, takeInvite } from "./sitting.js";
+import { handOf } from "./selectors.js";
+import { Shortcuts, shortcutHelp } from "./shortcuts.js";
 import { Stacks } from "./stacks.js";
 import { Toolbar } from "./toolbar.js";
 
 const TOAST_MS = 6000;
-const KNOCK_AGAIN_MS = 2000;
-const COUNT_MAX = 52;
+const RETRY_MS = 2000;
+const MAX_COUNT = 52;
 const ARRIVING = "dealer/page/arriving";
-/** The code that a house closes the older of two connections of one seat with. */
+/** The close code of a connection whose seat a newer connection has taken over. */
 const SUPERSEDED = 4409;
 
+/** @returns {any} */
 const find = (selector) => document.querySelector(selector);
 
-/** The page's one game: the client's table, and what this player is about to do with it. */
-class Game {
+/** The page's state besides the table's own: selection, count, and what is being carried out. */
+class TablePage {
   id = location.pathname.split("/")[2];
   invite = takeInvite(this.id);
+  /** @type {import("../client.js").RemoteTable | null} */
   table = null;
   stopped = false;
+  /** @type {Set<number>} slots */
   selected = new Set();
   count = 1;
-  order = new Order(this.id);
+  order = new HandOrder(this.id);
   ask = questions(this);
-  say = speaker(find("#said"));
+  announce = announcer(find("#announcer"));
   #house = null;
-  #line = new Line(find("#line"));
-  #sitting = new Sitting(find("#sitting"), this);
+  #banner = new ConnectionBanner(find("#connection"));
+  #joinForm = new JoinForm(find("#join"), this);
   #parts = [];
-  #shown = null;
-  #due = false;
-  #toast = null;
-  #wished = Promise.resolve(); // settled when every wish is done or refused
+  #drawnState = null;
+  #drawScheduled = false;
+  #toastTimer = null;
+  /** @type {Promise<any>} */
+  #pending = Promise.resolve(); // settles when every action so far is done or refused
 
-  /** The slots of the hand's chosen cards, from left to right. */
+  /** The slots of the selected cards of the hand, from left to right. */
   get slots() {
     return this.hand.chosen;
   }
 
   async start() {
     const store = browserStore();
-    this.#house = await this.#knock({ name: rememberedName() || texts.guest, store });
-    this.#house.on("connection", (status) => this.table ?? this.#line.draw(status));
-    const back = this.#house.kept(this.id).seat !== null && !arriving(this.id);
+    const options = { name: storedName() || texts.guest, store };
+    this.#house = await this.#connectWithRetry(options);
+    this.#house.on("connection", (status) => this.table ?? this.#banner.draw(status));
+    const returning = this.#house.kept(this.id).seat !== null && !hasJustJoined(this.id);
     try {
       this.#follow(await this.#house.enter(this.id));
     } catch (error) {
-      if (error instanceof HouseCheated) return this.#cheated(error);
+      if (error instanceof HouseCheated) return this.#onCheated(error);
       if (!(error instanceof Refused) || error.reason === "unknown_table") throw error;
-      return this.#sitting.draw(error.message);
+      return this.#joinForm.draw(error.message);
     }
-    if (back && this.table.seat !== null) {
-      this.#line.draw(this.table.connection, { welcome: texts.welcomeBack(this.table.seat) });
+    if (returning && this.table.seat !== null) {
+      this.#banner.draw(this.table.connection, { welcome: texts.welcomeBack(this.table.seat) });
     }
     return undefined;
   }
 
-  /** A seat for this player; `options` are those of the client's `join`. */
-  async sit(options) {
+  /** Take a seat; `options` are those of the client's `join`. */
+  async join(options) {
     const table = await this.#house.join(this.table ?? this.id, options);
     if (this.table === null) this.#follow(table);
     this.draw();
   }
 
-  /** Do what an action says, or say why not. */
+  /** Carry out a named action, or show why it is not possible. */
   async run(name) {
     const { count } = this;
     const done = await this.attempt(actionNamed(name));
@@ -93,104 +98,106 @@ class Game {
   }
 
   /**
-   * Carry out something that has `conditions`, `run` and `asks`; whether it was done. Each wish is
-   * about what was chosen when it was made, and waits until those before it are done: what another
-   * one left may hinder it then.
+   * Carry out an action `{ conditions, run, asks }`; whether it was done. The action uses the
+   * selection at the time of the call. It waits for earlier actions, and its conditions are checked
+   * again afterwards, because those may have changed the table.
+   *
+   * @returns {Promise<boolean>}
    */
   async attempt(action) {
     const { table, slots, count, ask } = this;
-    const wish = { table, slots, count, ask };
-    if (!this.#can(action, wish)) return false;
-    const answer = await action.asks?.(wish);
+    const context = { table, slots, count, ask };
+    if (!this.#isPossible(action, context)) return false;
+    const answer = await action.asks?.(context);
     if (action.asks !== null && !answer) return false;
-    this.#wished = this.#wished.then(
-      () => this.#can(action, wish) && this.#carryOut(action, wish, answer));
-    return this.#wished;
+    this.#pending = this.#pending.then(
+      () => this.#isPossible(action, context) && this.#execute(action, context, answer));
+    return this.#pending;
   }
 
-  #can(action, wish) {
-    const reason = hindrance(action, { ...wish, stopped: this.stopped });
-    if (reason !== null) this.refuse(reason);
+  #isPossible(action, context) {
+    const reason = disabledReason(action, { ...context, stopped: this.stopped });
+    if (reason !== null) this.showToast(reason);
     return reason === null;
   }
 
-  async #carryOut(action, wish, answer) {
+  async #execute(action, context, answer) {
     try {
-      await action.run(wish, answer);
-      for (const slot of wish.slots) this.selected.delete(slot);
+      await action.run(context, answer);
+      for (const slot of context.slots) this.selected.delete(slot);
       this.draw();
       return true;
     } catch (error) {
-      if (!(error instanceof HouseCheated)) this.refuse(error.message);
+      if (!(error instanceof HouseCheated)) this.showToast(error.message);
       return false;
     }
   }
 
-  /** Say a refusal, in sight and aloud. */
-  refuse(sentence) {
+  /** Show a refusal for some seconds; screen readers announce it. */
+  showToast(sentence) {
     const toast = find("#toast");
-    clearTimeout(this.#toast);
-    toast.replaceChildren(make("p", {}, sentence));
-    this.#toast = setTimeout(() => toast.replaceChildren(), TOAST_MS);
+    clearTimeout(this.#toastTimer);
+    toast.replaceChildren(element("p", {}, sentence));
+    this.#toastTimer = setTimeout(() => toast.replaceChildren(), TOAST_MS);
   }
 
-  touchedSeat(seat) {
+  onSeatTap(seat) {
     if (this.selected.size > 0) this.dropOn(handOf(seat));
     else openSeat(this, seat);
   }
 
-  touchedPile(stack) {
+  onPileTap(stack) {
     if (this.selected.size > 0) this.dropOn(stack);
     else openPile(this, stack);
   }
 
-  /** Put the chosen cards on a place. */
+  /** Move the selected cards to a stack. */
   dropOn(stack) {
-    const action = dropped(this, handOf(this.table.seat), stack, this.slots);
+    const action = actionForDrop(this, handOf(this.table.seat), stack, this.slots);
     if (action !== null) this.attempt(action);
   }
 
-  /** Set how many cards the next draw, deal, burn or cut is about. */
+  /** Set the number of cards for the next draw, deal, burn or cut. */
   setCount(count) {
-    this.count = Math.max(1, Math.min(COUNT_MAX, count));
+    this.count = Math.max(1, Math.min(MAX_COUNT, count));
     this.draw();
   }
 
   help() {
-    dialog(texts.help, () => helpFor(this, this.keys), { name: "wide" });
+    dialog(texts.help, () => shortcutHelp(this, this.shortcuts), { name: "wide" });
   }
 
-  /** Draw everything anew, before the browser paints next. */
+  /** Schedule one redraw before the browser's next paint. */
   draw() {
-    if (this.#due || this.table === null) return;
-    this.#due = true;
-    const now = () => {
-      this.#due = false;
+    if (this.#drawScheduled || this.table === null) return;
+    this.#drawScheduled = true;
+    const run = () => {
+      this.#drawScheduled = false;
       this.#drawNow();
     };
-    if (document.hidden) setTimeout(now);
-    else requestAnimationFrame(now);
+    if (document.hidden) setTimeout(run);
+    else requestAnimationFrame(run);
   }
 
   #drawNow() {
     const { table } = this;
-    const before = this.#shown === null ? null : lookAt(this.#shown);
+    const before = this.#drawnState === null ? null : positionsOf(this.#drawnState);
     for (const part of this.#parts) part.draw();
-    this.#sitting.draw();
+    this.#joinForm.draw();
     find("#own").hidden = table.seat === null;
     document.body.dataset.stopped = String(this.stopped);
     const own = table.seat === null ? null : handOf(table.seat);
-    if (before !== null) fly(before, table.state, own);
-    this.#shown = table.state;
+    if (before !== null) animateMoves(before, table.state, own);
+    this.#drawnState = table.state;
   }
 
-  async #knock(options) {
+  async #connectWithRetry(options) {
     for (;;) {
       try {
         return await connect(null, options);
       } catch {
-        this.#line.say(texts.lineSays.connecting);
-        await new Promise((resolve) => setTimeout(resolve, KNOCK_AGAIN_MS));
+        this.#banner.show(texts.connection.connecting);
+        await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
       }
     }
   }
@@ -198,24 +205,24 @@ class Game {
   #follow(table) {
     this.table = table;
     this.#build();
-    for (const happened of table.history) this.log.add(happened);
+    for (const event of table.history) this.log.add(event);
     let version = table.version;
-    table.on("event", (happened) => {
-      version = happened.version;
-      this.log.add(happened);
+    table.on("event", (event) => {
+      version = event.version;
+      this.log.add(event);
     });
     table.on("changed", () => {
-      if (table.version > version) this.log.skip();
+      if (table.version > version) this.log.addGap();
       version = table.version;
       this.draw();
     });
     table.on("connection", (status) => {
-      this.#line.draw(status);
+      this.#banner.draw(status);
       this.draw();
     });
     for (const kind of ["checked", "presence", "doubted"]) table.on(kind, () => this.draw());
-    table.on("cheated", (error) => this.#cheated(error));
-    table.on("ended", (error) => this.#ended(error));
+    table.on("cheated", (error) => this.#onCheated(error));
+    table.on("ended", (error) => this.#onEnded(error));
     this.draw();
   }
 
@@ -223,35 +230,35 @@ class Game {
     const toolbar = new Toolbar(find("#tools"), this);
     const stacks = new Stacks(find("#middle"), this);
     this.hand = new Hand(find("#own"), this);
-    this.log = new Log(find("#story"), this);
-    const mark = new Mark(find("#middle"), this);
-    const bar = new Bar(find("#bar"), this);
+    this.log = new Log(find("#log-panel"), this);
+    const badge = new FairnessBadge(find("#middle"), this);
+    const header = new Header(find("#header"), this);
     const seats = new Seats(find("#seats"), this);
-    this.#parts = [toolbar, seats, stacks, this.hand, this.log, mark, bar];
-    this.keys = new Keys(this, {
-      "?": () => this.help(), i: () => bar.invite(), m: () => mark.open(), z: () => bar.menu(),
-      t: () => this.hand.sort("suit"), n: () => this.hand.sort("rank"),
+    this.#parts = [toolbar, seats, stacks, this.hand, this.log, badge, header];
+    this.shortcuts = new Shortcuts(this, {
+      "?": () => this.help(), i: () => header.invite(), m: () => badge.open(),
+      z: () => header.menu(), t: () => this.hand.sort("suit"), n: () => this.hand.sort("rank"),
       "+": () => this.setCount(this.count + 1), "-": () => this.setCount(this.count - 1),
-      Escape: () => this.#letGo(),
+      Escape: () => this.#clearSelection(),
       ...Object.fromEntries("123456789".split("").map(
         (digit) => [digit, () => this.setCount(Number(digit))])),
     });
-    this.dragging = new Dragging(find("#felt"), this.#drags());
+    this.dragging = new Dragging(find("#felt"), this.#dragTarget());
   }
 
-  #letGo() {
+  #clearSelection() {
     this.selected.clear();
     this.draw();
   }
 
-  /** What dragging needs to know of this game. */
-  #drags() {
+  /** The callbacks for `Dragging`. */
+  #dragTarget() {
     const own = () => handOf(this.table.seat);
     return {
-      lifted: (element) => {
-        const { slot, drag } = element.dataset;
+      pickUp: (source) => {
+        const { slot, drag } = source.dataset;
         if (slot === undefined) {
-          const picture = Array.from(element.querySelectorAll(".card")).at(-1);
+          const picture = Array.from(source.querySelectorAll(".card")).at(-1);
           return { from: drag, slots: [], pictures: [picture] };
         }
         const number = Number(slot);
@@ -261,37 +268,39 @@ class Game {
       },
       accepts: ({ from, slots }, to) => {
         if (from === to) return from === own();
-        const action = dropped(this, from, to, slots);
-        return action !== null && hindrance(action, this) === null;
+        const action = actionForDrop(this, from, to, slots);
+        return action !== null && disabledReason(action, this) === null;
       },
       drop: ({ from, slots }, to, x) => {
         if (from === to && from === own()) {
-          this.order.move(this.hand.slots, slots, this.hand.before(x, slots));
+          this.order.move(this.hand.slots, slots, this.hand.slotAfter(x, slots));
           this.draw();
           return;
         }
-        const action = dropped(this, from, to, slots);
+        const action = actionForDrop(this, from, to, slots);
         if (action !== null) this.attempt(action);
       },
       tap: (slot) => this.hand.toggle(slot),
     };
   }
 
-  #cheated(error) {
+  #onCheated(error) {
     if (this.stopped) return;
     this.stopped = true;
-    this.#line.say(texts.cheated.line(error.message));
+    this.#banner.show(texts.cheated.line(error.message));
     this.draw();
-    accuse(this, error);
+    showFraud(this, error);
   }
 
-  #ended(error) {
+  #onEnded(error) {
     this.draw();
     if (error !== null && !(error instanceof HouseCheated)) {
       this.stopped = true;
-      const elsewhere = error instanceof SessionEnded && error.code === SUPERSEDED;
-      const again = [texts.playHere, () => location.reload()];
-      this.#line.say(elsewhere ? texts.elsewhere : error.message, elsewhere ? again : null);
+      const superseded = error instanceof SessionEnded && error.code === SUPERSEDED;
+      const reload = { label: texts.playHere, onClick: () => location.reload() };
+      this.#banner.show(
+        superseded ? texts.superseded : error.message, superseded ? reload : null,
+      );
       this.draw();
     } else if (error === null && !this.table.closed) {
       location.reload();
@@ -299,15 +308,15 @@ class Game {
   }
 }
 
-/** Whether one sat down in the lobby a moment ago; asked once. */
-function arriving(id) {
-  const there = sessionStorage.getItem(ARRIVING);
+/** Whether the player joined this table in the lobby immediately before; true only once. */
+function hasJustJoined(id) {
+  const table = sessionStorage.getItem(ARRIVING);
   sessionStorage.removeItem(ARRIVING);
-  return there === id;
+  return table === id;
 }
 
-const game = new Game();
-game.start().catch((error) => {
-  write(find("#line"), error.message);
-  find("#line").hidden = false;
+const page = new TablePage();
+page.start().catch((error) => {
+  setText(find("#connection"), error.message);
+  find("#connection").hidden = false;
 });

@@ -1,27 +1,25 @@
-/** The other players round the table: their names, their cards from behind, who is here. */
+/** The other players around the table: names, card backs, and presence. */
 
 import { cardElement, drawCard } from "../cards.js";
-import { keyed, make, mark, write } from "../make.js";
+import { element, reconcile, setAttribute, setText } from "../dom.js";
 import { table as texts } from "../texts/table.js";
-import { handOf, seatsAround } from "./reading.js";
+import { handOf, seatsAround } from "./selectors.js";
 
-/** More cards than these are a number beside the fan. */
-const FAN = 13;
+const MAX_FAN = 13; // cards that are drawn; a number beside them says how many there are
 
-/** Draws into `place`; `touched(seat)` is called for who is tapped. */
 export class Seats {
-  #game;
-  #list = make("ul", { class: "seats", "aria-label": texts.players });
+  #page;
+  #list = element("ul", { class: "seats", "aria-label": texts.players });
 
-  constructor(place, game) {
-    this.#game = game;
-    place.append(this.#list);
+  constructor(container, page) {
+    this.#page = page;
+    container.append(this.#list);
   }
 
   draw() {
-    const around = seatsAround(this.#game.table);
+    const around = seatsAround(this.#page.table);
     this.#list.style.setProperty("--seats", around.length);
-    keyed(this.#list, around.map((one, at) => ({ ...one, at, of: around.length })), {
+    reconcile(this.#list, around.map((one, index) => ({ ...one, index, of: around.length })), {
       key: ({ seat }) => seat,
       create: ({ seat }) => this.#create(seat),
       update: (item, one) => this.#update(item, one),
@@ -29,35 +27,37 @@ export class Seats {
   }
 
   #create(seat) {
-    const button = make(
-      "button", { class: "seat", type: "button", onclick: () => this.#game.touchedSeat(seat) },
-      make("span", { class: "backs", "aria-hidden": "true" }),
-      make("span", { class: "who" },
-        make("span", { class: "dot", "aria-hidden": "true" }), make("span", { class: "name" })),
-      make("span", { class: "count soft" }),
+    const button = element(
+      "button", { class: "seat", type: "button", onclick: () => this.#page.onSeatTap(seat) },
+      element("span", { class: "backs", "aria-hidden": "true" }),
+      element("span", { class: "who" },
+        element("span", { class: "dot", "aria-hidden": "true" }),
+        element("span", { class: "name" })),
+      element("span", { class: "count muted" }),
     );
-    return make("li", { "data-drop": handOf(seat), "data-stack": handOf(seat) }, button);
+    return element("li", { "data-drop": handOf(seat), "data-stack": handOf(seat) }, button);
   }
 
-  #update(item, { seat, name, taken, here, cards, at, of }) {
-    const [backs, who, count] = item.firstElementChild.children;
+  #update(item, { seat, name, taken, here, cards, index, of }) {
+    const button = item.firstElementChild;
+    const [backs, who, count] = button.children;
     const presence = taken ? { true: "here", false: "away", null: "unknown" }[here] : "left";
-    mark(item, "data-presence", presence);
-    // Round the far side of the table: the seats in the middle sit furthest away.
-    const off = of === 1 ? 0 : (2 * at) / (of - 1) - 1;
-    item.style.setProperty("--off", String(off * off));
-    write(who.lastElementChild, name);
-    write(count, texts.seatLine(cards.length, presence));
-    mark(item.firstElementChild, "aria-label", texts.seatLabel(name, seat, cards.length, presence));
+    setAttribute(item, "data-presence", presence);
+    // The seats form an arc around the far side of the table: those in the middle are highest.
+    const offset = of === 1 ? 0 : (2 * index) / (of - 1) - 1;
+    item.style.setProperty("--off", String(offset * offset));
+    setText(who.lastElementChild, name);
+    setText(count, texts.seatSummary(cards.length, presence));
+    setAttribute(button, "aria-label", texts.seatLabel(name, seat, cards.length, presence));
     drawFan(backs, cards);
   }
 }
 
-/** Cards that one has seen lie on top of those that one has not. */
-function drawFan(place, cards) {
+/** Draw the cards of a hand; those that this player has seen are on top. */
+function drawFan(container, cards) {
   const seen = cards.filter(({ card }) => card !== null);
   const others = cards.filter(({ card }) => card === null);
-  keyed(place, [...others, ...seen].slice(-FAN), {
+  reconcile(container, [...others, ...seen].slice(-MAX_FAN), {
     key: ({ id }) => id,
     create: ({ card }) => cardElement(card),
     update: (picture, { card }) => {

@@ -1,32 +1,30 @@
-/** The middle of the felt: the deck, the piles by their names, and what comes next without them. */
+/** The middle of the table: the deck and the piles, or, between rounds, the way to the next one. */
 
 import { cardElement, cardName, drawCard } from "../cards.js";
-import { keyed, make, mark, write } from "../make.js";
+import { element, reconcile, setAttribute, setText } from "../dom.js";
 import { table as texts } from "../texts/table.js";
-import { actionNamed, hindrance, offered } from "./actions.js";
-import { cardsIn, pileName, pilesShown } from "./reading.js";
+import { actionNamed, disabledReason, isVisible } from "./actions.js";
+import { cardsIn, pileName, pilesShown } from "./selectors.js";
 
-/** So many cards of a pile that lies open are spread; those under them are a number. */
-const SPREAD = 12;
-const HEAPS = ["pile:discard", "pile:burn"];
+const MAX_SPREAD = 12; // cards of a spread pile that are drawn
+const NOT_SPREAD = ["pile:discard", "pile:burn"];
 
-/** Draws into `place`. */
 export class Stacks {
-  #game;
-  #list = make("ul", { class: "stacks", "aria-label": texts.stacks });
-  #between = make("div", { class: "between" });
+  #page;
+  #list = element("ul", { class: "stacks", "aria-label": texts.stacks });
+  #between = element("div", { class: "between" });
 
-  constructor(place, game) {
-    this.#game = game;
-    place.append(this.#list, this.#between);
+  constructor(container, page) {
+    this.#page = page;
+    container.append(this.#list, this.#between);
   }
 
   draw() {
-    const { table } = this.#game;
+    const { table } = this.#page;
     const { state } = table;
     const names = state.round === null ? [] : ["deck", ...pilesShown(state)];
     this.#list.hidden = names.length === 0;
-    keyed(this.#list, names, {
+    reconcile(this.#list, names, {
       key: (name) => name,
       create: (name) => this.#create(name),
       update: (item, name) => this.#update(item, name, cardsIn(state, name)),
@@ -35,90 +33,90 @@ export class Stacks {
   }
 
   #create(name) {
-    const tapped = () => (name === "deck" ? this.#game.run("draw") : this.#game.touchedPile(name));
-    const button = make(
-      "button", { class: "stack", type: "button", onclick: tapped },
-      make("span", { class: "cards", "aria-hidden": "true" }),
-      make("span", { class: "name" }), make("span", { class: "count soft" }),
+    const onclick = () => (name === "deck" ? this.#page.run("draw") : this.#page.onPileTap(name));
+    const button = element(
+      "button", { class: "stack", type: "button", onclick },
+      element("span", { class: "cards", "aria-hidden": "true" }),
+      element("span", { class: "name" }), element("span", { class: "count muted" }),
     );
-    const spread = name !== "deck" && !HEAPS.includes(name);
-    return make("li", {
+    const spread = name !== "deck" && !NOT_SPREAD.includes(name);
+    return element("li", {
       "data-drop": name, "data-stack": name, "data-spread": spread, class: spread ? "open" : null,
     }, button);
   }
 
   #update(item, name, cards) {
-    const { table } = this.#game;
+    const { table } = this.#page;
     const button = item.firstElementChild;
     const [pictures, title, count] = button.children;
     const spread = item.dataset.spread !== undefined;
-    const shown = cards.slice(spread ? -SPREAD : -1);
-    mark(item, "data-thick", Math.min(3, Math.ceil(cards.length / 18)));
-    mark(item, "data-shuffling", table.state.round?.shuffle?.stack === name);
-    mark(item, "data-drag", cards.length > 0 ? name : null);
-    write(title, name === "deck" ? texts.deck : texts.pileCalled(pileName(name)));
-    write(count, String(cards.length));
-    mark(button, "aria-label", name === "deck"
+    const shown = cards.slice(spread ? -MAX_SPREAD : -1);
+    setAttribute(item, "data-thick", Math.min(3, Math.ceil(cards.length / 18)));
+    setAttribute(item, "data-shuffling", table.state.round?.shuffle?.stack === name);
+    setAttribute(item, "data-drag", cards.length > 0 ? name : null);
+    setText(title, name === "deck" ? texts.deck : texts.pileTitle(pileName(name)));
+    setText(count, String(cards.length));
+    setAttribute(button, "aria-label", name === "deck"
       ? texts.deckLabel(cards.length)
-      : texts.pileLabel(pileName(name), cards.length, seenOf(shown)));
+      : texts.pileLabel(pileName(name), cards.length, visibleNames(shown)));
     if (name === "deck") {
-      const reason = hindrance(actionNamed("draw"), this.#game);
-      mark(button, "aria-disabled", reason === null ? null : "true");
-      mark(button, "title", reason ?? texts.tapToDraw);
+      const reason = disabledReason(actionNamed("draw"), this.#page);
+      setAttribute(button, "aria-disabled", reason === null ? null : "true");
+      setAttribute(button, "title", reason ?? texts.tapToDraw);
     }
-    keyed(pictures, shown, {
+    reconcile(pictures, shown, {
       key: ({ id }) => id,
-      create: (card) => cardElement(faceOf(card)),
+      create: (card) => cardElement(shownFace(card)),
       update: (picture, card) => {
-        if ((picture.dataset.card ?? null) !== faceOf(card)) drawCard(picture, faceOf(card));
+        if ((picture.dataset.card ?? null) !== shownFace(card)) drawCard(picture, shownFace(card));
       },
     });
   }
 
-  /** What the felt says while no round is open, and the one step to the next. */
+  /** Between rounds: a sentence, the button that opens a round, and links to the last round. */
   #drawBetween() {
-    const { table } = this.#game;
+    const { table } = this.#page;
     this.#between.hidden = table.round !== null;
     if (table.round !== null) return;
-    const open = actionNamed("openRound");
-    const mine = offered(open, table) && !table.closed;
-    const sentence = table.closed ? texts.tableClosed : texts.between(table.state.rounds, mine);
-    const key = JSON.stringify([sentence, mine, table.state.rounds]);
+    const { rounds } = table.state;
+    const mayOpen = isVisible(actionNamed("openRound"), table) && !table.closed;
+    const sentence = table.closed ? texts.tableClosed : texts.betweenRounds(rounds, mayOpen);
+    const key = JSON.stringify([sentence, mayOpen, rounds]);
     if (this.#between.dataset.shown === key) return;
     this.#between.dataset.shown = key;
     this.#between.replaceChildren(
-      make("p", {}, sentence),
-      mine
-        ? make("button", {
-            class: "chief", type: "button", onclick: () => this.#game.run("openRound"),
-          }, texts.begin(table.state.rounds + 1))
+      element("p", {}, sentence),
+      mayOpen
+        ? element("button", {
+            class: "primary", type: "button", onclick: () => this.#page.run("openRound"),
+          }, texts.startRound(rounds + 1))
         : "",
-      table.state.rounds > 0 ? lastRound(table) : "",
+      rounds > 0 ? lastRoundLinks(table) : "",
     );
   }
 }
 
-/** What the cards that can be seen are called. */
-function seenOf(shown) {
-  return shown.map(faceOf).filter((code) => code !== null).map(cardName);
+/** The names of the cards that lie face up. */
+function visibleNames(shown) {
+  return shown.map(shownFace).filter((code) => code !== null).map(cardName);
 }
 
-/** A card that lies face down is drawn so, also for who happens to know it. */
-function faceOf({ card, shown }) {
+/** The code of a face-up card. A face-down card is drawn as such even if the player knows it. */
+function shownFace({ card, shown }) {
   return shown ? card : null;
 }
 
-/** Where a finished round can be checked, read and taken away. */
-function lastRound({ id, state }) {
-  const link = (href, text, has = {}) => make("a", { href, ...has }, text);
-  // A table that nobody may watch gives its log to none but its players, whom a link does not name;
-  // the audit page does.
+/** Links to the audit, the history and the bundle of the last round. */
+function lastRoundLinks({ id, state }) {
+  const link = (href, text, attributes = {}) => element("a", { href, ...attributes }, text);
+  // A table without spectators gives its log only to its players, and a link carries no token; the
+  // audit page sends it.
   const files = [
     " · ", link(`/tables/${id}/history.txt`, texts.readHistory),
     " · ", link(`/tables/${id}/bundle.jsonl`, texts.takeBundle, { download: `${id}.jsonl` }),
   ];
-  return make(
-    "p", { class: "finished" }, texts.roundIsOver(state.rounds), " ",
+  return element(
+    "p", { class: "finished" }, texts.roundOver(state.rounds), " ",
     link(`/tables/${id}/audit#round=${state.rounds}`, texts.watchAudit),
     ...(state.watched ? files : []),
   );

@@ -1,83 +1,84 @@
-/** The buttons under the felt: what this player may do now, and with how many cards. */
+/** The toolbar: a button for each action that the player may use, and the number of cards. */
 
-import { make, mark } from "../make.js";
+import { element, setAttribute } from "../dom.js";
 import { table as texts } from "../texts/table.js";
-import { ACTIONS, COUNTED, actionNamed, hindrance, offered } from "./actions.js";
+import { ACTIONS, COUNTED, actionNamed, disabledReason, isVisible } from "./actions.js";
 
 const GROUPS = ["hand", "deck", "round"];
 
-/** Draws into `place`; a button that cannot be used now says why when it is pressed. */
+/** A button whose action is not possible now stays focusable, and shows the reason when pressed. */
 export class Toolbar {
-  #game;
-  #place;
+  #page;
+  #container;
   #buttons = new Map();
-  #number = make("output", { class: "number", "aria-live": "off" });
+  #number = element("output", { class: "number", "aria-live": "off" });
   #stepper;
 
-  constructor(place, game) {
-    this.#game = game;
-    this.#place = place;
-    mark(place, "role", "toolbar");
-    mark(place, "aria-label", texts.tools);
-    place.addEventListener("keydown", (event) => this.#pressed(event));
-    this.#stepper = this.#makeStepper();
+  constructor(container, page) {
+    this.#page = page;
+    this.#container = container;
+    setAttribute(container, "role", "toolbar");
+    setAttribute(container, "aria-label", texts.toolbar);
+    container.addEventListener("keydown", (event) => this.#onKeyDown(event));
+    this.#stepper = this.#createStepper();
     for (const group of GROUPS) {
-      const inside = ACTIONS.filter((one) => one.group === group).map((one) => this.#button(one));
-      place.append(make("div", {
+      const actions = ACTIONS.filter((one) => one.group === group);
+      container.append(element("div", {
         class: `tools ${group}`, role: "group", "aria-label": texts.groups[group],
-      }, ...inside));
+      }, ...actions.map((one) => this.#createButton(one))));
     }
-    place.querySelector(".deck").prepend(this.#stepper);
+    container.querySelector(".deck").prepend(this.#stepper);
   }
 
   draw() {
-    const { table, count } = this.#game;
-    for (const [one, button] of this.#buttons) {
-      button.hidden = !offered(one, table);
-      const reason = hindrance(one, this.#game);
-      mark(button, "aria-disabled", reason === null ? null : "true");
-      mark(button, "title", reason ?? texts.means[one.name]);
+    const { table, count } = this.#page;
+    for (const [action, button] of this.#buttons) {
+      button.hidden = !isVisible(action, table);
+      const reason = disabledReason(action, this.#page);
+      setAttribute(button, "aria-disabled", reason === null ? null : "true");
+      setAttribute(button, "title", reason ?? texts.hints[action.name]);
     }
     this.#number.textContent = String(count);
-    mark(this.#stepper, "aria-label", texts.howMany(count));
-    for (const box of this.#place.children) {
-      box.hidden = Array.from(box.querySelectorAll("button.tool")).every((tool) => tool.hidden);
+    setAttribute(this.#stepper, "aria-label", texts.howMany(count));
+    for (const group of this.#container.children) {
+      const tools = Array.from(group.querySelectorAll("button.tool"));
+      group.hidden = tools.every((tool) => tool.hidden);
     }
-    this.#stepper.hidden = COUNTED.every((name) => !offered(actionNamed(name), table));
+    this.#stepper.hidden = COUNTED.every((name) => !isVisible(actionNamed(name), table));
     this.#stepper.parentElement.hidden &&= this.#stepper.hidden;
   }
 
-  #button(one) {
-    const button = make(
+  #createButton(action) {
+    const button = element(
       "button", {
-        class: "tool", type: "button", "data-action": one.name, "aria-keyshortcuts": one.key,
-        onclick: () => this.#game.run(one.name),
+        class: "tool", type: "button", "data-action": action.name,
+        "aria-keyshortcuts": action.key, onclick: () => this.#page.run(action.name),
       },
-      texts.actions[one.name],
-      make("kbd", { "aria-hidden": "true" }, one.key.replace("Shift+", "⇧").toUpperCase()),
+      texts.actions[action.name],
+      element("kbd", { "aria-hidden": "true" }, action.key.replace("Shift+", "⇧").toUpperCase()),
     );
-    this.#buttons.set(one, button);
+    this.#buttons.set(action, button);
     return button;
   }
 
-  #makeStepper() {
-    const step = (by, sign, label) => make("button", {
-      class: "quiet", type: "button", "aria-label": label,
-      onclick: () => this.#game.setCount(this.#game.count + by),
+  #createStepper() {
+    const step = (by, sign, label) => element("button", {
+      class: "borderless", type: "button", "aria-label": label,
+      onclick: () => this.#page.setCount(this.#page.count + by),
     }, sign);
-    return make("div", { class: "stepper", role: "group" },
+    return element("div", { class: "stepper", role: "group" },
       step(-1, "−", texts.fewer), this.#number, step(1, "+", texts.more));
   }
 
-  /** Arrow keys walk along the toolbar. */
-  #pressed(event) {
+  /** Arrow keys move the focus along the toolbar. */
+  #onKeyDown(event) {
     const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     if (by === undefined) return;
-    const buttons = Array.from(this.#place.querySelectorAll("button")).filter(
+    const buttons = Array.from(this.#container.querySelectorAll("button")).filter(
       (button) => button.offsetParent !== null,
     );
-    const at = buttons.indexOf(document.activeElement);
-    buttons[(at + by + buttons.length) % buttons.length]?.focus();
+    const index = buttons.indexOf(document.activeElement);
+    buttons[(index + by + buttons.length) % buttons.length]?.focus();
     event.preventDefault();
   }
 }

@@ -1,4 +1,4 @@
-/** What is English everywhere: how it counts, joins and begins, and what cards are called. */
+/** English that all pages share: plurals, lists, capitals, and the names of cards. */
 
 /** "1 card", "2 cards". */
 export function counted(count, thing) {
@@ -10,12 +10,12 @@ export function joined(words) {
   return words.length < 2 ? words.join("") : `${words.slice(0, -1).join(", ")} and ${words.at(-1)}`;
 }
 
-/** A sentence's beginning. */
+/** The sentence with a capital first letter. */
 export function capital(sentence) {
   return sentence[0].toUpperCase() + sentence.slice(1);
 }
 
-/** What cards are called. */
+/** Names of cards. */
 export const cards = {
   ranks: {
     A: "ace", 2: "two", 3: "three", 4: "four", 5: "five", 6: "six", 7: "seven", 8: "eight",

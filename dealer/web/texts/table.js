@@ -1,4 +1,4 @@
-/** The English texts of the table. */
+/** The English texts of the table page. */
 
 import { capital, counted, joined } from "./english.js";
 
@@ -7,124 +7,125 @@ export const table = {
   nameless: "A table",
   guest: "Guest",
   close: "Close",
-  no: "No, stay",
+  cancel: "Cancel",
   seat: (seat) => `Seat ${seat}`,
   theDeck: "the deck",
   thePile: (name) => (name === "table" ? "the table" : `the ${name} pile`),
   handOf: (name) => `${name}’s hand`,
-  yourHandIs: "your hand",
+  ownHand: "your hand",
 
   allTables: "All tables",
   invite: "Invite",
   inviteTitle: "Invite players",
   inviteLink: "Invite link",
-  inviteIntro: "Who opens this link comes to this table and can sit down:",
+  inviteIntro: "Send this link to players. It opens this table, and they can sit down:",
   inviteUnknown:
-    "Seats here are for invited players only, and this browser does not have the invitation: " +
-    "who opens this link can look on. The host has the full link.",
-  inviteNear:
-    "This link works on this computer alone. For others, start the house with --host 0.0.0.0 " +
-    "and open this page by the computer’s address.",
+    "Only invited players can sit down here, and this browser does not have the invitation: with " +
+    "this link others can only watch. The host has the full link.",
+  inviteLocalOnly:
+    "This link works only on this computer. For players on other computers, start the server " +
+    "with --host 0.0.0.0 and open this page at the computer’s network address.",
   copy: "Copy the link",
-  copied: "The link is on your clipboard.",
-  copyYourself:
-    "This browser does not let a page copy here: the link is selected, copy it yourself.",
+  copied: "The link was copied.",
+  copyManually: "The browser did not allow copying. The link is selected; please copy it.",
   help: "Keys and gestures",
   menu: "Menu",
   fourColours: "Four colours: blue diamonds, green clubs",
-  auditPage: "Check this table: the audit page",
-  readHistory: "The history in plain text",
-  takeBundle: "the bundle",
-  watchAudit: "Watch it being checked, swap by swap",
+  auditPage: "Audit page: check this table",
+  readHistory: "The history as plain text",
+  takeBundle: "The bundle",
+  watchAudit: "Replay and check it, swap by swap",
   people: (seated, watching) =>
-    counted(seated, "player") + (watching ? `, ${watching} looking on` : ""),
-  standing: ({ closed, round, shuffling, deckCount }) => {
+    counted(seated, "player") + (watching ? `, ${watching} watching` : ""),
+  status: ({ closed, round, shuffling, deckCount }) => {
     if (closed) return "closed";
     if (round === null) return "between rounds";
-    return `round ${round}, ${shuffling ? "shuffling" : `${counted(deckCount, "card")} to draw`}`;
+    const deck = shuffling ? "shuffling" : `${counted(deckCount, "card")} in the deck`;
+    return `round ${round}, ${deck}`;
   },
 
-  lineSays: {
-    connecting: "Looking for the house…",
-    resuming: "The line is broken; coming back. Nothing is lost.",
-    draining: "The house is restarting. Your seat and your cards are kept; this page waits.",
-    away: "The house does not answer. This page goes on trying, and comes back where it was.",
-    back: "Back at the table: nothing was missed.",
+  connection: {
+    connecting: "Connecting to the server…",
+    resuming: "The connection was lost; reconnecting. Your seat and your cards are kept.",
+    draining: "The server is restarting. Your seat and your cards are kept; please wait.",
+    away: "The server does not answer. This page keeps trying to reconnect.",
+    restored: "Connected again; you are up to date.",
   },
-  welcomeBack: (seat) => `Welcome back to seat ${seat}: nothing was missed.`,
+  welcomeBack: (seat) => `Welcome back to seat ${seat}; you are up to date.`,
 
-  elsewhere: "You play at this table in another window.",
+  superseded: "You are playing at this table in another window.",
   playHere: "Play here instead",
 
-  hostCollects: "By this table’s rules the host may collect the cards of players’ hands.",
+  hostCollects: "At this table the host may collect the cards of players’ hands.",
 
-  lookingOn: "You are looking on",
-  tableFull: "You are looking on; every seat is taken",
+  watching: "You are watching",
+  tableFull: "You are watching; all seats are taken",
   yourName: "Your name",
   yourSeat: "Seat",
   anySeat: "The next free one",
-  inviteHere: "The link that invited you",
+  inviteHere: "Your invite link",
   sitDown: "Sit down",
   sittingDown: "Sitting down…",
 
   players: "Other players",
-  seatLine: (cards, presence) =>
+  seatSummary: (cards, presence) =>
     counted(cards, "card") + { here: "", unknown: "", away: " · away", left: " · left" }[presence],
   seatLabel: (name, seat, cards, presence) =>
     `${name}, seat ${seat}, ${counted(cards, "card")}` +
-    {
-      here: ", here", unknown: "", away: ", dropped off the line", left: ", left the table",
-    }[presence],
-  seatSays: (seat, taken, presence) => {
+    { here: ", here", unknown: "", away: ", disconnected", left: ", left the table" }[presence],
+  seatDetails: (seat, taken, presence) => {
     if (!taken) return `Seat ${seat} is free; its player left.`;
     if (presence === undefined) return `Seat ${seat}.`;
     const at = presence.since === null ? null : new Date(presence.since).toLocaleTimeString();
     const since = at === null ? "" : ` since ${at}`;
-    return `Seat ${seat}; ${presence.here ? "here" : "dropped off the line"}${since}.`;
+    return `Seat ${seat}; ${presence.here ? "connected" : "disconnected"}${since}.`;
   },
-  holds: (names) => (names.length === 0 ? "Holds no cards." : `Holds ${joined(tallied(names))}.`),
-  sheet: {
+  handContents: (names) =>
+    names.length === 0 ? "Holds no cards." : `Holds ${joined(tallied(names))}.`,
+  cardMenu: {
     takeTop: "Take the top card",
     turnTop: "Turn the top card up",
     shufflePile: "Shuffle this pile",
-    pileToDeck: "Put all of it onto the deck",
+    pileToDeck: "Put all its cards onto the deck",
     dealTo: "Deal to this player",
     collectHand: "Collect this hand onto the discard pile",
   },
 
   stacks: "Deck and piles",
   deck: "Deck",
-  pileCalled: (name) =>
+  pileTitle: (name) =>
     new Map([["table", "Table"], ["discard", "Discard"], ["burn", "Burned"]]).get(name) ?? name,
   deckLabel: (cards) => `Deck, ${counted(cards, "card")}: draw`,
   pileLabel: (name, cards, seen) =>
-    `${table.pileCalled(name)} pile, ${counted(cards, "card")}` +
+    `${table.pileTitle(name)} pile, ${counted(cards, "card")}` +
     (seen.length === 0 ? "" : `: ${joined(seen)}`),
-  pileHolds: (cards) =>
-    cards === 0 ? "No card lies here." : `${counted(cards, "card")}, the top one first.`,
+  pileContents: (cards) =>
+    cards === 0 ? "This pile is empty." : `${counted(cards, "card")}, the top one first.`,
   tapToDraw: "Draw",
   tableClosed: "This table is closed. Thank you for playing.",
-  between: (rounds, mine) => {
-    if (mine) return rounds === 0 ? "Everybody here? Then shuffle." : "Another one?";
+  betweenRounds: (rounds, mayOpen) => {
+    if (mayOpen) {
+      return rounds === 0 ? "When all players are here, start." : "Ready for the next round?";
+    }
     return rounds === 0 ? "The host opens the first round." : "The host opens the next round.";
   },
-  begin: (round) => (round === 1 ? "Shuffle and start" : `Shuffle and start round ${round}`),
-  roundIsOver: (round) => `Round ${round} is over, and open to everybody’s eyes:`,
+  startRound: (round) => (round === 1 ? "Shuffle and start" : `Shuffle and start round ${round}`),
+  roundOver: (round) => `Round ${round} is over, and everyone can see its cards:`,
 
   yourHand: (cards, selected) =>
-    `Your hand, ${counted(cards, "card")}${selected > 0 ? `, ${selected} chosen` : ""}`,
-  emptyHandHere: "No cards yet",
+    `Your hand, ${counted(cards, "card")}${selected > 0 ? `, ${selected} selected` : ""}`,
+  emptyHand: "No cards yet",
   handHelp:
-    "Arrow keys go from card to card, space chooses one, alt and an arrow key moves it. " +
-    "The question mark lists the keys for what you can do.",
+    "Arrow keys go from card to card, space selects one, alt and an arrow key moves it. " +
+    "The question mark key lists all keys.",
   shownToAll: (name) => `${name}, shown to all`,
-  sorts: "Sort your hand",
+  sort: "Sort your hand",
   sortBy: { suit: "By suit", rank: "By rank" },
   sortKeys: { suit: "t", rank: "n" },
   sorted: { suit: "Sorted by suit.", rank: "Sorted by rank." },
   movedTo: (place, of) => `Now card ${place} of ${of}.`,
 
-  tools: "What you can do",
+  toolbar: "Actions",
   groups: { hand: "Your cards", deck: "The deck", round: "The round" },
   howMany: (count) => `How many cards: ${count}`,
   fewer: "Fewer cards",
@@ -135,81 +136,81 @@ export const table = {
     deal: "Deal", cut: "Cut", burn: "Burn", collect: "Collect all", closeRound: "Close the round",
     leave: "Leave your seat", closeTable: "Close the table",
   },
-  means: {
-    draw: "Draw from the deck, as many cards as are set",
-    play: "Play the chosen cards face up onto the table",
-    discard: "Discard the chosen cards, face down",
-    give: "Give the chosen cards to another player",
-    show: "Show the chosen cards to all; they stay in your hand",
-    putBack: "Put the chosen cards back on top of the deck",
-    showTo: "Show the chosen cards to one player",
-    playTo: "Play the chosen cards onto another pile",
+  hints: {
+    draw: "Draw the set number of cards from the deck",
+    play: "Play the selected cards face up onto the table",
+    discard: "Discard the selected cards, face down",
+    give: "Give the selected cards to another player",
+    show: "Show the selected cards to all; they stay in your hand",
+    putBack: "Put the selected cards back on top of the deck",
+    showTo: "Show the selected cards to one player",
+    playTo: "Play the selected cards onto another pile",
     openRound: "Open a round: a fresh deck, shuffled by all",
     shuffle: "Shuffle the deck",
-    deal: "Deal to every player, as many cards each as are set",
-    cut: "Cut the deck in the middle, or at as many cards as are set",
+    deal: "Deal the set number of cards to every player",
+    cut: "Cut the deck in the middle, or at the set number of cards",
     burn: "Burn cards from the top of the deck",
     collect: "Collect every hand and pile into the deck",
-    closeRound: "Close the round: the house shows its secret, and everybody all cards",
+    closeRound: "Close the round: the house reveals its secret, and all cards become public",
     leave: "Leave your seat; your cards stay there",
-    closeTable: "Close the table for good",
+    closeTable: "Close the table permanently",
   },
   otherKeys: {
-    "1 … 9": "How many cards the next draw, deal, burn or cut is about; + and − change it",
+    "1 … 9": "Set the number of cards for the next draw, deal, burn or cut; + and − change it",
     t: "Sort your hand by suit",
     n: "Sort your hand by rank",
     i: "Invite players",
-    m: "What this browser checked",
+    m: "What this browser has checked",
     z: "The menu",
     "?": "This list",
-    Esc: "Let go of the chosen cards",
+    Esc: "Clear the selection",
   },
-  helpIntro: "Everything is one tap or drag, and one key.",
+  helpIntro: "Every action has a button or a gesture, and a key.",
   helpDragging:
-    "Tap cards to choose them, then tap a pile or a player; or drag them there. Tap the deck to " +
-    "draw, or drag from it. Cards dragged within your hand stay where you put them.",
-  singleKeys: "Single keys do things",
-  giveTo: "Give to whom?",
-  showTo: "Show to whom?",
+    "Tap cards to select them, then tap a pile or a player; or drag them there. Tap the deck to " +
+    "draw, or drag from it. Drag cards within your hand to sort them.",
+  singleKeys: "Use single keys as shortcuts",
+  giveTo: "Give to which player?",
+  showTo: "Show to which player?",
   playOnto: "Play onto which pile?",
-  newPile: "a new pile’s name",
+  newPile: "Name of a new pile",
   faceDown: "Face down",
   playThere: "Play there",
-  sure: {
-    closeRound: "All cards are open to everybody then, and nobody can play on in this round.",
-    leave: "Your cards stay with the seat, and somebody else may sit down there.",
-    closeTable: "Nobody can play here any more; everything that happened can still be checked.",
+  confirm: {
+    closeRound: "All cards become public, and this round ends.",
+    leave: "Your cards stay with the seat, and another player may sit down there.",
+    closeTable: "The table cannot be used again; the game can still be checked.",
   },
 
-  hindered: {
-    stopped: "This page has stopped: see what did not hold.",
-    closed: "This table is closed for good.",
-    away: "There is no line to the house just now; wait a moment.",
+  disabled: {
+    stopped: "This page has stopped because a check failed.",
+    closed: "This table is closed.",
+    away: "There is no connection to the server; please wait.",
     roundOpen: "A round is open; close it first.",
     noRound: "No round is open yet.",
-    shuffling: "A shuffle is running; wait a moment.",
+    shuffling: "A shuffle is running; please wait.",
     noSeat: "Sit down first.",
-    alone: "Nobody else sits at this table.",
-    nobodySits: "Nobody sits at this table to deal to.",
-    noneSelected: "Choose cards of your hand first.",
+    alone: "There are no other players at this table.",
+    noPlayers: "There are no players to deal to.",
+    noneSelected: "Select cards of your hand first.",
     emptyHand: "Your hand is empty.",
     emptyDeck: "The deck is empty.",
     notShuffled: "Shuffle the deck first.",
-    nothingOut: "All cards are in the deck.",
-    notEntitled: "The rules of this table do not let you do that.",
+    allInDeck: "All cards are in the deck.",
+    notAllowed: "The rules of this table do not let you do that.",
     tooFew: (left) => `The deck has only ${counted(left, "card")} left.`,
     tooFewForAll: (left, wanted) =>
       `That takes ${counted(wanted, "card")}, and ${left} are left in the deck.`,
   },
 
   log: "What happened",
-  wholeLog: "Show all",
-  lastLine: "Show less",
+  showAll: "Show all",
+  showLess: "Show less",
   audit: "Check it",
-  told: {
+  logLines: {
     you: "you",
     aCard: "a card",
-    skipped: "Much happened meanwhile; the table is shown as it is now.",
+    skipped: "Some events are not listed; the table is shown as it is now.",
     tableOpened: "The table was opened.",
     tableClosed: "The table was closed.",
     youSit: (seat) => `You sat down at seat ${seat}.`,
@@ -217,7 +218,7 @@ export const table = {
     youLeft: "You left your seat.",
     left: (name) => `${name} left.`,
     roundOpened: (round, cards) => `Round ${round} was opened with ${counted(cards, "card")}.`,
-    roundClosed: (round) => `Round ${round} was closed; its cards are open to everybody.`,
+    roundClosed: (round) => `Round ${round} was closed; its cards are now public.`,
     cut: (what) => `${capital(what)} was cut.`,
     list: joined,
     cards: (count) => counted(count, "card"),
@@ -234,51 +235,53 @@ export const table = {
       by === null
         ? `You put back ${what}.`
         : `${capital(what)} of ${by}’s hand went back to the deck.`,
-    burned: (what) => `${capital(what)} burned.`,
+    burned: (what) => `Burned: ${what}.`,
     moved: (what, from, to) => `${capital(what)} went from ${from} to ${to}.`,
-    turned: (what) => `${capital(what)} turned up.`,
+    turned: (what) => `Turned up: ${what}.`,
     showed: (by, what) => `${by ?? "You"} showed ${what}.`,
     youAreShown: (what) => `You were shown ${what}.`,
     isShown: (name, what) => `${name} was shown ${what}.`,
     shuffling: (what) => `Shuffling ${what}…`,
     shuffled: (cards, swaps, names) =>
-      `Shuffled ${counted(cards, "card")} (${counted(swaps, "swap")}), by ` +
-      (names.length === 0 ? "the house alone." : `${joined(["the house", ...names])}.`),
-    voided: (what) => `The shuffle of ${what} was given up: somebody did not keep their promise.`,
+      `Shuffled ${counted(cards, "card")} (${counted(swaps, "swap")}), with random bytes of ` +
+      (names.length === 0 ? "the house only." : `${joined(["the house", ...names])}.`),
+    voided: (what) =>
+      `The shuffle of ${what} was voided: a player did not reveal their random bytes.`,
   },
 
-  mark: {
-    yes: (held, open) =>
-      `Checked by this browser: all ${held} hold` + (open > 0 ? `; ${open} could not be checked` : ""),
-    house: (held, open) =>
-      `This round’s chance is the house’s alone; the ${held} other checks hold` +
-      (open > 1 ? `, and ${open - 1} could not be made` : ""),
+  badge: {
+    yes: (passed, open) =>
+      `Checked by this browser: all ${passed} checks passed` +
+      (open > 0 ? `; ${open} could not be checked` : ""),
+    house: (passed, open) =>
+      `This round uses the house’s random bytes only; the ${passed} other checks passed` +
+      (open > 1 ? `, and ${open - 1} could not be checked` : ""),
     waiting: () => "This browser checks each step",
-    no: () => "This does not hold",
+    no: () => "A check failed",
   },
-  markTitle: "What this browser checked",
-  markIntro: "Nobody’s word is taken for these. Your own browser worked them out, at each step:",
-  markLimits:
-    "What no check can show while cards are hidden: whether the house whispers to a friend. When " +
-    "the round is closed, the audit page makes the whole shuffle again before your eyes.",
-  states: {
-    yes: "holds", waiting: "not yet", no: "does not hold", unavailable: "cannot be checked",
+  badgeTitle: "What this browser has checked",
+  badgeIntro: "These checks do not rely on the server: your own browser made them at each step.",
+  badgeLimits:
+    "While cards are hidden, no check can rule out that the server shows them to another player. " +
+    "When the round is closed, the audit page replays the whole shuffle.",
+  checkStates: {
+    yes: "passed", waiting: "not yet", no: "failed", unavailable: "cannot be checked",
     doubt: "only you can know",
   },
-  tally: (done, of) => {
+  checkCount: (done, of) => {
     if (of !== null && of > 0) return `${done} of ${of}`;
     return done > 0 ? counted(done, "time") : "";
   },
   checks: {
     entropy: {
-      title: "Your own chance is in it",
-      means: "Your browser brings 32 random bytes to each shuffle.",
-      yes: "Your browser’s 32 random bytes went into the shuffle, so nobody could choose it.",
+      title: "Your random bytes are used",
+      means: "Your browser adds 32 random bytes to each shuffle.",
+      yes: "Your browser’s 32 random bytes went into the shuffle, so no one else could choose it.",
     },
     commitment: {
-      title: "All promised before any opened",
-      means: "The house signs all promises before the first is opened.",
-      yes: "The house had signed everybody’s promise before the first one was opened.",
+      title: "All committed before any was revealed",
+      means: "The house signs all commitments before the first is opened.",
+      yes: "The house had signed every player’s commitment before the first one was opened.",
     },
     seal: {
       title: "Sealed before the deal",
@@ -287,44 +290,44 @@ export const table = {
     },
     cards: {
       title: "Each card is the sealed one",
-      means: "Each card that you see has to open its seal.",
-      yes: "Every card that you saw opened the seal of its place.",
+      means: "Each card that you see must open its seal.",
+      yes: "Every card that you saw opened the seal of its slot.",
     },
     roots: {
       title: "The log is the same for all",
-      means: "Your browser keeps the log’s tree, and compares its root.",
-      yes: "Each head that the house gave is the root of your browser’s own tree of the log.",
+      means: "Your browser keeps the log’s Merkle tree and compares its root.",
+      yes: "Each signed checkpoint matches your browser’s own Merkle tree of the log.",
     },
     signatures: {
-      title: "The house signed for it",
-      means: "Each head of the log is signed with the table’s key.",
-      yes: "Each head carries the signature of this table’s key.",
+      title: "The house has signed",
+      means: "Each checkpoint of the log is signed with the table’s key.",
+      yes: "Each checkpoint is signed with this table’s key.",
       unavailable: "Signatures cannot be checked over plain http; everything else is.",
     },
     moves: {
-      title: "Each move is a legal one",
-      means: "Each event has to be one that can follow those before.",
-      yes: "Each event could follow those before it.",
+      title: "Each move is legal",
+      means: "Each event must be possible after those before it.",
+      yes: "Each event was possible after those before it.",
     },
     round: {
-      title: "The closed round, made again",
-      means: "When the round is closed, all of it is made again from the secret.",
-      yes: "The whole round was made again from the house’s secret, and nothing differed.",
+      title: "The closed round, replayed",
+      means: "When the round is closed, your browser replays it with the house’s secret.",
+      yes: "The whole round was replayed with the house’s secret, without any difference.",
     },
   },
-  doubtTitle: "Something only you can know",
+  doubtTitle: "Something that only you can know",
   cheated: {
-    title: "The house did not play fair",
+    title: "The house cheated",
     line: (sentence) => `Stopped. ${sentence}`,
     means:
-      "This page has left the table and does nothing more there. Two things that the house said " +
-      "cannot both be true; keep the evidence, it shows others what you saw.",
-    look: "Look at the table",
+      "This page has left the table. The server’s data contradicts itself or breaks the rules; " +
+      "download the evidence to show it to others.",
+    close: "Look at the table",
     download: "Download the evidence",
   },
 };
 
-/** Names with how often they come: "4 face-down cards and the ace of spades". */
+/** Names with their counts: "4 face-down cards and the ace of spades". */
 function tallied(names) {
   const counts = new Map();
   for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);

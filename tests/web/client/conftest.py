@@ -1,4 +1,4 @@
-"""The real house and the man in the middle of the Python client's tests, for players in node."""
+"""Fixtures of the Python client's tests, for JavaScript clients in node."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import AsyncIterator
 import pytest
 
 from tests.client.conftest import dealt, game, house, proxy, real_house
-from tests.web.client.players import Players
+from tests.web.client.node_client import NodeClient
 
-__all__ = ["dealt", "game", "house", "players", "proxy", "real_house"]
+__all__ = ["clients", "dealt", "game", "house", "proxy", "real_house"]
 
 
 @pytest.fixture
-async def players() -> AsyncIterator[Players]:
-    async with Players() as players:
-        yield players
+async def clients() -> AsyncIterator[NodeClient]:
+    async with NodeClient() as clients:
+        yield clients

@@ -1,4 +1,4 @@
-"""Every lie a house can think of, and a JavaScript client that notices."""
+"""The JavaScript client detects every kind of cheating by a server."""
 
 from __future__ import annotations
 
@@ -10,21 +10,23 @@ import pytest
 from dealer.game.commands import Draw, Move, Show, TakeSeat
 from dealer.game.events import CardDrawn, CardsSwapped, DeckSealed, EntropyRevealed, RoundClosed
 from dealer.proof.keys import slot_commitment
-from tests.web.client.players import JsError
-from tests.web.client.stage import on_stage
+from tests.web.client.node_client import JsError
+from tests.web.client.scripted_server import scripted_server
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-async def stage(dealt, players):
-    async with on_stage(dealt, players) as stage:
-        yield stage
+async def scripted(dealt, clients):
+    async with scripted_server(dealt, clients) as scripted:
+        yield scripted
 
 
 @pytest.fixture
-async def empty(house, players):
+async def empty(house, clients):
     """The same before any round."""
-    async with on_stage(house, players) as stage:
-        yield stage
+    async with scripted_server(house, clients) as scripted:
+        yield scripted
 
 
 def private(house):
@@ -35,8 +37,8 @@ def other(card):
     return "As" if card != "As" else "Ks"
 
 
-async def test_an_honest_round_is_believed_to_its_end(stage, game):
-    house = stage.house
+async def test_an_honest_round_passes_all_checks(scripted, game):
+    house = scripted.house
     house.do(Show(game.ada, "hand:1"))
     house.do(Move(game.ada, "return", "hand:1", "deck", where="bottom", count=1))
     house.shuffle()
@@ -44,138 +46,140 @@ async def test_an_honest_round_is_believed_to_its_end(stage, game):
     house.do(Draw(game.bob, 2))
     house.do(Move(game.bob, "give", "hand:2", "hand:1", count=1))
     house.do(game.close)
-    await stage.enter()
-    told = await stage.players.run("return { saved: its.ada.checkpoints, checks: its.ada.checks }")
+    await scripted.enter()
+    told = await scripted.clients.run(
+        "return { saved: its.ada.checkpoints, checks: its.ada.checks }"
+    )
     assert told["saved"][: len(house.notes)] == [house.notes[size] for size in sorted(house.notes)]
     assert not [check for check in told["checks"] if check["state"] == "no"]
 
 
-async def test_a_joiner_in_the_middle_follows_to_the_reckoning(stage, game):
-    house = stage.house
-    await stage.begin_with_snapshot()
+async def test_a_client_that_joined_mid_round_verifies_the_secret(scripted, game):
+    house = scripted.house
+    await scripted.begin_with_snapshot()
     house.do(Draw(game.ada, 1))
     house.shuffle()
     house.do(Draw(game.ada, 1))
     house.do(game.close)
-    await stage.tell_all()
-    reckoned = await stage.players.run("return its.ada.checks.at(-1)")
-    assert reckoned["state"] == "yes"
-    assert reckoned["sentence"] == "Made again from where this client came in."
+    await scripted.send_all()
+    replayed = await scripted.clients.run("return its.ada.checks.at(-1)")
+    assert replayed["state"] == "yes"
+    assert replayed["sentence"] == "Replayed from where this client joined."
 
 
 @pytest.mark.parametrize("member", ["card", "salt"])
-async def test_another_card_than_was_sealed(stage, member):
-    frames = deepcopy(stage.house.frames)
-    lie = next(frame for frame in frames if "private" in frame)
-    value = {"card": other(lie["private"]["card"]), "salt": "00" * 32}[member]
-    lie["private"][member] = value
-    stage.frames = frames
+async def test_a_card_other_than_the_sealed_one(scripted, member):
+    frames = deepcopy(scripted.house.frames)
+    altered = next(frame for frame in frames if "private" in frame)
+    value = {"card": other(altered["private"]["card"]), "salt": "00" * 32}[member]
+    altered["private"][member] = value
+    scripted.frames = frames
     with pytest.raises(JsError, match="HouseCheated"):
-        await stage.enter()
-    fault = await kept(stage, "not the one that was sealed")
-    assert fault["frames"] == [lie]
+        await scripted.enter()
+    fault = await kept(scripted, "not the one that was sealed")
+    assert fault["frames"] == [altered]
     assert any('"DeckSealed"' in leaf for leaf in fault["leaves"])
-    assert "table.leave" in stage.methods
+    assert "table.leave" in scripted.methods
 
 
-async def kept(stage, sentence):
+async def kept(scripted, sentence):
     """The evidence in Ada's store, with this sentence."""
-    (evidence,) = await stage.players.run(
+    (evidence,) = await scripted.clients.run(
         """
         const [, table] = /([0-9a-f]{32})/.exec(args.table);
         return JSON.parse(its.store.get(`dealer/${table}/evidence`));
         """,
-        table=stage.house.frames[0]["table"],
+        table=scripted.house.frames[0]["table"],
     )
     assert sentence in evidence["sentence"]
     return evidence
 
 
-async def test_the_opening_of_another_slot(stage, game):
-    await stage.enter()
-    (one, two) = stage.house.do(Draw(game.ada, 2))
+async def test_the_opening_of_another_slot(scripted, game):
+    await scripted.enter()
+    (one, two) = scripted.house.do(Draw(game.ada, 2))
     one["private"] = two["private"]
-    await stage.tell(one)
-    fault = await stage.caught("another card than the one that was moved")
+    await scripted.send(one)
+    fault = await scripted.caught("another card than the one that was moved")
     assert fault.check == "cards"
 
 
-async def test_a_shown_card_that_is_another(stage, game):
-    await stage.enter()
-    (shown,) = stage.house.do(Show(game.bob, "hand:2"))
+async def test_a_shown_card_that_does_not_open_its_seal(scripted, game):
+    await scripted.enter()
+    (shown,) = scripted.house.do(Show(game.bob, "hand:2"))
     shown["public"]["card"] = other(shown["public"]["card"])
-    await stage.tell(shown)
-    assert (await stage.caught("not open the slot's commitment")).check == "cards"
+    await scripted.send(shown)
+    assert (await scripted.caught("not open the slot's commitment")).check == "cards"
 
 
-async def test_a_root_that_is_not_ours(stage):
-    fork = stage.house.fork()
+async def test_a_signed_root_of_a_different_log(scripted):
+    fork = scripted.house.fork()
     fork.do(TakeSeat("Eve"))
-    await stage.enter()
-    stage.house.do(TakeSeat("Cleo"))
-    await stage.tell_all()
-    await stage.note(fork.sign())
-    fault = await stage.caught("signed another log")
+    await scripted.enter()
+    scripted.house.do(TakeSeat("Cleo"))
+    await scripted.send_all()
+    await scripted.note(fork.sign())
+    fault = await scripted.caught("signed a different log")
     assert fault.check == "roots"
     assert fork.sign() in fault.evidence["notes"]
 
 
-async def test_a_head_that_came_before_its_events_is_compared_later(stage):
-    fork = stage.house.fork()
+async def test_a_head_ahead_of_its_events_is_compared_later(scripted):
+    fork = scripted.house.fork()
     fork.do(TakeSeat("Eve"))
-    await stage.enter()
-    await stage.note(fork.sign())
-    await stage.tell(*stage.house.do(TakeSeat("Cleo")))
-    await stage.caught("signed another log")
+    await scripted.enter()
+    await scripted.note(fork.sign())
+    await scripted.send(*scripted.house.do(TakeSeat("Cleo")))
+    await scripted.caught("signed a different log")
 
 
-async def test_two_heads_of_one_length(stage):
-    fork = stage.house.fork()
-    await stage.enter()
+async def test_two_different_heads_of_one_size(scripted):
+    fork = scripted.house.fork()
+    await scripted.enter()
     fork.do(TakeSeat("Eve"))
-    stage.house.do(TakeSeat("Cleo"))
-    await stage.note(fork.sign())
-    await stage.note(stage.house.sign())
-    fault = await stage.caught("two different logs of one length")
-    assert {fork.sign(), stage.house.sign()} <= set(fault.evidence["notes"])
+    scripted.house.do(TakeSeat("Cleo"))
+    await scripted.note(fork.sign())
+    await scripted.note(scripted.house.sign())
+    fault = await scripted.caught("two different logs of one length")
+    assert {fork.sign(), scripted.house.sign()} <= set(fault.evidence["notes"])
 
 
-async def test_a_head_under_a_foreign_key(stage, game):
-    await stage.enter()
+async def test_a_head_under_a_foreign_key(scripted, game):
+    await scripted.enter()
     foreign = game.house(seed=8)
-    foreign.tree = stage.house.tree
-    await stage.note(foreign.sign())
-    assert (await stage.caught("not signed with this table's key")).check == "signatures"
+    foreign.tree = scripted.house.tree
+    await scripted.note(foreign.sign())
+    assert (await scripted.caught("not signed with this table's key")).check == "signatures"
 
 
-async def test_a_head_whose_signature_is_bad(stage):
-    await stage.enter()
-    text, signature = stage.house.sign().rsplit(" ", 1)
-    await stage.note(
+async def test_a_head_with_an_invalid_signature(scripted):
+    await scripted.enter()
+    text, signature = scripted.house.sign().rsplit(" ", 1)
+    await scripted.note(
         f"{text} {signature[:20]}{'A' if signature[20] != 'A' else 'B'}{signature[21:]}"
     )
-    assert (await stage.caught("not signed with this table's key")).check == "signatures"
+    assert (await scripted.caught("not signed with this table's key")).check == "signatures"
 
 
-async def test_a_table_whose_key_changed(stage):
+async def test_a_table_whose_key_changed(scripted):
     with pytest.raises(JsError, match="not signed with this table's key"):
-        await stage.enter(seat={"token": "seat.1", "seat": 1, "since": 2, "key": "00" * 32})
+        await scripted.enter(seat={"token": "seat.1", "seat": 1, "since": 2, "key": "00" * 32})
 
 
-async def test_a_missing_event_is_asked_for_but_not_for_ever(stage, game):
-    await stage.enter()
-    stage.house.do(Draw(game.bob, 2))
-    stage.frames = [*stage.house.frames[:-2], stage.house.frames[-1]]
-    await stage.tell(stage.house.frames[-1])
-    await stage.caught("leaves out an event again and again")
-    assert stage.methods.count("table.resume") == 5
+async def test_missing_events_are_requested_a_limited_number_of_times(scripted, game):
+    await scripted.enter()
+    scripted.house.do(Draw(game.bob, 2))
+    scripted.frames = [*scripted.house.frames[:-2], scripted.house.frames[-1]]
+    await scripted.send(scripted.house.frames[-1])
+    await scripted.caught("omits an event repeatedly")
+    assert scripted.methods.count("table.resume") == 5
 
 
-async def test_an_event_that_is_told_in_two_ways(stage):
-    await stage.enter()
-    await stage.tell(stage.house.frames[3])
-    await stage.tell({**stage.house.frames[3], "at": stage.house.frames[3]["at"] + 1})
-    assert (await stage.caught("two different ways")).check == "roots"
+async def test_two_different_events_of_one_version(scripted):
+    await scripted.enter()
+    await scripted.send(scripted.house.frames[3])
+    await scripted.send({**scripted.house.frames[3], "at": scripted.house.frames[3]["at"] + 1})
+    assert (await scripted.caught("two different events")).check == "roots"
 
 
 @pytest.mark.parametrize(
@@ -195,41 +199,41 @@ async def test_an_event_that_is_told_in_two_ways(stage):
     ],
     ids=str,
 )
-async def test_an_event_that_is_no_leaf_or_cannot_happen(empty, alter):
+async def test_malformed_and_illegal_events(empty, alter):
     await empty.enter()
     (frame,) = empty.house.do(TakeSeat("Cleo"))
     frame |= alter
     if "table" in alter:
-        await empty.say("event", frame | {"public": 1} | {"table": frame["table"]})
-        # Another table's news is not for this one: nothing is believed, and nothing is said.
-        await empty.players.run("await new Promise((resolve) => setTimeout(resolve, 20))")
-        assert await empty.players.run("return its.ada.error === null && its.ada.version === 3")
+        await empty.notify("event", frame | {"public": 1} | {"table": frame["table"]})
+        # Events of another table are ignored.
+        await empty.clients.run("await new Promise((resolve) => setTimeout(resolve, 20))")
+        assert await empty.clients.run("return its.ada.error === null && its.ada.version === 3")
         return
-    await empty.tell(frame)
-    await empty.caught("The house")
+    await empty.send(frame)
+    await empty.caught("The server")
 
 
-async def test_a_draw_from_where_the_card_does_not_lie(stage, game):
-    await stage.enter()
-    (frame,) = stage.house.do(Draw(game.bob, 1))
-    frame["public"]["slot"] = private(stage.house)["public"]["slot"]
-    await stage.tell(frame)
-    assert (await stage.caught("does not lie there")).check == "moves"
+async def test_a_draw_of_a_card_that_is_not_in_the_stack(scripted, game):
+    await scripted.enter()
+    (frame,) = scripted.house.do(Draw(game.bob, 1))
+    frame["public"]["slot"] = private(scripted.house)["public"]["slot"]
+    await scripted.send(frame)
+    assert (await scripted.caught("is not in that stack")).check == "moves"
 
 
-async def test_a_draw_while_a_shuffle_runs(stage, game):
-    await stage.enter()
-    stage.house.do(game.start)
-    slot = stage.house.table.round.cards("deck")[-1]
-    stage.house.tell(CardDrawn(1, 2, "deck", slot, stage.house.table.round.faces[slot]))
-    await stage.tell(*stage.house.frames[-3:])
-    await stage.caught("A shuffle runs")
+async def test_a_draw_during_a_shuffle(scripted, game):
+    await scripted.enter()
+    scripted.house.do(game.start)
+    slot = scripted.house.table.round.cards("deck")[-1]
+    scripted.house.record(CardDrawn(1, 2, "deck", slot, scripted.house.table.round.faces[slot]))
+    await scripted.send(*scripted.house.frames[-3:])
+    await scripted.caught("A shuffle is running")
 
 
-async def test_a_secret_that_was_not_promised(stage):
-    await stage.enter()
-    await stage.tell(stage.house.tell(RoundClosed(1, b"\x02" * 64)))
-    assert (await stage.caught("not the one it committed to")).check == "round"
+async def test_a_secret_that_was_not_committed_to(scripted):
+    await scripted.enter()
+    await scripted.send(scripted.house.record(RoundClosed(1, b"\x02" * 64)))
+    assert (await scripted.caught("not the one that the house committed to")).check == "round"
 
 
 async def test_a_swap_that_the_tape_does_not_give(empty, game):
@@ -238,12 +242,12 @@ async def test_a_swap_that_the_tape_does_not_give(empty, game):
     house.do(game.start)
     order = house.table.round
     for step in range(51):  # the house leaves every card where it was
-        house.tell(CardsSwapped(1, 0, step, 51 - step, 51 - step))
+        house.record(CardsSwapped(1, 0, step, 51 - step, 51 - step))
     codes = [order.face(card) for card in order.cards("deck")]
-    house.tell(DeckSealed(1, 0, 0, tuple(house.secret.slot_commitments(0, codes))))
+    house.record(DeckSealed(1, 0, 0, tuple(house.secret.slot_commitments(0, codes))))
     await empty.enter()
-    await empty.tell(*house.do(game.close))
-    assert (await empty.caught("commits to something else")).check == "round"
+    await empty.send(*house.do(game.close))
+    assert (await empty.caught("commitment does not match")).check == "round"
 
 
 async def test_a_seal_in_another_order_than_the_swaps(empty, game):
@@ -256,37 +260,26 @@ async def test_a_seal_in_another_order_than_the_swaps(empty, game):
     swapped = [faces[1], faces[0], *faces[2:]]
     cheat = tuple(house.secret.slot_commitments(0, swapped))
     for frame in fork.frames[house.table.version : -1]:
-        house.tell(swap(fork, frame))
-    house.tell(DeckSealed(1, 0, 0, cheat))
+        house.record(fork.swap_of(frame))
+    house.record(DeckSealed(1, 0, 0, cheat))
     house.table.round.faces[:] = swapped
     await empty.enter()
-    await empty.tell(*house.do(game.close))
-    await empty.caught("holds another card")
+    await empty.send(*house.do(game.close))
+    await empty.caught("commits to another card")
 
 
-def swap(house, frame):
-    """A swap event with the j that its commitment hides."""
-    public = frame["public"]
-    for j in range(52):
-        hidden = f'{{"j":{j}}}'
-        commit = house.secret.keys.event_commitment(frame["version"], hidden).hex()
-        if commit == frame["commit"]:
-            return CardsSwapped(1, 0, public["step"], public["i"], j)
-    raise AssertionError
-
-
-async def test_a_drawn_card_that_was_another_to_its_owner(stage, game):
+async def test_a_hidden_commitment_to_another_drawn_card(scripted, game):
     """To Bob the house gives the true card, but commits to another in the log."""
-    await stage.enter()
-    slot = stage.house.table.round.cards("deck")[-1]
-    face = stage.house.table.round.faces[slot]
-    stage.house.tell(CardDrawn(1, 2, "deck", slot, face), hidden=f'{{"card":"{other(face)}"}}')
-    stage.house.do(game.close)
-    await stage.tell(*stage.house.frames[-2:])
-    await stage.caught("commits to something else")
+    await scripted.enter()
+    slot = scripted.house.table.round.cards("deck")[-1]
+    face = scripted.house.table.round.faces[slot]
+    scripted.house.record(CardDrawn(1, 2, "deck", slot, face), hidden=f'{{"card":"{other(face)}"}}')
+    scripted.house.do(game.close)
+    await scripted.send(*scripted.house.frames[-2:])
+    await scripted.caught("commitment does not match")
 
 
-async def test_bytes_that_were_not_promised(empty, game):
+async def test_a_nonce_that_was_not_committed_to(empty, game):
     house = empty.house
     house.open_round(entropy="players")
     for actor in (game.ada, game.bob):
@@ -294,74 +287,74 @@ async def test_bytes_that_were_not_promised(empty, game):
         house.do(game.commit(actor, 1, 0, digest))
     house.do(game.start)
     await empty.enter()
-    await empty.tell(house.tell(EntropyRevealed(1, 0, 2, b"\x01" * 32)))
-    assert (await empty.caught("do not open the digest")).check == "commitment"
+    await empty.send(house.record(EntropyRevealed(1, 0, 2, b"\x01" * 32)))
+    assert (await empty.caught("does not open the digest")).check == "commitment"
 
 
-async def test_a_reset_needs_a_proof(stage, game):
-    await stage.enter()
-    before = stage.house.table.version
-    stage.house.do(TakeSeat("Cleo"))
-    stage.house.do(Draw(game.ada, 1))
-    stage.frames = []
-    stage.answer = {"reset": True}
-    await lose_the_line(stage)
-    await stage.snapshot(stage.house.describe(), proof=stage.house.proof(before))
-    await stage.believed()
-    stage.house.do(game.close)
-    await stage.tell(stage.house.frames[-1])
-    await stage.believed()
-    assert await stage.players.run("return its.ada.checks.at(-1).state") == "yes"
+async def test_a_reset_needs_a_proof(scripted, game):
+    await scripted.enter()
+    before = scripted.house.table.version
+    scripted.house.do(TakeSeat("Cleo"))
+    scripted.house.do(Draw(game.ada, 1))
+    scripted.frames = []
+    scripted.answer = {"reset": True}
+    await lose_connection(scripted)
+    await scripted.snapshot(scripted.house.describe(), proof=scripted.house.proof(before))
+    await scripted.caught_up()
+    scripted.house.do(game.close)
+    await scripted.send(scripted.house.frames[-1])
+    await scripted.caught_up()
+    assert await scripted.clients.run("return its.ada.checks.at(-1).state") == "yes"
 
 
 @pytest.mark.parametrize("proof", ["none", "of another history"])
-async def test_a_reset_without_a_proof(stage, game, proof):
-    fork = stage.house.fork()
-    await stage.enter()
-    before = stage.house.table.version
-    stage.house.do(TakeSeat("Cleo"))
-    await stage.tell_all()
-    stage.house.do(Draw(game.ada, 1))
+async def test_a_reset_without_a_proof(scripted, game, proof):
+    fork = scripted.house.fork()
+    await scripted.enter()
+    before = scripted.house.table.version
+    scripted.house.do(TakeSeat("Cleo"))
+    await scripted.send_all()
+    scripted.house.do(Draw(game.ada, 1))
     fork.do(TakeSeat("Eve"))
     fork.do(TakeSeat("Finn"))
     fork.do(TakeSeat("Gwen"))
-    stage.frames = []
-    stage.house.notes.clear()
+    scripted.frames = []
+    scripted.house.notes.clear()
     if proof == "none":
-        await lose_the_line(stage)
-        await stage.snapshot(stage.house.describe())
-        await stage.caught("went back behind")
+        await lose_connection(scripted)
+        await scripted.snapshot(scripted.house.describe())
+        await scripted.caught("went back behind")
     else:
-        stage.house = fork
-        await lose_the_line(stage)
-        await stage.snapshot(fork.describe(), proof=fork.proof(before + 1))
-        await stage.caught("does not continue the one that this client saw")
+        scripted.house = fork
+        await lose_connection(scripted)
+        await scripted.snapshot(fork.describe(), proof=fork.proof(before + 1))
+        await scripted.caught("does not continue the one that this client saw")
 
 
-async def lose_the_line(stage):
+async def lose_connection(scripted):
     """The socket breaks, and Ada resumes on a new one."""
-    times = stage.methods.count("table.resume")
-    await stage.hang_up()
-    await stage.has_asked("table.resume", times=times + 1)
+    times = scripted.methods.count("table.resume")
+    await scripted.close_socket()
+    await scripted.has_requested("table.resume", times=times + 1)
 
 
-async def test_a_house_that_lost_its_last_events(stage):
-    older = stage.house.fork()
-    stage.house.do(TakeSeat("Cleo"))
-    await stage.enter()
-    stage.house, stage.frames = older, []
-    await lose_the_line(stage)
-    await stage.caught("went back behind")
+async def test_a_server_that_lost_its_last_events(scripted):
+    older = scripted.house.fork()
+    scripted.house.do(TakeSeat("Cleo"))
+    await scripted.enter()
+    scripted.house, scripted.frames = older, []
+    await lose_connection(scripted)
+    await scripted.caught("went back behind")
 
 
-async def test_a_house_that_says_on_an_open_line_that_it_lost_its_last_events(stage):
-    older = stage.house.fork()
-    await stage.enter()
-    stage.house.do(TakeSeat("Cleo"))
-    await stage.tell_all()
-    await stage.believed()
-    await stage.snapshot(older.describe())
-    await stage.caught("went back behind")
+async def test_a_server_that_resets_an_open_connection_to_an_older_state(scripted):
+    older = scripted.house.fork()
+    await scripted.enter()
+    scripted.house.do(TakeSeat("Cleo"))
+    await scripted.send_all()
+    await scripted.caught_up()
+    await scripted.snapshot(older.describe())
+    await scripted.caught("went back behind")
 
 
 def head_of(house):
@@ -370,54 +363,58 @@ def head_of(house):
 
 
 @pytest.mark.parametrize("honest", [True, False])
-async def test_who_comes_back_wants_to_see_what_lies_between(stage, game, honest):
-    """A snapshot comes in place of the long log; what leads there from the saved head is asked."""
-    fork = stage.house.fork()
-    saved = head_of(stage.house)
-    stage.house.do(TakeSeat("Cleo"))
+async def test_after_a_snapshot_the_events_since_the_saved_head_are_requested(
+    scripted, game, honest
+):
+    """After a snapshot in place of a long log, the events since the saved head are requested."""
+    fork = scripted.house.fork()
+    saved = head_of(scripted.house)
+    scripted.house.do(TakeSeat("Cleo"))
     if not honest:
-        saved = head_of(stage.house)
-        stage.house = fork
+        saved = head_of(scripted.house)
+        scripted.house = fork
         fork.do(TakeSeat("Eve"))
-    stage.house.do(Draw(game.ada, 1))
-    frames, stage.frames, stage.answer = stage.house.frames, [], {"reset": True}
-    entering = asyncio.ensure_future(stage.enter(heads=[saved]))
-    await stage.has_asked("table.resume")
-    stage.frames, stage.answer = frames, {}
-    await stage.snapshot(stage.house.describe(), proof=[])
+    scripted.house.do(Draw(game.ada, 1))
+    frames, scripted.frames, scripted.answer = scripted.house.frames, [], {"reset": True}
+    entering = asyncio.ensure_future(scripted.enter(heads=[saved]))
+    await scripted.has_requested("table.resume")
+    scripted.frames, scripted.answer = frames, {}
+    await scripted.snapshot(scripted.house.describe(), proof=[])
     if honest:
         await entering
-        await stage.believed()
-        after = [one["params"]["after"] for one in stage.asked if one["method"] == "table.resume"]
+        await scripted.caught_up()
+        after = [
+            one["params"]["after"] for one in scripted.requests if one["method"] == "table.resume"
+        ]
         assert after == [0, saved["size"]]
     else:
         await asyncio.gather(entering, return_exceptions=True)
-        await stage.caught("does not continue the one that was saved")
+        await scripted.caught("does not continue the one that was saved")
 
 
-@pytest.mark.parametrize("lie", ["edge", "seats", "key", "card", "deck"])
-async def test_a_snapshot_that_is_not_what_was_signed(stage, lie):
-    described = stage.house.describe()
-    sentence = "in a way that cannot be"
-    if lie == "edge":
+@pytest.mark.parametrize("changed", ["edge", "seats", "key", "card", "deck"])
+async def test_a_snapshot_that_does_not_match_the_signed_head(scripted, changed):
+    described = scripted.house.describe()
+    sentence = "impossible snapshot"
+    if changed == "edge":
         described["edge"][0] = "00" * 32
-        sentence = "signed another log"
-    elif lie == "card":
+        sentence = "signed a different log"
+    elif changed == "card":
         first, second = described["state"]["round"]["cards"]
         first[1], second[1] = second[1], first[1]
         sentence = "not the one that was sealed"
-    elif lie == "deck":
+    elif changed == "deck":
         described["state"]["round"]["stacks"]["deck"].pop()
     else:
-        del described["state"][lie]
+        del described["state"][changed]
     with pytest.raises(JsError, match="HouseCheated"):
-        await stage.begin_with_snapshot(described)
-    await kept(stage, sentence)
+        await scripted.begin_with_snapshot(described)
+    await kept(scripted, sentence)
 
 
-async def test_a_wrong_salt_in_a_snapshot_is_found_at_the_reckoning(stage, game):
-    """A house that lies about the seal, too, is caught when its secret is known."""
-    described = stage.house.describe()
+async def test_a_wrong_salt_in_a_snapshot_is_found_with_the_secret(scripted, game):
+    """A server that also changes the seal is detected when its secret is known."""
+    described = scripted.house.describe()
     view = described["state"]["round"]
     slot, card, _ = view["cards"][0]
     view["cards"][0][2] = "00" * 32
@@ -426,20 +423,20 @@ async def test_a_wrong_salt_in_a_snapshot_is_found_at_the_reckoning(stage, game)
     view["commitments"] = [
         [place, sealed.hex() if place == slot else text] for place, text in view["commitments"]
     ]
-    await stage.begin_with_snapshot(described)
-    await stage.tell(*stage.house.do(game.close))
-    assert (await stage.caught("does not give what was played")).check == "round"
+    await scripted.begin_with_snapshot(described)
+    await scripted.send(*scripted.house.do(game.close))
+    assert (await scripted.caught("does not give what was played")).check == "round"
 
 
-async def test_a_table_that_was_left_is_refused_afterwards(stage):
-    await stage.enter()
-    fork = stage.house.fork()
-    stage.house.do(TakeSeat("Cleo"))
+async def test_a_table_left_because_of_cheating_cannot_be_joined_again(scripted):
+    await scripted.enter()
+    fork = scripted.house.fork()
+    scripted.house.do(TakeSeat("Cleo"))
     fork.do(TakeSeat("Eve"))
-    await stage.tell_all()
-    await stage.note(fork.sign())
-    await stage.caught("signed another log")
+    await scripted.send_all()
+    await scripted.note(fork.sign())
+    await scripted.caught("signed a different log")
     for attempt in ("its.ada.draw(1)", "its.house.join(its.ada.id)", "its.house.watch(its.ada.id)"):
         with pytest.raises(JsError) as refused:
-            await stage.players.run(f"await {attempt}")
+            await scripted.clients.run(f"await {attempt}")
         assert refused.value.name == "HouseCheated"

@@ -1,4 +1,4 @@
-"""The client's document: every example in it does what it says, at a real house."""
+"""Every example of the client guide works against a real server."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ import pytest
 from websockets.asyncio.client import ClientConnection
 from websockets.asyncio.client import connect as dial
 
-from dealer.client.line import SUBPROTOCOL
-from tests.web.client.players import PATIENT, sockets
-from tests.web.second import node
+from dealer.client.socket import SUBPROTOCOL
+from tests.web.client.node_client import PATIENT, sockets
+from tests.web.js_verifier import node
+
+pytestmark = pytest.mark.slow
 
 WEB = Path(__file__).parents[3] / "dealer" / "web"
 DOCUMENT = (WEB / "CLIENT.md").read_text()
@@ -25,7 +27,7 @@ HOUSE = "ws://localhost:8080/ws"
 
 
 def examples(language: str = "") -> list[str]:
-    """The document's blocks in a language; without one, the frames."""
+    """The guide's code blocks in a language; without one, the frames."""
     fenced = re.findall(r"^```(\w*)\n(.*?)^```$", DOCUMENT, re.DOTALL | re.MULTILINE)
     found = [text for name, text in fenced if name == language]
     assert found
@@ -44,20 +46,21 @@ async def output(*command: str, cwd: Path, typed: str = "") -> str:
 
 @pytest.fixture
 def folder(tmp_path):
-    """Where somebody has put the files that a house serves."""
+    """A folder with a copy of the client."""
     for name in ("client.js", "verify.js", "package.json"):
         shutil.copy(WEB / name, tmp_path / name)
+    shutil.copytree(WEB / "client", tmp_path / "client")
     return tmp_path
 
 
-async def test_python(real_house, tmp_path):
+async def test_the_python_example(real_house, tmp_path):
     (code,) = examples("python")
     (tmp_path / "example.py").write_text(code.replace(HOUSE, real_house.url))
     said = await output(sys.executable, "example.py", cwd=tmp_path)
     assert re.fullmatch(r"(\['\w\w', '\w\w'\]) \1 50\n", said)
 
 
-async def test_javascript(real_house, folder):
+async def test_the_javascript_examples(real_house, folder):
     first, second = examples("js")
     said = []
     for code in (first, second):
@@ -72,8 +75,9 @@ async def test_javascript(real_house, folder):
     assert "undefined" not in said[1]
 
 
-async def test_a_terminal(real_house, folder):
-    typing, one_line = examples("sh")
+async def test_the_terminal_examples(real_house, folder):
+    download, typing, one_line = examples("sh")
+    assert download.startswith("curl ")
     command = typing.replace(HOUSE, real_house.url).split()
     assert command[0] == "python"
     ping = '{"jsonrpc":"2.0","id":1,"method":"ping"}\n'
@@ -83,8 +87,8 @@ async def test_a_terminal(real_house, folder):
     assert re.search(r"^(\w\w ){4}\w\w$", said, re.MULTILINE)
 
 
-async def test_the_frames(real_house):
-    """What the primer sends is understood, and each answer has the members that it shows."""
+async def test_the_frames_of_the_protocol_examples(real_house):
+    """The server accepts the frames, and its answers have the members that the guide shows."""
     lines = "".join(examples()).splitlines()
     asked = [json.loads(line[2:]) for line in lines if line.startswith("> ")]
     shown = [line for line in lines if '"result"' in line]
@@ -97,7 +101,7 @@ async def test_the_frames(real_house):
             known |= {name: results[-1][name] for name in ("table", "token") if name in results[-1]}
             if frame["method"] == "deck.shuffle":
                 await house.hear("DeckSealed")
-        for frame in asked[6:]:  # this round takes no players' bytes: it is the form that is tried
+        for frame in asked[6:]:  # refused, because this round takes no players' bytes
             assert (await house.ask(filled(frame, known)))["error"]["code"] > 0
         play = {"table": known["table"], "cards": ["X1"]}
         refused = await house.ask({"jsonrpc": "2.0", "method": "hand.play", "params": play})
@@ -112,7 +116,7 @@ async def test_the_frames(real_house):
 
 
 class Talk:
-    """A socket, and every frame that was heard on it."""
+    """A socket, and every frame that was received on it."""
 
     def __init__(self, socket: ClientConnection) -> None:
         self.socket = socket
@@ -132,7 +136,7 @@ class Talk:
 
 
 def filled(frame: dict[str, Any], known: dict[str, str]) -> dict[str, Any]:
-    """A frame of the document with what it leaves out."""
+    """A frame of the guide with its abbreviated values filled in."""
     params = dict(frame["params"])
     for name, value in params.items():
         if name in ("digest", "nonce"):
@@ -143,20 +147,16 @@ def filled(frame: dict[str, Any], known: dict[str, str]) -> dict[str, Any]:
 
 
 def test_every_public_name_has_its_type():
-    """What client.js exports, and what client.d.ts says it does."""
+    """The exports of client.js are declared in client.d.ts; tsc compares the classes' members."""
     code, types = (WEB / "client.js").read_text(), (WEB / "client.d.ts").read_text()
-    pattern = r"^export (?:async )?(?:function|class) (\w+)"
-    assert re.findall(pattern, code, re.MULTILINE)
-    assert sorted(re.findall(pattern, code, re.MULTILINE)) == sorted(
-        re.findall(pattern, types, re.MULTILINE)
-    )
-    for name in ("House", "RemoteTable"):
-        body = re.search(rf"^class {name} {{\n(.*?)^}}", code, re.DOTALL | re.MULTILINE)
-        typed = re.search(
-            rf"^export interface {name} {{\n(.*?)^}}", types, re.DOTALL | re.MULTILINE
-        )
-        assert body is not None
-        assert typed is not None
-        members = r"^  (?:readonly |get |async )?(\w+)(?:<.*?>)?[(:]"
-        public = set(re.findall(r"^  (?:get |async )?(\w+)\(", body[1], re.MULTILINE))
-        assert public - {"constructor"} == set(re.findall(members, typed[1], re.MULTILINE))
+    lists = re.findall(r"^export \{(.*?)\}", code, re.DOTALL | re.MULTILINE)
+    exported = {name.split(" as ")[-1].strip() for text in lists for name in text.split(",")}
+    declared = set(re.findall(r"^export (?:function|class) (\w+)", types, re.MULTILINE))
+    declared |= set(re.findall(r"^export \{ \w+ as (\w+) \};", types, re.MULTILINE))
+    assert exported - {""} == declared
+
+
+def test_the_download_command_names_every_module():
+    (command,) = (text for text in examples("sh") if text.startswith("curl "))
+    (names,) = re.findall(r"/client/\{([\w,]+)\}\.js", command)
+    assert names.split(",") == sorted(path.stem for path in (WEB / "client").glob("*.js"))

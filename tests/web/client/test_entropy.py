@@ -1,232 +1,243 @@
-"""A JavaScript player's bytes: promised once, kept before, shown only under a signed head."""
+"""The JavaScript client's nonces: stored, committed once, revealed only under a signed head."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.web.client.players import JsError
-from tests.web.client.stage import on_stage
+from tests.web.client.node_client import JsError
+from tests.web.client.scripted_server import scripted_server
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-async def stage(house, players):
-    """Ada sits at a small house in a round with players' bytes, and has been heard."""
-    async with on_stage(house, players) as stage:
+async def scripted(house, clients):
+    """Ada is seated in a round with players' bytes, and has sent her digest."""
+    async with scripted_server(house, clients) as scripted:
         house.open_round(entropy="players")
-        await stage.enter()
-        await stage.has_asked("entropy.commit")
-        yield stage
+        await scripted.enter()
+        await scripted.has_requested("entropy.commit")
+        yield scripted
 
 
-def said(stage, method):
-    return [frame["params"] for frame in stage.asked if frame["method"] == method]
+FOREIGN_DIGEST = "The log has a digest for our seat in shuffle 0 that is not ours."
 
 
-def promise(stage, game, *, own=None):
-    """Both players' digests, and the start: C1 is due."""
-    (given,) = said(stage, "entropy.commit")
-    house = stage.house
+def requests_of(scripted, method):
+    return [frame["params"] for frame in scripted.requests if frame["method"] == method]
+
+
+def commit_both(scripted, game, *, own=None):
+    """Commit both players' digests and start the shuffle: C1 is due."""
+    (given,) = requests_of(scripted, "entropy.commit")
+    house = scripted.house
     house.do(game.commit(game.ada, 1, 0, bytes.fromhex(given["digest"]) if own is None else own))
     house.do(game.commit(game.bob, 1, 0, bytes(32)))
     house.do(game.start)
     return bytes.fromhex(given["digest"])
 
 
-async def doubts(stage):
-    return await stage.players.run("return its.ada.doubts")
+async def doubts(scripted):
+    return await scripted.clients.run("return its.ada.doubts")
 
 
-async def entropy(stage):
+async def entropy(scripted):
     js = "return its.ada.checks.find(({ name }) => name === 'entropy').state"
-    return await stage.players.run(js)
+    return await scripted.clients.run(js)
 
 
-async def test_the_bytes_open_the_digest_and_go_once(stage, game):
-    digest = promise(stage, game)
-    await stage.tell_all()
-    await stage.has_asked("entropy.reveal")
-    (given,) = said(stage, "entropy.reveal")
+async def test_the_nonce_opens_the_digest_and_is_revealed_once(scripted, game):
+    digest = commit_both(scripted, game)
+    await scripted.send_all()
+    await scripted.has_requested("entropy.reveal")
+    (given,) = requests_of(scripted, "entropy.reveal")
     nonce = bytes.fromhex(given["nonce"])
-    assert stage.house.secret.player_digest(k=0, seat=1, nonce=nonce) == digest
-    assert await entropy(stage) == "waiting"
-    stage.house.do(game.reveal(game.ada, 1, 0, nonce))
-    await stage.tell_all()
-    assert await entropy(stage) == "yes"
-    assert len(said(stage, "entropy.commit")) == len(said(stage, "entropy.reveal")) == 1
+    assert scripted.house.secret.player_digest(k=0, seat=1, nonce=nonce) == digest
+    assert await entropy(scripted) == "waiting"
+    scripted.house.do(game.reveal(game.ada, 1, 0, nonce))
+    await scripted.send_all()
+    assert await entropy(scripted) == "yes"
+    assert (
+        len(requests_of(scripted, "entropy.commit"))
+        == len(requests_of(scripted, "entropy.reveal"))
+        == 1
+    )
 
 
-async def test_no_reveal_without_the_signed_head(stage, game):
-    promise(stage, game)
-    note = stage.house.notes.pop(stage.house.table.version)
-    await stage.tell_all()
-    assert said(stage, "entropy.reveal") == []
-    await stage.note(note)
-    await stage.has_asked("entropy.reveal")
+async def test_no_reveal_without_the_signed_head(scripted, game):
+    commit_both(scripted, game)
+    note = scripted.house.notes.pop(scripted.house.table.version)
+    await scripted.send_all()
+    assert requests_of(scripted, "entropy.reveal") == []
+    await scripted.note(note)
+    await scripted.has_requested("entropy.reveal")
 
 
-async def test_no_reveal_without_the_own_digest_as_a_leaf(stage, game):
-    """A snapshot may say that our digest is there: the head proves it only of leaves."""
-    promise(stage, game)
-    await stage.players.run("await its.house.close()")
-    await stage.begin_with_snapshot(heads=[])
-    assert await stage.players.run("return its.ada.state.round.shuffle.closedVersion") is not None
-    assert await stage.players.run("return its.ada.checkpoints.length") == 1
-    assert said(stage, "entropy.reveal") == []
+async def test_no_reveal_if_the_own_digest_is_only_in_a_snapshot(scripted, game):
+    """A snapshot may claim to have our digest: only a leaf under a head proves it."""
+    commit_both(scripted, game)
+    await scripted.clients.run("await its.house.close()")
+    await scripted.begin_with_snapshot(heads=[])
+    assert (
+        await scripted.clients.run("return its.ada.state.round.shuffle.closedVersion") is not None
+    )
+    assert await scripted.clients.run("return its.ada.checkpoints.length") == 1
+    assert requests_of(scripted, "entropy.reveal") == []
 
 
-async def test_a_digest_that_is_not_ours_is_never_opened(stage, game):
-    promise(stage, game, own=b"\x01" * 32)
-    await stage.tell_all()
-    assert await doubts(stage) == ["Another digest than ours stands for shuffle 0."]
-    assert said(stage, "entropy.reveal") == []
-    assert await entropy(stage) == "no"
+async def test_a_foreign_digest_for_our_seat_is_doubted(scripted, game):
+    commit_both(scripted, game, own=b"\x01" * 32)
+    await scripted.send_all()
+    assert await doubts(scripted) == [FOREIGN_DIGEST]
+    assert requests_of(scripted, "entropy.reveal") == []
+    assert await entropy(scripted) == "no"
 
 
-async def test_who_is_left_out_doubts(stage, game):
-    stage.house.do(game.commit(game.bob, 1, 0, bytes(32)))
-    stage.house.do(game.start)
-    stage.house.do(game.late(stage.house.clock + 10_000))
-    await stage.tell_all()
-    assert await doubts(stage) == ["Shuffle 0 of round 1 goes without our bytes."]
-    assert said(stage, "entropy.reveal") == []
+async def test_being_left_out_is_doubted(scripted, game):
+    scripted.house.do(game.commit(game.bob, 1, 0, bytes(32)))
+    scripted.house.do(game.start)
+    scripted.house.do(game.late(scripted.house.clock + 10_000))
+    await scripted.send_all()
+    assert await doubts(scripted) == ["Shuffle 0 of round 1 does not use our bytes."]
+    assert requests_of(scripted, "entropy.reveal") == []
 
 
-async def lose_the_line(stage):
-    resumes = stage.methods.count("table.resume")
-    await stage.hang_up()
-    await stage.has_asked("table.resume", times=resumes + 1)
+async def lose_connection(scripted):
+    resumes = scripted.methods.count("table.resume")
+    await scripted.close_socket()
+    await scripted.has_requested("table.resume", times=resumes + 1)
 
 
-async def test_who_is_kept_behind_sees_a_digest_that_is_not_theirs(stage, game):
-    """A house that says that more is to come keeps a client from acting, not from looking."""
-    house = stage.house
-    stage.answer = {"version": house.table.version + 100}
-    await lose_the_line(stage)
-    promise(stage, game, own=b"\x01" * 32)
-    await stage.tell_all()
-    assert await doubts(stage) == ["Another digest than ours stands for shuffle 0."]
-    assert await entropy(stage) == "no"
+async def test_a_foreign_digest_is_doubted_while_catching_up(scripted, game):
+    """A server that claims to have more events stops the client from sending, not from checking."""
+    house = scripted.house
+    scripted.answer = {"version": house.table.version + 100}
+    await lose_connection(scripted)
+    commit_both(scripted, game, own=b"\x01" * 32)
+    await scripted.send_all()
+    assert await doubts(scripted) == [FOREIGN_DIGEST]
+    assert await entropy(scripted) == "no"
 
 
-async def test_a_shuffle_behind_a_snapshot_is_not_taken_for_the_one_before(stage, game):
-    """Our bytes were in the first; the second ran while the house kept us away."""
-    house, theirs = stage.house, bytes(32)
-    (given,) = said(stage, "entropy.commit")
+async def test_checks_of_a_shuffle_start_again_after_a_snapshot(scripted, game):
+    """Our bytes were in the first shuffle; the second one ran while we were disconnected."""
+    house, theirs = scripted.house, bytes(32)
+    (given,) = requests_of(scripted, "entropy.commit")
     house.do(game.commit(game.ada, 1, 0, bytes.fromhex(given["digest"])))
     digest = house.secret.player_digest(k=0, seat=2, nonce=theirs)
     house.do(game.commit(game.bob, 1, 0, digest))
     house.do(game.start)
-    await stage.tell_all()
-    await stage.has_asked("entropy.reveal")
-    (given,) = said(stage, "entropy.reveal")
+    await scripted.send_all()
+    await scripted.has_requested("entropy.reveal")
+    (given,) = requests_of(scripted, "entropy.reveal")
     house.do(game.reveal(game.ada, 1, 0, bytes.fromhex(given["nonce"])))
     house.do(game.reveal(game.bob, 1, 0, theirs))
     house.finish()
-    await stage.tell_all()
+    await scripted.send_all()
     before = house.table.version
-    assert await states(stage) == ["yes", "yes", "yes"]
+    assert await states(scripted) == ["yes", "yes", "yes"]
 
     house.do(game.start)
     house.do(game.late(house.clock + 10_000))
     house.finish()
-    stage.frames, stage.answer = [], {"reset": True}
-    await lose_the_line(stage)
-    await stage.snapshot(house.describe(), proof=house.proof(before))
-    await stage.believed()
-    assert await states(stage) == ["waiting", "waiting", "waiting"]
+    scripted.frames, scripted.answer = [], {"reset": True}
+    await lose_connection(scripted)
+    await scripted.snapshot(house.describe(), proof=house.proof(before))
+    await scripted.caught_up()
+    assert await states(scripted) == ["waiting", "waiting", "waiting"]
 
 
-async def states(stage):
-    """Of what is checked of a shuffle: our bytes, the promises, the seal."""
-    return await stage.players.run("return its.ada.checks.slice(0, 3).map(({ state }) => state)")
+async def states(scripted):
+    """The checks of a shuffle: our bytes, the commitments, the seal."""
+    return await scripted.clients.run("return its.ada.checks.slice(0, 3).map(({ state }) => state)")
 
 
-async def test_a_seal_that_nobody_signed_is_not_held_yet(dealt, players):
-    async with on_stage(dealt, players) as stage:
+async def test_an_unsigned_seal_does_not_pass_yet(dealt, clients):
+    async with scripted_server(dealt, clients) as scripted:
         note = dealt.notes.pop(max(dealt.notes))
-        await stage.enter()
-        await stage.believed()
-        assert (await states(stage))[2] == "waiting"
-        await stage.note(note)
+        await scripted.enter()
+        await scripted.caught_up()
+        assert (await states(scripted))[2] == "waiting"
+        await scripted.note(note)
         js = "await its.ada.until(({ checks }) => checks[2].state === 'yes')"
-        await players.run(js)
+        await clients.run(js)
 
 
-async def test_who_withheld_promises_no_more(stage, game):
-    promise(stage, game)
-    await stage.tell_all()
-    await stage.has_asked("entropy.reveal")  # and it is lost on the way
-    stage.house.do(game.late(stage.house.clock + 10_000))
-    await stage.tell_all()
-    (doubt,) = await doubts(stage)
-    assert "counts us as silent in shuffle 0 of round 1, though we sent" in doubt
-    assert len(said(stage, "entropy.commit")) == 1
+async def test_after_withholding_nothing_is_committed(scripted, game):
+    commit_both(scripted, game)
+    await scripted.send_all()
+    await scripted.has_requested("entropy.reveal")  # and it is lost
+    scripted.house.do(game.late(scripted.house.clock + 10_000))
+    await scripted.send_all()
+    (doubt,) = await doubts(scripted)
+    assert "counts us as silent in shuffle 0 of round 1, though our bytes were sent" in doubt
+    assert len(requests_of(scripted, "entropy.commit")) == 1
 
 
-async def test_after_a_restart_the_kept_bytes_are_shown(stage, game):
-    digest = promise(stage, game)
-    await stage.players.run("await its.house.close()")
-    await stage.enter()
-    await stage.has_asked("entropy.reveal")
-    (given,) = said(stage, "entropy.reveal")
+async def test_after_a_restart_the_stored_nonce_is_revealed(scripted, game):
+    digest = commit_both(scripted, game)
+    await scripted.clients.run("await its.house.close()")
+    await scripted.enter()
+    await scripted.has_requested("entropy.reveal")
+    (given,) = requests_of(scripted, "entropy.reveal")
     nonce = bytes.fromhex(given["nonce"])
-    assert stage.house.secret.player_digest(k=0, seat=1, nonce=nonce) == digest
-    assert len(said(stage, "entropy.commit")) == 1
+    assert scripted.house.secret.player_digest(k=0, seat=1, nonce=nonce) == digest
+    assert len(requests_of(scripted, "entropy.commit")) == 1
 
 
-async def test_two_pages_of_one_browser_that_draw_at_once(stage, game):
-    """The second does not see yet what the first has kept; the house takes the first's promise."""
-    await stage.players.run(
+async def test_two_pages_of_one_browser_commit_at_once(scripted, game):
+    """The second page does not see the first one's nonce yet; the server takes the first digest."""
+    await scripted.clients.run(
         """
         its.behind = true;
         const { get, set } = its.store;
         its.store = { set, get: (key) => (its.behind && key.includes("nonce") ? null : get(key)) };
         """
     )
-    await stage.enter()
-    await stage.has_asked("entropy.commit", times=2)
-    await stage.players.run("its.behind = false")
-    first, second = (bytes.fromhex(one["digest"]) for one in said(stage, "entropy.commit"))
+    await scripted.enter()
+    await scripted.has_requested("entropy.commit", times=2)
+    await scripted.clients.run("its.behind = false")
+    first, second = (
+        bytes.fromhex(one["digest"]) for one in requests_of(scripted, "entropy.commit")
+    )
     assert first != second
-    stage.house.do(game.commit(game.ada, 1, 0, first))
-    stage.house.do(game.commit(game.bob, 1, 0, bytes(32)))
-    stage.house.do(game.start)
-    await stage.tell_all()
-    await stage.has_asked("entropy.reveal")
-    nonce = bytes.fromhex(said(stage, "entropy.reveal")[0]["nonce"])
-    assert stage.house.secret.player_digest(k=0, seat=1, nonce=nonce) == first
-    stage.house.do(game.reveal(game.ada, 1, 0, nonce))
-    await stage.tell_all()
-    assert await doubts(stage) == []
-    assert await entropy(stage) == "yes"
+    scripted.house.do(game.commit(game.ada, 1, 0, first))
+    scripted.house.do(game.commit(game.bob, 1, 0, bytes(32)))
+    scripted.house.do(game.start)
+    await scripted.send_all()
+    await scripted.has_requested("entropy.reveal")
+    nonce = bytes.fromhex(requests_of(scripted, "entropy.reveal")[0]["nonce"])
+    assert scripted.house.secret.player_digest(k=0, seat=1, nonce=nonce) == first
+    scripted.house.do(game.reveal(game.ada, 1, 0, nonce))
+    await scripted.send_all()
+    assert await doubts(scripted) == []
+    assert await entropy(scripted) == "yes"
 
 
-async def test_bytes_that_were_shown_are_neither_shown_nor_promised_in_another_history(
-    stage, game, house
-):
+async def test_a_revealed_nonce_is_not_used_in_a_forked_log(scripted, game, house):
     fork = house.fork()
-    digest = promise(stage, game)
-    await stage.tell_all()
-    await stage.has_asked("entropy.reveal")
-    await stage.players.run("await its.house.close()")
-    # The house was put back; the heads that would betray it are lost.
-    stage.house = fork
-    await stage.enter(heads=[])
-    await stage.has_asked("entropy.commit", times=2)
-    assert bytes.fromhex(said(stage, "entropy.commit")[1]["digest"]) != digest
+    digest = commit_both(scripted, game)
+    await scripted.send_all()
+    await scripted.has_requested("entropy.reveal")
+    await scripted.clients.run("await its.house.close()")
+    # The server was restored from an older backup; the client's heads are lost.
+    scripted.house = fork
+    await scripted.enter(heads=[])
+    await scripted.has_requested("entropy.commit", times=2)
+    assert bytes.fromhex(requests_of(scripted, "entropy.commit")[1]["digest"]) != digest
     fork.do(game.commit(game.ada, 1, 0, digest))
     fork.do(game.commit(game.bob, 1, 0, b"\x01" * 32))
     fork.do(game.start)
-    await stage.tell_all()
-    assert len(said(stage, "entropy.reveal")) == 1
-    assert await doubts(stage) == ["Our bytes were shown under another signed head before."]
+    await scripted.send_all()
+    assert len(requests_of(scripted, "entropy.reveal")) == 1
+    assert await doubts(scripted) == ["Our bytes were revealed under another signed head before."]
 
 
-async def test_bytes_are_kept_before_the_promise_leaves(house, players):
-    """Where nothing can be kept, nothing is promised."""
-    async with on_stage(house, players) as stage:
+async def test_a_nonce_is_stored_before_its_digest_is_sent(house, clients):
+    """If nothing can be stored, nothing is committed."""
+    async with scripted_server(house, clients) as scripted:
         house.open_round(entropy="players")
-        await players.run(
+        await clients.run(
             """
             const kept = client.memoryStore();
             its.store = { get: kept.get, set: (key, value) => {
@@ -235,6 +246,6 @@ async def test_bytes_are_kept_before_the_promise_leaves(house, players):
             } };
             """
         )
-        with pytest.raises(JsError, match=r"SetupError: .* The disk is full"):
-            await stage.enter()
-        assert said(stage, "entropy.commit") == []
+        with pytest.raises(JsError, match=r"ConfigurationError: .* The disk is full"):
+            await scripted.enter()
+        assert requests_of(scripted, "entropy.commit") == []

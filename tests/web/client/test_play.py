@@ -1,4 +1,4 @@
-"""JavaScript players at a real house, over real sockets: they lose the line, they come back."""
+"""The JavaScript client with a real server over real sockets: play, lost connections, restarts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ import dealer
 from dealer.gateway import server
 from dealer.proof.verify import verify
 from tests.client.conftest import FAST
-from tests.web.client.players import JsError, Players
+from tests.web.client.node_client import JsError, NodeClient
+
+pytestmark = pytest.mark.slow
 
 WHOLE_ROUND = """
     const { ada, bob } = its;
@@ -51,9 +53,9 @@ WHOLE_ROUND = """
 """
 
 
-async def test_a_round_of_two_with_everything_one_can_wish_for(players, real_house):
-    table = await players.sit("ada", "bob", url=real_house.url, seats=3)
-    told = await players.run(WHOLE_ROUND)
+async def test_a_round_with_every_command(clients, real_house):
+    table = await clients.sit("ada", "bob", url=real_house.url, seats=3)
+    told = await clients.run(WHOLE_ROUND)
     assert (told["opened"], told["k"], told["dealt"]) == (1, 0, 4)
     assert told["random"] == told["again"]
     assert "??" not in told["given"]
@@ -77,37 +79,37 @@ def fetch(url):
         return answer.read()
 
 
-async def test_players_of_both_languages_at_one_table(players, real_house):
+async def test_javascript_and_python_clients_at_one_table(clients, real_house):
     async with dealer.connect(real_house.url, name="Ada", patience=FAST) as house:
         ada = await house.join(await house.open())
-        await players.connect("bobHouse", real_house.url, name="Bob")
-        await players.run("its.bob = await its.bobHouse.join(args.table)", table=ada.id)
+        await clients.connect("bobHouse", real_house.url, name="Bob")
+        await clients.run("its.bob = await its.bobHouse.join(args.table)", table=ada.id)
         await ada.round_open()
         await ada.shuffle()
-        cards = await players.run("return its.bob.draw(2)")
+        cards = await clients.run("return its.bob.draw(2)")
         assert len(cards) == 2
         await ada.until(lambda table: len(table.stack("hand:2")) == 2)
         await ada.round_close()
-        checks = await players.run(
+        checks = await clients.run(
             "await its.bob.until((table) => table.round === null); return its.bob.checks"
         )
         assert {check["name"]: check["state"] for check in checks if check["state"] != "yes"} == {}
-        assert await players.run("return its.bob.hand") == []
+        assert await clients.run("return its.bob.hand") == []
         assert ada.doubts == []
 
 
-async def test_refusals_are_thrown_with_their_sentence(players, real_house):
-    await players.sit("ada", url=real_house.url)
-    await players.run("await its.ada.roundOpen(); await its.ada.shuffle()")
+async def test_a_refusal_is_thrown_with_its_message(clients, real_house):
+    await clients.sit("ada", url=real_house.url)
+    await clients.run("await its.ada.roundOpen(); await its.ada.shuffle()")
     with pytest.raises(JsError, match="not in that hand") as refused:
-        await players.run("await its.ada.play('As')")
+        await clients.run("await its.ada.play('As')")
     assert (refused.value.name, refused.value.reason) == ("Refused", "card_not_in_hand")
 
 
-async def test_an_onlooker_sees_no_card_and_checks_all_the_same(players, real_house):
-    table = await players.sit("ada", url=real_house.url)
-    await players.connect("public", real_house.url)
-    told = await players.run(
+async def test_a_spectator_sees_no_cards_and_verifies_everything(clients, real_house):
+    table = await clients.sit("ada", url=real_house.url)
+    await clients.connect("public", real_house.url)
+    told = await clients.run(
         """
         const onlooker = await its.public.watch(args.table);
         await its.ada.roundOpen();
@@ -143,17 +145,17 @@ async def test_an_onlooker_sees_no_card_and_checks_all_the_same(players, real_ho
         ({}, {}, "players", []),
     ],
 )
-async def test_who_opens_a_round_is_told_if_it_takes_other_bytes(
-    players, proxy, rules, asked, opened, doubts
+async def test_a_round_with_other_entropy_than_requested_is_doubted(
+    clients, proxy, rules, asked, opened, doubts
 ):
     def heard(frame):
         if frame["method"] == "round.open":
             frame["params"]["entropy"] = opened
         return frame
 
-    proxy.heard = heard
-    await players.sit("ada", url=proxy.url, **rules)
-    told = await players.run(
+    proxy.alter_request = heard
+    await clients.sit("ada", url=proxy.url, **rules)
+    told = await clients.run(
         """
         its.heard = [];
         its.ada.on("doubted", (sentence) => its.heard.push(sentence));
@@ -165,15 +167,15 @@ async def test_who_opens_a_round_is_told_if_it_takes_other_bytes(
         asked=asked,
     )
     assert told["round"] == 1
-    assert told["doubts"] == [f"Round 1 takes {doubt} were asked for." for doubt in doubts]
+    assert told["doubts"] == [f"Round 1 takes {doubt} were requested." for doubt in doubts]
     assert told["heard"] == told["doubts"]
     honest = "unavailable" if opened == "house" else "waiting"
     assert told["state"] == ("no" if doubts else honest)
 
 
-async def test_a_round_of_the_houses_bytes_stays_one_when_it_is_closed(players, real_house):
-    await players.sit("ada", url=real_house.url)
-    checks = await players.run(
+async def test_a_house_only_round_is_still_shown_as_one_when_closed(clients, real_house):
+    await clients.sit("ada", url=real_house.url)
+    checks = await clients.run(
         """
         await its.ada.roundOpen({ entropy: "house" });
         await its.ada.shuffle();
@@ -184,12 +186,12 @@ async def test_a_round_of_the_houses_bytes_stays_one_when_it_is_closed(players, 
     )
     for check in checks:
         assert check["state"] == "unavailable"
-        assert "only the house's bytes" in check["sentence"]
+        assert "only the house's random bytes" in check["sentence"]
 
 
-async def test_the_state_tells_everything_a_page_draws(players, real_house):
-    await players.sit("ada", "bob", url=real_house.url, name="Friday", preset="dealer")
-    state = await players.run(
+async def test_the_state_has_everything_that_a_page_draws(clients, real_house):
+    await clients.sit("ada", "bob", url=real_house.url, name="Friday", preset="dealer")
+    state = await clients.run(
         """
         await its.ada.roundOpen({ entropy: "house" });
         await its.ada.shuffle();
@@ -214,10 +216,10 @@ async def test_the_state_tells_everything_a_page_draws(players, real_house):
 
 
 @pytest.mark.parametrize("lost", ["request", "answer"])
-async def test_a_torn_line_loses_nothing_and_doubles_nothing(players, real_house, proxy, lost):
-    await players.connect("adaHouse", proxy.url)
-    await players.connect("bobHouse", real_house.url)
-    await players.run(
+async def test_a_lost_connection_loses_and_repeats_nothing(clients, real_house, proxy, lost):
+    await clients.connect("adaHouse", proxy.url)
+    await clients.connect("bobHouse", real_house.url)
+    await clients.run(
         """
         its.ada = await its.adaHouse.join(await its.adaHouse.open());
         its.bob = await its.bobHouse.join(its.ada.id);
@@ -228,12 +230,12 @@ async def test_a_torn_line_loses_nothing_and_doubles_nothing(players, real_house
         its.ada.on("connection", ({ state }) => its.states.push(state));
         """
     )
-    proxy.tear_at_draw(lost)
-    cards = await players.run("return its.ada.draw(3)")
-    assert proxy.torn == 1
+    proxy.abort_at_draw(lost)
+    cards = await clients.run("return its.ada.draw(3)")
+    assert proxy.aborted == 1
     assert len(set(cards)) == 3
-    assert await players.run("return its.ada.hand") == cards
-    told = await players.run(
+    assert await clients.run("return its.ada.hand") == cards
+    told = await clients.run(
         """
         await its.bob.discard(await its.bob.draw(1));
         await its.ada.until((table) => table.deckCount === 48);
@@ -250,46 +252,26 @@ async def test_a_torn_line_loses_nothing_and_doubles_nothing(players, real_house
     assert told["states"][-1] == "connected"
 
 
-async def test_host_and_player_in_one_gets_back_the_cards_that_were_on_their_way(players, proxy):
-    lost = []
-
-    def lose(frame):
-        if "CardDrawn" in json.dumps(frame) and not lost:
-            lost.append(frame)
-            proxy.cut()
-            return None
-        return frame
-
-    await players.sit("ada", url=proxy.url)
-    await players.run("await its.ada.roundOpen(); await its.ada.shuffle()")
-    proxy.alter = lose
-    cards = await players.run("return its.ada.draw(2)")
+async def test_a_player_who_is_host_resumes_with_their_cards(clients, proxy):
+    await clients.sit("ada", url=proxy.url)
+    await clients.run("await its.ada.roundOpen(); await its.ada.shuffle()")
+    lost = proxy.lose_drawn_card()
+    cards = await clients.run("return its.ada.draw(2)")
     assert lost
     assert "??" not in cards
 
 
-async def test_joining_and_opening_over_a_torn_line(players, proxy):
-    cuts = []
-
-    def tear(frame):
-        result = frame.get("result", {})
-        for member in ("host_token", "token"):
-            if member in result and member not in cuts:
-                cuts.append(member)
-                proxy.cut()
-                return None
-        return frame
-
-    proxy.alter = tear
-    await players.sit("ada", url=proxy.url)
+async def test_joining_and_opening_across_a_lost_connection(clients, proxy):
+    cuts = proxy.cut_at_tokens()
+    await clients.sit("ada", url=proxy.url)
     assert cuts == ["host_token", "token"]
-    assert await players.run("return [its.ada.seats, its.ada.version]") == [{"1": "Ada"}, 2]
+    assert await clients.run("return [its.ada.seats, its.ada.version]") == [{"1": "Ada"}, 2]
 
 
-async def test_a_house_that_restarts(players, real_house, monkeypatch):
+async def test_a_server_restart(clients, real_house, monkeypatch):
     monkeypatch.setattr(server, "SPREAD_MS", 100)
-    await players.sit("ada", "bob", url=real_house.url)
-    before = await players.run(
+    await clients.sit("ada", "bob", url=real_house.url)
+    before = await clients.run(
         """
         await its.ada.roundOpen();
         await its.ada.shuffle();
@@ -298,25 +280,25 @@ async def test_a_house_that_restarts(players, real_house, monkeypatch):
         return its.ada.draw(2);
         """
     )
-    drawing = players.begin("return Promise.all([1, 2, 3, 4, 5].map(() => its.bob.draw(1)))")
+    drawing = clients.begin("return Promise.all([1, 2, 3, 4, 5].map(() => its.bob.draw(1)))")
     await real_house.restart()
     drawn = [card for (card,) in await drawing]
-    assert await players.run("return its.bob.hand") == drawn
-    assert await players.run("return its.ada.hand") == before
-    await players.run(
+    assert await clients.run("return its.bob.hand") == drawn
+    assert await clients.run("return its.ada.hand") == before
+    await clients.run(
         """
         await its.ada.shuffle();
         await its.ada.roundClose();
         await its.bob.until((table) => table.round === null);
         """
     )
-    assert "draining" in await players.run("return its.states")
+    assert "draining" in await clients.run("return its.states")
 
 
-async def test_a_player_who_restarts_comes_back_to_their_seat(players, real_house, tmp_path):
-    await players.sit("bob", url=real_house.url)
-    await players.connect("first", real_house.url, folder=str(tmp_path), name="Ada")
-    hand = await players.run(
+async def test_a_restarted_client_returns_to_its_seat(clients, real_house, tmp_path):
+    await clients.sit("bob", url=real_house.url)
+    await clients.connect("first", real_house.url, folder=str(tmp_path), name="Ada")
+    hand = await clients.run(
         """
         const ada = await its.first.join(its.table);
         await its.bob.roundOpen();
@@ -328,8 +310,8 @@ async def test_a_player_who_restarts_comes_back_to_their_seat(players, real_hous
         return hand;
         """
     )
-    await players.connect("second", real_house.url, folder=str(tmp_path), name="Ada")
-    told = await players.run(
+    await clients.connect("second", real_house.url, folder=str(tmp_path), name="Ada")
+    told = await clients.run(
         """
         const kept = its.second.kept(its.table);
         const ada = await its.second.enter(its.table);
@@ -351,10 +333,10 @@ async def test_a_player_who_restarts_comes_back_to_their_seat(players, real_hous
     assert len(values) == len(set(values)) == 3
 
 
-async def test_who_enters_without_a_seat_watches_and_then_sits_down(players, real_house):
-    await players.sit("ada", url=real_house.url)
-    await players.connect("house", real_house.url, name="Cleo")
-    seats = await players.run(
+async def test_enter_without_a_seat_watches_and_join_takes_a_seat(clients, real_house):
+    await clients.sit("ada", url=real_house.url)
+    await clients.connect("house", real_house.url, name="Cleo")
+    seats = await clients.run(
         """
         const cleo = await its.house.enter(its.table);
         const before = cleo.seat;
@@ -365,9 +347,9 @@ async def test_who_enters_without_a_seat_watches_and_then_sits_down(players, rea
     assert seats == [None, True, 2, []]
 
 
-async def test_leaving_frees_the_seat_and_ends_the_events(players, real_house):
-    await players.sit("ada", "bob", url=real_house.url)
-    told = await players.run(
+async def test_leaving_frees_the_seat_and_ends_the_events(clients, real_house):
+    await clients.sit("ada", "bob", url=real_house.url)
+    told = await clients.run(
         """
         const events = its.bob.events();
         await its.bob.leave();
@@ -385,23 +367,23 @@ async def test_leaving_frees_the_seat_and_ends_the_events(players, real_house):
     assert told[:2] == [2, None]
 
 
-async def test_a_newer_connection_of_the_same_seat_ends_the_older(players, real_house, tmp_path):
-    await players.connect("first", real_house.url, folder=str(tmp_path))
-    await players.run("its.table = await its.first.join(await its.first.open())")
-    await players.connect("second", real_house.url, folder=str(tmp_path))
-    waiting = players.begin("await its.table.until((table) => table.round === 1)")
-    await players.run("await its.second.join(its.table.id)")
+async def test_a_newer_connection_takes_over_the_seat(clients, real_house, tmp_path):
+    await clients.connect("first", real_house.url, folder=str(tmp_path))
+    await clients.run("its.table = await its.first.join(await its.first.open())")
+    await clients.connect("second", real_house.url, folder=str(tmp_path))
+    waiting = clients.begin("await its.table.until((table) => table.round === 1)")
+    await clients.run("await its.second.join(its.table.id)")
     with pytest.raises(JsError, match="newer connection") as ended:
         await waiting
     assert (ended.value.name, ended.value.code) == ("SessionEnded", 4409)
-    state = await players.run("return its.first.connection.state")
+    state = await clients.run("return its.first.connection.state")
     assert state == "away"
 
 
-async def test_every_checkpoint_is_cosigned_without_asking(players, proxy, tmp_path):
+async def test_checkpoints_are_cosigned_automatically(clients, proxy, tmp_path):
     sizes = proxy.watch_cosigning()
-    await players.connect("house", proxy.url, folder=str(tmp_path))
-    told = await players.run(
+    await clients.connect("house", proxy.url, folder=str(tmp_path))
+    told = await clients.run(
         """
         const table = await its.house.join(await its.house.open());
         const upto = (size) => table.until(() => table.cosigned === size);
@@ -425,10 +407,10 @@ async def test_every_checkpoint_is_cosigned_without_asking(players, proxy, tmp_p
     assert base64.urlsafe_b64decode(kept["x"] + "=").hex() == own
 
 
-async def test_who_comes_back_cosigns_the_newest_alone_with_the_same_key(players, proxy, tmp_path):
-    await players.connect("hers", proxy.url, folder=str(tmp_path))
-    await players.connect("his", proxy.url, cosigner=False)
-    keys = await players.run(
+async def test_after_a_return_only_the_newest_checkpoint_is_cosigned(clients, proxy, tmp_path):
+    await clients.connect("hers", proxy.url, folder=str(tmp_path))
+    await clients.connect("his", proxy.url, cosigner=False)
+    keys = await clients.run(
         """
         its.bob = await its.his.open();
         const ada = await its.hers.join(its.bob.id);
@@ -445,8 +427,8 @@ async def test_who_comes_back_cosigns_the_newest_alone_with_the_same_key(players
         """
     )
     sizes = proxy.watch_cosigning()
-    await players.connect("again", proxy.url, folder=str(tmp_path))
-    sealed, key = await players.run(
+    await clients.connect("again", proxy.url, folder=str(tmp_path))
+    sealed, key = await clients.run(
         """
         const ada = await its.again.join(its.bob.id);
         await ada.until(() => ada.cosigned === its.sealed);
@@ -459,12 +441,12 @@ async def test_who_comes_back_cosigns_the_newest_alone_with_the_same_key(players
 
 
 @pytest.mark.parametrize("resume", [0, 5])
-async def test_too_far_behind_to_resume(players, real_house, proxy, resume):
-    """The house sends a snapshot with a proof, and the game goes on to its reckoning."""
+async def test_a_resume_too_far_behind_gets_a_snapshot(clients, real_house, proxy, resume):
+    """The server sends a snapshot with a proof, and the round can still be verified at its end."""
     await real_house.restart(resume=resume)
-    await players.connect("adaHouse", proxy.url)
-    await players.sit("bob", url=real_house.url)
-    await players.run(
+    await clients.connect("adaHouse", proxy.url)
+    await clients.sit("bob", url=real_house.url)
+    await clients.run(
         """
         its.ada = await its.adaHouse.join(its.table);
         await its.bob.roundOpen({ entropy: "house" });
@@ -474,21 +456,13 @@ async def test_too_far_behind_to_resume(players, real_house, proxy, resume):
         its.changed = new Promise((resolve) => its.ada.on("changed", resolve));
         """
     )
-    held = asyncio.Event()
-
-    def hold(frame):
-        if frame["method"] == "table.resume":
-            held.set()
-            return None
-        return frame
-
-    proxy.heard = hold
+    held = proxy.hold("table.resume")
     proxy.cut()
-    await players.run("await its.bob.draw(3); await its.bob.shuffle()")
+    await clients.run("await its.bob.draw(3); await its.bob.shuffle()")
     await held.wait()
-    proxy.heard = lambda frame: frame
+    proxy.alter_request = lambda frame: frame
     proxy.cut()
-    told = await players.run(
+    told = await clients.run(
         """
         await its.ada.until((table) => table.version >= its.bob.version);
         await its.changed;
@@ -502,11 +476,11 @@ async def test_too_far_behind_to_resume(players, real_house, proxy, resume):
     assert {check["name"]: check["state"] for check in told[2]}["round"] == "yes"
 
 
-async def test_host_and_player_too_far_behind_get_two_snapshots(players, real_house, proxy):
+async def test_host_and_player_too_far_behind_get_two_snapshots(clients, real_house, proxy):
     await real_house.restart(resume=0)
-    await players.connect("adaHouse", proxy.url)
-    await players.connect("bobHouse", real_house.url)
-    await players.run(
+    await clients.connect("adaHouse", proxy.url)
+    await clients.connect("bobHouse", real_house.url)
+    await clients.run(
         """
         its.ada = await its.adaHouse.join(await its.adaHouse.open());
         its.bob = await its.bobHouse.join(its.ada.id);
@@ -516,7 +490,7 @@ async def test_host_and_player_too_far_behind_get_two_snapshots(players, real_ho
         """
     )
     proxy.cut()
-    told = await players.run(
+    told = await clients.run(
         """
         await its.bob.draw(3);
         await its.ada.until((table) => table.version >= its.bob.version);
@@ -529,11 +503,11 @@ async def test_host_and_player_too_far_behind_get_two_snapshots(players, real_ho
     assert told[0] == told[1]
 
 
-async def test_a_long_log_is_not_read_from_its_start(players, real_house, tmp_path):
-    """Who comes back gets a snapshot, and then what leads to it from the head they saved."""
-    await players.sit("bob", url=real_house.url)
-    await players.connect("house", real_house.url, folder=str(tmp_path))
-    hand = await players.run(
+async def test_a_long_log_is_resumed_from_the_saved_head(clients, real_house, tmp_path):
+    """The client gets a snapshot, and then the events from its saved head to the snapshot."""
+    await clients.sit("bob", url=real_house.url)
+    await clients.connect("house", real_house.url, folder=str(tmp_path))
+    hand = await clients.run(
         """
         const ada = await its.house.join(its.table);
         await its.bob.roundOpen({ entropy: "house" });
@@ -547,8 +521,8 @@ async def test_a_long_log_is_not_read_from_its_start(players, real_house, tmp_pa
     )
     for limit in (20, 0):  # first the events from the saved head on come, then a proof
         await real_house.restart(resume=limit)
-        await players.connect("house", real_house.url, folder=str(tmp_path))
-        told = await players.run(
+        await clients.connect("house", real_house.url, folder=str(tmp_path))
+        told = await clients.run(
             """
             const ada = await its.house.join(its.table);
             const before = ada.hand;
@@ -563,9 +537,9 @@ async def test_a_long_log_is_not_read_from_its_start(players, real_house, tmp_pa
         assert told["after"] == hand
 
 
-async def test_who_is_here(players, real_house):
-    await players.sit("ada", "bob", url=real_house.url)
-    here = await players.run(
+async def test_presence(clients, real_house):
+    await clients.sit("ada", "bob", url=real_house.url)
+    here = await clients.run(
         """
         await its.ada.until((table) => table.presence.get(2)?.here);
         const gone = new Promise((resolve) => {
@@ -580,10 +554,10 @@ async def test_who_is_here(players, real_house):
     assert not here["2"]["here"]
 
 
-async def test_without_webcrypto_all_but_signatures_is_checked(real_house):
+async def test_without_webcrypto_all_but_signatures_are_checked(real_house):
     """A page over plain http has no `crypto.subtle`."""
-    async with Players("plain") as players:
-        checks, doubts, cosigner = await players.run(
+    async with NodeClient("plain") as clients:
+        checks, doubts, cosigner = await clients.run(
             """
             const house = await client.connect(args.url, { name: "Ada" });
             const table = await house.join(await house.open());
@@ -602,9 +576,9 @@ async def test_without_webcrypto_all_but_signatures_is_checked(real_house):
     assert cosigner is None
 
 
-async def test_nonces_of_one_player_are_never_used_twice(players, real_house, tmp_path):
-    await players.connect("house", real_house.url, folder=str(tmp_path))
-    nonces = await players.run(
+async def test_nonces_of_one_player_are_never_used_twice(clients, real_house, tmp_path):
+    await clients.connect("house", real_house.url, folder=str(tmp_path))
+    nonces = await clients.run(
         """
         const table = await its.house.join(await its.house.open());
         for (let round = 0; round < 2; round++) {
@@ -619,10 +593,10 @@ async def test_nonces_of_one_player_are_never_used_twice(players, real_house, tm
     assert len(nonces) == len(set(nonces)) == 6
 
 
-async def test_bytes_that_a_machine_gives_twice_are_not_promised(players, real_house, tmp_path):
+async def test_a_repeated_random_number_is_never_committed(clients, real_house, tmp_path):
     for name in ("first", "second"):  # the second has only the store in common with the first
-        await players.connect(name, real_house.url, folder=str(tmp_path))
-    promised, faults = await players.run(
+        await clients.connect(name, real_house.url, folder=str(tmp_path))
+    promised, faults = await clients.run(
         """
         const draw = crypto.getRandomValues.bind(crypto);
         const stuck = (array) => (array.length === 32 ? array.fill(7) : draw(array));
@@ -642,5 +616,5 @@ async def test_bytes_that_a_machine_gives_twice_are_not_promised(players, real_h
     )
     assert promised == 1
     for name, sentence in faults:
-        assert name == "SetupError"
+        assert name == "ConfigurationError"
         assert "twice" in sentence

@@ -1,4 +1,4 @@
-"""The client's types, asked of TypeScript: a program that uses them well compiles, and strictly."""
+"""The types of the client: an example program type-checks strictly."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from tests.foreign.installed import missing
-from tests.web.second import node
+from tests.harness.installed import missing
+from tests.web.js_verifier import node
 
 ROOT = Path(__file__).parents[3]
 TYPESCRIPT = ROOT / "build/node_modules/typescript/bin/tsc"
@@ -23,15 +23,15 @@ OPTIONS = [
 ]
 
 
-def test_a_program_of_somebody_else_compiles(tmp_path: Path) -> None:
+def test_a_typed_program_compiles(tmp_path: Path) -> None:
     program = node()
     if not TYPESCRIPT.exists():
         missing("typescript is not installed (npm install --prefix build typescript)")
     shutil.copy(ROOT / "dealer/web/client.d.ts", tmp_path)
     shutil.copy(ROOT / "dealer/web/package.json", tmp_path)
-    shutil.copy(Path(__file__).with_name("typed.ts"), tmp_path)
+    shutil.copy(Path(__file__).with_name("typed_program.ts"), tmp_path)
     compiled = subprocess.run(
-        [program, TYPESCRIPT, *OPTIONS, "typed.ts"],
+        [program, TYPESCRIPT, *OPTIONS, "typed_program.ts"],
         cwd=tmp_path,
         capture_output=True,
         encoding="utf-8",

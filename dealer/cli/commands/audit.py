@@ -1,0 +1,116 @@
+"""`dealer audit`: a table's events in sentences with every swap, and the verifier's report."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dealer.cli.options import AsJson, Database, HouseKey, HouseUrl, TableId
+from dealer.cli.output import echo, format_time, progress, say_json
+from dealer.config import DATABASE
+
+if TYPE_CHECKING:
+    from dealer.history.sentences import Sentence
+    from dealer.proof.verify import Report, Swap
+
+_HEADING = f"{'step':>10} {'i':>4} {'j':>4}  {'words of the tape':<18} cards"
+
+
+def audit(
+    table: TableId,
+    only: Annotated[
+        int | None,
+        typer.Option("--round", metavar="N", min=1, help="Only this round.", show_default=False),
+    ] = None,
+    key: Annotated[
+        str | None,
+        typer.Option(metavar="KEY", help="The table's key, if you know it.", show_default=False),
+    ] = None,
+    database: Database = DATABASE,
+    house_key: HouseKey = None,
+    url: HouseUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print what happened at a table, recompute every shuffle, and report whether it was fair.
+
+    For each step of a shuffle: the two places, the words of the tape that gave the second place
+    (all but the last were rejected), and the two cards that were exchanged. Then every draw and
+    every change of a hand, and the result of each check of the verifier. Cards of a round that is
+    not closed yet are shown as ??. The exit code is 1 if a check fails.
+
+    ```
+    dealer audit 0199f3c2
+    dealer audit 0199f3c2 --round 2
+    dealer audit 0199f3c2a1b2c3d4e5f60718293a4b5c --url http://127.0.0.1:8080/
+    ```
+    """
+    from dealer.cli.commands import bundle
+    from dealer.cli.commands.verify import as_members, examine, say_verdicts
+
+    if url is not None:
+        lines = bundle.from_house(url, table)
+    else:
+        with progress("Reading the log") as step:
+            lines = asyncio.run(bundle.from_log(database, table, house_key=house_key, step=step))
+    report = examine([line.encode(errors="surrogateescape") for line in lines], key=key, saved=[])
+    sentences = [one for one in _sentences(lines, report) if only in (None, one.round)]
+    if only is not None and report.ok and not sentences:
+        rounds = report.remarks.rounds
+        raise typer.BadParameter(f"This table has {rounds} rounds and no round {only}.")
+    if as_json:
+        say_json(as_members(report) | {"story": [_members(one) for one in sentences]})
+    else:
+        _print(sentences)
+        say_verdicts(report)
+    if not report.ok:
+        raise typer.Exit(1)
+
+
+def _sentences(lines: list[str], report: Report) -> list[Sentence]:
+    """Sentences for the events that were verified; none if the bundle is not a signed log."""
+    from dealer.history.sentences import describe_all
+
+    if report.fault is not None:
+        if report.fault.check in ("form", "heads", "saved"):
+            return []
+        lines = lines[: report.fault.line]
+    leaves = (line for line in lines[1:] if not line.startswith('{"checkpoint":'))
+    return list(describe_all(leaves, report.swaps))
+
+
+def _print(sentences: list[Sentence]) -> None:
+    swapping = False
+    for one in sentences:
+        swap = one.swap
+        if swap is None:
+            swapping = False
+            echo(f"{one.version:>6}  {format_time(one.at)[11:]}  {one.sentence}")
+            continue
+        if not swapping:
+            echo(_HEADING)
+            swapping = True
+        words = " ".join(map(str, swap.words))
+        a, b = swap.cards
+        echo(f"{swap.step:>10} {swap.i:>4} {swap.j:>4}  {words:<18} {a} {b}")
+
+
+def _members(one: Sentence) -> dict[str, Any]:
+    members: dict[str, Any] = {
+        "version": one.version,
+        "at": one.at,
+        "type": one.type,
+        "sentence": one.sentence,
+    }
+    if one.round:
+        members["round"] = one.round
+    if one.cards:
+        members["cards"] = one.cards
+    if one.swap is not None:
+        members |= _swap(one.swap)
+    return members
+
+
+def _swap(swap: Swap) -> dict[str, Any]:
+    return {"k": swap.k, "step": swap.step, "i": swap.i, "j": swap.j, "words": swap.words}

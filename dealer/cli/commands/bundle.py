@@ -1,0 +1,77 @@
+"""Bundles for the commands: read from the event log, or downloaded from a server."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from http.client import HTTPException
+from pathlib import Path
+from urllib.error import HTTPError, URLError
+from urllib.parse import urlsplit
+from urllib.request import urlopen
+
+import typer
+
+from dealer.cli.options import TABLE_BYTES, find_table
+from dealer.cli.output import Step, echo_err, escape_control
+from dealer.errors import HouseUnreachable, UnknownTable
+from dealer.eventlog.readonly import open_readonly
+from dealer.proof import bundle
+from dealer.service.bundle import bundle_lines, bundle_range
+
+ANSWER_SECONDS = 30.0
+
+
+async def from_log(database: str, table: str, *, house_key: Path | None, step: Step) -> list[str]:
+    """The lines of the bundle of a table in the log, by its id or a prefix of it."""
+    lines = lines_from_log(database, table, house_key=house_key, step=step)
+    return [line async for line in lines]
+
+
+async def lines_from_log(
+    database: str, table: str, *, house_key: Path | None, step: Step
+) -> AsyncIterator[str]:
+    """The same line by line; prints a remark if the bundle ends before the head of the log."""
+    async with await open_readonly(database) as log:
+        table_id = await find_table(log, table)
+        extent = await bundle_range(log, database, table_id, house_key=house_key)
+        if extent.size < extent.head:
+            echo_err(
+                f"The bundle ends at version {extent.size} of {extent.head}, the last that the "
+                f"house has signed: {extent.unsigned_reason}."
+            )
+        async for line in bundle_lines(log, extent, step=step):
+            yield line
+
+
+def from_house(url: str, table: str) -> list[str]:
+    """The lines of the bundle of a table, by its whole id, that the server at `url` sends."""
+    if len(table) != 2 * TABLE_BYTES:
+        raise typer.BadParameter(f"--url needs the table's whole id, not {table!r}.")
+    address = f"{web_address(url)}/tables/{table}/bundle.jsonl"
+    try:
+        with urlopen(address, timeout=ANSWER_SECONDS) as answer:
+            data: bytes = answer.read()
+    except HTTPError as error:
+        sentence = escape_control(error.read(500).decode(errors="replace").strip())
+        raise UnknownTable(f"{url} sent no bundle of this table: {sentence}") from None
+    except (URLError, HTTPException, OSError) as error:
+        raise HouseUnreachable(f"The server at {url} does not answer: {_reason(error)}") from None
+    return [line.decode(errors="surrogateescape") for line in bundle.read(data)]
+
+
+def _reason(error: Exception) -> str:
+    return str(error.reason) if isinstance(error, URLError) else str(error)
+
+
+def web_address(url: str) -> str:
+    """`http://host:port` of a server, given like that or as ws://…/ws."""
+    parts = urlsplit(url if "://" in url else f"http://{url}")
+    schemes = {"http": "http", "ws": "http", "https": "https", "wss": "https"}
+    if parts.scheme not in schemes or not parts.netloc:
+        raise typer.BadParameter(f"{url!r} is not a server's address, like http://127.0.0.1:8080/.")
+    return f"{schemes[parts.scheme]}://{parts.netloc}"
+
+
+def socket_address(url: str) -> str:
+    """`ws://host:port/ws` of a server, given like `web_address` takes it."""
+    return web_address(url).replace("http", "ws", 1) + "/ws"

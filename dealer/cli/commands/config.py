@@ -1,0 +1,93 @@
+"""`dealer config`: every setting in force, and whether a flag or the environment set it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import fields
+from typing import Any, NamedTuple
+
+import typer
+
+from dealer.cli.options import AsJson, usage_errors
+from dealer.cli.output import echo, escape_control, say_json
+from dealer.cli.server_options import build_settings, takes_settings, validate_paths
+from dealer.config import LIMIT_VARIABLE, SETTINGS, Settings, masked
+
+_SOURCES = {"COMMANDLINE": "flag", "ENVIRONMENT": "environment"}
+
+
+class SettingInForce(NamedTuple):
+    """One setting in force; `source` is default, environment or flag."""
+
+    flag: str
+    variable: str
+    value: str
+    source: str
+
+
+@takes_settings
+def config(*, as_json: AsJson = False, context: typer.Context, **given: Any) -> None:
+    """Print every setting that `dealer serve` would use with the same flags and environment.
+
+    Each line has the flag, the environment variable, the value and its source. A password in the
+    database address is hidden. With an SQLite file the last line is the version of the SQLite
+    library. The exit code is 2 if `dealer serve` would refuse the settings.
+
+    ```
+    dealer config
+    DEALER_PORT=80 dealer config --limit rate=20 --json
+    ```
+    """
+    from dealer.eventlog.address import is_postgres
+    from dealer.eventlog.sqlite.wal import library_version
+
+    settings = build_settings(given)
+    found = in_force(settings, given, context)
+    widths = [max(len(one[place]) for one in found) for place in range(3)]
+    for one in found:
+        if as_json:
+            say_json(one._asdict())
+            continue
+        cells = [
+            escape_control(text).ljust(width) for text, width in zip(one, widths, strict=False)
+        ]
+        echo("  ".join([*cells, one.source]).rstrip())
+    if not is_postgres(settings.database):
+        library = SettingInForce("", "SQLite", library_version(), "library")
+        if as_json:
+            say_json(library._asdict())
+        else:
+            echo(f"{library.variable} {library.value}")
+    with usage_errors():
+        validate_paths(settings)
+
+
+def in_force(
+    settings: Settings, given: dict[str, Any], context: typer.Context
+) -> list[SettingInForce]:
+    """Every setting of the running command, limits last."""
+    found = []
+    for one in SETTINGS:
+        origin = context.get_parameter_source(one.name)
+        source = "default" if origin is None else _SOURCES.get(origin.name, "default")
+        if not one.flag and os.environ.get(one.variable):
+            source = "environment"
+        found.append(
+            SettingInForce(one.flag, one.variable, _text(getattr(settings, one.name)), source)
+        )
+    flags = {pair.partition("=")[0].replace("-", "_") for pair in given["limit"] or ()}
+    for limit in fields(settings.limits):
+        variable = f"{LIMIT_VARIABLE}{limit.name.upper()}"
+        source = "environment" if os.environ.get(variable) else "default"
+        source = "flag" if limit.name in flags else source
+        value = _text(getattr(settings.limits, limit.name))
+        found.append(SettingInForce(f"--limit {limit.name}=", variable, value, source))
+    return found
+
+
+def _text(value: object) -> str:
+    if isinstance(value, tuple):
+        return " ".join(value)
+    if value is None:
+        return ""
+    return masked(value) if isinstance(value, str) and "://" in value else str(value)

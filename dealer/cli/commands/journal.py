@@ -1,0 +1,47 @@
+"""`dealer journal`: the record of maintenance commands on this database."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Annotated
+
+import typer
+
+from dealer.cli.options import AsJson, Database
+from dealer.cli.output import echo, escape_control, format_time, say_json
+from dealer.config import DATABASE
+
+
+def journal(
+    limit: Annotated[int, typer.Option(min=1, help="Maximum number of lines, 1 or more.")] = 100,
+    database: Database = DATABASE,
+    as_json: AsJson = False,
+) -> None:
+    """Print the operators' journal of this database, the newest line first.
+
+    disable, enable, close, archive, rotate-key, retire-key, keep-key, rebuild and migrate add a
+    line, in the transaction of the change where possible. A server adds `restore` if its database
+    was older than what players had seen, and it closed the open tables. The database does not allow
+    lines to be changed or deleted.
+
+    ```
+    dealer journal
+    dealer journal --json | jq 'select(.what == "archive")'
+    ```
+    """
+    asyncio.run(_print(limit, database, as_json))
+
+
+async def _print(limit: int, database: str, as_json: bool) -> None:
+    from dealer.eventlog.readonly import open_readonly
+    from dealer.service.admin import read_audit_entries
+
+    async with await open_readonly(database) as log:
+        for line in await read_audit_entries(log, limit=limit):
+            if as_json:
+                say_json(line._asdict())
+                continue
+            details = json.dumps(line.details, ensure_ascii=False) if line.details else ""
+            rest = "  ".join(filter(None, (line.target, line.why, details)))
+            echo(escape_control(f"{format_time(line.at)[:19]}  {line.who}  {line.what}  {rest}"))

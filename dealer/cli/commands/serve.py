@@ -1,0 +1,146 @@
+"""`dealer serve`: opens the ports, prints the address, and stops in order on a signal."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from dealer.cli.garbage_collection import FullCollections
+from dealer.cli.logs import configure, log_unhandled
+from dealer.cli.options import usage_errors
+from dealer.cli.output import echo, program
+from dealer.cli.server_options import build_settings, takes_settings, validate_paths
+from dealer.cli.version import version
+from dealer.config import Settings, age_ms, masked
+
+if TYPE_CHECKING:
+    from dealer.gateway import Gateway
+
+log = logging.getLogger(__name__)
+
+MIB = 2**20
+
+SWITCH_INTERVAL = 0.0005
+"""Seconds for which a thread may keep the interpreter while another waits. With Python's 5 ms, each
+system call of the event loop is followed by such a wait while the writer thread computes."""
+
+_EVERY_ADDRESS = ("", "0.0.0.0", "::")
+
+
+@takes_settings
+def serve(**given: Any) -> None:
+    """Start the server: tables, rounds and shuffles over WebSocket, and pages for browsers.
+
+    No configuration is needed. The log is an SQLite file in the current folder, created and
+    migrated automatically. The house's key is next to it, in dealer.db.key: back up both, and keep
+    the key secret. While the server runs, a plain copy of the file may lack events: copy it with
+    sqlite3's .backup. Ctrl-C or SIGTERM stops the server; nothing that was acknowledged is lost.
+
+    Several servers can share one PostgreSQL database and its tables: give each the same database,
+    prepared once by `dealer migrate`, and the same key.
+
+    ```
+    dealer serve
+    dealer serve --host 0.0.0.0 --port 80 --house cards.example.org
+    dealer serve --database sqlite:////var/lib/dealer/dealer.db --limit rate=20
+    dealer serve --database postgresql://dealer@db/dealer --house-key /run/secrets/house.key
+    ```
+    """
+    settings = build_settings(given)
+    with usage_errors():
+        validate_paths(settings)
+    configure(format=settings.log_format, level=settings.log_level)
+    raise_file_limit()
+    sys.setswitchinterval(SWITCH_INTERVAL)
+    run(_serve(settings))
+
+
+def raise_file_limit() -> None:
+    """Raise the soft limit of open files to the hard limit, where the system has such limits.
+
+    Each connection takes one and the log some more: one client address could use up the usual
+    soft limit of 1,024.
+    """
+    with suppress(ImportError, OSError, ValueError):
+        import resource
+
+        _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def run(work: Coroutine[Any, Any, None]) -> None:
+    """Run on uvloop if it is installed, otherwise on the standard loop."""
+    factory: Callable[[], asyncio.AbstractEventLoop] = asyncio.new_event_loop
+    with suppress(ImportError):
+        from uvloop import new_event_loop
+
+        factory = new_event_loop
+    with asyncio.Runner(loop_factory=factory) as runner:
+        runner.run(work)
+
+
+async def _serve(settings: Settings) -> None:
+    from dealer.gateway import serve as open_gateway
+    from dealer.gateway.server import require_free
+    from dealer.service.startup import open_service
+
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(log_unhandled)
+    fields = {"version": version(), "database": masked(settings.database), "pid": os.getpid()}
+    log.info("start", extra={"fields": fields})
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    await require_free((settings.host, settings.port), (settings.ops_host, settings.ops_port))
+    async with (
+        open_service(
+            settings.database,
+            house=settings.house,
+            house_key=settings.house_key,
+            memory=settings.memory * MIB,
+            marks=settings.marks,
+            tables=settings.tables,
+            per_network=settings.lobby_per_address,
+            close_empty_ms=age_ms(settings.close_empty, of="--close-empty"),
+            close_idle_ms=age_ms(settings.close_idle, of="--close-idle"),
+            disk_floor=settings.disk_floor * MIB,
+            synchronous=settings.synchronous,
+            queue=settings.queue,
+            batch=settings.batch,
+            busy_seconds=settings.busy,
+            archive=settings.archive,
+        ) as service,
+        open_gateway(
+            service,
+            host=settings.host,
+            port=settings.port,
+            ops_host=settings.ops_host,
+            ops_port=settings.ops_port,
+            limits=settings.limits,
+            origins=settings.origins or None,
+            trusted_proxies=settings.trusted_proxies,
+            host_names=(*settings.host_names, settings.house),
+        ) as gateway,
+    ):
+        collecting = asyncio.create_task(FullCollections().run())
+        _print_address(settings, gateway)
+        await stop.wait()
+        collecting.cancel()
+        echo("The server stops; tables and seats are kept.")
+    log.info("stop")
+    # Raises if the database file was deleted while the server ran: its events end with the process.
+    service.log.check()
+
+
+def _print_address(settings: Settings, gateway: Gateway) -> None:
+    host = "127.0.0.1" if settings.host in _EVERY_ADDRESS else settings.host
+    address = f"http://[{host}]" if ":" in host else f"http://{host}"
+    echo(f"The server is running at {address}:{gateway.port}/")
+    echo(f"To see a game played from a terminal: {program()} demo --url {address}:{gateway.port}/")
+    sys.stdout.flush()

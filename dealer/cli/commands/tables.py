@@ -1,0 +1,104 @@
+"""`dealer tables`: lists the tables of a database with their state."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated, Any
+
+import typer
+
+from dealer.cli.options import AsJson, Database
+from dealer.cli.output import echo, escape_control, format_time, say_json
+from dealer.config import DATABASE
+
+# The read models, corrected by the events that they have not projected yet.
+_TABLES = """
+SELECT s.id, s.table_id, s.version, coalesce(t.rounds, 0), t.closed_at IS NOT NULL,
+       (SELECT count(*) FROM seats x WHERE x.stream = s.id AND x.until IS NULL),
+       (SELECT count(*) FROM rounds r WHERE r.stream = s.id AND r.until IS NULL),
+       s.version > s.projected, s.projected, first.at, first.public
+FROM stream s
+LEFT JOIN tables t ON t.stream = s.id
+JOIN event first ON first.stream = s.id AND first.version = 1
+ORDER BY first.at DESC, s.table_id LIMIT ?
+"""
+_NEWER = """
+SELECT type, count(*) FROM event
+WHERE stream = ? AND version > ? GROUP BY type
+"""
+
+
+def tables(
+    limit: Annotated[int, typer.Option(min=1, help="Maximum number of tables, 1 or more.")] = 100,
+    database: Database = DATABASE,
+    as_json: AsJson = False,
+) -> None:
+    """List the tables of this database, newest first, including closed ones.
+
+    A line also says whether a round is open and whether the table is disabled (`dealer disable`).
+
+    ```
+    dealer tables
+    dealer tables --json | jq -r .table
+    ```
+    """
+    found, archived, disabled = asyncio.run(_find(limit, database))
+    for one in found:
+        say_json(one) if as_json else echo(_line(one))
+    if as_json:
+        return
+    if disabled:
+        echo("The whole server is disabled; see `dealer journal`.")
+    if archived:
+        echo(f"{archived} more {'is' if archived == 1 else 'are'} archived; see `dealer journal`.")
+    elif not found:
+        echo("This database has no tables yet.")
+
+
+async def _find(limit: int, database: str) -> tuple[list[dict[str, Any]], int, bool]:
+    """The tables, how many more are archived, and whether the whole server is disabled."""
+    import json
+
+    from dealer.eventlog.readonly import open_readonly
+    from dealer.service.maintenance import WHOLE_SERVICE
+
+    found = []
+    async with await open_readonly(database) as log:
+        ((archived,),) = await log.fetch("SELECT count(*) FROM archived")
+        disabled = {target for (target,) in await log.fetch("SELECT target FROM disabled")}
+        for row in await log.fetch(_TABLES, (limit,)):
+            stream, table_id, version, rounds, closed, seated, playing, *row = row
+            lagging, projected, at, public = row
+            if lagging:
+                newer = dict(map(tuple, await log.fetch(_NEWER, (stream, projected))))
+                rounds += newer.get("RoundOpened", 0)
+                playing += newer.get("RoundOpened", 0) - newer.get("RoundClosed", 0)
+                seated += newer.get("SeatTaken", 0) - newer.get("SeatLeft", 0)
+                closed = closed or "TableClosed" in newer
+            rules = json.loads(public)["rules"]
+            found.append(
+                {
+                    "table": table_id.hex(),
+                    "name": rules.get("name"),
+                    "opened_at": at,
+                    "seated": seated,
+                    "rounds": rounds,
+                    "round_open": playing > 0,
+                    "version": version,
+                    "closed": bool(closed),
+                    "disabled": not disabled.isdisjoint((table_id.hex(), WHOLE_SERVICE)),
+                }
+            )
+    return found, archived, WHOLE_SERVICE in disabled
+
+
+def _line(one: dict[str, Any]) -> str:
+    state = "closed" if one["closed"] else "open"
+    marks = ("round open" * one["round_open"], "disabled" * (one["disabled"] and not one["closed"]))
+    rounds = f"{one['rounds']:>3} round{' ' if one['rounds'] == 1 else 's'}"
+    name = one["name"] if isinstance(one["name"], str) else ""
+    return (
+        f"{one['table']}  {format_time(one['opened_at'])[:16]}  {state:<6}"
+        f"  {one['seated']:>2} seated  {rounds}  version {one['version']:<6}"
+        f"  {', '.join(filter(None, marks)):<20}  {escape_control(name)}"
+    ).rstrip()

@@ -1,0 +1,115 @@
+"""The command `dealer`: its commands in groups, and its exit codes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from io import TextIOWrapper
+from typing import Annotated, NoReturn
+
+import typer
+
+from dealer.cli.commands import (
+    archive,
+    audit,
+    close,
+    config,
+    demo,
+    disable,
+    export,
+    history,
+    journal,
+    log,
+    migrate,
+    rebuild,
+    rotate,
+    serve,
+    tables,
+    verify,
+)
+from dealer.cli.commands.lab import experiments as lab
+from dealer.cli.server_options import LIMITS_HELP
+from dealer.cli.version import version
+from dealer.errors import DealerError
+
+app = typer.Typer(
+    name="dealer",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+RUN, CHECK = "Run a server", "Check a game"
+LOG, OPERATE = "Inspect and maintain the log", "Operate the server"
+
+app.command(rich_help_panel=RUN, epilog=LIMITS_HELP)(serve.serve)
+app.command(rich_help_panel=RUN)(demo.demo)
+app.command(rich_help_panel=RUN)(config.config)
+app.command(rich_help_panel=CHECK)(audit.audit)
+app.command(rich_help_panel=CHECK)(history.history)
+app.command(rich_help_panel=CHECK)(export.export)
+app.command(rich_help_panel=CHECK)(verify.verify)
+app.add_typer(lab.app, name="lab", rich_help_panel=CHECK)
+app.command(rich_help_panel=LOG)(tables.tables)
+app.command(rich_help_panel=LOG)(log.log)
+app.command(rich_help_panel=LOG)(rebuild.rebuild)
+app.command(rich_help_panel=LOG)(migrate.migrate)
+app.command(rich_help_panel=OPERATE)(disable.disable)
+app.command(rich_help_panel=OPERATE)(disable.enable)
+app.command(rich_help_panel=OPERATE)(journal.journal)
+app.command(rich_help_panel=OPERATE)(close.close)
+app.command(rich_help_panel=OPERATE)(archive.archive)
+app.command("rotate-key", rich_help_panel=OPERATE)(rotate.rotate_key)
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"dealer {version()}")
+        raise typer.Exit
+
+
+@app.callback()
+def dealer(
+    _: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """A card dealer that players can check.
+
+    Every swap of a shuffle, every draw and every change of a hand is an event in a SQL log. The
+    house signs the log, and any player can recompute a closed round swap by swap.
+
+    ```
+    dealer serve                 start the server and print its address
+    dealer demo                  let four players play a whole game, and check it
+    dealer tables                list the tables of the database
+    dealer audit TABLE           print every swap and draw of a table, and check the log
+    dealer history TABLE         print the game as text or for poker programs
+    dealer export TABLE -o FILE  write the log of a table to a file for others to check
+    dealer verify FILE           check a game without a server or a database
+    dealer lab run               test shuffles statistically
+    ```
+
+    Commands that only read work while a server is running on the same file.
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run one command and exit: 0 success, 1 an error or a failed check, 2 a usage error."""
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that cannot display a character of a player's name gets an escape instead.
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        app(None if arguments is None else list(arguments), prog_name="dealer")
+    except DealerError as error:
+        with suppress(OSError):
+            typer.echo(f"dealer: {error}", err=True)
+        sys.exit(1)
+    sys.exit(0)

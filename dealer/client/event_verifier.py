@@ -1,0 +1,291 @@
+"""Verification of a table's event stream: the leaf tree, the rules, and every opened card.
+
+No input and output: frames go in, `Happened` records come out. Each event becomes a leaf of this
+client's own Merkle tree, must be legal by the rules of `dealer.proof.verify`, and each card that is
+shown must open the commitment that was published before it was dealt. A contradiction raises
+HouseCheated with its evidence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+from dealer.client.ledger import RoundRecord, empty_ledger, ledger_of
+from dealer.client.snapshot import restore
+from dealer.client.store import SavedHead
+from dealer.client.verified_log import Gap, VerifiedLog
+from dealer.errors import HouseCheated, ProofFault, UnknownEvent
+from dealer.game.events import (
+    CardDrawn,
+    CardMoved,
+    CardPeeked,
+    CardShown,
+    EntropyCommitted,
+    Event,
+    RoundClosed,
+    RoundOpened,
+    TableOpened,
+)
+from dealer.game.state import Table, evolve
+from dealer.proof import canonical, codec
+from dealer.proof.keys import slot_commitment
+from dealer.proof.tree import leaf_hash
+from dealer.proof.verify.form import PUBLIC, Leaf, check_leaf
+from dealer.proof.verify.ledger import RuleViolation
+from dealer.proof.verify.replay import apply
+
+Frame = Mapping[str, Any]
+
+_OPENING = {"card", "salt", "slot"}
+
+
+class Happened(NamedTuple):
+    """One event as this viewer saw it; `at` in epoch milliseconds, faces they may not know None."""
+
+    version: int
+    at: int
+    event: Event
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What contradicts what: signed heads (C2SP notes) and the frames that do not fit them.
+
+    `leaves` are the canonical texts of the open round's leaves that this client received.
+    """
+
+    table: str
+    key: str
+    sentence: str
+    version: int
+    notes: tuple[str, ...]
+    frames: tuple[Frame, ...] = ()
+    leaves: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """The evidence as JSON values."""
+        return asdict(self)
+
+
+class EventVerifier:
+    """Verifies the events of one table; `seat` is the viewer's own.
+
+    `table`, `key` and `saved` are as for `VerifiedLog`. `digests` are those committed in leaves of
+    the open round, `entropies` the entropy of each round ("players" or "house"), `faces` the cards
+    by (round, slot) that were opened to this viewer; `last` is the newest event.
+    """
+
+    def __init__(
+        self, table: str, *, key: bytes | None = None, saved: Sequence[SavedHead] = ()
+    ) -> None:
+        self.log = VerifiedLog(table, key=key, saved=saved)
+        self.seat: int | None = None
+        self.state = Table()
+        self.digests: set[bytes] = set()
+        self.entropies: dict[int, str] = {}
+        self.faces: dict[tuple[int, int], str] = {}
+        self.last: Happened | None = None
+        self._table = table
+        self._id = bytes.fromhex(table)
+        self._ledger = empty_ledger(self._id)
+        self._record: RoundRecord | None = None
+        self._leaves: list[str] = []
+
+    @property
+    def version(self) -> int:
+        """The version of the newest event that was applied."""
+        return self.state.version
+
+    def begin(self, *, version: int, state: Frame, edge: Sequence[str], note: str) -> None:
+        """Start at a snapshot: the state, the tree's edge and the signed head at `version`.
+
+        A client that already follows the table only compares: its events up to there will come.
+        """
+        with self._collect_evidence():
+            if self.version:
+                self.log.compare(version=version, edge=edge, note=note)
+                return
+            table = self._restore(state, version, note)
+            self.log.begin(version=version, edge=edge, note=note)
+            self._restart(table, state)
+
+    def reset(
+        self,
+        *,
+        version: int,
+        state: Frame,
+        edge: Sequence[str],
+        note: str,
+        proof: Sequence[str] | None,
+        after: int,
+    ) -> None:
+        """Restart at a snapshot that came in place of the events after `after`.
+
+        `proof` is the RFC 6962 consistency proof from `after` to `version`.
+        """
+        with self._collect_evidence():
+            table = self._restore(state, version, note)
+            if self.log.reset(version=version, edge=edge, note=note, proof=proof, after=after):
+                self._restart(table, state)
+
+    def checkpoint(self, note: str) -> None:
+        """Check a signed head."""
+        with self._collect_evidence():
+            self.log.checkpoint(note)
+
+    def check_head(self, note: str) -> None:
+        """Check the signed head over everything that the server has of this table."""
+        with self._collect_evidence():
+            self.log.check_head(note)
+
+    def event(self, frame: Frame) -> Happened | None:
+        """Verify and apply one event; None for a duplicate or one that only links to a saved head.
+
+        Raises Gap if versions are missing, UnknownEvent if this program is too old for it, and
+        HouseCheated where it contradicts anything.
+        """
+        with self._collect_evidence(frame):
+            return self._event(frame)
+
+    def evidence(self, sentence: str, *notes: str, frames: Sequence[Frame] = ()) -> Evidence:
+        """The evidence that would be kept with the accusation `sentence`."""
+        kept = dict.fromkeys(note for note in (self.log.newest, *notes, self.log.latest) if note)
+        return Evidence(
+            table=self._table,
+            key=(self.log.key or b"").hex(),
+            sentence=sentence,
+            version=self.version,
+            notes=tuple(kept),
+            frames=tuple(frames),
+            leaves=tuple(self._leaves),
+        )
+
+    @contextmanager
+    def _collect_evidence(self, *frames: Frame) -> Iterator[None]:
+        """Add the evidence to HouseCheated; whatever cannot be read or is not legal becomes one."""
+        try:
+            yield
+        except HouseCheated as fault:
+            notes = fault.evidence if isinstance(fault.evidence, tuple) else ()
+            fault.evidence = self.evidence(fault.sentence, *notes, frames=frames)
+            raise
+        except RuleViolation as violation:
+            sentence = f"The server sent an event that cannot have happened: {violation}"
+            raise HouseCheated(sentence, self.evidence(sentence, frames=frames)) from violation
+        except (AttributeError, TypeError, ValueError, KeyError, IndexError) as error:
+            sentence = f"The server sent something malformed: {error!r}"
+            raise HouseCheated(sentence, self.evidence(sentence, frames=frames)) from error
+
+    def _event(self, frame: Frame) -> Happened | None:
+        members = {name: value for name, value in frame.items() if name != "private"}
+        version = members["version"]
+        if type(version) is not int:
+            raise HouseCheated("The server sent an event without a version.")
+        raw = canonical.encode(members)
+        hashed = leaf_hash(raw)
+        if version <= self.version:
+            self.log.compare_or_link(version, hashed)
+            return None
+        if version > self.version + 1:
+            raise Gap
+        leaf = self._leaf(version, members, hashed)
+        apply(self._ledger, leaf)
+        event = self._read(leaf, frame.get("private"))
+        evolve(self.state, event, leaf.at)
+        self._leaves.append(raw.decode())
+        self.log.grow(hashed)
+        self._track(event, leaf)
+        self.last = Happened(version, leaf.at, event)
+        return self.last
+
+    def _leaf(self, version: int, members: Mapping[str, Any], hashed: bytes) -> Leaf:
+        type_, v = members["type"], members["v"]
+        if type(type_) is str and type(v) is int and (v > 1 or type_ not in PUBLIC):
+            raise UnknownEvent(
+                f"The server sent an event {type_!r} of schema {v}, which this program is too old "
+                "to read: install a newer one."
+            )
+        try:
+            check_leaf(version, members, self._table, self.state.at)
+        except ProofFault as fault:
+            raise HouseCheated(
+                f"The server sent an event that cannot be a leaf of this log: {fault.sentence}"
+            ) from fault
+        commit = members.get("commit")
+        return Leaf(version, members["at"], type_, members["public"], commit, hashed)
+
+    def _read(self, leaf: Leaf, private: Any) -> Event:
+        """The event, with its private face if this viewer got one; the opening is checked."""
+        hidden: dict[str, Any] = {}
+        if private is not None:
+            if set(private) != _OPENING:
+                raise HouseCheated("The server opened a card in a malformed way.")
+            hidden = {"card": private["card"]}
+        event = codec.decode(leaf.type, 1, leaf.public, hidden)
+        if isinstance(event, CardShown):
+            self._check_opening(event.slot, event.card, event.salt)
+        elif isinstance(event, TableOpened):
+            self.log.pin(event.key, event.origin)
+        if private is not None:
+            opens = isinstance(event, CardDrawn | CardMoved | CardPeeked)
+            if not opens or private["slot"] != leaf.public["slot"]:
+                raise HouseCheated("The server opened another card than the one that was moved.")
+            self._check_opening(private["slot"], private["card"], bytes.fromhex(private["salt"]))
+        return event
+
+    def _check_opening(self, slot: int, card: str, salt: bytes) -> None:
+        round_ = self.state.round
+        if round_ is None or card not in round_.opened:
+            raise HouseCheated("The server showed a card that is not in this round's deck.")
+        sealed = slot_commitment(
+            table=self._id, round=round_.number, slot=slot, salt=salt, card=card
+        )
+        if sealed != round_.commitment_of(slot):
+            raise HouseCheated(
+                "A card that you were shown is not the one that was sealed before the deal."
+            )
+        self.faces[round_.number, slot] = card
+
+    def _track(self, event: Event, leaf: Leaf) -> None:
+        """Record the open round, and replay it with its secret when it closes."""
+        match event:
+            case RoundOpened():
+                self.entropies[event.round] = event.entropy
+                self._record = RoundRecord.start(
+                    self._ledger, commitment=event.commitment, opened=leaf
+                )
+                self._leaves = self._leaves[-1:]
+                self.digests.clear()
+            case RoundClosed():
+                record, self._record = self._record, None
+                if record is not None:
+                    record.check(event.secret, root_at=self.log.root_at)
+            case _:
+                if isinstance(event, EntropyCommitted):
+                    self.digests.add(event.digest)
+                if self._record is not None:
+                    self._record.leaves.append(leaf)
+
+    def _restore(self, state: Frame, version: int, note: str) -> Table:
+        """The table of a snapshot; the first one also says the table's key and origin."""
+        table = restore(state, seat=self.seat)
+        self.log.pin(table.key, table.origin)
+        if table.version != version:
+            raise HouseCheated("The server sent a state of another version than signed.", (note,))
+        return table
+
+    def _restart(self, table: Table, state: Frame) -> None:
+        self.state = table
+        self._ledger = ledger_of(self._id, table)
+        self._record = None
+        self._leaves = []
+        if table.round is not None:
+            self.entropies[table.round.number] = table.round.entropy
+            self._record = RoundRecord.start(
+                self._ledger, commitment=table.round.commitment, opened=None
+            )
+        for slot, card, salt in state["round"]["cards"] if "round" in state else ():
+            self._check_opening(slot, card, bytes.fromhex(salt))

@@ -1,0 +1,106 @@
+"""One WebSocket to the server, which is aborted when the server no longer answers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+
+from websockets.asyncio.client import ClientConnection
+from websockets.asyncio.client import connect as dial
+from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidURI
+from websockets.typing import Subprotocol
+
+from dealer.client.requests import RetryPolicy
+from dealer.errors import HouseUnreachable
+
+SUBPROTOCOL = Subprotocol("dealer.v1")
+FRAME_MAX = 16 * 2**20
+ABNORMAL_CLOSURE = 1006
+CLOSING_SECONDS = 1.0
+
+
+class Socket:
+    """An open WebSocket: `send` queues a text, `read` receives frames until it is closed."""
+
+    def __init__(self, socket: ClientConnection, patience: RetryPolicy) -> None:
+        self._socket = socket
+        self._patience = patience
+        self._outbox: asyncio.Queue[str] = asyncio.Queue()
+        self._received_at = 0.0
+
+    @classmethod
+    async def open(cls, url: str, patience: RetryPolicy) -> Socket:
+        """Open a socket; HouseUnreachable if that fails."""
+        try:
+            socket = await dial(
+                url,
+                subprotocols=[SUBPROTOCOL],
+                compression=None,
+                max_size=FRAME_MAX,
+                open_timeout=patience.open,
+                ping_interval=None,
+                close_timeout=CLOSING_SECONDS,
+                proxy=None,
+            )
+        except InvalidURI as error:
+            raise HouseUnreachable(f"{url} is not the address of a server: {error}") from error
+        except (OSError, TimeoutError, InvalidHandshake, EOFError) as error:
+            reason = str(error) or type(error).__name__
+            raise HouseUnreachable(f"The server at {url} does not answer: {reason}") from error
+        return cls(socket, patience)
+
+    def send(self, text: str) -> None:
+        """Queue a text frame."""
+        self._outbox.put_nowait(text)
+
+    def abort(self) -> None:
+        """Drop the connection immediately."""
+        self._socket.transport.abort()
+
+    async def close(self) -> None:
+        """Close the connection, with a short timeout for the closing handshake."""
+        with suppress(TimeoutError, ConnectionClosed):
+            async with asyncio.timeout(CLOSING_SECONDS):
+                await self._socket.close()
+
+    async def read(self, receive: Callable[[str | bytes], None]) -> int:
+        """Pass every frame to `receive`; the close code."""
+        loop = asyncio.get_running_loop()
+        self._received_at = loop.time()
+        tasks = [asyncio.create_task(self._write()), asyncio.create_task(self._keep_alive())]
+        try:
+            async for text in self._socket:
+                self._received_at = loop.time()
+                receive(text)
+        except ConnectionClosed:
+            pass
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            # websockets would wait for a peer that has stopped reading: no closing handshake here.
+            self.abort()
+        return self._socket.close_code or ABNORMAL_CLOSURE
+
+    async def _write(self) -> None:
+        try:
+            while True:
+                text = await self._outbox.get()
+                async with asyncio.timeout(self._patience.answer):
+                    await self._socket.send(text)
+        except (TimeoutError, ConnectionClosed):
+            self.abort()
+
+    async def _keep_alive(self) -> None:
+        loop, silence = asyncio.get_running_loop(), self._patience.silence
+        try:
+            while True:
+                await asyncio.sleep(max(self._received_at + silence - loop.time(), 0.01))
+                if loop.time() - self._received_at < silence:
+                    continue
+                async with asyncio.timeout(self._patience.answer):
+                    await (await self._socket.ping())
+                self._received_at = loop.time()
+        except (TimeoutError, ConnectionClosed):
+            self.abort()

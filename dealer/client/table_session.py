@@ -1,0 +1,284 @@
+"""One table's session: verifies its frames, sends automatic requests and wakes waiting callers.
+
+Frames are verified before any caller sees them. If the server cheats, the client leaves the table
+permanently: the evidence is stored, and waiting callers get HouseCheated.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from dealer.client.auto_responder import AutoResponder
+from dealer.client.connection import Connection
+from dealer.client.event_stream import EventStream
+from dealer.client.event_verifier import EventVerifier, Evidence
+from dealer.client.requests import Members, forget
+from dealer.client.store import TableStore
+from dealer.client.verified_log import Gap
+from dealer.errors import BadToken, DealerError, HouseCheated
+from dealer.game.events import SeatLeft, TableClosed
+from dealer.proof.checkpoint import Cosigner
+
+RESUMES_MAX = 4
+"""How often a missing event is requested again before this client leaves the table."""
+
+Predicate = Callable[[], bool]
+
+
+class TableSession:
+    """A client's session at one table."""
+
+    def __init__(
+        self,
+        table_id: str,
+        connection: Connection,
+        store: TableStore,
+        *,
+        key: bytes | None,
+        cosigner: Cosigner | None,
+    ) -> None:
+        self.id = table_id
+        self.connection = connection
+        self.store = store
+        self.verifier = EventVerifier(table_id, key=key, saved=store.heads)
+        self.verifier.seat = store.facts.get("seat")
+        self.responder = AutoResponder(table_id, store, cosigner)
+        self.events = EventStream()
+        self.cosigned = 0  # size of the newest checkpoint whose cosignature was accepted
+        self.evidence: Evidence | None = None
+        self.error: DealerError | None = None
+        self._waiting: list[tuple[Predicate, asyncio.Future[None]]] = []
+        self._resumes: list[asyncio.Future[Members]] = []  # pending resumes
+        self._resumed_after = 0  # `after` of the resume answered last
+        self._started: asyncio.Future[Members] = asyncio.Future()
+        self._target = 0  # the newest version that the server announced
+        self._gap = (0, 0)  # version before a gap, and how often it occurred
+
+    @property
+    def token(self) -> str | None:
+        """The stored token of this player's seat."""
+        return self.store.facts.get("token")
+
+    @property
+    def host_token(self) -> str | None:
+        """The stored host token."""
+        return self.store.facts.get("host_token")
+
+    async def until(self, predicate: Predicate) -> None:
+        """Wait until `predicate` is true; it is evaluated after every event."""
+        if self.error is not None:
+            raise self.error
+        if not predicate():
+            future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.append((predicate, future))
+            await future
+
+    def ask(self, method: str, params: Members, *, changes: bool) -> asyncio.Future[Members]:
+        """Send a request about this table, as soon as the socket is subscribed to it."""
+        if self.error is not None:
+            raise self.error
+        members = params | {"table": self.id}
+        return self.connection.ask(method, members, table=self.id, changes=changes)
+
+    def end(self, error: DealerError | None) -> None:
+        """End the session: event streams end and waiting callers get the error."""
+        self.connection.drop(self.id, error or DealerError("You have left this table."))
+        if self.error is not None:
+            return
+        self.error = error or DealerError("You have left this table.")
+        self.events.end(error)
+        if not self._started.done():
+            self._started.set_exception(self.error)
+            self._started.exception()
+        waiting, self._waiting = self._waiting, []
+        for _, future in waiting:
+            if not future.done():
+                future.set_exception(self.error)
+
+    async def start(self) -> Members:
+        """Subscribe to this table from its first event; the answer to the resume."""
+        self._started = asyncio.get_running_loop().create_future()
+        self.connection.handlers[self.id] = self
+        self.attach()
+        return await self._started
+
+    def attach(self) -> None:
+        """Resume after the last event, as seat, host or spectator."""
+        for earlier in self._resumes:
+            earlier.cancel()
+        # The seat first: a host without the seat gets the same events without the seat's cards.
+        tokens = [token for token in (self.token, self.host_token) if token]
+        if tokens:
+            self._resumes = [self._resume(token, last=token == tokens[-1]) for token in tokens]
+        else:
+            self._resumes = [self._resume(None, last=True)]
+
+    @property
+    def _resuming(self) -> bool:
+        return not all(asked.done() for asked in self._resumes)
+
+    def _resume(self, token: str | None, *, last: bool) -> asyncio.Future[Members]:
+        after = self.verifier.log.resume_after()
+
+        def answered(result: Members) -> None:
+            self._target, self._resumed_after = result["version"], after
+            self._checked(lambda: self.verifier.check_head(result["checkpoint"]))
+            if last and self.error is None:
+                self.connection.attach(self.id)
+                if not self._started.done():
+                    self._started.set_result(result)
+
+        def settled(future: asyncio.Future[Members]) -> None:
+            error = None if future.cancelled() else future.exception()
+            if isinstance(error, BadToken) and not last:
+                self._seat_lost()  # the host stays, without a seat
+            elif isinstance(error, DealerError):
+                self.end(error)
+
+        method = "table.watch" if token is None else "table.resume"
+        params = {"table": self.id, "after": after} | ({} if token is None else {"token": token})
+        asked = self.connection.ask(method, params, table=None, answered=answered)
+        asked.add_done_callback(settled)
+        return asked
+
+    def joined(self, result: Members) -> None:
+        """Start with the answer to `table.join` or `table.watch`."""
+        self._target = result["version"]
+        if "seat" in result:
+            seat = self.verifier.seat = result["seat"]
+            taken = [player for player in result["state"]["seats"] if player["seat"] == seat]
+            since = taken[0]["since"] if taken else result["version"]
+            self.store.learn(token=result["token"], seat=seat, since=since)
+        self.connection.handlers[self.id] = self
+        self.connection.attach(self.id)
+        self._checked(lambda: self._begin(result))
+        if self.verifier.version < result["version"] or not self.verifier.log.linked:
+            self.attach()
+
+    def _begin(self, result: Members) -> None:
+        self.verifier.begin(**_snapshot(result))
+
+    def notified(self, method: str, params: Members) -> None:
+        """Handle a notification: event, checkpoint, snapshot or status."""
+        match method:
+            case "event":
+                self._checked(lambda: self._event(params))
+            case "checkpoint":
+                self._checked(lambda: self.verifier.checkpoint(params.get("note", "")))
+            case "snapshot":
+                self._checked(lambda: self._reset(params))
+            case _:
+                self._checked(lambda: None)
+
+    def failed(self, error: DealerError) -> None:
+        """End the session because the connection ended permanently."""
+        self.end(error)
+
+    def _checked(self, step: Callable[[], None]) -> None:
+        """Run a step and then send automatic requests; leave the table if the server cheated."""
+        if self.error is not None:
+            return
+        try:
+            step()
+            self._send_due()
+        except Gap:
+            self._resume_after_gap()
+        except HouseCheated as fault:
+            self._caught(fault)
+        except DealerError as error:
+            self.end(error)
+
+    def _event(self, params: Members) -> None:
+        happened = self.verifier.event(params)
+        if happened is None:
+            return
+        event = happened.event
+        since = self.store.facts.get("since") or 0
+        ours = isinstance(event, SeatLeft) and event.seat == self.verifier.seat
+        if ours and happened.version > since:  # an earlier version is of an earlier player
+            self._seat_lost()
+        self.events.put(happened)
+        self._wake()
+        if isinstance(event, TableClosed):
+            self.events.end(None)
+
+    def _seat_lost(self) -> None:
+        """The seat was left, so its token is no longer valid."""
+        self.store.learn(token=None, seat=None, since=None)
+        self.verifier.seat = None
+
+    def _reset(self, params: Members) -> None:
+        """A snapshot in place of events that are too many, or no longer in the log."""
+        if self.verifier.version:
+            proof, after = params.get("proof"), self._resumed_after
+            self.verifier.reset(**_snapshot(params), proof=proof, after=after)
+        else:
+            self._begin(params)
+            if not self.verifier.log.linked:
+                self.attach()
+        self._wake()
+
+    def _wake(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for predicate, future in waiting:
+            if future.done():
+                continue
+            try:
+                if predicate():
+                    future.set_result(None)
+                else:
+                    self._waiting.append((predicate, future))
+            except Exception as error:
+                # The caller's predicate failed; that is not the server's fault.
+                future.set_exception(error)
+
+    def _send_due(self) -> None:
+        live = self.verifier.version >= self._target and not self._resuming
+        for method, params in self.responder.due(self.verifier, live=live):
+            # A rejection means that the deadline has passed, which the log records.
+            asked = self.ask(method, params, changes=True)
+            asked.add_done_callback(self._cosigned if method == "table.cosign" else forget)
+
+    def _cosigned(self, asked: asyncio.Future[Members]) -> None:
+        forget(asked)
+        if not asked.cancelled() and asked.exception() is None:
+            self.cosigned = max(self.cosigned, int(asked.result().get("size", 0)))
+            self._wake()
+
+    def _resume_after_gap(self) -> None:
+        """Events are missing: resume after the last one, a limited number of times."""
+        if self._resuming:
+            return
+        version, times = self._gap
+        times = times + 1 if version == self.verifier.version else 1
+        self._gap = (self.verifier.version, times)
+        if times > RESUMES_MAX:
+            sentence = "The server repeatedly omitted an event, so this client left the table."
+            self._caught(HouseCheated(sentence, self.verifier.evidence(sentence)))
+            return
+        self.attach()
+
+    def _caught(self, fault: HouseCheated) -> None:
+        """Store the evidence, leave the seat and end the session."""
+        evidence = fault.evidence
+        if isinstance(evidence, Evidence):
+            self.evidence = evidence
+            file = self.store.keep_evidence(evidence.to_json())
+            if file is not None:
+                fault = HouseCheated(f"{fault.sentence} The evidence is in {file}.", evidence)
+        if self.token is not None:
+            params = {"table": self.id, "token": self.token}
+            leaving = self.connection.ask("table.leave", params, table=None, changes=True)
+            leaving.add_done_callback(forget)
+        self.end(fault)
+
+
+def _snapshot(members: Members) -> Members:
+    """The members of a snapshot as the verifier takes them; missing ones are None."""
+    return {
+        "version": members.get("version"),
+        "state": members.get("state"),
+        "edge": members.get("edge"),
+        "note": members.get("checkpoint"),
+    }

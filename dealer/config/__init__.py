@@ -1,0 +1,25 @@
+"""Settings of the server, each declared once in `dealer.config.settings`.
+
+The options of `dealer serve`, the lines of `dealer config` and the table in OPERATING.md derive
+from these declarations. A flag takes precedence over an environment variable.
+"""
+
+from dealer.config.checks import age_ms
+from dealer.config.database_url import PASSWORD_FILE_VARIABLE, masked, with_password
+from dealer.config.limits import LIMIT_VARIABLE, LIMITS, read_limits
+from dealer.config.settings import DATABASE, DATABASE_VARIABLE, SETTINGS, Setting, Settings
+
+__all__ = [
+    "DATABASE",
+    "DATABASE_VARIABLE",
+    "LIMITS",
+    "LIMIT_VARIABLE",
+    "PASSWORD_FILE_VARIABLE",
+    "SETTINGS",
+    "Setting",
+    "Settings",
+    "age_ms",
+    "masked",
+    "read_limits",
+    "with_password",
+]

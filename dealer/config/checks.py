@@ -1,0 +1,70 @@
+"""Checks of the values of settings: each raises ConfigurationError, which names the flag."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from ipaddress import ip_network
+from typing import Any
+
+from dealer.errors import ConfigurationError
+
+Check = Callable[[str, Any], None]
+"""Takes the flag and the value."""
+
+_HOST_NAME = re.compile(r"\*|(?:\*\.)?[A-Za-z0-9_](?:[A-Za-z0-9._-]*[A-Za-z0-9_])?\.?")
+_AGE = re.compile(r"([0-9]{1,6})([dhm])")
+_AGE_UNITS = {"d": 86_400_000, "h": 3_600_000, "m": 60_000}
+
+
+def at_least(least: int) -> Check:
+    def check(flag: str, value: int) -> None:
+        if value < least:
+            raise ConfigurationError(f"{flag} must be {least} or more.")
+
+    return check
+
+
+def check_port(flag: str, value: int) -> None:
+    if not 0 <= value <= 65535:
+        raise ConfigurationError(f"{flag} must be a port, a number from 0 to 65535, not {value}.")
+
+
+def check_house(flag: str, value: str) -> None:
+    if not value or "+" in value or not value.isprintable() or value != "".join(value.split()):
+        raise ConfigurationError(
+            f"{flag} must be a name without spaces and without +, like cards.example.org."
+        )
+
+
+def check_host_names(flag: str, values: tuple[str, ...]) -> None:
+    for name in values:
+        if not _HOST_NAME.fullmatch(name):
+            raise ConfigurationError(
+                f"{flag} must be a name like cards.example.org, without scheme, port or path, "
+                f"not {name!r}."
+            )
+
+
+def check_networks(flag: str, values: tuple[str, ...]) -> None:
+    for network in values:
+        try:
+            ip_network(network, strict=False)
+        except ValueError:
+            raise ConfigurationError(
+                f"{flag} must be an address or a network like 10.0.0.0/8, not {network!r}."
+            ) from None
+
+
+def check_age(flag: str, value: str) -> None:
+    age_ms(value, of=flag)
+
+
+def age_ms(text: str, *, of: str) -> int:
+    """Milliseconds of an age like 90d, 36h or 30m; ConfigurationError, naming `of`, otherwise."""
+    match = _AGE.fullmatch(text)
+    if match is None and text != "0":
+        raise ConfigurationError(
+            f"{of} must be an age like 90d, 36h or 30m, or 0 for never, not {text!r}."
+        )
+    return 0 if match is None else int(match[1]) * _AGE_UNITS[match[2]]

@@ -1,0 +1,351 @@
+"""Declarations of the settings of `dealer serve`: flag, variable, help, type, default and check."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args, get_type_hints
+
+from dealer.config.checks import (
+    Check,
+    at_least,
+    check_age,
+    check_host_names,
+    check_house,
+    check_networks,
+    check_port,
+)
+from dealer.config.database_url import PASSWORD_FILE_VARIABLE
+from dealer.config.limits import default_limits
+from dealer.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from dealer.gateway.limits import Limits
+
+DATABASE_VARIABLE = "DEALER_DATABASE_URL"
+SYNCHRONOUS = ("FULL", "NORMAL", "EXTRA")
+LOG_FORMATS = ("console", "json")
+LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
+
+
+class Option(NamedTuple):
+    """How a setting is given: `flag` is empty if it only has an environment variable.
+
+    `metavar` is the unit or kind of its value in a page of help; a setting with `choices` has none.
+    """
+
+    flag: str
+    variable: str
+    help: str
+    metavar: str = ""
+    check: Check | None = None
+    choices: tuple[str, ...] = ()
+
+
+class Setting(NamedTuple):
+    """The declaration of one setting; `name` is its attribute in `Settings`."""
+
+    name: str
+    type: Any
+    default: Any
+    option: Option
+
+    def check(self, value: Any) -> None:
+        """Raise ConfigurationError, which names the flag, if the value is not allowed."""
+        flag, *_, check, choices = self.option
+        if choices and value not in choices:
+            raise ConfigurationError(f"{flag} must be one of {', '.join(choices)}.")
+        if check is not None:
+            check(flag, value)
+
+    @property
+    def metavar(self) -> str:
+        return self.option.metavar or "|".join(self.option.choices)
+
+    @property
+    def flag(self) -> str:
+        return self.option.flag
+
+    @property
+    def variable(self) -> str:
+        return self.option.variable
+
+    @property
+    def help(self) -> str:
+        return self.option.help
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """The settings of one server. Raises ConfigurationError for a value that is not allowed."""
+
+    database: Annotated[
+        str,
+        Option(
+            "--database",
+            DATABASE_VARIABLE,
+            "Where the log is stored: sqlite:/// and a path (a fourth slash makes it absolute), "
+            "or postgresql://user:password@host/database.",
+            metavar="URL",
+        ),
+    ] = field(default="sqlite:///dealer.db", repr=False)
+    password_file: Annotated[
+        Path | None,
+        Option(
+            "",
+            PASSWORD_FILE_VARIABLE,
+            "A file with the password for a PostgreSQL address that names a user and no password.",
+            metavar="FILE",
+        ),
+    ] = None
+    house_key: Annotated[
+        Path | None,
+        Option(
+            "--house-key",
+            "DEALER_HOUSE_KEY_FILE",
+            "File of the house's key. If not given, it is next to the SQLite file.",
+            metavar="FILE",
+        ),
+    ] = None
+    marks: Annotated[
+        Path | None,
+        Option(
+            "--marks",
+            "DEALER_MARKS",
+            "Folder for the high-water marks, by which the server detects a database restored "
+            "from an older backup. If not given, it is next to the key.",
+            metavar="FOLDER",
+        ),
+    ] = None
+    host: Annotated[
+        str,
+        Option(
+            "--host",
+            "DEALER_HOST",
+            "Address to listen on; 0.0.0.0 for every network.",
+            metavar="ADDRESS",
+        ),
+    ] = "127.0.0.1"
+    port: Annotated[
+        int,
+        Option(
+            "--port",
+            "DEALER_PORT",
+            "Port for players; 0 chooses a free one.",
+            metavar="PORT",
+            check=check_port,
+        ),
+    ] = 8080
+    ops_host: Annotated[
+        str,
+        Option(
+            "--ops-host",
+            "DEALER_OPS_HOST",
+            "Address that the operator's port listens on. If a load balancer or Prometheus on "
+            "another machine needs it, change it and protect the port by a firewall.",
+            metavar="ADDRESS",
+        ),
+    ] = "127.0.0.1"
+    ops_port: Annotated[
+        int,
+        Option(
+            "--ops-port",
+            "DEALER_OPS_PORT",
+            "The operator's port: /healthz, /readyz, /metrics; 0 chooses a free one.",
+            metavar="PORT",
+            check=check_port,
+        ),
+    ] = 9090
+    house: Annotated[
+        str,
+        Option(
+            "--house",
+            "DEALER_HOUSE",
+            "The house's name in the signatures of new tables; existing tables keep theirs.",
+            metavar="NAME",
+            check=check_house,
+        ),
+    ] = "localhost"
+    origins: Annotated[
+        tuple[str, ...],
+        Option(
+            "--origin",
+            "DEALER_ORIGIN",
+            "A web origin whose pages may connect besides the server's own pages; * for all. May "
+            "be given several times; in the variable separated by spaces.",
+            metavar="ORIGIN",
+        ),
+    ] = ()
+    host_names: Annotated[
+        tuple[str, ...],
+        Option(
+            "--host-name",
+            "DEALER_HOST_NAME",
+            "A name that browsers reach the server by, like cards.example.org, besides localhost,"
+            " IP addresses and the names in --host, --house and --origin; *.example.org for all "
+            "names below example.org, * for any. May be given several times; in the variable "
+            "separated by spaces.",
+            metavar="NAME",
+            check=check_host_names,
+        ),
+    ] = ()
+    trusted_proxies: Annotated[
+        tuple[str, ...],
+        Option(
+            "--trusted-proxy",
+            "DEALER_TRUSTED_PROXY",
+            "Address or network of a proxy, like 10.0.0.0/8, whose X-Forwarded-For is trusted. "
+            "May be given several times; in the variable separated by spaces.",
+            metavar="CIDR",
+            check=check_networks,
+        ),
+    ] = ()
+    archive: Annotated[
+        Path | None,
+        Option(
+            "--archive",
+            "DEALER_ARCHIVE",
+            "The folder of `dealer archive`, from which bundles of archived tables are served.",
+            metavar="FOLDER",
+        ),
+    ] = None
+    synchronous: Annotated[
+        str,
+        Option(
+            "--synchronous",
+            "DEALER_SYNCHRONOUS",
+            "FULL, EXTRA or NORMAL. NORMAL is faster and can lose acknowledged events in a power "
+            "cut.",
+            choices=SYNCHRONOUS,
+        ),
+    ] = "FULL"
+    memory: Annotated[
+        int,
+        Option(
+            "--memory",
+            "DEALER_MEMORY",
+            "MiB for tables in memory. Above it idle tables are unloaded; if all are in use, no "
+            "table is loaded or opened.",
+            metavar="MIB",
+            check=at_least(1),
+        ),
+    ] = 64
+    tables: Annotated[
+        int,
+        Option(
+            "--tables",
+            "DEALER_TABLES",
+            "Maximum number of idle tables that stay in memory, however small they are.",
+            metavar="COUNT",
+            check=at_least(1),
+        ),
+    ] = 10_000
+    lobby_per_address: Annotated[
+        int,
+        Option(
+            "--lobby-per-address",
+            "DEALER_LOBBY_PER_ADDRESS",
+            "Maximum number of open tables of one address (IPv6: /64) that the lobby lists.",
+            metavar="COUNT",
+            check=at_least(1),
+        ),
+    ] = 5
+    close_empty: Annotated[
+        str,
+        Option(
+            "--close-empty",
+            "DEALER_CLOSE_EMPTY",
+            "Age, like 24h, after which a table without events is closed if no seat is taken and "
+            "no round is open; 0 means never.",
+            metavar="AGE",
+            check=check_age,
+        ),
+    ] = "24h"
+    close_idle: Annotated[
+        str,
+        Option(
+            "--close-idle",
+            "DEALER_CLOSE_IDLE",
+            "Age, like 90d, after which a table without events is closed even if seats are taken;"
+            " 0 means never.",
+            metavar="AGE",
+            check=check_age,
+        ),
+    ] = "0"
+    disk_floor: Annotated[
+        int,
+        Option(
+            "--disk-floor",
+            "DEALER_DISK_FLOOR",
+            "MiB of free disk below which no tables and rounds open, on SQLite; 0 means never.",
+            metavar="MIB",
+            check=at_least(0),
+        ),
+    ] = 256
+    queue: Annotated[
+        int,
+        Option(
+            "--queue",
+            "DEALER_QUEUE",
+            "Maximum number of appends that wait for their commit.",
+            metavar="COUNT",
+            check=at_least(1),
+        ),
+    ] = 8192
+    batch: Annotated[
+        int,
+        Option(
+            "--batch",
+            "DEALER_BATCH",
+            "Maximum number of appends in one commit.",
+            metavar="COUNT",
+            check=at_least(1),
+        ),
+    ] = 512
+    busy: Annotated[
+        float,
+        Option(
+            "--busy",
+            "DEALER_BUSY",
+            "Seconds to wait while another program locks the database.",
+            metavar="SECONDS",
+        ),
+    ] = 10.0
+    log_format: Annotated[
+        str,
+        Option(
+            "--log-format",
+            "DEALER_LOG_FORMAT",
+            "console for readable lines, or json for one object per line.",
+            choices=LOG_FORMATS,
+        ),
+    ] = "console"
+    log_level: Annotated[
+        str,
+        Option(
+            "--log-level",
+            "DEALER_LOG_LEVEL",
+            "DEBUG, INFO, WARNING or ERROR: the lowest level that is logged to standard error.",
+            choices=LOG_LEVELS,
+        ),
+    ] = "INFO"
+    limits: Limits = field(default_factory=default_limits)
+
+    def __post_init__(self) -> None:
+        for setting in SETTINGS:
+            setting.check(getattr(self, setting.name))
+
+
+def _declared() -> tuple[Setting, ...]:
+    hints = get_type_hints(Settings, localns={"Limits": object}, include_extras=True)
+    return tuple(
+        Setting(name, get_args(hint)[0], getattr(Settings, name), get_args(hint)[1])
+        for name, hint in hints.items()
+        if name != "limits"
+    )
+
+
+SETTINGS = _declared()
+"""All settings but the limits, which `LIMITS` names."""
+
+DATABASE = Settings.database

@@ -1,0 +1,230 @@
+"""SQL tables of administration: the audit journal, what is disabled, and archived game tables.
+
+Every function runs in the caller's transaction (`Log.run_in_transaction`), so that an action and
+its audit entry are both written or neither. Triggers forbid UPDATE and DELETE on `journal` and
+`archived`, as on `event`. The events of a table can be deleted only once it is in `archived`, and
+only a closed table can be added there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from sqlalchemy import (
+    Column,
+    Connection,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+    delete,
+    func,
+    insert,
+    select,
+    update,
+)
+
+from dealer.errors import ConcurrentUpdate, UnknownTable
+from dealer.eventlog.openers import opener
+from dealer.eventlog.schema import Number, checkpoint, event, house, metadata, postgres, stream
+
+RETIRED = ".retired"
+"""Suffix of a key's name in `house` once no table needs that key."""
+
+
+class AuditRow(NamedTuple):
+    """A row of `journal`: at millisecond `at`, `who` did `what` to `target`, and `why`.
+
+    `target` is a table's id in hex, `house`, or another object of the action; `details` are stored
+    as JSON. `id` is 8 random bytes.
+    """
+
+    at: int
+    id: bytes
+    who: str
+    what: str
+    target: str
+    why: str = ""
+    details: Mapping[str, Any] = MappingProxyType({})
+
+
+class Archived(NamedTuple):
+    """A row of `archived`: a table of `size` events under `root`, signed with `house_key`.
+
+    `file` is the name of its bundle, which has `length` bytes and this `sha256`; `notes` is the
+    `notes_digest` of the checkpoints in it.
+    """
+
+    size: int
+    root: bytes
+    house_key: bytes
+    file: str
+    length: int
+    sha256: bytes
+    closed_at: int
+    notes: bytes
+
+
+def define_tables(schema: MetaData) -> None:
+    """Add the tables of this module to a schema."""
+    Table(
+        "journal",
+        schema,
+        Column("at", Number, primary_key=True, autoincrement=False),
+        Column("id", LargeBinary(8), primary_key=True),
+        Column("who", Text, nullable=False),
+        Column("what", Text, nullable=False),
+        Column("target", Text, nullable=False),
+        Column("why", Text, nullable=False),
+        Column("details", Text, nullable=False),
+    )
+    Table(
+        "disabled",
+        schema,
+        Column("target", Text, primary_key=True),
+        Column("at", Number, nullable=False),
+        Column("why", Text, nullable=False),
+    )
+    # A game table is a short number on SQLite, and its id on PostgreSQL.
+    key = LargeBinary(16).with_variant(Integer(), "sqlite")
+    Table(
+        "archived",
+        schema,
+        Column("stream", key, primary_key=True, autoincrement=False),
+        Column("size", Number, nullable=False),
+        Column("root", LargeBinary(32), nullable=False),
+        Column("house_key", LargeBinary(32), nullable=False),
+        Column("file", Text, nullable=False),
+        Column("length", Number, nullable=False),
+        Column("sha256", LargeBinary(32), nullable=False),
+        Column("closed_at", Number, nullable=False),
+        Column("at", Number, nullable=False),
+    )
+
+
+define_tables(metadata)
+define_tables(postgres)
+_journal, _disabled, _archived = (
+    metadata.tables[name] for name in ("journal", "disabled", "archived")
+)
+
+
+def add_entry(connection: Connection, entry: AuditRow) -> None:
+    """Write an audit entry."""
+    connection.execute(
+        insert(_journal).values(
+            **entry._replace(details={})._asdict()
+            | {"details": json.dumps(dict(entry.details), ensure_ascii=False, sort_keys=True)}
+        )
+    )
+
+
+def disable(connection: Connection, entry: AuditRow) -> bool:
+    """Disable the entry's target; False, and no write, if it is disabled already."""
+    if _is_disabled(connection, entry.target):
+        return False
+    row = {"target": entry.target, "at": entry.at, "why": entry.why}
+    connection.execute(insert(_disabled).values(**row))
+    add_entry(connection, entry)
+    return True
+
+
+def enable(connection: Connection, entry: AuditRow) -> bool:
+    """Undo `disable`; False if the target is not disabled."""
+    if not _is_disabled(connection, entry.target):
+        return False
+    connection.execute(delete(_disabled).where(_disabled.c.target == entry.target))
+    add_entry(connection, entry)
+    return True
+
+
+def _is_disabled(connection: Connection, target: str) -> bool:
+    query = select(_disabled.c.target).where(_disabled.c.target == target)
+    return connection.execute(query).first() is not None
+
+
+def add_key(connection: Connection, name: str, check: bytes, entry: AuditRow) -> None:
+    """Store the check value of a new house key under `name`; ConcurrentUpdate if it is taken."""
+    found = connection.execute(select(house.c.value).where(house.c.name == name)).scalar()
+    if found is not None and found != check:
+        raise ConcurrentUpdate(
+            "Another process rotated the key at the same time; check its result first."
+        )
+    if found is None:
+        connection.execute(insert(house).values(name=name, value=check))
+        add_entry(connection, entry)
+
+
+def keep_key(connection: Connection, name: str, entry: AuditRow) -> None:
+    """Mark the retired key of this name as needed again."""
+    connection.execute(delete(house).where(house.c.name == name + RETIRED))
+    add_entry(connection, entry)
+
+
+def notes_digest(notes: Sequence[tuple[int, str]]) -> bytes:
+    """SHA-256 over (size, note) of all checkpoints of a table, in the order of their sizes."""
+    return sha256(json.dumps([list(note) for note in notes]).encode()).digest()
+
+
+def archive(connection: Connection, table: bytes, archived: Archived, entry: AuditRow) -> None:
+    """Add a table, by its id of 16 bytes, to those whose events may be deleted.
+
+    Raises ConcurrentUpdate if a checkpoint or a cosignature is stored that is not in the bundle,
+    UnknownTable if there is no such table, and the driver's error if it is not closed.
+    """
+    # Locks the table's row until COMMIT, so that a cosignature cannot be added in between.
+    of_table = update(stream).where(stream.c.table_id == table)
+    connection.execute(of_table.values(version=stream.c.version))
+    number = _number(connection, table)
+    if connection.execute(select(_archived.c.stream).where(_archived.c.stream == number)).first():
+        return
+    query = select(checkpoint.c.size, checkpoint.c.note).where(checkpoint.c.stream == number)
+    notes = [(size, note) for size, note in connection.execute(query.order_by(checkpoint.c.size))]
+    if notes_digest(notes) != archived.notes:
+        raise ConcurrentUpdate(
+            "The table was cosigned while its bundle was written; archive it again."
+        )
+    row = archived._asdict() | {"stream": number, "at": entry.at}
+    del row["notes"]
+    connection.execute(insert(_archived).values(**row))
+    connection.execute(delete(_disabled).where(_disabled.c.target == table.hex()))
+    add_entry(connection, entry)
+
+
+def delete_archived_rows(
+    connection: Connection, table: bytes, models: Sequence[str], *, events: int = 2000
+) -> bool:
+    """Delete some of an archived table's rows; True if rows are left.
+
+    `models` are the names of the read models. The table's `stream` row is kept, so that its id
+    cannot be used again.
+    """
+    number = _number(connection, table)
+    low = connection.execute(
+        select(func.min(event.c.version)).where(event.c.stream == number)
+    ).scalar()
+    if low is not None:
+        upto = low + events
+        connection.execute(delete(event).where(event.c.stream == number, event.c.version < upto))
+        return True
+    connection.execute(delete(checkpoint).where(checkpoint.c.stream == number))
+    connection.execute(delete(opener).where(opener.c.stream == number))
+    for name in models:
+        model = metadata.tables[name]
+        connection.execute(delete(model).where(model.c.stream == number))
+    done = update(stream).where(stream.c.id == number)
+    connection.execute(done.values(projected=stream.c.version))
+    return False
+
+
+def _number(connection: Connection, table: bytes) -> Any:
+    """The value of `stream` columns for a table: a number on SQLite, its id on PostgreSQL."""
+    found = connection.execute(select(stream.c.id).where(stream.c.table_id == table)).scalar()
+    if found is None:
+        raise UnknownTable("There is no such table in this log.")
+    return found

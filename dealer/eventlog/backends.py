@@ -1,0 +1,170 @@
+"""Selects SQLite or PostgreSQL by the database's address.
+
+The only module of this package that imports both `sqlite` and `postgres`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import quote
+
+from sqlalchemy.engine import URL
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+
+from dealer.errors import ConfigurationError, DealerError
+from dealer.eventlog import migrate
+from dealer.eventlog.address import database_file, is_postgres
+from dealer.eventlog.db_errors import translate
+from dealer.eventlog.postgres.database import PostgresDatabase
+from dealer.eventlog.postgres.reader import PostgresReader
+from dealer.eventlog.postgres.store import PostgresStore
+from dealer.eventlog.sqlite.reader import SqliteReader
+from dealer.eventlog.sqlite.store import SqliteStore
+from dealer.eventlog.sqlite.wal import reader_engine
+from dealer.eventlog.store import Reader, Store
+
+READ_ONLY_BUSY_SECONDS = 5.0
+_READ_ONLY_POOL = 4
+
+
+class Backend(NamedTuple):
+    """The writer's store, and a function that opens the read connections once it is open."""
+
+    store: Store
+    make_reader: Callable[[], Reader]
+
+
+def check_address(url: str) -> str:
+    """The address without a password, for display; ConfigurationError if it is not valid."""
+    if is_postgres(url):
+        return PostgresDatabase(url).name
+    database_file(url)
+    return url
+
+
+def backend(
+    url: str, *, synchronous: str, busy_seconds: float, wal_pages: int, readers: int
+) -> Backend:
+    """Store and reader for `Log.open`, whose arguments these are; opens nothing yet.
+
+    Raises ConfigurationError.
+    """
+    pool = {"pool_size": readers, "max_overflow": 0, "pool_timeout": busy_seconds}
+    if is_postgres(url):
+        database = PostgresDatabase(url, retry_seconds=busy_seconds)
+        return Backend(
+            PostgresStore(database, synchronous=synchronous, busy_seconds=busy_seconds),
+            lambda: PostgresReader(database.engine({}, **pool), database),
+        )
+    file = database_file(url)
+    store = SqliteStore(
+        file, synchronous=synchronous, busy_seconds=busy_seconds, wal_pages=wal_pages
+    )
+
+    def make_reader() -> Reader:
+        engine = reader_engine(file, busy_seconds=busy_seconds, **pool)
+        return SqliteReader(engine, store.name, identity=store.identity)
+
+    return Backend(store, make_reader)
+
+
+async def open_reader(url: str) -> Reader:
+    """A reader that can write nothing; the schema is left as it is.
+
+    Raises ConfigurationError if there is no database, SchemaOutdated or SchemaTooNew if its schema
+    is not the one of this program, or another DatabaseError.
+    """
+    engine, reader = _read_only(url)
+    try:
+        found, current = await _revision(engine, reader.name)
+        if not current:
+            raise migrate.outdated(reader.name, found)
+    except BaseException:
+        await engine.dispose()
+        raise
+    return reader
+
+
+async def revision(url: str) -> str | None:
+    """The schema revision of the database at `url`; None if it is empty or does not exist."""
+    if not is_postgres(url) and not database_file(url).exists():
+        return None
+    engine, reader = _read_only(url)
+    try:
+        return (await _revision(engine, reader.name))[0]
+    finally:
+        await engine.dispose()
+
+
+async def migrate_database(url: str) -> None:
+    """Bring the schema at `url` to the newest revision; creates the schema if there is none.
+
+    Safe to run in several processes at once: one migrates, the others wait. Raises DatabaseError,
+    after which the schema is unchanged, or ConfigurationError.
+    """
+    if is_postgres(url):
+        await _migrate_postgres(PostgresDatabase(url))
+        return
+    store = SqliteStore(database_file(url))
+    try:
+        await asyncio.to_thread(store.open)
+    finally:
+        await asyncio.to_thread(store.close)
+
+
+async def _migrate_postgres(database: PostgresDatabase) -> None:
+    engine = database.engine({})
+    try:
+        async with engine.connect() as connection:
+            await connection.exec_driver_sql("BEGIN")
+            await connection.run_sync(migrate.upgrade)
+            await connection.exec_driver_sql("COMMIT")
+    except DealerError:
+        raise
+    except Exception as error:
+        raise translate(error, name=database.name) from error
+    finally:
+        await engine.dispose()
+
+
+def _read_only(url: str) -> tuple[AsyncEngine, Reader]:
+    if is_postgres(url):
+        database = PostgresDatabase(url)
+        engine = database.engine({"default_transaction_read_only": "on"}, pool_size=_READ_ONLY_POOL)
+        return engine, PostgresReader(engine, database)
+    file = database_file(url)
+    engine = _read_only_sqlite(file)
+    return engine, SqliteReader(engine, str(file))
+
+
+def _read_only_sqlite(file: Path) -> AsyncEngine:
+    if not file.exists():
+        raise ConfigurationError(
+            f"There is no database {file}; name another one with --database, or start "
+            "`dealer serve`, which creates it."
+        )
+    # In a read-only folder SQLite cannot create the -shm file, unless the file is `immutable`.
+    immutable = not os.access(file.parent, os.W_OK) and not Path(f"{file}-wal").exists()
+    query = {"mode": "ro", "uri": "true"} | ({"immutable": "1"} if immutable else {})
+    return create_async_engine(
+        URL.create("sqlite+aiosqlite", database=f"file:{quote(str(file.absolute()))}", query=query),
+        isolation_level="AUTOCOMMIT",
+        pool_reset_on_return=None,
+        connect_args={"timeout": READ_ONLY_BUSY_SECONDS},
+    )
+
+
+async def _revision(engine: AsyncEngine, name: str) -> tuple[str | None, bool]:
+    """The schema revision of the database, and whether it is the newest."""
+    try:
+        async with engine.connect() as connection:
+            found = await connection.run_sync(migrate.current)
+            return found, await connection.run_sync(migrate.is_current)
+    except DealerError:
+        raise
+    except Exception as error:
+        raise translate(error, name=name) from error

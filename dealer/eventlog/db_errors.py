@@ -1,0 +1,227 @@
+"""Translates errors of the database drivers into this package's errors.
+
+Each text says what happened and what the operator can do.
+"""
+
+from __future__ import annotations
+
+import socket
+import sqlite3
+import ssl
+
+from sqlalchemy.exc import DBAPIError
+
+from dealer.errors import (
+    ConcurrentUpdate,
+    DatabaseDamaged,
+    DatabaseError,
+    DatabaseFull,
+    DatabaseLocked,
+    DatabaseReadOnly,
+    DatabaseUnavailable,
+    OutcomeUnknown,
+    SchemaOutdated,
+)
+
+FAULTS = (DBAPIError, sqlite3.Error, OSError)
+"""What drivers and disks raise; any other exception is a bug of this program, not translated."""
+
+READS_OVERLOADED = "The server has too many reads waiting; try again shortly."
+
+BAD_VALUES = (
+    sqlite3.IntegrityError,
+    sqlite3.ProgrammingError,
+    sqlite3.InterfaceError,
+    sqlite3.DataError,
+    ValueError,
+    TypeError,
+    OverflowError,
+)
+"""Errors that the values of one request cause; the other requests of the batch are valid."""
+
+_LOCKED = (
+    DatabaseLocked,
+    "Another program holds a lock on the database {name}; "
+    "end that program or its open transaction, then try again.",
+)
+_READ_ONLY = (
+    DatabaseReadOnly,
+    "The database {name} cannot be written; make the file and its folder writable for the user "
+    "that the server runs as.",
+)
+_DAMAGED = (
+    DatabaseDamaged,
+    "The file {name} is damaged or is not an SQLite database; restore it from a backup, or name "
+    "another file.",
+)
+_BY_SQLITE_CODE: dict[int, tuple[type[DatabaseError], str]] = {
+    sqlite3.SQLITE_BUSY: _LOCKED,
+    sqlite3.SQLITE_LOCKED: _LOCKED,
+    sqlite3.SQLITE_PROTOCOL: _LOCKED,
+    sqlite3.SQLITE_READONLY: _READ_ONLY,
+    sqlite3.SQLITE_PERM: _READ_ONLY,
+    sqlite3.SQLITE_AUTH: _READ_ONLY,
+    sqlite3.SQLITE_CORRUPT: _DAMAGED,
+    sqlite3.SQLITE_NOTADB: _DAMAGED,
+    sqlite3.SQLITE_FULL: (
+        DatabaseFull,
+        "The disk that holds {name} is full, and nothing was written; free some space, then try "
+        "again.",
+    ),
+    sqlite3.SQLITE_CANTOPEN: (
+        DatabaseReadOnly,
+        "The database {name} cannot be opened; its folder must exist and be writable for the "
+        "user that the server runs as.",
+    ),
+    sqlite3.SQLITE_IOERR: (
+        DatabaseError,
+        "The disk that holds {name} failed to read or write; check the disk, then start again.",
+    ),
+}
+
+_UNREACHABLE = (
+    "The database {name} cannot be reached: %s. Check the address and the database server, then "
+    "try again. A running server reconnects automatically, and no acknowledged event is lost."
+)
+_NO_PRIVILEGES = (
+    DatabaseReadOnly,
+    "This user lacks privileges on the database {name}; grant them, or name another user.",
+)
+_CONCURRENT = (
+    ConcurrentUpdate,
+    "Another process wrote to {name} at the same time; nothing was written.",
+)
+
+_LOCK_TIMEOUT = "55P03"
+
+# Prefixes of SQLSTATE codes; the longest one that matches applies.
+_BY_SQLSTATE: dict[str, tuple[type[DatabaseError], str]] = {
+    "08": (DatabaseUnavailable, _UNREACHABLE % "the connection was lost"),
+    "57P": (DatabaseUnavailable, _UNREACHABLE % "the server is stopping or starting"),
+    "53300": (DatabaseUnavailable, _UNREACHABLE % "the server has no free connection"),
+    "53100": (
+        DatabaseFull,
+        "The disk of the database {name} is full, and nothing was written; free some space, then "
+        "try again.",
+    ),
+    "25006": (
+        DatabaseReadOnly,
+        "The database {name} is read-only; name the primary server, not a standby.",
+    ),
+    "28": (
+        DatabaseReadOnly,
+        "The database {name} rejects this user; check the user, the password and the "
+        "server's pg_hba.conf.",
+    ),
+    "3D000": (DatabaseError, "There is no database {name}; create it with createdb."),
+    "40": _CONCURRENT,
+    "42501": _NO_PRIVILEGES,
+    "42P01": (SchemaOutdated, "The database {name} lacks tables; run `dealer migrate` on it."),
+    "42703": (SchemaOutdated, "The database {name} lacks columns; run `dealer migrate` on it."),
+    _LOCK_TIMEOUT: _LOCKED,
+    "57014": _LOCKED,
+    "XX": (
+        DatabaseDamaged,
+        "The database {name} is damaged; restore it from a backup.",
+    ),
+}
+_PREFIX_LENGTHS = (5, 3, 2)
+
+
+def sqlstate(error: BaseException) -> str | None:
+    """The SQLSTATE of a PostgreSQL error, five characters; None for any other error."""
+    cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
+    found = getattr(cause, "sqlstate", None)
+    return found if isinstance(found, str) else None
+
+
+def is_bad_value(error: BaseException) -> bool:
+    """Whether the values of one request caused the error, and not the database or its disk."""
+    if isinstance(error, DBAPIError) and error.orig is not None:
+        error = error.orig
+    code = sqlstate(error)
+    if code is not None:
+        return code[:2] in ("22", "23")
+    return isinstance(error, BAD_VALUES)
+
+
+def is_lock_timeout(error: BaseException) -> bool:
+    """Whether a statement waited too long for another transaction's lock."""
+    return sqlstate(error) == _LOCK_TIMEOUT
+
+
+def lock_timeout_error(name: str) -> DatabaseLocked:
+    """The error for a request whose table another transaction has locked for too long."""
+    kind, sentence = _LOCKED
+    return kind(sentence.format(name=name))
+
+
+def _translate_sqlstate(code: str, name: str) -> DatabaseError:
+    for length in _PREFIX_LENGTHS:
+        if code[:length] in _BY_SQLSTATE:
+            kind, sentence = _BY_SQLSTATE[code[:length]]
+            return kind(sentence.format(name=name))
+    return DatabaseError(f"The log in {name} failed (PostgreSQL error {code}).")
+
+
+def translate(error: BaseException, *, name: str, committing: bool = False) -> DatabaseError:
+    """This package's error for one of a driver; `name` is the file or the server's address.
+
+    `committing`: COMMIT had been sent. A disk failure then leaves it unknown whether the batch is
+    in the database.
+    """
+    if isinstance(error, DatabaseError):
+        return error
+    cause: BaseException = error
+    if isinstance(error, DBAPIError) and error.orig is not None:
+        cause = error.orig
+    if is_bad_value(cause):
+        return DatabaseError(
+            f"The log of {name} rejects the values of a row ({type(cause).__name__}); nothing of "
+            "this request was written."
+        )
+    found = sqlstate(cause)
+    if found is not None:
+        return _translate_sqlstate(found, name)
+    if name.startswith("postgresql:") and _is_unreachable(cause):
+        return DatabaseUnavailable((_UNREACHABLE % _reason(cause)).format(name=name))
+    if isinstance(cause, PermissionError):
+        return _READ_ONLY[0](_READ_ONLY[1].format(name=name))
+    code = getattr(cause, "sqlite_errorcode", None)
+    if code is None:
+        return DatabaseError(f"The log in {name} failed ({type(cause).__name__}).")
+    primary = code & 0xFF
+    if committing and primary == sqlite3.SQLITE_IOERR:
+        return OutcomeUnknown(
+            f"The disk that holds {name} failed during COMMIT: it is not known whether the events "
+            "were written. Send the same command id again to find out."
+        )
+    kind, sentence = _BY_SQLITE_CODE.get(
+        primary, (DatabaseError, f"The log in {{name}} failed (SQLite error {code}).")
+    )
+    return kind(sentence.format(name=name))
+
+
+def _is_unreachable(cause: BaseException) -> bool:
+    """Whether it is a network error, or asyncpg's error for a lost connection."""
+    if isinstance(cause, (OSError, TimeoutError)):
+        return True
+    return "InterfaceError" in (kind.__name__ for kind in type(cause).__mro__) and (
+        "closed" in str(cause) or "lost" in str(cause)
+    )
+
+
+def _reason(cause: BaseException) -> str:
+    """Why the server is unreachable; the system's text is left out because it has addresses."""
+    text = str(cause)
+    if isinstance(cause, socket.gaierror):
+        return "the host name is unknown"
+    if isinstance(cause, TimeoutError):
+        return "it does not answer"
+    if isinstance(cause, (ConnectionRefusedError, FileNotFoundError)) or "refused" in text:
+        return "the connection was refused; no server listens there"
+    if "rejected SSL upgrade" in text:
+        return "the server offers no TLS"
+    if isinstance(cause, ssl.SSLError):
+        return "its TLS certificate is invalid"
+    return "the connection was lost"

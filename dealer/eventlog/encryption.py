@@ -1,0 +1,152 @@
+"""Encryption at rest: without the house key the database reveals no hidden card.
+
+Every ciphertext is AES-256-GCM, preceded by its random 12-byte nonce:
+
+    hidden part   JCS padded with spaces to a multiple of 32 bytes, because its length would reveal
+                  how many digits j has; under the round's seal_key,
+                  associated data T("hidden") ‖ lp(table_id, be64(version))
+    secret S      under the house's wrapping key, T("secret") ‖ lp(table_id, be32(round))
+
+The house's keys all come from one master key of 32 bytes: HKDF-SHA-512(ikm = master, no salt,
+info = T("house-" + use), 32 bytes). The caller passes the random nonces.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.hashes import SHA512
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from dealer.errors import DatabaseDamaged, HouseKeyError
+from dealer.proof.checkpoint import Signer
+from dealer.proof.pack import T, be32, be64, lp
+
+NONCE_BYTES = 12
+MASTER_BYTES = 32
+_BLOCK = 32
+
+
+class RoundCipher:
+    """Encrypts and decrypts the hidden parts of one round; `seal_key` comes from its secret."""
+
+    __slots__ = ("_about", "_aead")
+
+    def __init__(self, *, table: bytes, seal_key: bytes) -> None:
+        self._aead = AESGCM(seal_key)
+        # lp(table_id, be64(version)) without the version, which differs in each row.
+        self._about = T("hidden") + lp(table) + be32(8)
+
+    def encrypt(self, version: int, hidden: bytes, *, nonce: bytes) -> bytes:
+        """The stored form of `hidden`, the canonical JSON of the event at `version`."""
+        padded = hidden + b" " * (-len(hidden) % _BLOCK)
+        return nonce + self._aead.encrypt(nonce, padded, self._about + be64(version))
+
+    def encrypt_many(
+        self, versions: Sequence[int], hidden: Sequence[bytes], *, nonces: bytes
+    ) -> list[bytes]:
+        """`encrypt` for many events; `nonces` are 12 bytes for each, concatenated."""
+        if len(nonces) != NONCE_BYTES * len(hidden):
+            needed = NONCE_BYTES * len(hidden)
+            raise ValueError(f"{len(hidden)} hidden parts need {needed} bytes of nonces")
+        encrypt, about = self._aead.encrypt, self._about
+        encrypted = []
+        for index, (version, part) in enumerate(zip(versions, hidden, strict=True)):
+            nonce = nonces[NONCE_BYTES * index : NONCE_BYTES * (index + 1)]
+            padded = part + b" " * (-len(part) % _BLOCK)
+            encrypted.append(nonce + encrypt(nonce, padded, about + be64(version)))
+        return encrypted
+
+    def decrypt(self, version: int, stored: bytes) -> bytes:
+        """The canonical JSON; raises DatabaseDamaged if the row was altered or moved."""
+        return _open(self._aead, stored, self._about + be64(version)).rstrip(b" ")
+
+
+class HouseKeys:
+    """The keys derived from the house's 32-byte master key, except those of single rounds.
+
+    `signing_seed` is the Ed25519 seed of every table's checkpoints and `public_key` its key of 32
+    bytes, `token_key` makes the players' tokens, `check` identifies the key without revealing it.
+    `earlier` are keys from before a rotation, under which older tables continue, and `more` loads
+    the keys again, to find those that were added since.
+    """
+
+    def __init__(
+        self,
+        master: bytes,
+        *,
+        earlier: Iterable[HouseKeys] = (),
+        more: Callable[[], Iterable[HouseKeys]] = tuple,
+    ) -> None:
+        if len(master) != MASTER_BYTES:
+            raise ValueError(f"a master key has {MASTER_BYTES} bytes")
+        self.signing_seed = _derived(master, "signing")
+        self.public_key = Signer(self.signing_seed).public_key
+        self.token_key = _derived(master, "token")
+        self.check = _derived(master, "check")
+        self._command_key = _derived(master, "command")
+        self._wrapping = AESGCM(_derived(master, "wrapping"))
+        self._more = more
+        self._known = {one.public_key: one for one in (*earlier, self)}
+
+    @property
+    def earlier(self) -> tuple[HouseKeys, ...]:
+        """The other known keys of the house."""
+        return tuple(one for one in self._known.values() if one is not self)
+
+    def of(self, public_key: bytes) -> HouseKeys:
+        """The keys of a table by the `public_key` that its players know; b"", for a new table,
+        gives these keys. Raises HouseKeyError if the key's file is missing.
+        """
+        found = self._known.get(public_key)
+        if found is not None:
+            return found
+        if not public_key:
+            return self
+        # Another process may use a key that was created after this process loaded its keys.
+        self._known |= {one.public_key: one for one in self._more()} | {self.public_key: self}
+        if public_key not in self._known:
+            raise HouseKeyError(
+                "This table is signed with an earlier house key whose file is missing; restore "
+                "that file next to the current key."
+            )
+        return self._known[public_key]
+
+    def command_digest(self, content: bytes) -> bytes:
+        """A keyed digest of a command's content, 32 bytes."""
+        return hmac.digest(self._command_key, content, "sha256")
+
+    def wrap(self, secret: bytes, *, table: bytes, round: int, nonce: bytes) -> bytes:
+        """The stored form of a round's secret S."""
+        return nonce + self._wrapping.encrypt(nonce, secret, _secret(table, round))
+
+    def unwrap(self, stored: bytes, *, table: bytes, round: int) -> bytes:
+        """S, decrypted with any of the house's keys; DatabaseDamaged if none of them fits."""
+        about = _secret(table, round)
+        for one in (self, *self.earlier):
+            with suppress(InvalidTag, ValueError):
+                nonce, ciphertext = stored[:NONCE_BYTES], stored[NONCE_BYTES:]
+                return one._wrapping.decrypt(nonce, ciphertext, about)
+        return _open(self._wrapping, stored, about)
+
+
+def _secret(table: bytes, round: int) -> bytes:
+    return T("secret") + lp(table, be32(round))
+
+
+def _derived(master: bytes, use: str) -> bytes:
+    return HKDF(SHA512(), length=32, salt=None, info=T(f"house-{use}")).derive(master)
+
+
+def _open(aead: AESGCM, stored: bytes, about: bytes) -> bytes:
+    try:
+        return aead.decrypt(stored[:NONCE_BYTES], stored[NONCE_BYTES:], about)
+    except (InvalidTag, ValueError):
+        raise DatabaseDamaged(
+            "An encrypted part of the log cannot be decrypted: its row was altered or moved; "
+            "restore the database from a backup."
+        ) from None

@@ -1,0 +1,265 @@
+"""Writes a batch of append requests to PostgreSQL: in bulk, and the remaining ones individually.
+
+Tables whose heads are at the expected versions are written by `bulk_write`. The remaining requests
+(conflicts, commands sent again, invalid values, checkpoints without rows) are decided one after the
+other in a second transaction, in which each statement names one table.
+
+Locked heads are skipped: all requests of a table whose head another transaction has locked are
+`Locked`, from the first on, so that their order is kept; the caller tries them again later. Locks
+that cannot be skipped (two nodes that create one table, a migration) are waited for up to the
+connection's short lock_timeout, and then the request is `Locked`, too.
+
+When a connection is lost, the requests may have been written although no answer arrived. Then the
+remaining requests are tried again individually. If exactly the rows of a request are stored, it was
+written. Otherwise updating the head now makes the lost statement fail if it is still running. A
+request that is `Locked` at that point is in doubt until it is decided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Any
+
+from dealer.errors import DatabaseDamaged, DatabaseError
+from dealer.eventlog.checkpoint_notes import conflict_if_missing, merge_signatures
+from dealer.eventlog.db_errors import is_bad_value, is_lock_timeout, translate
+from dealer.eventlog.postgres import bulk_write
+from dealer.eventlog.postgres.bulk_write import COLUMNS, columns
+from dealer.eventlog.rows import Append, Appended, Conflict, Known, Locked, Result, Row
+
+if TYPE_CHECKING:
+    import asyncpg
+
+_ROWS = (
+    f"INSERT INTO event ({', '.join(COLUMNS)}) SELECT * FROM unnest($1::bytea[], $2::bigint[],"
+    " $3::text[], $4::integer[], $5::bigint[], $6::text[], $7::bytea[], $8::bytea[], $9::text[],"
+    " $10::bytea[])"
+)
+_LOCK = "SELECT version FROM stream WHERE id = $1 FOR NO KEY UPDATE SKIP LOCKED"
+_HEAD = "SELECT version FROM stream WHERE id = $1"
+_CREATE = "INSERT INTO stream (id, version, projected) VALUES ($1, $2, 0) ON CONFLICT DO NOTHING"
+_MOVE = "UPDATE stream SET version = $2 WHERE id = $1"
+_COMMAND = "SELECT version, digest FROM event WHERE stream = $1 AND command = $2"
+_EVENT = f"SELECT {', '.join(COLUMNS[1:])} FROM event WHERE stream = $1 AND version = $2"
+_ARCHIVED = "SELECT size FROM archived WHERE stream = $1"
+_NOTE = "INSERT INTO checkpoint (stream, size, note) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING"
+_STORED_NOTE = "SELECT note FROM checkpoint WHERE stream = $1 AND size = $2 FOR NO KEY UPDATE"
+_UPDATE_NOTE = "UPDATE checkpoint SET note = $3 WHERE stream = $1 AND size = $2"
+_COSIGNED = "UPDATE stream SET cosigned = cosigned + 1 WHERE id = $1"
+
+
+class Batch:
+    """Requests and their results; `write` may be called again on another connection.
+
+    `in_doubt` are those that an earlier batch returned as `Locked` and doubtful. Without `bulk` all
+    requests are written individually.
+    """
+
+    def __init__(
+        self,
+        requests: Sequence[Append],
+        *,
+        name: str,
+        bulk: bool = True,
+        in_doubt: Collection[Append] = (),
+    ) -> None:
+        self._requests = requests
+        self._name = name
+        self._results: dict[int, Result | Locked] = {}
+        self._outcome_unknown = False
+        self._in_doubt = in_doubt
+        self._bulk = bulk
+
+    @property
+    def results(self) -> list[Result | Locked]:
+        """One for each request, in their order; complete once `write` has returned."""
+        return [self._results[index] for index in range(len(self._requests))]
+
+    async def write(self, raw: asyncpg.Connection[Any]) -> None:
+        """Decide every request; after an error the remaining ones may be tried again.
+
+        Raises the driver's errors, except those that one request's values cause.
+        """
+        if self._bulk:
+            # If the connection is lost before the answer, this may have been committed or not.
+            self._bulk, was_unknown, self._outcome_unknown = False, self._outcome_unknown, True
+            await self._write_together(raw)
+            self._outcome_unknown = was_unknown
+        if len(self._results) < len(self._requests):
+            was_unknown, self._outcome_unknown = self._outcome_unknown, True
+            self._results |= await self._write_singly(raw, check_written=was_unknown)
+        self._outcome_unknown = False
+
+    def fail(self, error: DatabaseError, unknown: DatabaseError, *, lost: bool) -> None:
+        """Set an error as the result of every request that has none yet.
+
+        `unknown` is for requests that may have been written: by an earlier batch, or by this one if
+        its connection was `lost`.
+        """
+        for index, request in enumerate(self._requests):
+            if index not in self._results:
+                in_doubt = (lost and self._outcome_unknown) or request in self._in_doubt
+                self._results[index] = unknown if in_doubt else error
+                if request.chain is not None:
+                    request.chain.broken = True
+
+    async def _write_together(self, raw: asyncpg.Connection[Any]) -> None:
+        tables = self._consecutive_by_table()
+        if not tables:
+            return
+        requests = [self._requests[index] for indexes in tables.values() for index in indexes]
+        rows = [(r.table, *row) for r in requests for row in r.rows]
+        notes = [(r.table, *note) for r in requests for note in r.checkpoints]
+        firsts = [self._requests[indexes[0]] for indexes in tables.values()]
+        ends = [self._requests[indexes[-1]].end for indexes in tables.values()]
+        heads = ([r.table for r in firsts], [r.expected for r in firsts], ends)
+        try:
+            written = await bulk_write.write(raw, heads, rows, notes)
+        except Exception as error:
+            if not (is_bad_value(error) or is_lock_timeout(error)):
+                raise
+            return
+        for table in written:
+            for index in tables[table]:
+                self._results[index] = Appended(self._requests[index].end)
+
+    def _consecutive_by_table(self) -> dict[bytes, list[int]]:
+        """Indexes of requests by table, for tables all of whose requests follow each other."""
+        by_table: dict[bytes, list[int]] = {}
+        excluded = set()
+        commands = set()
+        for index, request in enumerate(self._requests):
+            table = request.table
+            earlier = by_table.setdefault(table, [])
+            if (
+                not request.rows
+                or (request.chain is not None and request.chain.broken)
+                or (earlier and self._requests[earlier[-1]].end != request.expected)
+            ):
+                excluded.add(table)
+            else:
+                command = request.rows[0].command
+                if command is not None and (table, command) in commands:
+                    excluded.add(table)
+                commands.add((table, command))
+            earlier.append(index)
+        return {table: found for table, found in by_table.items() if table not in excluded}
+
+    async def _write_singly(
+        self, raw: asyncpg.Connection[Any], *, check_written: bool
+    ) -> dict[int, Result | Locked]:
+        remaining = [index for index in range(len(self._requests)) if index not in self._results]
+        results: dict[int, Result | Locked] = {}
+        await raw.execute("BEGIN")
+        try:
+            heads: dict[bytes, int] = {}
+            locked: set[bytes] = set()
+            for table in sorted({self._requests[index].table for index in remaining}):
+                version = await raw.fetchval(_LOCK, table)
+                if version is not None:
+                    heads[table] = version
+                elif await raw.fetchval(_HEAD, table) is not None:
+                    locked.add(table)
+            for index in remaining:
+                request = self._requests[index]
+                in_doubt = check_written or request in self._in_doubt
+                result = (
+                    Locked(in_doubt)
+                    if request.table in locked
+                    else await self._write_under_savepoint(
+                        raw, request, heads, check_written=in_doubt
+                    )
+                )
+                if isinstance(result, Locked):
+                    locked.add(request.table)
+                elif request.chain is not None and not isinstance(result, Appended):
+                    request.chain.broken = True
+                results[index] = result
+            await raw.execute("COMMIT")
+        except BaseException as error:
+            if not raw.is_closed():
+                await raw.execute("ROLLBACK")
+            if not is_lock_timeout(error):
+                raise
+            # An SQL table is locked as a whole, for example by a migration.
+            results = {
+                index: Locked(check_written or self._requests[index] in self._in_doubt)
+                for index in remaining
+            }
+        return results
+
+    async def _write_under_savepoint(
+        self,
+        raw: asyncpg.Connection[Any],
+        request: Append,
+        heads: dict[bytes, int],
+        *,
+        check_written: bool,
+    ) -> Result | Locked:
+        """The result of one request; a request that fails writes nothing."""
+        await raw.execute("SAVEPOINT request")
+        before = heads.get(request.table)
+        try:
+            result = await _write_one(raw, request, heads, check_written=check_written)
+        except Exception as error:
+            invalid = is_bad_value(error) or isinstance(error, DatabaseDamaged)
+            if not (invalid or is_lock_timeout(error)):
+                raise
+            await raw.execute("ROLLBACK TO SAVEPOINT request")
+            heads.pop(request.table, None)
+            if before is not None:
+                heads[request.table] = before
+            result = translate(error, name=self._name) if invalid else Locked(check_written)
+        await raw.execute("RELEASE SAVEPOINT request")
+        return result
+
+
+async def _write_one(
+    raw: asyncpg.Connection[Any],
+    request: Append,
+    heads: dict[bytes, int],
+    *,
+    check_written: bool,
+) -> Result | Locked:
+    table = request.table
+    if request.rows:
+        first = request.rows[0]
+        if check_written:
+            stored = await raw.fetchrow(_EVENT, table, first.version)
+            if stored is not None and Row._make(stored) == Row._make(first):
+                return Appended(request.end)
+        # A command that was carried out is Known, whatever version this request expects.
+        if first.command is not None:
+            found = await raw.fetchrow(_COMMAND, table, first.command)
+            if found is not None:
+                return Known(found[0], found[1])
+        broken = request.chain is not None and request.chain.broken
+        version = heads.get(table, 0)
+        if broken or version != request.expected:
+            return Conflict(version)
+        if version:
+            await raw.execute(_MOVE, table, request.end)
+        elif await raw.execute(_CREATE, table, request.end) == "INSERT 0 0":
+            # Another process created it after the heads were locked.
+            version = await raw.fetchval(_LOCK, table)
+            if version is None:
+                return Locked(check_written)
+            heads[table] = version
+            return Conflict(version)
+        heads[table] = request.end
+        rows = [(table, *row) for row in request.rows]
+        await raw.execute(_ROWS, *columns(rows, len(COLUMNS)))
+    else:
+        # The head is locked, so the table cannot be archived concurrently.
+        archived = await raw.fetchval(_ARCHIVED, table) is not None
+        conflict = conflict_if_missing(request, 0 if archived else heads.get(table, 0))
+        if conflict is not None:
+            return conflict
+    for size, note in request.checkpoints:
+        if await raw.execute(_NOTE, table, size, note) == "INSERT 0 0":
+            stored = await raw.fetchval(_STORED_NOTE, table, size)
+            merged = merge_signatures(stored, note)
+            if merged != stored:
+                await raw.execute(_UPDATE_NOTE, table, size, merged)
+                await raw.execute(_COSIGNED, table)
+    return Appended(request.end)

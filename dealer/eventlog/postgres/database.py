@@ -1,0 +1,156 @@
+"""Connections to a PostgreSQL database, with retries while the server is unreachable.
+
+The SQL of this package has `?` for parameters; it is rewritten to `$1`, `$2` … for PostgreSQL.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable
+from functools import lru_cache
+from itertools import count
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import parse_qsl, urlsplit
+
+from sqlalchemy import event, make_url
+from sqlalchemy.engine import URL
+from sqlalchemy.exc import ArgumentError
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+
+from dealer.backoff import Backoff
+from dealer.errors import ConfigurationError, DatabaseError, DatabaseUnavailable, Overloaded
+from dealer.eventlog.address import is_postgres
+from dealer.eventlog.db_errors import translate
+
+if TYPE_CHECKING:
+    import asyncpg
+
+T = TypeVar("T")
+
+CONNECT_SECONDS = 5.0
+BACKOFF = (0.02, 0.4)
+"""First and longest delay between attempts to reach the server, in seconds."""
+
+# Set here so that the log does not depend on the defaults of the database or the role. The
+# timeouts release the locks of a client host that has vanished: they block appends to its tables.
+_SETTINGS = {
+    "application_name": "dealer",
+    "default_transaction_isolation": "read committed",
+    "default_transaction_read_only": "off",
+    "idle_in_transaction_session_timeout": "20s",
+    "jit": "off",
+    "tcp_keepalives_idle": "15",
+    "tcp_keepalives_interval": "5",
+    "tcp_keepalives_count": "3",
+}
+
+
+class PostgresDatabase:
+    """One PostgreSQL database; `name` is its address without password and options.
+
+    `url` is a `postgresql://…` address with any options of libpq (`host=` for a socket's folder,
+    `sslmode`, `passfile`). `retry_seconds` is how long operations are tried again while the server
+    is unreachable. Raises ConfigurationError if `url` is not such an address.
+    """
+
+    def __init__(self, url: str, *, retry_seconds: float = 0.0) -> None:
+        rest = url.partition("://")[2]
+        authority = re.split("[/?#]", rest, maxsplit=1)[0]
+        if "#" in rest or rest.count("@") != authority.count("@") or authority.count("@") > 1:
+            raise ConfigurationError(
+                "The database's address is invalid; write @ / # ? % in a password as "
+                "%40 %2F %23 %3F %25, or use DEALER_DATABASE_PASSWORD_FILE."
+            )
+        try:
+            parsed = make_url(url)
+            self._options = [
+                name for name, _ in parse_qsl(urlsplit(url).query, strict_parsing=True)
+            ]
+        except (ArgumentError, ValueError):
+            parsed = None
+        if parsed is None or not is_postgres(url) or not parsed.database:
+            raise ConfigurationError(
+                "The database's address is invalid; write it like "
+                "postgresql://user:password@host:5432/dealer."
+            )
+        self._dsn = f"postgresql://{rest}"
+        self.name = URL.create(
+            "postgresql",
+            username=parsed.username,
+            host=parsed.host,
+            port=parsed.port,
+            database=parsed.database,
+        ).render_as_string()
+        self.retry_seconds = retry_seconds
+
+    async def connect(self, **settings: str) -> asyncpg.Connection[Any]:
+        """A new connection of the driver; raises the driver's errors.
+
+        Raises DatabaseError if the address has an unknown option or an invalid value for one.
+        """
+        import asyncpg
+
+        try:
+            return await asyncpg.connect(
+                self._dsn, timeout=CONNECT_SECONDS, server_settings=_SETTINGS | settings
+            )
+        except (asyncpg.PostgresError, asyncpg.ClientConfigurationError) as error:
+            # Options that the driver does not know are sent to the server as settings.
+            invalid = [
+                name for name in self._options if re.search(rf"[\"`]{name}[\"`]", str(error))
+            ]
+            if not invalid:
+                raise
+            raise DatabaseError(
+                f"The address of the database {self.name} has an unknown option, or an invalid "
+                f"value for an option: {', '.join(invalid)}."
+            ) from None
+
+    def engine(self, settings: dict[str, str], **options: Any) -> AsyncEngine:
+        """An SQLAlchemy engine in autocommit mode, with these settings of the server."""
+
+        async def connect(*_: Any, **__: Any) -> Any:
+            return await self.connect(**settings)
+
+        engine = create_async_engine(
+            "postgresql+asyncpg://",
+            async_creator=connect,
+            isolation_level="AUTOCOMMIT",
+            pool_reset_on_return=None,
+            **options,
+        )
+        event.listen(engine.sync_engine, "before_cursor_execute", _rewrite, retval=True)
+        return engine
+
+    async def with_retry(self, work: Callable[[], Awaitable[T]], *, seconds: float) -> T:
+        """The result of `work`, tried again for `seconds` while the server is unreachable.
+
+        Then raises DatabaseUnavailable; any other DatabaseError is raised at once.
+        """
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + seconds
+        backoff = Backoff(first=BACKOFF[0], longest=BACKOFF[1])
+        while True:
+            try:
+                return await work()
+            except Overloaded:
+                raise
+            except Exception as error:
+                translated = translate(error, name=self.name)
+                if not isinstance(translated, DatabaseUnavailable) or loop.time() >= deadline:
+                    raise translated from error
+            await asyncio.sleep(backoff.next_jittered())
+
+
+def _rewrite(
+    connection: object, cursor: object, statement: str, parameters: Any, *_: object
+) -> tuple[str, Any]:
+    return to_dollar_params(statement), parameters
+
+
+@lru_cache(maxsize=1024)
+def to_dollar_params(statement: str) -> str:
+    """The statement with `$1`, `$2` … in place of each `?`."""
+    numbers = count(1)
+    return re.sub(r"\?", lambda _: f"${next(numbers)}", statement)

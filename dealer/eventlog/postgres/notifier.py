@@ -1,0 +1,103 @@
+"""LISTEN/NOTIFY hints between nodes: these tables were appended to.
+
+A hint may be lost, repeated or late: every node also polls the heads of the tables that it serves.
+Hints are sent after the commit, on a connection of their own (NOTIFY takes a lock of the whole
+server at its commit), the first at once and then at most 20 per second. Another connection listens.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from logging import getLogger
+from typing import TYPE_CHECKING, Any
+
+from dealer.eventlog.postgres.database import PostgresDatabase
+from dealer.eventlog.store import OnNotification
+
+if TYPE_CHECKING:
+    import asyncpg
+
+CHANNEL = "dealer_appended"
+PAUSE_SECONDS = 0.05
+RETRY_SECONDS = 1.0
+_IDS = 200  # of 32 hex digits each: a payload has less than 8,000 bytes
+_NOTIFY = "SELECT pg_notify($1, p) FROM unnest($2::text[]) AS p"
+
+_log = getLogger("dealer.eventlog")
+
+
+class Notifier:
+    """Sends hints to other nodes, and passes theirs to `on_notification` on the event loop."""
+
+    def __init__(self, database: PostgresDatabase, on_notification: OnNotification) -> None:
+        self._database = database
+        self._on_notification = on_notification
+        self._pending: set[bytes] = set()
+        self._has_pending = asyncio.Event()
+        self._own_pid = 0
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def start(self) -> None:
+        """Start the tasks that send and listen."""
+        loop = asyncio.get_running_loop()
+        self._tasks = [
+            loop.create_task(self._run_forever(work)) for work in (self._send, self._listen)
+        ]
+
+    def notify(self, tables: Iterable[bytes]) -> None:
+        """Send a hint soon that these tables were appended to."""
+        self._pending.update(tables)
+        if self._pending:
+            self._has_pending.set()
+
+    async def close(self) -> None:
+        """Stop both tasks."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _run_forever(self, work: Callable[[asyncpg.Connection[Any]], Any]) -> None:
+        while True:
+            try:
+                connection = await self._database.connect()
+            except Exception as error:
+                _log.debug("hints unavailable", extra={"fields": {"error": type(error).__name__}})
+            else:
+                try:
+                    await work(connection)
+                except Exception as error:
+                    _log.debug(
+                        "hint connection lost", extra={"fields": {"error": type(error).__name__}}
+                    )
+                finally:
+                    connection.terminate()
+            # The other nodes find these appends by polling.
+            self._pending.clear()
+            await asyncio.sleep(RETRY_SECONDS)
+
+    async def _send(self, connection: asyncpg.Connection[Any]) -> None:
+        self._own_pid = connection.get_server_pid()
+        while True:
+            await self._has_pending.wait()
+            self._has_pending.clear()
+            ids = [table.hex() for table in self._pending]
+            self._pending.clear()
+            texts = ["".join(ids[at : at + _IDS]) for at in range(0, len(ids), _IDS)]
+            await connection.execute(_NOTIFY, CHANNEL, texts)
+            await asyncio.sleep(PAUSE_SECONDS)
+
+    async def _listen(self, connection: asyncpg.Connection[Any]) -> None:
+        lost = asyncio.Event()
+        connection.add_termination_listener(lambda _: lost.set())
+        await connection.add_listener(CHANNEL, self._on_hint)
+        await lost.wait()
+
+    def _on_hint(self, connection: object, pid: int, channel: str, text: str) -> None:
+        if pid == self._own_pid:
+            return
+        # Any database user may notify: ignore payloads that are not lists of table ids.
+        with suppress(ValueError):
+            ids = bytes.fromhex(text)
+            self._on_notification({ids[at : at + 16] for at in range(0, len(ids), 16)})

@@ -1,0 +1,260 @@
+"""PostgreSQL implementation of `dealer.eventlog.store.Store`: one connection, reopened when lost.
+
+The writer thread runs an event loop of its own, so that no cancellation on the server's loop can
+reach a transaction.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy.pool import NullPool
+
+from dealer.errors import ConcurrentUpdate, DatabaseUnavailable, OutcomeUnknown
+from dealer.eventlog import migrate
+from dealer.eventlog.db_errors import lock_timeout_error, sqlstate, translate
+from dealer.eventlog.postgres.batch import Batch
+from dealer.eventlog.postgres.database import PostgresDatabase
+from dealer.eventlog.rows import Append, Locked, Result
+
+if TYPE_CHECKING:
+    import asyncpg
+
+T = TypeVar("T")
+
+MAX_LOST_CONNECTIONS = 4
+"""How many connections one batch may lose before its outcome is reported as unknown."""
+
+MAX_RETRIES = 8
+"""How often a batch is tried again after a deadlock or serialization failure."""
+
+LOCK_MS = 200
+"""How long a batch waits for a lock that SKIP LOCKED does not skip."""
+
+SEEN_SECONDS = 5.0
+"""A table that was not tried for so long may have been unlocked and locked again in between."""
+
+_FEATURE_NOT_SUPPORTED = "0A000"
+
+# A batch names its tables: index lookups are right whatever the planner's statistics say.
+_PLANS = {"enable_mergejoin": "off", "enable_seqscan": "off"}
+
+
+class PostgresStore:
+    """Writes a PostgreSQL database.
+
+    With `synchronous` NORMAL a power failure of the server can undo the last acknowledged events,
+    with FULL and EXTRA it cannot. A batch is tried again for the database's `retry_seconds` while
+    the server is unreachable; until it is reachable again, the next batches fail at once.
+    `busy_seconds` is how long a statement may take and how long a request may be `Locked` before
+    it fails; `run` waits that long for a lock.
+    """
+
+    def __init__(
+        self, database: PostgresDatabase, *, synchronous: str, busy_seconds: float
+    ) -> None:
+        self.name = database.name
+        self._database = database
+        self._busy_seconds = max(busy_seconds, 0.1)
+        self._engine = database.engine(
+            {
+                "synchronous_commit": "off" if synchronous == "NORMAL" else "on",
+                "lock_timeout": str(min(int(self._busy_seconds * 1000), LOCK_MS)),
+                **_PLANS,
+            },
+            poolclass=NullPool,
+        )
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._connection: AsyncConnection | None = None
+        self._raw: asyncpg.Connection[Any] | None = None
+        self._unreachable = False
+        self._bulk = True
+        # When each locked table was first and last found locked.
+        self._locked_tables: dict[bytes, tuple[float, float]] = {}
+        # Locked requests that an earlier attempt may have written.
+        self._in_doubt: set[Append] = set()
+
+    def open(self) -> None:
+        """Connect; raises SchemaOutdated if the schema is not the newest, or another DatabaseError.
+
+        A database that several nodes share is migrated by `dealer migrate` only.
+        """
+        self._loop = asyncio.new_event_loop()
+        self._wait(self._open())
+
+    def append(self, requests: Sequence[Append]) -> list[Result | Locked]:
+        """See `Store.append`.
+
+        If the database failed the results are DatabaseErrors: OutcomeUnknown for a request that
+        may have been written, another error if it was not. `Locked` requests must be given again,
+        in their order and before later ones of the same table; after `busy_seconds` they fail.
+        """
+        return self._wait(self._append(requests))
+
+    def run(self, work: Callable[[Connection], T], *, durable: bool) -> T:
+        """See `Store.run`."""
+        return self._wait(self._run(work, durable=durable))
+
+    def maintain(self) -> None:
+        """Nothing to do: a server maintains its own files."""
+
+    def close(self) -> None:
+        """Close the connection and the loop."""
+        loop, self._loop = self._loop, None
+        if loop is None:
+            return
+        with suppress(Exception):
+            loop.run_until_complete(self._disconnect())
+        with suppress(Exception):
+            loop.run_until_complete(self._engine.dispose())
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.close()
+
+    def _wait(self, work: Coroutine[Any, Any, T]) -> T:
+        if self._loop is None:
+            work.close()
+            raise DatabaseUnavailable(f"The log in {self.name} is closed.")
+        return self._loop.run_until_complete(work)
+
+    async def _open(self) -> None:
+        connection, _ = await self._database.with_retry(self._connect, seconds=0)
+        try:
+            found = await connection.run_sync(migrate.current)
+            current = await connection.run_sync(migrate.is_current)
+        except Exception as error:
+            raise translate(error, name=self.name) from error
+        if not current:
+            raise migrate.outdated(self.name, found)
+
+    async def _append(self, requests: Sequence[Append]) -> list[Result | Locked]:
+        results = await self._write(requests)
+        if not self._locked_tables and Locked not in map(type, results):
+            return results
+        now = asyncio.get_running_loop().time()
+        self._locked_tables = {
+            table: (since, last)
+            for table, (since, last) in self._locked_tables.items()
+            if now - last < SEEN_SECONDS
+        }
+        return [
+            self._fail_if_locked_too_long(*pair, now=now)
+            for pair in zip(requests, results, strict=True)
+        ]
+
+    def _fail_if_locked_too_long(
+        self, request: Append, result: Result | Locked, *, now: float
+    ) -> Result | Locked:
+        """The result, or an error once the request's table has been locked for too long.
+
+        While the table stays locked, later requests fail at once.
+        """
+        if not isinstance(result, Locked):
+            self._in_doubt.discard(request)
+            self._locked_tables.pop(request.table, None)
+            return result
+        since, _ = self._locked_tables.get(request.table, (now, now))
+        self._locked_tables[request.table] = since, now
+        if now - since < self._busy_seconds:
+            if result.doubtful:
+                self._in_doubt.add(request)
+            return result
+        self._in_doubt.discard(request)
+        if request.chain is not None:
+            request.chain.broken = True
+        return self._outcome_unknown("locked") if result.doubtful else lock_timeout_error(self.name)
+
+    async def _write(self, requests: Sequence[Append]) -> list[Result | Locked]:
+        batch = Batch(requests, name=self.name, bulk=self._bulk, in_doubt=self._in_doubt)
+        losses = retries = 0
+        while True:
+            try:
+                _, raw = await self._connect_with_retry()
+                async with asyncio.timeout(2 * self._busy_seconds):
+                    await batch.write(raw)
+                return batch.results
+            except Exception as error:
+                translated = translate(error, name=self.name)
+                if isinstance(translated, ConcurrentUpdate) and retries < MAX_RETRIES:
+                    retries += 1
+                    continue
+                if sqlstate(error) == _FEATURE_NOT_SUPPORTED and retries < MAX_RETRIES:
+                    # A sharded database does not support the bulk statement over several shards.
+                    # The driver reports the same state for a statement prepared before a migration.
+                    retries += 1
+                    stale = type(error).__name__ == "InvalidCachedStatementError"
+                    self._bulk = self._bulk and stale
+                    continue
+                await self._disconnect()
+                lost = isinstance(translated, DatabaseUnavailable)
+                losses += lost
+                if lost and not self._unreachable and losses < MAX_LOST_CONNECTIONS:
+                    continue
+                batch.fail(translated, self._outcome_unknown(type(error).__name__), lost=lost)
+                return batch.results
+
+    def _outcome_unknown(self, why: str) -> OutcomeUnknown:
+        return OutcomeUnknown(
+            f"The connection to {self.name} was lost before it answered ({why}): "
+            "it is not known whether the events were written. Send the same command id again to "
+            "find out."
+        )
+
+    async def _run(self, work: Callable[[Connection], T], *, durable: bool) -> T:
+        connection, raw = await self._database.with_retry(self._connect, seconds=0)
+        try:
+            begin = f"BEGIN; SET LOCAL lock_timeout = {int(self._busy_seconds * 1000)}"
+            await raw.execute(begin if durable else f"{begin}; SET LOCAL synchronous_commit = off")
+            result = await connection.run_sync(work)
+            await raw.execute("COMMIT")
+        except BaseException as error:
+            with suppress(Exception):
+                await raw.execute("ROLLBACK")
+            if raw.is_closed() or raw.is_in_transaction():
+                await self._disconnect()
+            if _is_database_error(error):
+                raise translate(error, name=self.name) from error
+            raise
+        return result
+
+    async def _connect_with_retry(self) -> tuple[AsyncConnection, asyncpg.Connection[Any]]:
+        seconds = 0.0 if self._unreachable else self._database.retry_seconds
+        try:
+            connections = await self._database.with_retry(self._connect, seconds=seconds)
+        except DatabaseUnavailable:
+            self._unreachable = True
+            raise
+        self._unreachable = False
+        return connections
+
+    async def _connect(self) -> tuple[AsyncConnection, asyncpg.Connection[Any]]:
+        if self._connection is not None and self._raw is not None:
+            if not self._raw.is_closed():
+                return self._connection, self._raw
+            await self._disconnect()
+        connection = await self._engine.connect()
+        self._connection = connection
+        self._raw = (await connection.get_raw_connection()).driver_connection
+        assert self._raw is not None
+        return connection, self._raw
+
+    async def _disconnect(self) -> None:
+        """Close the connection at once, whatever it is doing; the next batch opens another."""
+        connection, raw = self._connection, self._raw
+        self._connection = self._raw = None
+        if raw is not None:
+            raw.terminate()
+        if connection is not None:
+            with suppress(Exception):
+                await connection.close()
+
+
+def _is_database_error(error: BaseException) -> bool:
+    """Whether the driver, SQLAlchemy or the network raised the error, and not the work itself."""
+    module = type(error).__module__.partition(".")[0]
+    return isinstance(error, (DBAPIError, OSError, TimeoutError)) or module == "asyncpg"

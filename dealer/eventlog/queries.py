@@ -1,0 +1,52 @@
+"""SELECT statements of the log, for SQLite and PostgreSQL.
+
+On SQLite a table's row number is looked up by its id; on PostgreSQL the id is the key itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from dealer.eventlog.store import Dialect
+
+COLUMNS = "version, type, schema, at, public, commitment, hidden, command, digest"
+
+_MAX_VARIABLES = 500
+
+
+class Queries:
+    """SELECTs with `?` for parameters, of which the first are table ids of 16 bytes."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        postgres = dialect == "postgresql"
+        stream = "?" if postgres else "(SELECT id FROM stream WHERE table_id = ?)"
+        table = "id" if postgres else "table_id"
+        notes = f"SELECT size, note FROM checkpoint WHERE stream = {stream}"
+        events = f"SELECT {COLUMNS} FROM event WHERE stream = {stream}"
+        self.read = f"{events} AND version > ? AND version <= ? ORDER BY version LIMIT ?"
+        self.command = f"{events} AND command = ?"
+        self.checkpoints = f"{notes} AND size > ? ORDER BY size LIMIT ?"
+        self.newest = f"{notes} AND size <= ? ORDER BY size DESC LIMIT ?"
+        self.head = f"SELECT version FROM stream WHERE {table} = ?"
+        self.between = (
+            f"SELECT {table} FROM stream WHERE {table} BETWEEN ? AND ? ORDER BY {table} LIMIT ?"
+        )
+        self.open_round = (
+            "SELECT s.version, (SELECT CASE WHEN e.type = 'RoundOpened' THEN e.version ELSE 0 END"
+            " FROM event e WHERE e.stream = s.id AND e.type IN ('RoundOpened', 'RoundClosed')"
+            f" ORDER BY e.version DESC LIMIT 1) FROM stream s WHERE s.{table} = ?"
+        )
+        self._postgres = postgres
+
+    def heads(self, tables: list[bytes]) -> Iterator[tuple[str, tuple[Any, ...]]]:
+        """Statements, each with its parameters, whose rows are (table, version, cosigned)."""
+        if self._postgres:
+            if tables:
+                yield "SELECT id, version, cosigned FROM stream WHERE id = ANY(?)", (tables,)
+            return
+        for start in range(0, len(tables), _MAX_VARIABLES):
+            part = tuple(tables[start : start + _MAX_VARIABLES])
+            marks = ",".join("?" * len(part))
+            columns = "table_id, version, cosigned"
+            yield f"SELECT {columns} FROM stream WHERE table_id IN ({marks})", part

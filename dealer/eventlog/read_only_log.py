@@ -1,0 +1,165 @@
+"""Read access to the log: events, checkpoints and versions of every table.
+
+`dealer.eventlog.readonly.open_readonly` opens a log that can only be read; a `Log` can write too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable
+from typing import Any, Self
+
+from dealer.errors import Unavailable
+from dealer.eventlog.queries import Queries
+from dealer.eventlog.rows import Row
+from dealer.eventlog.store import Dialect, Notifier, OnNotification, Reader
+
+SELECT_METADATA = "SELECT value FROM house WHERE name = ?"
+
+_NO_LIMIT = 2**63 - 1
+
+
+class ReadOnlyLog:
+    """The events of every table, read on the event loop; call `close` once, and await it.
+
+    Every method may raise a DatabaseError whose text says what to do.
+    """
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self._queries = Queries(reader.dialect)
+        self._closed = False
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Wait for reads under way, for a limited time, and close the connections."""
+        self._closed = True
+        await self._reader.close()
+
+    @property
+    def name(self) -> str:
+        """The database's file, or the server's address without a password."""
+        return self._reader.name
+
+    @property
+    def dialect(self) -> Dialect:
+        """`postgresql` if several nodes can share the log over a network, else `sqlite`."""
+        return self._reader.dialect
+
+    def check(self) -> None:
+        """Raise DatabaseReplaced if the file of this log was deleted or replaced."""
+        self._reader.check()
+
+    def notifier(self, on_notification: OnNotification) -> Notifier | None:
+        """A notifier between the nodes of this log; None on SQLite.
+
+        `on_notification` is called on the event loop with the ids of tables that other nodes
+        appended to. Notifications are hints: they may be lost, repeated or late.
+        """
+        return self._reader.notifier(on_notification)
+
+    async def head(self, table: bytes) -> int | None:
+        """The table's current version; None if there is no such table."""
+        rows = await self.fetch(self._queries.head, (table,))
+        return rows[0][0] if rows else None
+
+    async def heads(self, tables: Iterable[bytes]) -> dict[bytes, int]:
+        """The versions of those of `tables` that exist."""
+        found = await self.heads_and_cosigned(tables)
+        return {table: version for table, (version, _) in found.items()}
+
+    async def heads_and_cosigned(self, tables: Iterable[bytes]) -> dict[bytes, tuple[int, int]]:
+        """For those of `tables` that exist, the version, and a count that grows when a checkpoint
+        is cosigned."""
+        found: dict[bytes, tuple[int, int]] = {}
+        for sql, parameters in self._queries.heads(list(tables)):
+            for table, version, cosigned in await self.fetch(sql, parameters):
+                found[table] = (version, cosigned)
+        return found
+
+    async def tables_between(self, low: bytes, high: bytes, *, limit: int) -> list[bytes]:
+        """Ids of at most `limit` tables from `low` to `high`, both included, in order."""
+        rows = await self.fetch(self._queries.between, (low, high, limit))
+        return [table for (table,) in rows]
+
+    async def read(
+        self, table: bytes, *, after: int = 0, upto: int | None = None, limit: int = 1000
+    ) -> list[Row]:
+        """At most `limit` events with versions after+1 … upto, in order."""
+        rows = await self.fetch(
+            self._queries.read, (table, after, _NO_LIMIT if upto is None else upto, limit)
+        )
+        return list(map(Row._make, rows))
+
+    async def stream(
+        self, table: bytes, *, after: int = 0, upto: int | None = None, chunk: int = 1000
+    ) -> AsyncIterator[list[Row]]:
+        """All events with versions after+1 … upto, in lists of at most `chunk`.
+
+        Each list is a read transaction of its own, so a slow consumer does not prevent WAL
+        checkpoints.
+        """
+        while rows := await self.read(table, after=after, upto=upto, limit=chunk):
+            yield rows
+            after = rows[-1].version
+
+    async def open_round(self, table: bytes) -> tuple[int, int]:
+        """(version of the open round's RoundOpened or 0, version of the table), in one snapshot.
+
+        (0, 0) if there is no such table.
+        """
+        rows = await self.fetch(self._queries.open_round, (table,))
+        if not rows:
+            return 0, 0
+        version, opened = rows[0]
+        return opened or 0, version
+
+    async def find_command(self, table: bytes, command: str) -> Row | None:
+        """The first event of the append that carried out this command id; None if there is none."""
+        rows = await self.fetch(self._queries.command, (table, command))
+        return Row._make(rows[0]) if rows else None
+
+    async def checkpoints(
+        self, table: bytes, *, after: int = -1, limit: int = 1000
+    ) -> list[tuple[int, str]]:
+        """(size, note) of the table's checkpoints with size > `after`, by size."""
+        rows = await self.fetch(self._queries.checkpoints, (table, after, limit))
+        return [(size, note) for size, note in rows]
+
+    async def newest_checkpoint(
+        self, table: bytes, *, upto: int | None = None
+    ) -> tuple[int, str] | None:
+        """(size, note) of the largest checkpoint, of those with size <= `upto` if given."""
+        found = await self.newest_checkpoints(table, upto=upto, limit=1)
+        return found[0] if found else None
+
+    async def newest_checkpoints(
+        self, table: bytes, *, upto: int | None = None, limit: int
+    ) -> list[tuple[int, str]]:
+        """(size, note) of at most `limit` checkpoints with size <= `upto`, the largest first."""
+        parameters = (table, _NO_LIMIT if upto is None else upto, limit)
+        return [(size, note) for size, note in await self.fetch(self._queries.newest, parameters)]
+
+    async def metadata(self, name: str) -> bytes | None:
+        """The value that `Log.put_metadata` stored under `name`."""
+        rows = await self.fetch(SELECT_METADATA, (name,))
+        return rows[0][0] if rows else None
+
+    async def version(self) -> str:
+        """Product and version of the database, with a remark on known faults of that version."""
+        return await self._reader.version()
+
+    async def fetch(self, sql: str, parameters: tuple[Any, ...] = ()) -> list[Any]:
+        """All rows of a SELECT with `?` for its parameters.
+
+        While a PostgreSQL server is unreachable, and while no connection is free, this waits for
+        the log's `busy_seconds`; then raises DatabaseUnavailable or Overloaded. Raises Unavailable
+        after `close`.
+        """
+        if self._closed:
+            raise Unavailable("The server is shutting down; try again when it has restarted.")
+        return await self._reader.fetch(sql, parameters)

@@ -1,0 +1,175 @@
+"""Writes a batch of append requests to SQLite: in bulk, or each on its own if the bulk write fails.
+
+Everything here runs inside the writer's open transaction and never commits. `write_batch` needs the
+same few statements for any number of requests. It fails if a request has a version conflict, was
+written before or has invalid values, which row counts and unique indexes show. Then the writer
+rolls back, and `write_individually` gives each request its own result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError
+
+from dealer.errors import DatabaseDamaged
+from dealer.eventlog.checkpoint_notes import conflict_if_missing, merge_signatures
+from dealer.eventlog.db_errors import BAD_VALUES, translate
+from dealer.eventlog.rows import Append, Appended, Conflict, Known, Result
+
+_FIND = "SELECT table_id, id FROM stream WHERE table_id IN ({})"
+_CREATE = "INSERT INTO stream (table_id, version, projected) VALUES (?, 0, 0)"
+_MOVE = "UPDATE stream SET version = ? WHERE id = ? AND version = ?"
+_ADD = (
+    "INSERT INTO event (stream, version, type, schema, at, public, commitment, hidden, command,"
+    " digest) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+_NOTE = "INSERT INTO checkpoint (stream, size, note) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
+_STORED_NOTE = "SELECT note FROM checkpoint WHERE stream = ? AND size = ?"
+_UPDATE_NOTE = "UPDATE checkpoint SET note = ? WHERE stream = ? AND size = ?"
+_COSIGNED = "UPDATE stream SET cosigned = cosigned + 1 WHERE id = ?"
+_COMMAND = "SELECT version, digest FROM event WHERE stream = ? AND command = ?"
+_HEAD = "SELECT version FROM stream WHERE id = ?"
+_HEAD_UNLESS_ARCHIVED = f"{_HEAD} AND NOT EXISTS (SELECT 1 FROM archived WHERE stream = ?)"
+
+_MAX_VARIABLES = 500
+
+
+def write_batch(
+    connection: Connection, requests: Sequence[Append], streams: dict[bytes, int]
+) -> list[Result] | None:
+    """Write all requests; None if that failed, and then the transaction must be rolled back.
+
+    `streams` caches the row numbers of tables by id; numbers found here are added to it.
+    """
+    execute = connection.exec_driver_sql
+    if any(r.chain is not None and r.chain.broken for r in requests):
+        return None
+    try:
+        if not _load_numbers(connection, requests, streams):
+            return None
+        moves = [(r.end, streams[r.table], r.expected) for r in requests if r.rows]
+        if moves:
+            # Of several appends to one table each expects the version of the one before.
+            if execute(_MOVE, moves).rowcount != len(moves):
+                return None
+            execute(_ADD, [(streams[r.table], *row) for r in requests for row in r.rows])
+        for request in requests:
+            if request.checkpoints:
+                number = streams[request.table]
+                if (
+                    not request.rows
+                    and _conflict_if_missing(connection, number, request) is not None
+                ):
+                    return None
+                _note(connection, number, request.checkpoints)
+    except (DBAPIError, *BAD_VALUES, DatabaseDamaged) as error:
+        if not _is_request_error(error):
+            raise
+        return None
+    return [Appended(r.end) for r in requests]
+
+
+def write_individually(
+    connection: Connection, requests: Sequence[Append], streams: dict[bytes, int], *, name: str
+) -> list[Result]:
+    """Write each request under a savepoint, in order; a request that fails writes nothing."""
+    results: list[Result] = []
+    for request in requests:
+        connection.exec_driver_sql("SAVEPOINT request")
+        try:
+            result = _write_one(connection, request, streams)
+        except (DBAPIError, *BAD_VALUES, DatabaseDamaged) as error:
+            if not _is_request_error(error):
+                raise
+            connection.exec_driver_sql("ROLLBACK TO request")
+            # The row of a table that this request created is rolled back with it.
+            streams.pop(request.table, None)
+            result = translate(error, name=name)
+        if request.chain is not None and not isinstance(result, Appended):
+            request.chain.broken = True
+        connection.exec_driver_sql("RELEASE request")
+        results.append(result)
+    return results
+
+
+def _write_one(connection: Connection, request: Append, streams: dict[bytes, int]) -> Result:
+    execute = connection.exec_driver_sql
+    if not _load_numbers(connection, (request,), streams):
+        return Conflict(0)
+    number = streams[request.table]
+    if request.rows:
+        # A command that was carried out is Known, whatever version this request expects.
+        if request.rows[0].command is not None:
+            found = execute(_COMMAND, (number, request.rows[0].command)).first()
+            if found is not None:
+                return Known(found[0], found[1])
+        head = execute(_HEAD, (number,)).first()
+        if head is None:
+            del streams[request.table]  # cached before the log was restored from a backup
+            return Conflict(0)
+        (version,) = head
+        broken = request.chain is not None and request.chain.broken
+        if broken or version != request.expected:
+            return Conflict(version)
+        execute(_MOVE, (version + len(request.rows), number, version))
+        execute(_ADD, [(number, *row) for row in request.rows])
+    else:
+        conflict = _conflict_if_missing(connection, number, request)
+        if conflict is not None:
+            return conflict
+    _note(connection, number, request.checkpoints)
+    return Appended(request.end)
+
+
+def _load_numbers(
+    connection: Connection, requests: Sequence[Append], streams: dict[bytes, int]
+) -> bool:
+    """Cache the tables' row numbers, and create new tables; False if a table does not exist."""
+    unknown = {r.table: r for r in reversed(requests) if r.table not in streams}
+    if not unknown:
+        return True
+    _find(connection, list(unknown), streams)
+    created = []
+    for table, request in unknown.items():
+        if table not in streams:
+            if request.expected or not request.rows:
+                return False
+            created.append(table)
+    if created:
+        connection.exec_driver_sql(_CREATE, [(table,) for table in reversed(created)])
+        _find(connection, created, streams)
+    return True
+
+
+def _find(connection: Connection, tables: list[bytes], streams: dict[bytes, int]) -> None:
+    for start in range(0, len(tables), _MAX_VARIABLES):
+        part = tuple(tables[start : start + _MAX_VARIABLES])
+        sql = _FIND.format(",".join("?" * len(part)))
+        for table, number in connection.exec_driver_sql(sql, part):
+            streams[table] = number
+
+
+def _conflict_if_missing(connection: Connection, number: int, request: Append) -> Conflict | None:
+    """The result for checkpoints whose events are not stored: archived, or lost by a restore."""
+    found = connection.exec_driver_sql(_HEAD_UNLESS_ARCHIVED, (number, number)).first()
+    return conflict_if_missing(request, 0 if found is None else found[0])
+
+
+def _note(connection: Connection, number: int, notes: Sequence[tuple[int, str]]) -> None:
+    for size, note in notes:
+        if connection.exec_driver_sql(_NOTE, (number, size, note)).rowcount:
+            continue
+        (stored,) = connection.exec_driver_sql(_STORED_NOTE, (number, size)).one()
+        merged = merge_signatures(stored, note)
+        if merged != stored:
+            connection.exec_driver_sql(_UPDATE_NOTE, (merged, number, size))
+            connection.exec_driver_sql(_COSIGNED, (number,))
+
+
+def _is_request_error(error: BaseException) -> bool:
+    """Whether a request caused the error, and not the database or its disk."""
+    if isinstance(error, DBAPIError):
+        return isinstance(error.orig, BAD_VALUES)
+    return isinstance(error, (*BAD_VALUES, DatabaseDamaged))

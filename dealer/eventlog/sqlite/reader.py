@@ -1,0 +1,84 @@
+"""Pooled read connections to an SQLite file."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import Any
+
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from dealer.errors import Overloaded
+from dealer.eventlog.db_errors import FAULTS, READS_OVERLOADED, translate
+from dealer.eventlog.sqlite.file_identity import FileIdentity
+from dealer.eventlog.sqlite.wal import library_version
+from dealer.eventlog.store import Dialect, OnNotification
+
+CLOSE_SECONDS = 5.0
+
+
+class SqliteReader:
+    """Implements `dealer.eventlog.store.Reader`.
+
+    With `identity` every read fails once the file was deleted or replaced.
+    """
+
+    dialect: Dialect = "sqlite"
+
+    def __init__(
+        self, engine: AsyncEngine, name: str, *, identity: FileIdentity | None = None
+    ) -> None:
+        self.name = name
+        self._engine = engine
+        self._identity = identity
+        self._reads: set[asyncio.Task[list[Any]]] = set()
+
+    async def fetch(self, sql: str, parameters: tuple[Any, ...]) -> list[Any]:
+        self.check()
+        # The caller may be cancelled, but the read is completed: aiosqlite closes the connection
+        # of a cancelled read in a task that never ends if the read is cancelled a second time.
+        read = asyncio.create_task(self._fetch(sql, parameters))
+        self._reads.add(read)
+        read.add_done_callback(self._on_read_done)
+        try:
+            rows = await asyncio.shield(read)
+            # A connection that was opened for this read may have opened another file.
+            self.check()
+            return rows
+        except FAULTS as error:
+            self.check()
+            raise translate(error, name=self.name) from error
+
+    async def version(self) -> str:
+        return f"SQLite {library_version()}"
+
+    def check(self) -> None:
+        if self._identity is not None:
+            self._identity.check()
+
+    @property
+    def shrunk(self) -> bool:
+        return self._identity is not None and self._identity.shrunk
+
+    def notifier(self, on_notification: OnNotification) -> None:
+        """None: SQLite has no notifications between processes."""
+
+    async def close(self) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CLOSE_SECONDS):
+                if self._reads:
+                    await asyncio.wait(self._reads)
+                await asyncio.shield(self._engine.dispose())
+
+    def _on_read_done(self, read: asyncio.Task[list[Any]]) -> None:
+        self._reads.discard(read)
+        if not read.cancelled():
+            read.exception()  # retrieved, so that asyncio does not log it if the caller has gone
+
+    async def _fetch(self, sql: str, parameters: tuple[Any, ...]) -> list[Any]:
+        try:
+            async with self._engine.connect() as connection:
+                return list((await connection.exec_driver_sql(sql, parameters)).fetchall())
+        except PoolTimeout:
+            raise Overloaded(READS_OVERLOADED) from None

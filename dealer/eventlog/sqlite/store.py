@@ -1,0 +1,269 @@
+"""SQLite implementation of `dealer.eventlog.store.Store`.
+
+One connection writes, on the writer thread, and a second one takes WAL checkpoints. Every write
+begins with BEGIN IMMEDIATE: a transaction that starts with a read and then writes fails at once,
+whatever the busy timeout, if another process wrote in between.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from logging import getLogger
+from pathlib import Path
+from threading import Event
+from typing import TypeVar
+
+from sqlalchemy import Connection
+
+from dealer.errors import DatabaseLocked, DatabaseReplaced
+from dealer.eventlog import migrate
+from dealer.eventlog.db_errors import FAULTS, translate
+from dealer.eventlog.rows import Append, Result
+from dealer.eventlog.sqlite import batch
+from dealer.eventlog.sqlite import upgrade as upgrading
+from dealer.eventlog.sqlite.file_identity import FileIdentity, make_private
+from dealer.eventlog.sqlite.wal import WalCheckpoints, writer_engine
+
+T = TypeVar("T")
+
+PAGE = 4096
+_FRAME = PAGE + 24
+_MAX_CACHED_STREAMS = 50_000
+_ATTEMPTS = 40
+"""Attempts to get an exclusive lock that SQLite does not wait for, within the busy timeout."""
+
+_log = getLogger("dealer.eventlog")
+
+
+class SqliteStore:
+    """Writes an SQLite file.
+
+    `synchronous` is FULL (an acknowledged event survives a power failure) or NORMAL (it survives
+    the end of the process only). `wal_pages` is the size to which the WAL is grown on open, and at
+    which it is checkpointed: a commit that extends a file takes twice as long.
+    """
+
+    def __init__(
+        self,
+        file: Path,
+        *,
+        synchronous: str = "FULL",
+        busy_seconds: float = 30.0,
+        wal_pages: int = 2000,
+    ) -> None:
+        self.file = file
+        self.name = str(file)
+        self.identity = FileIdentity(file)
+        self._synchronous = synchronous
+        self._wal_pages = wal_pages
+        self._busy_ms = int(busy_seconds * 1000)
+        self._engine = writer_engine(file, busy_seconds=busy_seconds)
+        self._checkpoints = WalCheckpoints(file, pages=wal_pages, connect=self._connect_second)
+        self._connection: Connection | None = None
+        self._streams: dict[bytes, int] = {}
+
+    def open(self) -> None:
+        """Connect, migrate and grow the WAL; raises DatabaseError."""
+        try:
+            make_private(self.file)
+            connection = self._connect()
+            if not migrate.is_current(connection):
+                connection = self._upgrade()
+            self._grow(connection)
+            # Of a new database SQLite creates the WAL with the first transaction.
+            self.identity.opened()
+        except FAULTS as error:
+            raise translate(error, name=self.name) from error
+
+    def append(self, requests: Sequence[Append]) -> list[Result]:
+        """Write the requests in one transaction; see `Store.append`."""
+        self.identity.check()
+        try:
+            connection = self._connect()
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+        except Exception as error:
+            self._disconnect()
+            raise translate(error, name=self.name) from error
+        committing = False
+        try:
+            results = batch.write_batch(connection, requests, self._streams)
+            if results is None:
+                connection.exec_driver_sql("ROLLBACK")
+                self._forget(requests)
+                connection.exec_driver_sql("BEGIN IMMEDIATE")
+                results = batch.write_individually(
+                    connection, requests, self._streams, name=self.name
+                )
+            committing = True
+            connection.exec_driver_sql("COMMIT")
+            self._require_same_file(connection)
+        except BaseException as error:
+            self._roll_back(connection)
+            self._forget(requests)
+            raise translate(error, name=self.name, committing=committing) from error
+        if len(self._streams) > _MAX_CACHED_STREAMS:
+            self._streams.clear()
+        return results
+
+    def run(self, work: Callable[[Connection], T], *, durable: bool) -> T:
+        """See `Store.run`; transactions after one that is not durable may be undone with it."""
+        self.identity.check()
+        try:
+            connection = self._connect()
+            if not durable:
+                connection.exec_driver_sql("PRAGMA synchronous=NORMAL")
+            try:
+                return self._transaction(connection, work)
+            finally:
+                if not durable and connection is self._connection:
+                    connection.exec_driver_sql(f"PRAGMA synchronous={self._synchronous}")
+        except FAULTS as error:
+            raise translate(error, name=self.name) from error
+
+    def maintain(self) -> None:
+        """Take a WAL checkpoint if one is due; if it fails the WAL grows, with no other effect."""
+        connection = self._connection
+        if connection is None:
+            return
+        try:
+            if self._checkpoints.due():
+                # The second connection is opened by path, and must not open another file.
+                self.identity.check()
+                self._checkpoints.take(connection)
+        except DatabaseReplaced:
+            return  # keeps the connections open: the old file can be copied out of /proc only then
+        except FAULTS as error:
+            fault = translate(error, name=self.name)
+            if not isinstance(fault, DatabaseLocked):
+                self._disconnect()
+                _log.error("WAL checkpoint failed", extra={"fields": {"says": str(fault)}})
+
+    def close(self) -> None:
+        """Close both connections."""
+        self._disconnect()
+        self._engine.dispose()
+        self.identity.closed()
+
+    def _require_same_file(self, connection: Connection) -> None:
+        """Raise DatabaseReplaced if the last commit did not go to the file at this path."""
+        self.identity.check()
+        if self.identity.shrunk:
+            pages = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
+            size = connection.exec_driver_sql("PRAGMA page_size").scalar_one()
+            self.identity.confirm(pages * size)
+
+    def _connect(self) -> Connection:
+        if self._connection is not None:
+            return self._connection
+        connection = self._engine.connect()
+        try:
+            self._prepare(connection)
+            self.identity.opened()
+        except BaseException:
+            connection.close()
+            raise
+        self._connection = connection
+        return connection
+
+    def _connect_second(self) -> Connection:
+        connection = self._engine.connect()
+        connection = connection.execution_options(isolation_level="AUTOCOMMIT")
+        connection.exec_driver_sql(f"PRAGMA synchronous={self._synchronous}")
+        return connection
+
+    def _prepare(self, connection: Connection) -> None:
+        execute = connection.execution_options(isolation_level="AUTOCOMMIT").exec_driver_sql
+        execute(f"PRAGMA synchronous={self._synchronous}")
+        self._use_wal(connection)
+        execute("PRAGMA cache_size=-32768")
+        execute("PRAGMA temp_store=MEMORY")
+        # Without it, INSERT OR REPLACE deletes rows without firing the triggers that forbid it.
+        execute("PRAGMA recursive_triggers=ON")
+
+    def _use_wal(self, connection: Connection) -> None:
+        if connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal":
+            return
+        # Two processes may start on a new file: SQLite does not wait for this lock.
+        for _ in range(_ATTEMPTS):
+            try:
+                connection.exec_driver_sql("PRAGMA journal_mode=WAL")
+                return
+            except FAULTS as error:
+                locked = translate(error, name=self.name)
+                if not isinstance(locked, DatabaseLocked):
+                    raise
+            Event().wait(self._busy_ms / 1000 / _ATTEMPTS)
+        raise locked
+
+    def _upgrade(self) -> Connection:
+        """Migrate the file; raises DatabaseLocked if an older release may be writing to it."""
+        for _ in range(_ATTEMPTS):
+            connection = self._connect()
+            if upgrading.upgrade(connection, name=self.name):
+                self._use_wal(connection)
+                return connection
+            found = migrate.current(connection)
+            # Two processes that both wait for exclusive access must both close their connections.
+            self._disconnect()
+            Event().wait(self._busy_ms / 1000 / _ATTEMPTS)
+        raise upgrading.in_use(self.name, found)
+
+    def _grow(self, connection: Connection) -> None:
+        """Extend the WAL with zeros to the size at which it is checkpointed.
+
+        SQLite reads the WAL up to the first frame with a wrong checksum, so zeros are ignored. The
+        open transaction keeps every other connection from writing to the file.
+        """
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+        try:
+            # On a read-only file BEGIN IMMEDIATE succeeds; this statement raises the error.
+            connection.exec_driver_sql("DELETE FROM house WHERE 0")
+            with open(self.name + "-wal", "r+b") as wal:
+                missing = self._wal_pages * _FRAME - wal.seek(0, os.SEEK_END)
+                if missing > 0:
+                    wal.write(bytes(missing))
+                    wal.flush()
+                    os.fsync(wal.fileno())
+        except FileNotFoundError:
+            # The WAL has another name on this system; without the zeros commits are slower.
+            return
+        finally:
+            connection.exec_driver_sql("ROLLBACK")
+
+    def _transaction(self, connection: Connection, work: Callable[[Connection], T]) -> T:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+        try:
+            result = work(connection)
+            connection.exec_driver_sql("COMMIT")
+            self._require_same_file(connection)
+        except BaseException:
+            self._roll_back(connection)
+            raise
+        return result
+
+    def _roll_back(self, connection: Connection) -> None:
+        driver = connection.connection.driver_connection
+        try:
+            # SQLite itself rolls back after some errors, such as a full disk.
+            if driver is not None and driver.in_transaction:
+                connection.exec_driver_sql("ROLLBACK")
+        except Exception:
+            self._disconnect()
+
+    def _disconnect(self) -> None:
+        """Close the connection; the next batch opens another."""
+        connection, self._connection = self._connection, None
+        self.identity.closing()
+        with suppress(Exception):
+            self._checkpoints.close()
+        if connection is not None:
+            with suppress(Exception):
+                connection.close()
+
+    def _forget(self, requests: Sequence[Append]) -> None:
+        """Remove the row numbers of tables whose creation was rolled back with a batch."""
+        for request in requests:
+            if not request.expected:
+                self._streams.pop(request.table, None)

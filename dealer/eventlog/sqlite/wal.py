@@ -1,0 +1,206 @@
+"""SQLite engines without automatic checkpoints, and WAL checkpoints taken under the write lock.
+
+SQLite 3.7.0 to 3.51.2 has the WAL-reset bug (https://sqlite.org/wal.html#walresetbug): a checkpoint
+reads how many frames the WAL has; another connection, which needs only the write lock for it,
+restarts the WAL; the checkpoint then marks all those frames as copied to the database. Frames that
+are written there later are never copied, and their commits are lost. By default every connection
+that commits also checkpoints, without the write lock.
+
+So no connection of this program checkpoints automatically. The writer's connection takes the write
+lock and a second connection of the process checkpoints meanwhile: no connection of any process can
+restart the WAL while any process checkpoints. The lock is SQLite's own, so the operating system
+releases it when a process dies. The last connection to close checkpoints too, and a WAL is
+recovered after a crash; SQLite does the first under an exclusive lock on the database file, the
+second under the write lock. `tests/chaos/walwatch.c` traces the locks.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from io import FileIO
+from logging import getLogger
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.engine import URL
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+from sqlalchemy.pool import NullPool
+
+FIRST_SCHEMA = "0005"
+"""The first schema whose programs all take their WAL checkpoints under the write lock."""
+
+GROWN = 8
+"""A warning is logged when the WAL has this many times the pages at which it is checkpointed."""
+
+_FIXED = (3, 51, 3)
+_BACKPORTS = {(3, 50): 7, (3, 44): 6}
+_SINCE = (3, 7, 0)
+
+# Longer than another process's commit, shorter than a tolerable delay of a batch.
+_LOCK_MS = 100
+
+# https://sqlite.org/fileformat2.html#walformat: where the page size and the two salts are in the
+# header of the WAL, and the salts in the header of a frame.
+_HEADER = 32
+_PAGE_SIZE = slice(8, 12)
+_SALTS = slice(16, 24)
+_FRAME_HEADER = 24
+_FRAME_SALTS = 8
+
+_log = getLogger("dealer.eventlog")
+
+
+def is_affected(version: tuple[int, int, int]) -> bool:
+    """Whether a version of SQLite has the WAL-reset bug, by its number alone."""
+    backport = _BACKPORTS.get(version[:2])
+    if backport is not None:
+        return version[2] < backport
+    return _SINCE <= version < _FIXED
+
+
+def library_version(number: str = sqlite3.sqlite_version) -> str:
+    """The version of the SQLite library in this process, with a remark if it has the bug."""
+    major, minor, patch = map(int, number.split(".")[:3])
+    if not is_affected((major, minor, patch)):
+        return number
+    return (
+        f"{number} (affected by the WAL-reset bug; WAL checkpoints are taken under the write lock)"
+    )
+
+
+def existing_file(file: Path, *, driver: str = "sqlite") -> URL:
+    """The URL under which SQLite opens a file for writing, and never creates one.
+
+    A connection that is opened later must not create an empty file if the database was deleted.
+    """
+    return URL.create(
+        driver,
+        database=f"file:{quote(str(file.absolute()))}",
+        query={"mode": "rw", "uri": "true"},
+    )
+
+
+def writer_engine(file: Path, *, busy_seconds: float) -> Engine:
+    """The engine for writing connections, without a pool."""
+    engine = create_engine(
+        existing_file(file),
+        poolclass=NullPool,
+        connect_args={
+            "isolation_level": None,
+            "timeout": busy_seconds,
+            "check_same_thread": False,
+        },
+    )
+    return without_automatic_checkpoints(engine)
+
+
+def reader_engine(file: Path, *, busy_seconds: float, **pool: Any) -> AsyncEngine:
+    """The engine for reading connections in the process that also writes."""
+    engine = create_async_engine(
+        existing_file(file, driver="sqlite+aiosqlite"),
+        isolation_level="AUTOCOMMIT",
+        pool_reset_on_return=None,
+        connect_args={"timeout": busy_seconds},
+        **pool,
+    )
+    without_automatic_checkpoints(engine.sync_engine)
+    return engine
+
+
+def without_automatic_checkpoints(engine: Engine) -> Engine:
+    """Disable automatic checkpoints on every connection of this engine; returns the engine."""
+
+    @event.listens_for(engine, "connect")
+    def connected(connection: Any, _: object) -> None:
+        cursor = connection.cursor()
+        cursor.execute("PRAGMA wal_autocheckpoint=0")
+        cursor.close()
+
+    return engine
+
+
+class WalCheckpoints:
+    """Decides when a file's WAL is due for a checkpoint, and takes it; used by the writer thread.
+
+    `pages` is the number of frames after which a checkpoint is due, and after which the next one
+    is due where the WAL could not be restarted. `connect` opens a second connection to the file.
+    """
+
+    def __init__(self, file: Path, *, pages: int, connect: Callable[[], Connection]) -> None:
+        self._file = Path(f"{file}-wal")
+        self._pages = pages
+        self._connect = connect
+        self._connection: Connection | None = None
+        self._wal: FileIO | None = None
+        self._salts = b""
+        self._next = pages
+        self._warn = pages * GROWN
+
+    def due(self) -> bool:
+        """Whether the WAL has reached the frame at which the next checkpoint is due; costs 4 µs.
+
+        All frames since the WAL was last restarted carry the salts of its header, whichever
+        process wrote them. The file's length says nothing, for a WAL does not shrink.
+        """
+        if self._wal is None:
+            try:
+                self._wal = FileIO(self._file)
+            except FileNotFoundError:
+                return False
+        header = self._read(0, _HEADER)
+        page_size = int.from_bytes(header[_PAGE_SIZE])
+        if not page_size:
+            return False
+        salts = header[_SALTS]
+        if salts != self._salts:
+            self._salts, self._next, self._warn = salts, self._pages, self._pages * GROWN
+        frame = _HEADER + (self._next - 1) * (_FRAME_HEADER + page_size)
+        return self._read(frame + _FRAME_SALTS, len(salts)) == salts
+
+    def take(self, writer: Connection) -> None:
+        """Copy the WAL's frames to the database, except where a reader needs the old pages.
+
+        `writer` must be outside of a transaction, and is so on return. Raises the driver's errors:
+        SQLITE_BUSY if another process holds the write lock, and the checkpoint stays due.
+        """
+        execute = writer.exec_driver_sql
+        busy_timeout = execute("PRAGMA busy_timeout").scalar_one()
+        execute(f"PRAGMA busy_timeout={_LOCK_MS}")
+        try:
+            execute("BEGIN IMMEDIATE")
+        finally:
+            execute(f"PRAGMA busy_timeout={busy_timeout}")
+        try:
+            if self._connection is None:
+                self._connection = self._connect()
+            # PASSIVE takes no write lock of its own; RESTART and TRUNCATE would.
+            checkpoint = self._connection.exec_driver_sql("PRAGMA wal_checkpoint(PASSIVE)")
+            _, frames, copied = checkpoint.one()
+        except BaseException:
+            self._next += self._pages
+            raise
+        finally:
+            execute("ROLLBACK")
+        if frames > 0:
+            self._next = frames + self._pages
+        if frames >= self._warn:
+            self._warn = 2 * frames
+            details = {"frames": frames, "copied": copied}
+            _log.warning("the WAL is not restarted", extra={"fields": details})
+
+    def close(self) -> None:
+        """Close the second connection and the file; both are opened again when needed."""
+        connection, self._connection = self._connection, None
+        wal, self._wal = self._wal, None
+        if wal is not None:
+            wal.close()
+        if connection is not None:
+            connection.close()
+
+    def _read(self, offset: int, length: int) -> bytes:
+        assert self._wal is not None
+        self._wal.seek(offset)
+        return self._wal.read(length)

@@ -1,0 +1,92 @@
+"""The interfaces of a database: `Store` for the writer thread, `Reader` for the event loop.
+
+`dealer.eventlog.backends` chooses the implementation: `dealer.eventlog.sqlite` or
+`dealer.eventlog.postgres`. The tests in `tests/eventlog/test_store_conformance.py` run on both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Literal, Protocol, TypeVar
+
+from sqlalchemy import Connection
+
+from dealer.eventlog.rows import Append, Locked, Result
+
+T = TypeVar("T")
+
+Dialect = Literal["sqlite", "postgresql"]
+
+
+class Store(Protocol):
+    """Writes to a database; every method is called on the writer's thread only.
+
+    `name` is the file, or the server's address without a password.
+    """
+
+    name: str
+
+    def open(self) -> None:
+        """Connect, and check or migrate the schema; raises DatabaseError."""
+
+    def append(self, requests: Sequence[Append]) -> Sequence[Result | Locked]:
+        """Write the requests, durable on return; one result for each, in their order.
+
+        Raises DatabaseError if the batch failed, of which then nothing was written.
+        """
+
+    def run(self, work: Callable[[Connection], T], *, durable: bool) -> T:
+        """Run `work` in a transaction of its own and return its result.
+
+        An exception of `work` rolls the transaction back and is raised again. Without `durable` a
+        power failure may undo the transaction.
+        """
+
+    def maintain(self) -> None:
+        """Do maintenance that is due, after the results of a batch were delivered."""
+
+    def close(self) -> None:
+        """Close all connections."""
+
+
+class Notifier(Protocol):
+    """Sends hints of appends to other nodes, and receives theirs."""
+
+    def start(self) -> None: ...
+
+    def notify(self, tables: Iterable[bytes]) -> None:
+        """Send a hint soon that these tables were appended to."""
+
+    async def close(self) -> None: ...
+
+
+OnNotification = Callable[[set[bytes]], None]
+
+
+class Reader(Protocol):
+    """Reads a database from the event loop; `name` as in `Store`."""
+
+    name: str
+    dialect: Dialect
+
+    async def fetch(self, sql: str, parameters: tuple[Any, ...]) -> list[Any]:
+        """All rows of a SELECT with `?` for its parameters.
+
+        Raises DatabaseError, and Overloaded if no connection became free in time.
+        """
+
+    async def version(self) -> str:
+        """Product and version of the database, with a remark on known faults of that version."""
+
+    def check(self) -> None:
+        """Raise DatabaseReplaced if the database is not the one that was opened."""
+
+    @property
+    def shrunk(self) -> bool:
+        """Whether the database's file became smaller for a reason that a commit has to find out."""
+
+    def notifier(self, on_notification: OnNotification) -> Notifier | None:
+        """A notifier between the nodes of this database; None if it supports none."""
+
+    async def close(self) -> None:
+        """Wait for reads under way, for a limited time, and close all connections."""

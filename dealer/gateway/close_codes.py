@@ -1,0 +1,35 @@
+"""Close codes of the WebSocket connections, and what each means for the client."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class CloseCode(IntEnum):
+    """Codes of RFC 6455, section 7.4, and private ones from 4400; `meaning` is a sentence.
+
+    A client reconnects after each of them except 1009, 4408 and 4409, which are final.
+    """
+
+    meaning: str
+
+    def __new__(cls, code: int, meaning: str) -> CloseCode:
+        member = int.__new__(cls, code)
+        member._value_ = code
+        member.meaning = meaning
+        return member
+
+    SERVICE_RESTART = (
+        1012,
+        "The server restarts: reconnect after the delay given in `session.drain`, and resume.",
+    )
+    UNSUPPORTED_DATA = 1003, "Binary frames are not accepted."
+    MESSAGE_TOO_BIG = 1009, "The message is longer than the limit; final, do not send it again."
+    TRY_AGAIN_LATER = (
+        1013,
+        "The log cannot be read at the moment: reconnect later, and resume.",
+    )
+    NO_REQUEST = 4408, "No request arrived in time; final."
+    SUPERSEDED = 4409, "A newer connection took the same seat; final."
+    TOO_SLOW = 4508, "The client did not read in time: reconnect, and resume."
+    RATE_LIMITED = 4529, "Too many requests: reconnect later, and resume."

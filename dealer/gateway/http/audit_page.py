@@ -1,0 +1,126 @@
+"""Builds the self-contained audit page: one HTML file that works from disk, without a server.
+
+Styles and scripts are inlined, and the Content-Security-Policy allows them by their hashes: nothing
+else can run, and no network request is made. Each module is wrapped in a function that returns its
+exports, in the order of dependencies, because modules of a page from disk cannot import each other.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from base64 import b64encode
+from collections.abc import Callable
+from functools import cache
+from html import escape
+from importlib import resources
+from posixpath import dirname, join, normpath
+from typing import NamedTuple
+from urllib.parse import quote
+
+Read = Callable[[str], str]
+"""Returns the text of a file by its path in `dealer/web`."""
+
+_STYLE = re.compile(r'<link rel="stylesheet" href="/web/@/(?P<path>[\w./-]+)">\n?')
+_SCRIPT = re.compile(r'<script type="module" src="/web/@/(?P<path>[\w./-]+)"></script>\n?')
+_ICON = re.compile(r'(?<=<link rel="icon" href=")/web/@/(?P<path>[\w./-]+)(?=">)')
+_IMPORT = re.compile(
+    r'^import (?:(?P<names>\{[^}]*\})|\* as (?P<all>\w+)) from "(?P<path>[\w./-]+)";$', re.MULTILINE
+)
+_EXPORT = re.compile(
+    r"^export (?=(?:async function\*?|function\*?|class|const) (?P<name>\w+))", re.MULTILINE
+)
+_LEFT = re.compile(r"^(?:import|export)\b.*$", re.MULTILINE)
+_RENAMED = re.compile(r"(\w+) as (\w+)")
+
+
+class SelfContainedPage(NamedTuple):
+    """The HTML, and the Content-Security-Policy that it must be sent with."""
+
+    page: bytes
+    policy: str
+
+
+@cache
+def audit_page() -> SelfContainedPage:
+    """The self-contained audit page of this version."""
+    folder = resources.files("dealer") / "web"
+    return compose("audit.html", lambda path: folder.joinpath(path).read_text("utf-8"))
+
+
+def compose(page: str, read: Read) -> SelfContainedPage:
+    """Combine a page with its styles, its modules and all modules that these import.
+
+    Raises ValueError for a form of import or export that is not supported. Supported are named and
+    namespace imports, and named exports of functions, classes and constants.
+    """
+    html = read(page)
+    styles = "\n".join(read(path) for path in _STYLE.findall(html)).strip()
+    script = "\n".join(_modules(_SCRIPT.findall(html), read))
+    policy = "; ".join(
+        (
+            "default-src 'none'",
+            f"script-src '{_hash(script)}'",
+            f"style-src '{_hash(styles)}'",
+            "img-src data:",
+            "base-uri 'none'",
+            "form-action 'none'",
+            "require-trusted-types-for 'script'",
+        )
+    )
+    head = (
+        f'<meta http-equiv="Content-Security-Policy" content="{escape(policy)}">\n'
+        f"<style>{styles}</style>\n"
+    )
+    html = _STYLE.sub("", _SCRIPT.sub("", html))
+    html = _ICON.sub(lambda found: f"data:image/svg+xml,{quote(read(found['path']))}", html)
+    html = html.replace('<meta charset="utf-8">\n', f'<meta charset="utf-8">\n{head}', 1)
+    html = html.replace("</body>", f'<script type="module">{script}</script>\n</body>', 1)
+    if "/web/@/" in html:
+        raise ValueError(f"{page} refers to a file in a way that is not supported")
+    return SelfContainedPage(html.encode(), policy)
+
+
+def _hash(text: str) -> str:
+    return f"sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+
+
+def _modules(first: list[str], read: Read) -> list[str]:
+    """The text of the modules `first` and of all that they import, dependencies first."""
+    texts: dict[str, str] = {}
+
+    def add(path: str, importers: tuple[str, ...]) -> None:
+        if path in texts:
+            return
+        if path in importers:
+            raise ValueError(f"import cycle: {' imports '.join((*importers, path))}")
+        text = read(path)
+        for found in _IMPORT.finditer(text):
+            add(_resolve(path, found["path"]), (*importers, path))
+        texts[path] = _wrapped(path, text)
+
+    for path in first:
+        add(path, ())
+    return ["const modules = {};", *texts.values()]
+
+
+def _wrapped(path: str, text: str) -> str:
+    """A module as an immediately called function that returns its exports."""
+
+    def binding(found: re.Match[str]) -> str:
+        names = found["all"] or _RENAMED.sub(r"\1: \2", found["names"])
+        return f'const {names} = modules["{_resolve(path, found["path"])}"];'
+
+    names = [found["name"] for found in _EXPORT.finditer(text)]
+    text = _EXPORT.sub("", _IMPORT.sub(binding, re.sub(r"\A#!.*", "", text)))
+    if left := _LEFT.search(text):
+        raise ValueError(f"{path}: {left[0]!r} is not supported")
+    # These would end the script element, or start an HTML comment in it.
+    text = text.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+    exports = f"return {{ {', '.join(names)} }};"
+    return f'modules["{path}"] = await (async () => {{\n{text}\n{exports}\n}})();'
+
+
+def _resolve(path: str, other: str) -> str:
+    """The path that module `path` imports as `other`."""
+    return normpath(join(dirname(path), other))

@@ -1,0 +1,60 @@
+"""HTTP connection: passes the head of the request to websockets, without a body."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from websockets.asyncio.server import Server, ServerConnection
+from websockets.server import ServerProtocol
+
+from dealer.gateway.http.request_head import END, MAX_HEAD, without_body_headers
+
+EARLY = 16 * 1024
+"""Bytes after the head that are kept until the handshake is answered."""
+
+_REQUEST_LINE = re.compile(rb"[!-~]+ [!-~]+ HTTP/1\.[01]\r\n")
+
+
+class HttpConnection(ServerConnection):
+    """Separates the head of the request; `body` is the length that it announces, or CHUNKED.
+
+    What follows the head is dropped, except up to `EARLY` bytes in `early`: frames that a client
+    sent before its handshake was answered.
+    """
+
+    def __init__(self, protocol: ServerProtocol, server: Server, **settings: Any) -> None:
+        super().__init__(protocol, server, **settings)
+        self.body = 0
+        self.early = bytearray()
+        self._head: bytearray | None = bytearray()  # None once complete
+        self._unreadable = False  # not HTTP: left to websockets
+
+    def data_received(self, data: bytes) -> None:
+        if self._unreadable:
+            super().data_received(data)
+        elif self._head is None:
+            self.early += data[: EARLY - len(self.early)]
+        else:
+            self._collect(self._head, data)
+
+    def frames_received(self, data: bytes) -> None:
+        """Pass WebSocket frames to websockets."""
+        super().data_received(data)
+
+    def _collect(self, head: bytearray, data: bytes) -> None:
+        searched = max(len(head) - len(END), 0)
+        head += data
+        end = head.find(END, searched)
+        if (b"\n" in head and not _REQUEST_LINE.match(head)) or (end < 0 and len(head) > MAX_HEAD):
+            self._unreadable = True
+        elif end < 0:
+            return
+        self._head = None
+        if self._unreadable:
+            super().data_received(bytes(head))
+            return
+        end += len(END)
+        whole, self.body = without_body_headers(bytes(head[:end]))
+        self.early += head[end : end + EARLY]
+        super().data_received(whole)

@@ -1,0 +1,125 @@
+"""Histories of a table over HTTP: sentences, or hands in the PHH format."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import zlib
+from collections.abc import AsyncGenerator, Coroutine
+from functools import partial
+from http import HTTPStatus
+from typing import Any, TypeVar
+
+from websockets.http11 import Request, Response
+
+from dealer.errors import HistoryUnavailable
+from dealer.gateway.http.concurrency import ConcurrencyLimit
+from dealer.gateway.http.history_process import make_history
+from dealer.gateway.http.responses import BLOCK, PLAIN, HttpClient, blocks_of, response, stream
+from dealer.gateway.limits import Limits
+from dealer.gateway.rate_limit.cpu_time import Turns, metered
+from dealer.history.poker import phh
+
+_WHAT = re.compile(r"/(?:history\.txt|round-(?P<round>[1-9][0-9]{0,9})\.(?P<form>txt|phh))")
+
+T = TypeVar("T")
+
+
+class Histories:
+    """Answers `/history.txt`, `/round-<n>.txt` and `/round-<n>.phh` of a table.
+
+    Each is made from a bundle, which is verified first, by a child process that ends when the
+    client disconnects; one at a time, which bounds the memory. `reading` is held while a part of a
+    bundle is read, see `blocks_of`.
+    """
+
+    def __init__(self, reading: asyncio.Lock, *, limits: Limits, turns: Turns) -> None:
+        self._reading = reading
+        self._limits = limits
+        self._turns = turns
+        self._process = asyncio.Lock()
+        self._concurrency = ConcurrencyLimit("histories")  # a large one takes seconds
+
+    @staticmethod
+    def has(what: str) -> bool:
+        """Whether `what`, an address below the table's, is that of a history."""
+        return _WHAT.fullmatch(what) is not None
+
+    async def answer(
+        self,
+        connection: HttpClient,
+        request: Request,
+        bundle: AsyncGenerator[str],
+        what: str,
+        *,
+        events: int,
+    ) -> Response | None:
+        """Send the history at the address `what` below the table's; 404 if there is none.
+
+        `bundle` are the lines of a bundle with so many `events`, which are read when the process
+        starts. Returns None if the answer was sent or the client has disconnected.
+        """
+        match = _WHAT.fullmatch(what)
+        number, given = (None, None) if match is None else match.group("round", "form")
+        round, form = None if number is None else int(number), "phh" if given == "phh" else "text"
+        kind = phh.KIND if form == "phh" else PLAIN
+        try:
+            _require_short(events, self._limits.history)
+            with self._concurrency.admitted(connection.address):
+                await self._turns.pause(connection.budget)
+                async with self._process:
+                    blocks = blocks_of(bundle, self._reading)
+                    making = partial(make_history, blocks, form=form, round=round)
+                    made = await _while_connected(
+                        connection, metered(making, connection.budget.cpu)
+                    )
+                if made is None:
+                    return None
+                length = int.from_bytes(made[-4:], "little")  # RFC 1952, ISIZE
+                if request.method == "HEAD":
+                    return response(HTTPStatus.OK, b"", kind=kind, Content_Length=str(length))
+                await stream(
+                    connection,
+                    request,
+                    _decompressed(made),
+                    turns=self._turns,
+                    send_timeout=self._limits.sending,
+                    kind=kind,
+                    length=length,
+                )
+        except HistoryUnavailable as error:
+            return response(HTTPStatus.NOT_FOUND, f"{error}\n")
+        return None
+
+
+def _require_short(events: int, most: int) -> None:
+    if events > most:
+        raise HistoryUnavailable(
+            f"This table has {events} events, and histories of more than {most} are not made here: "
+            "download the table's bundle.jsonl and run `dealer history` on it."
+        )
+
+
+async def _while_connected(connection: HttpClient, work: Coroutine[Any, Any, T]) -> T | None:
+    """The result of `work`; None, and it is cancelled, if the client disconnects."""
+    if connection.transport.is_closing():
+        work.close()
+        return None
+    making = asyncio.ensure_future(work)
+    leaving = asyncio.ensure_future(connection.wait_closed())
+    try:
+        await asyncio.wait((making, leaving), return_when=asyncio.FIRST_COMPLETED)
+        return making.result() if making.done() else None
+    finally:
+        making.cancel()
+        leaving.cancel()
+        await asyncio.gather(making, leaving, return_exceptions=True)
+
+
+async def _decompressed(packed: bytes) -> AsyncGenerator[bytes]:
+    """Decompress block by block: only the part that is being sent is in memory."""
+    unpacking = zlib.decompressobj(zlib.MAX_WBITS | 16)
+    while packed:
+        yield unpacking.decompress(packed, BLOCK)
+        packed = unpacking.unconsumed_tail
+    yield unpacking.flush()

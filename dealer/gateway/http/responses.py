@@ -1,0 +1,138 @@
+"""HTTP responses: complete ones, and long ones streamed block by block. One per connection."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from http import HTTPStatus
+from typing import Protocol
+
+from websockets.datastructures import Headers
+from websockets.http11 import Request, Response
+
+from dealer.errors import DealerError
+from dealer.gateway.rate_limit.budgets import ClientBudget
+from dealer.gateway.rate_limit.cpu_time import Turns
+
+POLICY = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+        "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+        "require-trusted-types-for 'script'"
+    ),
+    "Referrer-Policy": "no-referrer",
+}
+"""Headers of pages and pictures; on scripts and styles they would have no effect."""
+
+PLAIN = "text/plain; charset=utf-8"
+PAGE = "text/html; charset=utf-8"
+PICTURE = "image/svg+xml"
+BLOCK = 32 * 1024
+"""Bytes of a block of a streamed answer, about."""
+
+
+class HttpClient(Protocol):
+    """A connection that receives a streamed answer; `budget` is that of the client's `address`."""
+
+    address: str
+    budget: ClientBudget
+    transport: asyncio.Transport
+
+    async def http_drained(self) -> bool:
+        """Wait until the write buffer is below its limit; False once the connection is closed."""
+
+    async def wait_closed(self) -> None:
+        """Wait until the connection is closed."""
+
+
+def response(status: HTTPStatus, body: str | bytes, *, kind: str = PLAIN, **more: str) -> Response:
+    """A complete answer; `more` are headers, with underscores for hyphens in their names."""
+    data = body.encode() if isinstance(body, str) else body
+    named = {name.replace("_", "-"): value for name, value in more.items()}
+    if status == HTTPStatus.METHOD_NOT_ALLOWED:
+        named["Allow"] = "GET, HEAD"
+    if status != HTTPStatus.NOT_MODIFIED:
+        named.setdefault("Content-Length", str(len(data)))
+    return Response(status.value, status.phrase, Headers(_headers(kind) | named), data)
+
+
+def without_body(answer: Response) -> Response:
+    """The answer to HEAD: the same without the body."""
+    return Response(answer.status_code, answer.reason_phrase, answer.headers, b"")
+
+
+async def stream(
+    connection: HttpClient,
+    request: Request,
+    blocks: AsyncGenerator[bytes],
+    *,
+    turns: Turns,
+    send_timeout: float,
+    kind: str,
+    length: int | None = None,
+) -> None:
+    """Answer with blocks as they are made, in total `length` bytes if that is known, and close.
+
+    A client that does not read within `send_timeout` seconds is disconnected; then, in HTTP/1.1,
+    the last bytes or chunk are missing, so that the client detects the truncation. Each block waits
+    until the client's address has paid for the processor time of the earlier ones.
+    """
+    chunked = request.protocol == "HTTP/1.1" and length is None
+    headers = Headers(_headers(kind))
+    if length is not None:
+        headers["Content-Length"] = str(length)
+    if chunked:
+        headers["Transfer-Encoding"] = "chunked"
+    async with aclosing(blocks):
+        # Before the status line: an error of the first block is answered with a status of its own.
+        block: bytes | None = await anext(blocks, b"")
+        transport = connection.transport
+        transport.write(f"HTTP/1.1 200 OK\r\n{headers}".encode())
+        try:
+            while block is not None:
+                if not await connection.http_drained():
+                    return
+                if block:
+                    transport.write(_chunk(block, chunked))
+                await turns.pause(connection.budget)
+                block = await anext(blocks, None)
+            if chunked:
+                transport.write(b"0\r\n\r\n")
+            transport.close()
+            async with asyncio.timeout(send_timeout):
+                await connection.wait_closed()
+        except (DealerError, TimeoutError):
+            transport.abort()
+            await connection.wait_closed()
+
+
+async def blocks_of(lines: AsyncGenerator[str], turn: asyncio.Lock) -> AsyncGenerator[bytes]:
+    """Blocks of lines, of about `BLOCK` bytes.
+
+    Each is made while `turn` is held: it takes the event loop a few milliseconds, and only one
+    download at a time does so. The lock is not held while a client reads.
+    """
+    line: str | None = ""
+    async with aclosing(lines):
+        while line is not None:
+            block = bytearray()
+            async with turn:
+                while len(block) < BLOCK and (line := await anext(lines, None)) is not None:
+                    block += line.encode() + b"\n"
+            if block:
+                yield bytes(block)
+
+
+def _chunk(data: bytes, chunked: bool) -> bytes:
+    return b"%x\r\n%b\r\n" % (len(data), data) if chunked else data
+
+
+def _headers(kind: str) -> dict[str, str]:
+    fixed = {
+        "Content-Type": kind,
+        "Connection": "close",
+        "X-Content-Type-Options": "nosniff",
+        "Cache-Control": "no-store",
+    }
+    return fixed | POLICY if kind in (PAGE, PICTURE) else fixed

@@ -1,0 +1,251 @@
+"""HTTP router: pages, downloads of tables, and files for programs of other origins.
+
+Pages are the same for every client and contain no data of tables, which comes over the WebSocket.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import aclosing
+from functools import cached_property, partial
+from http import HTTPStatus
+from math import ceil
+
+from websockets.datastructures import MultipleValuesError
+from websockets.http11 import Request, Response
+
+from dealer.errors import (
+    BadToken,
+    DealerError,
+    Overloaded,
+    RateLimited,
+    Refused,
+    TableArchived,
+    Unavailable,
+)
+from dealer.game.state import Table
+from dealer.gateway.http.audit_page import audit_page
+from dealer.gateway.http.concurrency import ConcurrencyLimit, TooManyConcurrent
+from dealer.gateway.http.histories import Histories
+from dealer.gateway.http.responses import (
+    PAGE,
+    HttpClient,
+    blocks_of,
+    response,
+    stream,
+    without_body,
+)
+from dealer.gateway.http.static_files import KINDS, REVALIDATE, File, StaticFiles
+from dealer.gateway.limits import Limits
+from dealer.gateway.rate_limit.budgets import CPU_EXHAUSTED, WRITES_EXHAUSTED, rate_limited
+from dealer.gateway.rate_limit.costs import COMMIT
+from dealer.gateway.rate_limit.cpu_time import Turns
+from dealer.service import LiveTable, Service
+from dealer.service import archive as archived
+from dealer.service.archive import ArchiveRecord
+
+JSONL = "application/jsonl; charset=utf-8"
+
+PAGES = {"/": "lobby", "/audit": "audit"}
+TABLE_PAGES = {"": "table", "/audit": "audit"}
+BUNDLE = "/bundle.jsonl"
+AUDIT_FILE = "/audit.html"
+
+_HASHED = re.compile(r"/web/(?P<folder>[0-9a-f]{16})/(?P<path>[\w./-]+)")
+_TABLE = re.compile(r"/tables/(?P<table>[0-9a-f]{32})(?P<what>/[\w.-]+)?")
+_BEARER = re.compile(r"Bearer +(?P<token>[!-~]+)", re.IGNORECASE)
+
+
+class Router:
+    """Answers every HTTP request that is no WebSocket handshake.
+
+    `documents` are JSON documents by path, each made on its first request. `clock` gives seconds,
+    for rate limits.
+    """
+
+    def __init__(
+        self,
+        service: Service,
+        *,
+        limits: Limits,
+        turns: Turns,
+        clock: Callable[[], float],
+        documents: Mapping[str, Callable[[], bytes]],
+    ) -> None:
+        self._service = service
+        self._limits = limits
+        self._turns = turns
+        self._clock = clock
+        self._documents = documents
+        self._document_files: dict[str, File] = {}
+        self._reading = asyncio.Lock()  # see `blocks_of`
+        self._histories = Histories(self._reading, limits=limits, turns=turns)
+        self._archived_limit = ConcurrencyLimit("archived bundles")
+        self._web = StaticFiles()
+
+    async def answer(self, connection: HttpClient, request: Request) -> Response | None:
+        if request.method not in ("GET", "HEAD"):
+            return response(HTTPStatus.METHOD_NOT_ALLOWED, "Only GET is allowed.\n")
+        try:
+            answer = await self._route(connection, request)
+        except MultipleValuesError:
+            return response(HTTPStatus.BAD_REQUEST, "A header occurs twice in the request.\n")
+        except BadToken as error:
+            return response(HTTPStatus.UNAUTHORIZED, f"{error}\n", WWW_Authenticate="Bearer")
+        except TableArchived as error:
+            return response(HTTPStatus.GONE, f"{error}\n")
+        except TooManyConcurrent as error:
+            return error.answer()
+        except RateLimited as error:
+            seconds = str(ceil(error.retry_after_ms / 1000))
+            status = HTTPStatus.SERVICE_UNAVAILABLE
+            return response(status, f"{error}\n", Retry_After=seconds)
+        except (Overloaded, Unavailable) as error:
+            return response(HTTPStatus.SERVICE_UNAVAILABLE, f"{error}\n", Retry_After="5")
+        except Refused as error:
+            return response(HTTPStatus.NOT_FOUND, f"{error}\n")
+        except DealerError:
+            sentence = "The log cannot be read at the moment; try again later.\n"
+            return response(HTTPStatus.SERVICE_UNAVAILABLE, sentence)
+        if answer is not None and request.method == "HEAD":
+            return without_body(answer)
+        return answer
+
+    async def _route(self, connection: HttpClient, request: Request) -> Response | None:
+        path = request.path.partition("?")[0]
+        if path in PAGES:
+            return self._page(request, PAGES[path])
+        if file := self._web.public(path):
+            return file.answer(request, caching=REVALIDATE, Access_Control_Allow_Origin="*")
+        if path in self._documents:
+            file = self._document(path)
+            return file.answer(request, caching=REVALIDATE, Access_Control_Allow_Origin="*")
+        if path == AUDIT_FILE:
+            policy = f"{audit_page().policy}; frame-ancestors 'none'"
+            return self._audit_file.answer(
+                request, caching=REVALIDATE, Content_Security_Policy=policy
+            )
+        if match := _HASHED.fullmatch(path):
+            return self._web.find(request, match["folder"], match["path"]) or _not_found()
+        if match := _TABLE.fullmatch(path):
+            return await self._of_table(connection, request, match["table"], match["what"] or "")
+        return _not_found()
+
+    @cached_property
+    def _audit_file(self) -> File:
+        return File(audit_page().page, PAGE)
+
+    def _document(self, path: str) -> File:
+        if path not in self._document_files:
+            self._document_files[path] = File(self._documents[path](), KINDS[".json"])
+        return self._document_files[path]
+
+    def _page(self, request: Request, name: str) -> Response:
+        return self._web.page(name).answer(request, caching=REVALIDATE)
+
+    async def _of_table(
+        self, connection: HttpClient, request: Request, table: str, what: str
+    ) -> Response | None:
+        try:
+            live_table = await self._service.load(table)
+        except TableArchived:
+            return await self._of_archived(connection, request, table, what)
+        if what in TABLE_PAGES:
+            return self._page(request, TABLE_PAGES[what])
+        if what == BUNDLE or self._histories.has(what):
+            self._require_watching(request, live_table)
+            self._require_paid(connection)
+            lines = self._service.bundle(live_table, writing=partial(self._pay, connection))
+            events = live_table.committed
+            return await self._bundle_or_history(connection, request, lines, what, events=events)
+        return _not_found()
+
+    def _require_watching(self, request: Request, live_table: LiveTable) -> None:
+        """Raise BadToken for a private table unless the request has a token of it."""
+        if not live_table.table.rules.watched:
+            self._require_token(request, live_table.id, live_table.table)
+
+    async def _of_archived(
+        self, connection: HttpClient, request: Request, table: str, what: str
+    ) -> Response | None:
+        """The bundle, the histories and the audit page of an archived table."""
+        kept = await archived.find(self._service.log, bytes.fromhex(table))
+        if kept is None or what == "":
+            raise TableArchived(
+                "This table is closed and archived. Its bundle, if this server still has it, is "
+                f"at /tables/{table}/bundle.jsonl"
+            )
+        if what in TABLE_PAGES:
+            self._service.archive.find(kept)
+            return self._page(request, TABLE_PAGES[what])
+        if what == BUNDLE or self._histories.has(what):
+            self._require_paid(connection)
+            with self._archived_limit.admitted(connection.address):  # each reads a file twice
+                lines = self._archived_lines(request, table, kept)
+                return await self._bundle_or_history(
+                    connection, request, lines, what, events=kept.size
+                )
+        return _not_found()
+
+    async def _archived_lines(
+        self, request: Request, table: str, kept: ArchiveRecord
+    ) -> AsyncGenerator[str]:
+        """The lines of an archived bundle; BadToken as in `_require_watching`."""
+        with await self._service.archive.open(kept) as file:
+            state = await asyncio.to_thread(archived.beginning_in, file)
+            if not state.rules.watched:
+                state = await asyncio.to_thread(archived.table_in, file)
+                self._require_token(request, bytes.fromhex(table), state)
+            async for line in archived.lines_of(file):
+                yield line
+
+    async def _bundle_or_history(
+        self,
+        connection: HttpClient,
+        request: Request,
+        lines: AsyncGenerator[str],
+        what: str,
+        *,
+        events: int,
+    ) -> Response | None:
+        """Send a bundle, given as lines with so many events, or the history made from it."""
+        if what != BUNDLE:
+            histories = self._histories
+            return await histories.answer(connection, request, lines, what, events=events)
+        if request.method == "HEAD":
+            async with aclosing(lines):
+                await anext(lines)  # raises if the bundle cannot be read, or not with this token
+            return response(HTTPStatus.OK, b"", kind=JSONL)
+        await stream(
+            connection,
+            request,
+            blocks_of(lines, self._reading),
+            turns=self._turns,
+            send_timeout=self._limits.sending,
+            kind=JSONL,
+        )
+        return None
+
+    def _require_token(self, request: Request, table: bytes, state: Table) -> None:
+        given = _BEARER.fullmatch(request.headers.get("Authorization", ""))
+        token = "" if given is None else given["token"]
+        self._service.tokens_of(state.key).actor(table, state, token)
+
+    def _pay(self, connection: HttpClient) -> None:
+        """Charge the checkpoint that a download writes; RateLimited if the address may not."""
+        wait = connection.budget.pay(COMMIT, self._clock())
+        if wait:
+            raise rate_limited(WRITES_EXHAUSTED, wait)
+
+    def _require_paid(self, connection: HttpClient) -> None:
+        """Raise RateLimited while the address owes processor time."""
+        wait = connection.budget.busy(self._clock())
+        if wait:
+            raise rate_limited(CPU_EXHAUSTED, wait)
+
+
+def _not_found() -> Response:
+    sentence = "There is nothing at this address; the tables are listed at /.\n"
+    return response(HTTPStatus.NOT_FOUND, sentence)

@@ -1,0 +1,130 @@
+"""Static files: the pages, styles and scripts of `dealer/web`, compressed and cacheable.
+
+The folder is read once. Its files are served at `/web/<hash>/…`, where the hash is that of the
+whole folder: the content of an address never changes, so browsers may cache it permanently, and
+modules that import each other by relative paths are always of one version. The client and the
+verifier are also served under addresses without a hash, for programs of other origins.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from http import HTTPStatus
+from importlib import resources
+from importlib.resources.abc import Traversable
+
+from websockets.http11 import Request, Response
+
+from dealer.gateway.http.responses import PAGE, PICTURE, response
+
+SCRIPT = "text/javascript"  # modules are always decoded as UTF-8
+KINDS = {
+    ".css": "text/css; charset=utf-8",
+    ".html": PAGE,
+    ".js": SCRIPT,
+    ".json": "application/json",
+    ".md": "text/markdown; charset=utf-8",
+    ".svg": PICTURE,
+    ".ts": "text/plain; charset=utf-8",
+}
+IMMUTABLE = "max-age=31536000, immutable"
+REVALIDATE = "no-cache"
+NO_STORE = "no-store"
+HASHED = "/web/@/"
+"""How pages refer to the folder; the `@` is replaced by its hash."""
+
+PUBLIC = re.compile(r"/(?P<path>client\.js|client\.d\.ts|verify\.js|client/\w+\.js)")
+"""Addresses without a hash: the client, its modules and types, and the verifier."""
+
+_GZIP = re.compile(r"\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))")
+
+
+@dataclass(frozen=True, eq=False)
+class File:
+    """The bytes of a file, with its media type, ETag and compressed form."""
+
+    data: bytes
+    kind: str
+
+    @cached_property
+    def etag(self) -> str:
+        return f'"{hashlib.sha256(self.data).hexdigest()[:32]}"'
+
+    @cached_property
+    def gzipped(self) -> bytes:
+        return gzip.compress(self.data, mtime=0)
+
+    def answer(
+        self, request: Request, *, caching: str, status: HTTPStatus = HTTPStatus.OK, **more: str
+    ) -> Response:
+        """The response with this file: plain, gzipped, or 304 for a matching ETag.
+
+        Compression is safe (BREACH), because these files contain no secrets.
+        """
+        more |= {"Cache_Control": caching, "Vary": "Accept-Encoding"}
+        if caching == REVALIDATE:
+            more["ETag"] = self.etag
+        if self.etag in request.headers.get("If-None-Match", ""):
+            return response(HTTPStatus.NOT_MODIFIED, b"", kind=self.kind, **more)
+        if _GZIP.search(request.headers.get("Accept-Encoding", "")):
+            more["Content_Encoding"] = "gzip"
+            return response(status, self.gzipped, kind=self.kind, **more)
+        return response(status, self.data, kind=self.kind, **more)
+
+
+class StaticFiles:
+    """The files of `dealer/web`, read at the first request for one of them."""
+
+    def __init__(self) -> None:
+        self._pages: dict[str, File] = {}
+
+    @cached_property
+    def files(self) -> dict[str, File]:
+        """By path in the folder, such as `table/hand.js`."""
+        return dict(_read(resources.files("dealer") / "web", ""))
+
+    @cached_property
+    def hash(self) -> str:
+        """16 hex digits of the SHA-256 of all paths and files."""
+        digest = hashlib.sha256()
+        for path, file in sorted(self.files.items()):
+            digest.update(f"{path}\0{len(file.data)}\0".encode() + file.data)
+        return digest.hexdigest()[:16]
+
+    def page(self, name: str) -> File:
+        """`<name>.html`, with its references to the folder resolved to this version."""
+        if name not in self._pages:
+            text = self.files[f"{name}.html"].data.decode().replace(HASHED, f"/web/{self.hash}/")
+            self._pages[name] = File(text.encode(), PAGE)
+        return self._pages[name]
+
+    def public(self, path: str) -> File | None:
+        """The file at an address without a hash; None if there is none."""
+        match = PUBLIC.fullmatch(path)
+        return None if match is None else self.files.get(match["path"])
+
+    def find(self, request: Request, folder: str, path: str) -> Response | None:
+        """The response for `/web/<folder>/<path>`; None if there is no such file.
+
+        Under another hash, from another version of the server next to this one, this version's file
+        is sent, but must not be cached.
+        """
+        file = self.files.get(path)
+        if file is None:
+            return None
+        return file.answer(request, caching=IMMUTABLE if folder == self.hash else NO_STORE)
+
+
+def _read(folder: Traversable, prefix: str) -> list[tuple[str, File]]:
+    found: list[tuple[str, File]] = []
+    for entry in folder.iterdir():
+        suffix = entry.name[entry.name.rfind(".") :]
+        if entry.is_dir():
+            found += _read(entry, f"{prefix}{entry.name}/")
+        elif suffix in KINDS:
+            found.append((prefix + entry.name, File(entry.read_bytes(), KINDS[suffix])))
+    return found

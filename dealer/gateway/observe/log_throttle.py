@@ -1,0 +1,50 @@
+"""Rate limit for log lines that clients can cause: one line of each kind per second."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+MAX_KINDS = 1000
+"""Kinds whose last line is remembered; lines of further kinds within a second are dropped."""
+
+
+class LogThrottle:
+    """Logs at most one line of each kind per `seconds`; `clock` gives seconds.
+
+    The kind of a line is its event, the type of its exception and the values of its fields.
+    """
+
+    def __init__(
+        self, log: logging.Logger, *, clock: Callable[[], float], seconds: float = 1.0
+    ) -> None:
+        self._log = log
+        self._clock = clock
+        self._seconds = seconds
+        self._kinds: dict[tuple[object, ...], tuple[float, int]] = {}  # least recent line first
+
+    def log(self, level: int, event: str, **fields: object) -> None:
+        """Log `event`; the field `times` counts the lines suppressed before this one."""
+        self._log_once(level, event, fields, None)
+
+    def say_error(self, error: BaseException | None, event: str, **fields: object) -> None:
+        """Log `event` at level ERROR with the traceback of `error`."""
+        self._log_once(logging.ERROR, event, fields, error)
+
+    def _log_once(
+        self, level: int, event: str, fields: dict[str, object], error: BaseException | None
+    ) -> None:
+        kind, now = (event, type(error), *fields.values()), self._clock()
+        logged_at, suppressed = self._kinds.get(kind, (now - self._seconds, 0))
+        if now - logged_at < self._seconds:
+            self._kinds[kind] = (logged_at, suppressed + 1)
+            return
+        self._kinds.pop(kind, None)
+        if len(self._kinds) >= MAX_KINDS:
+            oldest = next(iter(self._kinds))
+            if now - self._kinds[oldest][0] < self._seconds:
+                return
+            del self._kinds[oldest]
+        self._kinds[kind] = (now, 0)
+        extra = fields | ({"times": suppressed + 1} if suppressed else {})
+        self._log.log(level, event, exc_info=error, extra={"fields": extra})

@@ -1,0 +1,261 @@
+"""Broadcaster: pushes every event to every subscription, once and in order.
+
+A live subscription, whose cursor is at the table's version, is written to in the callback of the
+commit. One with a backlog (it resumes, or its client reads slowly) has a task that reads the log
+from its cursor, and is live again when it is up to date. After the log was restored from an older
+backup a cursor may be past the table's version: that subscription is sent a snapshot.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+from dealer.backoff import jittered
+from dealer.errors import DatabaseLocked, DatabaseUnavailable, Overloaded, TableArchived
+from dealer.game.state import SeatHolder
+from dealer.game.view import SPECTATOR
+from dealer.gateway.close_codes import CloseCode
+from dealer.gateway.limits import Limits
+from dealer.gateway.observe.log_throttle import LogThrottle
+from dealer.gateway.observe.metrics import Metrics
+from dealer.gateway.push.backlog import PAST_ANY_VERSION, Backlog
+from dealer.gateway.push.event_frames import checkpoint_frame, event_frame, seats_left
+from dealer.gateway.push.membership import Membership
+from dealer.gateway.push.presence import Presence
+from dealer.gateway.push.subscription import Subscription, Transport
+from dealer.gateway.rate_limit.cpu_time import Turns, metered
+from dealer.gateway.wire import protocol as wire
+from dealer.gateway.wire import results as r
+from dealer.service import CommitNotice, LiveTable, Service
+
+RETRY_SECONDS = 0.5
+"""About how long a backlog task waits before it reads an unavailable database again."""
+
+log = logging.getLogger(__name__)
+
+
+class Broadcaster:
+    """Pushes the events of all tables to their subscriptions, each as its viewer may see them."""
+
+    def __init__(
+        self,
+        service: Service,
+        *,
+        limits: Limits,
+        metrics: Metrics,
+        clock: Callable[[], float],
+    ) -> None:
+        self._service = service
+        self._clock = clock
+        self._metrics = metrics
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._log_throttle = LogThrottle(log, clock=clock)
+        self.turns = Turns(clock)
+        self.presence = Presence(service.presence, now=service.now)
+        self._backlog = Backlog(
+            service,
+            limits=limits,
+            metrics=metrics,
+            turns=self.turns,
+            lose_seat=self._lose_seat,
+            end=self.end,
+        )
+        service.on_notice(self.publish)
+
+    # Subscriptions
+
+    def subscribe(self, transport: Transport, membership: Membership) -> Subscription:
+        """A subscription that receives nothing before `start`, but keeps its table in memory."""
+        subscription = Subscription(transport, membership)
+        self._service.subscribe(subscription.live_table, subscription)
+        self.presence.changed(subscription.live_table)
+        return subscription
+
+    def take_seat(self, subscription: Subscription, holder: SeatHolder) -> None:
+        """Show this player's private faces from now on; close the seat's other connection."""
+        for other in list(subscription.live_table.subscribers):
+            if other.viewer == holder and other.transport is not subscription.transport:
+                other.transport.close_with(
+                    CloseCode.SUPERSEDED, "a newer connection took this seat"
+                )
+        subscription.viewer = holder
+        self.presence.changed(subscription.live_table)
+
+    def stop(self, subscription: Subscription) -> None:
+        """Push nothing until the next `start`."""
+        subscription.live = False
+        if subscription.task is not None:
+            subscription.task.cancel()
+            subscription.task = None
+
+    def end(self, subscription: Subscription) -> None:
+        """Push nothing more, and release the table."""
+        self.stop(subscription)
+        subscription.ended = True
+        self._service.unsubscribe(subscription.live_table, subscription)
+        self.presence.changed(subscription.live_table)
+
+    def start(self, subscription: Subscription, *, after: int, say_resumed: bool = False) -> None:
+        """Push every event after version `after`, then the live ones.
+
+        With `say_resumed`, the notification `resumed` separates the two.
+        """
+        self.stop(subscription)
+        if subscription.ended:
+            return
+        if subscription.has_lost_seat():
+            self._lose_seat(subscription)  # while the answer was being made
+        subscription.started = True
+        self.presence.changed(subscription.live_table)
+        subscription.cursor = after
+        self._start_catch_up(subscription, say_resumed=say_resumed)
+
+    @contextmanager
+    def paused(self, subscription: Subscription) -> Iterator[None]:
+        """Push nothing in the block, which finds the version for `start`; on error continue."""
+        self.stop(subscription)
+        try:
+            yield
+        except Exception:
+            if subscription.started:
+                self.start(subscription, after=subscription.cursor)
+            raise
+
+    async def send_until(self, subscription: Subscription, *, upto: int) -> None:
+        """Send a stopped subscription, if it was started before, its backlog up to a version."""
+        while subscription.started and not subscription.ended and subscription.cursor < upto:
+            await self._backlog.send_chunk(subscription, upto=upto)
+
+    # After a commit
+
+    def publish(self, live_table: LiveTable, notice: CommitNotice) -> None:
+        """Write an append's events, and then its checkpoints, to all live subscriptions."""
+        if notice.reset:
+            self._on_log_restored(live_table)
+            return
+        entries = notice.entries
+        if entries:
+            self._metrics.appended.observe(len(entries))
+        if not live_table.subscribers:
+            return
+        started_at = self._clock()
+        self._publish(live_table, notice)
+        self.presence.published(live_table, entries)
+        self._metrics.push_seconds.observe(self._clock() - started_at)
+
+    def _publish(self, live_table: LiveTable, notice: CommitNotice) -> None:
+        entries, table = notice.entries, live_table.table_id
+        notes = b"".join(checkpoint_frame(table, size, note) for size, note in notice.notes)
+        if not entries:
+            for subscription in tuple(live_table.subscribers):
+                if subscription.live and not subscription.transport.paused:
+                    subscription.transport.write(notes)
+            return
+        before, last = entries[0].version - 1, entries[-1].version
+        left = seats_left(entries)
+        owners = {entry.seat for entry in entries} - {None}
+        common = event_frame(entries, SPECTATOR) + notes
+        for subscription in tuple(live_table.subscribers):
+            if not subscription.live:
+                continue
+            if subscription.transport.paused or subscription.cursor != before:
+                self._metrics.slowed += 1
+                self._start_catch_up(subscription)
+                continue
+            viewer = subscription.viewer
+            left_at = 0
+            if left and viewer is not None and (found := left.get(viewer.seat, 0)):
+                left_at = found if found > viewer.taken_at else 0
+            if 0 < left_at < last:
+                # Appends of another process: later events may be private to the next player.
+                self._start_catch_up(subscription)
+                continue
+            if viewer is not None and viewer.seat in owners:
+                subscription.transport.write(event_frame(entries, viewer) + notes)
+            else:
+                subscription.transport.write(common)
+            subscription.cursor = last
+            if left_at:
+                self._lose_seat(subscription)
+
+    def _lose_seat(self, subscription: Subscription) -> None:
+        """Continue as a spectator after the player left the seat; end where none may watch."""
+        subscription.viewer = SPECTATOR
+        if not (subscription.membership.host or subscription.live_table.table.rules.watched):
+            self.end(subscription)
+
+    def _on_log_restored(self, live_table: LiveTable) -> None:
+        """The log may no longer hold what was pushed: send snapshots, or disconnect."""
+        if not live_table.archived:
+            fields = {"table": live_table.table_id, "version": live_table.committed}
+            log.error("log rewound", extra={"fields": fields})
+        for subscription in tuple(live_table.subscribers):
+            if not live_table.committed:
+                subscription.transport.close_with(
+                    CloseCode.TRY_AGAIN_LATER, "the log no longer holds this table"
+                )
+            elif subscription.started:
+                subscription.cursor = PAST_ANY_VERSION
+                if subscription.live or subscription.task is not None:
+                    self.stop(subscription)
+                    self._start_catch_up(subscription)
+
+    # Backlog tasks
+
+    def _start_catch_up(self, subscription: Subscription, *, say_resumed: bool = False) -> None:
+        subscription.live = False
+        work = partial(self._catch_up_task, subscription, say_resumed)
+        subscription.task = self.start_task(metered(work, subscription.transport.budget.cpu))
+
+    async def _catch_up_task(self, subscription: Subscription, say_resumed: bool) -> None:
+        if not await self._catch_up(subscription) or subscription.ended:
+            return
+        if say_resumed:
+            table = subscription.live_table.table_id
+            notice = r.ResumedNotice(table=table, version=subscription.cursor)
+            subscription.transport.write(wire.text_frame(wire.notification("resumed", notice)))
+        # No await since the cursor was compared: nothing can have been committed meanwhile.
+        subscription.live = True
+        subscription.task = None
+
+    async def _catch_up(self, subscription: Subscription) -> bool:
+        """Send the backlog; False where the connection was closed because it cannot be read."""
+        while True:
+            try:
+                await self._backlog.send(subscription)
+                return True
+            except (DatabaseUnavailable, DatabaseLocked, Overloaded):
+                # Clients stay connected; the random part spreads their reads after the outage.
+                await asyncio.sleep(RETRY_SECONDS / 2 + jittered(RETRY_SECONDS))
+            except TableArchived:
+                subscription.transport.close_with(
+                    CloseCode.TRY_AGAIN_LATER, "this table was closed and archived"
+                )
+                return False
+            except Exception as error:
+                table = subscription.live_table.table_id
+                self._log_throttle.say_error(
+                    error, "a table could not be read from the log", table=table
+                )
+                subscription.transport.close_with(
+                    CloseCode.TRY_AGAIN_LATER, "the log cannot be read at the moment"
+                )
+                return False
+
+    def start_task(self, coroutine: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        """Run a task and keep a reference, without which it could be garbage-collected."""
+        task = asyncio.get_running_loop().create_task(coroutine)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def close(self) -> None:
+        self.presence.close()
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)

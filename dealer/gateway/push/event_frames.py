@@ -1,0 +1,55 @@
+"""WebSocket frames of a table's events and checkpoints, as one viewer may see them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+
+from dealer.game.events import TYPES, SeatLeft
+from dealer.game.view import Viewer
+from dealer.gateway.wire import protocol as wire
+from dealer.gateway.wire import results as r
+from dealer.service import EncodedEvent
+
+_SEAT_LEFT = SeatLeft.__name__
+_CHECKPOINTED = frozenset(name for name, kind in TYPES.items() if kind.CHECKPOINT)
+
+
+def event_frame(entries: Sequence[EncodedEvent], viewer: Viewer) -> bytes:
+    """One frame with these events as `viewer` may see them."""
+    return wire.text_frame(wire.events(entries, viewer))
+
+
+def checkpoint_frame(table: str, size: int, note: str) -> bytes:
+    notice = r.Checkpoint(table=table, size=size, note=note)
+    return wire.text_frame(wire.notification("checkpoint", notice))
+
+
+def backlog_frames(
+    table: str, entries: Sequence[EncodedEvent], notes: Mapping[int, str], viewer: Viewer
+) -> bytes:
+    """Frames of events, each checkpoint after the events that it covers; `notes` are by size."""
+    frames, run = [], []
+    for entry in entries:
+        run.append(entry)
+        note = notes.get(entry.version)
+        if note is not None or entry is entries[-1]:
+            frames.append(event_frame(run, viewer))
+            run = []
+        if note is not None:
+            frames.append(checkpoint_frame(table, entry.version, note))
+    return b"".join(frames)
+
+
+def may_have_checkpoints(entries: Iterable[EncodedEvent]) -> bool:
+    """Whether the server signs a checkpoint after one of these events."""
+    return any(entry.type in _CHECKPOINTED for entry in entries)
+
+
+def seats_left(entries: Iterable[EncodedEvent]) -> dict[int, int]:
+    """The seats that were given up in these events, each with the version of the first SeatLeft."""
+    left: dict[int, int] = {}
+    for entry in entries:
+        if entry.type == _SEAT_LEFT:
+            left.setdefault(json.loads(entry.leaf)["public"]["seat"], entry.version)
+    return left

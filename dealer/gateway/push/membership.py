@@ -1,0 +1,73 @@
+"""Membership: the role of one connection at one table - host, player, both, or spectator."""
+
+from __future__ import annotations
+
+from dealer.errors import BadRequest, NotEntitled, VersionConflict
+from dealer.game.commands import Actor
+from dealer.game.state import SeatHolder
+from dealer.gateway.push.subscription import Subscription
+from dealer.service import LiveTable
+
+
+class Membership:
+    """One connection at one table.
+
+    `tokens` are those that were verified for it. `subscription` keeps the table in memory, whether
+    events are pushed to it or not.
+    """
+
+    __slots__ = ("_holder", "host", "live_table", "subscription", "tokens")
+
+    def __init__(self, live_table: LiveTable) -> None:
+        self.live_table = live_table
+        self.host = False
+        self.tokens: set[str] = set()
+        self.subscription: Subscription | None = None
+        self._holder: SeatHolder | None = None
+
+    @property
+    def holder(self) -> SeatHolder | None:
+        """The seat that this connection acts for; None without one, or after it was given up.
+
+        A seat that was given up does not come back, even if another player takes it.
+        """
+        holder = self._holder
+        if holder is not None and not self.live_table.table.still_seated(holder):
+            self._holder = holder = None
+            self.tokens.clear()
+        return holder
+
+    def actor(self) -> Actor:
+        """The sender of this connection's commands."""
+        holder = self.holder
+        return Actor(self.host) if holder is None else Actor(self.host, *holder)
+
+    def take_seat(self, holder: SeatHolder) -> None:
+        """Act for a seat from now on; BadRequest if this connection acts for another one."""
+        current = self.holder
+        if current is not None and current.seat != holder.seat:
+            raise BadRequest(
+                "This connection already has a seat at this table; use another for another seat."
+            )
+        self._holder = holder
+
+    def may_watch(self) -> bool:
+        """Whether this connection may see the table at the moment."""
+        return self.host or self.live_table.table.rules.watched or self.holder is not None
+
+    def is_spectator(self) -> bool:
+        return not self.host and self.holder is None
+
+    def require_version(self, expected: int | None) -> None:
+        """Raise VersionConflict if the table is past the version that a command was based on."""
+        if expected is not None and self.live_table.table.version > expected:
+            raise VersionConflict("The table has changed; read its state and decide again.")
+
+    def require_watching(self) -> None:
+        """Raise NotEntitled unless this connection may see the table.
+
+        It also guards commands: the text of any other refusal would reveal the state or the version
+        of a private table to a stranger.
+        """
+        if not self.may_watch():
+            raise NotEntitled("This table is not open to spectators.")

@@ -1,0 +1,100 @@
+"""Subscription: one session's cursor into the events of one table, and the transport for them."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Protocol
+
+from dealer.game.state import SeatHolder
+from dealer.game.view import SPECTATOR, Viewer
+from dealer.gateway.close_codes import CloseCode
+from dealer.gateway.rate_limit.budgets import ClientBudget
+from dealer.service import LiveTable
+
+
+class Transport(Protocol):
+    """Where a session writes to: a WebSocket connection.
+
+    `address` is the client's, as far as trusted proxies report it; `budget` that of this address.
+    """
+
+    address: str
+    budget: ClientBudget
+
+    @property
+    def paused(self) -> bool:
+        """Whether the write buffer is over its limit, so that no more should be written."""
+
+    def write(self, data: bytes) -> None:
+        """Send whole WebSocket frames."""
+
+    async def drained(self) -> bool:
+        """Wait until it is no longer paused; False once it is closed."""
+
+    def pause(self) -> None:
+        """Stop reading."""
+
+    def resume(self) -> None:
+        """Start reading again."""
+
+    def close_with(self, code: CloseCode, reason: str) -> None:
+        """Send a close frame and end the session."""
+
+
+class TableRole(Protocol):
+    """The role of a connection at a table, see `membership.Membership`."""
+
+    host: bool
+    live_table: LiveTable
+
+    @property
+    def holder(self) -> SeatHolder | None:
+        """The seat that the connection acts for."""
+
+    def may_watch(self) -> bool:
+        """Whether the connection may see the table at the moment."""
+
+    def is_spectator(self) -> bool:
+        """Whether it is neither host nor player."""
+
+
+class Subscription:
+    """One session's cursor into one table.
+
+    `viewer` is the player whose private faces are pushed, SPECTATOR for none; it follows the
+    membership's seat only from the answer that confirms it. `cursor` is the last version that was
+    sent. `presence` is the last attendance sent to the client, encoded; None if it never asked.
+    """
+
+    __slots__ = (
+        "cursor",
+        "ended",
+        "live",
+        "live_table",
+        "membership",
+        "presence",
+        "started",
+        "task",
+        "transport",
+        "viewer",
+    )
+
+    def __init__(self, transport: Transport, membership: TableRole) -> None:
+        self.transport = transport
+        self.membership = membership
+        self.live_table: LiveTable = membership.live_table
+        self.viewer: Viewer = SPECTATOR
+        self.presence: bytes | None = None
+        self.cursor = 0
+        self.started = False
+        self.live = False  # up to date: events are written in the callback of the commit
+        self.ended = False
+        self.task: asyncio.Task[None] | None = None
+
+    def has_lost_seat(self) -> bool:
+        """Whether the viewer no longer holds the seat; never true of a spectator."""
+        return self.viewer is not None and not self.live_table.table.still_seated(self.viewer)
+
+    def only_watches(self) -> bool:
+        """Whether events are pushed to it as to a spectator."""
+        return self.started and self.membership.is_spectator()

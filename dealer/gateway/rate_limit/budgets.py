@@ -1,0 +1,233 @@
+"""Rate limits of connections, client addresses and players.
+
+    budgets = Budgets(limits)
+    client = budgets.client("203.0.113.5", now)   # shared by all connections of the address
+    allowance = client.lease(now)                 # of one connection
+    client.spend(1.0, now)                        # 0.0, or the seconds to wait
+    client.release(allowance, now)                # the connection is closed; its debt remains
+
+A debt belongs to the address and to the player: the next connection of the address inherits the
+allowance of a closed one that is in debt, and a player who authenticates on another connection
+transfers the debt to it. Nothing here waits or reads a clock: callers pass the time, in seconds of
+any monotonic clock.
+"""
+
+from __future__ import annotations
+
+from asyncio import Semaphore
+from collections import OrderedDict
+from collections.abc import Hashable
+from heapq import nsmallest
+
+from dealer.errors import RateLimited
+from dealer.gateway.limits import Limits
+from dealer.gateway.rate_limit.bucket import Bucket, ProcessorTime
+
+MAX_ADDRESSES = 4096
+"""Budgets of addresses without an open connection that are kept, at most."""
+
+MAX_PLAYERS = 16_384
+"""Seats, hosts and player keys whose allowances are kept, at most."""
+
+HOUR = 3600.0
+
+MAX_CONCURRENT = 2
+"""Backlog reads, snapshots and proofs that are made concurrently for one address."""
+
+CPU_EXHAUSTED = "Your address has used up its share of the server's processor time"
+
+WRITES_EXHAUSTED = "Your address has used up its share of the server's disk writes"
+
+
+class Allowance:
+    """Buckets of one connection: `commands`, messages that clients send automatically
+    (`automatic`), and rate-limited messages until the connection is closed (`patience`).
+    """
+
+    __slots__ = ("automatic", "commands", "patience")
+
+    def __init__(self, limits: Limits, now: float) -> None:
+        self.commands = Bucket(rate=limits.rate, burst=limits.burst, now=now)
+        self.automatic = Bucket(rate=limits.automatic_rate, burst=limits.automatic_burst, now=now)
+        self.patience = Bucket(rate=limits.rate, burst=limits.patience, now=now)
+
+    def debt(self, now: float) -> float:
+        """Seconds until every bucket is full."""
+        return max(self.commands.debt(now), self.automatic.debt(now), self.patience.debt(now))
+
+    def lower_to(self, other: Allowance, now: float) -> None:
+        """Allow no more than `other` does."""
+        self.commands.lower_to(other.commands, now)
+        self.automatic.lower_to(other.automatic, now)
+        self.patience.lower_to(other.patience, now)
+
+
+class ClientBudget:
+    """Buckets of one client address, shared by its connections.
+
+    `connections` counts the open ones. `written` holds bytes that the server may write to disk for
+    this address, `cpu` seconds of the event loop, `tables` tables that it may open. `turns` bounds
+    its concurrent long answers, see `cpu_time.py`.
+    """
+
+    __slots__ = (
+        "_blocked",
+        "_limits",
+        "_messages",
+        "_patience",
+        "_released",
+        "connections",
+        "cpu",
+        "tables",
+        "turns",
+        "written",
+    )
+
+    def __init__(self, limits: Limits, now: float) -> None:
+        self._limits = limits
+        self.connections = 0
+        self._messages = Bucket(rate=limits.address_rate, burst=limits.address_burst, now=now)
+        self._patience = Bucket(rate=limits.address_rate, burst=limits.patience, now=now)
+        self.written = Bucket(rate=limits.address_bytes, burst=limits.address_bytes_burst, now=now)
+        self.cpu = ProcessorTime(rate=limits.address_cpu, burst=limits.address_cpu_burst, now=now)
+        self.turns = Semaphore(MAX_CONCURRENT)
+        self.tables = Bucket(
+            rate=limits.tables_per_hour / HOUR, burst=limits.tables_per_hour, now=now
+        )
+        self._blocked = False
+        self._released: list[Allowance] = []  # of closed connections that are in debt
+
+    # Messages
+
+    def spend(self, weight: float, now: float) -> float:
+        """Charge a message or request: 0.0 if within the budget, otherwise the seconds to wait.
+
+        A rejected one is charged to the bucket `patience` of the address: once that is empty, the
+        address is blocked until it is full again. (If rejected messages were charged to the
+        budget, clients that retry would block each other permanently.)
+        """
+        if self._messages.level(now) >= 1.0:
+            self._messages.charge(weight)
+            return 0.0
+        self._patience.level(now)
+        if self._patience.use_up(weight):
+            self._blocked = True
+        return self._messages.wait(1.0, now)
+
+    def charge(self, weight: float) -> None:
+        """Charge the additional cost of an accepted message."""
+        self._messages.charge(weight)
+
+    def busy(self, now: float) -> float:
+        """Seconds until the processor time used for this address is paid; 0.0 if it is."""
+        return 0.0 if self.cpu.level(now) >= 0.0 else self.cpu.wait(0.0, now)
+
+    def pay(self, written: int, now: float) -> float:
+        """Charge bytes that are about to be written to disk for this address.
+
+        Returns 0.0; or, with nothing charged, the seconds until earlier writes are paid.
+        """
+        if self.written.level(now) < 1.0:
+            return self.written.wait(1.0, now)
+        self.written.charge(written)
+        return 0.0
+
+    def blocked(self, now: float) -> float:
+        """Seconds until the address may connect again; 0.0 if it is not blocked."""
+        if not self._blocked:
+            return 0.0
+        wait = self._patience.debt(now)
+        self._blocked = wait > 0.0
+        return wait
+
+    # Connections
+
+    def lease(self, now: float) -> Allowance:
+        """The allowance of a new connection: of those of closed connections of this address the
+        one in the greatest debt, or a full one.
+        """
+        self._drop_paid(now)
+        if not self._released:
+            return Allowance(self._limits, now)
+        inherited = max(self._released, key=lambda one: one.debt(now))
+        self._released.remove(inherited)
+        return inherited
+
+    def release(self, allowance: Allowance, now: float) -> None:
+        """Keep the allowance of a closed connection while it is in debt."""
+        self._drop_paid(now)
+        self._released.append(allowance)
+        if len(self._released) > self._limits.connections_per_address:
+            self._released.remove(min(self._released, key=lambda one: one.debt(now)))
+
+    def debt(self, now: float) -> float:
+        """Seconds until every bucket is full."""
+        self._drop_paid(now)
+        buckets = (self._messages, self._patience, self.written, self.cpu, self.tables)
+        debts = [bucket.debt(now) for bucket in buckets]
+        return max(*debts, *(one.debt(now) for one in self._released))
+
+    def _drop_paid(self, now: float) -> None:
+        if self._released:
+            self._released = [one for one in self._released if one.debt(now) > 0.0]
+
+
+class Budgets:
+    """The budgets of all client addresses, and the current allowance of each player.
+
+    At most about `clients` addresses without a connection and `players` players are kept: beyond
+    that the addresses with the least debt and the least recently seen players are dropped.
+    """
+
+    def __init__(
+        self, limits: Limits, *, clients: int = MAX_ADDRESSES, players: int = MAX_PLAYERS
+    ) -> None:
+        self._limits = limits
+        self._bound = clients
+        self._players_bound = players
+        self._clients: dict[str, ClientBudget] = {}
+        self._players: OrderedDict[Hashable, Allowance] = OrderedDict()
+        self._forget_at = clients
+
+    def __len__(self) -> int:
+        return len(self._clients)
+
+    def client(self, address: str, now: float) -> ClientBudget:
+        """The budget of an address, in the form of `client_ip.client_network`."""
+        client = self._clients.get(address)
+        if client is None:
+            if len(self._clients) >= self._forget_at:
+                self._drop_least_indebted(now)
+            client = self._clients[address] = ClientBudget(self._limits, now)
+        return client
+
+    def authenticated(self, player: Hashable, allowance: Allowance, now: float) -> None:
+        """Transfer the debt of the previous connection of `player` to `allowance`."""
+        earlier = self._players.pop(player, None)
+        if earlier is not None:
+            allowance.lower_to(earlier, now)
+        self._players[player] = allowance
+        if len(self._players) > self._players_bound:
+            self._players.popitem(last=False)
+
+    def _drop_least_indebted(self, now: float) -> None:
+        """Drop a quarter of the bound at once, so that few calls pay for the search.
+
+        Budgets of addresses with open connections are kept: connections have their own limit.
+        """
+        debts = {
+            address: client.debt(now)
+            for address, client in self._clients.items()
+            if not client.connections
+        }
+        quarter = max(self._bound // 4, 1)
+        surplus = max(len(debts) - self._bound + quarter, 0)
+        for address in nsmallest(surplus, debts, key=debts.__getitem__):
+            del self._clients[address]
+        self._forget_at = max(self._bound, len(self._clients) + quarter)
+
+
+def rate_limited(reason: str, wait: float) -> RateLimited:
+    """The refusal of a request that may be sent again after `wait` seconds."""
+    sentence = f"{reason}: wait a little and send this again."
+    return RateLimited(sentence, retry_after_ms=int(wait * 1000) + 1)

@@ -1,0 +1,109 @@
+"""Cost of a command: additional commands, and bytes that the server writes to disk for it.
+
+Both are estimated before the command runs, so that commands sent together cannot exceed the budget
+together. The constants are an upper estimate of `write_bytes` in /proc/PID/io on SQLite with its
+WAL, checkpoints, indexes and read models (`tests/chaos/greedy.py` checks them).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dealer.game.commands import (
+    CloseRound,
+    Command,
+    Deal,
+    Draw,
+    DrawAtRandom,
+    Move,
+    OpenRound,
+    Show,
+    StartShuffle,
+)
+from dealer.game.events import Event
+from dealer.game.stacks import DECK
+from dealer.game.state import Table
+from dealer.gateway.wire.params import Params, SessionHello
+
+COMMIT = 48 * 1024
+"""Bytes of an append that shares its commit with few others: the pages of the table, of its index
+and of its read models, in the WAL and, less often, in the file."""
+
+EVENT = 1024
+"""Bytes per event of a command, with its indexes and read models."""
+
+SWAP = 1280
+"""Bytes per card of a shuffle: its swap, its seal, and the row of the swap at the round's end."""
+
+COPIES = 4
+"""Times that a byte of a row is written: to the WAL and to the file, in the log and read models."""
+
+EVENT_SECONDS = 75e-6
+"""Seconds per event for its frames, its row and its read models; most are spent on the writer
+thread, in one transaction for which all other appends wait."""
+
+SHUFFLE = 3 * COMMIT
+"""Bytes of the commands that the server runs after a shuffle: closing its entropy, sealing."""
+
+
+def weight(command: Command, table: Table) -> float:
+    """The additional cost of a command, in commands: one per 52 cards to seal or to shuffle."""
+    if type(command) is Draw:
+        return 0.0  # the most frequent command
+    match command:
+        case OpenRound():
+            return len(command.deck) / 52
+        case StartShuffle():
+            return _cards(table, command.stack) / 52
+        case DrawAtRandom():
+            return _cards(table, command.source) / 52
+        case _:
+            return 0.0
+
+
+def request_weight(params: Params) -> float:
+    """The additional cost of a request, in messages: one per further token of `session.hello`."""
+    return max(len(params.tokens) - 1, 0) if isinstance(params, SessionHello) else 0.0
+
+
+def bytes_written(command: Command, table: Table) -> int:
+    """Upper bound of the bytes that the server writes to disk for a command that is accepted."""
+    match command:
+        case Draw() | Move() | Show():
+            return COMMIT + EVENT * _moved(command, table)
+        case StartShuffle():
+            return COMMIT + SHUFFLE + SWAP * _cards(table, command.stack)
+        case DrawAtRandom():
+            cards = _cards(table, command.source)
+            return COMMIT + SHUFFLE + SWAP * cards + EVENT * min(command.count, cards)
+        case OpenRound():
+            return COMMIT + COPIES * sum(len(code) + 3 for code in command.deck)
+        case CloseRound():
+            return COMMIT
+        case Deal():
+            seats = len(table.seats if command.seats is None else command.seats)
+            return COMMIT + EVENT * min(command.each * seats, _cards(table, DECK))
+        case _:
+            return COMMIT
+
+
+def event_seconds(events: Sequence[Event]) -> float:
+    """Seconds that events take outside the call that decided them, see `EVENT_SECONDS`."""
+    return EVENT_SECONDS * len(events)
+
+
+def text_bytes_written(content: bytes) -> int:
+    """The same for a request whose own text goes into the log, such as a table's rules."""
+    return COMMIT + EVENT + COPIES * len(content)
+
+
+def _cards(table: Table, stack: str) -> int:
+    return 0 if table.round is None else len(table.round.cards(stack))
+
+
+def _moved(command: Draw | Move | Show, table: Table) -> int:
+    cards = _cards(table, command.source)
+    if command.cards is not None:
+        return min(len(command.cards), cards)
+    count = 1 if isinstance(command, Show) else command.count
+    return cards if count is None else min(count, cards)

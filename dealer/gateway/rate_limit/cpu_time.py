@@ -1,0 +1,87 @@
+"""Event loop time per client address: measured, charged and limited.
+
+    await metered(partial(answer, request), budget.cpu)    # charges each of its steps
+    async with turns.turn(budget):                         # two at once, none while in debt
+        snapshot = await service.snapshot(...)
+    await turns.pause(budget)                              # between two slices of long work
+
+Time is the processor time of the loop's thread: on a busy machine, where every step takes longer,
+no client's budget is used up faster. One long step costs more than the same work in short steps,
+see `ProcessorTime`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator
+from contextlib import asynccontextmanager
+from time import thread_time
+from types import coroutine
+from typing import Any, TypeVar
+
+from dealer.gateway.rate_limit.bucket import ProcessorTime
+from dealer.gateway.rate_limit.budgets import ClientBudget
+
+LONGEST_PAUSE = 0.25
+"""Seconds after which a pause checks again whether the server drains."""
+
+T = TypeVar("T")
+
+
+class Turns:
+    """Serialises the long answers of each client address.
+
+    `clock` gives seconds, as for budgets. While the server drains (`hurry`), debts are not waited
+    for.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self.hurry = False
+
+    @asynccontextmanager
+    async def turn(self, budget: ClientBudget) -> AsyncIterator[None]:
+        """Wait until the address has fewer than `MAX_CONCURRENT` turns and no debt.
+
+        Must not be nested in another turn of the same address.
+        """
+        async with budget.turns:
+            await self.pause(budget)
+            yield
+
+    async def pause(self, budget: ClientBudget) -> None:
+        """Yield to the event loop, and wait until the address has paid its debt."""
+        await asyncio.sleep(0)
+        while not self.hurry and (wait := budget.busy(self._clock())):  # noqa: ASYNC110  a debt
+            await asyncio.sleep(min(wait, LONGEST_PAUSE))
+
+
+async def metered(work: Callable[[], Coroutine[Any, Any, T]], cpu: ProcessorTime) -> T:
+    """Await `work()` and charge each step that it takes on the event loop to `cpu`.
+
+    Steps of other tasks that it awaits are not charged. (`work` is called here, so that a task that
+    is cancelled before its first step leaves no coroutine that was never awaited.)
+    """
+    return await _steps(work(), cpu)
+
+
+@coroutine
+def _steps(work: Coroutine[Any, Any, T], cpu: ProcessorTime) -> Generator[Any, Any, T]:
+    step: Callable[[Any], Any] = work.send
+    given: Any = None
+    while True:
+        begun = thread_time()
+        try:
+            awaited = step(given)
+        except StopIteration as stop:
+            return stop.value  # type: ignore[no-any-return]
+        finally:
+            cpu.step(thread_time() - begun)
+        try:
+            given = yield awaited
+            step = work.send
+        except GeneratorExit:
+            work.close()
+            raise
+        except BaseException as error:  # a cancellation, or an error of the awaited future
+            step, given = work.throw, error

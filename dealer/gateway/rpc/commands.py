@@ -1,0 +1,250 @@
+"""Methods that are commands at a table: parameters to a game command, its events to a result.
+
+The sender of a command comes from the connection's membership, never from the frame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any, Literal, NamedTuple
+
+from msgspec import Struct, ValidationError, convert
+
+from dealer.errors import BadRequest
+from dealer.game import cards as decks
+from dealer.game.commands import (
+    Actor,
+    CloseRound,
+    CloseTable,
+    Command,
+    CommitEntropy,
+    Cut,
+    Deal,
+    Draw,
+    DrawAtRandom,
+    Move,
+    OpenRound,
+    RevealEntropy,
+    Show,
+    StartShuffle,
+)
+from dealer.game.decide.permission import require_seat
+from dealer.game.events import CardDrawn, RoundClosed, RoundOpened, ShuffleStarted
+from dealer.game.stacks import BURN, DECK, hand, is_stack, pile, seat_of
+from dealer.game.state import Table
+from dealer.gateway.wire import params as p
+from dealer.gateway.wire import results as r
+from dealer.service import CommandResult
+
+Build = Callable[[Actor, Any, Table], Command]
+Answer = Callable[[CommandResult], Struct]
+
+
+class TableCommand(NamedTuple):
+    """`build(actor, params, table)` makes the command of the game, `answer(done)` the result.
+
+    `role` is the one whose command ids apply if the sender is host and has a seat.
+    """
+
+    build: Build
+    answer: Answer
+    role: Literal["host", "seat"] = "seat"
+
+
+def deck_codes(given: object) -> tuple[str, ...]:
+    """The codes of a deck, bottom first, from its specification.
+
+    That is "52", "54", a list of codes, or {"decks", "jokers", "cards"} as a dict or a Shoe. Raises
+    BadRequest for anything else.
+    """
+    match given:
+        case "52" | None:
+            return decks.build()
+        case "54":
+            return decks.build(jokers=2)
+        case p.Shoe(decks=number, jokers=jokers, cards=cards):
+            return decks.build(cards=cards, decks=number, jokers=jokers)
+        case list():
+            return decks.build(cards=given)
+        case Mapping():
+            with suppress(ValidationError):
+                return deck_codes(convert(given, p.Shoe))
+    raise BadRequest('A deck is "52", "54", a list of codes, or {"decks", "jokers", "cards"}.')
+
+
+def stack_named(text: str) -> str:
+    """The stack of a pile's name, with or without the prefix `pile:`."""
+    return text if text.startswith("pile:") else pile(text)
+
+
+def _stack(text: str, actor: Actor, table: Table) -> str:
+    if text == "hand":
+        return hand(require_seat(table, actor))
+    if text == DECK:
+        return text
+    if text.startswith("hand:"):
+        if not is_stack(text):
+            raise BadRequest("Name a hand as hand:<seat>, with its number, or your own as hand.")
+        return text
+    return stack_named(text)
+
+
+def open_round(actor: Actor, q: p.RoundOpen, table: Table) -> Command:
+    """Open a round with a fresh deck; the house commits to its secret."""
+    rules = table.rules.given
+    deck = deck_codes(rules.get("deck") if q.deck is None else q.deck)
+    entropy = rules.get("entropy", "players") if q.entropy is None else q.entropy
+    return OpenRound(actor, deck, str(entropy), q.commit_ms, q.reveal_ms)
+
+
+def shuffle_deck(actor: Actor, q: p.DeckShuffle, table: Table) -> Command:
+    """Shuffle the deck, or a pile, or only its topmost cards."""
+    stack = DECK if q.stack == DECK else stack_named(q.stack)
+    return StartShuffle(actor, stack, q.algorithm, q.steps)
+
+
+def shuffle_pile(actor: Actor, q: p.PileShuffle, table: Table) -> Command:
+    """Shuffle a pile."""
+    return StartShuffle(actor, stack_named(q.pile), q.algorithm, q.steps)
+
+
+def commit_entropy(actor: Actor, q: p.EntropyCommit, table: Table) -> Command:
+    """Commit to random bytes for a shuffle by their digest; clients send it automatically."""
+    return CommitEntropy(actor, q.round, q.k, bytes.fromhex(q.digest))
+
+
+def reveal_entropy(actor: Actor, q: p.EntropyReveal, table: Table) -> Command:
+    """Reveal the committed bytes; clients send it after the checkpoint of EntropyClosed."""
+    return RevealEntropy(actor, q.round, q.k, bytes.fromhex(q.nonce))
+
+
+def deal(actor: Actor, q: p.DeckDeal, table: Table) -> Command:
+    """Deal to each seat in turn, one card at a time."""
+    return Deal(actor, q.each, None if q.seats is None else tuple(q.seats))
+
+
+def draw(actor: Actor, q: p.DeckDraw, table: Table) -> Command:
+    """Draw from the deck into one's own hand."""
+    if q.source == "random":
+        return DrawAtRandom(actor, q.count)
+    return Draw(actor, q.count, DECK, q.source)
+
+
+def draw_from_pile(actor: Actor, q: p.PileDraw, table: Table) -> Command:
+    """Draw from a pile into one's own hand."""
+    source = stack_named(q.pile)
+    if q.cards is not None:
+        return Draw(actor, len(q.cards), source, cards=tuple(q.cards))
+    if q.source == "random":
+        return DrawAtRandom(actor, q.count, source)
+    return Draw(actor, q.count, source, q.source)
+
+
+def burn(actor: Actor, q: p.DeckBurn, table: Table) -> Command:
+    """Move the deck's topmost cards to the burn pile, face down."""
+    return Move(actor, "burn", DECK, BURN, count=q.count)
+
+
+def cut(actor: Actor, q: p.DeckCut, table: Table) -> Command:
+    """Cut the deck at a place: the cards from there on move to the bottom."""
+    return Cut(actor, q.at)
+
+
+def return_to_deck(actor: Actor, q: p.DeckReturn, table: Table) -> Command:
+    """Return cards to the deck."""
+    source = _stack(q.source, actor, table)
+    action = "pile" if seat_of(source) is None else "return"
+    return Move(actor, action, source, DECK, _refs(q.cards), q.count, q.where)
+
+
+def _from_hand(
+    actor: Actor, table: Table, action: str, to: str, cards: p.Cards, where: p.Where, face: p.Face
+) -> Command:
+    source = hand(require_seat(table, actor))
+    return Move(actor, action, source, to, tuple(cards), where=where, face=face)
+
+
+def discard(actor: Actor, q: p.HandDiscard, table: Table) -> Command:
+    """Discard cards of one's hand to the discard pile, or to another pile."""
+    return _from_hand(actor, table, "discard", stack_named(q.pile), q.cards, "top", q.face)
+
+
+def play(actor: Actor, q: p.HandPlay, table: Table) -> Command:
+    """Play cards of one's hand, by default face up."""
+    return _from_hand(actor, table, "play", stack_named(q.pile), q.cards, "top", q.face)
+
+
+def give(actor: Actor, q: p.HandGive, table: Table) -> Command:
+    """Give cards of one's hand to another seat."""
+    return _from_hand(actor, table, "give", hand(q.to), q.cards, "top", "down")
+
+
+def return_from_hand(actor: Actor, q: p.HandReturn, table: Table) -> Command:
+    """Return cards of one's hand to the deck."""
+    return _from_hand(actor, table, "return", DECK, q.cards, q.where, "down")
+
+
+def show(actor: Actor, q: p.HandShow, table: Table) -> Command:
+    """Show cards of one's hand to all, or to one seat."""
+    return Show(actor, hand(require_seat(table, actor)), tuple(q.cards), q.to)
+
+
+def turn(actor: Actor, q: p.PileTurn, table: Table) -> Command:
+    """Turn cards of a pile face up."""
+    return Show(actor, stack_named(q.pile), _refs(q.cards))
+
+
+def move(actor: Actor, q: p.PileMove, table: Table) -> Command:
+    """Move cards from one stack to another."""
+    if (q.pile is None) == (q.source is None):
+        raise BadRequest("Name the stack of the cards with either pile or from, not both.")
+    source = stack_named(q.pile) if q.pile is not None else _stack(q.source or "", actor, table)
+    to = _stack(q.to, actor, table)
+    return Move(actor, "pile", source, to, _refs(q.cards), q.count, q.where, q.face)
+
+
+def close_table(actor: Actor, q: p.Command, table: Table) -> Command:
+    """Close the table permanently."""
+    return CloseTable(actor)
+
+
+def close_round(actor: Actor, q: p.Command, table: Table) -> Command:
+    """Close the round; the house reveals its secret, and the whole round can be verified."""
+    return CloseRound(actor)
+
+
+def _refs(cards: list[str | int] | None) -> tuple[str | int, ...] | None:
+    return None if cards is None else tuple(cards)
+
+
+def changed(done: CommandResult) -> Struct:
+    return r.Changed(version=done.version)
+
+
+def drawn(done: CommandResult) -> Struct:
+    draws = [event for event in done.events if isinstance(event, CardDrawn)]
+    return r.Drawn(
+        cards=[event.card or "" for event in draws],
+        slots=[event.slot for event in draws],
+        version=done.version,
+    )
+
+
+def dealt(done: CommandResult) -> Struct:
+    return r.Dealt(version=done.version, dealt=len(done.events))
+
+
+def shuffling(done: CommandResult) -> Struct:
+    k = next(event.k for event in done.events if isinstance(event, ShuffleStarted))
+    return r.Shuffling(k=k, version=done.version)
+
+
+def round_begun(done: CommandResult) -> Struct:
+    (event,) = (event for event in done.events if isinstance(event, RoundOpened))
+    return r.RoundBegun(round=event.round, commitment=event.commitment.hex(), version=done.version)
+
+
+def round_ended(done: CommandResult) -> Struct:
+    (event,) = (event for event in done.events if isinstance(event, RoundClosed))
+    return r.RoundEnded(version=done.version, round=event.round, secret=event.secret.hex())

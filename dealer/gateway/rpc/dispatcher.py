@@ -1,0 +1,230 @@
+"""Dispatcher of one connection: decode, rate limit, look up, run, answer.
+
+A command of a member runs in the call that receives it. A request that reads the log first
+(joining, resuming) queues the client's later requests until it is answered, so that pipelined
+requests run in their order.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable
+from functools import partial
+from time import thread_time
+
+from dealer.errors import DealerError, Unavailable
+from dealer.game.commands import DrawAtRandom
+from dealer.gateway.push.membership import Membership
+from dealer.gateway.rate_limit.costs import bytes_written, event_seconds, request_weight, weight
+from dealer.gateway.rate_limit.cpu_time import metered
+from dealer.gateway.rpc.commands import TableCommand
+from dealer.gateway.rpc.methods import METHODS
+from dealer.gateway.rpc.session import PING_FRAME, Session
+from dealer.gateway.wire import protocol as wire
+from dealer.service import CommandResult
+from dealer.service.requests import Outcome
+
+_reader = wire.Reader({name: method.params for name, method in METHODS.items()})
+
+
+class Dispatcher:
+    """Runs the requests of one session in their order."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.request_seen = False  # whether a request was decoded
+        self._context = session.context
+        self._cpu = session.budget.cpu
+        self._queued: deque[bytes] | None = None  # not None while a request blocks later ones
+        self._queued_bytes = 0
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def receive(self, data: bytes) -> None:
+        """Run the request in the payload of one text frame."""
+        if self.session.closed:
+            return
+        if self._queued is not None:
+            self._queued.append(data)
+            self._queued_bytes += len(data)
+            limits = self._context.limits
+            if len(self._queued) >= limits.held or self._queued_bytes >= limits.buffer:
+                self.session.transport.pause()
+            return
+        started_at = thread_time()
+        try:
+            self._handle(data)
+        finally:
+            self._cpu.step(thread_time() - started_at)
+
+    def on_ping(self) -> bool:
+        """Whether a ping or pong is within the rate; it counts like a request."""
+        return not self.session.closed and self.session.check_rate(None, PING_FRAME)
+
+    def close(self) -> None:
+        """Run and answer nothing more."""
+        if self.session.closed:
+            return
+        self._queued = None
+        self.session.close()
+        for task in list(self._tasks):
+            task.cancel()
+
+    def _handle(self, data: bytes) -> None:
+        call = _reader.read(data)
+        if isinstance(call, wire.Fault):
+            self._reject(call)
+            return
+        self.request_seen = True
+        try:
+            self._run(call)
+        except Exception as error:
+            self.session.fail(call, error)
+
+    def _reject(self, fault: wire.Fault) -> None:
+        if self.session.check_rate(fault.id, "unreadable"):
+            self._context.metrics.calls["unreadable", str(fault.code)] += 1
+            if fault.id is not None:
+                self.session.send(wire.fault(fault.id, fault.code, fault.message))
+
+    def _run(self, call: wire.Call) -> None:
+        method = METHODS[call.method]
+        if not self.session.check_rate(call.id, call.method, automatic=method.automatic):
+            return
+        if self._context.draining:
+            raise Unavailable("The server is shutting down; reconnect and send this again.")
+        handler = method.handler
+        if isinstance(handler, TableCommand):
+            self._run_command(call, handler)
+        else:
+            self.session.charge(request_weight(call.params))
+            self._start(call, partial(handler, self.session, call), blocking=True)
+
+    # Commands at a table
+
+    def _run_command(self, call: wire.Call, command: TableCommand) -> None:
+        params = call.params
+        membership = self.session.memberships.get(params.table)
+        if membership is None or (
+            params.token is not None and params.token not in membership.tokens
+        ):
+            self._start(call, partial(self._run_elsewhere, call, command), blocking=True)
+        else:
+            self._execute(call, command, membership)
+
+    async def _run_elsewhere(self, call: wire.Call, command: TableCommand) -> None:
+        """Run a command of a connection that is not a member of the table, or has a new token."""
+        memberships, params = self.session.memberships, call.params
+        self._execute(call, command, await memberships.find(params.table, token=params.token))
+
+    def _execute(self, call: wire.Call, method: TableCommand, membership: Membership) -> None:
+        params, live_table = call.params, membership.live_table
+        # Before all others: any other refusal would reveal the table's state to a stranger.
+        membership.require_watching()
+        actor = membership.actor()
+        command = method.build(actor, params, live_table.table)
+        cost = bytes_written(command, live_table.table)
+        self.session.pay(cost)
+        if more := weight(command, live_table.table):
+            self.session.charge(more)
+        cmd: str | None = params.cmd
+        scope, content = "", b""
+        if cmd is not None:
+            as_host = actor.host and (method.role == "host" or actor.seat is None)
+            scope = "host" if as_host else f"seat:{actor.seat}:{actor.taken_at or 0}"
+            content = wire.content(call)
+        service = self._context.service
+        if isinstance(command, DrawAtRandom):
+            draw = partial(
+                service.draw_at_random,
+                live_table,
+                actor,
+                count=command.count,
+                source=command.source,
+                cmd=cmd,
+                scope=scope,
+                content=content,
+                expect=params.expect,
+            )
+            self._start(call, partial(self._draw_at_random, call, method, draw, cost))
+            return
+        self._context.in_flight += 1
+        service.submit(
+            live_table,
+            command,
+            cmd=cmd,
+            scope=scope,
+            content=content,
+            expect=params.expect,
+            done=partial(self._on_outcome, call, method, cost),
+        )
+
+    def _on_outcome(
+        self, call: wire.Call, method: TableCommand, cost: int, outcome: Outcome
+    ) -> None:
+        self._context.in_flight -= 1
+        try:
+            if not isinstance(outcome, CommandResult):
+                self.session.refund(cost, outcome)
+                raise outcome
+            self._cpu.step(event_seconds(outcome.events))
+            self.session.answer(call, method.answer(outcome))
+        except Exception as error:
+            self.session.fail(call, error)
+
+    async def _draw_at_random(
+        self,
+        call: wire.Call,
+        method: TableCommand,
+        draw: Callable[[], Awaitable[CommandResult]],
+        cost: int,
+    ) -> None:
+        try:
+            done = await draw()
+        except DealerError as error:
+            self.session.refund(cost, error)
+            raise
+        self._cpu.step(event_seconds(done.events))
+        self.session.answer(call, method.answer(done))
+
+    # Requests that take more than one step
+
+    def _start(
+        self, call: wire.Call, work: Callable[[], Awaitable[None]], *, blocking: bool = False
+    ) -> None:
+        """Run `work` in a task; with `blocking`, later requests are queued until it is done."""
+        if blocking:
+            self._queued = deque()
+        steps = metered(partial(self._guarded, call, work, blocking), self._cpu)
+        task = self._context.broadcaster.start_task(steps)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _guarded(
+        self, call: wire.Call, work: Callable[[], Awaitable[None]], blocking: bool
+    ) -> None:
+        self._context.in_flight += 1
+        try:
+            if blocking:
+                await self.session.transport.drained()  # such answers can be long: one at a time
+            await work()
+        except Exception as error:
+            self.session.fail(call, error)
+        finally:
+            self._context.in_flight -= 1
+            if blocking and not self.session.closed:
+                self._run_queued()
+
+    def _run_queued(self) -> None:
+        """Run the queued requests, up to the next that blocks."""
+        queued, self._queued = self._queued or deque(), None
+        while queued and not self._is_blocked() and not self.session.closed:
+            self._handle(queued.popleft())  # in a task whose steps are charged
+        self._queued_bytes = sum(map(len, queued))
+        if self._is_blocked():
+            self._queued = queued
+        else:
+            self.session.transport.resume()
+
+    def _is_blocked(self) -> bool:
+        return self._queued is not None

@@ -1,0 +1,80 @@
+"""Methods that read, and `table.cosign`."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from dealer.errors import NotEntitled
+from dealer.gateway.push.membership import Membership
+from dealer.gateway.rate_limit.costs import COMMIT
+from dealer.gateway.rpc.resume import members, snapshot, table_status
+from dealer.gateway.rpc.session import Session
+from dealer.gateway.wire import params as p
+from dealer.gateway.wire import results as r
+from dealer.gateway.wire.protocol import Call
+from dealer.gateway.wire.views import TableListing
+
+
+async def session_refresh(session: Session, call: Call) -> None:
+    """The tables of this connection, and its role at each."""
+    memberships = [membership for membership in session.memberships.all() if membership.may_watch()]
+    tables = [table_status(membership) for membership in memberships]
+    session.answer(call, r.TableStatuses(tables=tables))
+
+
+async def table_list(session: Session, call: Call) -> None:
+    """The open tables, newest first."""
+    tables = cast("list[TableListing]", await session.context.service.lobby.tables())
+    session.answer(call, r.Tables(tables=tables))
+
+
+async def table_state(session: Session, call: Call) -> None:
+    """The current table as this viewer may see it."""
+    membership = await _find(session, call.params)
+    seen = await snapshot(session, membership)
+    session.answer(call, r.State(**members(membership, seen)))
+
+
+async def table_presence(session: Session, call: Call) -> None:
+    """The live connections of a table; a notification follows whenever they change."""
+    membership = await _find(session, call.params)
+    presence = session.context.broadcaster.presence
+    subscription = session.memberships.add(membership)
+    attendance = presence.attendance(membership.live_table)
+    session.answer(call, attendance)
+    presence.follow(subscription, attendance)
+
+
+async def table_cosign(session: Session, call: Call) -> None:
+    """Cosign a checkpoint with the key that the seat was taken with."""
+    q: p.TableCosign = call.params
+    membership = await session.memberships.find(q.table, token=q.token)
+    if membership.holder is None:
+        raise NotEntitled("Only players with a seat at this table can cosign its checkpoints.")
+    with session.paying(COMMIT):
+        size, _ = await session.context.service.cosign(membership.live_table, q.cosignature)
+    session.answer(call, r.Cosigned(version=membership.live_table.committed, size=size))
+
+
+async def audit_bundle(session: Session, call: Call) -> None:
+    """The address where a verifier downloads the whole log."""
+    live_table = (await _find(session, call.params)).live_table
+    url = f"/tables/{live_table.table_id}/bundle.jsonl"
+    session.answer(call, r.Bundle(url=url, version=live_table.committed))
+
+
+async def ping(session: Session, call: Call) -> None:
+    """Check that the server answers, and read its clock."""
+    session.answer(call, r.Pong(at=session.context.service.now()))
+
+
+async def rpc_discover(session: Session, call: Call) -> None:
+    """This document."""
+    session.answer(call, session.context.document())
+
+
+async def _find(session: Session, q: p.OfTable) -> Membership:
+    """The membership at a table that this client may see."""
+    membership = await session.memberships.find(q.table, token=q.token)
+    membership.require_watching()
+    return membership

@@ -1,0 +1,122 @@
+"""Start of a subscription: from a snapshot, or after the last version that the client has seen."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, NamedTuple
+
+from dealer.gateway.push.membership import Membership
+from dealer.gateway.rate_limit.costs import COMMIT
+from dealer.gateway.rpc.session import Session
+from dealer.gateway.wire import protocol as wire
+from dealer.gateway.wire import results as r
+from dealer.service import Snapshot
+
+
+class Resumption(NamedTuple):
+    """A resume that is ready: its answer, and what is sent after the answer.
+
+    Events after version `after` follow, preceded by the notification `snapshot` if there is a
+    `reset`.
+    """
+
+    membership: Membership
+    answer: r.Resumed
+    after: int
+    reset: r.Reset | None = None
+
+    def start(self, session: Session) -> None:
+        """Send what follows the answer."""
+        if self.reset is not None:
+            session.send(wire.notification("snapshot", self.reset))
+        start_stream(session, self.membership, self.after, say_resumed=True)
+
+
+async def take_snapshot(session: Session, membership: Membership) -> Snapshot:
+    """The table as this client may see it; a stream that already runs is sent up to its version."""
+    broadcaster, subscription = session.context.broadcaster, session.memberships.add(membership)
+    _subscribe_as_seat(session, membership)
+    with broadcaster.paused(subscription):
+        seen = await snapshot(session, membership)
+        await broadcaster.send_until(subscription, upto=seen.version)
+    return seen
+
+
+async def snapshot(session: Session, membership: Membership) -> Snapshot:
+    """The table as this client may see it, in a turn of the client's address."""
+    async with session.turn():
+        viewer = membership.holder
+        return await session.context.service.snapshot(membership.live_table, viewer)
+
+
+async def resume(session: Session, membership: Membership, after: int) -> Resumption:
+    """Continue after a version with events, or with a snapshot where they cannot be sent."""
+    context, live_table = session.context, membership.live_table
+    subscription = session.memberships.add(membership)
+    _subscribe_as_seat(session, membership)
+    context.metrics.resumes += 1
+    version = live_table.committed
+    with context.broadcaster.paused(subscription):
+        if after > version or version - after > context.limits.resume:
+            return await _resume_from_snapshot(session, membership, after)
+        paid = partial(session.pay, COMMIT)
+        size, note = await context.service.checkpoint(live_table, writing=paid)
+    table = live_table.table_id
+    answer = r.Resumed(checkpoint=note, **role(membership), table=table, version=size)
+    return Resumption(membership, answer, after)
+
+
+async def _resume_from_snapshot(session: Session, membership: Membership, after: int) -> Resumption:
+    context, live_table = session.context, membership.live_table
+    context.metrics.resets += 1
+    seen = await snapshot(session, membership)
+    proof: list[str] | None = None
+    if after == 0:
+        proof = []  # every log is consistent with the empty one
+    elif after <= seen.version:
+        async with session.turn():
+            proof = await context.service.consistency(
+                live_table, after, seen.version, pause=session.pause
+            )
+    answer = r.Resumed(
+        checkpoint=seen.checkpoint,
+        reset=True,
+        table=live_table.table_id,
+        version=seen.version,
+        **role(membership),
+    )
+    reset = r.Reset(reset=True, proof=proof, **members(membership, seen))
+    return Resumption(membership, answer, seen.version, reset)
+
+
+def _subscribe_as_seat(session: Session, membership: Membership) -> None:
+    holder = membership.holder
+    if holder is not None:
+        session.context.broadcaster.take_seat(session.memberships.add(membership), holder)
+
+
+def start_stream(
+    session: Session, membership: Membership, version: int, *, say_resumed: bool = False
+) -> None:
+    """Push the events after a version; to be called once the answer is sent."""
+    subscription = membership.subscription
+    if subscription is not None:
+        session.context.broadcaster.start(subscription, after=version, say_resumed=say_resumed)
+
+
+def members(membership: Membership, seen: Snapshot) -> dict[str, Any]:
+    """The members of a result that contains a snapshot."""
+    return {"table": membership.live_table.table_id, **seen._asdict()}
+
+
+def role(membership: Membership) -> dict[str, Any]:
+    """The members of a result that says who the connection is at a table."""
+    holder = membership.holder
+    return {"seat": None if holder is None else holder.seat, "host": membership.host or None}
+
+
+def table_status(membership: Membership) -> r.TableStatus:
+    live_table = membership.live_table
+    return r.TableStatus(
+        table=live_table.table_id, version=live_table.committed, **role(membership)
+    )

@@ -1,0 +1,215 @@
+"""Session: the server's state of one connection - its memberships, rate limits and answers."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Hashable, Iterator
+from contextlib import AbstractAsyncContextManager, contextmanager
+
+from msgspec import Struct
+
+from dealer.errors import (
+    BadToken,
+    CommandReused,
+    DealerError,
+    EntropyMismatch,
+    RateLimited,
+    Refused,
+    Unavailable,
+)
+from dealer.gateway.close_codes import CloseCode
+from dealer.gateway.push.subscription import Transport
+from dealer.gateway.rate_limit.budgets import (
+    CPU_EXHAUSTED,
+    WRITES_EXHAUSTED,
+    rate_limited,
+)
+from dealer.gateway.rpc.context import GatewayContext
+from dealer.gateway.rpc.memberships import Memberships
+from dealer.gateway.wire import protocol as wire
+
+PING_FRAME = "ping frame"
+"""Label of a WebSocket ping or pong in the metric of calls."""
+
+AUTOMATIC_WEIGHT = 0.25
+"""Cost of a message that clients send automatically for its address, in messages."""
+
+CACHED_ANSWERS = 16
+"""Answers to requests without a membership that are kept, to be repeated."""
+
+SUSPICIOUS = (BadToken, CommandReused, EntropyMismatch)
+"""Refusals that an honest client hardly ever causes; they are logged."""
+
+
+class Session:
+    """State of one connection; it writes to `transport`. `table` is the id in its address."""
+
+    def __init__(
+        self, context: GatewayContext, transport: Transport, *, table: str | None = None
+    ) -> None:
+        self.context = context
+        self.transport = transport
+        self.memberships = Memberships(
+            context.service,
+            context.broadcaster,
+            transport,
+            bound=context.limits.tables,
+            named=table,
+            authenticated=self._authenticated,
+        )
+        self.closed = False
+        self.budget = transport.budget
+        self._allowance = self.budget.lease(context.clock())
+        self._answers: dict[tuple[str | None, str], tuple[bytes, Struct]] = {}
+
+    def close(self) -> None:
+        """Release the connection's tables and its allowance."""
+        if self.closed:
+            return
+        self.closed = True
+        self.budget.release(self._allowance, self.context.clock())
+        self.memberships.leave_all()
+
+    def _authenticated(self, player: Hashable) -> None:
+        self.context.budgets.authenticated(player, self._allowance, self.context.clock())
+
+    # Rate limits
+
+    def check_rate(self, id: bytes | None, method: str, *, automatic: bool = False) -> bool:
+        """Whether a message is within the rates of this connection and of its address.
+
+        Otherwise refuses it, and closes the connection of a client that does not slow down.
+        """
+        now, allowance = self.context.clock(), self._allowance
+        bucket = allowance.automatic if automatic else allowance.commands
+        weight = AUTOMATIC_WEIGHT if automatic else 1.0
+        # A pong costs hardly any time, and without pongs a client would disconnect.
+        busy = 0.0 if method == PING_FRAME else self.budget.busy(now)
+        wait = max(bucket.take(now), self.budget.spend(weight, now), busy)
+        if not wait:
+            return True
+        self.context.metrics.calls[method, RateLimited.reason] += 1
+        if allowance.patience.take(now) or self.budget.blocked(now):
+            self.transport.close_with(
+                CloseCode.RATE_LIMITED, "too many requests: reconnect later and resume"
+            )
+        elif id is not None:
+            reason = CPU_EXHAUSTED if busy else "Too many requests"
+            self.send(wire.refusal(id, rate_limited(reason, wait)))
+        return False
+
+    def charge(self, weight: float) -> None:
+        """Charge the additional cost of an accepted message, in messages."""
+        self._allowance.commands.charge(weight)
+        self.budget.charge(weight)
+
+    def pay(self, written: int) -> None:
+        """Charge bytes that are about to be written to disk for this client's address.
+
+        Raises RateLimited while earlier writes are not paid.
+        """
+        wait = self.budget.pay(written, self.context.clock())
+        if wait:
+            raise rate_limited(WRITES_EXHAUSTED, wait)
+
+    def refund(self, written: int, error: Exception) -> None:
+        """Refund what was paid for a request that was refused, and so wrote nothing."""
+        if isinstance(error, Refused) and not isinstance(error, Unavailable):
+            self.budget.written.charge(-written)
+
+    @contextmanager
+    def paying(self, written: int, *, table: bool = False) -> Iterator[None]:
+        """Charge the bytes that the block writes, and with `table` a table that it opens.
+
+        Raises RateLimited without running the block where the address is over its limit; refunds
+        what the block refuses.
+        """
+        self.pay(written)
+        if table:
+            wait = self.budget.tables.take(self.context.clock())
+            if wait:
+                self.budget.written.charge(-written)
+                raise rate_limited("Your address has opened the maximum number of tables", wait)
+        try:
+            yield
+        except DealerError as error:
+            self.refund(written, error)
+            if table:
+                self.budget.tables.charge(-1.0)
+            raise
+
+    def turn(self) -> AbstractAsyncContextManager[None]:
+        """A turn for a long answer; entering waits until this client's address may have one."""
+        return self.context.broadcaster.turns.turn(self.budget)
+
+    async def pause(self) -> None:
+        """Between two slices of a long answer: wait until the earlier ones are paid."""
+        await self.context.broadcaster.turns.pause(self.budget)
+
+    # Repeated requests without a membership
+
+    def cached_answer(self, call: wire.Call) -> Struct | None:
+        """The answer of this connection to the same request under the same `cmd`.
+
+        Clients may count from 1 at each table; a request that opens a table belongs to none.
+        """
+        table, cmd = _cache_key(call)
+        for (cached_table, cached_cmd), (content, answer) in self._answers.items():
+            same_table = cached_table == table or cached_table is None or table is None
+            if cached_cmd == cmd and same_table:
+                if content != wire.content(call):
+                    raise CommandReused(
+                        "This command id was used for another command; give each its own."
+                    )
+                return answer
+        return None
+
+    def cache_answer(self, call: wire.Call, answer: Struct) -> None:
+        if call.params.cmd is not None:
+            self._answers[_cache_key(call)] = (wire.content(call), answer)
+            if len(self._answers) > CACHED_ANSWERS:
+                del self._answers[next(iter(self._answers))]
+
+    # Answers
+
+    def answer(self, call: wire.Call, answer: Struct) -> None:
+        """Count and send a result; nothing is sent to a request without an id."""
+        self.context.metrics.calls[call.method, "ok"] += 1
+        if call.id is not None:
+            self.send(wire.result(call.id, answer))
+
+    def fail(self, call: wire.Call, error: Exception) -> None:
+        """Count and send an error; the text of an internal one is logged, and not sent."""
+        if isinstance(error, DealerError):
+            outcome = error.reason if isinstance(error, Refused) else Unavailable.reason
+            if not isinstance(error, Refused):
+                fields = {"method": call.method, "says": str(error)}
+                self.context.log_throttle.log(logging.ERROR, "a request failed", **fields)
+            elif isinstance(error, SUSPICIOUS):
+                self._log_suspicious(call, outcome)
+            payload = wire.refusal(call.id or wire.NULL, error)
+        else:
+            self.context.log_throttle.say_error(error, "internal error", method=call.method)
+            outcome = "internal"
+            code, message = wire.ErrorCode.INTERNAL_ERROR, "Internal error; see the server's log."
+            payload = wire.fault(call.id or wire.NULL, code, message)
+        self.context.metrics.calls[call.method, outcome] += 1
+        if call.id is not None:
+            self.send(payload)
+
+    def _log_suspicious(self, call: wire.Call, reason: str) -> None:
+        # A table of the request is logged only if it exists: it may be any text, even a token.
+        table = getattr(call.params, "table", None)
+        known = None if table is None else self.context.service.live_table(table)
+        where = {} if known is None else {"table": known.table_id}
+        fields = {"method": call.method, "reason": reason, **where}
+        self.context.log_throttle.log(logging.WARNING, "client suspect", **fields)
+
+    def send(self, payload: bytes) -> None:
+        if not self.closed:
+            self.transport.write(wire.text_frame(payload))
+
+
+def _cache_key(call: wire.Call) -> tuple[str | None, str]:
+    """The table that a request names, if any, and its command id."""
+    return getattr(call.params, "table", None), call.params.cmd

@@ -1,0 +1,124 @@
+"""OpenRPC document of all methods, for JSON-RPC tools."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from dealer.errors import BadRequest, Overloaded, RateLimited, Unavailable
+from dealer.gateway.close_codes import CloseCode
+from dealer.gateway.rpc.methods import METHODS
+from dealer.gateway.schema.errors import REFUSALS, refusals
+from dealer.gateway.schema.examples import NONE, examples
+from dealer.gateway.schema.json_schema import any_of, components, notification_schema
+from dealer.gateway.schema.notifications import NOTIFICATIONS
+from dealer.gateway.version import program_version
+from dealer.gateway.wire import results as r
+from dealer.gateway.wire.protocol import PROTOCOL, ErrorCode
+
+ABOUT = (
+    "A card dealer that players can check. One JSON-RPC 2.0 object is one text frame of a "
+    f"WebSocket (subprotocol `{PROTOCOL}`, which may be left out) at `/ws`, or at `/ws/<table>` "
+    "for one table; batches and binary frames are refused. The events of a table's log are sent as "
+    "notifications, one for every version, so that gaps are detectable."
+)
+SERVERS = {
+    "ws": "A server in the local network.",
+    "wss": "A server behind a proxy with TLS.",
+}
+HOST = {"default": "localhost:8080", "description": "name or address, and port, of the server"}
+
+_ANY_METHOD = {kind.reason for kind in (BadRequest, RateLimited, Overloaded, Unavailable)}
+
+
+@cache
+def document() -> r.Document:
+    """The OpenRPC 1.3 document; it is made once."""
+    return r.Document(
+        openrpc="1.3.2",
+        info={
+            "title": "dealer",
+            "version": program_version(),
+            "description": ABOUT,
+            "license": {"name": "MIT", "url": "https://opensource.org/license/mit"},
+        },
+        servers=[
+            {"name": scheme, "url": scheme + "://{host}/ws", "summary": summary}
+            | {"variables": {"host": HOST}}
+            for scheme, summary in SERVERS.items()
+        ],
+        methods=[_method(name) for name in METHODS],
+        components={"schemas": components(), "errors": _errors()},
+        notifications=[
+            {"name": name, "summary": summary, "params": notification_schema(name)}
+            for name, summary in NOTIFICATIONS.items()
+        ],
+        closes=close_codes(),
+    )
+
+
+@cache
+def openrpc() -> bytes:
+    """The same as JSON text."""
+    return msgspec.json.encode(document())
+
+
+def refusals_of(method: str) -> list[str]:
+    """The reasons for which a method may be refused: any at a table, otherwise general ones."""
+    reasons = refusals()
+    at_table = {"table", "tokens"} & set(METHODS[method].params.__struct_encode_fields__)
+    opens = {"command_reused", "too_many_tables"} if method == "table.open" else set()
+    return [reason for reason in reasons if at_table or reason in _ANY_METHOD | opens]
+
+
+def close_codes() -> list[dict[str, Any]]:
+    """Every code with which the server closes a connection, and its meaning."""
+    return [{"code": int(code), "meaning": code.meaning} for code in CloseCode]
+
+
+def _errors() -> dict[str, Any]:
+    faults = {f"fault{code}": {"code": code, "message": code.meaning} for code in ErrorCode}
+    return faults | {
+        reason: {
+            "code": kind.code,
+            "message": REFUSALS[reason],
+            "data": {"reason": reason, "temporary": kind.temporary},
+        }
+        for reason, kind in refusals().items()
+    }
+
+
+def _method(name: str) -> dict[str, Any]:
+    names = [*(f"fault{code}" for code in ErrorCode), *refusals_of(name)]
+    return {
+        "name": name,
+        "summary": METHODS[name].summary,
+        "tags": [{"name": name.partition(".")[0]}],
+        "paramStructure": "by-name",
+        "params": _params(name),
+        "result": {"name": "result", "schema": any_of(METHODS[name].results)},
+        "errors": [{"$ref": f"#/components/errors/{one}"} for one in names],
+        "examples": _examples(name),
+    }
+
+
+def _params(name: str) -> list[dict[str, Any]]:
+    """The parameters by name, required ones first."""
+    schema = components()[METHODS[name].params.__name__]
+    found = []
+    for member, form in schema["properties"].items():
+        given = {"name": member, "required": member in schema["required"], "schema": dict(form)}
+        described = given["schema"].pop("description", None)
+        found.append(given | ({"description": described} if described else {}))
+    return sorted(found, key=lambda given: not given["required"])
+
+
+def _examples(name: str) -> list[dict[str, Any]]:
+    frame, answer = examples().get(name, NONE)
+    if frame is None or answer is None:
+        return []  # the method is newer than the recorded game
+    params = [{"name": key, "value": value} for key, value in frame["params"].items()]
+    result = {"name": "result", "value": answer["result"]}
+    return [{"name": name, "params": params, "result": result}]

@@ -1,0 +1,13 @@
+"""Version of the installed program."""
+
+from __future__ import annotations
+
+from importlib import metadata
+
+
+def program_version() -> str:
+    """The version of the distribution; "0" in a checkout that was never installed."""
+    try:
+        return metadata.version("dealer")
+    except metadata.PackageNotFoundError:
+        return "0"

@@ -1,0 +1,206 @@
+"""Parameters of each method; an unknown member is an error.
+
+Types are validated while the frame is decoded. `table` may be omitted on a connection that is on
+one table only.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, Struct, field
+
+from dealer.game.cards import DECK_MAX, SHOE_MAX
+
+# A text of PostgreSQL cannot contain U+0000: the insert of such an id would fail.
+Cmd = Annotated[str, Meta(min_length=1, max_length=64, pattern=r"^[^\x00]*$")]
+Text = Annotated[str, Meta(max_length=256)]
+Hex32 = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+Number = Annotated[int, Meta(ge=0, le=2**32 - 1)]
+Version = Annotated[int, Meta(ge=0, le=2**53 - 1)]
+Count = Annotated[int, Meta(ge=1, le=DECK_MAX)]
+Code = Annotated[str, Meta(min_length=1, max_length=16)]
+Codes = Annotated[list[Code], Meta(min_length=1, max_length=DECK_MAX)]
+Cards = Annotated[list[Code | Number], Meta(min_length=1, max_length=DECK_MAX)]
+Where = Literal["top", "bottom"] | Number
+End = Literal["top", "bottom", "random"]
+Face = Literal["up", "down"]
+Stack = Annotated[str, Meta(min_length=1, max_length=37)]
+Pile = Annotated[str, Meta(min_length=1, max_length=37, description="with or without `pile:`")]
+
+
+class Shoe(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
+    """Several decks as one, each of `cards` (by default 52 standard cards) plus `jokers` jokers."""
+
+    decks: Annotated[int, Meta(ge=1, le=SHOE_MAX)] = 1
+    jokers: Annotated[int, Meta(ge=0, le=2)] = 0
+    cards: Codes | None = None
+
+
+Deck = Literal["52", "54"] | Codes | Shoe
+
+
+class Params(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
+    """No parameters."""
+
+
+class OfTable(Params, kw_only=True):
+    table: Text | None = None
+    token: Text | None = None
+
+
+class Command(OfTable, kw_only=True):
+    """`cmd` is the caller's own id of this command; refused if the table is past `expect`."""
+
+    cmd: Cmd | None = None
+    expect: Version | None = None
+
+
+class TableOpen(Params, kw_only=True):
+    deck: Deck | None = None
+    seats: Number | None = None
+    rules: dict[str, Any] | None = None
+    name: Text | None = None
+    cmd: Cmd | None = None
+
+
+class TableJoin(Params, kw_only=True):
+    name: Text
+    table: Text | None = None
+    seat: Number | None = None
+    invite: Text | None = None
+    key: Hex32 | None = None
+    cmd: Cmd | None = None
+    expect: Version | None = None
+
+
+class TableWatch(OfTable, kw_only=True):
+    after: Version | None = None
+
+
+class TableResume(Params, kw_only=True):
+    token: Text
+    after: Version
+    table: Text | None = None
+
+
+class TableCosign(OfTable, kw_only=True):
+    cosignature: Annotated[str, Meta(max_length=1024)]
+    cmd: Cmd | None = None
+
+
+class RoundOpen(Command, kw_only=True):
+    deck: Deck | None = None
+    entropy: Literal["players", "house"] | None = None
+    commit_ms: Number = 10_000
+    reveal_ms: Number = 10_000
+
+
+class DeckShuffle(Command, kw_only=True):
+    stack: Stack = "deck"
+    algorithm: Literal["backward", "forward"] = "backward"
+    steps: Number | None = None
+
+
+class PileShuffle(Command, kw_only=True):
+    pile: Pile
+    algorithm: Literal["backward", "forward"] = "backward"
+    steps: Number | None = None
+
+
+class EntropyCommit(Command, kw_only=True):
+    round: Number
+    k: Number
+    digest: Hex32
+
+
+class EntropyReveal(Command, kw_only=True):
+    round: Number
+    k: Number
+    nonce: Hex32
+
+
+class DeckDeal(Command, kw_only=True):
+    each: Count = 1
+    seats: Annotated[list[Number], Meta(min_length=1, max_length=100)] | None = None
+
+
+class DeckDraw(Command, kw_only=True):
+    count: Count = 1
+    source: End = field(default="top", name="from")
+
+
+class DeckBurn(Command, kw_only=True):
+    count: Count = 1
+
+
+class DeckCut(Command, kw_only=True):
+    at: Number
+
+
+class DeckReturn(Command, kw_only=True):
+    cards: Cards | None = None
+    count: Count | None = None
+    source: Stack = field(default="hand", name="from")
+    where: Where = "top"
+
+
+class HandDiscard(Command, kw_only=True):
+    cards: Cards
+    pile: Pile = "discard"
+    face: Face = "down"
+
+
+class HandPlay(Command, kw_only=True):
+    cards: Cards
+    pile: Pile = "table"
+    face: Face = "up"
+
+
+class HandGive(Command, kw_only=True):
+    cards: Cards
+    to: Number
+
+
+class HandShow(Command, kw_only=True):
+    cards: Cards
+    to: Number | None = None
+
+
+class HandReturn(Command, kw_only=True):
+    cards: Cards
+    where: Where = "top"
+
+
+class PileDraw(Command, kw_only=True):
+    pile: Pile
+    count: Count = 1
+    source: End = field(default="top", name="from")
+    cards: Cards | None = None
+
+
+class PileMove(Command, kw_only=True):
+    to: Stack
+    pile: Pile | None = None
+    source: Stack | None = field(default=None, name="from")
+    cards: Cards | None = None
+    count: Count | None = None
+    where: Where = "top"
+    face: Face = "down"
+
+
+class PileTurn(Command, kw_only=True):
+    pile: Pile
+    cards: Cards | None = None
+
+
+class ResumeToken(Struct, forbid_unknown_fields=True, kw_only=True):
+    """A token, and the last version that its holder has seen; by default the current one."""
+
+    table: Text
+    token: Text
+    after: Version | None = None
+
+
+class SessionHello(Params, kw_only=True):
+    tokens: Annotated[list[ResumeToken], Meta(max_length=64)] = []

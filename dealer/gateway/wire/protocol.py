@@ -1,0 +1,245 @@
+"""JSON-RPC 2.0 on WebSocket text frames: decodes requests, encodes results, errors and
+notifications.
+
+One text frame is one request. A request that cannot be decoded is answered with an error and does
+not cost the client its connection. A request without an id is executed and not answered.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from enum import IntEnum
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+from msgspec import Raw, Struct
+
+from dealer.errors import DealerError, RateLimited, Refused, Unavailable
+from dealer.game.view import Viewer, may_see
+from dealer.gateway.wire.params import Params
+from dealer.gateway.wire.results import Error
+from dealer.gateway.wire.views import ErrorData
+from dealer.service import EncodedEvent
+
+PROTOCOL = "dealer.v1"
+"""WebSocket subprotocol."""
+
+NULL = b"null"
+
+encode = msgspec.json.encode
+
+
+class ErrorCode(IntEnum):
+    """Error codes of JSON-RPC 2.0, section 5.1; `meaning` is a sentence."""
+
+    meaning: str
+
+    def __new__(cls, code: int, meaning: str) -> ErrorCode:
+        member = int.__new__(cls, code)
+        member._value_ = code
+        member.meaning = meaning
+        return member
+
+    PARSE_ERROR = -32700, "The frame is not JSON in UTF-8."
+    INVALID_REQUEST = -32600, "The frame is not one JSON-RPC 2.0 request."
+    UNKNOWN_METHOD = -32601, "The method does not exist."
+    INVALID_PARAMS = -32602, "A parameter is missing, unknown, or of another type."
+    INTERNAL_ERROR = -32603, "Internal error of the server."
+
+
+class Envelope(Struct, forbid_unknown_fields=True):
+    """A request with its parameters and its id still encoded."""
+
+    jsonrpc: Literal["2.0"]
+    method: str
+    params: Raw = Raw(b"{}")
+    id: Raw = Raw()
+
+
+class _Identified(Struct):
+    id: Raw = Raw()
+
+
+class Call(NamedTuple):
+    """A decoded request; `id` is its JSON text, None where no answer is wanted."""
+
+    id: bytes | None
+    method: str
+    params: Any
+
+
+class Fault(NamedTuple):
+    """A request that could not be decoded; `id` as in `Call`."""
+
+    id: bytes | None
+    code: ErrorCode
+    message: str
+
+
+class Reader:
+    """Decodes requests of the methods in `params`, each with the type of its parameters."""
+
+    def __init__(self, params: Mapping[str, type[Params]]) -> None:
+        self._methods = {
+            method: (msgspec.json.Decoder(kind).decode, _names(kind))
+            for method, kind in params.items()
+        }
+
+    def read(self, data: bytes) -> Call | Fault:
+        """Decode the payload of one text frame."""
+        try:
+            # msgspec copies Raw members unchecked, and would accept bytes that are not UTF-8.
+            data.decode()
+            envelope = _envelope(data)
+        except (ValueError, RecursionError) as error:
+            return _unreadable(data, error)
+        id = bytes(envelope.id)
+        if id and not _is_id(id):
+            return Fault(NULL, ErrorCode.INVALID_REQUEST, "An id is a string, an integer or null.")
+        answer_to = id or None
+        method = self._methods.get(envelope.method)
+        if method is None:
+            return Fault(answer_to, ErrorCode.UNKNOWN_METHOD, "There is no such method.")
+        decode, names = method
+        try:
+            params = decode(envelope.params)
+            duplicate = _has_duplicate_member(data, names)
+        except (ValueError, RecursionError) as error:
+            message = _validation_message(error, "The parameters")
+            return Fault(answer_to, ErrorCode.INVALID_PARAMS, message)
+        if duplicate:
+            message = "A member occurs twice in one object."
+            return Fault(answer_to, ErrorCode.INVALID_REQUEST, message)
+        return Call(answer_to, envelope.method, params)
+
+
+_envelope = msgspec.json.Decoder(Envelope).decode
+_identified = msgspec.json.Decoder(_Identified).decode
+_is_id = re.compile(rb'"[^\x00-\x1f]*"|-?[0-9]{1,20}|null', re.DOTALL).fullmatch
+_located = re.compile(r"(?P<what>.*?)(?: - at `(?:key in )?\$\.?(?P<where>[^`]*)`)?", re.DOTALL)
+
+
+def _names(kind: type[Params]) -> tuple[bytes, ...]:
+    """The members that a request with these parameters can have, quoted."""
+    names = (*Envelope.__struct_encode_fields__, *kind.__struct_encode_fields__)
+    return tuple(b'"%b"' % name.encode() for name in names)
+
+
+def _has_duplicate_member(data: bytes, names: Iterable[bytes]) -> bool:
+    """Whether an object of a request has a member twice, which JSON parsers treat differently.
+
+    A decoded request has no members but `names`, except in objects within its parameters. So
+    usually it is enough to check that no name occurs twice in the text.
+    """
+    plain = data.count(b"{") <= 2 and b"\\" not in data
+    if plain and not any(data.count(name) > 1 for name in names):
+        return False
+    duplicate = False
+
+    def check(pairs: list[tuple[str, Any]]) -> None:
+        nonlocal duplicate
+        duplicate = duplicate or len({key for key, _ in pairs}) < len(pairs)
+
+    json.loads(data, object_pairs_hook=check, parse_int=str, parse_float=str)
+    return duplicate
+
+
+def _unreadable(data: bytes, error: Exception) -> Fault:
+    if not isinstance(error, msgspec.ValidationError):
+        message = "This is not JSON in UTF-8, or it is nested too deeply."
+        return Fault(NULL, ErrorCode.PARSE_ERROR, message)
+    if data.lstrip()[:1] == b"[":
+        message = "Batches are not accepted: send one request per frame."
+        return Fault(NULL, ErrorCode.INVALID_REQUEST, message)
+    id = NULL
+    try:
+        found = bytes(_identified(data).id)
+        id = found if _is_id(found) else NULL
+    except (ValueError, RecursionError):
+        pass
+    return Fault(id, ErrorCode.INVALID_REQUEST, _validation_message(error, "The request"))
+
+
+def _validation_message(error: Exception, whole: str) -> str:
+    """A decoder's error as a sentence that begins with the name of the field, or with `whole`."""
+    match = _located.fullmatch(str(error))
+    if isinstance(error, RecursionError) or match is None:
+        return f"{whole} is nested too deeply."
+    what = match["what"].replace("`", "")
+    where = match["where"] or whole
+    return f"{where}: {what[:1].lower()}{what[1:]}."
+
+
+def content(call: Call) -> bytes:
+    """The content of a command, for comparison with others under the same id.
+
+    It consists of the method and the parameters without the caller (`token`), the table and the id
+    itself (`cmd`).
+    """
+    params = msgspec.structs.asdict(call.params)
+    kept = {
+        name: value
+        for name, value in params.items()
+        if value is not None and name not in ("cmd", "table", "token")
+    }
+    return call.method.encode() + b" " + encode(kept)
+
+
+def result(id: bytes, answer: Struct) -> bytes:
+    return b'{"jsonrpc":"2.0","id":' + id + b',"result":' + encode(answer) + b"}"
+
+
+def fault(id: bytes, code: ErrorCode, message: str) -> bytes:
+    return _error(id, Error(code=code, message=message))
+
+
+def refusal(id: bytes, error: DealerError) -> bytes:
+    """The answer to a request that was refused, or that failed in the log."""
+    return _error(id, error_of(error))
+
+
+def error_of(error: DealerError) -> Error:
+    """The error as a client may see it: texts of log errors are for operators, and name files."""
+    if not isinstance(error, Refused) or isinstance(error, Unavailable):
+        error = Unavailable("This is not possible at the moment; send it again with the same cmd.")
+    data: ErrorData = {"reason": error.reason, "temporary": error.temporary}
+    if isinstance(error, RateLimited):
+        data["retry_after_ms"] = error.retry_after_ms
+    return Error(code=error.code, message=str(error), data=data)
+
+
+def _error(id: bytes, error: Error) -> bytes:
+    return b'{"jsonrpc":"2.0","id":' + id + b',"error":' + encode(error) + b"}"
+
+
+def notification(method: str, params: Struct) -> bytes:
+    return b'{"jsonrpc":"2.0","method":"' + method.encode() + b'","params":' + encode(params) + b"}"
+
+
+def events(entries: Sequence[EncodedEvent], viewer: Viewer) -> bytes:
+    """The notification of one append, its events in order, as `viewer` may see them."""
+    shown = [event_params(entry, viewer) for entry in entries]
+    if len(shown) == 1:
+        return f'{{"jsonrpc":"2.0","method":"event","params":{shown[0]}}}'.encode()
+    listed = ",".join(shown)
+    return f'{{"jsonrpc":"2.0","method":"events","params":{{"list":[{listed}]}}}}'.encode()
+
+
+def event_params(entry: EncodedEvent, viewer: Viewer) -> str:
+    """One event as `viewer` may see it: the leaf unchanged, plus a private face of its own."""
+    owner = entry.seat
+    if owner is None or not may_see(viewer, owner, entry.version):
+        return entry.leaf
+    return f'{entry.leaf[:-1]},"private":{entry.private}}}'
+
+
+def text_frame(payload: bytes) -> bytes:
+    """A text message as one final, unmasked frame (RFC 6455, section 5.2)."""
+    length = len(payload)
+    if length < 126:
+        return b"\x81" + length.to_bytes(1, "big") + payload
+    if length < 65536:
+        return b"\x81\x7e" + length.to_bytes(2, "big") + payload
+    return b"\x81\x7f" + length.to_bytes(8, "big") + payload

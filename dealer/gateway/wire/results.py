@@ -1,0 +1,183 @@
+"""Results of methods, and parameters of notifications."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from msgspec import Struct, field
+
+from dealer.gateway.wire.views import ErrorData, TableListing, View
+
+
+class Result(Struct, omit_defaults=True, kw_only=True):
+    """Members that are None are omitted."""
+
+
+class Changed(Result, kw_only=True):
+    version: int
+
+
+class Opened(Result, kw_only=True):
+    table: str
+    host_token: str
+    invite: str
+    version: int
+    origin: str
+    key: str
+
+
+class State(Result, kw_only=True):
+    table: str
+    version: int
+    state: View
+    edge: list[str]
+    checkpoint: str
+
+
+class Joined(State, kw_only=True):
+    seat: int
+    token: str
+
+
+class Resumed(Result, kw_only=True):
+    """With `reset`, a `snapshot` follows instead of events."""
+
+    table: str
+    version: int
+    checkpoint: str
+    seat: int | None = None
+    host: bool | None = None
+    reset: bool | None = None
+
+
+class Tables(Result, kw_only=True):
+    tables: list[TableListing]
+
+
+class RoundBegun(Result, kw_only=True):
+    round: int
+    commitment: str
+    version: int
+
+
+class RoundEnded(Result, kw_only=True):
+    version: int
+    round: int
+    secret: str
+
+
+class Shuffling(Result, kw_only=True):
+    k: int
+    version: int
+
+
+class Cosigned(Result, kw_only=True):
+    version: int
+    size: int
+
+
+class Dealt(Result, kw_only=True):
+    version: int
+    dealt: int
+
+
+class Drawn(Result, kw_only=True):
+    cards: list[str]
+    slots: list[int]
+    version: int
+
+
+class Bundle(Result, kw_only=True):
+    url: str
+    version: int
+
+
+class Server(Result, kw_only=True):
+    name: str
+    version: str
+    protocol: str
+
+
+class Error(Result, kw_only=True):
+    code: int
+    message: str
+    data: ErrorData | None = None
+
+
+class TableStatus(Result, kw_only=True):
+    table: str
+    version: int | None = None
+    seat: int | None = None
+    host: bool | None = None
+    reset: bool | None = None
+    checkpoint: str | None = None
+    error: Error | None = None
+
+
+class HelloResult(Result, kw_only=True):
+    server: Server
+    tables: list[TableStatus]
+
+
+class TableStatuses(Result, kw_only=True):
+    tables: list[TableStatus]
+
+
+class Document(Result, kw_only=True):
+    """An OpenRPC document: all methods of this server."""
+
+    openrpc: str
+    info: dict[str, Any]
+    servers: list[dict[str, Any]]
+    methods: list[dict[str, Any]]
+    components: dict[str, Any]
+    notifications: list[dict[str, Any]] = field(name="x-notifications")
+    closes: list[dict[str, Any]] = field(name="x-close-codes")
+
+
+class Pong(Result, kw_only=True):
+    at: int
+
+
+class Checkpoint(Result, kw_only=True):
+    """A signed head of the log: a C2SP note."""
+
+    table: str
+    size: int
+    note: str
+
+
+class ResumedNotice(Result, kw_only=True):
+    """All missed events were sent; new events follow."""
+
+    table: str
+    version: int
+
+
+class Reset(State, kw_only=True):
+    """The table instead of events that cannot be sent; without `proof`, events were lost."""
+
+    reset: Literal[True]
+    proof: list[str] | None = None
+
+
+class Seat(Result, kw_only=True):
+    """Whether the seat has a live connection, and since when (epoch ms; null if unknown)."""
+
+    seat: int
+    here: bool
+    since: int | None
+
+
+class Presence(Result, kw_only=True):
+    """The live connections of a table: of each seat, and the number of spectators."""
+
+    table: str
+    seats: list[Seat]
+    watching: int
+
+
+class Drain(Result, kw_only=True):
+    """The server shuts down: reconnect after this delay."""
+
+    reconnect_in_ms: int

@@ -1,0 +1,255 @@
+"""Admission: which connections and requests are accepted, and keepalive of the accepted ones."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterable, Sequence
+from http import HTTPStatus
+from urllib.parse import urlsplit
+
+from websockets.asyncio.server import ServerConnection
+from websockets.datastructures import MultipleValuesError
+from websockets.exceptions import NegotiationError
+from websockets.http11 import Request, Response
+from websockets.protocol import OPEN
+from websockets.typing import Subprotocol
+
+from dealer.gateway.close_codes import CloseCode
+from dealer.gateway.http.host_names import HostNames
+from dealer.gateway.http.refusals import (
+    body_refused,
+    host_refused,
+    request_weight,
+    unavailable,
+)
+from dealer.gateway.rpc.context import GatewayContext
+from dealer.gateway.wire.protocol import PROTOCOL
+from dealer.gateway.ws.client_ip import TrustedProxies, client_network
+from dealer.gateway.ws.connection import ConnectionCallbacks, PlayerConnection
+
+_LOCAL = ("localhost", "127.0.0.1", "::1")
+_WS = re.compile(r"/ws(?:/(?P<table>[0-9a-f]{32}))?/?")
+_PING = b"\x89\x00"
+_SILENT_PINGS = 2
+
+PAGE_FACTOR = 4
+"""Multiple of `connections_per_address` above which an address gets no page either: browsers load
+pages over several connections of their own."""
+
+FLOOD_FACTOR = 2 * PAGE_FACTOR
+"""Multiple of `connections_per_address` above which connections are aborted unread."""
+
+BEATS = 16
+"""Groups in which clients are pinged one after the other, to spread the load."""
+
+
+class ConnectionRegistry:
+    """The connections of one gateway, counted by client address.
+
+    `origins` are the web origins whose pages may connect besides the server's own, `*` for all; by
+    default those of this machine. Requests are accepted under the names in `hosts` only. Behind one
+    of `proxies`, clients are counted by the addresses that it reports, once their request is read.
+    """
+
+    def __init__(
+        self,
+        context: GatewayContext,
+        *,
+        origins: Sequence[str] | None = None,
+        proxies: TrustedProxies | None = None,
+        hosts: HostNames | None = None,
+    ) -> None:
+        self.context = context
+        self._proxies = proxies or TrustedProxies()
+        self._hosts = hosts or HostNames()
+        self.connections: set[PlayerConnection] = set()
+        self._arrivals = 0
+        self._origins = None if origins is None else frozenset(origins)
+        self.callbacks = ConnectionCallbacks(self.on_connect, self.on_disconnect, self.on_close)
+
+    # Connect and disconnect
+
+    def on_connect(self, connection: PlayerConnection) -> None:
+        peer = connection.remote_address
+        connection.peer = peer[0] if isinstance(peer, tuple) else ""
+        self._arrivals += 1
+        connection.beat = self._arrivals % BEATS
+        self.connections.add(connection)
+        self._count(connection, connection.peer)
+        # A flood is not answered at all; a smaller excess gets an answer. Connections of a proxy
+        # are counted once their requests name the clients.
+        limits = self.context.limits
+        flood = len(self.connections) > 2 * limits.connections
+        flood_of_one = self._at_address(connection) > FLOOD_FACTOR * limits.connections_per_address
+        if flood or (flood_of_one and not self._proxies.trusts(connection.peer)):
+            self._reject("flood")
+            connection.transport.abort()
+
+    def _count(self, connection: PlayerConnection, address: str) -> None:
+        connection.address = client_network(address)
+        connection.budget = self.context.budgets.client(connection.address, self.context.clock())
+        connection.budget.connections += 1
+
+    @staticmethod
+    def _uncount(connection: PlayerConnection) -> None:
+        connection.budget.connections -= 1
+
+    def resolve_client_ip(self, connection: PlayerConnection, request: Request) -> None:
+        """Count a client behind a trusted proxy by the client's own address."""
+        if self._proxies.trusts(connection.peer):
+            forwarded = request.headers.get_all("X-Forwarded-For")
+            address = self._proxies.client_ip(connection.peer, forwarded)
+            self._uncount(connection)
+            self._count(connection, address)
+
+    def _reject(self, reason: str, **fields: str) -> None:
+        self.context.metrics.refused[reason] += 1
+        self.context.log_throttle.log(logging.INFO, "connection refused", reason=reason, **fields)
+
+    def on_disconnect(self, connection: PlayerConnection) -> None:
+        self.connections.discard(connection)
+        self._uncount(connection)
+
+    def clients(self) -> list[PlayerConnection]:
+        """The connections that have a session."""
+        return [one for one in self.connections if one.dispatcher and one.protocol.state is OPEN]
+
+    def on_close(self, code: CloseCode) -> None:
+        """Count and log that the server closes a connection."""
+        self.context.metrics.closed[code] += 1
+        if code is CloseCode.TOO_SLOW:
+            self.context.log_throttle.log(logging.INFO, "slow consumer dropped", code=int(code))
+        elif code is not CloseCode.SERVICE_RESTART:
+            self.context.log_throttle.log(logging.INFO, "connection closed", code=int(code))
+
+    # The handshake
+
+    def check_handshake(self, connection: PlayerConnection, request: Request) -> Response | None:
+        """The answer to a request that is refused; None for any other."""
+        refusal = self._check_rate(connection, request) or self._check_host(request)
+        if refusal is None and connection.body:
+            refusal = body_refused(request.method, connection.body, self.context.limits.message)
+        if refusal is not None:
+            return refusal
+        if is_socket(request.path):
+            return self._check_socket(connection, request)
+        return self._check_page(connection)
+
+    def _check_rate(self, connection: PlayerConnection, request: Request) -> Response | None:
+        """503 for an address that is blocked until its debt is paid."""
+        budget, now = connection.budget, self.context.clock()
+        budget.spend(request_weight(request.path), now)
+        wait = budget.blocked(now)
+        if not wait:
+            return None
+        self._reject("rate", address=connection.address)
+        return unavailable("Too many requests from your address", wait)
+
+    def _check_host(self, request: Request) -> Response | None:
+        """421 for a request under a name that is not this server's."""
+        refusal = host_refused(self._hosts, request)
+        if refusal is not None:
+            self._reject("host")
+        return refusal
+
+    def _check_socket(self, connection: PlayerConnection, request: Request) -> Response | None:
+        limits = self.context.limits
+        full = len(self.connections) > limits.connections
+        full_for_address = self._at_address(connection) > limits.connections_per_address
+        if full or full_for_address or self.context.draining:
+            if self.context.draining:
+                self._reject("draining")
+            elif full:
+                self._reject("full")
+            else:
+                self._reject("address", address=connection.address)
+            return unavailable("No more connections at the moment")
+        try:
+            allowed = self.allows(request.headers.get("Origin"), request.headers.get("Host"))
+        except MultipleValuesError:
+            allowed = False
+        if not allowed:
+            self._reject("origin")
+            return connection.respond(
+                HTTPStatus.FORBIDDEN, "Pages of this origin may not connect to this server.\n"
+            )
+        return None
+
+    def _check_page(self, connection: PlayerConnection) -> Response | None:
+        """503 for an address with far too many connections.
+
+        A client that reads slowly keeps its connection for long, and the number of connections is
+        limited.
+        """
+        if (
+            self._at_address(connection)
+            <= PAGE_FACTOR * self.context.limits.connections_per_address
+        ):
+            return None
+        self._reject("address", address=connection.address)
+        return unavailable("No more connections at the moment")
+
+    @staticmethod
+    def _at_address(connection: PlayerConnection) -> int:
+        """The number of connections of the client's address."""
+        return connection.budget.connections
+
+    def allows(self, origin: str | None, host: str | None) -> bool:
+        """Whether a page of `origin` may connect; clients that are not browsers send none."""
+        if origin is None:
+            return True
+        try:
+            parts = urlsplit(origin)
+            name = parts.hostname
+        except ValueError:
+            return False
+        if host is not None and parts.netloc.lower() == host.lower():
+            return True
+        if self._origins is None:
+            return name in _LOCAL
+        return "*" in self._origins or origin in self._origins
+
+    # Open connections
+
+    def ping(self, beat: int) -> None:
+        """Ping one of `BEATS` groups of clients, and close those that missed two pings."""
+        for connection in self.clients():
+            if connection.beat != beat % BEATS:
+                continue
+            if connection.silent >= _SILENT_PINGS:
+                connection.close_with(
+                    CloseCode.TOO_SLOW, "no answer to pings: reconnect and resume"
+                )
+                continue
+            connection.silent += 1
+            if not connection.paused:
+                connection.write(_PING)
+
+    def close_all(
+        self, connections: Iterable[PlayerConnection], code: CloseCode, reason: str
+    ) -> None:
+        for connection in connections:
+            connection.close_with(code, reason)
+
+
+def is_socket(path: str) -> bool:
+    """Whether a request path is that of the WebSocket endpoint."""
+    return _WS.fullmatch(path.partition("?")[0]) is not None
+
+
+def table_in(path: str) -> str | None:
+    """The table's id in `/ws/<table>`."""
+    match = _WS.fullmatch(path.partition("?")[0])
+    return None if match is None else match["table"]
+
+
+def select_subprotocol(
+    connection: ServerConnection, offered: Sequence[Subprotocol]
+) -> Subprotocol | None:
+    """`dealer.v1` if it is offered; none if none is; 400 if only others are."""
+    if PROTOCOL in offered:
+        return Subprotocol(PROTOCOL)
+    if offered:
+        raise NegotiationError(f"this server speaks {PROTOCOL}")
+    return None

@@ -1,0 +1,269 @@
+"""WebSocket connection of one client: frames are handled in the callback that receives them.
+
+websockets does the handshake, the framing and the closing. In between there is no task and no
+queue: a text frame goes directly to the dispatcher, and answers directly to the transport. Clients
+that do not read are disconnected: their buffer has a limit, and every wait a deadline after which
+the transport is aborted. (Keepalive and close of websockets would wait behind a full buffer without
+a limit.)
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from websockets.asyncio.server import Server
+from websockets.frames import Frame, Opcode
+from websockets.http11 import Request
+from websockets.protocol import OPEN
+from websockets.server import ServerProtocol
+
+from dealer.gateway.close_codes import CloseCode
+from dealer.gateway.http.connection import EARLY, HttpConnection
+from dealer.gateway.limits import Limits
+from dealer.gateway.rate_limit.budgets import ClientBudget
+from dealer.gateway.rpc.dispatcher import Dispatcher
+from dealer.gateway.ws.fast_frames import (
+    ends_on_frame_boundary,
+    ends_with_close,
+    parse_single_text_frame,
+)
+
+SLICE = 4096
+"""Bytes of many small frames that are read between two checks whether the connection is closed."""
+
+MAX_FRAGMENTS = 64
+"""Fragments of one message; its size has its own limit, but fragments may be empty."""
+
+
+class ConnectionCallbacks(NamedTuple):
+    """Called by a connection: when it is made, lost, and closed by the server with a code.
+
+    `on_connect` sets its `peer`, `address` and `budget`.
+    """
+
+    on_connect: Callable[[PlayerConnection], None]
+    on_disconnect: Callable[[PlayerConnection], None]
+    on_close: Callable[[CloseCode], None]
+
+
+class PlayerConnection(HttpConnection):
+    """A client's connection; as a `Transport` it is what the client's session writes to.
+
+    `peer` is the IP address at the other end, possibly a proxy's; `address` the client's as limits
+    count it, see `client_ip.client_network`, and `budget` that of this address. `beat` is the
+    keepalive beat at which it is pinged, `silent` the pings in a row that nothing followed.
+    """
+
+    def __init__(
+        self,
+        callbacks: ConnectionCallbacks,
+        limits: Limits,
+        protocol: ServerProtocol,
+        server: Server,
+        **settings: Any,
+    ) -> None:
+        super().__init__(protocol, server, **settings)
+        self._callbacks = callbacks
+        self._limits = limits
+        self.peer = ""
+        self.address = ""
+        self.budget: ClientBudget
+        self.dispatcher: Dispatcher | None = None  # from the end of the handshake on
+        self.beat = 0
+        self.silent = 0
+        self._between_frames = True  # whether the data so far ended with a frame
+        self._rate_limited = False  # closed for its rate: only the client's close frame is read
+        self._fragments: list[bytes] = []
+        self._drain_waiters: list[asyncio.Future[None]] = []
+        self._reading_paused = False
+        self._open_timer: asyncio.TimerHandle | None = None  # handshake, then first request
+        self._send_timer: asyncio.TimerHandle | None = None  # a full write buffer
+        self._close_timer: asyncio.TimerHandle | None = None  # closing handshake
+        self._send_frame = protocol.send_frame
+        protocol.send_frame = self._send_library_frame  # type: ignore[method-assign]
+
+    # Transport
+
+    def write(self, data: bytes) -> None:
+        """Send whole frames; nothing is sent after the close frame."""
+        if self.protocol.state is OPEN and not self.transport.is_closing():
+            self.transport.write(data)
+
+    async def drained(self) -> bool:
+        while self.paused and self.protocol.state is OPEN:
+            await self._wait_for_drain()
+        return self.protocol.state is OPEN
+
+    async def http_drained(self) -> bool:
+        """The same for an answer in plain HTTP, without a handshake."""
+        while self.paused and not self.transport.is_closing():
+            await self._wait_for_drain()
+        return not self.transport.is_closing()
+
+    async def _wait_for_drain(self) -> None:
+        future = self.loop.create_future()
+        self._drain_waiters.append(future)
+        await future
+
+    def pause(self) -> None:
+        if not self._reading_paused and not self.transport.is_closing():
+            self._reading_paused = True
+            self.transport.pause_reading()
+
+    def resume(self) -> None:
+        if self._reading_paused and not self.paused and not self.transport.is_closing():
+            self._reading_paused = False
+            self.transport.resume_reading()
+
+    def close_with(self, code: CloseCode, reason: str) -> None:
+        if self.protocol.state is not OPEN:
+            return
+        self._end_session()
+        self._rate_limited = code is CloseCode.RATE_LIMITED
+        self._callbacks.on_close(code)
+        self.protocol.send_close(code, reason)
+        self.send_data()
+        self.resume()
+        self._start_close_timer()
+
+    # Lifecycle
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        self._callbacks.on_connect(self)
+        self._start_open_timer()
+
+    def handshake_done(self, dispatcher: Dispatcher) -> None:
+        """Dispatch the client's frames from now on, beginning with those it sent early."""
+        self.dispatcher = dispatcher
+        self._start_open_timer()
+        early, self.early = self.early, bytearray()
+        if len(early) == EARLY:
+            self.close_with(
+                CloseCode.MESSAGE_TOO_BIG, "too much was sent before the handshake was answered"
+            )
+        elif early:
+            self.data_received(bytes(early))
+
+    def start_http_answer(self) -> None:
+        """The request is plain HTTP: from now on the answer's own deadlines apply."""
+        self._cancel(self._open_timer)
+        self._open_timer = None
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        for timer in (self._open_timer, self._send_timer, self._close_timer):
+            self._cancel(timer)
+        self._end_session()
+        self._wake_drain_waiters()
+        self._callbacks.on_disconnect(self)
+
+    def _end_session(self) -> None:
+        if self.dispatcher is not None:
+            self.dispatcher.close()
+
+    def _start_open_timer(self) -> None:
+        self._cancel(self._open_timer)
+        self._open_timer = self.loop.call_later(self._limits.opening, self._on_open_timeout)
+
+    def _on_open_timeout(self) -> None:
+        if self.dispatcher is None:
+            self.transport.abort()
+        elif not self.dispatcher.request_seen:
+            self.close_with(CloseCode.NO_REQUEST, "no request came in time")
+
+    def _start_close_timer(self) -> None:
+        if self._close_timer is None:
+            self._close_timer = self.loop.call_later(self._limits.closing, self.transport.abort)
+
+    @staticmethod
+    def _cancel(timer: asyncio.TimerHandle | None) -> None:
+        if timer is not None:
+            timer.cancel()
+
+    # Flow control
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        # A client that does not read may not send requests: their answers would accumulate.
+        self.pause()
+        self._cancel(self._send_timer)
+        self._send_timer = self.loop.call_later(self._limits.sending, self._on_send_timeout)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._cancel(self._send_timer)
+        self._send_timer = None
+        self.resume()
+        self._wake_drain_waiters()
+
+    def _on_send_timeout(self) -> None:
+        if self.dispatcher is None:
+            self.transport.abort()
+        self.close_with(CloseCode.TOO_SLOW, "too slow: reconnect and resume")
+
+    def _wake_drain_waiters(self) -> None:
+        waiters, self._drain_waiters = self._drain_waiters, []
+        for future in waiters:
+            if not future.done():
+                future.set_result(None)
+
+    # Frames
+
+    def data_received(self, data: bytes) -> None:
+        self.silent = 0
+        protocol, dispatcher = self.protocol, self.dispatcher
+        if dispatcher is None:
+            super().data_received(data)
+            return
+        if self._between_frames and not self._rate_limited:
+            if protocol.state is OPEN and protocol.current_size is None:
+                text = parse_single_text_frame(data, limit=self._limits.message)
+                if text is not None:
+                    dispatcher.receive(text)
+                    return
+            self._between_frames = ends_on_frame_boundary(data)
+        for start in range(0, len(data), SLICE):
+            if self._rate_limited:
+                break
+            self.frames_received(data[start : start + SLICE])
+        if self._rate_limited and ends_with_close(data):
+            self.transport.close()
+        elif protocol.close_expected():
+            self._end_session()
+            self._start_close_timer()
+
+    def eof_received(self) -> None:
+        super().eof_received()
+        self._end_session()
+
+    def process_event(self, event: Frame | Request) -> None:  # type: ignore[override]
+        if self.dispatcher is None or not isinstance(event, Frame):
+            super().process_event(event)
+            return
+        opcode = event.opcode
+        if opcode is Opcode.TEXT and event.fin:
+            self.dispatcher.receive(bytes(event.data))
+        elif opcode is Opcode.BINARY:
+            self.close_with(CloseCode.UNSUPPORTED_DATA, "binary frames are not accepted: send text")
+        elif opcode is Opcode.TEXT or opcode is Opcode.CONT:
+            self._assemble(event)
+        elif opcode is Opcode.PONG:
+            self.dispatcher.on_ping()
+
+    def _send_library_frame(self, frame: Frame) -> None:
+        """Send a frame of websockets itself; a pong only if the ping was within the rate."""
+        dispatcher = self.dispatcher
+        if frame.opcode is not Opcode.PONG or dispatcher is None or dispatcher.on_ping():
+            self._send_frame(frame)
+
+    def _assemble(self, frame: Frame) -> None:
+        assert self.dispatcher is not None
+        self._fragments.append(bytes(frame.data))
+        if len(self._fragments) > MAX_FRAGMENTS:
+            self.close_with(CloseCode.MESSAGE_TOO_BIG, "too many fragments")
+        elif frame.fin:
+            fragments, self._fragments = self._fragments, []
+            self.dispatcher.receive(b"".join(fragments))

@@ -1,0 +1,99 @@
+"""Replay of a verified bundle: each event with the table's state before it and known cards."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from dealer.game.events import Event
+from dealer.game.state import Table, evolve
+from dealer.proof import codec
+from dealer.proof.checkpoint import open_note, table_of
+from dealer.proof.verify import Report, Swap, verify
+
+_CHECKPOINT = b'{"checkpoint":'
+
+
+class ReplayStep(NamedTuple):
+    """One event and the state of the table before it; the next step changes the same `table`.
+
+    `round` is 0 outside of rounds; `swap` is the recomputed swap, for a swap of a closed round.
+    """
+
+    version: int
+    at: int
+    round: int
+    type: str
+    event: Event
+    table: Table
+    swap: Swap | None
+
+
+class Game(NamedTuple):
+    """A verified bundle of a table.
+
+    It has `rounds` rounds, the first `closed` of which are closed. `roots` are the signed roots in
+    hex, by version.
+    """
+
+    origin: str
+    key: str
+    rounds: int
+    closed: int
+    leaves: Sequence[bytes]
+    swaps: Sequence[Swap]
+    roots: Mapping[int, str]
+
+    @classmethod
+    def read(cls, lines: Iterable[str | bytes], report: Report | None = None) -> Game:
+        """The game of a bundle's lines (without their newlines).
+
+        `report` is the verifier's report of these lines, if available. Raises the ProofFault of the
+        first fault: a forged bundle has no history.
+        """
+        bundle = [line if isinstance(line, bytes) else _encoded(line) for line in lines]
+        found = verify(bundle) if report is None else report
+        if found.fault is not None:
+            raise found.fault
+        key, table = bytes.fromhex(found.key), table_of(found.origin)
+        notes = [json.loads(line) for line in bundle if line.startswith(_CHECKPOINT)]
+        signed = (open_note(note["checkpoint"], key=key, table=table) for note in notes)
+        leaves = bundle[1 : len(bundle) - len(notes)]
+        roots = {size: root.hex() for size, root in signed}
+        rounds = found.remarks.rounds
+        closed = rounds - found.remarks.open_rounds
+        return cls(found.origin, found.key, rounds, closed, leaves, found.swaps, roots)
+
+    @property
+    def table(self) -> str:
+        return table_of(self.origin)
+
+    @property
+    def house(self) -> str:
+        return self.origin.removesuffix(f"/t/{self.table}")
+
+    def steps(self) -> Iterator[ReplayStep]:
+        """All events from TableOpened on."""
+        return replay_bundle(self.leaves, self.swaps)
+
+
+def replay_bundle(leaves: Iterable[str | bytes], swaps: Iterable[Swap]) -> Iterator[ReplayStep]:
+    """The steps of the verified `leaves` of one table, from its first event on.
+
+    `swaps` are those that the verifier recomputed; without them cards stay unknown.
+    """
+    table, known = Table(), {swap.version: swap for swap in swaps}
+    for text in leaves:
+        leaf = json.loads(text)
+        swap = known.get(leaf["version"])
+        hidden: Mapping[str, int] = {} if swap is None else {"j": swap.j}
+        event = codec.decode(leaf["type"], leaf["v"], leaf["public"], hidden)
+        number = leaf["public"].get("round", 0)
+        yield ReplayStep(leaf["version"], leaf["at"], number, leaf["type"], event, table, swap)
+        evolve(table, event, leaf["at"])
+
+
+def _encoded(line: str) -> bytes:
+    """The original bytes of a line; the verifier reports those that are not UTF-8."""
+    return line.encode(errors="surrogateescape")

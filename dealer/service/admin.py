@@ -1,0 +1,133 @@
+"""Admin service: the operators' actions, each with its audit entry in the same transaction."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, TypeVar
+
+from dealer.eventlog import Log, ReadOnlyLog
+from dealer.eventlog import admin as audit_log
+from dealer.eventlog.admin import Archived, AuditRow
+from dealer.service.clock import utc_ms
+
+T = TypeVar("T")
+
+_JOURNAL = "SELECT at, who, what, target, why, details FROM journal ORDER BY at DESC, id LIMIT ?"
+
+
+class AuditEntry(NamedTuple):
+    """A line of the journal; `at` is in milliseconds since 1970, UTC."""
+
+    at: int
+    who: str
+    what: str
+    target: str
+    why: str
+    details: dict[str, Any]
+
+
+class AdminService:
+    """The actions of operator `who` on `log`. Every method may raise DatabaseError."""
+
+    def __init__(self, log: Log, *, who: str) -> None:
+        self._log = log
+        self._who = who
+
+    def now(self) -> int:
+        """Milliseconds since 1970, UTC."""
+        return utc_ms()
+
+    async def disable(self, target: str, *, why: str) -> bool:
+        """Refuse new seats and rounds at a table, by its id in hex, or at all with target `house`.
+
+        Returns False if it was disabled before.
+        """
+        return await self._run(audit_log.disable, self._entry("disable", target, why))
+
+    async def enable(self, target: str, *, why: str) -> bool:
+        """Take back `disable`; False if it was not disabled."""
+        return await self._run(audit_log.enable, self._entry("enable", target, why))
+
+    async def note(
+        self, what: str, target: str, *, why: str = "", details: Mapping[str, Any] | None = None
+    ) -> None:
+        """Add an audit entry for what was done by other means."""
+        await self._run(audit_log.add_entry, self._entry(what, target, why, details))
+
+    async def archive(self, table: bytes, archived: Archived, *, why: str) -> None:
+        """Allow the events of this table to be deleted; see `dealer.eventlog.admin.archive`."""
+        details = {"file": archived.file, "sha256": archived.sha256.hex(), "size": archived.size}
+        entry = self._entry("archive", table.hex(), why, details)
+        await self._log.run_in_transaction(
+            lambda connection: audit_log.archive(connection, table, archived, entry)
+        )
+
+    async def add_key(self, name: str, check: bytes, *, why: str) -> None:
+        """Store the check value of a new house key under a name of its own."""
+        entry = self._entry("rotate-key", name, why, {"check": check.hex()[:8]})
+        await self._log.run_in_transaction(
+            lambda connection: audit_log.add_key(connection, name, check, entry)
+        )
+
+    async def retire_key(self, name: str, *, why: str) -> None:
+        """Record that the key of this name is no longer needed."""
+        entry = self._entry("retire-key", name, why)
+        await self._log.run_in_transaction(
+            lambda connection: audit_log.add_key(connection, name + audit_log.RETIRED, b"", entry)
+        )
+
+    async def keep_key(self, name: str, *, why: str) -> None:
+        """Take back `retire_key`."""
+        entry = self._entry("keep-key", name, why)
+        await self._log.run_in_transaction(
+            lambda connection: audit_log.keep_key(connection, name, entry)
+        )
+
+    def random(self, length: int) -> bytes:
+        """Random bytes from the operating system."""
+        return secrets.token_bytes(length)
+
+    async def journal(self, *, limit: int) -> list[AuditEntry]:
+        """At most `limit` audit entries, the newest first."""
+        return await read_audit_entries(self._log, limit=limit)
+
+    def _entry(
+        self, what: str, target: str, why: str, details: Mapping[str, Any] | None = None
+    ) -> AuditRow:
+        return AuditRow(
+            at=self.now(),
+            id=secrets.token_bytes(8),
+            who=self._who,
+            what=what,
+            target=target,
+            why=why,
+            details=dict(details or {}),
+        )
+
+    async def _run(self, work: Callable[[Any, AuditRow], T], entry: AuditRow) -> T:
+        return await self._log.run_in_transaction(lambda connection: work(connection, entry))
+
+
+async def read_audit_entries(log: ReadOnlyLog, *, limit: int) -> list[AuditEntry]:
+    """At most `limit` audit entries, the newest first."""
+    found = await log.fetch(_JOURNAL, (limit,))
+    return [AuditEntry._make((*row[:5], json.loads(row[5]))) for row in found]
+
+
+async def record_schema(log: Log, *, who: str = "dealer serve") -> tuple[str, str] | None:
+    """Add an audit entry for the schema revision of the database, once for each revision.
+
+    Returns (before, now) if it was added; `before` is empty the first time.
+    """
+    ((now,),) = await log.fetch("SELECT version_num FROM alembic_version")
+    known = await log.fetch(
+        "SELECT details FROM journal WHERE what = ? ORDER BY at DESC LIMIT 1", ("migrate",)
+    )
+    before = json.loads(known[0][0])["to"] if known else ""
+    if before == now:
+        return None
+    admin = AdminService(log, who=who)
+    await admin.note("migrate", "schema", details={"from": before, "to": now})
+    return before, now

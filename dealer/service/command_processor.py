@@ -1,0 +1,200 @@
+"""Command processor: decides commands, appends their events to the log, publishes and answers.
+
+A command is decided at once against the optimistic state in memory, and its events go to the log's
+writer. When the batch with them has been committed, the table's subscribers are notified and then
+the caller is answered, in the order of versions. If the log refuses the append because another
+process was quicker, everything decided on that state is void: the table is reloaded and the
+commands are decided again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from dealer.errors import (
+    DealerError,
+    Overloaded,
+    Refused,
+    TableArchived,
+    Unavailable,
+    VersionConflict,
+)
+from dealer.eventlog import Append, Appended, Known, Log, Result
+from dealer.service.background_tasks import BackgroundTasks
+from dealer.service.deadlines import Deadlines
+from dealer.service.duplicates import DuplicateCommands
+from dealer.service.event_reader import EventReader
+from dealer.service.executor import CommandExecutor, PendingAppend
+from dealer.service.live_table import LiveTable
+from dealer.service.loading import Loader
+from dealer.service.rejections import RejectionConfirmer
+from dealer.service.reload import Reloader
+from dealer.service.requests import ATTEMPTS, CommandResult, Request, StoredCommand, unavailable
+from dealer.service.snapshots import CommitNotice, NoticeListener
+from dealer.service.table_cache import TableCache
+
+
+class CommandProcessor:
+    """Takes requests for any table of one log.
+
+    `notify` receives a notice of each commit; `on_foreign_events` is called with a table before
+    events of other processes are published there.
+    """
+
+    def __init__(
+        self,
+        log: Log,
+        loader: Loader,
+        reader: EventReader,
+        executor: CommandExecutor,
+        cache: TableCache,
+        tasks: BackgroundTasks,
+        *,
+        notify: NoticeListener,
+        on_foreign_events: Callable[[LiveTable], None],
+    ) -> None:
+        self._log = log
+        self._executor = executor
+        self._cache = cache
+        self._notify = notify
+        self.deadlines = Deadlines(executor, self.submit)
+        self.reloader = Reloader(
+            log,
+            loader,
+            cache,
+            self.deadlines,
+            tasks,
+            notify=notify,
+            on_foreign_events=on_foreign_events,
+            retry=self._retry,
+        )
+        self._duplicates = DuplicateCommands(reader, self.reloader, tasks)
+        self._rejections = RejectionConfirmer(
+            log, reader, self.reloader, self._duplicates, tasks, submit=self.submit
+        )
+        self._unregister = log.on_commit(self._on_commit)
+
+    def close(self) -> None:
+        """Stop handling commits."""
+        self._unregister()
+
+    def submit(self, live_table: LiveTable, request: Request) -> None:
+        """Decide a request now; its `done` is called once the events are on disk, or why not."""
+        if live_table.archived:
+            request.done(TableArchived(live_table.archived_reason))
+            return
+        if live_table.reloading:
+            live_table.pending_retries.append(request)
+            return
+        if self._log.full:
+            request.done(Overloaded("The server has too much to write; try again shortly."))
+            return
+        stored = live_table.stored_commands.get(request.name) if request.name is not None else None
+        if stored is not None:
+            self._duplicates.answer(live_table, request, stored)
+            return
+        try:
+            append = self._executor.decide(live_table, request)
+        except Refused as refusal:
+            self._rejections.reject(live_table, request, refusal)
+            return
+        except Exception as error:
+            self._reload_after_internal_error(live_table, request, error)
+            return
+        if append is None:
+            version = live_table.table.version
+            live_table.when_committed(version, lambda _: request.done(CommandResult(version, [])))
+            return
+        live_table.begin_append()
+        try:
+            self._log.submit(append)
+        except DealerError as error:
+            live_table.chain.broken = True
+            self._on_commit([(append, error)])
+            return
+        if live_table.table.round is not None or live_table.timer is not None:
+            self.deadlines.arm(live_table)
+
+    def _reload_after_internal_error(
+        self, live_table: LiveTable, request: Request, error: Exception
+    ) -> None:
+        """A bug interrupted a decision half-way: the state in memory is undefined, so reload it."""
+        asyncio.get_running_loop().call_exception_handler(
+            {"message": "deciding a command failed", "exception": error}
+        )
+        live_table.chain.broken = True
+        live_table.begin_reload()
+        request.done(Unavailable("The server had an internal error; its log says more."))
+        self.reloader.start_if_due(live_table)
+
+    def _retry(self, live_table: LiveTable, requests: Sequence[Request]) -> None:
+        """Decide again what was void or waited for a reload."""
+        for request in requests:
+            if request.duplicate_of is not None:
+                self._duplicates.answer(live_table, request, request.duplicate_of)
+            elif request.attempts >= ATTEMPTS:
+                request.done(VersionConflict("The table changed each time; read it and try again."))
+            else:
+                self.submit(live_table, request)
+        self.deadlines.arm(live_table)
+
+    # After a commit, on the loop
+
+    def _on_commit(self, batch: Sequence[tuple[Append, Result | DealerError]]) -> None:
+        for append, result in batch:
+            if not isinstance(append.tag, PendingAppend):
+                continue
+            pending = append.tag
+            try:
+                if isinstance(result, Appended):
+                    self._append_committed(pending)
+                else:
+                    self._append_lost(pending, result)
+            except Exception as error:
+                # The failure of one listener does not keep the others from being called.
+                asyncio.get_running_loop().call_exception_handler(
+                    {"message": "notifying of an append failed", "exception": error}
+                )
+            self.reloader.start_if_due(pending.live_table)
+
+    def _append_committed(self, pending: PendingAppend) -> None:
+        """Publish first, then answer the caller, then the others that waited for it."""
+        live_table, request = pending.live_table, pending.request
+        entries = pending.encoded.entries
+        live_table.append_committed(pending.last, entries[-1].leaf)
+        if live_table.subscribers and not self._cache.full:
+            live_table.ring.extend(entries)
+        self._notify(live_table, CommitNotice(entries, pending.encoded.notes))
+        result = CommandResult(pending.last, pending.events)
+        request.done(result)
+        stored = pending.stored
+        if stored is not None:
+            stored.committed = True
+            live_table.store_command(request.name or "", stored)
+            for duplicate in stored.waiters:
+                self._duplicates.answer(live_table, duplicate, stored, result)
+            stored.waiters.clear()
+        if pending.pending_draw is not None:
+            for answer in pending.pending_draw.answers:
+                answer(pending.draw_outcome())
+        live_table.notify_commit_waiters()
+        self._cache.committed(live_table)
+
+    def _append_lost(self, pending: PendingAppend, result: Result | DealerError) -> None:
+        """Nothing of the append was written: the state in memory is ahead of the log."""
+        live_table, request = pending.live_table, pending.request
+        live_table.append_lost()
+        if request.then is None:
+            live_table.pending_draw = pending.pending_draw or live_table.pending_draw
+        elif live_table.pending_draw is not None and live_table.pending_draw.draw is request.then:
+            live_table.pending_draw = None  # the shuffle that it waited for never began
+        if isinstance(result, DealerError):
+            request.done(unavailable(result))
+        else:
+            if isinstance(result, Known) and result.digest is not None:
+                request.duplicate_of = StoredCommand.read(result.version, result.digest)
+            request.attempts += 1
+            live_table.pending_retries.append(request)
+        if pending.stored is not None:
+            live_table.pending_retries.extend(pending.stored.waiters)

@@ -1,0 +1,61 @@
+"""Commit statistics: counts of batches, appends and conflicts, and whether the database fails.
+
+There are no counts by table or player.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Sequence
+
+from dealer.errors import DealerError
+from dealer.eventlog import Append, Appended, Conflict, Result
+
+BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
+"""Upper bounds for the number of appends in a batch."""
+
+log = logging.getLogger(__name__)
+
+
+class CommitStats:
+    """`closed` counts automatically closed tables by reason (empty, idle).
+
+    `appends` counts by outcome (written, conflict, known, failed); `batches` by the first bound of
+    `BATCHES` that they fit under, the last element for larger ones; `failing` is set since a batch
+    failed.
+    """
+
+    def __init__(self) -> None:
+        self.appends: Counter[str] = Counter()
+        self.closed: Counter[str] = Counter()
+        self.batches = [0] * (len(BATCHES) + 1)
+        self.requests = 0
+        self.failing = False
+
+    def batch(self, results: Sequence[tuple[Append, Result]]) -> None:
+        """Count the results of one batch."""
+        size = len(results)
+        self.requests += size
+        self.batches[min(max(size - 1, 0).bit_length(), len(BATCHES))] += 1
+        written, failure = 0, None
+        for append, result in results:
+            kind = type(result)
+            if kind is Appended:
+                written += 1
+            elif isinstance(result, DealerError):
+                self.appends["failed"] += 1
+                failure = result
+            elif kind is Conflict:
+                self.appends["conflict"] += 1
+                log.debug("conflict", extra={"fields": {"table": append.table.hex()}})
+            else:
+                self.appends["known"] += 1
+        self.appends["written"] += written
+        if failure is not None:
+            if not self.failing:
+                log.error("database failing", extra={"fields": {"says": str(failure)}})
+            self.failing = True
+        elif self.failing and written:
+            self.failing = False
+            log.warning("database recovered")

@@ -1,0 +1,120 @@
+"""Event reader: a table's committed events, stored commands and consistency proofs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from dealer.eventlog import Log
+from dealer.game.commands import Draw
+from dealer.game.decide import NoRoundSecrets
+from dealer.game.events import PRIVATE_FACE_TYPES, CardDrawn, Event
+from dealer.proof.tree import ConsistencyProof, leaf_hash
+from dealer.service.archive import require_here
+from dealer.service.decoding import event_of, leaf_of, tampered
+from dealer.service.encoding import EncodedEvent, encoded_event
+from dealer.service.live_table import LiveTable
+from dealer.service.requests import CommandResult, StoredCommand
+from dealer.service.round_secret import RoundSecret
+from dealer.service.round_secret_cache import RoundSecretCache
+
+CHUNK = 1000
+"""Events that are read from the log at a time."""
+
+SLICE = 256
+"""Events that are read and hashed at a time for a proof: one or two milliseconds of the loop."""
+
+
+Pause = Callable[[], Awaitable[None]]
+
+
+async def no_pause() -> None:
+    """Yield to the loop once."""
+    await asyncio.sleep(0)
+
+
+class EventReader:
+    """Reads events from `log`; `secrets` decrypts their hidden parts."""
+
+    def __init__(self, log: Log, secrets: RoundSecretCache) -> None:
+        self._log = log
+        self._secrets = secrets
+
+    async def entries(
+        self, live_table: LiveTable, *, after: int, limit: int | None = None
+    ) -> list[EncodedEvent]:
+        """At most `limit` events after version `after`, from memory if all of them are there."""
+        upto = live_table.committed if limit is None else min(live_table.committed, after + limit)
+        if upto <= after:
+            return []
+        ring = live_table.ring
+        if ring and ring[0].version <= after + 1:
+            return [entry for entry in ring if after < entry.version <= upto]
+        found: list[EncodedEvent] = []
+        async for rows in self._log.stream(live_table.id, after=after, upto=upto, chunk=CHUNK):
+            for row in rows:
+                leaf = leaf_of(live_table.id, row)
+                if row.hidden is None or row.type not in PRIVATE_FACE_TYPES:
+                    found.append(EncodedEvent(row.version, leaf, row.type))
+                    continue
+                secret = await self._secrets.secret(live_table, row.members()["round"])
+                event = event_of(row, secret)
+                found.append(encoded_event(row.version, leaf, row.type, event, secret))
+        if len(found) < upto - after:
+            await require_here(self._log, live_table.id)
+        return found
+
+    async def events(self, live_table: LiveTable, *, after: int, count: int) -> list[Event]:
+        """`count` events after version `after`, with their hidden parts."""
+        events = []
+        for row in await self._log.read(live_table.id, after=after, limit=count):
+            secret: RoundSecret | NoRoundSecrets = NoRoundSecrets()
+            if row.hidden is not None:
+                secret = await self._secrets.secret(live_table, row.members()["round"])
+            events.append(event_of(row, secret))
+        if len(events) < count:
+            await require_here(self._log, live_table.id)
+        return events
+
+    async def find_command(self, live_table: LiveTable, name: str) -> StoredCommand | None:
+        """A stored command of any age; None if the log has none of this name."""
+        row = await self._log.find_command(live_table.id, name)
+        if row is None or row.digest is None:
+            return None
+        return StoredCommand.read(row.version, row.digest)
+
+    async def seal_after(self, live_table: LiveTable, version: int) -> int | None:
+        """The version of the first DeckSealed after `version`; None if there is none yet."""
+        async for rows in self._log.stream(live_table.id, after=version, chunk=CHUNK):
+            for row in rows:
+                if row.type == "DeckSealed":
+                    return row.version
+        return None
+
+    async def drawn_at_seal(
+        self, live_table: LiveTable, draw: Draw, *, sealed: int
+    ) -> CommandResult | None:
+        """The cards that `draw` got in the append with the DeckSealed at `sealed`; None if none."""
+        drawn = await self._log.read(live_table.id, after=sealed, limit=draw.count)
+        if len(drawn) < draw.count or any(row.type != "CardDrawn" or row.command for row in drawn):
+            return None
+        events = await self.events(live_table, after=drawn[0].version - 1, count=draw.count)
+        if any(event.seat != draw.actor.seat for event in events if isinstance(event, CardDrawn)):
+            return None
+        return CommandResult(drawn[-1].version, events)
+
+    async def consistency(
+        self, live_table: LiveTable, *, old: int, new: int, pause: Pause
+    ) -> list[str]:
+        """RFC 6962's proof that the first `old` leaves of the `new` ones never changed; hex.
+
+        Computed in slices of a few milliseconds, between which `pause` is awaited.
+        """
+        proof = ConsistencyProof(old, new)
+        async for rows in self._log.stream(live_table.id, upto=new, chunk=SLICE):
+            proof.extend([leaf_hash(leaf_of(live_table.id, row).encode()) for row in rows])
+            await pause()
+        if proof.missing:
+            await require_here(self._log, live_table.id)
+            raise tampered(live_table.table_id)
+        return [node.hex() for node in proof.nodes()]

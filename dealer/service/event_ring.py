@@ -1,0 +1,51 @@
+"""Event ring: the newest events of a live table, for subscribers that lag a little."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+
+from dealer.service.encoding import EncodedEvent
+
+EVENTS = 64
+BYTES = 32_768
+_ENTRY = 250
+
+
+class EventRing:
+    """At most the newest 64 events without a gap, and at most 32 KiB of them."""
+
+    __slots__ = ("_entries", "size")
+
+    def __init__(self) -> None:
+        self._entries: deque[EncodedEvent] = deque()
+        self.size = 0  # estimated bytes of memory
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __iter__(self) -> Iterator[EncodedEvent]:
+        return iter(self._entries)
+
+    def __getitem__(self, place: int) -> EncodedEvent:
+        return self._entries[place]
+
+    def extend(self, entries: Sequence[EncodedEvent]) -> None:
+        """Append events that follow the present ones."""
+        kept, size = self._entries, self.size
+        if len(entries) >= EVENTS:
+            kept.clear()
+            size, entries = 0, entries[-EVENTS:]
+        for entry in entries:
+            kept.append(entry)
+            size += _ENTRY + len(entry.leaf) + len(entry.private)
+        while len(kept) > EVENTS or size > BYTES:
+            gone = kept.popleft()
+            size -= _ENTRY + len(gone.leaf) + len(gone.private)
+        self.size = size
+
+    def clear(self) -> None:
+        """Drop all events."""
+        if self._entries:
+            self._entries = deque()
+            self.size = 0

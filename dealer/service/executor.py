@@ -1,0 +1,198 @@
+"""Command executor: turns a command into events and the events into an append for the log.
+
+Decide, finish a shuffle whose entropy is complete, encode, evolve. It owns the tables' clock, the
+random bytes of rounds, the origins of new tables, and the signers.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from functools import partial
+
+from dealer.errors import Refused, VersionConflict
+from dealer.eventlog import Append
+from dealer.eventlog.encryption import NONCE_BYTES, HouseKeys
+from dealer.game.commands import FinishShuffle, OpenRound
+from dealer.game.decide import NoRoundSecrets, decide
+from dealer.game.events import (
+    EntropyClosed,
+    Event,
+    RoundClosed,
+    ShuffleStarted,
+    TableClosed,
+)
+from dealer.game.state import Round, evolve
+from dealer.proof.checkpoint import Signer
+from dealer.proof.keys import secret_length
+from dealer.service.clock import Clock, utc_ms
+from dealer.service.encoding import EncodedAppend, encode
+from dealer.service.live_table import LiveTable
+from dealer.service.maintenance import MaintenanceMode
+from dealer.service.requests import CommandResult, Outcome, PendingDraw, Request, StoredCommand
+from dealer.service.round_secret import RoundSecret
+from dealer.service.table_cache import TableCache
+
+
+class PendingAppend:
+    """An append in flight: its table, request, events, encoding, and the draw that it settles."""
+
+    __slots__ = (
+        "draw_result",
+        "encoded",
+        "events",
+        "last",
+        "live_table",
+        "pending_draw",
+        "request",
+        "stored",
+    )
+
+    def __init__(self, live_table: LiveTable, request: Request) -> None:
+        self.live_table = live_table
+        self.request = request
+        self.events: list[Event] = []
+        self.encoded = EncodedAppend([], [], [])
+        self.stored: StoredCommand | None = None
+        self.pending_draw: PendingDraw | None = None
+        self.draw_result: list[Event] | Refused = []
+        self.last = 0
+
+    def draw_outcome(self) -> Outcome:
+        result = self.draw_result
+        return result if isinstance(result, Refused) else CommandResult(self.last, result)
+
+
+class CommandExecutor:
+    """Executes the commands of all tables; `house` is the name in origins.
+
+    `maintenance` refuses what may not begin now, `cache` what may not grow. `clock` is the wall
+    clock, in milliseconds.
+    """
+
+    def __init__(
+        self,
+        key: HouseKeys,
+        *,
+        house: str,
+        maintenance: MaintenanceMode,
+        cache: TableCache,
+        clock: Clock = utc_ms,
+    ) -> None:
+        self._clock = clock
+        self._maintenance = maintenance
+        self._cache = cache
+        self._key = key
+        self._house = house
+        self._signers: dict[bytes, Signer] = {}
+        self.public_key = key.public_key
+
+    def now(self) -> int:
+        """Milliseconds since 1970, UTC."""
+        return self._clock()
+
+    def origin(self, table: bytes) -> str:
+        """The origin of a new table in its checkpoints."""
+        return f"{self._house}/t/{table.hex()}"
+
+    def decide(self, live_table: LiveTable, request: Request) -> Append | None:
+        """The append of the command's events, already evolved; None if there are none.
+
+        Raises Refused, and then nothing has changed.
+        """
+        table = live_table.table
+        if request.expect is not None and table.version > request.expect:
+            raise VersionConflict("The table has changed; read its state and decide again.")
+        if self._maintenance.targets:
+            self._maintenance.require(live_table.table_id, request.command)
+        self._cache.require_room_to_grow(live_table, request.command)
+        secret = live_table.secret
+        if isinstance(request.command, OpenRound):
+            secret = self._draw_secret(live_table, len(request.command.deck))
+        events = decide(request.command, table, secret)
+        if not events:
+            return None
+        expected = table.version
+        pending = PendingAppend(live_table, request)
+        live_table.secret = secret
+        if request.then is not None and isinstance(events[0], ShuffleStarted):
+            answers = [] if request.drawn is None else [request.drawn]
+            live_table.pending_draw = PendingDraw(request.then, answers)
+        self._record(pending, events)
+        round_ = table.round
+        if round_ is not None and round_.shuffle is not None and round_.shuffle.ready():
+            self._finish(pending, round_)
+        return self._append(pending, expected)
+
+    def _finish(self, pending: PendingAppend, round_: Round) -> None:
+        """The tape is fixed: shuffle, seal, and execute the draw that waits for the seal."""
+        live_table = pending.live_table
+        finish = FinishShuffle(live_table.c1_root)
+        self._record(pending, decide(finish, live_table.table, live_table.secret))
+        waiting = live_table.pending_draw
+        if waiting is None:
+            return
+        live_table.pending_draw = None
+        pending.pending_draw = waiting
+        try:
+            pending.draw_result = decide(waiting.draw, live_table.table, live_table.secret)
+        except Refused as refusal:
+            pending.draw_result = refusal
+        else:
+            self._record(pending, pending.draw_result)
+
+    def _record(self, pending: PendingAppend, events: Sequence[Event]) -> None:
+        live_table = pending.live_table
+        table = live_table.table
+        at = max(self.now(), table.at)
+        origin = table.origin or self.origin(live_table.id)
+        nonces = secrets.token_bytes(NONCE_BYTES * len(events))
+        encode(
+            events,
+            table=live_table.id,
+            version=table.version,
+            at=at,
+            tree=live_table.tree,
+            secret=live_table.secret,
+            nonces=nonces,
+            sign=partial(self._signer(table.key).sign, origin=origin),
+            into=pending.encoded,
+        )
+        for event in events:
+            evolve(table, event, at)
+        pending.events.extend(events)
+        match events[-1]:
+            case EntropyClosed():
+                live_table.c1_root = live_table.tree.root()
+            case RoundClosed() | TableClosed():
+                live_table.secret = NoRoundSecrets()
+
+    def _append(self, pending: PendingAppend, expected: int) -> Append:
+        live_table, request = pending.live_table, pending.request
+        rows, _, notes = pending.encoded
+        pending.last = expected + len(rows)
+        if request.name is not None:
+            stored = StoredCommand(request.digest, expected + 1, len(rows))
+            rows[0] = rows[0]._replace(command=request.name, digest=stored.packed())
+            live_table.stored_commands.start(request.name, stored)
+            pending.stored = stored
+        return Append(live_table.id, expected, rows, notes, tag=pending, chain=live_table.chain)
+
+    def _draw_secret(self, live_table: LiveTable, cards: int) -> RoundSecret:
+        secret = secrets.token_bytes(secret_length(cards))
+        number = len(live_table.table.round_versions) + 1
+        wrapped = self._key.of(live_table.table.key).wrap(
+            secret, table=live_table.id, round=number, nonce=secrets.token_bytes(NONCE_BYTES)
+        )
+        return RoundSecret(table=live_table.id, round=number, secret=secret, wrapped=wrapped)
+
+    def sign(self, live_table: LiveTable, size: int, root: bytes) -> str:
+        """The signed note of a checkpoint over `size` leaves with this root."""
+        table = live_table.table
+        return self._signer(table.key).sign(origin=table.origin, size=size, root=root)
+
+    def _signer(self, key: bytes) -> Signer:
+        """The signer of one of the house's keys; raises HouseKeyError."""
+        if key not in self._signers:
+            self._signers[key] = Signer(self._key.of(key).signing_seed)
+        return self._signers[key]

@@ -1,0 +1,339 @@
+"""Live table: the state of one table in memory, and the state machine that it follows.
+
+Theory of operation
+
+A live table is a cache over the event log, which is the only authority. It holds two positions:
+
+- `table`, `tree`, `secret` and `c1_root` are *optimistic*. A command is decided against everything
+  that was decided before it, also while those events are still on their way to the disk.
+- `committed` and `leaf` are the version and the leaf on disk. Nothing above `committed` is
+  published or acknowledged.
+
+The states:
+
+    ACTIVE      Commands are decided and appended. `in_flight` appends are with the log's writer.
+    RELOADING   An append was lost (another process was quicker, or the database failed), or the log
+                has events that this process has not, or an internal error left the optimistic state
+                undefined. New commands wait in `pending_retries`. When the last append in flight
+                has been answered (`reload_due`), the table is read from the log again and adopted.
+    ARCHIVED    The events have left the log. Every command is refused; the state is final.
+
+The methods that change the state, and `TRANSITIONS`, which holds what each may do:
+
+                        ACTIVE        RELOADING     ARCHIVED
+    begin_append        ACTIVE        -             -
+    append_committed    ACTIVE        RELOADING     -
+    append_lost         RELOADING     RELOADING     -
+    begin_reload        RELOADING     RELOADING     -
+    adopt               -             RELOADING     -
+    resume              -             ACTIVE        -
+    archive             -             ARCHIVED      -
+
+A method without an entry for the current state raises RuntimeError: that is a bug in the caller.
+
+Why it is safe: all appends since the last reload share one `chain`. When one of them is lost the
+log refuses every later append of that chain, so nothing that was decided on a void state can be
+written. `append_committed` may still follow in RELOADING for appends that were queued before an
+internal error. `adopt` replaces the chain for the appends that follow. Between `adopt` and `resume`
+the missed events are published; commands that listeners submit meanwhile wait, so that they are
+decided after the publication.
+
+Callers wait for a version with `when_committed` or `wait_committed`. A version that was void when
+the table was reloaded is answered with False, even where other processes wrote as many events.
+
+A `savepoint` is a copy of the table at a version that was on disk. A reload starts from it and
+reads only the log's tail. Without one it reads the whole table.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from asyncio import TimerHandle
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from dealer.errors import Refused, TableArchived, Unavailable
+from dealer.eventlog import Chain
+from dealer.game.decide import NoRoundSecrets
+from dealer.game.size import size_of
+from dealer.game.state import Table
+from dealer.proof.tree import Tree, leaf_hash
+from dealer.service.event_ring import EventRing
+from dealer.service.recent_commands import RecentCommands
+from dealer.service.requests import PendingDraw, Request, StoredCommand, resolve_bool
+from dealer.service.round_secret import RoundSecret
+from dealer.service.savepoint import SAVEPOINT_EVERY, Savepoint
+
+TABLE_BYTES = 4_500
+"""Estimated bytes of a live table without its game state and its caches."""
+
+SECRET_BYTES = 4_500
+"""Estimated bytes of a round's secret with its keys and ciphers."""
+
+REQUEST_BYTES = 700
+"""Estimated bytes of a waiting request."""
+
+SUBSCRIBER_BYTES = 1_500
+"""Estimated bytes of a subscription with what the gateway holds for it."""
+
+
+class TableState(StrEnum):
+    """State of a live table; the module describes them."""
+
+    ACTIVE = "active"
+    RELOADING = "reloading"
+    ARCHIVED = "archived"
+
+
+TRANSITIONS = {
+    "begin_append": {TableState.ACTIVE: TableState.ACTIVE},
+    "append_committed": {
+        TableState.ACTIVE: TableState.ACTIVE,
+        TableState.RELOADING: TableState.RELOADING,
+    },
+    "append_lost": {
+        TableState.ACTIVE: TableState.RELOADING,
+        TableState.RELOADING: TableState.RELOADING,
+    },
+    "begin_reload": {
+        TableState.ACTIVE: TableState.RELOADING,
+        TableState.RELOADING: TableState.RELOADING,
+    },
+    "adopt": {TableState.RELOADING: TableState.RELOADING},
+    "resume": {TableState.RELOADING: TableState.ACTIVE},
+    "archive": {TableState.RELOADING: TableState.ARCHIVED},
+}
+"""Next state by method and current state."""
+
+
+class PendingRejection(NamedTuple):
+    """A request, its refusal, and the chain of appends that the command was decided in."""
+
+    request: Request
+    refusal: Refused
+    chain: Chain
+
+
+@dataclass(slots=True, eq=False)
+class LiveTable:
+    """One table in memory; `id` has 16 bytes, `table_id` is the same in hex."""
+
+    id: bytes
+    table_id: str
+    table: Table = field(default_factory=Table)
+    tree: Tree = field(default_factory=Tree)
+    secret: RoundSecret | NoRoundSecrets = field(default_factory=NoRoundSecrets)
+    c1_root: bytes = b""  # root of checkpoint C1, while a shuffle waits for its reveals
+    committed: int = 0
+    leaf: str = ""  # leaf of the event at `committed`; another one there means the log was rewound
+    state: TableState = TableState.ACTIVE
+    in_flight: int = 0
+    archived_reason: str = ""
+    savepoint: Savepoint | None = None
+    chain: Chain = field(default_factory=Chain)
+    ring: EventRing = field(default_factory=EventRing)  # empty while there are no subscribers
+    stored_commands: RecentCommands = field(default_factory=RecentCommands)
+    commands_evicted: bool = False  # whether `stored_commands` lacks some of the table's commands
+    cosigned: int = 0  # the stream's count of cosignatures that subscribers have been sent
+    pushed: dict[int, str] = field(default_factory=dict)  # cosigned notes as last pushed, by size
+    pending_retries: list[Request] = field(default_factory=list)  # decided again after a reload
+    pending_rejections: list[PendingRejection] = field(default_factory=list)
+    confirming: bool = False  # whether a task confirms the rejections against the log
+    pending_draw: PendingDraw | None = None
+    commit_waiters: list[tuple[int, Callable[[bool], None]]] = field(default_factory=list)
+    timer: TimerHandle | None = None
+    subscribers: set[Any] = field(default_factory=set)  # the gateway's subscriptions
+    holds: int = 0  # callers that keep it in memory
+    weight: int = 0  # its size as the table cache counted it, and the version at that time
+    weighed_at: int = 0
+
+    # States
+
+    @property
+    def reloading(self) -> bool:
+        """Whether commands wait for the table to be read from the log again."""
+        return self.state is TableState.RELOADING
+
+    @property
+    def archived(self) -> bool:
+        """Whether the table's events have left the log."""
+        return self.state is TableState.ARCHIVED
+
+    @property
+    def reload_due(self) -> bool:
+        """Whether the table is to be reloaded and no append of it is in flight."""
+        return self.state is TableState.RELOADING and not self.in_flight
+
+    def require_here(self) -> None:
+        """Raise TableArchived if the table's events have left the log."""
+        if self.state is TableState.ARCHIVED:
+            raise TableArchived(self.archived_reason)
+
+    def begin_append(self) -> None:
+        """An append was decided and goes to the log's writer."""
+        self._transition("begin_append")
+        self.in_flight += 1
+
+    def append_committed(self, version: int, leaf: str) -> None:
+        """An append is on disk; its last event has this version and this leaf."""
+        self.in_flight -= 1
+        self._transition("append_committed")
+        self.committed = version
+        self.leaf = leaf
+        self.refresh_savepoint()
+
+    def append_lost(self) -> None:
+        """An append was not written: everything decided since is void."""
+        self.in_flight -= 1
+        self._transition("append_lost")
+
+    def begin_reload(self) -> None:
+        """The state in memory is outdated or undefined: read the table from the log again."""
+        self._transition("begin_reload")
+
+    def adopt(self, fresh: LiveTable) -> None:
+        """Take over the state that was loaded; subscribers and waiting requests stay."""
+        self._transition("adopt")
+        self.table, self.tree, self.secret = fresh.table, fresh.tree, fresh.secret
+        self.c1_root, self.leaf = fresh.c1_root, fresh.leaf
+        self.chain, self.savepoint = fresh.chain, fresh.savepoint
+        self.stored_commands = fresh.stored_commands
+        self.commands_evicted = fresh.commands_evicted
+        self.ring.clear()
+        # Before `committed` moves: void versions stay void where others wrote as many events.
+        self.notify_commit_waiters()
+        self.committed = fresh.committed
+
+    def resume(self) -> list[Request]:
+        """Accept commands again; the requests that waited for it, to be decided again."""
+        self._transition("resume")
+        return self.take_pending_retries()
+
+    def archive(self, reason: str) -> None:
+        """The table's events have left the log; `reason` is the text of each refusal."""
+        self._transition("archive")
+        self.archived_reason = reason
+        for request in self.take_pending_retries():
+            request.done(TableArchived(reason))
+        waiting, self.commit_waiters = self.commit_waiters, []
+        for _, call in waiting:
+            call(False)
+
+    def _transition(self, method: str) -> None:
+        try:
+            self.state = TRANSITIONS[method][self.state]
+        except KeyError:
+            raise RuntimeError(f"table {self.table_id}: {method} in state {self.state}") from None
+
+    # Loading
+
+    def add_leaf(self, leaf: str) -> None:
+        """Add the leaf of the next event that was read from the log."""
+        self.leaf = leaf
+        self.tree.append(leaf_hash(leaf.encode()))
+
+    def loaded(self) -> None:
+        """Everything that was evolved so far is on disk."""
+        self.committed = self.table.version
+        self.refresh_savepoint()
+
+    def refresh_savepoint(self) -> None:
+        """Take a new savepoint if the old one is far back and nothing is ahead of the log."""
+        if self.table.version != self.committed:
+            return
+        if self.savepoint is None or self.committed - self.savepoint.version >= SAVEPOINT_EVERY:
+            self.savepoint = Savepoint.at(self.table, self.tree, self.secret, self.c1_root)
+
+    def pop_savepoint(self) -> Savepoint | None:
+        """The savepoint, to be used once: a reload that fails with it reads the whole table."""
+        savepoint, self.savepoint = self.savepoint, None
+        return savepoint
+
+    # Waiting
+
+    def when_committed(self, version: int, call: Callable[[bool], None]) -> None:
+        """Call with True once `version` is on disk, with False if it turned out to be void."""
+        if version <= self.committed:
+            call(True)
+        else:
+            self.commit_waiters.append((version, call))
+
+    async def wait_committed(self, version: int) -> bool:
+        """Wait until `version` is on disk; False if it was void and will never be.
+
+        Raises Unavailable where the table cannot be read from the log, TableArchived where its
+        events have left the log.
+        """
+        self.require_here()
+        future: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self.when_committed(version, resolve_bool(future))
+        there = await future
+        self.require_here()
+        if not there and self.reloading:
+            raise Unavailable("This table cannot be read at the moment; try again shortly.")
+        return there
+
+    def notify_commit_waiters(self) -> None:
+        """Call the waiters whose versions are on disk; in RELOADING all of them."""
+        if not self.commit_waiters:
+            return
+        waiting, self.commit_waiters = self.commit_waiters, []
+        for version, call in waiting:
+            if version <= self.committed:
+                call(True)
+            elif self.reloading:
+                call(False)
+            else:
+                self.commit_waiters.append((version, call))
+
+    def take_pending_retries(self) -> list[Request]:
+        """The requests that wait for a reload; they wait here no longer."""
+        requests, self.pending_retries = self.pending_retries, []
+        return requests
+
+    def postpone_draw(self) -> None:
+        """Answer the draw that waits for a seal with Unavailable: a retry finds its cards."""
+        pending, self.pending_draw = self.pending_draw, None
+        if pending is not None:
+            for answer in pending.answers:
+                answer(Unavailable("The table was reloaded; send this again with the same cmd."))
+
+    def store_command(self, name: str, outcome: StoredCommand) -> None:
+        """Answer repetitions of this committed command from memory for some time."""
+        if self.stored_commands.settle(name, outcome):
+            self.commands_evicted = True
+
+    # Memory
+
+    def idle(self) -> bool:
+        """Whether it may leave memory: no subscriber, and no work under way."""
+        under_way = self.in_flight or self.reloading or self.confirming or self.pending_retries
+        return not (self.subscribers or under_way or self.holds or self.commit_waiters)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep it in memory for as long as the block runs."""
+        self.holds += 1
+        try:
+            yield
+        finally:
+            self.holds -= 1
+
+    def size(self) -> int:
+        """Estimated bytes of memory; does not visit every card."""
+        size = TABLE_BYTES + size_of(self.table) + self.ring.size + len(self.leaf)
+        size += self.stored_commands.size
+        if self.savepoint is not None:
+            size += len(self.savepoint.state)
+        if isinstance(self.secret, RoundSecret):
+            size += SECRET_BYTES
+        requests = (
+            len(self.pending_retries)
+            + len(self.pending_rejections)
+            + len(self.commit_waiters)
+            + self.in_flight
+        )
+        return size + REQUEST_BYTES * requests + SUBSCRIBER_BYTES * len(self.subscribers)

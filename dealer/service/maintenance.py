@@ -1,0 +1,145 @@
+"""Maintenance mode: no new seats or rounds at a table, or at all tables, for the time being.
+
+Open rounds go on to their end, and players may leave and return. Operators disable tables in the
+database, which every process polls within a second. The same poll finds that the house has a newer
+key than this process, which then opens no tables; and a check of the disk of an SQLite file finds
+that it is nearly full, so that the rest is left for the open rounds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from math import nan
+from pathlib import Path
+from shutil import disk_usage
+
+from dealer.errors import DealerError, Disabled
+from dealer.eventlog import Log
+from dealer.eventlog.key_file import key_checks
+from dealer.game.commands import Command, OpenRound, OpenTable, TakeSeat
+
+MIB = 2**20
+POLL_SECONDS = 0.8
+"""Seconds between two polls: all processes follow within a second."""
+
+WHOLE_SERVICE = "house"
+"""The target for all tables, including those that are not opened yet."""
+
+OLD_KEY = "key"
+"""The target for new tables in a process whose key was replaced."""
+
+DISK = "disk"
+"""The target for new tables and rounds while the disk has less free space than the floor."""
+
+RECOVERY_FACTOR = 1.1
+"""The disk counts as recovered when this many times the floor is free."""
+
+_TARGETS = "SELECT target FROM disabled"
+_BEGINNINGS = (OpenTable, TakeSeat, OpenRound)
+
+log = logging.getLogger(__name__)
+
+
+class MaintenanceMode:
+    """What is disabled; `targets` are tables' ids in hex, WHOLE_SERVICE, OLD_KEY and DISK.
+
+    `check` is the check value of the key that new tables of this process are signed under. `free`
+    is the number of free bytes on the disk, NaN where it is unknown.
+    """
+
+    def __init__(self) -> None:
+        self.targets: frozenset[str] = frozenset()
+        self.check = b""
+        self.free = nan
+        self._folder: Path | None = None
+        self._floor = 0
+
+    def watch_disk(self, folder: Path, *, floor: int) -> None:
+        """Refuse new tables and rounds while the disk of `folder` has less than `floor` free bytes.
+
+        A floor of 0 refuses nothing; `free` is measured in any case.
+        """
+        self._folder, self._floor = folder, floor
+
+    @property
+    def notice(self) -> str | None:
+        """A remark for operators while the server is ready; None if there is none."""
+        if DISK not in self.targets:
+            return None
+        free, floor = int(self.free) // MIB, self._floor // MIB
+        return (
+            f"The disk of the database is nearly full: {free} MiB are free, and below {floor} MiB "
+            "(--disk-floor) no tables or rounds are opened; free space."
+        )
+
+    def require(self, table: str, command: Command) -> None:
+        """Raise Disabled if `command` begins something that may not begin now."""
+        if not self.targets or not isinstance(command, _BEGINNINGS):
+            return
+        if WHOLE_SERVICE in self.targets:
+            raise Disabled(
+                "The server opens no tables, seats or rounds for now; open rounds continue. Try "
+                "again later."
+            )
+        if OLD_KEY in self.targets and isinstance(command, OpenTable):
+            raise Disabled(
+                "This server opens no tables until it is restarted, because the house has a new "
+                "key; existing tables continue. Try again later."
+            )
+        if DISK in self.targets and isinstance(command, OpenTable | OpenRound):
+            raise Disabled(
+                "The server opens no tables or rounds for now, because its disk is nearly full; "
+                "open rounds continue. Try again later."
+            )
+        if table in self.targets:
+            raise Disabled(
+                "This table takes no new players or rounds for now; an open round continues. Try "
+                "again later."
+            )
+
+    async def refresh(self, database: Log) -> None:
+        """Read the targets from the database; raises DatabaseError."""
+        found = frozenset(target for (target,) in await database.fetch(_TARGETS))
+        known = list((await key_checks(database)).values())
+        if self.check and known and self.check != known[-1]:
+            if OLD_KEY not in self.targets:
+                log.warning("restart to use the new key")
+            found |= {OLD_KEY}
+        found |= self.targets & {DISK}
+        for event, targets in (
+            ("disabled", found - self.targets),
+            ("enabled", self.targets - found),
+        ):
+            for target in sorted(targets - {OLD_KEY, DISK}):
+                log.info(event, extra={"fields": {"target": target}})
+        self.targets = found
+
+    async def run(self, database: Log) -> None:
+        """Poll until cancelled; while the database is unavailable the last known targets apply."""
+        while True:
+            await asyncio.sleep(POLL_SECONDS)
+            await self.measure_disk()
+            try:
+                await self.refresh(database)
+            except DealerError as error:
+                log.debug("maintenance unknown", extra={"fields": {"says": str(error)}})
+
+    async def measure_disk(self) -> None:
+        """Measure the free space of the database's disk."""
+        if self._folder is None:
+            return
+        try:
+            # In a thread: a network disk may block.
+            self.free = float((await asyncio.to_thread(disk_usage, self._folder)).free)
+        except OSError as error:
+            self.free = nan
+            log.debug("disk not measured", extra={"fields": {"says": error.strerror}})
+        was_low = DISK in self.targets
+        low = self.free < self._floor * (RECOVERY_FACTOR if was_low else 1)
+        if low and not was_low:
+            self.targets |= {DISK}
+            log.error("disk nearly full", extra={"fields": {"says": self.notice}})
+        elif was_low and not low:
+            self.targets -= {DISK}
+            log.warning("disk has room again")

@@ -1,0 +1,87 @@
+"""Random draws: cards from anywhere in a stack, brought to the top by a partial shuffle first.
+
+Where players contribute entropy the shuffle takes a while. The draw waits in memory and happens in
+the append that seals the deck. A restart loses the waiting draw but not the shuffle: the command,
+sent again with the same id, continues from there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from dealer.errors import DealerError, NoRound
+from dealer.game.commands import Draw
+from dealer.game.events import CardDrawn, ShuffleStarted
+from dealer.service.background_tasks import BackgroundTasks
+from dealer.service.command_processor import CommandProcessor
+from dealer.service.event_reader import EventReader
+from dealer.service.live_table import LiveTable
+from dealer.service.requests import CommandResult, OnResult, Outcome, PendingDraw, Request, resolve
+
+
+class RandomDraws:
+    """Draws at random, at any table."""
+
+    def __init__(
+        self, processor: CommandProcessor, reader: EventReader, tasks: BackgroundTasks
+    ) -> None:
+        self._processor = processor
+        self._reader = reader
+        self._tasks = tasks
+
+    async def draw(self, live_table: LiveTable, request: Request, draw: Draw) -> CommandResult:
+        """Execute `request`, a DrawAtRandom, and then `draw` from the top of the shuffled cards."""
+        future: asyncio.Future[CommandResult] = asyncio.get_running_loop().create_future()
+        answer = resolve(future)
+
+        def started(outcome: Outcome) -> None:
+            if not isinstance(outcome, CommandResult):
+                answer(outcome)
+            elif drawn := [event for event in outcome.events if isinstance(event, CardDrawn)]:
+                answer(CommandResult(outcome.version, list(drawn)))
+            elif request.is_replay:
+                self._tasks.start(self._resume(live_table, request, draw, outcome, answer))
+
+        request.done, request.then, request.drawn = started, draw, answer
+        with live_table.held():
+            self._processor.submit(live_table, request)
+            return await future
+
+    async def _resume(
+        self,
+        live_table: LiveTable,
+        request: Request,
+        draw: Draw,
+        start: CommandResult,
+        answer: OnResult,
+    ) -> None:
+        """Answer a repeated command whose shuffle was started earlier."""
+        try:
+            sealed = await self._sealed_at(live_table, after=start.version)
+            if sealed is None:
+                if live_table.pending_draw is None:
+                    live_table.pending_draw = PendingDraw(draw, [])
+                live_table.pending_draw.answers.append(answer)
+                return
+            drawn = await self._reader.drawn_at_seal(live_table, draw, sealed=sealed)
+        except DealerError as error:
+            answer(error)
+            return
+        if drawn is not None:
+            answer(drawn)
+            return
+        begun, round_ = start.events[0], live_table.table.round
+        if not isinstance(begun, ShuffleStarted) or round_ is None or round_.number != begun.round:
+            answer(NoRound("The round of that draw is over."))
+            return
+        again = Request(draw, answer, f"{request.name}/draw", request.digest)
+        self._processor.submit(live_table, again)
+
+    async def _sealed_at(self, live_table: LiveTable, *, after: int) -> int | None:
+        """The version of the DeckSealed of the shuffle begun at `after`; None before it."""
+        while True:
+            version = live_table.table.version
+            await live_table.wait_committed(version)
+            sealed = await self._reader.seal_after(live_table, after)
+            if sealed is not None or version == live_table.table.version:
+                return sealed

@@ -1,0 +1,96 @@
+"""Recent commands of a table, packed: most repetitions are answered without reading the log.
+
+A command in flight is stored as an object. After its commit it takes 52 bytes in one of 32 buckets,
+chosen by the hash of its name:
+
+    hash(name) as a signed 64-bit number ‖ digest (32 bytes) ‖ version of its first event (64 bits)
+    ‖ number of events (32 bits)
+
+The hash is Python's, with a different key in each process. If two names of one table have the same
+hash, the digest still shows whether the command is the same.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+
+from dealer.service.requests import StoredCommand
+
+BUCKETS = 32
+BUCKET = 9
+"""Commands in a bucket: a full one drops its oldest for the next. A full bucket is small enough for
+Python's own allocator; larger ones fragment the heap."""
+
+_NAME = Struct(">q")
+_RECORD = Struct(">q32sQI")
+_DIGEST_BYTES = 32
+_IN_FLIGHT = 700
+_EMPTY = 100
+
+
+class RecentCommands:
+    """About the newest 288 commands of one table by name (role and id); the log has the others."""
+
+    __slots__ = ("_buckets", "_in_flight")
+
+    def __init__(self) -> None:
+        self._in_flight: dict[str, StoredCommand] = {}
+        self._buckets: dict[int, bytes] = {}
+
+    @property
+    def size(self) -> int:
+        """Estimated bytes of memory."""
+        size = _IN_FLIGHT * len(self._in_flight)
+        for bucket in self._buckets.values():
+            size += _EMPTY + len(bucket)
+        return size
+
+    def get(self, name: str) -> StoredCommand | None:
+        """The record of a command; of a committed one a new object each time."""
+        found = self._in_flight.get(name)
+        if found is not None or not self._buckets:
+            return found
+        number = hash(name)
+        bucket = self._buckets.get(number % BUCKETS, b"")
+        place = _find(bucket, _NAME.pack(number))
+        if place < 0:
+            return None
+        _, digest, version, count = _RECORD.unpack_from(bucket, place)
+        return StoredCommand(digest, version, count, committed=True)
+
+    def start(self, name: str, command: StoredCommand) -> None:
+        """Add a command in flight, until `settle`."""
+        self._in_flight[name] = command
+
+    def settle(self, name: str, command: StoredCommand) -> bool:
+        """Add a committed command; whether another one was evicted for it."""
+        self._in_flight.pop(name, None)
+        if len(command.digest) != _DIGEST_BYTES:
+            return True
+        number = hash(name)
+        bucket = self._buckets.get(number % BUCKETS, b"")
+        if _find(bucket, _NAME.pack(number)) >= 0:
+            return False
+        full = len(bucket) >= BUCKET * _RECORD.size
+        record = _RECORD.pack(number, command.digest, command.version, command.count)
+        self._buckets[number % BUCKETS] = (bucket[_RECORD.size :] if full else bucket) + record
+        return full
+
+    def clear(self) -> None:
+        """Drop all commands."""
+        self._in_flight.clear()
+        self._buckets.clear()
+
+    def committed(self) -> RecentCommands:
+        """A copy without the commands in flight."""
+        copy = RecentCommands()
+        copy._buckets = dict(self._buckets)
+        return copy
+
+
+def _find(bucket: bytes, name: bytes) -> int:
+    """Offset of the record of a name; -1 if there is none."""
+    place = bucket.find(name)
+    while place >= 0 and place % _RECORD.size:
+        place = bucket.find(name, place + 1)
+    return place

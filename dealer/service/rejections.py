@@ -1,0 +1,113 @@
+"""Rejections: a command is refused only once the refusal is certain.
+
+The optimistic state that the command was refused on may turn out to be void. The command may have
+been carried out earlier under the same id. Where several nodes share a database, another node may
+have written what allows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dealer.errors import DealerError, Refused
+from dealer.eventlog import Log
+from dealer.service.background_tasks import BackgroundTasks
+from dealer.service.duplicates import DuplicateCommands
+from dealer.service.event_reader import EventReader
+from dealer.service.live_table import LiveTable, PendingRejection
+from dealer.service.reload import Reloader
+from dealer.service.requests import ATTEMPTS, Request, unavailable
+
+
+class RejectionConfirmer:
+    """Confirms rejections; `submit` takes a request that has to be decided again."""
+
+    def __init__(
+        self,
+        log: Log,
+        reader: EventReader,
+        reloader: Reloader,
+        duplicates: DuplicateCommands,
+        tasks: BackgroundTasks,
+        *,
+        submit: Callable[[LiveTable, Request], None],
+    ) -> None:
+        self._log = log
+        self._reader = reader
+        self._reloader = reloader
+        self._duplicates = duplicates
+        self._tasks = tasks
+        self._submit = submit
+
+    def reject(self, live_table: LiveTable, request: Request, refusal: Refused) -> None:
+        """Refuse a command that the optimistic state does not allow."""
+        version = live_table.table.version
+        if request.name is not None and live_table.commands_evicted:
+            self._tasks.start(self._reject_unless_duplicate(live_table, request, refusal, version))
+        else:
+            self._reject_when_committed(live_table, request, refusal, version)
+
+    async def _reject_unless_duplicate(
+        self, live_table: LiveTable, request: Request, refusal: Refused, version: int
+    ) -> None:
+        """Search the log first: this very command may have been carried out long ago."""
+        chain = live_table.chain
+        try:
+            stored = await self._reader.find_command(live_table, request.name or "")
+        except DealerError as error:
+            request.done(unavailable(error))
+            return
+        if stored is not None:
+            self._duplicates.answer(live_table, request, stored)
+        elif live_table.chain is not chain:
+            # Reloaded meanwhile: the reason may be void, or the command among the new events.
+            self._submit(live_table, request)
+        else:
+            self._reject_when_committed(live_table, request, refusal, version)
+
+    def _reject_when_committed(
+        self, live_table: LiveTable, request: Request, refusal: Refused, version: int
+    ) -> None:
+        """Reject once the state that the command was decided on is on disk; it may be lost."""
+
+        def on_outcome(committed: bool) -> None:
+            if not committed:
+                self._submit(live_table, request)
+            elif self._log.dialect == "sqlite":
+                request.done(refusal)
+            else:
+                self._confirm(live_table, PendingRejection(request, refusal, live_table.chain))
+
+        live_table.when_committed(version, on_outcome)
+
+    def _confirm(self, live_table: LiveTable, rejection: PendingRejection) -> None:
+        """Reject once it is known that no other node wrote what would allow the command."""
+        live_table.pending_rejections.append(rejection)
+        if not live_table.confirming:
+            live_table.confirming = True
+            self._tasks.start(self._confirm_all(live_table))
+
+    async def _confirm_all(self, live_table: LiveTable) -> None:
+        """Read the log's head once for all rejections that were pending before the read."""
+        try:
+            while live_table.pending_rejections:
+                pending, live_table.pending_rejections = live_table.pending_rejections, []
+                await self._reject_unless_changed(live_table, pending)
+        finally:
+            live_table.confirming = False
+
+    async def _reject_unless_changed(
+        self, live_table: LiveTable, pending: list[PendingRejection]
+    ) -> None:
+        try:
+            await self._reloader.catch_up(live_table)
+        except DealerError as error:
+            for request, _, _ in pending:
+                request.done(unavailable(error))
+            return
+        for request, refusal, chain in pending:
+            request.attempts += 1
+            if live_table.chain is chain or request.attempts >= ATTEMPTS:
+                request.done(refusal)
+            else:
+                self._submit(live_table, request)

@@ -1,0 +1,112 @@
+"""Reload: brings a live table up to date with the log after an append was lost, after another
+process wrote events, or after the log was rewound to an older state.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from dealer.backoff import jittered
+from dealer.errors import DealerError, TableArchived
+from dealer.eventlog import Log
+from dealer.service.background_tasks import BackgroundTasks
+from dealer.service.deadlines import Deadlines
+from dealer.service.live_table import LiveTable
+from dealer.service.loading import Loader
+from dealer.service.requests import Request, unavailable
+from dealer.service.snapshots import CommitNotice, NoticeListener
+from dealer.service.table_cache import TableCache
+
+NEVER = 2**63
+"""A version that no table reaches: its waiters are called when the table was reloaded."""
+
+RETRY_SECONDS = 0.5
+"""Mean seconds until a table whose log cannot be read is tried again."""
+
+
+class Reloader:
+    """Reloads tables from `log`.
+
+    `notify` receives the events of other processes, after `on_foreign_events` was called with the
+    table; `retry` receives the requests that waited, and is called after every reload.
+    """
+
+    def __init__(
+        self,
+        log: Log,
+        loader: Loader,
+        cache: TableCache,
+        deadlines: Deadlines,
+        tasks: BackgroundTasks,
+        *,
+        notify: NoticeListener,
+        on_foreign_events: Callable[[LiveTable], None],
+        retry: Callable[[LiveTable, list[Request]], None],
+    ) -> None:
+        self._log = log
+        self._loader = loader
+        self._cache = cache
+        self._deadlines = deadlines
+        self._tasks = tasks
+        self._notify = notify
+        self._on_foreign_events = on_foreign_events
+        self._retry = retry
+
+    def start_if_due(self, live_table: LiveTable) -> None:
+        """Reload the table in a task if it has to be and no append of it is in flight."""
+        if live_table.reload_due:
+            self._tasks.start(self._reload(live_table))
+
+    async def catch_up(self, live_table: LiveTable) -> None:
+        """Read and publish the events that other processes have written to this table.
+
+        So, too, where the log was rewound to an older state. Raises DatabaseError, Unavailable or
+        TableArchived.
+        """
+        while True:
+            live_table.require_here()
+            committed = live_table.committed
+            head = await self._log.head(live_table.id) or 0
+            if committed <= head <= live_table.committed:
+                return
+            if not (live_table.reloading or live_table.in_flight):
+                live_table.begin_reload()
+                # A task of its own: the caller may be cancelled meanwhile.
+                self.start_if_due(live_table)
+            # Appends in flight meet the foreign events in the log, as a conflict.
+            await live_table.wait_committed(
+                NEVER if live_table.reloading else live_table.table.version
+            )
+
+    async def _reload(self, live_table: LiveTable) -> None:
+        while True:
+            try:
+                fresh, notice = await self._loader.advance(live_table)
+                break
+            except TableArchived as error:
+                self._archive(live_table, error)
+                return
+            except DealerError as error:
+                for request in live_table.take_pending_retries():
+                    request.done(unavailable(error))
+                live_table.notify_commit_waiters()
+                # Spread the retries of all tables and nodes for when the database is back.
+                await asyncio.sleep(RETRY_SECONDS / 2 + jittered(RETRY_SECONDS))
+        live_table.adopt(fresh)
+        if notice.entries:
+            self._on_foreign_events(live_table)
+        if notice.entries or notice.reset:
+            self._notify(live_table, notice)
+        # Another process may have sealed the shuffle that a draw waits for.
+        live_table.postpone_draw()
+        requests = live_table.resume()
+        self._cache.weigh(live_table)
+        self._retry(live_table, requests)
+
+    def _archive(self, live_table: LiveTable, error: TableArchived) -> None:
+        """Another process has archived the table: subscribers get a reset."""
+        live_table.archive(str(error))
+        live_table.postpone_draw()
+        self._deadlines.forget(live_table)
+        self._notify(live_table, CommitNotice([], [], reset=True))

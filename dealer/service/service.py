@@ -1,0 +1,374 @@
+"""Service: the facade that the gateway and the command line use.
+
+It takes commands and queries for any table of one event log, and notifies its listeners of what
+became public.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from dealer.errors import DealerError
+from dealer.eventlog import Log
+from dealer.eventlog.encryption import HouseKeys
+from dealer.eventlog.high_water_mark import HighWaterMark
+from dealer.game.commands import Actor, Command, Draw, DrawAtRandom, OpenTable
+from dealer.game.rules import for_new_table
+from dealer.game.view import Viewer
+from dealer.service.archive import ArchiveFolder
+from dealer.service.background_tasks import BackgroundTasks
+from dealer.service.bundle import DOWNLOAD_CHUNK, BundleRange, bundle_lines
+from dealer.service.checkpoints import Checkpoints
+from dealer.service.clock import Clock, utc_ms
+from dealer.service.command_processor import CommandProcessor
+from dealer.service.commit_stats import CommitStats
+from dealer.service.encoding import EncodedEvent
+from dealer.service.event_reader import EventReader, Pause, no_pause
+from dealer.service.executor import CommandExecutor
+from dealer.service.head_poller import HeadPoller
+from dealer.service.live_table import LiveTable
+from dealer.service.loading import Loader
+from dealer.service.lobby import PER_NETWORK, Lobby
+from dealer.service.maintenance import MaintenanceMode
+from dealer.service.opener import Openers
+from dealer.service.presence import SharedPresence
+from dealer.service.random_draws import RandomDraws
+from dealer.service.requests import CommandResult, OnResult, Request, resolve
+from dealer.service.round_secret_cache import RoundSecretCache
+from dealer.service.snapshots import CommitNotice, NoticeListener, Snapshot
+from dealer.service.table_cache import BYTES, TABLES, TableCache
+from dealer.service.table_ids import (
+    ANONYMOUS_SCOPE,
+    MIN_SECRET_CMD_LENGTH,
+    check_rules,
+    new_id,
+    table_id_for_command,
+)
+from dealer.service.table_lifecycle import TableLifecycle
+from dealer.service.tokens import TokenKeys, Tokens
+
+
+class Service:
+    """The tables of one event log.
+
+    `house` is the name of the house in origins, without space or `+`. Tables in memory take about
+    `memory` bytes at most, and at most `tables` of them are idle. The lobby lists at most
+    `per_network` tables that one network opened. Bundles of archived tables are read from the
+    folder `archive`. `clock` is the wall clock, milliseconds since 1970.
+    """
+
+    def __init__(
+        self,
+        log: Log,
+        key: HouseKeys,
+        *,
+        house: str = "localhost",
+        tables: int = TABLES,
+        memory: int = BYTES,
+        per_network: int = PER_NETWORK,
+        archive: Path | None = None,
+        clock: Clock = utc_ms,
+    ) -> None:
+        self._listeners: list[NoticeListener] = []
+        self.stats = CommitStats()
+        self.maintenance = MaintenanceMode()
+        self.archive = ArchiveFolder(archive)
+        self._mark: HighWaterMark | None = None
+        self.log = log
+        self._key = key
+        self._tokens = TokenKeys(key)
+        self.openers = Openers(log, key)
+        self.lobby = Lobby(log, self.openers, per_network=per_network)
+        secrets = RoundSecretCache(log, key)
+        self.reader = EventReader(log, secrets)
+        self.loader = Loader(log, secrets, self.reader)
+        self.tables = TableCache(
+            self.loader,
+            bound=tables,
+            bytes_bound=memory,
+            other_bytes=lambda: self.lifecycle.wakeups.size,
+            leave=lambda live_table: self.lifecycle.leave(live_table),
+        )
+        self._executor = CommandExecutor(
+            key, house=house, maintenance=self.maintenance, cache=self.tables, clock=clock
+        )
+        self._tasks = BackgroundTasks()
+        self._processor = CommandProcessor(
+            log,
+            self.loader,
+            self.reader,
+            self._executor,
+            self.tables,
+            self._tasks,
+            notify=self._notify,
+            on_foreign_events=self._record_mark,
+        )
+        self._reloader = self._processor.reloader
+        self.lifecycle = TableLifecycle(
+            log,
+            self.tables,
+            self._reloader,
+            self._processor.deadlines,
+            on_load=lambda live_table: self._record_mark(live_table, old=True),
+        )
+        self.wakeups = self.lifecycle.wakeups
+        self.checkpoints = Checkpoints(
+            log, self._reloader, self._executor, self._tasks, self._notify
+        )
+        self.presence = SharedPresence(log)
+        self.head_poller = HeadPoller(
+            log, self.tables, self._reloader, self.checkpoints, self.presence
+        )
+        self._draws = RandomDraws(self._processor, self.reader, self._tasks)
+
+    @property
+    def public_key(self) -> bytes:
+        """The Ed25519 key, 32 bytes, that new tables are signed under."""
+        return self._executor.public_key
+
+    def tokens_of(self, key: bytes) -> Tokens:
+        """The tokens of tables that are signed under this key; raises HouseKeyError."""
+        return self._tokens.of(key)
+
+    async def close(self) -> None:
+        """Stop all work on tables; the log is the caller's to close."""
+        await self.lifecycle.close()
+        self._processor.close()
+        await self._tasks.close()
+        await self.presence.close()
+
+    def now(self) -> int:
+        """The wall clock: milliseconds since 1970, UTC."""
+        return self._executor.now()
+
+    def use_mark(self, mark: HighWaterMark) -> None:
+        """Record in `mark` from now on what is committed here, and what other processes wrote."""
+        self._mark = mark
+        self.log.on_written(mark.wrote)
+
+    def _record_mark(self, live_table: LiveTable, *, old: bool = False) -> None:
+        if self._mark is not None:
+            at = live_table.table.at
+            self._mark.saw(live_table.id, live_table.committed, live_table.leaf, at=at, old=old)
+
+    def on_notice(self, listener: NoticeListener) -> None:
+        """Register a listener for the notices of all tables.
+
+        It is called on the loop for each commit, of this process or of another, in the order of a
+        table's versions; for cosignatures; and where the log was rewound. Listeners are called in
+        the order of their registration.
+        """
+        self._listeners.append(listener)
+
+    def _notify(self, live_table: LiveTable, notice: CommitNotice) -> None:
+        for listener in self._listeners:
+            listener(live_table, notice)
+
+    # Tables
+
+    def live_table(self, table: str) -> LiveTable | None:
+        """The table, if it is in memory."""
+        return self.tables.get(table)
+
+    async def load(self, table: str) -> LiveTable:
+        """The table, from memory or from the log; UnknownTable if there is none.
+
+        It has every event that any process had committed before the call. Raises Overloaded where
+        it is not in memory and the tables in use leave no room for it.
+        """
+        return await self.lifecycle.load(table)
+
+    def subscribe(self, live_table: LiveTable, subscriber: object) -> None:
+        """Keep the table in memory, with its newest events, until `unsubscribe`."""
+        live_table.subscribers.add(subscriber)
+        self.tables.weigh(live_table)
+
+    def unsubscribe(self, live_table: LiveTable, subscriber: object) -> None:
+        """The opposite of `subscribe`; after the last one the table may leave memory."""
+        live_table.subscribers.discard(subscriber)
+        if not live_table.subscribers:
+            live_table.ring.clear()
+        self.tables.weigh(live_table)
+
+    async def catch_up(self, live_table: LiveTable) -> None:
+        """Read and publish what other processes have written to this table."""
+        await self._reloader.catch_up(live_table)
+
+    async def open_table(
+        self,
+        rules: Mapping[str, Any],
+        *,
+        cmd: str | None = None,
+        content: bytes = b"",
+        address: str = "",
+    ) -> tuple[LiveTable, CommandResult]:
+        """Open a table. An unguessable `cmd` that is sent again finds the table that it opened.
+
+        `address` is the client's; only a keyed digest of its network is stored, for the lobby.
+        """
+        check_rules(rules)
+        if cmd is not None and len(cmd) >= MIN_SECRET_CMD_LENGTH:
+            table = await table_id_for_command(cmd, self.log, self._key)
+        else:
+            table = new_id(self._executor.now())
+            cmd = None
+        live_table = self.tables.get(table.hex())
+        if live_table is None:
+            live_table = await self.lifecycle.load_or_create(table)
+        opening = OpenTable(
+            self._executor.origin(table), self._executor.public_key, for_new_table(rules)
+        )
+        # Held, because an idle table may leave memory before the caller has the answer.
+        try:
+            with live_table.held():
+                done = await self.execute(
+                    live_table, opening, cmd=cmd, scope=ANONYMOUS_SCOPE, content=content
+                )
+        except DealerError:
+            self.tables.discard_if_empty(live_table)
+            raise
+        self.openers.note(live_table.id, address)
+        return live_table, done
+
+    # Commands
+
+    def submit(
+        self,
+        live_table: LiveTable,
+        command: Command,
+        *,
+        cmd: str | None = None,
+        scope: str = "",
+        content: bytes = b"",
+        expect: int | None = None,
+        done: OnResult,
+    ) -> None:
+        """Decide a command now; `done` is called once its events are on disk, or with the error.
+
+        `scope` is the caller's role and `content` the canonical bytes of method and parameters:
+        the same `cmd` of the same role with other content is refused. So is a command whose table
+        is past version `expect`.
+        """
+        request = self._request(
+            live_table, command, cmd=cmd, scope=scope, content=content, done=done
+        )
+        request.expect = expect
+        self._processor.submit(live_table, request)
+
+    def _request(
+        self,
+        live_table: LiveTable,
+        command: Command,
+        *,
+        cmd: str | None,
+        scope: str,
+        content: bytes,
+        done: OnResult,
+    ) -> Request:
+        if cmd is None:
+            return Request(command, done)
+        key = self._key.of(live_table.table.key)
+        if scope == ANONYMOUS_SCOPE:
+            # A repetition is answered with a token, so the database must not reveal the id.
+            cmd = key.command_digest(b"cmd " + cmd.encode()).hex()
+        return Request(command, done, f"{scope}/{cmd}", key.command_digest(content))
+
+    async def execute(
+        self,
+        live_table: LiveTable,
+        command: Command,
+        *,
+        cmd: str | None = None,
+        scope: str = "",
+        content: bytes = b"",
+        expect: int | None = None,
+    ) -> CommandResult:
+        """`submit`, awaited; raises the refusal."""
+        future: asyncio.Future[CommandResult] = asyncio.get_running_loop().create_future()
+        answer = resolve(future)
+        self.submit(
+            live_table,
+            command,
+            cmd=cmd,
+            scope=scope,
+            content=content,
+            expect=expect,
+            done=answer,
+        )
+        return await future
+
+    # Reading
+
+    async def entries(
+        self, live_table: LiveTable, after: int, limit: int | None = None
+    ) -> list[EncodedEvent]:
+        """At most `limit` committed events after version `after`."""
+        return await self.reader.entries(live_table, after=after, limit=limit)
+
+    async def consistency(
+        self, live_table: LiveTable, old: int, new: int, *, pause: Pause = no_pause
+    ) -> list[str]:
+        """RFC 6962's proof that the first `old` leaves never changed, as hex.
+
+        `pause` is awaited between the slices in which the leaves are read and hashed.
+        """
+        return await self.reader.consistency(live_table, old=old, new=new, pause=pause)
+
+    async def draw_at_random(
+        self,
+        live_table: LiveTable,
+        actor: Actor,
+        *,
+        count: int,
+        source: str,
+        cmd: str | None = None,
+        scope: str = "",
+        content: bytes = b"",
+        expect: int | None = None,
+    ) -> CommandResult:
+        """Shuffle `count` cards to the top of `source`, then draw them."""
+        request = self._request(
+            live_table,
+            DrawAtRandom(actor, count, source),
+            cmd=cmd,
+            scope=scope,
+            content=content,
+            done=lambda _: None,
+        )
+        request.expect = expect
+        return await self._draws.draw(live_table, request, Draw(actor, count, source))
+
+    async def snapshot(self, live_table: LiveTable, viewer: Viewer) -> Snapshot:
+        """The table as `viewer` may know it, at a version that is on disk."""
+        return await self.checkpoints.snapshot(live_table, viewer)
+
+    async def checkpoint(
+        self, live_table: LiveTable, *, writing: Callable[[], None] | None = None
+    ) -> tuple[int, str]:
+        """(size, note) of a stored checkpoint over everything on disk; a new one if there is none.
+
+        `writing` is called before a new one is stored, and may refuse that by raising.
+        """
+        return await self.checkpoints.checkpoint(live_table, writing=writing)
+
+    async def bundle(
+        self, live_table: LiveTable, *, writing: Callable[[], None] | None = None
+    ) -> AsyncGenerator[str]:
+        """The lines, without newlines, that a verifier needs to check the table offline.
+
+        `writing` is as in `checkpoint`.
+        """
+        size, _ = await self.checkpoint(live_table, writing=writing)
+        extent = BundleRange(live_table.id, size, size)
+        async for line in bundle_lines(self.log, extent, chunk=DOWNLOAD_CHUNK):
+            yield line
+
+    async def cosign(self, live_table: LiveTable, line: str) -> tuple[int, str]:
+        """Attach a player's signature line to the checkpoint that it signs; (size, whole note).
+
+        Raises BadRequest if it is no seated player's signature of one of the newest checkpoints.
+        """
+        return await self.checkpoints.cosign(live_table, line)

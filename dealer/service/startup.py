@@ -1,0 +1,155 @@
+"""Startup: opens the log, the key and the service, starts the background tasks, and closes all of
+it in the opposite order.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import ExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from dealer.errors import ConfigurationError
+from dealer.eventlog import Append, Appended, Log, Result, key_file, load_house_keys
+from dealer.eventlog.address import database_file
+from dealer.eventlog.encryption import MASTER_BYTES, HouseKeys
+from dealer.eventlog.high_water_mark import HighWaterMark, read_marks
+from dealer.eventlog.key_file import key_checks, require_database
+from dealer.projector.scheduler import ProjectionScheduler
+from dealer.service.admin import record_schema
+from dealer.service.auto_close import AutoClose
+from dealer.service.clock import Clock, clock_skew, utc_ms
+from dealer.service.file_watch import keep_mark, watch_file
+from dealer.service.lobby import PER_NETWORK
+from dealer.service.restore_check import close_if_restored, log_id, require_unused
+from dealer.service.service import Service
+from dealer.service.table_cache import BYTES, TABLES
+
+log_ = logging.getLogger(__name__)
+
+
+@asynccontextmanager
+async def open_service(
+    database: str,
+    *,
+    house: str = "localhost",
+    house_key: Path | None = None,
+    tables: int = TABLES,
+    memory: int = BYTES,
+    per_network: int = PER_NETWORK,
+    close_empty_ms: int = 0,
+    close_idle_ms: int = 0,
+    disk_floor: int = 0,
+    archive: Path | None = None,
+    marks: Path | None = None,
+    clock: Clock = utc_ms,
+    **log: Any,
+) -> AsyncIterator[Service]:
+    """The service over the database at this address; an SQLite file is created if it is missing.
+
+    `house_key` is the file of the house's key, created at the first start: by default next to an
+    SQLite file, required for a server's database. The high-water marks are stored next to the key,
+    or in the folder `marks`; the open tables of a database that is older than they say are closed
+    first, because it was restored from a backup. Bundles of archived tables are read from
+    `archive`. `clock` returns milliseconds since 1970. `Service`, `AutoClose` and, for an SQLite
+    file, `MaintenanceMode.watch_disk` describe the numbers; `log` goes to `Log.open`. Raises
+    DatabaseError, HouseKeyError or ConfigurationError.
+    """
+    file = key_file(database, house_key)
+    await asyncio.to_thread(require_database, database, file)
+    # Read before the log: other processes write marks after their commits.
+    lines = await asyncio.to_thread(read_marks, file, folder=marks)
+    with ExitStack() as after_the_log:
+        async with await Log.open(database, **log) as database_log:
+            if not await key_checks(database_log):
+                require_unused(lines, database=database_log.name, key=str(file))
+            key = await load_house_keys(database_log, file, fresh=secrets.token_bytes(MASTER_BYTES))
+            service = Service(
+                database_log,
+                key,
+                house=house,
+                tables=tables,
+                memory=memory,
+                per_network=per_network,
+                archive=archive,
+                clock=clock,
+            )
+            if database_log.dialect == "sqlite":
+                folder = database_file(database).absolute().parent
+                service.maintenance.watch_disk(folder, floor=disk_floor)
+                await service.maintenance.measure_disk()
+            await _check_environment(service, key)
+            closer = AutoClose(service, empty_ms=close_empty_ms, idle_ms=close_idle_ms)
+            async with _background(service, database_log, closer):
+                generation = await close_if_restored(service, database_log, lines)
+                mark = await asyncio.to_thread(HighWaterMark.take, file, folder=marks)
+                if mark is None:
+                    fields = {"folder": str(marks or file.parent)}
+                    log_.warning("no high-water mark", extra={"fields": fields})
+                    yield service
+                    return
+                # Closed after the log, which still writes its queue and marks it.
+                after_the_log.callback(mark.close)
+                mark.begin(await log_id(database_log), generation)
+                service.use_mark(mark)
+                async with _running(keep_mark(mark, database_log)):
+                    yield service
+
+
+async def _check_environment(service: Service, key: HouseKeys) -> None:
+    """Check the clock, read the maintenance targets and record the schema before serving."""
+    wrong = await clock_skew(service.log, service.now)
+    if wrong is not None:
+        raise ConfigurationError(f"{wrong} and start again.")
+    service.maintenance.check = key.check
+    await service.maintenance.refresh(service.log)
+    moved = await record_schema(service.log)
+    if moved is not None:
+        log_.info("migrated", extra={"fields": dict(zip(("before", "now"), moved, strict=True))})
+
+
+@asynccontextmanager
+async def _background(service: Service, log: Log, closer: AutoClose) -> AsyncIterator[None]:
+    """The background work: projection, hints between nodes, polls, and the watch on the file."""
+    scheduler = ProjectionScheduler(log)
+    hints = log.notifier(service.head_poller.on_hint)
+
+    def on_commit(batch: list[tuple[Append, Result]]) -> None:
+        scheduler.on_commit(len(batch))
+        if hints is not None:
+            hints.notify(each.table for each, result in batch if isinstance(result, Appended))
+        service.stats.batch(batch)
+
+    log.on_commit(on_commit)
+    scheduler.start()
+    if hints is not None:
+        hints.start()
+    try:
+        async with _running(
+            service.head_poller.run(),
+            service.maintenance.run(log),
+            watch_file(log, service.stats),
+            closer.run(),
+            service.openers.run(),
+        ):
+            yield
+    finally:
+        scheduler.close()
+        await service.close()
+        if hints is not None:
+            await hints.close()
+
+
+@asynccontextmanager
+async def _running(*works: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Run the coroutines as tasks while the block runs, then cancel them and wait for their end."""
+    tasks = [asyncio.create_task(work) for work in works]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

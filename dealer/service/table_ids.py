@@ -1,0 +1,59 @@
+"""Ids and rules of new tables."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from hmac import digest as hmac_digest
+from typing import Any
+
+from dealer.errors import BadRequest, NotCanonical
+from dealer.eventlog import Log
+from dealer.eventlog.encryption import HouseKeys
+from dealer.game.rules import Rules
+from dealer.proof import canonical
+from dealer.proof.pack import T, lp
+
+MIN_SECRET_CMD_LENGTH = 22
+"""Length from which a command id that opens a table counts as unguessable, and is stored."""
+
+ANONYMOUS_SCOPE = "new"
+"""The scope of command ids of callers without a role; only unguessable ids are stored in it."""
+
+RULES_MAX = 2048
+"""Bytes of the canonical JSON of a new table's rules."""
+
+
+def new_id(now: int) -> bytes:
+    """A unique id of 16 bytes: 6 of the time in milliseconds, then random ones."""
+    return now.to_bytes(6, "big") + secrets.token_bytes(10)
+
+
+async def table_id_for_command(cmd: str, log: Log, key: HouseKeys) -> bytes:
+    """The id of the table that this command opens, or has opened under an earlier key."""
+    ids = [
+        hmac_digest(one.token_key, T("open") + lp(cmd.encode()), "sha256")[:16]
+        for one in (key, *key.earlier)
+    ]
+    there = await log.heads(ids) if len(ids) > 1 else {}
+    return next((table for table in ids if table in there), ids[0])
+
+
+def check_rules(rules: Mapping[str, Any]) -> None:
+    """Raise BadRequest for rules that no table has, that no leaf may hold, or that are too long.
+
+    A table whose leaf has no canonical form could never be verified. `deck` does not count towards
+    the length, because the number of its cards is bounded. Older tables keep longer rules.
+    """
+    Rules.check(rules)
+    try:
+        canonical.encode({"public": {"rules": rules}})  # nested as deep as in the leaf
+        rest = {name: value for name, value in rules.items() if name != "deck"}
+        length = len(canonical.encode(rest))
+    except NotCanonical as error:
+        raise BadRequest(f"The rules cannot be stored: {error}") from None
+    if length > RULES_MAX:
+        raise BadRequest(
+            f"A table's rules, without the deck, have {RULES_MAX} bytes at most as JSON; these "
+            f"have {length}. Leave something out."
+        )

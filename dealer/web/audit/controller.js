@@ -1,0 +1,188 @@
+/** Replays the rounds of a bundle: connects controls, keys and the address to the player. */
+
+import { element, setAttribute, setText } from "../dom.js";
+import { audit as texts } from "../texts/audit.js";
+import { indexOf, momentsOf } from "./moments.js";
+import { fitScreen, showChapters, showMoment } from "./moment_view.js";
+import * as permalink from "./permalink.js";
+import { Player, onKeyDown } from "./player.js";
+import { playerAt } from "./sentences.js";
+import { ALL_CARDS, SPECTATOR } from "./visibility.js";
+
+const ADDRESS_DELAY_MS = 300;
+const COPIED_MS = 1500;
+
+/** @returns {any} */
+const at = (id) => document.getElementById(id);
+
+let rounds = [];
+let round = null; // the one that is shown
+/** @type {string | number} */
+let viewer = ALL_CARDS;
+let addressTimer = null;
+let fittedWidth = 0; // of the screen, in pixels, at the last layout
+
+const player = new Player((index, flight) => {
+  showMoment(round, index, { viewer, playing: player.playing, flight });
+  clearTimeout(addressTimer);
+  addressTimer = setTimeout(updateAddress, ADDRESS_DELAY_MS);
+});
+
+/** Show a problem; null hides the last one. */
+export function showProblem(sentence) {
+  at("problem").hidden = sentence === null;
+  setText(at("problem"), sentence ?? "");
+}
+
+/** Stop the replay until `replay` is called. */
+export function stop() {
+  player.open(0, 0);
+  round = null;
+  rounds = [];
+}
+
+/** Replay rounds of `roundsOf`. If there are none, show the sentence `none`. */
+export function replay(given, none) {
+  rounds = given;
+  at("round").replaceChildren(...rounds.map(({ number, state }) => {
+    const name = { open: texts.openRound, broken: texts.brokenRound }[state] ?? String;
+    return element("option", { value: number }, name(number));
+  }));
+  if (rounds.length > 0) openAddress();
+  else showNoReplay(none);
+}
+
+/** Go to the moment in the page's address, by default the first round that can be replayed. */
+function openAddress() {
+  const wanted = permalink.parse(location.hash);
+  const named = permalink.roundFor(rounds, wanted);
+  const missing = named === null && wanted.round !== null;
+  showProblem(missing ? texts.problems.round(wanted.round) : null);
+  openRound(named ?? rounds.find(({ state }) => state !== "open") ?? rounds[0], wanted);
+  if ([wanted.k, wanted.step, wanted.version].some((one) => one !== null)) scrollToReplay();
+}
+
+/** On narrow screens the checks are above the replay; a link to a moment scrolls past them. */
+function scrollToReplay() {
+  if (at("moment").getBoundingClientRect().top > innerHeight) at("replay").scrollIntoView();
+}
+
+function openRound(next, wanted) {
+  if (next !== round || player.count === 0) {
+    round = next;
+    at("round").value = String(round.number);
+    if (momentsOf(round).length === 0) {
+      player.open(0, 0);
+      showNoReplay(texts.stillOpen);
+      return;
+    }
+    showScreen();
+  }
+  const version = permalink.versionFor(round, wanted);
+  const outside = version !== null && (version < round.first || version > round.last);
+  if (outside) showProblem(texts.problems.moment);
+  viewer = viewers().some(([value]) => value === wanted.viewer) ? wanted.viewer : ALL_CARDS;
+  at("viewer").value = String(viewer);
+  player.open(round.moments.length, version === null ? 0 : indexOf(round, version));
+}
+
+function showNoReplay(sentence) {
+  at("no-replay").hidden = false;
+  at("screen").hidden = at("view").hidden = true;
+  at("which").hidden = rounds.length < 2;
+  setText(at("no-replay"), sentence);
+}
+
+function showScreen() {
+  at("no-replay").hidden = true;
+  at("screen").hidden = at("view").hidden = at("which").hidden = false;
+  fitScreen(round);
+  showChapters(round, (version) => {
+    player.pause();
+    player.go(indexOf(round, version));
+  });
+  const choices = viewers().map(([value, name]) => element("option", { value }, name));
+  at("viewer").replaceChildren(...choices);
+}
+
+/** The possible viewers with their names: all cards, a spectator, each seat that was taken. */
+function viewers() {
+  const last = new Map();
+  for (const moment of round.moments) {
+    for (const seat of moment.seats.keys()) last.set(seat, moment);
+  }
+  const seats = [...last].sort(([a], [b]) => a - b);
+  return [
+    [ALL_CARDS, texts.allCards], [SPECTATOR, texts.spectator],
+    ...seats.map(([seat, moment]) => [seat, texts.seat(playerAt(moment, seat))]),
+  ];
+}
+
+const currentLink = () => permalink.format(round, round.moments[player.index], viewer);
+
+/** Keep the address in step with what is shown; not while the replay is running. */
+function updateAddress() {
+  if (player.playing || player.count === 0 || location.hash === currentLink()) return;
+  history.replaceState(null, "", currentLink());
+}
+
+async function copyLink() {
+  const text = new URL(currentLink(), location.href).href;
+  try {
+    await navigator.clipboard.writeText(text);
+    setText(at("copy"), texts.copied);
+    setTimeout(() => setText(at("copy"), texts.copy), COPIED_MS);
+  } catch {
+    const field = at("link"); // over plain http there is no clipboard: let the user copy it
+    field.classList.remove("visually-hidden");
+    field.removeAttribute("aria-hidden");
+    field.tabIndex = 0;
+    field.value = text;
+    setAttribute(field, "aria-label", texts.copyThis);
+    field.select();
+  }
+}
+
+/** Attach the event listeners of the controls, the keys and the address. */
+export function listen() {
+  const on = (id, event, handler) => at(id).addEventListener(event, handler);
+  on("round", "change", () => openRound(
+    rounds.find(({ number }) => String(number) === at("round").value),
+    { ...permalink.parse(""), viewer },
+  ));
+  on("viewer", "change", () => {
+    const { value } = at("viewer");
+    viewer = value === ALL_CARDS || value === SPECTATOR ? value : Number(value);
+    player.go(player.index);
+  });
+  on("start", "click", () => player.step(-player.count));
+  on("backward", "click", () => player.step(-1));
+  on("play", "click", () => player.toggle());
+  on("forward", "click", () => player.step(1));
+  on("end", "click", () => player.step(player.count));
+  on("scrub", "input", () => {
+    const index = Number(at("scrub").value);
+    player.pause();
+    player.go(index);
+  });
+  on("speed", "change", () => (player.speed = Number(at("speed").value)));
+  on("copy", "click", copyLink);
+  at("speed").replaceChildren(...Object.entries(texts.speeds).map(([value, name]) =>
+    element("option", { value, selected: Number(value) === player.speed }, name)));
+  document.addEventListener("keydown", (event) => {
+    if (onKeyDown(player, event)) event.preventDefault();
+  });
+  addEventListener("hashchange", () => rounds.length > 0 && openAddress());
+  new ResizeObserver(([{ contentRect }]) => fitTo(contentRect.width)).observe(at("screen"));
+}
+
+/** Lay everything out for a new width, such as that of a turned phone. */
+function fitTo(width) {
+  if (player.count === 0 || width === fittedWidth || width === 0) return;
+  fittedWidth = width;
+  requestAnimationFrame(() => {
+    if (player.count === 0) return;
+    fitScreen(round);
+    player.go(player.index);
+  });
+}

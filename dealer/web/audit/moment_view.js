@@ -1,0 +1,140 @@
+/** Shows one moment of a replay: the sentence, the swap, the table, the plot and the controls. */
+
+import { element, setAttribute, setText } from "../dom.js";
+import { audit as texts } from "../texts/audit.js";
+import { fitPlot, plot } from "./plot.js";
+import { sentenceOf, titleOf } from "./sentences.js";
+import { fitTape, showSwap } from "./swap_details.js";
+import { draw, fitTo } from "./table_view.js";
+import { ALL_CARDS, visibleStacks } from "./visibility.js";
+
+const PLAY_ICON = "M4 2.5v11L13 8z";
+const PAUSE_ICON = "M3.5 3h3v10h-3zM9.5 3h3v10h-3z";
+const SHOE = 104; // cards; a larger round does not fit a phone's screen together with the text
+const CHAPTER_MARGIN_PX = 40;
+
+/** @returns {any} */
+const at = (id) => document.getElementById(id);
+
+/**
+ * Show moment `index` of a round.
+ *
+ * @param {any} round with its moments
+ * @param {number} index
+ * @param {object} options
+ * @param {string | number} options.viewer
+ * @param {boolean} options.playing screen readers then do not announce every moment
+ * @param {number} options.flight duration of animations in ms
+ */
+export function showMoment(round, index, { viewer, playing, flight }) {
+  const moment = round.moments[index];
+  const seesCards = viewer === ALL_CARDS;
+  const sentence = sentenceOf(round, index, viewer);
+  const last = index === round.moments.length - 1;
+  setAttribute(at("moment"), "aria-live", playing ? "off" : "polite");
+  at("moment").classList.toggle("no", round.state === "broken" && last);
+  setText(at("moment"), sentence);
+  showSwap(moment, seesCards);
+  const shown = visibleStacks(round, moment, viewer);
+  draw(at("table-view"), shown, {
+    titles: (stack) => titleOf(moment, stack),
+    marks: marksOf(moment, shown, seesCards),
+    shuffling: seesCards ? shufflingOf(moment) : null,
+    flight,
+  });
+  plot(round, moment);
+  showChapter(moment);
+  showControls(round, index, { sentence, playing });
+}
+
+/** Adapt the sizes to the window and to the number of cards of a round. */
+export function fitScreen(round) {
+  const view = at("table-view");
+  const { paddingLeft, paddingRight } = getComputedStyle(view);
+  const width = view.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight);
+  at("screen").classList.toggle("shoe", round.deck.length > SHOE);
+  fitTo(view, round.deck.length, width);
+  fitTape();
+  fitPlot();
+}
+
+/** The labels of the cards that an event is about. */
+function marksOf({ swap, shuffle, public: event }, shown, seesCards) {
+  const marks = new Map();
+  if (swap !== null) {
+    const cards = shown.get(shuffle.stack);
+    if (seesCards) marks.set(cards[swap.j].card, "j");
+    marks.set(cards[swap.i].card, seesCards && swap.i === swap.j ? "i = j" : "i");
+  } else if ("slot" in event) {
+    marks.set(event.slot, "moved");
+  }
+  return marks;
+}
+
+/** Which places of the stack that is being shuffled have their final card. */
+function shufflingOf({ shuffle, swap, type }) {
+  if (shuffle === null || (swap === null && type !== "DeckSealed")) return null;
+  const { n, steps, algorithm, stack } = shuffle;
+  const done = swap === null ? steps : swap.step + 1;
+  const all = done >= n - 1;
+  const settled = algorithm === "backward"
+    ? (index) => all || index >= n - done
+    : (index) => all || index < done;
+  return { stack, settled };
+}
+
+function showControls(round, index, { sentence, playing }) {
+  const scrub = at("scrub");
+  scrub.max = String(round.moments.length - 1);
+  scrub.value = String(index);
+  setAttribute(scrub, "aria-valuetext", sentence);
+  setText(at("count"), texts.of(index + 1, round.moments.length));
+  setAttribute(at("play"), "aria-label", playing ? texts.pause : texts.play);
+  at("play-sign").setAttribute("d", playing ? PAUSE_ICON : PLAY_ICON);
+  const first = index === 0;
+  const last = index === round.moments.length - 1;
+  const disabled = { start: first, backward: first, forward: last, end: last };
+  for (const [id, is] of Object.entries(disabled)) {
+    setAttribute(at(id), "aria-disabled", is ? "true" : null);
+  }
+}
+
+/** The parts of a round, its shuffles and the play between them: { name, first, last } each. */
+export function chaptersOf(round) {
+  const chapters = [];
+  let next = round.first;
+  const addPlay = (until) => {
+    if (next > until) return;
+    const name = next === round.first ? texts.beginChapter : texts.playChapter;
+    chapters.push({ name, first: next, last: until });
+  };
+  for (const shuffle of round.shuffles) {
+    addPlay(shuffle.first - 1);
+    const all = Math.max(shuffle.n - 1, 0);
+    const name = texts.shuffleChapter({ ...shuffle, all });
+    chapters.push({ name, first: shuffle.first, last: shuffle.last });
+    next = shuffle.last + 1;
+  }
+  addPlay(round.last);
+  return chapters;
+}
+
+/** Show a button for each part; `go(version)` is called with its first version. */
+export function showChapters(round, go) {
+  at("chapters").replaceChildren(...chaptersOf(round).map(({ name, first, last }) =>
+    element("button", {
+      "data-first": first, "data-last": last, onclick: () => go(first),
+    }, name)));
+}
+
+function showChapter({ version }) {
+  for (const button of at("chapters").children) {
+    const { first, last } = button.dataset;
+    const current = Number(first) <= version && version <= Number(last);
+    if (current && !button.hasAttribute("aria-current")) {
+      const left = button.offsetLeft - at("chapters").offsetLeft;
+      at("chapters").scrollLeft = left - CHAPTER_MARGIN_PX;
+    }
+    setAttribute(button, "aria-current", current ? "true" : null);
+  }
+}

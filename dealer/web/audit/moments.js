@@ -1,0 +1,202 @@
+/**
+ * The rounds of a verified bundle as moments, which a replay steps through in both directions.
+ *
+ * A round has one moment for each event from RoundOpened to RoundClosed. A moment has the state of
+ * the whole table after its event; unchanged parts are shared with the moment before. A card is a
+ * number: its slot or, before its stack was first sealed, `-1 - index` in the opening deck.
+ *
+ * Nothing is checked here: the input is what `verify` has accepted.
+ */
+
+import { seatOf } from "../verify.js";
+
+const EVENT_CHECKS = ["secrets", "tape", "seals", "moves"];
+const NO_SLOTS = Object.freeze(new Set());
+
+/** The events of a bundle up to the first fault, parsed. */
+export function leavesOf(lines, report) {
+  const { fault } = report;
+  if (fault !== null && !EVENT_CHECKS.includes(fault.check)) return [];
+  const decoder = new TextDecoder();
+  const leaves = [];
+  for (const line of lines.slice(1, fault === null ? undefined : fault.line)) {
+    const value = JSON.parse(typeof line === "string" ? line : decoder.decode(line));
+    if (Object.hasOwn(value, "checkpoint")) break;
+    leaves.push(value);
+  }
+  return leaves;
+}
+
+/**
+ * The rounds of a bundle, without their moments: { number, state, first, last, leaves, … }, where
+ * `first` and `last` are versions and `state` is
+ *
+ *     closed  its secret is known: it can be replayed
+ *     open    it cannot be replayed yet
+ *     broken  it has the first fault: it can be replayed up to there
+ *
+ * @param {(string | Uint8Array)[]} lines the bundle's
+ * @param {import("../verify.js").Report} report of `verify` on these lines
+ * @returns {any[]}
+ */
+export function roundsOf(lines, report) {
+  const swaps = new Map(report.swaps.map((swap) => [swap.version, swap]));
+  const rounds = [];
+  const seats = new Map();
+  let round = null;
+  for (const leaf of leavesOf(lines, report)) {
+    if (leaf.type === "RoundOpened") {
+      const number = leaf.public.round;
+      round = { number, state: "open", first: leaf.version, last: leaf.version, leaves: [], swaps };
+      round.seats = new Map(seats);
+      rounds.push(round);
+    }
+    if (leaf.type === "SeatTaken") seats.set(leaf.public.seat, leaf.public.name);
+    if (leaf.type === "SeatLeft") seats.delete(leaf.public.seat);
+    if (round === null) continue;
+    round.leaves.push(leaf);
+    round.last = leaf.version;
+    if (leaf.type === "RoundClosed") {
+      round.state = "closed";
+      round = null;
+    }
+  }
+  if (round !== null && report.fault !== null) breakAt(round, report.fault);
+  return rounds;
+}
+
+/** A round with a fault can be replayed if its secret is in the bundle, after the fault. */
+function breakAt(round, fault) {
+  const shuffled = round.leaves.some(({ type }) => type === "CardsSwapped");
+  const known = round.leaves.some(({ version }) => round.swaps.has(version));
+  if (!shuffled || known) Object.assign(round, { state: "broken", fault });
+}
+
+/**
+ * The moments of a round; none if it is open. A moment has its event's version, at, type and public
+ * part, and { stacks, seats, shown, known, shuffle, swap }:
+ *
+ * stacks   Map: name → cards, bottom first
+ * shown    Set of the slots that are public
+ * known    Map: seat → Set of the slots that it has seen
+ * shuffle  the one that is running or was ended by this event: { k, stack, n, algorithm, steps,
+ *          before, first, sealed, swaps }
+ * swap     of CardsSwapped: { step, i, j, words, cards, at }, with `at` the index of its first word
+ *          on the tape
+ *
+ * @returns {any[]}
+ */
+export function momentsOf(round) {
+  if (round.state === "open") return [];
+  if (round.moments) return round.moments;
+  const [opening] = round.leaves;
+  Object.assign(round, { deck: opening.public.deck, origins: [], shuffles: [] });
+  round.moments = [];
+  let table = {
+    stacks: new Map([["deck", round.deck.map((_, place) => -1 - place)]]),
+    seats: round.seats, shown: NO_SLOTS, known: new Map(), shuffle: null,
+  };
+  for (const leaf of round.leaves) {
+    const change = CHANGES[leaf.type]?.(table, leaf.public, round, leaf.version) ?? {};
+    const { swap = null, over = false, ...changed } = change;
+    table = { ...table, ...changed };
+    const { version, at, type } = leaf;
+    round.moments.push({ version, at, type, public: leaf.public, swap, ...table });
+    if (over) table = { ...table, shuffle: null };
+  }
+  return round.moments;
+}
+
+/** The index of a card in the opening deck. */
+export const originOf = (round, card) => (card < 0 ? -1 - card : round.origins[card]);
+
+/** The code of a card. */
+export const faceOf = (round, card) => round.deck[originOf(round, card)];
+
+/** The new members of the table after an event; also `swap`, and `over` if it ended the shuffle. */
+const CHANGES = {
+  SeatTaken: ({ seats }, { seat, name }) => ({ seats: new Map(seats).set(seat, name) }),
+  SeatLeft: seatLeft,
+  ShuffleStarted: shuffleStarted,
+  CardsSwapped: cardsSwapped,
+  ShuffleVoided: ({ shuffle }, _, round, version) => {
+    Object.assign(shuffle, { voided: true, last: version });
+    return { over: true };
+  },
+  DeckSealed: deckSealed,
+  CardDrawn: (table, { seat, from, slot }) => moved(table, slot, from, `hand:${seat}`, Infinity),
+  CardMoved: (table, { slot, from, to, place }) => moved(table, slot, from, to, place),
+  CardShown: ({ shown }, { slot }) => ({ shown: new Set(shown).add(slot) }),
+  CardPeeked: ({ known }, { seat, slot }) => ({ known: learned(known, seat, slot) }),
+  StackCut: ({ stacks }, { stack, at }) => {
+    const cards = stacks.get(stack) ?? [];
+    return { stacks: new Map(stacks).set(stack, [...cards.slice(at), ...cards.slice(0, at)]) };
+  },
+};
+
+/** The hand stays with the seat; the next player does not know what else its player had seen. */
+function seatLeft({ seats, stacks, known }, { seat }) {
+  const left = new Map(seats);
+  left.delete(seat);
+  const hand = new Set(stacks.get(`hand:${seat}`));
+  const kept = [...(known.get(seat) ?? [])].filter((slot) => hand.has(slot));
+  return { seats: left, known: new Map(known).set(seat, new Set(kept)) };
+}
+
+function shuffleStarted({ stacks }, event, round, version) {
+  const before = stacks.get(event.stack) ?? [];
+  const shuffle = { ...event, before, swaps: [], words: 0, voided: false, sealed: false };
+  Object.assign(shuffle, { first: version, last: version });
+  round.shuffles.push(shuffle);
+  return { shuffle };
+}
+
+function cardsSwapped({ stacks, shuffle }, _, round, version) {
+  const swap = { ...round.swaps.get(version), at: shuffle.words };
+  const cards = (stacks.get(shuffle.stack) ?? []).slice();
+  [cards[swap.i], cards[swap.j]] = [cards[swap.j], cards[swap.i]];
+  shuffle.swaps.push(swap);
+  shuffle.words += swap.words.length;
+  shuffle.last = version;
+  return { swap, stacks: new Map(stacks).set(shuffle.stack, cards) };
+}
+
+/** Each card gets a new, unseen slot, so that players cannot follow cards that they knew. */
+function deckSealed({ stacks, shuffle }, { first }, round, version) {
+  const cards = stacks.get(shuffle.stack) ?? [];
+  cards.forEach((card, place) => (round.origins[first + place] = originOf(round, card)));
+  Object.assign(shuffle, { sealed: true, last: version });
+  const slots = cards.map((_, place) => first + place);
+  return { stacks: new Map(stacks).set(shuffle.stack, slots), over: true };
+}
+
+/** Move a card to an index of a stack; the seat whose hand gets it knows it. */
+function moved({ stacks, known }, slot, from, to, place) {
+  const changed = new Map(stacks);
+  changed.set(from, stacks.get(from).filter((card) => card !== slot));
+  const target = (changed.get(to) ?? []).slice();
+  target.splice(place, 0, slot);
+  changed.set(to, target);
+  const seat = seatOf(to);
+  if (seat === null) return { stacks: changed };
+  return { stacks: changed, known: learned(known, seat, slot) };
+}
+
+const learned = (known, seat, slot) =>
+  new Map(known).set(seat, new Set(known.get(seat)).add(slot));
+
+/** How many of the first `count` swaps each card took part in, by its index before the shuffle. */
+export function swapCounts({ n, swaps }, count = swaps.length) {
+  const seen = new Array(n).fill(0);
+  const order = Array.from({ length: n }, (_, place) => place);
+  for (const { i, j } of swaps.slice(0, count)) {
+    seen[order[i]] += 1;
+    if (i !== j) seen[order[j]] += 1;
+    [order[i], order[j]] = [order[j], order[i]];
+  }
+  return seen;
+}
+
+/** The index of the moment of a version, or of the nearest one. */
+export const indexOf = (round, version) =>
+  Math.min(Math.max(version - round.first, 0), round.last - round.first);

@@ -1,0 +1,68 @@
+/** How a swap was derived: i from the step, and j from the word of the tape. */
+
+import { element, setText } from "../dom.js";
+import { audit as texts } from "../texts/audit.js";
+
+const MAX_AROUND = 4; // words of the tape on each side
+const WORD_PX = 85;
+const WORDS = 65536;
+
+/** @returns {any} */
+const at = (id) => document.getElementById(id);
+let around = MAX_AROUND;
+
+/** Adapt the number of words to the width of the window. */
+export function fitTape() {
+  const room = Math.floor((at("screen").clientWidth / WORD_PX - 1) / 2);
+  around = Math.max(1, Math.min(MAX_AROUND, room));
+}
+
+/** The words of the tape that a shuffle has read: { word, step, rejected }. */
+function tapeOf(shuffle) {
+  shuffle.tape ??= shuffle.swaps.flatMap(({ step, words }) =>
+    words.map((word, n) => ({ word, step, rejected: n < words.length - 1 })));
+  return shuffle.tape;
+}
+
+/** Show the swap of a moment. A viewer who may not know the cards sees only its step and i. */
+export function showSwap({ shuffle, swap }, seesCards) {
+  at("swap").hidden = shuffle === null || shuffle.swaps.length === 0;
+  if (at("swap").hidden) return;
+  setText(at("swap-step"), swap === null ? "—" : texts.stepOf(swap.step, shuffle.steps));
+  at("tape").hidden = !seesCards;
+  if (swap === null || !seesCards) {
+    setText(at("swap-i"), swap === null ? "—" : String(swap.i));
+    for (const id of ["swap-word", "swap-j"]) setText(at(id), "—");
+    setText(at("swap-words"), seesCards ? texts.tapeWords : texts.hiddenSwap);
+    if (seesCards) showTape(shuffle, swap ?? beforeFirst(shuffle));
+    return;
+  }
+  const { step, i, j, words } = swap;
+  const { n, algorithm } = shuffle;
+  const word = words.at(-1);
+  const backward = algorithm === "backward";
+  const b = backward ? i + 1 : n - i;
+  setText(at("swap-i"), backward ? texts.iBackward(n, step, i) : texts.iForward(step));
+  setText(at("swap-word"), texts.wordAt(swap.at + words.length - 1, word));
+  setText(at("swap-j"), backward ? texts.jBackward(word, b, j) : texts.jForward(i, word, b, j));
+  const rejected = words.slice(0, -1).map((one) => texts.rejected(one, WORDS - (WORDS % b)));
+  setText(at("swap-words"), rejected.length ? rejected.join(" ") : texts.tapeWords);
+  showTape(shuffle, swap);
+}
+
+/** Before the first swap no word was read: show the beginning of the tape. */
+const beforeFirst = ({ swaps }) => ({ at: swaps[0].at, step: null });
+
+function showTape(shuffle, swap) {
+  const tape = tapeOf(shuffle);
+  const first = Math.max(0, Math.min(swap.at - around, tape.length - 2 * around - 1));
+  const shown = tape.slice(first, first + 2 * around + 1);
+  at("tape").replaceChildren(...shown.map(({ word, step, rejected }, n) => {
+    const now = step === swap.step;
+    return element("li", {
+      class: [rejected && "rejected", now && "now"].filter(Boolean).join(" "),
+      "aria-current": now ? "true" : null,
+      "aria-label": texts.tapeWord(first + n, word, rejected),
+    }, element("span", {}, String(word)));
+  }));
+}

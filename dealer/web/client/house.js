@@ -1,0 +1,203 @@
+/** The entry point: connects to a server, and opens, joins and watches its tables. */
+
+import { checkMachine } from "../verify.js";
+import { Connection } from "./connection.js";
+import { playerKey } from "./cosigner.js";
+import { ConfigurationError, DIFFERENT_KEY, HouseCheated } from "./errors.js";
+import { RemoteTable, definedMembers } from "./remote_table.js";
+import { TableStore, memoryStore } from "./stores.js";
+import { TableSession } from "./table_session.js";
+import { DEFAULT_RETRY_POLICY, IN_BROWSER } from "./timing.js";
+
+/** @typedef {import("../client.js").ConnectOptions} ConnectOptions */
+/** @typedef {import("../client.js").House} Declared */
+
+/**
+ * @param {string | URL | null} [url]
+ * @param {ConnectOptions} [options]
+ */
+export async function connect(url = null, options = {}) {
+  const { WebSocket: WebSocketClass = globalThis.WebSocket, store = memoryStore() } = options;
+  const { cosigner = true } = options; // true: a key of its own at each table
+  const policy = { ...DEFAULT_RETRY_POLICY, ...options.patience, ...options.retry };
+  if (!WebSocketClass) {
+    throw new ConfigurationError("There is no WebSocket class here: use node 22 or later, or " +
+      "node 20 with --experimental-websocket, or pass one as the option `WebSocket`.");
+  }
+  const noSignatures = await checkMachine().then(() => null, (error) => error.message);
+  const connection = new Connection(String(url ?? ownServer()), WebSocketClass, policy);
+  await connection.start();
+  return new House(connection, { name: options.name, store, cosigner, noSignatures });
+}
+
+/** The address of the server that this page came from. */
+function ownServer() {
+  if (!IN_BROWSER) {
+    throw new ConfigurationError("No server address was given: ws://…/ws or wss://…/ws.");
+  }
+  const { protocol, host } = globalThis.location;
+  return `${protocol === "https:" ? "wss" : "ws"}://${host}/ws`;
+}
+
+/** @implements {Declared} */
+class House {
+  #connection;
+  #options;
+  /** @type {Map<string, TableSession>} */
+  #sessions = new Map();
+  /** @type {Map<string, RemoteTable>} */
+  #tables = new Map();
+
+  constructor(connection, options) {
+    this.#connection = connection;
+    this.#options = options;
+  }
+
+  get url() {
+    return this.#connection.url;
+  }
+
+  get connection() {
+    return this.#connection.status;
+  }
+
+  get cosigner() {
+    return this.#options.cosigner?.key ?? null;
+  }
+
+  /** @type {Declared["on"]} */
+  on(kind, callback) {
+    return this.#connection.emitter.on(kind, callback);
+  }
+
+  /** @type {Declared["open"]} */
+  async open({ deck, seats, rules, name } = {}) {
+    const onResult = (result) => {
+      const { host_token, invite, key } = result;
+      this.#storeOf(result.table).update({ host_token, invite, key });
+    };
+    const params = definedMembers({ deck, seats, rules, name });
+    const result = await this.#request("table.open", params, onResult);
+    const session = await this.#follow(result.table, result.key);
+    await session.start();
+    return this.#upToDate(result.table, result.version);
+  }
+
+  /** @type {Declared["join"]} */
+  async join(table, { name, seat, invite, key } = {}) {
+    const id = typeof table === "string" ? table : table.id;
+    const store = this.#storeOf(id);
+    const active = this.#active(id);
+    if (active && active.verifier.seat !== null) return this.#tables.get(id);
+    if (store.facts.token && !active) {
+      const returned = await this.#returnTo(id, store, key);
+      if (returned?.seat) return returned;
+    }
+    const session = await this.#follow(id, key);
+    session.due.cosigner = await this.#cosignerAt(id, { draw: true });
+    const params = definedMembers({
+      table: id,
+      name: name ?? this.#options.name ?? "Guest",
+      seat,
+      invite: invite ?? store.facts.invite,
+      key: session.due.cosigner?.key,
+    });
+    const result = await this.#request("table.join", params, (answer) => session.begin(answer));
+    return this.#upToDate(id, result.version);
+  }
+
+  /** @type {Declared["watch"]} */
+  async watch(table, { key } = {}) {
+    if (this.#active(table)) return this.#tables.get(table);
+    const session = await this.#follow(table, key);
+    const params = { table };
+    const result = await this.#request("table.watch", params, (answer) => session.begin(answer));
+    return this.#upToDate(table, result.version);
+  }
+
+  /** @type {Declared["enter"]} */
+  async enter(table, { key } = {}) {
+    if (!this.#active(table)) {
+      const returned = await this.#returnTo(table, this.#storeOf(table), key);
+      if (returned) return returned;
+    }
+    return this.watch(table, { key });
+  }
+
+  /** @type {Declared["kept"]} */
+  kept(table) {
+    const { seat = null, host_token, invite = null } = this.#storeOf(table).facts;
+    return { seat, host: Boolean(host_token), invite };
+  }
+
+  async tables() {
+    return (await this.#connection.request("table.list", {}).promise).tables;
+  }
+
+  async close() {
+    await this.#connection.close();
+  }
+
+  #storeOf(table) {
+    return new TableStore(table, this.#options.store);
+  }
+
+  /** The session of a table that this client follows and has not left. */
+  #active(id) {
+    const session = this.#sessions.get(id);
+    return session && session.error === null ? session : null;
+  }
+
+  /** Return to a table with the stored tokens; null if none of them is valid any more. */
+  async #returnTo(id, store, key) {
+    while (store.facts.token || store.facts.host_token) {
+      try {
+        const session = await this.#follow(id, key);
+        const result = await session.start();
+        return await this.#upToDate(id, result.version);
+      } catch (error) {
+        if (error.reason !== "bad_token") throw error;
+        store.reload();
+        if (store.facts.token) store.update({ token: null, seat: null, since: null });
+        else store.update({ host_token: null });
+      }
+    }
+    return null;
+  }
+
+  /** The key that cosigns at a table; if the store has none, one is generated for `draw`. */
+  async #cosignerAt(id, { draw = false } = {}) {
+    const { cosigner, store } = this.#options;
+    return cosigner === true ? playerKey(store, { table: id, draw }) : cosigner || null;
+  }
+
+  async #follow(id, key) {
+    const cosigner = this.#active(id)?.due.cosigner ?? await this.#cosignerAt(id);
+    const active = this.#active(id);
+    if (active) return active;
+    const store = this.#storeOf(id);
+    if (store.evidence.length) {
+      const evidence = store.evidence.at(-1);
+      const message = `This client left the table because the server cheated: ${evidence.sentence}`;
+      throw new HouseCheated(message, { evidence });
+    }
+    const pinned = store.facts.key ?? null;
+    if (key && pinned && key !== pinned) throw new HouseCheated(DIFFERENT_KEY);
+    const { noSignatures } = this.#options;
+    const session = new TableSession(id, this.#connection, store, {
+      key: key ?? pinned, cosigner, noSignatures,
+    });
+    this.#sessions.set(id, session);
+    this.#tables.set(id, new RemoteTable(session));
+    return session;
+  }
+
+  #request(method, params, onResult) {
+    const changes = method !== "table.watch";
+    return this.#connection.request(method, params, { changes, onResult }).promise;
+  }
+
+  #upToDate(id, version) {
+    return this.#tables.get(id).until((table) => table.version >= version);
+  }
+}

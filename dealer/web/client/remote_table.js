@@ -1,0 +1,297 @@
+/** A table as the program sees it: its verified state, and a method for each command. */
+
+import { Refused } from "./errors.js";
+import { tableState } from "./table_state.js";
+import { randomId } from "./timing.js";
+
+/** @typedef {import("./table_session.js").TableSession} TableSession */
+/** @typedef {import("../client.js").RemoteTable} Declared */
+
+const MAX_SHUFFLES = 3; // that a command waits for if it is refused because one is running
+const UNKNOWN = "??";
+
+/** @implements {Declared} */
+export class RemoteTable {
+  #session;
+  #verifier;
+  #state = null;
+
+  /** @param {TableSession} session */
+  constructor(session) {
+    this.#session = session;
+    this.#verifier = session.verifier;
+    session.table = this;
+  }
+
+  get id() {
+    return this.#session.id;
+  }
+
+  get version() {
+    return this.#verifier.version;
+  }
+
+  get seat() {
+    return this.#verifier.seat;
+  }
+
+  get host() {
+    return Boolean(this.#session.hostToken);
+  }
+
+  get seats() {
+    return new Map(this.state.seats.map(({ seat, name }) => [seat, name]));
+  }
+
+  get round() {
+    return this.#verifier.round?.number ?? null;
+  }
+
+  get shuffling() {
+    return Boolean(this.#verifier.round?.shuffle);
+  }
+
+  get hand() {
+    return this.seat === null ? [] : this.stack(`hand:${this.seat}`);
+  }
+
+  get deckCount() {
+    return this.#verifier.round?.stacks.get("deck")?.length ?? 0;
+  }
+
+  get piles() {
+    const names = Object.keys(this.state.round?.stacks ?? {}).filter((n) => n.startsWith("pile:"));
+    return new Map(names.sort().map((name) => [name.slice(5), this.stack(name)]));
+  }
+
+  get closed() {
+    return this.#verifier.ledger.closed;
+  }
+
+  get key() {
+    return this.#verifier.log.key;
+  }
+
+  get checkpoints() {
+    return this.#session.store.heads.map(({ note }) => note);
+  }
+
+  get cosigner() {
+    return this.#session.due.cosigner?.key ?? null;
+  }
+
+  get cosigned() {
+    return this.#session.due.cosigned;
+  }
+
+  get evidence() {
+    return this.#session.evidence;
+  }
+
+  get invite() {
+    return this.#session.store.facts.invite ?? null;
+  }
+
+  get doubts() {
+    return [...this.#session.due.entropy.doubts];
+  }
+
+  get error() {
+    return this.#session.error;
+  }
+
+  get state() {
+    if (this.#state?.version !== this.version) this.#state = tableState(this.#verifier);
+    return this.#state;
+  }
+
+  get history() {
+    return this.#session.history;
+  }
+
+  get connection() {
+    return this.#session.status;
+  }
+
+  get presence() {
+    return this.#session.presence;
+  }
+
+  get watching() {
+    return this.#session.watching;
+  }
+
+  get checks() {
+    return this.#session.checks.list();
+  }
+
+  /** @type {Declared["stack"]} */
+  stack(name) {
+    const cards = this.#verifier.round?.stacks.get(name) ?? [];
+    return cards.map((card) => this.#verifier.face(card) ?? UNKNOWN);
+  }
+
+  /** @type {Declared["events"]} */
+  events() {
+    return this.#session.reader();
+  }
+
+  /** @type {Declared["on"]} */
+  on(kind, callback) {
+    return this.#session.emitter.on(kind, callback);
+  }
+
+  /** @type {Declared["until"]} */
+  async until(predicate) {
+    await this.#session.until(() => predicate(this));
+    return this;
+  }
+
+  async sealed() {
+    await this.until((table) => !table.shuffling);
+  }
+
+  /** @type {Declared["roundOpen"]} */
+  async roundOpen({ deck, entropy, commitMs, revealMs } = {}) {
+    const requested = entropy ?? (this.#verifier.rules.entropy === "house" ? "house" : "players");
+    const params = { deck, entropy, commit_ms: commitMs, reveal_ms: revealMs };
+    const { round } = await this.change("round.open", params);
+    this.#session.due.entropy.compare(round, this.#verifier.entropies.get(round), requested);
+    return round;
+  }
+
+  async roundClose() {
+    await this.change("round.close");
+  }
+
+  /** @type {Declared["shuffle"]} */
+  async shuffle({ pile, algorithm = "backward", steps, wait = true } = {}) {
+    const method = pile == null ? "deck.shuffle" : "pile.shuffle";
+    const { k } = await this.change(method, { pile, algorithm, steps });
+    if (wait) await this.sealed();
+    return k;
+  }
+
+  /** @type {Declared["deal"]} */
+  async deal(each = 1, { seats } = {}) {
+    return (await this.change("deck.deal", { each, seats })).dealt;
+  }
+
+  /** @type {Declared["draw"]} */
+  async draw(count = 1, { end = "top" } = {}) {
+    return this.#changeAndSee("deck.draw", { count, from: end });
+  }
+
+  async burn(count = 1) {
+    await this.change("deck.burn", { count });
+  }
+
+  async cut(at) {
+    await this.change("deck.cut", { at });
+  }
+
+  /** @type {Declared["return"]} */
+  async return(cards = null, { count, source, where } = {}) {
+    await this.change("deck.return", { cards: listOf(cards), count, from: source, where });
+  }
+
+  /** @type {Declared["discard"]} */
+  async discard(cards, { pile, face } = {}) {
+    await this.change("hand.discard", { cards: listOf(cards), pile, face });
+  }
+
+  /** @type {Declared["play"]} */
+  async play(cards, { pile, face } = {}) {
+    await this.change("hand.play", { cards: listOf(cards), pile, face });
+  }
+
+  /** @type {Declared["give"]} */
+  async give(cards, { to }) {
+    await this.change("hand.give", { cards: listOf(cards), to });
+  }
+
+  /** @type {Declared["show"]} */
+  async show(cards, { to } = {}) {
+    await this.change("hand.show", { cards: listOf(cards), to });
+  }
+
+  /** @type {Declared["handReturn"]} */
+  async handReturn(cards, { where } = {}) {
+    await this.change("hand.return", { cards: listOf(cards), where });
+  }
+
+  /** @type {Declared["pileDraw"]} */
+  async pileDraw(pile, count = null, { end, cards } = {}) {
+    return this.#changeAndSee("pile.draw", { pile, count, from: end, cards: listOf(cards) });
+  }
+
+  /** @type {Declared["pileMove"]} */
+  async pileMove(source, { to, cards, count, where, face }) {
+    const params = { from: source, to, cards: listOf(cards), count, where, face };
+    await this.change("pile.move", params);
+  }
+
+  /** @type {Declared["pileTurn"]} */
+  async pileTurn(pile, cards = null) {
+    await this.change("pile.turn", { pile, cards: listOf(cards) });
+  }
+
+  async close() {
+    await this.change("table.close");
+  }
+
+  /** @type {Declared["change"]} */
+  async change(method, params = {}) {
+    const members = { cmd: randomId(), ...definedMembers(params) };
+    let result = null;
+    for (let attempt = 0; result === null; attempt++) {
+      try {
+        result = await this.#session.request(method, members, { changes: true });
+      } catch (error) {
+        if (error.reason !== "shuffle_running" || attempt === MAX_SHUFFLES) throw error;
+        await this.sealed();
+      }
+    }
+    await this.until((table) => table.version >= result.version);
+    return result;
+  }
+
+  /** Run a command that brings cards; their codes, as this client saw them opened. */
+  async #changeAndSee(method, params) {
+    const round = this.round;
+    const { slots } = await this.change(method, params);
+    return slots.map((slot) => this.#verifier.faces.get(`${round}/${slot}`) ?? UNKNOWN);
+  }
+
+  async leave() {
+    const session = this.#session;
+    try {
+      await session.request("table.leave", {}, { changes: true });
+    } catch (error) {
+      // The answer was lost with its socket, and the token was already invalid on the next one.
+      const left = error instanceof Refused && error.reason === "bad_token";
+      if (!left || this.seat === null) throw error;
+    }
+    session.releaseSeat();
+    if (!session.hostToken) session.end(null);
+  }
+
+  async bundle() {
+    return this.#session.request("audit.bundle", {});
+  }
+
+  async cosign(note) {
+    const cosignature = await this.#session.due.cosignature(note);
+    return (await this.#session.request("table.cosign", { cosignature }, { changes: true })).size;
+  }
+}
+
+/** A single card may be given without a list. */
+function listOf(cards) {
+  if (cards == null) return null;
+  return typeof cards === "string" || typeof cards === "number" ? [cards] : [...cards];
+}
+
+/** The members that have a value. */
+export const definedMembers = (members) =>
+  Object.fromEntries(Object.entries(members).filter(([, value]) => value != null));

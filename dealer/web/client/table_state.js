@@ -1,0 +1,77 @@
+/** The client's view of a table (`TableState` of client.d.ts), built from what was verified. */
+
+/** @typedef {import("../client.js").TableState} TableState */
+/** @typedef {import("../client.js").RoundState} RoundState */
+/** @typedef {import("./event_verifier.js").EventVerifier} EventVerifier */
+
+const ACTIONS = {
+  open: "host", close: "host", shuffle: "host", deal: "host", collect: "host",
+  draw: "players", burn: "players", cut: "players", pile: "players", turn: "players",
+  discard: "players", play: "players", give: "players", show: "players", return: "players",
+};
+const PRESETS = {
+  free: ACTIONS,
+  dealer: { ...ACTIONS, draw: "host", burn: "host", cut: "host", pile: "host", turn: "host" },
+  shared: {
+    ...ACTIONS, open: "players", close: "players", shuffle: "players", deal: "players",
+  },
+};
+const WHO = ["host", "players", "nobody"];
+
+/**
+ * The table as this viewer may know it.
+ *
+ * @param {EventVerifier} verifier
+ * @returns {TableState}
+ */
+export function tableState(verifier) {
+  const { version, at, origin, key, rules, players, rounds, ledger } = verifier;
+  const seats = [...players].sort(([a], [b]) => a - b);
+  return {
+    version, at, origin, key, ...readRules(rules), closed: ledger.closed, rounds,
+    seats: seats.map(([seat, player]) => ({ seat, ...player })),
+    round: ledger.round && roundState(ledger.round, verifier),
+  };
+}
+
+/** The rules with the preset filled in; unknown and invalid members are ignored. */
+function readRules(rules) {
+  const preset = Object.hasOwn(PRESETS, rules.preset) ? PRESETS[rules.preset] : PRESETS.free;
+  const own = Object.entries(rules).filter(([name, who]) => name in ACTIONS && WHO.includes(who));
+  return {
+    rules,
+    name: typeof rules.name === "string" ? rules.name : null,
+    who: { ...preset, ...Object.fromEntries(own) },
+    seatsMax: Number.isInteger(rules.seats) && rules.seats > 0 ? rules.seats : 10,
+    invited: rules.join === "invite",
+    watched: rules.watch !== "nobody",
+  };
+}
+
+/** @returns {RoundState} */
+function roundState(round, verifier) {
+  const { number, deck, entropy, commitMs, revealMs, commitment, k, voided, shuffle } = round;
+  const card = (one) => ({
+    id: one.id,
+    slot: one.slot < 0 ? null : one.slot,
+    card: verifier.face(one),
+    shown: one.slot < 0 || round.shown.has(one.slot),
+    drawable: one.reached,
+  });
+  const stacks = [...round.stacks].map(([name, cards]) => [name, cards.map(card)]);
+  return {
+    number, deck, entropy, commitMs, revealMs, commitment, k, voided,
+    stacks: Object.fromEntries(stacks),
+    ahead: [...round.earlyDigests.keys()],
+    withheld: [...round.withheld],
+    shuffle: shuffle && {
+      k: shuffle.k, stack: shuffle.stack, n: shuffle.n, algorithm: shuffle.algorithm,
+      steps: shuffle.steps, swaps: shuffle.done,
+      startedAt: shuffle.startedAt,
+      closedAt: shuffle.closed ? shuffle.closedAt : null,
+      closedVersion: shuffle.closed || null,
+      promised: [...shuffle.digests.keys()],
+      revealed: [...shuffle.nonces.keys()],
+    },
+  };
+}

@@ -1,0 +1,87 @@
+/**
+ * Animates cards from their old to their new position. The page is drawn first; then copies of the
+ * cards, which take no input, move over it, so that an animation never delays a player. There is
+ * none for users who prefer reduced motion, or when very many cards have moved.
+ */
+
+import { cardElement } from "../cards.js";
+
+const MAX_CARDS = 60;
+const DURATION_MS = 300;
+const STAGGER_MS = 45;
+const MAX_STAGGER_MS = 900; // of all cards together
+
+const reducedMotion = matchMedia("(prefers-reduced-motion: reduce)");
+
+/** The positions of the cards of `state` on the page; null if nothing is to be animated. */
+export function positionsOf(state) {
+  if (reducedMotion.matches || document.hidden || state?.round == null) return null;
+  const stacks = new Map();
+  for (const [name, cards] of Object.entries(state.round.stacks)) {
+    for (const { slot, card } of cards) if (slot !== null) stacks.set(slot, { name, card });
+  }
+  const rects = new Map();
+  for (const stack of findAll("[data-stack]")) rects.set(stack.dataset.stack, rectOf(stack));
+  for (const option of findAll("#hand [data-slot]")) {
+    rects.set(Number(option.dataset.slot), option.firstElementChild.getBoundingClientRect());
+  }
+  return { round: state.round.number, stacks, rects };
+}
+
+/**
+ * Animate the cards that are in another stack than in `before`.
+ *
+ * @param {ReturnType<typeof positionsOf>} before
+ * @param {import("../client.js").TableState} state
+ * @param {string | null} own the stack of the player's own hand
+ */
+export function animateMoves(before, state, own) {
+  if (before === null || state.round?.number !== before.round) return;
+  const moves = [];
+  for (const [name, cards] of Object.entries(state.round.stacks)) {
+    for (const { slot, card } of cards) {
+      const old = before.stacks.get(slot);
+      if (old === undefined || old.name === name) continue;
+      const { rects } = before;
+      const from = rects.get(old.name === own ? slot : old.name) ?? rects.get(old.name);
+      moves.push({ slot, card: card ?? old.card, from, to: name });
+    }
+  }
+  if (moves.length === 0 || moves.length > MAX_CARDS) return;
+  const stagger = Math.min(STAGGER_MS, MAX_STAGGER_MS / moves.length);
+  moves.sort((a, b) => b.slot - a.slot);
+  moves.forEach((move, index) => animate(move, own, index * stagger));
+}
+
+function animate({ slot, card, from, to }, own, delay) {
+  const target = to === own ? find(`#hand [data-slot="${slot}"]`)?.firstElementChild : null;
+  const stack = find(`[data-stack="${CSS.escape(to)}"]`);
+  const end = target?.getBoundingClientRect() ?? (stack && rectOf(stack));
+  if (from === undefined || !end) return;
+  const picture = cardElement(card);
+  picture.classList.add("flying");
+  picture.style.setProperty("--card", `${end.width}px`);
+  find("#overlay").append(picture);
+  const at = (rect) =>
+    `translate(${rect.left}px, ${rect.top}px) scale(${rect.width / end.width})`;
+  const animation = picture.animate([{ transform: at(from) }, { transform: at(end) }], {
+    duration: DURATION_MS, delay, easing: "cubic-bezier(0.2, 0.7, 0.2, 1)", fill: "both",
+  });
+  animation.finished.finally(() => picture.remove());
+  target?.animate([{ opacity: 0 }, { opacity: 0 }], { duration: DURATION_MS + delay });
+}
+
+/** The position of a stack's top card, or of where it would be. */
+function rectOf(stack) {
+  const cards = stack.querySelectorAll(".card");
+  if (cards.length > 0) return cards[cards.length - 1].getBoundingClientRect();
+  const { left, top, width, height } = stack.getBoundingClientRect();
+  const wide = Math.min(48, width);
+  return new DOMRect(left + (width - wide) / 2, top + height / 2 - wide * 0.7, wide, wide * 1.4);
+}
+
+/** @returns {HTMLElement | null} */
+const find = (selector) => document.querySelector(selector);
+
+/** @returns {NodeListOf<HTMLElement>} */
+const findAll = (selector) => document.querySelectorAll(selector);

@@ -1,0 +1,56 @@
+/** The banner that says when the connection to the server is lost, and when it is back. */
+
+import { element, setAttribute } from "../dom.js";
+import { table as texts } from "../texts/table.js";
+
+const RESTORED_MS = 6000;
+
+/** Hidden while there is nothing to say. */
+export class ConnectionBanner {
+  #container;
+  #timer = null;
+  #last = "connected";
+
+  constructor(container) {
+    this.#container = container;
+  }
+
+  /**
+   * @param {import("../client.js").ConnectionStatus} status
+   * @param {{ welcome?: string | null }} [options] a sentence for a player who reloaded the page
+   */
+  draw({ state, error }, { welcome = null } = {}) {
+    if (error !== null) return;
+    const last = this.#last;
+    this.#last = state;
+    if (state !== "connected") this.#show(state, texts.connection[state]);
+    else if (welcome !== null) this.#showBriefly(welcome);
+    else if (last !== "connected") this.#showBriefly(texts.connection.restored);
+  }
+
+  /**
+   * Show a sentence permanently.
+   *
+   * @param {string} sentence
+   * @param {{ label: string, onClick: () => void } | null} [button]
+   */
+  show(sentence, button = null) {
+    this.#show("over", sentence);
+    if (button === null) return;
+    this.#container.append(" ", element("button", {
+      class: "small", type: "button", onclick: button.onClick,
+    }, button.label));
+  }
+
+  #showBriefly(sentence) {
+    this.#show("restored", sentence);
+    this.#timer = setTimeout(() => (this.#container.hidden = true), RESTORED_MS);
+  }
+
+  #show(state, sentence) {
+    clearTimeout(this.#timer);
+    this.#container.hidden = false;
+    setAttribute(this.#container, "data-state", state);
+    this.#container.replaceChildren(sentence);
+  }
+}

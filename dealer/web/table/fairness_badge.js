@@ -1,0 +1,104 @@
+/** The badge that sums up the client's checks, the list behind it, and the dialog about a fraud. */
+
+import { element, setAttribute, setText } from "../dom.js";
+import { table as texts } from "../texts/table.js";
+import { dialog } from "./dialogs.js";
+import { isHouseOnly } from "./selectors.js";
+
+/** @typedef {import("../client.js").Check} Check */
+
+const SIGNS = { yes: "✓", house: "–", waiting: "…", no: "✗", unavailable: "–" };
+const REVOKE_AFTER_MS = 60_000;
+
+export class FairnessBadge {
+  #page;
+  #button = element("button", { class: "badge", type: "button", onclick: () => this.open() });
+  #list = element("ul", { class: "checks" });
+
+  constructor(container, page) {
+    this.#page = page;
+    this.#button.setAttribute("aria-keyshortcuts", "m");
+    container.append(this.#button);
+  }
+
+  draw() {
+    const { table } = this.#page;
+    const { checks } = table;
+    const result = combined(checks, table.error !== null && table.evidence !== null);
+    const state = result === "yes" && isHouseOnly(table) ? "house" : result;
+    setAttribute(this.#button, "data-state", state);
+    const passed = checks.filter((check) => check.state === "yes").length;
+    const unavailable = checks.filter((check) => check.state === "unavailable").length;
+    setText(this.#button, `${SIGNS[state]} ${texts.badge[state](passed, unavailable)}`);
+    this.#list.replaceChildren(...checks.map(checkItem), ...table.doubts.map(doubtItem));
+  }
+
+  async open() {
+    await dialog(texts.badgeTitle, () => [
+      element("p", {}, texts.badgeIntro),
+      this.#list,
+      element("p", { class: "muted" }, texts.badgeLimits),
+    ], { name: "wide" });
+  }
+}
+
+/**
+ * All checks as one: "no" if any failed, "yes" only if none is still waiting.
+ *
+ * @param {Check[]} checks
+ * @param {boolean} cheated
+ */
+export function combined(checks, cheated) {
+  if (cheated || checks.some(({ state }) => state === "no")) return "no";
+  const counted = checks.filter(isDue);
+  if (counted.length === 0 || counted.some(({ state }) => state === "waiting")) return "waiting";
+  return "yes";
+}
+
+/** Whether a check can have a result: a round is replayed only when it is closed. */
+function isDue({ name, state }) {
+  return state !== "unavailable" && !(name === "round" && state === "waiting");
+}
+
+function checkItem({ name, state, done, of, sentence }) {
+  return element(
+    "li", { "data-state": state },
+    element("span", {
+      class: `sign ${state}`, role: "img", "aria-label": texts.checkStates[state],
+    }, SIGNS[state]),
+    element("div", {},
+      element("strong", {}, texts.checks[name].title),
+      element("span", { class: "muted" }, ` ${texts.checkCount(done, of)}`),
+      element("p", {}, sentence ?? texts.checks[name][state] ?? texts.checks[name].means)),
+  );
+}
+
+function doubtItem(sentence) {
+  const label = texts.checkStates.doubt;
+  return element("li", { "data-state": "doubt" },
+    element("span", { class: "sign waiting", role: "img", "aria-label": label }, "?"),
+    element("div", {}, element("strong", {}, texts.doubtTitle), element("p", {}, sentence)));
+}
+
+/** Show the player that the server cheated, and offer the evidence as a download. */
+export async function showFraud(page, error) {
+  const { evidence } = error;
+  await dialog(texts.cheated.title, (close) => [
+    element("p", { class: "sentence" }, error.message),
+    element("p", {}, texts.cheated.means),
+    element("div", { class: "answers" },
+      element("button", { type: "button", onclick: () => close() }, texts.cheated.close),
+      element("button", {
+        class: "primary", type: "button", autofocus: true,
+        onclick: () => downloadJson(`evidence-${page.table?.id ?? page.id}.json`, evidence),
+      }, texts.cheated.download)),
+  ], { alert: true, name: "cheated" });
+}
+
+/** Let the browser download a value as a JSON file. */
+export function downloadJson(name, value) {
+  const blob = new Blob([JSON.stringify(value, null, 2)], { type: "application/json" });
+  const address = URL.createObjectURL(blob);
+  element("a", { href: address, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(address), REVOKE_AFTER_MS);
+}

@@ -1,0 +1,82 @@
+/**
+ * The order of the player's hand: sorted by suit or rank, or an order of the player's own. It is
+ * stored in this browser, by slot, for one round; the server does not know it.
+ */
+
+import { compareCards } from "../cards.js";
+
+const KEY = "dealer/page/order/";
+
+export class HandOrder {
+  #key;
+  #store;
+  #round = null;
+  #slots = [];
+  /** @type {"suit" | "rank" | null} the order that the hand is kept in automatically */
+  by = null;
+
+  /**
+   * @param {string} table
+   * @param {Pick<Storage, "getItem" | "setItem">} store
+   */
+  constructor(table, store = localStorage) {
+    this.#key = KEY + table;
+    this.#store = store;
+    try {
+      const stored = JSON.parse(store.getItem(this.#key) ?? "{}");
+      this.#round = stored.round ?? null;
+      this.#slots = Array.isArray(stored.slots) ? stored.slots : [];
+      this.by = stored.by === "suit" || stored.by === "rank" ? stored.by : null;
+    } catch {
+      // An unreadable order is no order.
+    }
+  }
+
+  /**
+   * The cards in their order; new ones come last, unless the hand is kept sorted.
+   *
+   * @param {number | null} round
+   * @param {readonly import("../client.js").Card[]} cards
+   */
+  arrange(round, cards) {
+    if (round !== this.#round) {
+      this.#round = round;
+      this.#slots = [];
+    }
+    const indexes = new Map(this.#slots.map((slot, index) => [slot, index]));
+    const indexOf = (card) => indexes.get(card.slot) ?? Infinity;
+    const sorted = cards.map((card, arrival) => ({ card, arrival }));
+    sorted.sort((a, b) => {
+      if (this.by !== null) return compareCards(a.card.card ?? "??", b.card.card ?? "??", this.by);
+      const [first, second] = [indexOf(a.card), indexOf(b.card)];
+      return first === second ? a.arrival - b.arrival : first - second;
+    });
+    return sorted.map(({ card }) => card);
+  }
+
+  /** Keep the hand sorted from now on. */
+  sort(by) {
+    this.by = by;
+    this.#save();
+  }
+
+  /** Put the cards in `moved` together, in their order, before the slot `before`; null: last. */
+  move(slots, moved, before) {
+    const staying = slots.filter((slot) => !moved.includes(slot));
+    const index = before === null ? staying.length : staying.indexOf(before);
+    const taken = slots.filter((slot) => moved.includes(slot));
+    staying.splice(index < 0 ? staying.length : index, 0, ...taken);
+    this.by = null;
+    this.#slots = staying;
+    this.#save();
+  }
+
+  #save() {
+    const stored = { round: this.#round, slots: this.#slots, by: this.by };
+    try {
+      this.#store.setItem(this.#key, JSON.stringify(stored));
+    } catch {
+      // Without storage the order lasts as long as the page.
+    }
+  }
+}

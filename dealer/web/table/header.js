@@ -1,0 +1,91 @@
+/** The header: the table's name and status, the invitation, and the menu. */
+
+import { useFourColours, usesFourColours } from "../cards.js";
+import { element, escapeControl, setText } from "../dom.js";
+import { table as texts } from "../texts/table.js";
+import { actionNamed, isVisible } from "./actions.js";
+import { dialog } from "./dialogs.js";
+import { hostCollects } from "./selectors.js";
+
+const LOOPBACK = ["localhost", "127.0.0.1", "[::1]"];
+
+export class Header {
+  #page;
+  #name = element("h1", {});
+  #status = element("p", { class: "muted" });
+
+  constructor(container, page) {
+    this.#page = page;
+    const button = (label, key, onclick, attributes = {}) => element(
+      "button", { type: "button", "aria-keyshortcuts": key, onclick, ...attributes }, label);
+    container.append(
+      element("a", {
+        class: "home", href: "/", "aria-label": texts.allTables, title: texts.allTables,
+      }, "♠\ufe0e"),
+      element("div", { class: "title" }, this.#name, this.#status),
+      button(texts.invite, "i", () => this.invite()),
+      button("?", "?", () => page.help(), { "aria-label": texts.help, title: texts.help }),
+      button("☰", "z", () => this.menu(), { "aria-label": texts.menu, title: texts.menu }),
+    );
+  }
+
+  draw() {
+    const { table } = this.#page;
+    const name = escapeControl(table.state.name ?? texts.nameless);
+    setText(this.#name, name);
+    document.title = texts.title(name);
+    const people = texts.people(table.seats.size, table.watching);
+    setText(this.#status, [texts.status(table), people].join(" · "));
+  }
+
+  /** Show the invite link, with a button that copies it if the browser allows that. */
+  async invite() {
+    const { table, invite } = this.#page;
+    const secret = table.invite ?? invite;
+    const link = `${location.origin}/tables/${table.id}${secret ? `#invite=${secret}` : ""}`;
+    const status = element("p", { role: "status", class: "muted" });
+    const field = element("input", {
+      readonly: true, value: link, "aria-label": texts.inviteLink, autofocus: true,
+      onfocus: ({ target }) => target.select(),
+    });
+    const copy = async () => {
+      field.select();
+      try {
+        await navigator.clipboard.writeText(link);
+        setText(status, texts.copied);
+      } catch {
+        setText(status, texts.copyManually);
+      }
+    };
+    const local = LOOPBACK.includes(location.hostname);
+    await dialog(texts.inviteTitle, () => [
+      element("p", {}, table.state.invited && !secret ? texts.inviteUnknown : texts.inviteIntro),
+      element("div", { class: "line" }, field,
+        element("button", { class: "primary", type: "button", onclick: copy }, texts.copy)),
+      status,
+      local ? element("p", { class: "muted" }, texts.inviteLocalOnly) : "",
+    ]);
+  }
+
+  async menu() {
+    const { table } = this.#page;
+    const colours = element("input", {
+      type: "checkbox", onchange: ({ target }) => useFourColours(target.checked),
+    });
+    colours.checked = usesFourColours();
+    const link = (href, text) => element("a", { class: "button", href }, text);
+    const actions = ["leave", "closeTable"].filter((name) => isVisible(actionNamed(name), table));
+    const chosen = await dialog(texts.menu, (close) => [
+      element("label", { class: "choice" }, colours, texts.fourColours),
+      hostCollects(table) ? element("p", { class: "muted" }, texts.hostCollects) : "",
+      element("div", { class: "choices below" },
+        link("/", texts.allTables),
+        link(`/tables/${table.id}/history.txt`, texts.readHistory),
+        link(`/tables/${table.id}/audit`, texts.auditPage),
+        ...actions.map((name) => element("button", {
+          class: "danger", type: "button", onclick: () => close(name),
+        }, texts.actions[name]))),
+    ]);
+    if (chosen !== null) await this.#page.run(chosen);
+  }
+}

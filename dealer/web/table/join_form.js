@@ -1,0 +1,110 @@
+/** The form to take a seat: a name, a seat, and, if the table requires one, an invitation. */
+
+import { element, setText } from "../dom.js";
+import { table as texts } from "../texts/table.js";
+import { freeSeats, hostCollects } from "./selectors.js";
+
+const NAME = "dealer/page/name";
+const MAX_SEATS_LISTED = 30;
+
+/** The player's name, as this browser has stored it. */
+export function storedName() {
+  return localStorage.getItem(NAME) ?? "";
+}
+
+/**
+ * The invitation in a link, in a link's fragment, or alone; null if there is none.
+ *
+ * @param {string} text
+ */
+export function inviteIn(text) {
+  const hash = text.includes("#") ? text.slice(text.indexOf("#") + 1) : text;
+  const given = new URLSearchParams(hash).get("invite");
+  return given ?? (/^[!-~]{16,}$/.test(text) && !/[/#]/.test(text) ? text : null);
+}
+
+/** Move the invitation from the page's address, where others could see it, to session storage. */
+export function takeInvite(id) {
+  const key = `dealer/page/invite/${id}`;
+  const given = inviteIn(location.hash || "#");
+  if (given !== null) {
+    sessionStorage.setItem(key, given);
+    history.replaceState(null, "", location.pathname);
+  }
+  return given ?? sessionStorage.getItem(key);
+}
+
+export class JoinForm {
+  #page;
+  #container;
+  #name = element("input", {
+    name: "player", maxlength: 64, required: true, autocomplete: "nickname",
+    value: storedName(),
+  });
+  #seat = element("select", { name: "seat" });
+  #invite = element("input", { name: "invite", autocomplete: "off" });
+  #inviteField;
+  #submit = element("button", { class: "primary", type: "submit" }, texts.sitDown);
+  #status = element("p", { role: "status" });
+  #title = element("h2", {});
+  #collects = element("p", { class: "muted" }, texts.hostCollects);
+
+  constructor(container, page) {
+    this.#page = page;
+    this.#container = container;
+    const field = (label, input) => element("label", { class: "field" }, label, input);
+    this.#inviteField = field(texts.inviteHere, this.#invite);
+    container.append(element(
+      "form", { class: "panel", onsubmit: (event) => this.#onSubmit(event) },
+      this.#title, field(texts.yourName, this.#name), field(texts.yourSeat, this.#seat),
+      this.#inviteField, this.#collects, this.#submit, this.#status,
+    ));
+  }
+
+  /**
+   * @param {string | null} [notWatchable] why this browser may not even watch; null if it may
+   */
+  draw(notWatchable = null) {
+    const { table } = this.#page;
+    const over = table !== null && (table.closed || this.#page.stopped);
+    this.#container.hidden = over || (table !== null && table.seat !== null);
+    if (this.#container.hidden) return;
+    const free = table === null ? [] : freeSeats(table.state).slice(0, MAX_SEATS_LISTED);
+    const full = table !== null && free.length === 0;
+    setText(this.#title, notWatchable ?? (full ? texts.tableFull : texts.watching));
+    this.#submit.disabled = full;
+    this.#collects.hidden = table === null || !hostCollects(table);
+    this.#seat.parentElement.hidden = free.length < 2;
+    this.#drawSeats(free);
+    const invited = table === null || table.state.invited;
+    this.#inviteField.hidden = !invited || this.#page.invite !== null || table?.host === true;
+  }
+
+  #drawSeats(free) {
+    if (this.#seat.dataset.free === free.join()) return;
+    const chosen = this.#seat.value;
+    this.#seat.dataset.free = free.join();
+    this.#seat.replaceChildren(
+      element("option", { value: "" }, texts.anySeat),
+      ...free.map((seat) => element("option", { value: seat }, texts.seat(seat))),
+    );
+    if (free.includes(Number(chosen))) this.#seat.value = chosen;
+  }
+
+  async #onSubmit(event) {
+    event.preventDefault();
+    const name = this.#name.value.trim();
+    localStorage.setItem(NAME, name);
+    this.#submit.disabled = true;
+    setText(this.#status, texts.sittingDown);
+    try {
+      const invite = this.#page.invite ?? inviteIn(this.#invite.value.trim());
+      const seat = Number(this.#seat.value) || undefined;
+      await this.#page.join({ name, seat, ...(invite === null ? {} : { invite }) });
+      setText(this.#status, "");
+    } catch (error) {
+      setText(this.#status, error.message);
+    }
+    this.#submit.disabled = false;
+  }
+}

@@ -1,0 +1,207 @@
+/**
+ * Turns events into log lines. The swaps of a shuffle make one line, and so do the cards that one
+ * command moved.
+ */
+
+import { escapeControl } from "../dom.js";
+import { table as texts } from "../texts/table.js";
+import { seatOf } from "../verify.js";
+import { pileName } from "./selectors.js";
+
+const lines = texts.logLines;
+
+/**
+ * @typedef {object} LogLine
+ * @property {number} id stays the same while the line grows
+ * @property {number} at time in milliseconds
+ * @property {boolean} live
+ * @property {(nameOf: (code: string) => string) => string} text with names for card codes
+ * @property {string | null} [audit] path of the audit page for it, relative to the table's
+ * @property {any} [shuffle]
+ * @property {any} [move]
+ * @property {any} [shown]
+ */
+
+const MAX_LINES = 500;
+const DROPPED_AT_ONCE = 100;
+
+export class LogLines {
+  /** @type {LogLine[]} */
+  #lines = [];
+  #names = new Map();
+  #ownSeat;
+  #lastId = 0;
+
+  /** @param {() => number | null} ownSeat the seat of the reader; null for a spectator */
+  constructor(ownSeat) {
+    this.#ownSeat = ownSeat;
+  }
+
+  /** Oldest first. */
+  get all() {
+    return this.#lines;
+  }
+
+  /**
+   * @param {import("../client.js").TableEvent} event
+   * @param {object} context
+   * @param {Map<number, string>} context.seats names by seat
+   * @param {(slot: number) => string | undefined} context.stackOf the stack that a card is in
+   */
+  add(event, { seats, stackOf }) {
+    for (const [seat, name] of seats) this.#names.set(seat, name);
+    const { type } = event;
+    if (type === "CardDrawn" || type === "CardMoved" || type === "CardPeeked") this.#addCard(event);
+    else if (type === "CardShown") this.#addShown(event, stackOf);
+    else if (type in SHUFFLE_EVENTS) this.#addShuffle(event);
+    else this.#addOther(event);
+  }
+
+  /** A snapshot has replaced events. */
+  addGap(at) {
+    this.#push({ at, live: false, text: () => lines.skipped });
+  }
+
+  /** @returns {LogLine} */
+  #push(line) {
+    this.#lastId += 1;
+    this.#lines.push({ id: this.#lastId, ...line });
+    if (this.#lines.length > MAX_LINES) this.#lines.splice(0, DROPPED_AT_ONCE);
+    return this.#lines.at(-1);
+  }
+
+  #name(seat) {
+    return escapeControl(this.#names.get(seat) ?? texts.seat(seat));
+  }
+
+  /** The name of a stack in a sentence: "the deck", "Bob’s hand", "the discard pile". */
+  #stack(name) {
+    if (name === "deck") return texts.theDeck;
+    const seat = seatOf(name);
+    if (seat === null) return texts.thePile(pileName(name));
+    return seat === this.#ownSeat() ? texts.ownHand : texts.handOf(this.#name(seat));
+  }
+
+  #addOther({ type, at, live, public: data }) {
+    if (type === "SeatTaken") this.#names.set(data.seat, data.name);
+    const own = data.seat !== undefined && data.seat === this.#ownSeat();
+    const name = data.seat === undefined ? "" : this.#name(data.seat);
+    const sentence = {
+      TableOpened: () => lines.tableOpened,
+      TableClosed: () => lines.tableClosed,
+      SeatTaken: () => (own ? lines.youSit(data.seat) : lines.sits(name, data.seat)),
+      SeatLeft: () => (own ? lines.youLeft : lines.left(name)),
+      RoundOpened: () => lines.roundOpened(data.round, data.deck?.length),
+      RoundClosed: () => lines.roundClosed(data.round),
+      StackCut: () => lines.cut(this.#stack(data.stack)),
+    }[type];
+    if (sentence === undefined) return;
+    const text = sentence();
+    const audit = type === "RoundClosed" ? `audit#round=${data.round}` : null;
+    this.#push({ at, live, audit, text: () => text });
+  }
+
+  /** The cards of one command come at one time, one event each. */
+  #addCard({ type, at, live, public: data, card }) {
+    const { from = "", to = "" } = data;
+    let line = this.#lines.at(-1);
+    const same = line?.move?.type === type && line.at === at && line.move.from === from &&
+      line.move.to === to && (type !== "CardPeeked" || line.move.seat === data.seat);
+    if (!same) {
+      const move = { type, from, to, seat: data.seat, cards: [] };
+      line = this.#push({ at, live, move, text: (nameOf) => this.#moveText(move, nameOf) });
+    }
+    line.move.cards.push({ slot: data.slot, seat: data.seat, card });
+  }
+
+  #moveText({ type, from, to, seat, cards }, nameOf) {
+    const known = cards.map(({ card }) => card).filter((card) => card !== null).map(nameOf);
+    const what = known.length === cards.length ? lines.list(known) : lines.cards(cards.length);
+    if (type === "CardPeeked") {
+      const own = seat === this.#ownSeat();
+      return own ? lines.youAreShown(what) : lines.isShown(this.#name(seat), what);
+    }
+    if (type === "CardDrawn") return this.#drawText(from, cards, nameOf);
+    const [giver, taker] = [from, to].map(seatOf);
+    const [by, whom] = [giver, taker].map((one) =>
+      one === null || one === this.#ownSeat() ? null : this.#name(one));
+    if (to === "pile:burn" && from === "deck") return lines.burned(lines.cards(cards.length));
+    if (giver !== null && taker !== null) return lines.gave(by, whom, what);
+    if (giver === null) return lines.moved(what, this.#stack(from), this.#stack(to));
+    if (to === "deck") return lines.returned(by, lines.cards(cards.length));
+    if (to === "pile:discard") return lines.discarded(by, what);
+    return lines.played(by, what, to === "pile:table" ? null : this.#stack(to));
+  }
+
+  #drawText(from, cards, nameOf) {
+    const seats = [...new Set(cards.map(({ seat }) => seat))];
+    const own = cards.filter(({ seat }) => seat === this.#ownSeat());
+    const mine = lines.list(own.map(({ card }) => (card === null ? lines.aCard : nameOf(card))));
+    const source = from === "deck" ? null : this.#stack(from);
+    if (seats.length > 1) {
+      return lines.dealt(cards.length / seats.length, seats.length, own.length > 0 ? mine : null);
+    }
+    if (own.length > 0) return lines.youDrew(mine, source);
+    return lines.drew(this.#name(seats[0]), lines.cards(cards.length), source);
+  }
+
+  /** A card that is turned up by the command that moved it belongs to that command's line. */
+  #addShown({ at, live, public: data }, stackOf) {
+    const last = this.#lines.at(-1);
+    const moved = last?.at === at && last.move?.cards.find(({ slot }) => slot === data.slot);
+    if (moved) {
+      moved.card = data.card;
+      return;
+    }
+    const stack = stackOf(data.slot);
+    let line = last;
+    if (line?.at !== at || line.shown?.stack !== stack) {
+      const shown = { stack, codes: [] };
+      line = this.#push({ at, live, shown, text: (nameOf) => this.#shownText(shown, nameOf) });
+    }
+    line.shown.codes.push(data.card);
+  }
+
+  #shownText({ stack, codes }, nameOf) {
+    const what = lines.list(codes.map(nameOf));
+    const seat = seatOf(stack ?? "");
+    if (seat === null) return lines.turned(what);
+    return lines.showed(seat === this.#ownSeat() ? null : this.#name(seat), what);
+  }
+
+  #addShuffle({ type, at, live, public: data }) {
+    let line = this.#lines.findLast((one) => one.shuffle !== undefined && !one.shuffle.result);
+    if (line?.shuffle.round !== data.round || line?.shuffle.k !== data.k) {
+      if (type === "EntropyCommitted") return;
+      const { round, k } = data;
+      const shuffle = {
+        round, k, stack: "deck", n: 0, swaps: 0, contributors: [], result: null,
+      };
+      const audit = `audit#round=${round}&k=${k}&step=0`;
+      line = this.#push({ at, live, shuffle, audit, text: () => this.#shuffleText(shuffle) });
+    }
+    SHUFFLE_EVENTS[type](line.shuffle, data);
+  }
+
+  #shuffleText({ stack, n, swaps, contributors, result }) {
+    const what = this.#stack(stack);
+    if (result === null) return lines.shuffling(what);
+    if (result === "ShuffleVoided") return lines.voided(what);
+    const others = contributors.filter((seat) => seat !== this.#ownSeat()).sort((a, b) => a - b);
+    const names = others.map((seat) => this.#name(seat));
+    const own = contributors.length > others.length;
+    return lines.shuffled(n, swaps, own ? [...names, lines.you] : names);
+  }
+}
+
+/** How each event of a shuffle changes its line. */
+const SHUFFLE_EVENTS = {
+  ShuffleStarted: (shuffle, data) => Object.assign(shuffle, { stack: data.stack, n: data.n }),
+  EntropyCommitted: () => {},
+  EntropyClosed: () => {},
+  EntropyRevealed: (shuffle, data) => shuffle.contributors.push(data.seat),
+  CardsSwapped: (shuffle) => (shuffle.swaps += 1),
+  ShuffleVoided: (shuffle) => (shuffle.result = "ShuffleVoided"),
+  DeckSealed: (shuffle, data) =>
+    Object.assign(shuffle, { n: data.slots.length, result: "DeckSealed" }),
+};

@@ -1,0 +1,63 @@
+/** Keyboard shortcuts: one key for each action. They can be switched off; `?` lists them. */
+
+import { element } from "../dom.js";
+import { table as texts } from "../texts/table.js";
+import { ACTIONS, isVisible } from "./actions.js";
+
+const SETTING = "dealer/page/keys";
+
+/**
+ * Listens on the whole page, but not to fields, open dialogs, or combinations with ctrl, alt or the
+ * command key. `others` are shortcuts that are not actions: `{ key: run }`.
+ */
+export class Shortcuts {
+  #keys;
+
+  constructor(page, others) {
+    this.#keys = new Map(Object.entries(others));
+    for (const action of ACTIONS) this.#keys.set(action.key, () => page.run(action.name));
+    document.addEventListener("keydown", (event) => this.#onKeyDown(event));
+  }
+
+  /** Whether single keys are shortcuts; users of speech input may want them off. */
+  get enabled() {
+    return localStorage.getItem(SETTING) !== "off";
+  }
+
+  set enabled(enabled) {
+    localStorage.setItem(SETTING, enabled ? "on" : "off");
+  }
+
+  #onKeyDown(event) {
+    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.target.closest?.("input, textarea, select") || event.repeat) return;
+    if (document.querySelector("dialog[open]") !== null) return;
+    const letter = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+    const shifted = event.shiftKey && /^[a-z]$/.test(letter);
+    const name = shifted ? `Shift+${letter.toUpperCase()}` : letter;
+    const run = this.#keys.get(name);
+    if (run === undefined || (!this.enabled && name !== "Escape")) return;
+    event.preventDefault();
+    run(name);
+  }
+}
+
+/** The contents of the help dialog: each available key, and the switch for shortcuts. */
+export function shortcutHelp(page, shortcuts) {
+  const row = (key, text) => element("div", {},
+    element("dt", {}, element("kbd", {}, key.length === 1 ? key.toUpperCase() : key)),
+    element("dd", {}, text));
+  const actions = ACTIONS.filter((action) => isVisible(action, page.table));
+  const enabled = element("input", {
+    type: "checkbox", onchange: ({ target }) => (shortcuts.enabled = target.checked),
+  });
+  enabled.checked = shortcuts.enabled;
+  return [
+    element("p", {}, texts.helpIntro),
+    element("dl", { class: "keys" },
+      ...actions.map((action) => row(action.key, texts.hints[action.name])),
+      ...Object.entries(texts.otherKeys).map(([key, text]) => row(key, text))),
+    element("p", {}, texts.helpDragging),
+    element("label", { class: "choice" }, enabled, texts.singleKeys),
+  ];
+}

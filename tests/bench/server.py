@@ -1,0 +1,47 @@
+"""A server for benchmarks, with limits that a load does not reach. Prints its port."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+
+from dealer.gateway.limits import Limits
+from dealer.gateway.server import serve
+from dealer.service.startup import open_service
+
+ENDLESS = 1e9
+LIMITS = Limits(
+    rate=ENDLESS,
+    burst=ENDLESS,
+    address_rate=ENDLESS,
+    address_burst=ENDLESS,
+    address_bytes=1e15,
+    address_bytes_burst=1e15,
+    address_cpu=ENDLESS,
+    address_cpu_burst=ENDLESS,
+    tables_per_hour=ENDLESS,
+    connections=100_000,
+    connections_per_address=100_000,
+    opening=600.0,
+)
+
+
+async def main(folder: str) -> None:
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    async with (
+        open_service(f"sqlite:///{folder}/bench.db") as service,
+        serve(service, port=0, limits=LIMITS) as gateway,
+    ):
+        print(gateway.port, flush=True)
+        await stop.wait()
+
+
+if __name__ == "__main__":
+    try:
+        from uvloop import run
+    except ImportError:
+        run = asyncio.run  # type: ignore[assignment]
+    run(main(sys.argv[1]))

@@ -1,0 +1,108 @@
+"""Times a new user's first minute: `python tests/browser/first_minute.py`, with Chromium.
+
+It clones this repository, runs the README's Start line in the clone, opens the address that is
+printed, and plays until cards are in the hand.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from playwright.async_api import expect
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT))
+
+from playwright.async_api import async_playwright  # noqa: E402
+
+from tests.browser.conftest import FLAGS  # noqa: E402
+from tests.browser.player_page import PlayerPage  # noqa: E402
+
+INSTALLING = 600.0
+
+
+def start_line() -> str:
+    found = re.search(r"^## Start\n+```sh\n(.+)\n```$", (ROOT / "README.md").read_text(), re.M)
+    assert found is not None
+    return found[1]
+
+
+def clone_into(folder: str) -> Path:
+    clone = Path(folder, "dealer")
+    subprocess.run(["git", "clone", "-q", str(ROOT), str(clone)], check=True)
+    return clone
+
+
+async def address(process: asyncio.subprocess.Process) -> str:
+    assert process.stdout is not None
+    async with asyncio.timeout(INSTALLING):
+        while line := (await process.stdout.readline()).decode():
+            if found := re.search(r"The server is running at (http://\S+)", line):
+                return found[1]
+    raise SystemExit("the house did not open")
+
+
+async def first_hand(url: str, clock: Clock) -> None:
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(
+            executable_path=shutil.which("chromium"), args=list(FLAGS)
+        )
+        page = await browser.new_page()
+        await page.goto(url)
+        await page.get_by_label("Your name").wait_for()
+        clock("the lobby is seen")
+        ada = PlayerPage(page, "Ada")
+        await ada.open_table()
+        clock("a table is open, and a seat taken")
+        await ada.do("Shuffle and start")
+        await ada.set_count(5)
+        await ada.do("Deal")
+        await expect(ada.cards).to_have_count(5)
+        clock("five cards in the hand")
+        await browser.close()
+
+
+class Clock:
+    """Prints each step with the seconds since the start and since the previous step."""
+
+    def __init__(self) -> None:
+        self._began = self._last = time.monotonic()
+
+    def __call__(self, done: str) -> None:
+        now = time.monotonic()
+        print(f"{now - self._began:7.1f} s  (+{now - self._last:5.1f})  {done}", flush=True)
+        self._last = now
+
+
+async def main() -> None:
+    clock = Clock()
+    with tempfile.TemporaryDirectory() as folder:
+        clone = clone_into(folder)
+        clock("cloned")
+        process = await asyncio.create_subprocess_shell(
+            start_line(),
+            cwd=clone,
+            env=os.environ | {"DEALER_PORT": "0", "DEALER_OPS_PORT": "0", "PYTHONUNBUFFERED": "1"},
+            stdout=asyncio.subprocess.PIPE,
+            start_new_session=True,
+        )
+        try:
+            url = await address(process)
+            clock("installed, and the house is open")
+            await first_hand(url, clock)
+        finally:
+            os.killpg(process.pid, signal.SIGTERM)
+            await process.wait()
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -1,0 +1,82 @@
+"""Actions and locators of the table page: open a table, join, draw cards, read the log."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.async_api import Locator, Page, expect
+
+
+async def open_table(page: Page, name: str) -> str:
+    """Open a table whose host may collect all cards; returns its invite link."""
+    await page.get_by_label("Your name").fill(name)
+    await page.locator("details").evaluate("(choices) => { choices.open = true; }")
+    await page.get_by_label("The host may collect the cards").check()
+    await page.get_by_role("button", name="Open a table").click()
+    await expect(page.get_by_role("button", name="Shuffle and start")).to_be_visible()
+    await page.get_by_role("button", name="Invite").click()
+    link = await page.get_by_role("textbox", name="Invite link").input_value()
+    await page.keyboard.press("Escape")
+    return link
+
+
+async def sit_down(page: Page, name: str) -> None:
+    await page.get_by_label("Your name").fill(name)
+    await page.get_by_role("button", name="Sit down").click()
+    await expect(own_hand(page)).to_be_visible()
+
+
+async def start_round(page: Page) -> None:
+    await page.get_by_role("button", name="Shuffle and start").click()
+    await expect_log(page, "Shuffled 52 cards (51 swaps)")
+
+
+async def close_round(page: Page) -> None:
+    """Close the round with keys; the page asks for confirmation."""
+    await page.keyboard.press("Shift+L")
+    await expect(page.get_by_role("dialog", name="Close the round")).to_be_visible()
+    await page.keyboard.press("Enter")
+
+
+def own_hand(page: Page) -> Locator:
+    return page.get_by_role("listbox", name=re.compile("Your hand"))
+
+
+def own_cards(page: Page) -> Locator:
+    return own_hand(page).get_by_role("option")
+
+
+async def codes(page: Page) -> list[str]:
+    """The codes of the own hand, from left to right."""
+    shown: list[str] = (
+        await own_hand(page)
+        .locator(".card")
+        .evaluate_all("all => all.map(one => one.dataset.card)")
+    )
+    return shown
+
+
+def place(page: Page, stack: str) -> Locator:
+    """The deck, a pile or another player's hand."""
+    return page.locator(f'[data-stack="{stack}"]')
+
+
+def player(page: Page, name: str) -> Locator:
+    return page.get_by_role("list", name="Other players").get_by_role(
+        "button", name=re.compile(f"^{name}, ")
+    )
+
+
+async def holds(page: Page, stack: str, count: int) -> None:
+    await expect(place(page, stack).locator(".count")).to_have_text(
+        re.compile(rf"^{count}( cards?)?( · .*)?$")
+    )
+
+
+async def expect_log(page: Page, sentence: str | re.Pattern[str]) -> None:
+    """Wait until the log has this sentence."""
+    await expect(page.get_by_role("log").get_by_text(sentence).last).to_be_attached()
+
+
+def tool(page: Page, name: str) -> Locator:
+    return page.get_by_role("toolbar").get_by_role("button", name=name, exact=True)

@@ -1,0 +1,18 @@
+"""Floods of traffic that no real client sends; `DEALER_FLOODS=300` opens more connections."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from tests.chaos.floods import FLOODS, flood
+
+CONNECTIONS = int(os.environ.get("DEALER_FLOODS", "4"))
+
+
+async def test_floods_stop_no_game_and_fill_no_memory(tmp_path: Path) -> None:
+    figures = await flood(tmp_path, connections=CONNECTIONS, seed=CONNECTIONS)
+    assert figures.faults == []
+    assert figures.connections == len(FLOODS) * CONNECTIONS
+    assert figures.closed_by_the_server == figures.connections
+    assert figures.draws_meanwhile >= len(FLOODS)

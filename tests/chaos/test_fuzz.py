@@ -1,0 +1,49 @@
+"""Grammar-based fuzzing of the JSON-RPC session; `DEALER_FUZZ=1000000` sends a million messages."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.chaos.fuzz import Figures, count_answers, fuzz
+from tests.chaos.fuzz_grammar import METHODS
+
+MESSAGES = int(os.environ.get("DEALER_FUZZ", "9000"))
+
+
+async def test_whatever_is_said_is_answered_once_and_nothing_leaks(tmp_path: Path) -> None:
+    figures = await fuzz(tmp_path, messages=MESSAGES, seed=MESSAGES)
+    assert figures.faults == []
+    assert figures.messages == MESSAGES
+    assert min(figures.granted, figures.refused, figures.unreadable, figures.over_sockets) > 0
+
+
+def test_every_method_is_babbled() -> None:
+    assert {"deck.draw", "table.join", "session.hello", "pile.move"} < set(METHODS)
+
+
+def frame(**members: object) -> bytes:
+    return json.dumps({"jsonrpc": "2.0", "method": "ping"} | members).encode()
+
+
+ASKED = [frame(id="a"), frame(id=2), frame(), b'{"id"', frame(id=1.5)]
+
+
+@pytest.mark.parametrize(
+    ("answers", "good"),
+    [
+        ([frame(id="a"), frame(id=2), frame(id=None), frame(id=None)], True),
+        ([frame(id=None)] * 4, True),  # more faults than a bad id
+        ([frame(id="a"), frame(id=2), frame(id=None)], False),
+        ([frame(id="a"), frame(id=None), frame(id=None)], False),
+        ([frame(id="a"), frame(id="a"), frame(id=2), frame(id=None), frame(id=None)], False),
+        ([frame(id="a"), frame(id=2)] + [frame(id=None)] * 4, False),
+    ],
+)
+def test_an_answer_too_many_or_too_few_is_counted(answers: list[bytes], good: bool) -> None:
+    figures = Figures()
+    count_answers(ASKED, answers, figures)
+    assert (figures.faults == []) is good

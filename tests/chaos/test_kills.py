@@ -1,0 +1,19 @@
+"""The server process is killed in the middle of a game; `DEALER_KILLS=50` kills more often."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from tests.chaos.kills import play_while_killed
+
+KILLS = int(os.environ.get("DEALER_KILLS", "4"))
+
+
+async def test_a_house_that_is_killed_loses_and_doubles_nothing(tmp_path: Path) -> None:
+    figures = await play_while_killed(tmp_path, kills=KILLS, seed=KILLS)
+    assert figures.faults == []
+    assert figures.kills == KILLS
+    assert (figures.lost, figures.doubled, figures.changed) == (0, 0, 0)
+    assert figures.resumes >= figures.restarts
+    assert figures.acknowledged > 100

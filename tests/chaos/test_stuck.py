@@ -1,0 +1,17 @@
+"""Stuck clients delay no other client and no shutdown; `DEALER_DRAWS=300` runs longer."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from tests.chaos.stuck import EACH, play_among_stuck
+
+DRAWS = int(os.environ.get("DEALER_DRAWS", "30"))
+
+
+async def test_stuck_guests_delay_nobody_and_hold_up_no_closing(tmp_path: Path) -> None:
+    figures = await play_among_stuck(tmp_path, draws=DRAWS, seed=DRAWS)
+    assert figures.faults == []
+    assert figures.stuck == 4 * EACH
+    assert figures.draws == DRAWS

@@ -1,0 +1,52 @@
+"""Full garbage collections skip survivors until their number has doubled."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+COLLECTIONS = """
+import gc, weakref
+from dealer.cli.garbage_collection import NEVER, FullCollections
+import dealer.gateway, dealer.service.startup
+
+class Node:
+    pass
+
+def cycle():
+    node = Node()
+    node.self = node
+    return node, weakref.ref(node)
+
+gc.collect()
+before = len(gc.get_objects())
+full = FullCollections()
+print(len(gc.get_objects()) < before / 50, gc.get_threshold()[2] == NEVER)
+
+node, dropped_at_once = cycle()
+del node
+full.collect()
+print(dropped_at_once() is None)
+
+node, frozen = cycle()
+full.collect()
+del node
+full.collect()
+print(frozen() is not None)
+
+more = [[] for _ in range(full.frozen + 1)]
+full.collect()
+full.collect()
+print(frozen() is None, full.frozen > len(more))
+"""
+
+
+def test_new_cycles_are_collected_and_frozen_ones_after_doubling() -> None:
+    run = subprocess.run(
+        [sys.executable, "-c", COLLECTIONS], capture_output=True, check=True, text=True
+    )
+    assert run.stdout.split() == ["True"] * 6

@@ -1,0 +1,64 @@
+"""`dealer migrate` and `dealer rebuild`."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from dealer.eventlog.migrate import revisions
+
+from .conftest import Ask, Played
+
+pytestmark = pytest.mark.slow
+
+
+def test_migrate_creates_a_schema_once(ask: Ask, tmp_path: Path) -> None:
+    url, newest = f"sqlite:///{tmp_path}/new.db", revisions()[-1]
+    assert ask("migrate", "--database", url).out == f"The schema was empty and is now {newest}.\n"
+    assert "nothing was changed" in ask("migrate", "--database", url).out
+    told = json.loads(ask("migrate", "--json", "--database", url).out)
+    assert told == {"from": newest, "to": newest}
+
+
+def test_migrate_explains_its_errors(ask: Ask, tmp_path: Path) -> None:
+    assert ask("migrate", "--database", "mysql://localhost/x").code == 2
+    file = tmp_path / "other.db"
+    with closing(sqlite3.connect(file)) as other, other:
+        other.execute("CREATE TABLE recipes (name TEXT)")
+    answer = ask("migrate", "--database", f"sqlite:///{file}")
+    assert answer.code == 1
+    assert "another program" in answer.err
+
+
+def test_correct_read_models_are_rebuilt_without_differences(ask: Ask, played: Played) -> None:
+    answer = ask("rebuild", "--database", played.url)
+    assert answer.code == 0
+    assert "0 rows differed" in answer.out
+    told = json.loads(ask("rebuild", "--json", "--database", played.url).out)
+    with closing(sqlite3.connect(played.file)) as other:
+        events = other.execute("SELECT count(*) FROM event").fetchone()[0]
+    assert told == {"events": events, "different": 0, "differences": [], "stopped": []}
+
+
+def test_an_altered_row_is_reported_and_repaired(ask: Ask, played: Played) -> None:
+    # A server that stops leaves its newest events unprojected.
+    assert ask("rebuild", "--database", played.url).code == 0
+    with closing(sqlite3.connect(played.file)) as other, other:
+        changed = other.execute("UPDATE swaps SET card_i = 'As' WHERE round = 1 AND step = 3")
+        assert changed.rowcount
+    answer = ask("rebuild", "--database", played.url)
+    assert answer.code == 1
+    assert "swaps: " in answer.out
+    assert "was present, but does not follow" in answer.out
+    assert "was missing" in answer.out
+    assert ask("rebuild", "--database", played.url).code == 0
+
+
+def test_a_rebuild_changes_no_event(ask: Ask, played: Played) -> None:
+    before = ask("log", played.closed, "--json", "--database", played.url)
+    assert ask("rebuild", "--database", played.url).code == 0
+    assert ask("log", played.closed, "--json", "--database", played.url) == before

@@ -1,0 +1,128 @@
+"""The services of docker-compose.yml as processes: a game is played over both of its nodes."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+import ssl
+import subprocess
+from contextlib import ExitStack
+from http.client import HTTPConnection, HTTPSConnection
+from pathlib import Path
+from select import select
+
+import pytest
+
+from dealer.config import SETTINGS
+from tests.chaos import game_under_faults
+from tests.harness.composed import NODES, Node, as_composed, composed
+
+
+def test_the_file_tells_the_nodes_nothing_that_they_do_not_know() -> None:
+    known = {setting.variable for setting in SETTINGS}
+    for name in (*NODES, "migrate"):
+        assert set(composed()["services"][name]["environment"]) <= known
+
+
+async def test_a_node_dies_and_another_drains_while_a_game_goes_on(tmp_path: Path) -> None:
+    """A node is stopped; the players only notice a resume."""
+    figures, used = game_under_faults.Figures(), set[Node]()
+    async with as_composed(tmp_path) as server:
+
+        async def inject_faults(playing: asyncio.Task[None]) -> None:
+            first, second = server.nodes
+            for node, number in ((first, signal.SIGKILL), (second, signal.SIGTERM)):
+                if await game_under_faults.over(playing, 1.0):
+                    return
+                if await asyncio.to_thread(dealt_there, node):
+                    used.add(node)
+                await node.end(number)
+                if await game_under_faults.over(playing, 1.0):
+                    return
+                await node.open()
+
+        await game_under_faults.play_through(server, tmp_path, inject_faults, figures)
+    assert figures.faults == []
+    assert (figures.lost, figures.doubled, figures.changed) == (0, 0, 0)
+    assert figures.rounds >= 1
+    assert figures.resumes > 0
+    assert len(used) == 2, "one of the nodes had no part in the game"
+
+
+@pytest.mark.parametrize("port", ["443", "8443"])
+async def test_over_tls(tmp_path: Path, port: str) -> None:
+    """With a certificate the plain port redirects to the TLS port."""
+    file = certificate(tmp_path)
+    async with as_composed(tmp_path, certificate=file, DEALER_HTTPS_PORT=port) as server:
+        moved, page = await asyncio.gather(
+            asyncio.to_thread(head, HTTPConnection("127.0.0.1", server.port)),
+            asyncio.to_thread(
+                head,
+                HTTPSConnection(
+                    "localhost",
+                    server.tls_port,
+                    context=ssl.create_default_context(cafile=str(file)),
+                ),
+            ),
+        )
+    assert moved[0] == 308
+    assert moved[1]["location"].startswith(f"https://localhost:{port}/")
+    assert page[0] == 200
+    strictly = page[1].get("strict-transport-security", "=0")
+    assert (int(strictly.partition("=")[2]) > 0) == (port == "443")
+
+
+async def test_no_address_takes_all_connections(tmp_path: Path) -> None:
+    async with as_composed(tmp_path) as server:
+        with ExitStack() as stack:
+
+            def come_in(address: str) -> socket.socket:
+                return stack.enter_context(
+                    socket.create_connection(("127.0.0.1", server.port), 10, (address, 0))
+                )
+
+            held = [come_in("127.0.0.2") for _ in range(251)]
+            # The proxy's threads take connections in any order; an idle one is closed much later.
+            closed, _, _ = await asyncio.to_thread(select, held, [], [], 10)
+            assert [hung_up(line) for line in closed] == [True]
+            (one,) = closed
+            for line in (come_in("127.0.0.3"), next(line for line in held if line is not one)):
+                line.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                assert (await asyncio.to_thread(line.recv, 12)).endswith(b"200")
+
+
+def hung_up(line: socket.socket) -> bool:
+    try:
+        return line.recv(1) == b""
+    except ConnectionError:
+        return True
+
+
+def dealt_there(node: Node) -> bool:
+    """Whether cards were drawn through this node."""
+    with socket.create_connection(("127.0.0.1", node.ops_port)) as line:
+        line.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        page = b"".join(iter(lambda: line.recv(65536), b""))
+    return b'dealer_calls_total{method="deck.draw",outcome="ok"}' in page
+
+
+def head(connection: HTTPConnection) -> tuple[int, dict[str, str]]:
+    connection.request("GET", "/", headers={"Host": "localhost"})
+    answer = connection.getresponse()
+    answer.read()
+    connection.close()
+    return answer.status, {name.lower(): value for name, value in answer.getheaders()}
+
+
+def certificate(folder: Path) -> Path:
+    """A self-signed certificate for localhost, with its key in the same file."""
+    key, signed, both = (folder / name for name in ("tls.key", "tls.crt", "tls.pem"))
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
+         "-nodes", "-days", "2", "-subj", "/CN=localhost", "-addext",
+         "subjectAltName=DNS:localhost", "-keyout", str(key), "-out", str(signed)],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    both.write_bytes(signed.read_bytes() + key.read_bytes())
+    return both

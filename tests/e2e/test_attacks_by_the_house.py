@@ -1,0 +1,442 @@
+"""Attacks by the house: it cheats at a running table, and the players' clients detect it."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dealer.errors import HouseCheated
+from dealer.game.commands import Actor, CommitEntropy, FinishShuffle, RevealEntropy
+from dealer.game.decide import decide
+from dealer.proof.checkpoint import open_note
+from dealer.proof.keys import player_digest
+from dealer.proof.tree import Tree
+from dealer.service import CommitNotice, LiveTable, executor
+from tests.harness.malicious_server import (
+    WAIT,
+    MaliciousServer,
+    detected,
+    malicious,
+    nonces,
+    open_round,
+    seated,
+    shown_under,
+    stays_away,
+)
+from tests.harness.table_of_clients import Clients, RecordedClient, client
+
+__all__ = ["malicious"]
+
+SEALED_OTHERWISE = "A card that you were shown is not the one that was sealed before the deal"
+ANOTHER_LOG = "The house signed another log than the one that it showed here"
+WENT_BACK = "The server showed an older log than it had shown"
+NO_PROOF = "The server's log does not continue the log that this client saw"
+TWO_LOGS = "The house signed two different logs of one length"
+HID_ANOTHER = "The house's secret, now revealed, contradicts the round"
+
+
+# A card that is not the sealed one
+
+
+async def test_a_card_swapped_after_the_seal(malicious: MaliciousServer) -> None:
+    async with seated(malicious, "Ada", "Bob") as clients:
+        ada, bob = clients.players
+        await open_round(clients)
+        await ada.table.shuffle()
+        round_ = malicious.live_table(clients.id).table.round
+        assert round_ is not None
+        faces, (bottom, *_, top) = round_.faces, round_.cards("deck")
+        faces[top], faces[bottom] = faces[bottom], faces[top]
+        drawing = asyncio.ensure_future(bob.table.draw())
+        evidence = await detected(bob, SEALED_OTHERWISE)
+        with pytest.raises(HouseCheated, match=SEALED_OTHERWISE):
+            await drawing
+        assert evidence.frames[0]["private"]["card"] == faces[top]
+        assert '"DeckSealed"' in "".join(evidence.leaves)
+        # He leaves; the players that could not see that card find it in the round's secret.
+        await ada.table.until(lambda table: list(table.seats) == [ada.seat])
+        closing = asyncio.ensure_future(ada.table.round_close())
+        await detected(ada, HID_ANOTHER)
+        await asyncio.gather(closing, return_exceptions=True)
+        report = await malicious.audit(ada)
+        assert report.fault is not None
+        assert report.fault.check == "moves"
+        await stays_away(malicious, bob, sentence=SEALED_OTHERWISE)
+
+
+# Two histories
+
+
+async def test_one_player_is_told_another_event(malicious: MaliciousServer) -> None:
+    """The house signs one tree: a player that got another event detects it at the next head."""
+
+    def altered(_: LiveTable, news: CommitNotice) -> CommitNotice:
+        entries = [
+            entry._replace(leaf=entry.leaf.replace('"Cleo"', '"Clio"')) for entry in news.entries
+        ]
+        return news._replace(entries=entries)
+
+    async with seated(malicious, "Ada", "Bob") as clients:
+        ada, bob = clients.players
+        malicious.change_notices_of_seat(bob.seat, altered)
+        async with client(malicious.url, "Cleo") as cleo:
+            cleo.table = await cleo.house.join(clients.id)
+            assert ada.table.seats[3] == "Cleo"
+            await bob.table.until(lambda table: table.seats.get(3) == "Clio")
+            await ada.table.round_open(entropy="house")
+            await ada.table.shuffle()
+            evidence = await detected(bob, ANOTHER_LOG)
+            assert len(evidence.notes) >= 2
+            await ada.table.until(lambda table: 2 not in table.seats)
+            assert len(await cleo.table.draw(2)) == 2
+            await ada.table.round_close()
+            assert (await malicious.audit(ada, cleo)).ok
+        await stays_away(malicious, bob, sentence=ANOTHER_LOG)
+
+
+async def test_two_histories_both_signed(malicious: MaliciousServer, tmp_path: Path) -> None:
+    """Each of two players has a consistent log; the difference shows when they compare."""
+    async with seated(malicious, "Ada", "Bob") as clients:
+        ada, bob = clients.players
+        malicious.copy(tmp_path / "other")
+        await bob.house.close()
+        other = MaliciousServer(tmp_path / "other")
+        await other.open()
+        try:
+            folder = tmp_path / "clients"
+            async with client(other.url, "Bob", folder=folder, seed=2) as there:
+                there.table = await there.house.join(clients.id)
+                for player in (ada, there):
+                    await player.table.round_open(entropy="house")
+                    await player.table.shuffle()
+                    await player.table.draw(2)
+                    await player.table.round_close()
+                report = await other.audit(there)
+                assert report.ok
+                assert (await malicious.audit(ada)).ok
+                saved = there.table.checkpoints
+        finally:
+            await other.close()
+        # A checkpoint that one of them saved accuses the bundle of the other.
+        crossed = await malicious.audit(ada, there)
+        assert crossed.fault is not None
+        assert crossed.fault.check == "saved"
+        # A player that is moved to the other history leaves it.
+        async with client(malicious.url, "Bob", folder=folder, seed=2) as again:
+            with pytest.raises(HouseCheated, match=TWO_LOGS):
+                await again.house.join(clients.id)
+            again.table = there.table
+            (evidence,) = again.house._store.table(clients.id).evidence
+            assert set(evidence["notes"]) & set(saved)
+            size, roots = heads_that_differ(evidence["notes"], ada.table.key, clients.id)
+            assert size == there.table.version
+            assert len(roots) == 2
+            await stays_away(malicious, again, sentence=TWO_LOGS)
+
+
+def heads_that_differ(notes: list[str], key: bytes | None, table: str) -> tuple[int, set[bytes]]:
+    """The size for which two of these notes name different roots, and these; (0, none) if none."""
+    assert key is not None
+    roots: dict[int, set[bytes]] = {}
+    for note in notes:
+        size, root = open_note(note, key=key, table=table)
+        roots.setdefault(size, set()).add(root)
+    return next(((size, two) for size, two in roots.items() if len(two) > 1), (0, set()))
+
+
+# C1
+
+
+async def test_c1_taken_after_the_reveals(
+    malicious: MaliciousServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The house could try roots until it likes the order; the tape of the true C1 reveals it."""
+    finish = executor.CommandExecutor._finish
+
+    def late(self: Any, pending_append: Any, round_: Any) -> None:
+        pending_append.live_table.c1_root = pending_append.live_table.tree.root()
+        finish(self, pending_append, round_)
+
+    monkeypatch.setattr(executor.CommandExecutor, "_finish", late)
+    async with seated(malicious, "Ada", "Bob") as clients:
+        await play_and_be_found_out(malicious, clients, check="tape")
+
+
+async def test_another_root_signed_for_one_player(malicious: MaliciousServer) -> None:
+    """Without a C1 over her own tree she does not reveal her nonce."""
+
+    def resigned(live_table: LiveTable, news: CommitNotice) -> CommitNotice:
+        tree = Tree()
+        tree.append(bytes(32))
+        notes = [
+            (size, malicious.service._executor.sign(live_table, size, tree.root()))
+            for size, _ in news.notes
+        ]
+        return news._replace(notes=notes)
+
+    async with seated(malicious, "Ada", "Bob") as clients:
+        ada, bob = clients.players
+        await open_round(clients)
+        malicious.change_notices_of_seat(bob.seat, resigned)
+        await ada.table.shuffle(wait=False)
+        evidence = await detected(bob, ANOTHER_LOG)
+        assert len(evidence.notes) >= 2
+        assert shown_under(bob) == [b""]
+        # The others' game goes on without him, and the left-out seat is counted.
+        await ada.table.until(lambda table: 2 not in table.seats)
+        await ada.table.until(revealed)
+        malicious.time_is_up(clients.id)
+        await ada.table.sealed()
+        await ada.table.round_close()
+        remarks = (report := await malicious.audit(ada)).remarks
+        assert report.ok
+        assert (remarks.shuffles, remarks.voided, remarks.withheld) == (2, 1, 1)
+        await stays_away(malicious, bob, sentence=ANOTHER_LOG)
+
+
+async def test_c1_that_nobody_is_shown(malicious: MaliciousServer) -> None:
+    def without_c1(_: LiveTable, news: CommitNotice) -> CommitNotice:
+        closed = any('"type":"EntropyClosed"' in entry.leaf for entry in news.entries)
+        return news._replace(notes=[]) if closed else news
+
+    async with seated(malicious, "Ada", "Bob") as clients:
+        ada, bob = clients.players
+        await open_round(clients)
+        malicious.change_notices(without_c1)
+        await ada.table.shuffle(wait=False)
+        await clients.all_see(lambda table: table.shuffling)
+        malicious.time_is_up(clients.id)
+        await clients.all_see(lambda table: table.round == 1 and not table.shuffling)
+        assert shown_under(ada) == shown_under(bob) == [b""]
+        await ada.table.round_close()
+        remarks = (report := await malicious.audit(ada, bob)).remarks
+        assert report.ok
+        assert (remarks.voided, remarks.withheld, remarks.house_only) == (1, 2, 1)
+        for player in (ada, bob):
+            (doubt,) = player.table.doubts
+            assert (
+                "withheld our bytes in shuffle 0 of round 1, and we could not reveal our bytes"
+                in doubt
+            )
+
+
+# Digests and nonces
+
+
+async def test_a_digest_that_is_dropped(malicious: MaliciousServer) -> None:
+    """The digest is acknowledged but not logged: the seat is left out, detects that, is counted."""
+    async with seated(malicious, "Ada", "Bob") as clients:
+        ada, bob = clients.players
+        malicious.intercept(CommitEntropy, bob.seat)
+        await ada.table.round_open(commit_ms=WAIT, reveal_ms=WAIT)
+        await ada.table.shuffle(wait=False)
+        await bob.table.until(lambda table: table.shuffling)
+        await ada.table.until(lambda table: len(current_shuffle(table).digests) == 1)
+        malicious.time_is_up(clients.id)
+        await clients.all_see(lambda table: not table.shuffling)
+        assert bob.table.doubts == ["Shuffle 0 of round 1 does not use our bytes."]
+        assert ada.table.doubts == []
+        assert shown_under(bob)[0] == b""
+        await ada.table.round_close()
+        remarks = (report := await malicious.audit(ada, bob)).remarks
+        assert report.ok
+        assert (remarks.left_out, remarks.voided, remarks.house_only) == (1, 0, 0)
+
+
+async def test_a_digest_that_is_replaced_in_the_log_and_shown_to_its_owner(
+    malicious: MaliciousServer,
+) -> None:
+    """The house logs its own nonce at Bob's seat and acknowledges it as his."""
+    async with seated(malicious, "Ada", "Bob") as clients:
+        ada, bob = clients.players
+        forged = player_digest(
+            table=bytes.fromhex(clients.id), round=1, k=0, seat=bob.seat, nonce=bytes(32)
+        )
+        told: list[str] = []
+        perform = malicious.service.submit
+
+        def replaced(live_table: LiveTable, command: Any, **options: Any) -> None:
+            if isinstance(command, CommitEntropy) and command.actor.seat == bob.seat:
+                told.append(command.digest.hex())
+                command = CommitEntropy(command.actor, command.round, command.k, forged)
+            perform(live_table, command, **options)
+
+        def as_his_own(_: LiveTable, news: CommitNotice) -> CommitNotice:
+            return news._replace(
+                entries=[
+                    entry._replace(leaf=entry.leaf.replace(forged.hex(), told[-1]))
+                    if told
+                    else entry
+                    for entry in news.entries
+                ]
+            )
+
+        malicious.service.submit = replaced  # type: ignore[method-assign]
+        malicious.change_notices_of_seat(bob.seat, as_his_own)
+        await open_round(clients)
+        await ada.table.shuffle(wait=False)
+        evidence = await detected(bob, ANOTHER_LOG)
+        assert len(evidence.notes) >= 2
+        assert any(told[0] in leaf for leaf in evidence.leaves)
+        assert shown_under(bob) == [b""]
+        await stays_away(malicious, bob, sentence=ANOTHER_LOG)
+
+
+async def test_a_digest_that_is_replaced_before_all_eyes(malicious: MaliciousServer) -> None:
+    async with seated(malicious, "Ada", "Bob") as clients:
+        ada, bob = clients.players
+        forged = CommitEntropy(Actor(seat=bob.seat), 1, 0, bytes(32))
+        malicious.intercept(CommitEntropy, bob.seat, instead=forged)
+        await open_round(clients)
+        await ada.table.shuffle(wait=False)
+        await clients.all_see(lambda table: closed(table) and revealed(table))
+        assert bob.table.doubts == ["Shuffle 0 has another digest than ours."]
+        assert shown_under(bob) == [b""]
+        malicious.time_is_up(clients.id)
+        await clients.all_see(lambda table: not table.shuffling)
+        await ada.table.round_close()
+        remarks = (report := await malicious.audit(ada, bob)).remarks
+        assert report.ok
+        assert (remarks.voided, remarks.withheld) == (1, 1)
+
+
+def current_shuffle(table: Any) -> Any:
+    return table.state.round.shuffle
+
+
+def closed(table: Any) -> bool:
+    return table.shuffling and current_shuffle(table).closed_version > 0
+
+
+def revealed(table: Any) -> bool:
+    return bool(current_shuffle(table).nonces)
+
+
+async def test_a_reveal_that_is_dropped(malicious: MaliciousServer) -> None:
+    """The house voids a shuffle whose result it does not like, which is seen and counted."""
+    async with seated(malicious, "Ada", "Bob") as clients:
+        ada, bob = clients.players
+        await open_round(clients)
+        malicious.intercept(RevealEntropy, bob.seat)
+        await ada.table.shuffle(wait=False)
+        await clients.all_see(lambda table: closed(table) and revealed(table))
+        malicious.time_is_up(clients.id)
+        await clients.all_see(lambda table: not table.shuffling)
+        assert "recorded that we withheld our bytes in shuffle 0 of round 1" in bob.table.doubts[0]
+        assert len(set(nonces(ada))) == len(nonces(ada)) >= 2  # fresh for each k
+        await ada.table.round_close()
+        remarks = (report := await malicious.audit(ada, bob)).remarks
+        assert report.ok
+        assert (remarks.shuffles, remarks.voided, remarks.withheld) == (2, 1, 1)
+
+
+async def test_bytes_that_are_left_out_of_the_tape(
+    malicious: MaliciousServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def without_bob(command: Any, table: Any, secret: Any) -> Any:
+        if not isinstance(command, FinishShuffle):
+            return decide(command, table, secret)
+        shuffle = table.round.shuffle
+        true = shuffle.nonces
+        shuffle.nonces = true | {2: bytes(32)}
+        events = decide(command, table, secret)
+        shuffle.nonces = true
+        return events
+
+    monkeypatch.setattr(executor, "decide", without_bob)
+    async with seated(malicious, "Ada", "Bob") as clients:
+        await play_and_be_found_out(malicious, clients, check="tape")
+
+
+async def play_and_be_found_out(
+    malicious: MaliciousServer, clients: Clients, *, check: str
+) -> None:
+    """A round whose secret, once published, proves the house's cheating to everyone."""
+    ada, bob = clients.players
+    await open_round(clients)
+    await ada.table.shuffle()
+    assert len(await bob.table.draw(2)) == 2
+    closing = asyncio.ensure_future(ada.table.round_close())
+    for player in (ada, bob):
+        evidence = await detected(player, HID_ANOTHER)
+        assert '"RoundClosed"' in "".join(evidence.leaves) + str(evidence.frames)
+    await asyncio.gather(closing, return_exceptions=True)
+    report = await malicious.audit(ada, bob)
+    assert report.fault is not None
+    assert report.fault.check == check
+    for player in (ada, bob):
+        await stays_away(malicious, player, sentence="contradicts the round")
+
+
+# An older backup
+
+
+async def play_past_a_backup(clients: Clients, malicious: MaliciousServer, copy: Path) -> None:
+    """Cards are drawn that, in the copy, are still in the deck."""
+    ada, bob = clients.players
+    await open_round(clients)
+    await ada.table.shuffle()
+    malicious.copy(copy)
+    await bob.table.draw(2)
+    await ada.table.shuffle()
+    await bob.table.draw(1)
+    await clients.all_caught_up()
+
+
+async def test_an_older_backup_under_players_who_are_there(
+    malicious: MaliciousServer, tmp_path: Path
+) -> None:
+    async with seated(malicious, "Ada", "Bob") as clients:
+        await play_past_a_backup(clients, malicious, tmp_path / "backup")
+        await malicious.close()
+        malicious.restore(tmp_path / "backup")
+        await malicious.open()
+        for player in clients.players:
+            # Once the first has left, the second may see a log that is longer again.
+            evidence = await detected(player, f"{WENT_BACK}|{ANOTHER_LOG}")
+            assert len(evidence.notes) >= 2
+        for player in clients.players:
+            await stays_away(malicious, player, sentence=f"{WENT_BACK}|{ANOTHER_LOG}")
+
+
+@pytest.mark.parametrize(
+    ("further", "resume", "sentence"),
+    [(0, 10_000, WENT_BACK), (0, 0, WENT_BACK), (80, 10_000, ANOTHER_LOG), (80, 0, NO_PROOF)],
+    ids=["shorter", "shorter-snapshot", "longer", "longer-snapshot"],
+)
+async def test_an_older_backup_under_players_who_come_back(
+    malicious: MaliciousServer, tmp_path: Path, further: int, resume: int, sentence: str
+) -> None:
+    """Whether the house has continued its new history or not: it lacks what the players saved."""
+    async with seated(malicious, "Ada", "Bob") as clients:
+        await play_past_a_backup(clients, malicious, tmp_path / "backup")
+        saved = {note for player in clients.players for note in player.table.checkpoints}
+        for player in clients.players:
+            await player.house.close()
+        await malicious.close()
+        malicious.restore(tmp_path / "backup")
+        await malicious.open(resume=resume)
+        table = clients.id
+        async with client(malicious.url, "Cleo") as cleo:
+            cleo.table = await cleo.house.join(table)
+            for _ in range(further):
+                await cleo.table.cut(1)
+            for player in clients.players:
+                folder = tmp_path / "clients"
+                async with client(malicious.url, player.name, folder=folder) as again:
+                    with pytest.raises(HouseCheated, match=sentence):
+                        await comes_back(again, table)
+                    (evidence,) = again.house._store.table(table).evidence
+                    # One head of each history.
+                    assert saved & set(evidence["notes"])
+                    assert set(evidence["notes"]) - saved
+                await stays_away(malicious, player, sentence=sentence)
+
+
+async def comes_back(player: RecordedClient, table: str) -> None:
+    """Join; after a snapshot, the consistency proof with the saved head comes a little later."""
+    player.table = await player.house.join(table)
+    await player.table.until(lambda _: False)

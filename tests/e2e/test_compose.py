@@ -1,0 +1,187 @@
+"""docker-compose.yml, checked with the programs that read it; no container engine is needed."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import tomllib
+from importlib.metadata import distribution
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from tests.harness.composed import NODES, composed
+from tests.harness.installed import missing
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module", name="composed")
+def composed_() -> dict[str, Any]:
+    return composed()
+
+
+def test_what_is_started_and_after_what(composed) -> None:
+    services = composed["services"]
+    assert set(services) == {
+        "postgres", "roles", "migrate", "rights", "dealer-1", "dealer-2", "proxy", "prometheus",
+    }  # fmt: skip
+    assert services["prometheus"]["profiles"] == ["metrics"]
+    assert services["roles"]["depends_on"]["postgres"]["condition"] == "service_healthy"
+    # While an empty volume is initialised, a temporary server answers on the socket.
+    assert "-h" in services["postgres"]["healthcheck"]["test"]
+    order = ("roles", "migrate", "rights")
+    for earlier, later in (*pairwise(order), *(("rights", node) for node in NODES)):
+        waits = services[later]["depends_on"][earlier]["condition"]
+        assert waits == "service_completed_successfully", later
+
+
+def test_every_image_is_pinned_by_its_digest(composed) -> None:
+    named = [
+        service["image"] for service in composed["services"].values() if "build" not in service
+    ]
+    named += re.findall(r"^FROM (\S+)", dockerfile(composed), re.MULTILINE)
+    for image in named:
+        tag = r"[\w./-]+:v?\d+\.\d+(\.\d+)?(-\w+)*"
+        assert re.fullmatch(rf"{tag}@sha256:[0-9a-f]{{64}}", image), image
+
+
+def test_nobody_may_do_more_than_they_must(composed) -> None:
+    for name, service in composed["services"].items():
+        assert service["read_only"] is True, name
+        assert service["cap_drop"] == ["ALL"], name
+        assert "cap_add" not in service, name
+        assert service["security_opt"] == ["no-new-privileges:true"], name
+        if name in ("postgres", "roles", "rights"):  # the other images name a user themselves
+            assert service["user"] == "postgres", name
+    assert re.search(r"^USER [1-9]\d+$", dockerfile(composed), re.MULTILINE)
+    published = {name for name, service in composed["services"].items() if service.get("ports")}
+    assert published == {"proxy", "prometheus"}
+    (port,) = composed["services"]["prometheus"]["ports"]
+    assert port["host_ip"] == "127.0.0.1"
+
+
+def test_no_container_has_a_secret_that_it_has_no_use_for(composed) -> None:
+    every = ["node_password", "owner_password", "postgres_password"]
+    given = {
+        name: sorted(secret["source"] for secret in service["secrets"])
+        for name, service in composed["services"].items()
+        if service.get("secrets")
+    }
+    assert given == {
+        "postgres": ["postgres_password"],
+        "roles": every,
+        "migrate": ["owner_password"],
+        "rights": every,
+        "dealer-1": ["node_password"],
+        "dealer-2": ["node_password"],
+    }
+
+
+def test_a_read_only_container_gets_its_configuration_as_a_file(composed) -> None:
+    """Compose must not start one that has it as inline content or from the environment."""
+    for name, source in (composed["configs"] | composed["secrets"]).items():
+        assert set(source) <= {"name", "file"}, name
+    for source in composed["configs"].values():
+        assert Path(source["file"]).is_file()
+
+
+def test_the_image_holds_nothing_of_the_machine_that_built_it(composed) -> None:
+    """A `$` meant for the Dockerfile is written twice, because Compose substitutes the other."""
+    assert "ENV PATH=/dealer/bin:$PATH " in dockerfile(composed)
+
+
+def test_no_secret_stands_in_the_file_or_in_an_environment(composed) -> None:
+    for service in composed["services"].values():
+        for variable, value in (service.get("environment") or {}).items():
+            named = "PASSWORD" in variable or "KEY" in variable
+            assert not named or variable.endswith("_FILE"), variable
+            assert not re.search(r"://[^@/]*:[^@/]*@", str(value)), variable
+    assert all("file" in secret for secret in composed["secrets"].values())
+
+
+def test_the_image_by_a_linter(composed) -> None:
+    program = shutil.which("hadolint")
+    if program is None:
+        missing("hadolint is not installed")
+    linted = subprocess.run(
+        [program, "-"], input=dockerfile(composed), capture_output=True, encoding="utf-8"
+    )
+    assert linted.returncode == 0, linted.stdout
+
+
+def test_the_image_has_what_the_wheel_is_made_of(composed) -> None:
+    for source in re.findall(r"^COPY (?!--from)(.+) \S+$", dockerfile(composed), re.MULTILINE):
+        for path in source.split():
+            assert (ROOT / path).exists(), path
+
+
+def test_pip_installs_nothing_into_the_image_but_what_is_locked_and_the_project(composed) -> None:
+    installs = re.findall(r"/bin/pip ([^&\\\n]+)", dockerfile(composed))
+    assert len(installs) == 4
+    for install in installs:
+        hashed = "--require-hashes -r /source/" in install
+        assert hashed or "--no-deps" in install, install
+        assert hashed or "--no-build-isolation" in install or "--no-index" in install, install
+    assert "PIP_ONLY_BINARY=:all:" in dockerfile(composed), "a source's build is not locked"
+
+
+def locked(name: str) -> dict[str, Requirement]:
+    """The requirements of a lock file by name: each has one version, hashes and no URL."""
+    text = (ROOT / ".compose" / name).read_text(encoding="utf-8")
+    assert "://" not in text
+    text = re.sub(r"^#.*\n", "", text, flags=re.MULTILINE)
+    found: dict[str, Requirement] = {}
+    for line in text.replace("\\\n", "").splitlines():
+        head, *hashes = re.split(r"\s+--hash=", line.strip())
+        requirement = Requirement(head)
+        assert [each.operator for each in requirement.specifier] == ["=="], head
+        assert hashes, head
+        assert all(re.fullmatch(r"sha256:[0-9a-f]{64}", each) for each in hashes), head
+        found[canonicalize_name(requirement.name)] = requirement
+    return found
+
+
+def in_the_image(requirement: Requirement, extra: str = "") -> bool:
+    environment = {
+        "python_version": "3.13", "python_full_version": "3.13.15", "sys_platform": "linux",
+        "platform_system": "Linux", "platform_machine": "x86_64", "os_name": "posix",
+        "implementation_name": "cpython", "platform_python_implementation": "CPython",
+        "extra": extra,
+    }  # fmt: skip
+    return requirement.marker is None or requirement.marker.evaluate(environment)
+
+
+def test_every_package_of_the_image_is_locked_with_its_hashes() -> None:
+    """The project's requirements, their dependencies, and what builds the project's wheel."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    lock = locked("requirements.txt")
+    needed = [Requirement(each) for each in project["project"]["dependencies"]]
+    seen = set()
+    while needed:
+        requirement = needed.pop()
+        name = canonicalize_name(requirement.name)
+        assert name in lock, f"refresh the lock: {name} is missing"
+        (version,) = (each.version for each in lock[name].specifier)
+        assert requirement.specifier.contains(version), f"refresh the lock: {requirement}"
+        for extra in {"", *requirement.extras}:
+            if (name, extra) not in seen:
+                seen.add((name, extra))
+                further = [Requirement(each) for each in distribution(name).requires or ()]
+                needed += [each for each in further if in_the_image(each, extra)]
+    lock = locked("build-requirements.txt")
+    for each in project["build-system"]["requires"]:
+        requirement = Requirement(each)
+        (version,) = (one.version for one in lock[requirement.name].specifier)
+        assert requirement.specifier.contains(version)
+
+
+def dockerfile(composed: dict[str, Any]) -> str:
+    text: str = composed["services"]["migrate"]["build"]["dockerfile_inline"]
+    # `config` prints a Compose file, in which $$ stands for $.
+    return text.replace("$$", "$")

@@ -1,0 +1,99 @@
+"""A table or a server that is closed for new games: open games go on, in every process."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import Awaitable
+from pathlib import Path
+
+import pytest
+
+from dealer.errors import Disabled
+from tests.e2e.test_two_houses import two_servers
+from tests.harness.server_process import PATIENT, ROOT, ServerProcess
+from tests.harness.table_of_clients import RecordedClient, client
+
+
+async def tell(server: ServerProcess, *arguments: str) -> str:
+    command = [sys.executable, "-m", "dealer.cli", *arguments, "--database", server.address]
+    done = await asyncio.to_thread(
+        subprocess.run, command, cwd=ROOT, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    return str(done.stdout)
+
+
+async def refused(work: Awaitable[object]) -> str:
+    with pytest.raises(Disabled) as caught:
+        await work
+    assert caught.value.temporary
+    return str(caught.value)
+
+
+async def follows(server: ServerProcess, who: RecordedClient, table: str, *, listed: bool) -> None:
+    """Wait until this server's lobby shows it; the documented delay is a second."""
+    async with asyncio.timeout(PATIENT):
+        while listed != (table in [one["table"] for one in await who.house.tables()]):  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
+
+
+async def heard(*houses: ServerProcess, event: str) -> None:
+    """Wait until each of these processes has logged that it follows."""
+    async with asyncio.timeout(PATIENT):
+        while not all(f"  {event}  target=" in one.output.read_text() for one in houses):  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
+
+
+async def test_a_disabled_table_plays_its_round_to_the_end(tmp_path: Path) -> None:
+    async with (
+        two_servers(tmp_path) as (one, two),
+        client(one.url, "Ada") as ada,
+        client(two.url, "Bob") as bob,
+        client(two.url, "Cleo") as cleo,
+    ):
+        opened = await ada.house.open(seats=4)
+        ada.table = await ada.house.join(opened.id)
+        bob.table = await bob.house.join(opened.id)
+        await ada.table.round_open(entropy="house")
+        await ada.table.shuffle()
+        await follows(two, bob, opened.id, listed=True)
+        said = await tell(one, "disable", opened.id[:12], "--why", "seat 3")
+        assert said == f"Table {opened.id} is disabled.\n"
+        assert "already disabled" in await tell(one, "disable", opened.id, "--why", "again")
+        await follows(two, bob, opened.id, listed=False)
+        await heard(one, two, event="disabled")
+        assert "no new players" in await refused(cleo.house.join(opened.id))
+        await bob.table.draw(2)
+        await ada.table.round_close()
+        await refused(ada.table.round_open(entropy="house"))
+        other = await ada.house.open(seats=2)
+        await two.kill()
+        await two.open()
+        assert "no new players" in await refused(cleo.house.join(opened.id))
+        await cleo.house.join(other.id)
+        await tell(one, "enable", opened.id)
+        await follows(two, bob, opened.id, listed=True)
+        await heard(one, two, event="enabled")
+        await ada.table.round_open(entropy="house")
+        await cleo.house.join(opened.id)
+        journal = [json.loads(line) for line in (await tell(one, "journal", "--json")).splitlines()]
+        assert [line["what"] for line in journal] == ["enable", "disable", "migrate"]
+        assert (journal[1]["target"], journal[1]["why"]) == (opened.id, "seat 3")
+
+
+async def test_a_disabled_house_opens_nothing(server: ServerProcess) -> None:
+    async with client(server.url, "Ada") as ada, client(server.url, "Bob") as bob:
+        opened = await ada.house.open(seats=4)
+        ada.table = await ada.house.join(opened.id)
+        await tell(server, "disable", "--house", "--why", "moving")
+        await heard(server, event="disabled")
+        assert "no tables" in await refused(bob.house.open(seats=2))
+        await refused(bob.house.join(opened.id))
+        await refused(ada.table.round_open(entropy="house"))
+        await ada.table.leave()
+        await tell(server, "enable", "--house")
+        await heard(server, event="enabled")
+        await bob.house.join(opened.id)

@@ -1,0 +1,96 @@
+"""Other processes of the tests: they compete for a log, lock it, or die at a given point."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sqlite3
+import sys
+
+import asyncpg
+from sqlalchemy import Engine, event
+
+from dealer.eventlog import Append, Appended, Log, Row
+
+
+def _row(version: int, command: str) -> Row:
+    return Row(version, "Said", 1, 0, command, command=command, digest=command.encode())
+
+
+def _die(*_: object) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+async def compete(url: str, table: str, name: str, count: str) -> None:
+    """Append `count` events to one table, each again after a conflict."""
+    conflicts = 0
+    async with await Log.open(url, wal_pages=50) as log:
+        print("ready", flush=True)
+        sys.stdin.readline()
+        for number in range(int(count)):
+            while True:
+                head = await log.head(bytes.fromhex(table)) or 0
+                request = Append(bytes.fromhex(table), head, [_row(head + 1, f"{name}{number}")])
+                if isinstance(await log.append(request), Appended):
+                    break
+                conflicts += 1
+    print(conflicts)
+
+
+async def die_after_commit(url: str, table: str) -> None:
+    log = await Log.open(url, wal_pages=50, committed=_die)
+    await log.append(Append(bytes.fromhex(table), 0, [_row(1, "only once")]))
+
+
+async def die_before_commit(url: str, table: str) -> None:
+    log = await Log.open(url, wal_pages=50)
+
+    @event.listens_for(Engine, "before_cursor_execute")
+    def _(connection: object, cursor: object, statement: str, *_: object) -> None:
+        if statement == "COMMIT":
+            _die()
+
+    execute = asyncpg.Connection.execute
+
+    async def die_at_commit(
+        self: object, statement: str, *arguments: object, **options: object
+    ) -> object:
+        if statement == "COMMIT":
+            _die()
+        return await execute(self, statement, *arguments, **options)
+
+    asyncpg.Connection.execute = die_at_commit
+    # With this many rows PostgreSQL gets the COMMIT as a message of its own.
+    rows = [_row(version, f"never {version}") for version in range(1, 300)]
+    await log.append(Append(bytes.fromhex(table), 0, rows))
+
+
+async def open_once(url: str) -> None:
+    try:
+        async with await Log.open(url, wal_pages=50) as log:
+            await log.append(Append(bytes(16), 0, [_row(1, "x")]))
+        print("opened")
+    except Exception as error:
+        print(f"{type(error).__name__}: {error}")
+
+
+async def open_without_rights(url: str) -> None:
+    # Root may write any file.
+    if os.geteuid() == 0:
+        os.setuid(65534)
+    await open_once(url)
+
+
+async def hold(file: str) -> None:
+    """Keep a write transaction open until there is a line on standard input."""
+    connection = sqlite3.connect(file, isolation_level=None)
+    connection.execute("BEGIN IMMEDIATE")
+    print("held", flush=True)
+    sys.stdin.readline()
+    connection.execute("ROLLBACK")
+    connection.close()
+
+
+if __name__ == "__main__":
+    asyncio.run(globals()[sys.argv[1]](*sys.argv[2:]))

@@ -1,0 +1,183 @@
+"""High-water mark: the newest committed event, written before the commit is acknowledged."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+from threading import current_thread
+
+import pytest
+
+from dealer.errors import ConfigurationError, DatabaseError
+from dealer.eventlog import Append, Conflict, Row
+from dealer.eventlog.high_water_mark import (
+    FIRST,
+    LINE_BYTES,
+    HighWaterMark,
+    MarkRecord,
+    leaf_digest,
+    mark_file,
+    read_marks,
+)
+from tests.eventlog.conftest import TemporaryDatabase
+
+LOG = b"\x01" * 8
+
+
+@pytest.fixture
+def key(tmp_path: Path) -> Path:
+    return tmp_path / "keys" / "house.key"
+
+
+@pytest.fixture(autouse=True)
+def folder(key: Path) -> None:
+    key.parent.mkdir()
+
+
+def new_mark(key: Path) -> HighWaterMark:
+    """A mark of a file that no other process uses, for the first generation of `LOG`."""
+    mark = HighWaterMark.take(key)
+    assert mark is not None
+    mark.begin(LOG, FIRST)
+    return mark
+
+
+def row(version: int) -> Row:
+    return Row(version, "NoteAdded", 1, 1000 + version, "{}", command=f"c{version}", digest=b"d")
+
+
+async def test_each_commit_is_marked_before_it_is_acknowledged(
+    database: TemporaryDatabase, key: Path
+) -> None:
+    table, mark = secrets.token_bytes(16), new_mark(key)
+    async with await database.open() as log:
+        log.on_written(mark.wrote)
+        for version in range(1, 4):
+            await log.append(Append(table, version - 1, [row(version)]))
+            expected = MarkRecord(LOG, FIRST, table, version, leaf_digest(table, row(version)))
+            assert read_marks(key) == [expected]
+            (stored,) = await log.read(table, after=version - 1)
+            assert leaf_digest(table, stored) == expected.leaf
+    mark.close()
+
+
+async def test_appends_that_are_not_written_are_not_marked(
+    database: TemporaryDatabase, key: Path
+) -> None:
+    table, mark = secrets.token_bytes(16), new_mark(key)
+    async with await database.open() as log:
+        log.on_written(mark.wrote)
+        assert isinstance(await log.append(Append(table, 7, [row(8)])), Conflict)
+        assert read_marks(key) == []
+        await log.append(Append(table, 0, [row(1)]))
+        await log.append(Append(table, 0, [row(1)]))  # known
+        with pytest.raises(DatabaseError):
+            await log.append(Append(table, 1, [row(2)._replace(public=None)]))  # type: ignore[arg-type]
+        (line,) = read_marks(key)
+        assert line.version == 1
+    mark.close()
+
+
+async def test_the_mark_is_written_on_the_writer_thread(
+    database: TemporaryDatabase, key: Path
+) -> None:
+    threads: list[str] = []
+    async with await database.open() as log:
+        log.on_written(lambda requests, results: threads.append(current_thread().name))
+        await log.append(Append(secrets.token_bytes(16), 0, [row(1)]))
+    assert threads == ["log writer"]
+
+
+def test_each_process_has_its_own_file_and_takes_over_that_of_a_dead_one(key: Path) -> None:
+    one, two = new_mark(key), new_mark(key)
+    assert (one.file, two.file) == (mark_file(key, 0), mark_file(key, 1))
+    assert one.file.name == "house.mark.0"
+    assert one.file.stat().st_mode & 0o777 == 0o600
+    one.saw(b"t" * 16, 3, "leaf", at=5)
+    one.close()
+    three = new_mark(key)
+    assert three.file == one.file
+    assert [line.version for line in read_marks(key)] == [3]
+    for mark in (two, three):
+        mark.close()
+
+
+def test_an_older_event_does_not_replace_a_newer_one(key: Path) -> None:
+    mark = new_mark(key)
+    for table, at, old, version in (
+        (b"a", 500, False, 9),
+        (b"b", 400, True, 9),
+        (b"c", 600, True, 4),
+    ):
+        mark.saw(table * 16, version, "leaf", at=at, old=old)
+        (line,) = read_marks(key)
+        assert line.table == (b"c" if at == 600 else b"a") * 16
+    mark.saw(b"d" * 16, 1, "leaf", at=1)  # the clock was set back: a new event counts
+    assert read_marks(key)[0].table == b"d" * 16
+    mark.close()
+
+
+def test_a_new_generation_discards_the_earlier_mark(key: Path) -> None:
+    mark = new_mark(key)
+    mark.saw(b"t" * 16, 3, "leaf", at=5)
+    mark.begin(LOG, b"g" * 16)
+    assert read_marks(key) == []
+    mark.saw(b"t" * 16, 4, "leaf", at=6)
+    assert [line.generation for line in read_marks(key)] == [b"g" * 16]
+    mark.close()
+
+
+def test_a_mark_may_be_in_another_folder(key: Path, tmp_path: Path) -> None:
+    mark = HighWaterMark.take(key, folder=tmp_path)
+    assert mark is not None
+    mark.begin(LOG, FIRST)
+    mark.saw(b"t" * 16, 3, "leaf", at=5)
+    assert read_marks(key) == []
+    assert len(read_marks(key, folder=tmp_path)) == 1
+    mark.close()
+
+
+def test_there_is_no_mark_in_a_missing_folder(key: Path) -> None:
+    assert HighWaterMark.take(key, folder=key / "nowhere") is None
+    assert read_marks(key, folder=key / "nowhere") == []
+
+
+@pytest.mark.parametrize("content", [b"", b"\0" * 100, b"\0" * 2 * LINE_BYTES])
+def test_a_new_file_after_a_power_cut_counts_as_empty(key: Path, content: bytes) -> None:
+    mark_file(key, 0).write_bytes(content)
+    assert read_marks(key) == []
+    mark = new_mark(key)
+    mark.saw(b"t" * 16, 3, "leaf", at=5)
+    assert [line.version for line in read_marks(key)] == [3]
+    mark.close()
+
+
+@pytest.mark.parametrize("offset", range(0, 240, 7))
+def test_a_damaged_mark_is_refused_with_instructions(key: Path, offset: int) -> None:
+    mark = new_mark(key)
+    mark.saw(b"t" * 16, 3, "leaf", at=5)
+    mark.close()
+    data = bytearray(mark.file.read_bytes())
+    data[LINE_BYTES + offset] ^= 1
+    mark.file.write_bytes(bytes(data))
+    with pytest.raises(ConfigurationError, match=r"is damaged.*delete the file"):
+        read_marks(key)
+
+
+def test_a_failing_disk_is_logged_once(
+    key: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    mark = new_mark(key)
+
+    def fail(*_: object) -> int:
+        raise OSError(5, "Input/output error")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "pwrite", fail)
+        for version in range(3):
+            mark.saw(b"t" * 16, version, "leaf", at=5)
+    mark.saw(b"t" * 16, 4, "leaf", at=5)
+    assert [record.message for record in caplog.records] == ["high-water mark not written"]
+    assert [line.version for line in read_marks(key)] == [4]
+    mark.close()

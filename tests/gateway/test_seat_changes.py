@@ -1,0 +1,79 @@
+"""A seat with a new player: the previous one neither sees its cards nor acts for it."""
+
+from __future__ import annotations
+
+import pytest
+
+from dealer.game.commands import Actor, Draw, LeaveSeat, TakeSeat
+from tests.gateway.rpc_client import Refusal
+from tests.gateway.tables import commit_entropy, reveal_entropy, seat_and_shuffle, seat_players
+from tests.gateway.test_views import codes_in
+from tests.service.bare_service import bare_service
+
+
+async def test_a_waiting_draw_is_refused_when_its_player_has_left(gateway, connect) -> None:
+    table = await seat_players(connect, gateway, players=2)
+    ann, bob = table.players
+    await table.host.call("round.open")
+    waiting = ann.send("deck.draw", from_="random", count=2)
+    await ann.until_version(4)
+    await ann.call("table.leave")
+    carol = await connect(gateway)
+    joined = await carol.call("table.join", table=table.id, name="Carol")
+    assert joined["seat"] == 1
+    table.players, table.joined = [carol, bob], [joined, table.joined[1]]
+    await commit_entropy(table)
+    await reveal_entropy(table)
+    await carol.until(lambda: any(event["type"] == "DeckSealed" for event in carol.events))
+    with pytest.raises(Refusal) as caught:
+        await waiting
+    assert caught.value.reason == "not_your_seat"
+    assert not any(event["type"] == "CardDrawn" for event in carol.events)
+    assert codes_in(ann.frames) == set()
+
+
+async def test_the_new_player_of_a_seat_resumes_with_its_cards(gateway, connect) -> None:
+    table = await seat_and_shuffle(connect, gateway, players=2, watch="nobody")
+    await table.players[0].call("table.leave")
+    carol = await connect(gateway)
+    joined = await carol.call("table.join", table=table.id, name="Carol")
+    assert joined["seat"] == 1
+    drawn = await carol.call("deck.draw")
+    await carol.close()
+    back = await connect(gateway)
+    await back.call("table.resume", table=table.id, token=joined["token"], after=0)
+    await back.until_version(drawn["version"])
+    assert [e["private"]["card"] for e in back.events if "private" in e] == drawn["cards"]
+
+
+async def test_a_player_that_joins_a_private_table_again_gets_events_again(
+    gateway, connect
+) -> None:
+    table = await seat_and_shuffle(connect, gateway, players=1, watch="nobody")
+    ann = table.players[0]
+    other = await connect(gateway)
+    await other.call("table.leave", table=table.id, token=table.tokens[0])
+    await ann.call("table.join", table=table.id, name="Ann again")
+    drawn = await ann.call("deck.draw")
+    await ann.until_version(drawn["version"])
+    assert ann.events[-1]["private"]["card"] == drawn["cards"][0]
+
+
+@pytest.mark.parametrize("watch", ["anyone", "nobody"])
+async def test_a_player_that_left_at_another_node_sees_no_card_of_the_next_one(
+    gateway, connect, tmp_path, watch
+) -> None:
+    """The events were appended by another process, and are pushed in one batch here."""
+    table = await seat_and_shuffle(connect, gateway, players=1, watch=watch)
+    ann = table.players[0]
+    async with bare_service(f"sqlite:///{tmp_path / 'dealer.db'}") as other:
+        there = await other.load(table.id)
+        left = await other.execute(there, LeaveSeat(Actor(seat=1)))
+        await other.execute(there, TakeSeat("Carol", seat=1))
+        drawn = await other.execute(there, Draw(Actor(seat=1), 3))
+    await gateway.context.service.load(table.id)
+    last = left.version if watch == "nobody" else drawn.version
+    await ann.until_version(last)
+    await ann.call("ping")
+    assert codes_in(ann.frames) == set()
+    assert ann.versions[-1] == last

@@ -1,0 +1,115 @@
+"""Runs `dealer` in a process that kills itself when it reaches a named point of the code.
+
+    python tests/harness/dies_at.py dealer.eventlog.log:Log.submit begin 3 serve --database …
+
+The point is a function and a position in it: `begin`, `end`, `before` or `after` with the first
+words of an SQL statement, or `call` with another function. The process sends itself SIGKILL when
+it reaches the point for the third time.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import signal
+import sys
+from collections.abc import Callable
+from functools import wraps
+from importlib import import_module
+from itertools import count
+from pathlib import Path
+from threading import local
+from typing import Any
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parents[2]))
+
+
+def named(function: str) -> tuple[Any, str, Callable[..., Any]]:
+    """The owner of the function `module:name`, the function's last name, and the function."""
+    module, _, name = function.partition(":")
+    *path, last = name.split(".")
+    owner: Any = import_module(module)
+    for part in path:
+        owner = getattr(owner, part)
+    return owner, last, inspect.getattr_static(owner, last)
+
+
+def arm(function: str, place: str, passing: int) -> None:
+    """Arrange that the process kills itself when it reaches the point the `passing`th time."""
+    passings = count(1)
+    inside = local()
+
+    def reach(*_: object) -> None:
+        if next(passings) == passing:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def reach_inside(*_: object) -> None:
+        if getattr(inside, "depth", 0):
+            reach()
+
+    when, _, what = place.partition(" ")
+    if when in ("begin", "end"):
+        _wrap(function, **{when: reach})
+        return
+
+    def enter() -> None:
+        inside.depth = getattr(inside, "depth", 0) + 1
+
+    def leave() -> None:
+        inside.depth -= 1
+
+    _wrap(function, begin=enter, end=leave)
+    if when == "call":
+        _wrap(what, begin=reach_inside)
+    else:
+        _listen(f"{when}_cursor_execute", what, reach_inside)
+
+
+def _no_op() -> None:
+    pass
+
+
+def _wrap(
+    function: str, *, begin: Callable[[], None] = _no_op, end: Callable[[], None] = _no_op
+) -> None:
+    owner, name, found = named(function)
+    plain = found.__func__ if isinstance(found, (staticmethod, classmethod)) else found
+
+    @wraps(plain)
+    def sync(*args: Any, **kwargs: Any) -> Any:
+        begin()
+        try:
+            return plain(*args, **kwargs)
+        finally:
+            end()
+
+    @wraps(plain)
+    async def not_sync(*args: Any, **kwargs: Any) -> Any:
+        begin()
+        try:
+            return await plain(*args, **kwargs)
+        finally:
+            end()
+
+    wrapped: Any = not_sync if inspect.iscoroutinefunction(plain) else sync
+    method: Any = type(found)
+    setattr(owner, name, method(wrapped) if plain is not found else wrapped)
+
+
+def _listen(event_name: str, beginning: str, callback: Callable[[], None]) -> None:
+    from sqlalchemy import Engine, event
+
+    @event.listens_for(Engine, event_name)
+    def _(connection: object, cursor: object, sql: str, *_: object) -> None:
+        if sql.strip().startswith(beginning):
+            callback()
+
+
+if __name__ == "__main__":
+    where, place, passing, *arguments = sys.argv[1:]
+    arm(where, place, int(passing))
+    sys.argv = ["dealer", *arguments]
+    from dealer.cli import main
+
+    main()

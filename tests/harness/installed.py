@@ -1,0 +1,47 @@
+"""Programs that tests need: without them a test is skipped, and in CI it fails."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+GO_SOURCES = Path("/usr/share/gocode")
+"""Where Debian's golang-…-dev packages are installed."""
+
+
+def in_ci() -> bool:
+    return os.environ.get("CI", "").lower() in ("1", "true")
+
+
+def missing(reason: str) -> NoReturn:
+    """Skip the test that calls this; in CI, where every program is installed, fail it."""
+    if in_ci():
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+def openssl() -> str:
+    """The path of OpenSSL 3 or newer."""
+    found = shutil.which("openssl")
+    if found is None:
+        missing("openssl is not installed")
+    printed = subprocess.run([found, "version"], capture_output=True, check=True, encoding="utf-8")
+    name, version = printed.stdout.split()[:2]
+    if name != "OpenSSL" or int(version.split(".")[0]) < 3:
+        missing(f"`openssl kdf` requires OpenSSL 3; installed is {name} {version}")
+    return found
+
+
+def go() -> str:
+    """The path of Go, where golang.org/x/mod is installed as well."""
+    found = shutil.which("go")
+    if found is None:
+        missing("go is not installed (Debian: golang-go)")
+    if not (GO_SOURCES / "src/golang.org/x/mod/sumdb").is_dir():
+        missing("golang.org/x/mod is not installed (Debian: golang-golang-x-mod-dev)")
+    return found

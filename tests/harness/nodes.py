@@ -1,0 +1,183 @@
+"""Several nodes on one PostgreSQL server behind one load balancer; any of them can be killed."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, closing
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+from urllib.error import URLError
+from urllib.request import urlopen
+
+from tests.harness.load_balancer import LoadBalancer
+from tests.harness.postgres import OwnServer, own_server
+from tests.harness.server_process import PATIENT, ServerProcess
+
+SOCKET = ".s.PGSQL.5432"
+
+Route = Callable[[OwnServer, str], str]
+"""Builds the database URL of a node from the server and the name of its database."""
+
+
+class Node(ServerProcess):
+    """`dealer serve` on a PostgreSQL database, with the house key of the other nodes."""
+
+    def __init__(self, folder: Path, *, name: str, address: str, **options: Any) -> None:
+        with closing(socket.create_server(("127.0.0.1", 0))) as free:
+            self.ops_port: int = free.getsockname()[1]
+        shared = {"house-key": folder / "house.key", "ops-port": self.ops_port}
+        super().__init__(folder, name=name, **(shared | options))
+        self._address = address
+
+    @property
+    def address(self) -> str:
+        return self._address
+
+    async def is_ready(self) -> bool:
+        """Whether `/readyz` answers 200."""
+        return await asyncio.to_thread(self._ready)
+
+    def _ready(self) -> bool:
+        try:
+            with urlopen(f"http://127.0.0.1:{self.ops_port}/readyz", timeout=PATIENT) as answer:
+                return bool(answer.status == 200)
+        except (URLError, OSError):
+            return False
+
+
+class Nodes:
+    """`count` nodes on a server that survives a crash; has the interface of ServerProcess.
+
+    `port` is the load balancer's. `kill` kills one node at a time: the one that is starting, else a
+    random one; `open` starts it again. `route` builds the database URL of the nodes, and `program`
+    is what Python runs instead of `dealer`.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        count: int = 2,
+        seed: int = 0,
+        route: Route | None = None,
+        program: tuple[str, ...] = ("-m", "dealer.cli"),
+        **options: Any,
+    ) -> None:
+        self.nodes: list[Node] = []
+        self.server: OwnServer
+        self.balancer = LoadBalancer(self._ports)
+        self._folder = folder
+        self._count = count
+        self._chance = random.Random(seed)
+        self._way = route or (lambda server, database: server.url(database))
+        self._program = program
+        self._options = options
+        self._database = ""
+        self._down: Node | None = None
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> Nodes:
+        async with self._stack as stack:
+            self.server = await asyncio.to_thread(stack.enter_context, own_server(safe=True))
+            self._database = await asyncio.to_thread(self.server.database)
+            address = self._way(self.server, self._database)
+            for number in range(self._count):
+                node = Node(self._folder, name=f"node{number}", address=address, **self._options)
+                node.program = self._program
+                self.nodes.append(node)
+                stack.push_async_callback(node.close)
+            await asyncio.gather(*(node.open() for node in self.nodes))
+            await stack.enter_async_context(self.balancer)
+            self._stack = stack.pop_all()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self._stack.aclose()
+
+    def _ports(self) -> list[int]:
+        return [node.port for node in self.nodes]
+
+    @property
+    def port(self) -> int:
+        return self.balancer.port
+
+    @property
+    def url(self) -> str:
+        return f"ws://127.0.0.1:{self.port}/ws"
+
+    @property
+    def address(self) -> str:
+        """The database's URL, without the `route`."""
+        return self.server.url(self._database)
+
+    async def ask(self, sql: str, *parameters: Any) -> list[tuple[Any, ...]]:
+        """Rows of a statement, on a connection of its own."""
+        return await asyncio.to_thread(self.server.ask, self._database, sql, *parameters)
+
+    # Failure of one node
+
+    async def kill(self) -> None:
+        """Send SIGKILL to the node that is starting, else to a random one."""
+        if self._down is None:
+            self._down = self._chance.choice(self.nodes)
+        await self._down.kill()
+
+    async def start(self) -> None:
+        """Start the node that was killed, without waiting."""
+        assert self._down is not None
+        await self._down.start()
+
+    async def open(self) -> None:
+        """Start the node that was killed; when it is ready, half of the clients move to it."""
+        await self.start()
+        assert self._down is not None
+        await self._down.ready()
+        self._down = None
+        await self.balancer.spread()
+
+    # Failure of the database server
+
+    async def stop_server(self) -> None:
+        """Break every connection and write nothing more, like SIGKILL."""
+        await asyncio.to_thread(self.server.stop, "immediate")
+
+    async def start_server(self) -> None:
+        """Recover from the write-ahead log; returns when the server accepts connections."""
+        await asyncio.to_thread(self.server.start)
+
+    async def all_ready(self) -> None:
+        async with asyncio.timeout(PATIENT):
+            for node in self.nodes:
+                while not await node.is_ready():  # noqa: ASYNC110  another process
+                    await asyncio.sleep(0.02)
+
+    # Public data
+
+    async def fetch(self, path: str) -> bytes:
+        """The body of a GET of the first node."""
+        return await self.nodes[0].fetch(path)
+
+    async def bundle(self, table: str) -> bytes:
+        return await self.nodes[0].bundle(table)
+
+
+@asynccontextmanager
+async def open_server(
+    folder: Path, *, nodes: int, seed: int, **options: Any
+) -> AsyncIterator[ServerProcess | Nodes]:
+    """One server on an SQLite file, or several `nodes` on PostgreSQL."""
+    if nodes == 1:
+        async with ServerProcess(folder, **options) as server:
+            yield server
+    else:
+        async with Nodes(folder, count=nodes, seed=seed, **options) as several:
+            yield several

@@ -1,0 +1,240 @@
+"""A PostgreSQL server for the tests: one per session, one database per test."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import pwd
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from glob import glob
+from itertools import count
+from pathlib import Path
+from threading import Thread
+from typing import Any
+from urllib.parse import quote, urlsplit, urlunsplit
+
+from tests.harness.installed import missing
+
+VARIABLE = "DEALER_TEST_POSTGRES"
+"""URL of a server to use instead, as a user that may create databases: postgresql://user@host/any.
+"""
+
+_UNSAFE = ("-c", "fsync=off", "-c", "full_page_writes=off")
+
+
+class Postgres:
+    """A server at `base`, a URL without database; `database` creates databases."""
+
+    def __init__(self, base: str, query: str = "") -> None:
+        self._base = base
+        self._query = query
+        self._names = count()
+        self._template: str | None = None
+
+    def url(self, database: str) -> str:
+        return f"{self._base}/{database}{self._query}"
+
+    def ask(self, database: str, sql: str, *parameters: Any) -> list[tuple[Any, ...]]:
+        """Rows of a statement, on a connection and an event loop of their own."""
+        return asked(self.url(database), sql, *parameters)
+
+    def empty(self) -> str:
+        """The name of a new database without a schema."""
+        return self._make("template0")
+
+    def database(self) -> str:
+        """The name of a new database with the newest schema."""
+        if self._template is None:
+            name = self.empty()
+            migrated(self.url(name))
+            self._template = name
+        return self._make(self._template)
+
+    def drop(self, database: str) -> None:
+        self.ask("postgres", f"DROP DATABASE {database} WITH (FORCE)")
+
+    def _make(self, template: str) -> str:
+        name = f"dealer_test_{os.getpid()}_{next(self._names)}"
+        self.ask("postgres", f"CREATE DATABASE {name} TEMPLATE {template}")
+        return name
+
+
+class OwnServer(Postgres):
+    """A server in a temporary folder; `start` and `stop` control its process."""
+
+    def __init__(self, folder: Path, programs: Path, *, safe: bool = False) -> None:
+        super().__init__("postgresql://dealer@", f"?host={quote(str(folder))}")
+        self.folder = folder
+        self._programs = programs
+        self._options = () if safe else _UNSAFE
+        self._process: subprocess.Popen[bytes] | None = None
+        # The server refuses to run as root.
+        self._user = pwd.getpwnam("nobody") if os.geteuid() == 0 else None
+        if self._user is not None:
+            os.chown(folder, self._user.pw_uid, self._user.pw_gid)
+
+    def make(self) -> None:
+        self._run(
+            "initdb", "-D", str(self.folder / "data"), "-U", "dealer", "-A", "trust", "-E", "UTF8",
+            "--locale=C", "--no-sync", "--no-instructions",
+        )  # fmt: skip
+
+    def start(self) -> None:
+        program = [
+            str(self._programs / "postgres"), "-D", str(self.folder / "data"),
+            "-k", str(self.folder), "-c", "listen_addresses=", "-c", "max_connections=200",
+            "-c", "shared_buffers=64MB", *self._options,
+        ]  # fmt: skip
+        log = (self.folder / "log").open("ab")
+        self._process = subprocess.Popen(program, stdout=log, stderr=log, **self._as_user())
+        log.close()
+        until = time.monotonic() + 60
+        while True:
+            try:
+                self.ask("postgres", "SELECT 1")
+                return
+            except Exception:
+                if self._process.poll() is not None or time.monotonic() > until:
+                    raise
+            time.sleep(0.02)
+
+    def stop(self, how: str = "immediate") -> None:
+        """`immediate` is like SIGKILL: the server recovers from its log at the next start."""
+        if self._process is not None:
+            self._run("pg_ctl", "-D", str(self.folder / "data"), "-m", how, "-w", "stop")
+            self._process.wait()
+            self._process = None
+
+    def _run(self, program: str, *arguments: str) -> None:
+        subprocess.run(
+            [str(self._programs / program), *arguments],
+            check=True,
+            stdout=subprocess.DEVNULL,
+            cwd=self.folder,
+            **self._as_user(),
+        )
+
+    def _as_user(self) -> dict[str, Any]:
+        if self._user is None:
+            return {}
+        return {"user": self._user.pw_uid, "group": self._user.pw_gid, "extra_groups": []}
+
+
+@contextmanager
+def own_server(*, safe: bool = False) -> Iterator[OwnServer]:
+    """A server for the duration of the block; a `safe` one survives a crash."""
+    folder = Path(tempfile.mkdtemp(prefix="dealer-pg-"))
+    folder.chmod(0o755)
+    server = OwnServer(folder, programs(), safe=safe)
+    try:
+        server.make()
+        server.start()
+        yield server
+    finally:
+        server.stop()
+        shutil.rmtree(folder)
+
+
+@contextmanager
+def any_server() -> Iterator[Postgres]:
+    """The server that the environment names, otherwise a temporary one."""
+    given = os.environ.get(VARIABLE)
+    if not given:
+        with own_server() as server:
+            yield server
+        return
+    parts = urlsplit(given)
+    base = urlunsplit((parts.scheme, parts.netloc, "", "", ""))
+    yield Postgres(base, f"?{parts.query}" if parts.query else "")
+
+
+def programs() -> Path:
+    """The folder with initdb and postgres: from PATH, Debian's newest, or a wheel's."""
+    found = shutil.which("initdb")
+    if found and (Path(found).resolve().parent / "postgres").exists():
+        return Path(found).resolve().parent
+    places = sorted(glob("/usr/lib/postgresql/*/bin/initdb"), key=lambda each: (len(each), each))
+    places += glob(
+        f"{sys.prefix}/lib/python*/site-packages/*postgres*/**/bin/initdb", recursive=True
+    )
+    if not places:
+        missing(f"PostgreSQL is not installed (Debian: postgresql), and {VARIABLE} names none")
+    return Path(places[-1]).parent
+
+
+def asked(url: str, sql: str, *parameters: Any) -> list[tuple[Any, ...]]:
+    """Rows of a statement, on a connection and an event loop of their own."""
+
+    async def ask() -> list[tuple[Any, ...]]:
+        import asyncpg
+
+        connection = await asyncpg.connect(url)
+        try:
+            return [tuple(row) for row in await connection.fetch(sql, *parameters)]
+        finally:
+            await connection.close()
+
+    return elsewhere(ask)
+
+
+def migrated(url: str) -> None:
+    """Migrate the database at `url` to the newest schema."""
+    from dealer.eventlog.backends import migrate_database
+
+    elsewhere(lambda: migrate_database(url))
+
+
+def elsewhere(work: Any) -> Any:
+    """The result of a coroutine function, run on an event loop in another thread."""
+    outcome: list[Any] = []
+
+    def run() -> None:
+        try:
+            outcome.append((asyncio.run(work()), None))
+        except BaseException as error:
+            outcome.append((None, error))
+
+    thread = Thread(target=run)
+    thread.start()
+    thread.join()
+    value, error = outcome[0]
+    if error is not None:
+        raise error
+    return value
+
+
+class Blocking:
+    """A connection with the interface of SQLAlchemy's synchronous one, for tests without a loop.
+
+    `numbers` counts the tables whose first events were written on it or on connections that share
+    the dictionary.
+    """
+
+    def __init__(self, url: str, numbers: dict[bytes, int]) -> None:
+        from dealer.eventlog.postgres.database import PostgresDatabase
+
+        self.url = url
+        self.numbers = numbers
+        self._loop = asyncio.new_event_loop()
+        self._engine = PostgresDatabase(url).engine({"lock_timeout": "20s"})
+        self._connection = self._loop.run_until_complete(self._engine.connect().start())
+        self.dialect = self._engine.dialect
+
+    def exec_driver_sql(self, sql: str, parameters: Any = None) -> Any:
+        if sql == "BEGIN IMMEDIATE":
+            sql = "BEGIN"
+        return self.run(lambda connection: connection.exec_driver_sql(sql, parameters))
+
+    def run(self, work: Any) -> Any:
+        return self._loop.run_until_complete(self._connection.run_sync(work))
+
+    def close(self) -> None:
+        self._loop.run_until_complete(self._connection.close())
+        self._loop.run_until_complete(self._engine.dispose())
+        self._loop.close()

@@ -1,0 +1,161 @@
+"""A server in its own process, which a test can kill and start again."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+import sqlite3
+import sys
+from contextlib import closing
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+from urllib.request import urlopen
+
+from tests.harness.limits import NO_RATES_OPTIONS
+
+ROOT = Path(__file__).parents[2]
+PATIENT = 60.0
+"""Seconds after which an awaited condition counts as never met."""
+
+_OPEN_AT = re.compile(r"The server is running at http://127\.0\.0\.1:(\d+)/")
+
+
+class ServerProcess:
+    """`dealer serve` on an SQLite file; the port stays the same after a restart.
+
+    `program` is what Python runs instead of `dealer`, `environment` its additional variables.
+    `output` is a file with the standard output and the log of the process.
+    """
+
+    def __init__(self, folder: Path, *, name: str = "house", **options: Any) -> None:
+        self.database = folder / "dealer.db"
+        self.output = folder / f"{name}.log"
+        self.port = 0
+        self.program: tuple[str, ...] = ("-m", "dealer.cli")
+        self.environment: dict[str, str] = {}
+        self.options = {"limit": (*NO_RATES_OPTIONS, "closing=0.5")} | options
+        self._process: asyncio.subprocess.Process | None = None
+
+    async def __aenter__(self) -> ServerProcess:
+        await self.open()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    @property
+    def url(self) -> str:
+        return f"ws://127.0.0.1:{self.port}/ws"
+
+    @property
+    def address(self) -> str:
+        """The database URL."""
+        return f"sqlite:///{self.database}"
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    async def open(self) -> None:
+        """Start the process and wait until it prints its address."""
+        await self.start()
+        await self.ready()
+
+    async def start(self) -> None:
+        """Start the process without waiting."""
+        arguments = ["--database", self.address, "--port", str(self.port)]
+        for option, value in ({"ops-port": 0} | self.options).items():
+            for one in value if isinstance(value, tuple) else (value,):
+                arguments += [f"--{option}", str(one)]
+        with self.output.open("ab") as output:
+            self._process = await asyncio.create_subprocess_exec(
+                sys.executable, *self.program, "serve", *arguments,
+                cwd=ROOT,
+                env=self.environment_of_process(),
+                stdout=asyncio.subprocess.PIPE,
+                stderr=output,
+            )  # fmt: skip
+
+    def environment_of_process(self) -> dict[str, str]:
+        """All environment variables of the process."""
+        return os.environ | {"PYTHONUNBUFFERED": "1"} | self.environment
+
+    async def ready(self) -> None:
+        assert self._process is not None
+        stdout = self._process.stdout
+        assert stdout is not None
+        async with asyncio.timeout(PATIENT):
+            while line := (await stdout.readline()).decode():
+                self._append_output(line)
+                if found := _OPEN_AT.search(line):
+                    self.port = int(found[1])
+                    return
+        raise AssertionError(f"the server did not start: {self.output.read_text()}")
+
+    async def kill(self) -> None:
+        """Send SIGKILL: nothing is finished or flushed."""
+        await self._end(signal.SIGKILL)
+
+    async def close(self) -> None:
+        """Send SIGTERM and wait until the process has shut down."""
+        await self._end(signal.SIGTERM)
+
+    def terminate(self) -> None:
+        """Send SIGTERM without waiting."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGTERM)
+
+    async def ended(self) -> int:
+        """Wait until the process exits; its exit code, which is -9 after SIGKILL."""
+        process = self._process
+        assert process is not None
+        async with asyncio.timeout(PATIENT):
+            rest, _ = await process.communicate()
+        self._process = None
+        self._append_output(rest.decode())
+        assert process.returncode is not None
+        return process.returncode
+
+    async def _end(self, number: signal.Signals) -> None:
+        if self._process is None:
+            return
+        if self._process.returncode is None:
+            self._process.send_signal(number)
+        await self.ended()
+
+    def _append_output(self, text: str) -> None:
+        with self.output.open("a") as output:
+            output.write(text)
+
+    async def projected(self) -> None:
+        """Wait until the read models have the newest version of every table."""
+        async with asyncio.timeout(PATIENT):
+            while self._behind():  # noqa: ASYNC110  another process is waited for
+                await asyncio.sleep(0.02)
+
+    def _behind(self) -> int:
+        with closing(sqlite3.connect(self.database)) as database:
+            sql = "SELECT count(*) FROM stream WHERE projected < version"
+            (count,) = database.execute(sql).fetchone()
+            return int(count)
+
+    async def fetch(self, path: str) -> bytes:
+        """The body of a GET of this server."""
+        return await asyncio.to_thread(self._fetch, path)
+
+    def _fetch(self, path: str) -> bytes:
+        with urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=PATIENT) as answer:
+            body: bytes = answer.read()
+            return body
+
+    async def bundle(self, table: str) -> bytes:
+        return await self.fetch(f"/tables/{table}/bundle.jsonl")

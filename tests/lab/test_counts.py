@@ -1,0 +1,128 @@
+"""What is counted over arrays is what one counts by hand, deck by deck."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from itertools import pairwise, permutations
+
+import numpy as np
+import pytest
+
+from dealer.lab.counts import Counted, Tally, inverses, patterns, ranks
+from dealer.lab.experiment import _one_after_another, run, sample
+from dealer.lab.methods import method
+from dealer.lab.sources import number_source
+
+from .test_expected import cycles_in, fixed_in, rising_in
+
+
+def decks(n, count, seed=1):
+    engine = random.Random(seed)
+    return [engine.sample(range(n), n) for _ in range(count)]
+
+
+def array(rows):
+    return np.array(rows, dtype=np.uint16)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 5, 33, 52])
+def test_numbers_of_each_deck(n):
+    rows = decks(n, 40)
+    tally = Tally(n=n, k=n)
+    tally.add(array(rows[:15]))
+    tally.add(array(rows[15:]))
+    for counts, number in (
+        (tally.fixed, fixed_in),
+        (tally.cycles, cycles_in),
+        (tally.rising, rising_in),
+    ):
+        assert {k: v for k, v in enumerate(counts.tolist()) if v} == Counter(map(number, rows))
+    seen = Counter((place, card) for row in rows for place, card in enumerate(row))
+    assert {at: int(tally.cells[at]) for at in seen} == seen
+    assert tally.cells.sum() == 40 * n
+    assert tally.shuffles == 40
+
+
+@pytest.mark.parametrize(("n", "k"), [(0, 0), (1, 1), (4, 4), (6, 6), (5, 2), (9, 3)])
+def test_ranks_are_those_of_a_dictionary(n, k):
+    words = list(permutations(range(n), k))
+    assert ranks(array(words).reshape(len(words), k), n).tolist() == list(range(len(words)))
+
+
+def orders(tally: Tally) -> list[int]:
+    assert tally.orders is not None
+    return tally.orders.tolist()
+
+
+def test_orders_are_counted_up_to_seven_cards():
+    tally = Tally(n=3, k=3)
+    tally.add(array([[0, 1, 2], [2, 1, 0], [2, 1, 0], [0, 2, 1]]))
+    assert orders(tally) == [1, 1, 0, 0, 0, 2]
+    assert len(orders(Tally(n=7, k=7))) == 5040
+    assert Tally(n=8, k=8).orders is None
+    assert len(orders(Tally(n=52, k=2))) == 52 * 51
+
+
+def test_patterns_and_inverses():
+    assert patterns(array([[40, 3, 9], [1, 2, 0]])).tolist() == [[2, 0, 1], [1, 2, 0]]
+    rows = decks(10, 20)
+    places = inverses(array(rows)).tolist()
+    assert all(row[where[card]] == card for row, where in zip(rows, places, strict=True)
+               for card in range(10))  # fmt: skip
+
+
+@pytest.mark.parametrize("pieces", [[30], [1, 28, 1], [10, 0, 20]])
+def test_quotients_of_consecutive_shuffles(pieces):
+    rows = decks(6, 30)
+    counted = Counted(n=6, k=6)
+    done = 0
+    for piece in pieces:
+        counted.add(array(rows[done : done + piece]).reshape(piece, 6))
+        done += piece
+    leads = [[a.index(card) for card in b] for a, b in pairwise(rows)]
+    assert counted.quotients.shuffles == 29
+    assert (
+        counted.quotients.fixed.tolist()
+        == np.bincount([fixed_in(lead) for lead in leads], minlength=7).tolist()
+    )
+    assert (
+        counted.quotients.rising.tolist()
+        == np.bincount([rising_in(lead) for lead in leads], minlength=7).tolist()
+    )
+    expected = Counter((place, was) for lead in leads for place, was in enumerate(lead))
+    assert {at: int(counted.quotients.cells[at]) for at in expected} == expected
+
+
+def test_a_sample_is_the_top_in_the_order_it_was_chosen():
+    deck = array([[0, 1, 2, 3, 4]])
+    assert sample(deck, 2).tolist() == [[4, 3]]
+    assert sample(deck, 5).tolist() == [[0, 1, 2, 3, 4]]
+
+
+def test_one_after_another():
+    moves = decks(5, 9)
+    at, expected = list(range(5)), []
+    for move in moves:
+        at = [at[place] for place in move]
+        expected.append(at)
+    assert _one_after_another(array(moves)).tolist() == expected
+
+
+def test_carrying_on_does_not_depend_on_how_many_are_done_at_once(monkeypatch):
+    def counts():
+        counted = run(method("backward", n=4), number_source("tape", n=4, seed=2), shuffles=50,
+                      carry=True)  # fmt: skip
+        return orders(counted.shuffles), orders(counted.quotients)
+
+    whole = counts()
+    monkeypatch.setattr("dealer.lab.experiment.CARDS_AT_ONCE", 4 * 7)
+    assert counts() == whole
+
+
+def test_progress_is_reported_up_to_the_end(monkeypatch):
+    monkeypatch.setattr("dealer.lab.experiment.CARDS_AT_ONCE", 40)
+    reported = []
+    run(method("forward", n=4), number_source("pcg64", n=4), shuffles=25,
+        step=lambda done, total: reported.append((done, total)))  # fmt: skip
+    assert reported == [(10, 25), (20, 25), (25, 25)]

@@ -1,0 +1,196 @@
+"""Fair methods pass, biased ones are detected, and p is uniform for fair shuffles."""
+
+from __future__ import annotations
+
+import math
+from itertools import permutations
+
+import numpy as np
+import pytest
+from scipy.special import chdtrc
+
+from dealer.lab import expected, p_values
+from dealer.lab.counts import Counted
+from dealer.lab.experiment import run
+from dealer.lab.methods import METHODS, method
+from dealer.lab.sources import number_source
+from dealer.lab.verdicts import _grouped, evaluate, significant, spread
+
+pytestmark = pytest.mark.slow
+
+RUNS, EACH = 300, 700
+FAR = 1.95 / math.sqrt(RUNS)
+"""Kolmogorov and Smirnov: further than this from even, once in a thousand."""
+
+
+def experiment(name, n, shuffles, *, source="pcg64", seed=1, **options):
+    carry = options.pop("carry", False)
+    numbers = number_source(source, n=n, seed=seed)
+    return run(method(name, n=n, **options), numbers, shuffles=shuffles, carry=carry)
+
+
+@pytest.mark.parametrize("source", ["tape", "pcg64", "mersenne"])
+@pytest.mark.parametrize("n", [4, 52])
+@pytest.mark.parametrize("name", [name for name in METHODS if method(name, n=4).fair])
+def test_fair_methods_pass(name, n, source):
+    findings = evaluate(experiment(name, n, 4000, source=source))
+    assert significant(findings) == []
+    assert min(one.p for one in findings if one.p is not None) > 1e-4
+
+
+@pytest.mark.parametrize("n", [4, 7, 52])
+@pytest.mark.parametrize("name", ["swap-any", "swap-any-but-last", "random-comparator", "sattolo"])
+def test_biased_methods_are_detected(name, n):
+    for seed in range(3):
+        findings = significant(evaluate(experiment(name, n, 30_000, seed=seed)))
+        assert any("card" in one.name or "orders" in one.name for one in findings)
+
+
+def test_transpositions_are_detected_if_a_thousand_are_too_few():
+    assert significant(evaluate(experiment("transpositions", 416, 1500)))
+    assert significant(evaluate(experiment("transpositions", 52, 2000, steps=100)))
+    assert not significant(evaluate(experiment("transpositions", 52, 2000)))
+
+
+def test_a_carried_deck_shows_its_bias_only_in_the_quotients():
+    findings = significant(evaluate(experiment("swap-any", 4, 60_000, carry=True)))
+    assert findings
+    assert all(one.name.startswith("one to the next") for one in findings)
+    assert not significant(evaluate(experiment("backward", 4, 60_000, carry=True)))
+
+
+def test_a_partial_shuffle_tested_as_a_full_one_is_not_fair():
+    counted = Counted(n=8, k=8)
+    partial = method("partial", n=8, steps=4)
+    numbers = number_source("pcg64", n=8, seed=1)
+    counted.add(partial.many(np.tile(np.arange(8, dtype=np.uint16), (3000, 1)), numbers))
+    assert significant(evaluate(counted))
+
+
+def test_too_even_counts_and_dependent_shuffles_are_detected():
+    orders = np.array(list(permutations(range(4))), dtype=np.uint16)
+    counted = Counted(n=4, k=4)
+    counted.add(np.tile(orders, (100, 1)))
+    names = [one.name for one in significant(evaluate(counted))]
+    assert "orders, χ²" in names
+    assert any(name.startswith("one to the next") for name in names)
+
+
+@pytest.fixture(scope="module")
+def many_runs():
+    """Counts of RUNS small experiments, whole and partial, all fair."""
+    counted = []
+    for name, n, steps in (("backward", 5, None), ("partial", 7, 3)):
+        one = method(name, n=n, steps=steps)
+        numbers = number_source("pcg64", n=n, seed=11)
+        counted.append([run(one, numbers, shuffles=EACH) for _ in range(RUNS)])
+    return counted
+
+
+def distances(counted):
+    """For each statistic how far the p of all runs are from even (Kolmogorov and Smirnov)."""
+    ps: dict[str, list[float]] = {}
+    for one in counted:
+        for finding in evaluate(one):
+            if finding.p is not None:
+                ps.setdefault(finding.name, []).append(finding.p)
+    even = np.arange(1, RUNS + 1) / RUNS
+    return {name: float(np.abs(np.sort(p) - even).max()) for name, p in ps.items()}
+
+
+def upper_tail(x, df):
+    return float(chdtrc(df, x))
+
+
+@pytest.fixture(params=["both sides", "upper side"])
+def side(request, monkeypatch):
+    """As it is; and with χ² from one side only, where a shift cannot hide in the other one."""
+    if request.param == "upper side":
+        monkeypatch.setattr(p_values, "chi_square_p", upper_tail)
+    return request.param
+
+
+def test_p_is_uniform_for_fair_shuffles(many_runs, side):
+    whole, partial = (distances(counted) for counted in many_runs)
+    assert (len(whole), len(partial)) == (16, 15)
+    assert {name: far for name, far in whole.items() if far > FAR} == {}
+    assert {name: far for name, far in partial.items() if far > FAR} == {}
+
+
+CYCLES, SUMS = expected.cycles, expected.sum_tails
+POISSON = np.array([math.exp(-1) / math.factorial(k) for k in range(60)])
+BREAKS = {
+    "a degree of freedom too few": (p_values, "chi_square_p", lambda x, df: upper_tail(x, df - 1)),
+    "a degree too many": (p_values, "chi_square_p", lambda x, df: upper_tail(x, df + 1)),
+    "half of what is off": (p_values, "chi_square_p", lambda x, df: upper_tail(x / 2, df)),
+    "cycles of one card more": (expected, "cycles", lambda n: CYCLES(n + 1)[: n + 1]),
+    "fixed points without the signs": (expected, "fixed_points", lambda n: POISSON[: n + 1]),
+    "sums of fewer shuffles": (
+        expected,
+        "sum_tails",
+        lambda chances, count, total: SUMS(chances, count - 20, total),
+    ),
+}
+
+
+@pytest.mark.parametrize("what", BREAKS)
+def test_a_wrong_distribution_is_detected(many_runs, what, monkeypatch):
+    monkeypatch.setattr(p_values, "chi_square_p", upper_tail)
+    monkeypatch.setattr(*BREAKS[what])
+    assert max(distances(many_runs[0]).values()) > FAR
+
+
+def test_many_shuffles_and_few_meet_where_the_exact_sums_end(monkeypatch):
+    counted = experiment("backward", 52, 2000)
+    exact = {one.name: one.p for one in evaluate(counted)}
+    monkeypatch.setattr("dealer.lab.verdicts.EXACT_MAX", 10)
+    normal = {one.name: one.p for one in evaluate(counted)}
+    means = [name for name in exact if name.endswith("mean")]
+    assert len(means) == 6
+    for name in means:
+        assert exact[name] == pytest.approx(normal[name], abs=0.03)
+        assert exact[name] != normal[name]
+
+
+def test_too_few_shuffles_say_how_many_are_needed():
+    findings = {one.name: one for one in evaluate(experiment("backward", 5, 4))}
+    assert findings["orders, χ²"].needs == 600
+    assert findings["place × card, χ²"].needs == 5
+    assert findings["fixed points, χ²"].p is None
+    assert findings["fixed points, mean"].p is not None
+    needs = findings["fixed points, χ²"].needs
+    enough = {one.name: one for one in evaluate(experiment("backward", 5, needs))}
+    assert enough["fixed points, χ²"].p is not None
+    none = evaluate(experiment("backward", 5, 1))
+    assert [one.needs for one in none if one.name == "one to the next: cycles, mean"] == [1]
+
+
+@pytest.mark.parametrize("n", [0, 1])
+def test_nothing_is_asked_of_no_card_or_one(n):
+    assert evaluate(experiment("backward", n, 10)) == []
+
+
+def test_neighbours_are_counted_together_until_five_are_expected():
+    assert _grouped([1, 2, 3, 4, 5], [6.0, 1.0, 4.5, 5.0, 4.0]) == [(1, 6), (5, 5.5), (9, 9)]
+    assert _grouped([1, 2], [1.0, 2.0]) == [(3, 3)]
+    assert _grouped([1, 2, 3], [5.0, 1.0, 1.0]) == [(6, 7)]
+
+
+def test_place_by_card_is_the_squares_over_what_is_expected():
+    counted = experiment("backward", 6, 900)
+    cells, fair = counted.shuffles.cells, 900 / 6
+    finding = next(one for one in evaluate(counted) if one.name == "place × card, χ²")
+    square = ((cells - fair) ** 2 / fair).sum()
+    assert finding.found == pytest.approx(square * 5 / 6)
+    assert finding.expected == 25
+
+
+def test_spread_is_mean_and_variance_of_the_orders():
+    counted = experiment("backward", 3, 600)
+    found = spread(counted.shuffles)
+    assert found is not None
+    assert found.mean == 100
+    assert found.variance == pytest.approx(np.var(counted.shuffles.orders))
+    assert found.deviation == pytest.approx(math.sqrt(found.variance))
+    assert found.expected == pytest.approx(100 * 5 / 6)
+    assert spread(experiment("backward", 8, 10).shuffles) is None

@@ -1,0 +1,83 @@
+"""Running slices as the log's writer does, each in its own transaction, and looking at rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from sqlalchemy import Connection
+
+from dealer.projector.runner import Projector
+from dealer.projector.schema import MODELS
+from tests.harness.postgres import Blocking
+
+AnyConnection = Connection | Blocking
+Slice = Callable[[Connection], bool]
+
+
+def once(connection: AnyConnection, work: Slice) -> bool:
+    connection.exec_driver_sql("BEGIN IMMEDIATE")
+    try:
+        more = on(connection, work)
+    except BaseException:
+        connection.exec_driver_sql("ROLLBACK")
+        raise
+    connection.exec_driver_sql("COMMIT")
+    return more
+
+
+def on(connection: AnyConnection, work: Callable[[Connection], Any]) -> Any:
+    """What `work` gives for the connection that SQLAlchemy knows."""
+    return connection.run(work) if isinstance(connection, Blocking) else work(connection)
+
+
+def drain(connection: AnyConnection, work: Slice) -> None:
+    while once(connection, work):
+        pass
+
+
+def catch_up(connection: AnyConnection, projector: Projector | None = None) -> Projector:
+    projector = projector or Projector()
+    drain(connection, projector.slice)
+    return projector
+
+
+def models(connection: AnyConnection, prefix: str = "") -> dict[str, set[tuple[Any, ...]]]:
+    found = {
+        model.name: set(
+            map(tuple, connection.exec_driver_sql(f"SELECT * FROM {prefix}{model.name}").fetchall())
+        )
+        for model in MODELS
+    }
+    if isinstance(connection, Blocking):
+        names = connection.numbers
+        found = {
+            model: {(names.get(stream, 0), *rest) for stream, *rest in rows}
+            for model, rows in found.items()
+        }
+    return found
+
+
+def projected(connection: AnyConnection) -> list[tuple[int, int]]:
+    """(version, projected) of every stream, in the order in which they began."""
+    rows = connection.exec_driver_sql("SELECT id, version, projected FROM stream ORDER BY id")
+    found = list(map(tuple, rows.fetchall()))
+    if isinstance(connection, Blocking):
+        found.sort(key=lambda row: connection.numbers[row[0]])
+    return [(version, done) for _, version, done in found]
+
+
+def told(row: Iterable[Any]) -> tuple[Any, ...]:
+    """A row as a rebuild tells it."""
+    return tuple(each.hex() if isinstance(each, bytes) else each for each in row)
+
+
+def stream_of(connection: AnyConnection, number: int) -> int | bytes:
+    """What stands in the database for the table that began as the nth."""
+    if isinstance(connection, Blocking):
+        return next(table for table, nth in connection.numbers.items() if nth == number)
+    return number
+
+
+def url_of(connection: AnyConnection) -> str:
+    return connection.url if isinstance(connection, Blocking) else str(connection.engine.url)

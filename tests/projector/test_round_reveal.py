@@ -1,0 +1,132 @@
+"""A long round that closes is replayed over several slices."""
+
+from __future__ import annotations
+
+import pytest
+from sqlalchemy import Connection
+
+from dealer.game.commands import Deal
+from dealer.projector.rebuild import PREFIX, Rebuild
+from dealer.projector.runner import Projector
+from dealer.projector.stream_projector import StreamProjector
+from tests.harness.postgres import Blocking
+from tests.projector.databases import catch_up, models, once, projected
+from tests.projector.random_games import HOST, Game, short_game
+from tests.projector.reference_models import Expected
+
+REVEALED = 20
+"""Events that the projectors of these tests replay per slice."""
+
+
+def long_game(name: str = "a") -> Game:
+    """A round with more events than several slices replay."""
+    game = Game(name).sit("Ada", "Bob").open_round()
+    for _ in range(10):
+        game.shuffle()
+    game.do(Deal(HOST, 2))
+    return game
+
+
+def projector_of_few() -> Projector:
+    projector = Projector()
+    projector._streams = StreamProjector(tables=10, revealed=REVEALED)
+    return projector
+
+
+def expected(number: int, game: Game) -> dict[str, set[tuple[object, ...]]]:
+    models = Expected(number, game.id)
+    for event, at in game.events:
+        models.take(event, at)
+    return models.rows()
+
+
+def delete_event(connection: Connection, *, version: int) -> None:
+    """Delete it as an owner of the database can, who drops the trigger first."""
+    on_sqlite = not isinstance(connection, Blocking)
+    trigger = "event_refuses_delete" if on_sqlite else "event_refuses_change ON event"
+    connection.exec_driver_sql(f"DROP TRIGGER {trigger}")
+    connection.exec_driver_sql("DELETE FROM event WHERE version = ?", (version,))
+
+
+def test_a_slice_writes_no_more_than_its_share_of_the_round(connection: Connection) -> None:
+    game = long_game()
+    game.log(connection)
+    projector = catch_up(connection, projector_of_few())
+    game.close_round().log(connection)
+    swaps = slices = 0
+    last = len(game.rows)
+    while once(connection, projector.slice) and projected(connection) != [(last, last)]:
+        slices += 1
+        before, swaps = swaps, len(models(connection)["swaps"])
+        assert before < swaps <= before + REVEALED
+        assert projected(connection) == [(last, last - 1)]
+    assert slices >= 4
+    assert models(connection) == expected(1, game)
+
+
+def test_rounds_that_close_together_are_replayed_one_after_the_other(
+    connection: Connection,
+) -> None:
+    games = [long_game("a").close_round(), short_game("b"), long_game("c").close_round()]
+    for game in games:
+        game.log(connection)
+    projector = catch_up(connection, projector_of_few())
+    assert projector.stopped == {}
+    for version, done in projected(connection):
+        assert version == done
+    wanted = [expected(number, game) for number, game in enumerate(games, 1)]
+    assert models(connection) == {
+        model: set().union(*(each[model] for each in wanted)) for model in wanted[0]
+    }
+
+
+@pytest.mark.parametrize("slices", [1, 2, 3])
+@pytest.mark.parametrize("restarted", [False, True])
+def test_after_a_rollback_or_a_crash_every_swap_is_written(
+    connection: Connection, slices: int, restarted: bool
+) -> None:
+    game = long_game().close_round()
+    game.log(connection)
+    projector = projector_of_few()
+    for _ in range(slices):
+        assert once(connection, projector.slice)
+
+    def fails(connection: Connection) -> bool:
+        projector.slice(connection)
+        raise OSError("the disk")
+
+    with pytest.raises(OSError, match="the disk"):
+        once(connection, fails)
+    if restarted:
+        projector = projector_of_few()
+    else:
+        projector.rolled_back()
+    catch_up(connection, projector)
+    assert models(connection) == expected(1, game)
+
+
+def test_a_missing_event_of_the_round_stops_the_table(connection: Connection) -> None:
+    game = long_game()
+    game.log(connection)
+    catch_up(connection)
+    game.close_round().log(connection)
+    delete_event(connection, version=len(game.rows) - 1)
+    projector = catch_up(connection, projector_of_few())
+    ((_, stopped),) = projector.stopped.items()
+    assert stopped.version == len(game.rows) - 1
+    assert "is missing" in stopped.sentence
+
+
+def test_a_rebuild_replays_it_in_slices_as_well(connection: Connection) -> None:
+    game = long_game().close_round()
+    game.log(connection)
+    catch_up(connection)
+    rebuild = Rebuild()
+    rebuild._streams = StreamProjector(tables=1, revealed=REVEALED)
+    slices = 0
+    while once(connection, rebuild.slice):
+        slices += 1
+        assert len(models(connection, PREFIX)["swaps"]) <= slices * REVEALED
+    assert slices >= 4
+    assert (rebuild.different, rebuild.stopped) == (0, {})
+    assert models(connection) == expected(1, game)

@@ -1,0 +1,116 @@
+"""Projectors of several houses over one server's database: each takes what no other has in hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from dealer.errors import ConcurrentUpdate
+from dealer.projector import runner
+from dealer.projector.runner import Projector
+from tests.harness.postgres import Blocking
+from tests.projector.databases import catch_up, models, once, projected
+from tests.projector.random_games import Game, short_game
+
+Connect = Callable[[], Blocking]
+
+
+@pytest.fixture
+def connect(connect_to_postgres: Connect) -> Connect:
+    return connect_to_postgres
+
+
+def test_two_at_once_take_different_tables_and_neither_loses(connect: Connect) -> None:
+    one, other = connect(), connect()
+    games = [short_game(name) for name in "abcd"]
+    for game in games:
+        game.log(one)
+    first, second = Projector(events=2), Projector(events=2)
+    one.exec_driver_sql("BEGIN")
+    assert one.run(first.slice)
+    other.exec_driver_sql("BEGIN")
+    assert other.run(second.slice)
+    one.exec_driver_sql("COMMIT")
+    other.exec_driver_sql("COMMIT")
+    assert first.done == second.done == 2
+    catch_up(one)
+    assert all(version == done for version, done in projected(one))
+    found = models(one)
+    again = connect()
+    again.exec_driver_sql("UPDATE stream SET projected = 0")
+    for model in found:
+        again.exec_driver_sql(f"DELETE FROM {model}")
+    catch_up(again)
+    assert models(again) == found
+
+
+def test_a_table_in_anothers_hand_is_left_alone(connect: Connect) -> None:
+    one, other = connect(), connect()
+    Game().sit("Ada").log(one)
+    one.exec_driver_sql("BEGIN")
+    one.run(Projector().slice)
+    second = Projector()
+    assert not once(other, second.slice)
+    assert second.done == 0
+    one.exec_driver_sql("COMMIT")
+    assert projected(other) == [(2, 2)]
+
+
+def test_appends_do_not_wait_for_a_projector(connect: Connect) -> None:
+    one, other = connect(), connect()
+    game = Game().sit("Ada")
+    game.log(one)
+    one.exec_driver_sql("BEGIN")
+    one.run(lambda connection: Projector()._next(connection))
+    other.exec_driver_sql("SET lock_timeout = '1s'")
+    game.sit("Bob").log(other)
+    one.exec_driver_sql("COMMIT")
+    assert projected(other) == [(3, 0)]
+
+
+def test_who_was_overtaken_all_the_same_writes_nothing(
+    connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The claim spares work; that a place is moved from where it stood is what holds."""
+    unclaimed = runner._CLAIM.replace("pg_try_advisory_xact_lock(", "0 <> (")
+    monkeypatch.setattr(runner, "_CLAIM", unclaimed)
+    one, other = connect(), connect()
+    short_game().log(one)
+    first, second = Projector(events=10), Projector(events=20)
+    one.exec_driver_sql("BEGIN")
+    rows = one.run(first._next)
+    once(other, second.slice)
+    monkeypatch.setattr(first, "_next", lambda connection: rows)
+    with pytest.raises(ConcurrentUpdate):
+        one.run(first.slice)
+    one.exec_driver_sql("ROLLBACK")
+    assert projected(other)[0][1] == 20
+
+
+def test_a_table_whose_head_a_frozen_process_holds_delays_no_other(connect: Connect) -> None:
+    one, other = connect(), connect()
+    games = [short_game(name) for name in "abc"]
+    for game in games:
+        game.log(one)
+    ((held,),) = one.exec_driver_sql("SELECT id FROM stream ORDER BY id LIMIT 1").fetchall()
+    other.exec_driver_sql("BEGIN")
+    other.exec_driver_sql("SELECT * FROM stream WHERE id = ? FOR UPDATE", (held,))
+    one.exec_driver_sql("SET lock_timeout = '20s'")
+    projector = Projector()
+    with pytest.raises(ConcurrentUpdate):
+        once(one, projector.slice)
+    assert once(one, projector.slice), "the held table is tried again, and the caller knows"
+    behind = "SELECT id FROM stream WHERE version > projected"
+    assert one.exec_driver_sql(behind).fetchall() == [(held,)]
+    with pytest.raises(ConcurrentUpdate):
+        once(one, projector.slice)
+    other.exec_driver_sql("ROLLBACK")
+    catch_up(one, projector)
+    assert one.exec_driver_sql(behind).fetchall() == []
+    found = models(one)
+    one.exec_driver_sql("UPDATE stream SET projected = 0")
+    for model in found:
+        one.exec_driver_sql(f"DELETE FROM {model}")
+    catch_up(one)
+    assert models(one) == found

@@ -1,0 +1,98 @@
+"""The state machine of a live table: each method in each state, and what may assign the state."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import dealer
+from dealer.errors import TableArchived
+from dealer.service.live_table import TRANSITIONS, LiveTable, TableState
+from dealer.service.requests import Outcome, Request
+
+TABLE = bytes(16)
+METHODS: dict[str, Callable[[LiveTable], object]] = {
+    "begin_append": lambda table: table.begin_append(),
+    "append_committed": lambda table: table.append_committed(1, "leaf"),
+    "append_lost": lambda table: table.append_lost(),
+    "begin_reload": lambda table: table.begin_reload(),
+    "adopt": lambda table: table.adopt(live_table()),
+    "resume": lambda table: table.resume(),
+    "archive": lambda table: table.archive("archived"),
+}
+OWNED = {"state", "committed", "in_flight", "archived_reason", "leaf", "chain", "savepoint"}
+"""Members of a live table that only its own methods assign."""
+
+
+def live_table(state: TableState = TableState.ACTIVE) -> LiveTable:
+    return LiveTable(TABLE, TABLE.hex(), state=state)
+
+
+def test_every_transition_has_a_method() -> None:
+    assert METHODS.keys() == TRANSITIONS.keys()
+
+
+@pytest.mark.parametrize("state", TableState)
+@pytest.mark.parametrize("method", METHODS)
+def test_each_method_changes_the_state_as_the_table_says(method: str, state: TableState) -> None:
+    table = live_table(state)
+    expected = TRANSITIONS[method].get(state)
+    if expected is None:
+        with pytest.raises(RuntimeError, match=f"{method} in state {state}"):
+            METHODS[method](table)
+        assert table.state is state
+    else:
+        METHODS[method](table)
+        assert table.state is expected
+
+
+def test_a_reload_is_due_once_no_append_is_in_flight() -> None:
+    table = live_table()
+    table.begin_append()
+    table.begin_append()
+    table.append_lost()
+    assert not table.reload_due
+    table.append_lost()
+    assert table.reload_due
+
+
+def test_an_archived_table_answers_all_waiting_callers() -> None:
+    answers: list[Outcome] = []
+    committed: list[bool] = []
+    table = live_table(TableState.RELOADING)
+    table.pending_retries.append(Request(None, answers.append))  # type: ignore[arg-type]
+    table.when_committed(7, committed.append)
+    table.archive("in a file")
+    assert [type(answer) for answer in answers] == [TableArchived]
+    assert committed == [False]
+    with pytest.raises(TableArchived, match="in a file"):
+        table.require_here()
+
+
+def test_a_void_version_is_answered_before_foreign_events_reach_it() -> None:
+    committed: list[bool] = []
+    table, fresh = live_table(), live_table()
+    table.when_committed(3, committed.append)
+    table.begin_reload()
+    fresh.committed = 5
+    table.adopt(fresh)
+    assert committed == [False]
+    assert table.committed == 5
+
+
+def test_only_the_live_table_assigns_its_state() -> None:
+    found = []
+    for file in Path(dealer.__file__).parent.glob("service/*.py"):
+        if file.name == "live_table.py":
+            continue
+        for node in ast.walk(ast.parse(file.read_text())):
+            targets = getattr(node, "targets", None) or [getattr(node, "target", None)]
+            for target in targets:
+                if not isinstance(target, ast.Attribute) or target.attr not in OWNED:
+                    continue
+                if ast.unparse(target) != "stored.committed":  # of a StoredCommand
+                    found.append((file.name, ast.unparse(node)))
+    assert found == []

@@ -1,0 +1,138 @@
+"""Random draws: each happens once, at the seal of its own shuffle."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from dealer.errors import NotYourSeat, ShuffleRunning, Unavailable
+from dealer.game.commands import Actor, CloseRound, LeaveSeat, OpenRound, StartShuffle, TakeSeat
+from dealer.game.events import CardDrawn
+from dealer.service import CommandResult, LiveTable, Service
+from tests.service.tables import (
+    HOST,
+    commit_entropy,
+    new_table,
+    reveal_entropy,
+    round_of,
+    shared_table,
+)
+
+
+async def contribute(service: Service, live_table: LiveTable, k: int) -> None:
+    """Both players contribute their nonces to shuffle k."""
+    await commit_entropy(service, live_table, 1, 2, k=k)
+    await reveal_entropy(service, live_table, 1, 2, k=k)
+
+
+def at_random(service: Service, live_table: LiveTable, seat: int) -> asyncio.Task[CommandResult]:
+    """A draw of two cards; each call of a seat repeats one command."""
+    sent: dict[str, Any] = {"cmd": "r", "scope": f"seat:{seat}", "content": b"random"}
+    draw = service.draw_at_random(live_table, Actor(seat=seat), count=2, source="deck", **sent)
+    return asyncio.ensure_future(draw)
+
+
+def hands(live_table: LiveTable) -> list[int]:
+    return [len(round_of(live_table).cards(f"hand:{seat}")) for seat in (1, 2)]
+
+
+async def test_a_repetition_during_another_shuffle_gets_the_first_answer(
+    service: Service,
+) -> None:
+    live_table = await new_table(service, entropy="players")
+    first = at_random(service, live_table, 1)
+    await asyncio.sleep(0)
+    await contribute(service, live_table, 0)
+    mine = await first
+    theirs = at_random(service, live_table, 2)
+    await asyncio.sleep(0)
+    again = at_random(service, live_table, 1)
+    await contribute(service, live_table, 1)
+    assert await again == mine
+    drawn = (await theirs).events
+    assert {event.seat for event in drawn if isinstance(event, CardDrawn)} == {2}
+    assert hands(live_table) == [2, 2]
+    await service.execute(live_table, StartShuffle(HOST))
+    again = at_random(service, live_table, 1)
+    await contribute(service, live_table, 2)
+    assert await again == mine
+    assert hands(live_table) == [2, 2]
+
+
+async def test_a_repetition_in_the_next_round_gets_the_first_answer(service: Service) -> None:
+    live_table = await new_table(service, entropy="players")
+    first = at_random(service, live_table, 1)
+    await asyncio.sleep(0)
+    await contribute(service, live_table, 0)
+    mine = await first
+    await service.execute(live_table, CloseRound(HOST))
+    assert await at_random(service, live_table, 1) == mine
+
+
+async def test_a_repetition_after_a_long_shuffle_and_a_restart_draws_no_more(
+    open_service,
+) -> None:
+    """The shuffle has more events than are read in one batch."""
+    service = await open_service()
+    live_table, _ = await service.open_table({})
+    await service.execute(live_table, TakeSeat("Ann"))
+    deck = tuple(f"{n:04}" for n in range(1024))
+    await service.execute(live_table, OpenRound(HOST, deck, "players", 10_000, 10_000))
+    sent = {"cmd": "r", "scope": "seat:1", "content": b"random", "count": 1010, "source": "deck"}
+    first = asyncio.ensure_future(service.draw_at_random(live_table, Actor(seat=1), **sent))
+    await asyncio.sleep(0)
+    await commit_entropy(service, live_table, 1)
+    await reveal_entropy(service, live_table, 1)
+    done = await first
+    other = await open_service()
+    again = await other.draw_at_random(await other.load(live_table.table_id), Actor(seat=1), **sent)
+    assert again == done
+
+
+async def test_a_draw_of_a_player_who_left_is_void(service: Service) -> None:
+    """Also if another has taken the seat by the time of the seal."""
+    live_table = await new_table(service, entropy="players")
+    ann = Actor(seat=1, taken_at=live_table.table.seats[1].taken_at)
+    draw = asyncio.ensure_future(service.draw_at_random(live_table, ann, count=2, source="deck"))
+    await asyncio.sleep(0)
+    await service.execute(live_table, LeaveSeat(ann))
+    await service.execute(live_table, TakeSeat("Carol", seat=1))
+    await contribute(service, live_table, 0)
+    with pytest.raises(NotYourSeat):
+        await draw
+    assert hands(live_table) == [0, 0]
+
+
+async def test_a_draw_that_was_refused_does_not_happen_later(open_service) -> None:
+    """Another process began a shuffle before the one that the draw would have begun."""
+    one, two = await open_service(), await open_service()
+    here, there = await shared_table(one, two, entropy="players")
+    await two.execute(there, StartShuffle(HOST))
+    with pytest.raises(ShuffleRunning):
+        await at_random(one, here, 1)
+    assert round_of(here).shuffle is not None
+    await contribute(one, here, 0)
+    assert hands(here) == [0, 0]
+
+
+async def test_a_repetition_finds_a_draw_that_another_process_sealed(
+    open_service,
+) -> None:
+    one, two = await open_service(), await open_service()
+    here = await new_table(one, entropy="players")
+    lost = at_random(one, here, 1)
+    await asyncio.sleep(0)
+    there = await two.load(here.table_id)
+    while there.table.round.shuffle is None:
+        there = await two.load(here.table_id)
+    await contribute(two, there, 0)
+    await one.load(here.table_id)
+    with pytest.raises(Unavailable):
+        await lost
+    done = await at_random(one, here, 1)
+    assert [type(event) for event in done.events] == [CardDrawn] * 2
+    await one.execute(here, StartShuffle(HOST))
+    await contribute(one, here, 1)
+    assert hands(here) == [2, 0]

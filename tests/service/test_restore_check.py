@@ -1,0 +1,415 @@
+"""Restore check: a server closes the open tables of an older database when it starts."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from dealer.errors import DatabaseDamaged, HouseKeyError, TableIsClosed
+from dealer.eventlog.backends import migrate_database
+from dealer.eventlog.high_water_mark import read_marks
+from dealer.game.commands import Actor, CloseRound, CloseTable, Draw, StartShuffle, TakeSeat
+from dealer.proof.verify import verify
+from dealer.service import Service, file_watch, restore_check
+from dealer.service.admin import read_audit_entries
+from dealer.service.close_tables import close_tables
+from dealer.service.startup import open_service
+from tests.harness.postgres import Postgres, asked
+from tests.service.tables import HOST, bundle_of, commit_entropy, new_table
+
+pytestmark = pytest.mark.slow
+
+Open = Callable[..., Any]
+
+ON_A_FILE = pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+"""For tests in which the kind of database makes no difference."""
+
+
+class Copies:
+    """The database at `url`, and copies of it that are restored in its place."""
+
+    def __init__(self, url: str, folder: Path) -> None:
+        self.url = url
+        self._folder = folder
+        self._copies = 0
+
+    async def take(self) -> str:
+        self._copies += 1
+        return await asyncio.to_thread(self._take, f"copy{self._copies}")
+
+    async def restore(self, copy: str) -> None:
+        await asyncio.to_thread(self._restore, copy)
+
+    def _take(self, name: str) -> str:
+        file = Path(self.url.removeprefix("sqlite:///"))
+        copy = self._folder / name
+        with closing(sqlite3.connect(file)) as live, closing(sqlite3.connect(copy)) as made:
+            live.backup(made)
+        return name
+
+    def _restore(self, name: str) -> None:
+        file = Path(self.url.removeprefix("sqlite:///"))
+        for end in ("-wal", "-shm"):
+            Path(f"{file}{end}").unlink(missing_ok=True)
+        shutil.copyfile(self._folder / name, file)
+
+
+class ServerCopies(Copies):
+    def __init__(self, url: str, server: Postgres) -> None:
+        self.url = url
+        self._server = server
+        self._name = urlsplit(url).path.removeprefix("/")
+        self._copies = 0
+
+    def _take(self, name: str) -> str:
+        name = f"{self._name}_{name}"
+        self._copy(self._name, name)
+        return name
+
+    def _restore(self, name: str) -> None:
+        self._server.drop(self._name)
+        self._copy(name, self._name)
+
+    def _copy(self, source: str, to: str) -> None:
+        # A template must have no connections, and those of a closed service end a little later.
+        end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1"
+        for _ in range(50):
+            self._server.ask("postgres", end, source)
+            with suppress(Exception):
+                self._server.ask("postgres", f"CREATE DATABASE {to} TEMPLATE {source}")
+                return
+        raise AssertionError("the database could not be copied")
+
+
+@pytest.fixture
+def copies(request: pytest.FixtureRequest, url: str, tmp_path: Path) -> Copies:
+    if url.startswith("sqlite"):
+        return Copies(url, tmp_path)
+    return ServerCopies(url, request.getfixturevalue("postgres"))
+
+
+@pytest.fixture
+def opened(url: str, tmp_path: Path) -> Open:
+    return lambda **more: open_service(url, house_key=tmp_path / "house.key", **more)
+
+
+async def table_with_a_draw(service: Service) -> Any:
+    live_table = await new_table(service)
+    await service.execute(live_table, StartShuffle(HOST))
+    await service.execute(live_table, Draw(Actor(seat=1)))
+    return live_table
+
+
+async def journal(service: Service) -> list[str]:
+    """What was done, newest first."""
+    return [entry.what for entry in await read_audit_entries(service.log, limit=100)]
+
+
+async def is_closed(service: Service, table: str) -> bool:
+    return bool((await service.load(table)).table.closed)
+
+
+async def test_an_older_copy_is_closed_before_anything_is_served(
+    opened: Open, copies: Copies, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with opened() as service:
+        live_table = await table_with_a_draw(service)
+        other = await new_table(service)
+    copy = await copies.take()
+    async with opened() as service:
+        live_table = await service.load(live_table.table_id)
+        await service.execute(live_table, CloseRound(HOST))  # its secret is public now
+        public = await bundle_of(service, live_table)
+    await copies.restore(copy)
+    async with opened() as service:
+        assert [await is_closed(service, one.table_id) for one in (live_table, other)] == [True] * 2
+        assert (await journal(service))[0] == "restore"
+        live_table = await service.load(live_table.table_id)
+        with pytest.raises(TableIsClosed):
+            await service.execute(live_table, Draw(Actor(seat=1)))
+        report = verify(await bundle_of(service, live_table), key=service.public_key)
+        assert report.ok
+        assert verify(public, key=service.public_key).ok
+        new = await new_table(service)
+    assert "database older than its mark" in [record.message for record in caplog.records]
+    async with opened() as service:  # it closes tables once
+        assert not await is_closed(service, new.table_id)
+        assert (await journal(service)).count("restore") == 1
+
+
+async def test_a_complete_copy_continues(opened: Open, copies: Copies) -> None:
+    async with opened() as service:
+        live_table = await table_with_a_draw(service)
+    copy = await copies.take()
+    async with opened() as service:  # only events count, because players have seen them
+        await service.load(live_table.table_id)
+    await copies.restore(copy)
+    async with opened() as service:
+        live_table = await service.load(live_table.table_id)
+        await service.execute(live_table, Draw(Actor(seat=2)))
+        assert "restore" not in await journal(service)
+
+
+@ON_A_FILE
+async def test_a_copy_with_other_events_is_closed(
+    opened: Open, copies: Copies, tmp_path: Path
+) -> None:
+    """It has as many events as the mark says, but other ones."""
+    async with opened() as service:
+        live_table = await table_with_a_draw(service)
+    copy = await copies.take()
+    async with opened() as service:
+        await service.execute(await service.load(live_table.table_id), Draw(Actor(seat=2)))
+    await copies.restore(copy)
+    (tmp_path / "elsewhere").mkdir()
+    async with opened(marks=tmp_path / "elsewhere") as service:
+        for _ in range(5):
+            await service.execute(await service.load(live_table.table_id), Draw(Actor(seat=2)))
+    async with opened() as service:
+        assert await is_closed(service, live_table.table_id)
+
+
+@ON_A_FILE
+@pytest.mark.parametrize("committed", [False, True])
+async def test_a_shuffle_that_waits_does_not_keep_a_table_open(
+    opened: Open, copies: Copies, committed: bool
+) -> None:
+    waits = {"commit_ms": 3_600_000, "reveal_ms": 3_600_000}
+    async with opened() as service:
+        live_table = await new_table(service, entropy="players", **waits)
+        await service.execute(live_table, StartShuffle(HOST))
+        await commit_entropy(service, live_table, *((1, 2) if committed else ()))
+    copy = await copies.take()
+    async with opened() as service:
+        await new_table(service)
+    await copies.restore(copy)
+    async with opened() as service:
+        live_table = await service.load(live_table.table_id)
+        assert live_table.table.closed
+        report = verify(await bundle_of(service, live_table), key=service.public_key)
+        assert report.ok, report.fault
+        assert report.remarks.voided == committed
+
+
+@ON_A_FILE
+async def test_an_interrupted_closing_is_finished_at_the_next_start(
+    opened: Open, copies: Copies, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opened() as service:
+        tables = [await table_with_a_draw(service) for _ in range(3)]
+    copy = await copies.take()
+    async with opened() as service:
+        await new_table(service)
+    await copies.restore(copy)
+
+    async def close_one_and_fail(service: Service, tables: Any, **settings: Any) -> Any:
+        async for one in close_tables(service, tables[:1], **settings):
+            yield one
+        raise RuntimeError("killed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(restore_check, "close_tables", close_one_and_fail)
+        with pytest.raises(RuntimeError, match="killed"):
+            async with opened():
+                raise AssertionError("it opened")
+    async with opened() as service:
+        assert all([await is_closed(service, one.table_id) for one in tables])
+        assert (await journal(service)).count("restore") == 1
+
+
+@ON_A_FILE
+async def test_a_damaged_table_does_not_keep_others_open(
+    opened: Open,
+    copies: Copies,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with opened() as service:
+        bad, good = await table_with_a_draw(service), await table_with_a_draw(service)
+    copy = await copies.take()
+    async with opened() as service:
+        await new_table(service)
+    await copies.restore(copy)
+    load = Service.load
+
+    async def load_others(self: Service, table: str) -> Any:
+        if table == bad.table_id:
+            raise DatabaseDamaged("altered")
+        return await load(self, table)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Service, "load", load_others)
+        async with opened() as service:
+            assert await is_closed(service, good.table_id)
+    assert "table left open" in [record.message for record in caplog.records]
+
+
+async def test_a_database_without_the_events_of_an_archived_table_is_not_older(
+    opened: Open, copies: Copies, url: str
+) -> None:
+    async with opened() as service:
+        open_ = await new_table(service)
+        live_table = await table_with_a_draw(service)
+        await service.execute(live_table, CloseTable(HOST))
+        version = live_table.committed
+    position = f"(SELECT id FROM stream WHERE table_id = {{}}), {version}"
+    row = f"INSERT INTO archived VALUES ({position}, {{}}, {{}}, 'f', 1, {{}}, 1, 1)"
+    delete = "DELETE FROM event WHERE stream = (SELECT id FROM stream WHERE table_id = {})"
+    if url.startswith("sqlite"):
+        with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as database:
+            database.execute(row.format(*"????"), (live_table.id, *[bytes(32)] * 3))
+            database.execute(delete.format("?"), (live_table.id,))
+            database.commit()
+    else:
+        await asyncio.to_thread(
+            asked, url, row.format("$1", "$2", "$3", "$4"), live_table.id, *[bytes(32)] * 3
+        )
+        await asyncio.to_thread(asked, url, delete.format("$1"), live_table.id)
+    async with opened() as service:
+        assert not await is_closed(service, open_.table_id)
+
+
+async def test_another_node_finds_that_a_restore_was_handled(
+    opened: Open, copies: Copies, tmp_path: Path
+) -> None:
+    """Each node has its own mark; tables opened after the first node's restore check stay open."""
+    folders = [tmp_path / name for name in ("one", "two")]
+    async with opened() as service:
+        await table_with_a_draw(service)
+    copy = await copies.take()
+    for folder in folders:
+        folder.mkdir()
+        async with opened(marks=folder) as service:
+            await table_with_a_draw(service)
+    await copies.restore(copy)
+    async with opened(marks=folders[0]) as service:
+        assert "restore" in await journal(service)
+        new = await table_with_a_draw(service)
+    async with opened(marks=folders[1]) as service:
+        assert not await is_closed(service, new.table_id)
+        assert (await journal(service)).count("restore") == 1
+    later = await copies.take()
+    async with opened(marks=folders[1]) as service:
+        await service.execute(await service.load(new.table_id), Draw(Actor(seat=1)))
+    await copies.restore(later)
+    async with opened(marks=folders[1]) as service:  # a second restore is handled again
+        assert await is_closed(service, new.table_id)
+        assert (await journal(service)).count("restore") == 2
+
+
+@ON_A_FILE
+async def test_a_copy_from_before_an_earlier_restore_is_older_too(
+    opened: Open, copies: Copies
+) -> None:
+    async with opened() as service:
+        live_table = await table_with_a_draw(service)
+    copy = await copies.take()
+    for _ in range(2):
+        async with opened() as service:
+            await new_table(service)
+        await copies.restore(copy)
+        async with opened() as service:
+            assert await is_closed(service, live_table.table_id)
+            await new_table(service)
+
+
+async def test_events_of_other_nodes_are_in_the_mark(
+    opened: Open, copies: Copies, tmp_path: Path
+) -> None:
+    """The disk of the node that wrote the event is lost; the other node has published the event."""
+    folders = [tmp_path / name for name in ("writer", "publisher")]
+    for folder in folders:
+        folder.mkdir()
+    async with opened(marks=folders[0]) as one:
+        live_table = await table_with_a_draw(one)
+    copy = await copies.take()
+    async with opened(marks=folders[0]) as one, opened(marks=folders[1]) as two:
+        live_table = await one.load(live_table.table_id)
+        shown = await two.load(live_table.table_id)
+        await one.execute(live_table, Draw(Actor(seat=2)))
+        await two.catch_up(shown)
+        assert shown.committed == live_table.committed
+        (mark,) = read_marks(tmp_path / "house.key", folder=folders[1])
+        assert mark.version == shown.committed
+    await copies.restore(copy)
+    async with opened(marks=folders[1]) as service:
+        assert await is_closed(service, live_table.table_id)
+
+
+async def test_a_running_node_adopts_the_new_generation(
+    opened: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_watch, "MARK_SECONDS", 0.01)
+    async with opened() as service:
+        live_table = await table_with_a_draw(service)
+        await service.log.put_metadata("generation.1", b"g" * 16)
+        key = tmp_path / "house.key"
+        async with asyncio.timeout(10):
+            while read_marks(key):  # noqa: ASYNC110  the task sends no notice
+                await asyncio.sleep(0.01)
+        await service.execute(live_table, Draw(Actor(seat=1)))
+        assert [mark.generation for mark in read_marks(key)] == [b"g" * 16]
+
+
+async def test_the_mark_of_another_log_is_ignored(opened: Open, tmp_path: Path) -> None:
+    """Two databases with one key: the second was created by `dealer migrate` and used before."""
+    key = tmp_path / "house.key"
+    (tmp_path / "aside").mkdir()
+    async with opened():
+        pass
+    other = f"sqlite:///{tmp_path / 'other.db'}"
+    await migrate_database(other)
+    async with open_service(other, house_key=key, marks=tmp_path / "aside") as service:
+        live_table = await table_with_a_draw(service)
+    async with opened() as service:
+        await table_with_a_draw(service)
+    async with open_service(other, house_key=key) as service:
+        assert not await is_closed(service, live_table.table_id)
+
+
+async def test_an_empty_database_is_refused_if_its_key_was_used_with_another(
+    opened: Open, url: str, tmp_path: Path
+) -> None:
+    async with opened() as service:
+        await new_table(service)
+    key = tmp_path / "house.key"
+    empty = f"sqlite:///{tmp_path / 'empty.db'}"
+    await migrate_database(empty)
+    for _ in range(2):
+        with pytest.raises(HouseKeyError, match="has been used with another") as raised:
+            async with open_service(empty, house_key=key):
+                raise AssertionError("it opened")
+        assert "move the key and the mark elsewhere" in str(raised.value)
+    (tmp_path / "house.mark.0").unlink()
+    async with open_service(empty, house_key=key):
+        pass
+
+
+async def test_a_node_may_start_with_a_copy_of_the_key_and_no_mark(
+    opened: Open, url: str, tmp_path: Path
+) -> None:
+    async with opened() as service:
+        live_table = await table_with_a_draw(service)
+    folder = tmp_path / "node"
+    folder.mkdir()
+    shutil.copy2(tmp_path / "house.key", folder)
+    async with open_service(url, house_key=folder / "house.key") as service:
+        assert not await is_closed(service, live_table.table_id)
+
+
+@ON_A_FILE
+async def test_a_missing_mark_is_logged(
+    url: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    opening = open_service(url, house_key=tmp_path / "house.key", marks=tmp_path / "nowhere")
+    async with opening as service:
+        await service.execute(await new_table(service), TakeSeat("Eve"))
+    assert "no high-water mark" in [record.message for record in caplog.records]

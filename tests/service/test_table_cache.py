@@ -1,0 +1,204 @@
+"""Table cache: tables in use stay in memory, idle ones up to a bound on bytes."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dealer.errors import DatabaseUnavailable, Overloaded, UnknownTable
+from dealer.game.commands import Actor, CloseRound, Draw, StartShuffle, TakeSeat
+from dealer.service import Service
+from dealer.service import table_cache as module
+from dealer.service.live_table import TABLE_BYTES, LiveTable
+from dealer.service.table_cache import LOADS, TableCache
+from tests.gateway.rpc_client import eventually
+from tests.service.tables import HOST, OPEN_ROUND
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[2]
+
+
+class FakeLoader:
+    """Loads any table, with one event."""
+
+    async def load(self, table: bytes) -> LiveTable:
+        return LiveTable(table, table.hex(), committed=1)
+
+
+def table_ids(count: int) -> list[str]:
+    return [number.to_bytes(16, "big").hex() for number in range(count)]
+
+
+async def test_tables_in_use_stay_and_idle_ones_are_evicted() -> None:
+    loader: Any = FakeLoader()
+    cache = TableCache(loader, bound=100)
+    all_ = table_ids(2000)
+    used = [await cache.load(table) for table in all_[:40]]
+    for live_table in used:
+        live_table.subscribers.add("a subscriber")
+    for table in all_[40:]:
+        await cache.load(table)
+    assert len(cache) <= 140
+    assert all(cache.get(live_table.table_id) is live_table for live_table in used)
+
+
+async def test_tables_are_bounded_by_their_bytes() -> None:
+    loader: Any = FakeLoader()
+    cache = TableCache(loader, bytes_bound=50 * (TABLE_BYTES + 2000))
+    for table in table_ids(1000):
+        await cache.load(table)
+        assert cache.bytes <= cache.bytes_bound
+    assert cache.get(table_ids(1000)[-1]) is not None
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["add", "grow", "use", "free", "get"]), st.integers(0, 30)),
+        max_size=200,
+    )
+)
+def test_no_table_in_use_is_evicted_and_the_others_are_bounded(
+    steps: list[tuple[str, int]],
+) -> None:
+    loader: Any = FakeLoader()
+    cache = TableCache(loader, bound=20, bytes_bound=10 * (TABLE_BYTES + 3000))
+    live_tables: dict[int, LiveTable] = {}
+    for step, number in steps:
+        live_table = live_tables.get(number)
+        if step == "add" or live_table is None:
+            live_table = LiveTable(bytes([number] * 16), bytes([number] * 16).hex(), committed=1)
+            live_tables[number] = cache.add(live_table)
+        elif step == "grow":
+            live_table.leaf += "x" * 1000
+            cache.weigh(live_table)
+        elif step == "use" and cache.get(live_table.table_id) is live_table:
+            live_table.subscribers.add("a subscriber")
+        elif step == "free":
+            live_table.subscribers.clear()
+            cache.weigh(live_table)
+        else:
+            cache.get(live_table.table_id)
+        cached = {one.table_id for one in cache}
+        assert cache.bytes == sum(one.weight for one in cache)
+        for one in live_tables.values():
+            assert one.table_id in cached or not one.subscribers
+        idle = [one for one in cache if one.idle()]
+        assert not cache.full or len(idle) <= 1
+
+
+async def test_no_table_is_loaded_while_those_in_use_fill_the_cache(service: Service) -> None:
+    live_table, _ = await service.open_table({})
+    other, _ = await service.open_table({})
+    service.subscribe(live_table, "a subscriber")
+    service.tables.bytes_bound = live_table.size() - 1
+    with pytest.raises(Overloaded, match="take all the memory"):
+        await service.open_table({})
+    assert service.live_table(other.table_id) is None  # it was evicted, which was not enough
+    with pytest.raises(Overloaded) as caught:
+        await service.load(other.table_id)
+    assert caught.value.temporary
+    assert await service.load(live_table.table_id) is live_table
+    await service.execute(live_table, TakeSeat("a player"))  # tables in memory can be played at
+    service.unsubscribe(live_table, "a subscriber")
+    assert (await service.load(other.table_id)).committed == 1
+
+
+async def test_a_large_table_may_end_but_not_grow_without_room(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live_table, _ = await service.open_table({})
+    service.subscribe(live_table, "a subscriber")
+    await service.execute(live_table, TakeSeat("a player"))
+    await service.execute(live_table, OPEN_ROUND)
+    await service.execute(live_table, StartShuffle(HOST))
+    service.tables.bytes_bound = 1
+    await service.execute(live_table, Draw(Actor(seat=1)))  # a small table may grow
+    monkeypatch.setattr(module, "SMALL", 10_000)
+    for command in (Draw(Actor(seat=1)), StartShuffle(HOST)):
+        with pytest.raises(Overloaded, match="close its round"):
+            await service.execute(live_table, command)
+    await service.execute(live_table, CloseRound(HOST))
+
+
+async def test_a_new_table_stays_in_memory_for_its_opener(service: Service) -> None:
+    service.tables.bytes_bound = 3 * TABLE_BYTES
+    opened = await asyncio.gather(*(service.open_table({}) for _ in range(3)))
+    live_table, _ = await service.open_table({})
+    assert service.live_table(live_table.table_id) is live_table
+    assert len(opened) == 3
+
+
+async def test_the_ring_is_empty_without_subscribers(service: Service) -> None:
+    live_table, _ = await service.open_table({})
+    await service.execute(live_table, TakeSeat("one"))
+    assert not len(live_table.ring)
+    service.subscribe(live_table, "a subscriber")
+    await service.execute(live_table, TakeSeat("two"))
+    assert [entry.version for entry in live_table.ring] == [3]
+    service.unsubscribe(live_table, "a subscriber")
+    assert not len(live_table.ring)
+
+
+async def test_a_failed_load_without_callers_logs_nothing() -> None:
+    class UnreachableLoader:
+        async def load(self, table: bytes) -> LiveTable:
+            await may_fail.wait()
+            raise DatabaseUnavailable("unreachable")
+
+    may_fail, reported = asyncio.Event(), []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
+    loader: Any = UnreachableLoader()
+    cache = TableCache(loader)
+    callers = [asyncio.create_task(cache.load(table_ids(1)[0])) for _ in range(3)]
+    await eventually(lambda: cache._loading)
+    for caller in callers:
+        caller.cancel()
+    await asyncio.gather(*callers, return_exceptions=True)
+    may_fail.set()
+    await eventually(lambda: not cache._loading)
+    del callers, caller
+    gc.collect()  # an unretrieved exception is reported when its task is collected
+    assert reported == []
+
+
+async def test_concurrent_loads_are_limited() -> None:
+    loading = most = 0
+
+    class CountingLoader:
+        async def load(self, table: bytes) -> LiveTable:
+            nonlocal loading, most
+            loading += 1
+            most = max(most, loading)
+            await asyncio.sleep(0)
+            loading -= 1
+            return LiveTable(table, table.hex(), committed=0)
+
+    loader: Any = CountingLoader()
+    cache = TableCache(loader)
+    results = await asyncio.gather(*map(cache.load, table_ids(100)), return_exceptions=True)
+    assert most == LOADS
+    assert all(isinstance(result, UnknownTable) for result in results)
+
+
+@pytest.mark.parametrize(("kind", "count"), [("table", 200), ("large", 40)])
+def test_the_estimate_is_near_the_growth_of_a_process(
+    kind: str, count: int, tmp_path: Path
+) -> None:
+    def run(*arguments: str) -> str:
+        command = [sys.executable, "-m", "tests.service.memory_growth", *arguments]
+        return subprocess.run(
+            command, cwd=ROOT, check=True, capture_output=True, text=True, timeout=120
+        ).stdout
+
+    run("make", str(tmp_path), kind, str(count))
+    grown, estimated = map(int, run("load", str(tmp_path)).split())
+    assert 0.4 < grown / estimated < 2.2, (kind, grown / count, estimated / count)

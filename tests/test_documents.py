@@ -1,0 +1,83 @@
+"""Links, file names and commands in the documents are right, and the README stays short."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+DOCUMENTS = sorted(
+    [ROOT / "README.md", ROOT / ".github" / "CONTRIBUTING.md"]
+    + [path for folder in ("dealer", "tests") for path in (ROOT / folder).rglob("*.md")]
+)
+CODE = re.compile(r"```.*?```", re.DOTALL)
+INLINE = re.compile(r"`([^`\n]+)`")
+PATH = re.compile(r"(?:^|(?<=\s))(?:dealer|tests|migrations|\.compose|\.ci)/[\w./-]+(?=$|\s|::)")
+
+
+def name(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def links(text: str) -> Iterator[tuple[str, str]]:
+    """Path and anchor of each link to a file of the repository; both may be empty."""
+    for target in re.findall(r"\]\(([^)\s]+)\)", CODE.sub("", text)):
+        if not re.match(r"[a-z]+:", target):
+            path, _, anchor = target.partition("#")
+            yield path, anchor
+
+
+def anchors(text: str) -> set[str]:
+    """The anchors of the headings, as GitHub makes them."""
+    titles = re.findall(r"^#+ (.+)$", CODE.sub("", text), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def paths(text: str) -> list[str]:
+    """Paths of the repository in inline code."""
+    return [path for code in INLINE.findall(CODE.sub("", text)) for path in PATH.findall(code)]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name)
+def test_links(document: Path) -> None:
+    for path, anchor in links(document.read_text(encoding="utf-8")):
+        target = (document.parent / path).resolve() if path else document
+        assert target.exists(), path
+        if anchor:
+            assert anchor in anchors(target.read_text(encoding="utf-8")), f"{path}#{anchor}"
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name)
+def test_file_names(document: Path) -> None:
+    """Paths in backticks exist, also as arguments of a command."""
+    named = paths(document.read_text(encoding="utf-8"))
+    assert [path for path in named if not (ROOT / path).exists()] == []
+
+
+def test_a_wrong_link_is_found() -> None:
+    assert list(links("[a](b.md#c) [d](https://example.org) ```\n[e](f)\n```")) == [("b.md", "c")]
+    assert anchors("# What a bundle proves, and not\n## SQL") == {
+        "what-a-bundle-proves-and-not",
+        "sql",
+    }
+    text = "`dealer/game/tape.py`, `tape.py` and `python tests/bench 5`"
+    assert paths(text) == ["dealer/game/tape.py", "tests/bench"]
+
+
+def test_the_readme_is_short_and_has_its_commands() -> None:
+    """Scripts run the one line under each of these headings."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 120
+    for heading in ("Start", "Test"):
+        assert re.search(rf"^## {heading}\n\n```sh\n[^\n]+\n```$", text, re.MULTILINE), heading
+
+
+def test_the_licence_is_distributed() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["license"] == "MIT"
+    for path in project["license-files"]:
+        assert "MIT License" in (ROOT / path).read_text(encoding="utf-8")

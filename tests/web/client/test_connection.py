@@ -1,0 +1,228 @@
+"""The reconnecting connection of the JavaScript client, against a minimal server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+from websockets.asyncio.server import ServerConnection
+
+from tests.client.test_connection import FakeHouse, answer, refuse
+from tests.web.client.node_client import JsError
+
+pytestmark = pytest.mark.slow
+
+QUICK = {
+    "open": 2000,
+    "backoff": 10,
+    "backoffMax": 20,
+    "away": 300,
+    "answer": 200,
+    "attempts": 3,
+}
+LIST = "return its.house.tables()"
+OPEN = "return its.house.open()"
+
+
+@pytest.fixture
+async def fake(clients):
+    async with FakeHouse() as fake:
+        await clients.connect("house", fake.url, retry=QUICK)
+        await clients.run(
+            """
+            its.states = [];
+            its.house.on("connection", ({ state }) => its.states.push(state));
+            """
+        )
+        yield fake
+
+
+@pytest.mark.parametrize("code", [4401, 4403, 4408, 4409, 1009])
+async def test_final_close_codes_end_the_connection(fake, clients, code):
+    async def act(frame, socket):
+        await socket.close(code, "")
+
+    fake.script = act
+    for _ in range(2):
+        with pytest.raises(JsError) as ended:
+            await clients.run(LIST)
+        assert (ended.value.name, ended.value.code) == ("SessionEnded", code)
+        assert ended.value.message.endswith(".")
+    assert len(fake.requests) == 1
+    status = await clients.run("return [its.house.connection.state, its.states]")
+    assert status == ["away", ["away"]]
+
+
+@pytest.mark.parametrize("code", [1012, 1013, 4508, 4529, None])
+async def test_other_close_codes_cause_a_reconnect_with_the_same_cmd(fake, clients, code):
+    async def act(frame, socket):
+        if len(fake.requests) == 3:
+            await refuse(socket, frame, 34, "too_many_tables", temporary=False)
+        elif code:
+            await socket.close(code, "")
+        else:
+            socket.transport.abort()
+
+    fake.script = act
+    with pytest.raises(JsError) as refused:
+        await clients.run(OPEN)
+    assert refused.value.reason == "too_many_tables"
+    assert len({frame["params"]["cmd"] for frame in fake.requests}) == 1
+    assert len(fake.requests[0]["params"]["cmd"]) >= 22  # unguessable
+    states = await clients.run("return its.states")
+    assert (states[0], states[-1]) == ("resuming", "connected")
+
+
+async def test_a_server_that_stops_reading_is_abandoned(fake, clients):
+    stopped: list[ServerConnection] = []
+
+    async def act(frame, socket):
+        if frame["method"] == "ping":
+            await answer(socket, frame, {})
+        elif not stopped:
+            stopped.append(socket)
+            socket.transport.pause_reading()
+        else:
+            await answer(socket, frame, {"tables": [1]})
+
+    fake.script = act
+    await clients.connect("house", fake.url, retry=QUICK | {"silence": 50})
+    assert await clients.run(LIST) == [1]
+    stopped[0].transport.abort()
+
+
+async def test_a_reconnect_waits_as_long_as_a_draining_server_says(fake, clients):
+    times = []
+
+    async def act(frame, socket):
+        times.append(asyncio.get_running_loop().time())
+        if len(times) == 1:
+            params = {"reconnect_in_ms": 100}
+            said = {"jsonrpc": "2.0", "method": "session.drain", "params": params}
+            await socket.send(json.dumps(said))
+            await socket.close(1012, "")
+        else:
+            await answer(socket, frame, {"tables": []})
+
+    fake.script = act
+    assert await clients.run(LIST) == []
+    assert times[1] - times[0] >= 0.09
+    assert await clients.run("return its.states") == ["draining", "connected"]
+
+
+async def test_the_client_gives_up_when_the_server_stays_away(fake, clients):
+    async def act(frame, socket):
+        fake.server.close()
+        socket.transport.abort()
+
+    fake.script = act
+    with pytest.raises(JsError, match=r"HouseUnreachable: .* away for too long"):
+        await clients.run(LIST)
+    states = await clients.run("return [its.states, String(its.house.connection.error)]")
+    assert states[0][:2] == ["resuming", "away"]
+    assert "away for too long" in states[1]
+
+
+async def test_temporary_refusals_are_retried_with_the_same_cmd(fake, clients):
+    async def act(frame, socket):
+        if len(fake.requests) == 1:
+            await refuse(socket, frame, 52, "rate_limited", retry_after_ms=5)
+        elif len(fake.requests) == 2:
+            await refuse(socket, frame, 50, "conflict")
+        else:
+            await refuse(socket, frame, 34, "too_many_tables", temporary=False)
+
+    fake.script = act
+    with pytest.raises(JsError) as refused:
+        await clients.run(OPEN)
+    assert refused.value.reason == "too_many_tables"
+    assert len({frame["params"]["cmd"] for frame in fake.requests}) == 1
+
+
+async def test_retries_are_limited(fake, clients):
+    async def act(frame, socket):
+        await refuse(socket, frame, 50, "conflict")
+
+    fake.script = act
+    with pytest.raises(JsError) as refused:
+        await clients.run(OPEN)
+    assert (refused.value.name, refused.value.reason) == ("Refused", "conflict")
+    assert len(fake.requests) == QUICK["attempts"]
+
+
+async def test_a_server_that_does_not_answer_hello(clients):
+    async with FakeHouse() as fake:
+        fake.greets = False
+        with pytest.raises(JsError, match=r"HouseUnreachable: .* does not answer session.hello"):
+            await clients.connect("house", fake.url, retry={"open": 100})
+
+
+@pytest.mark.parametrize(
+    ("url", "sentence"),
+    [("ws://127.0.0.1:9/ws", "does not answer"), ("nowhere", "is not a WebSocket address")],
+)
+async def test_an_unreachable_server(clients, url, sentence):
+    with pytest.raises(JsError, match=f"HouseUnreachable: .* {sentence}"):
+        await clients.connect("house", url)
+
+
+async def test_malformed_frames_are_ignored(fake, clients):
+    async def act(frame, socket):
+        noises = ("", "[]", "null", "7", '{"method":"event","params":3}', '{"id":99,"result":{}}')
+        for noise in (*noises, '{"method":"events","params":{"list":[null]}}', "{"):
+            await socket.send(noise)
+        await answer(socket, frame, {"tables": [2]})
+
+    fake.script = act
+    assert await clients.run(LIST) == [2]
+    assert await clients.run("return its.states") == []
+
+
+async def test_closing_rejects_pending_requests(fake, clients):
+    asked = asyncio.Event()
+
+    async def act(frame, socket):
+        asked.set()
+
+    fake.script = act
+    waiting = clients.begin(LIST)
+    await asked.wait()
+    await clients.run("await its.house.close()")
+    with pytest.raises(JsError, match="closed its connection"):
+        await waiting
+
+
+async def test_a_resume_whose_answer_was_lost_is_replaced_on_the_next_socket(fake, clients):
+    async def act(frame, socket):
+        if frame["method"] != "table.resume":
+            await answer(socket, frame, {"tables": []})
+        elif len(fake.requests) == 1:
+            await socket.close(1012, "")
+        else:
+            await refuse(socket, frame, 30, "unknown_table", temporary=False)
+
+    fake.script = act
+    with pytest.raises(JsError) as refused:
+        await clients.run(
+            """
+            its.store = client.memoryStore();
+            its.store.set(`dealer/${args.table}/seat`, JSON.stringify({ token: "t", seat: 1 }));
+            its.house = await client.connect(args.url, { store: its.store, retry: args.retry });
+            await its.house.enter(args.table);
+            """,
+            table="00" * 16,
+            url=fake.url,
+            retry=QUICK,
+        )
+    assert refused.value.reason == "unknown_table"
+    await clients.run(LIST)  # answered after every earlier request
+    assert [frame["method"] for frame in fake.requests].count("table.resume") == 2
+
+
+async def test_the_old_name_of_the_retry_policy_still_works(clients):
+    async with FakeHouse() as fake:
+        fake.greets = False
+        with pytest.raises(JsError, match=r"HouseUnreachable: .* does not answer session.hello"):
+            await clients.connect("house", fake.url, patience={"open": 100}, retry={})
+    assert await clients.run("return client.SetupError === client.ConfigurationError")

@@ -1,0 +1,121 @@
+// Calls the JavaScript verifier: reads one JSON request per line, writes one JSON result per line.
+
+import { createInterface } from "node:readline";
+
+import * as verifier from "../../dealer/web/verify.js";
+
+const { hex, join, unhex } = verifier;
+
+/** A line of a bundle: text, or {"hex": …} if its bytes are not UTF-8. */
+const lineOf = (line) => (typeof line?.hex === "string" ? unhex(line.hex) : line);
+
+const tapeOf = ({ secret, nonces, root, k, n }) =>
+  new verifier.Tape(unhex(secret), nonces.map(unhex), unhex(root), k, n);
+
+/** Parse a C2SP verifier key, `name+id+base64(type ‖ key)`. */
+function keyOf(vkey) {
+  const [name, , ...base64] = vkey.split("+");
+  const material = verifier.unbase64(base64.join("+"));
+  return { name, type: material[0], key: material.subarray(1) };
+}
+
+const METHODS = {
+  async verify({ lines, key, saved, swaps }) {
+    const report = await verifier.verify(lines.map(lineOf), { key, saved });
+    if (!swaps) delete report.swaps;
+    return { ...report, verdicts: verifier.verdicts({ ...report, swaps: [] }) };
+  },
+  async split({ file }) {
+    return verifier.linesOf(unhex(file)).map(hex);
+  },
+  async canonical({ line }) {
+    try {
+      return { ok: true, value: verifier.decode(lineOf(line)).value };
+    } catch (error) {
+      return { ok: false, name: error.constructor.name };
+    }
+  },
+  async tape({ count, ...given }) {
+    const tape = tapeOf(given);
+    const words = [];
+    while (words.length < count) words.push(await tape.word());
+    return { words };
+  },
+  async below({ bounds, ...given }) {
+    const tape = tapeOf(given);
+    const numbers = [];
+    for (const bound of bounds) numbers.push((await tape.below(bound)).number);
+    return { numbers };
+  },
+  async shuffle({ algorithm, steps, n, ...given }) {
+    const plan = await verifier.planOf({ algorithm, n, steps }, tapeOf({ n, ...given }));
+    const order = Array.from({ length: n }, (_, place) => place);
+    for (const { i, j } of plan) [order[i], order[j]] = [order[j], order[i]];
+    const words = plan.flatMap((step) => step.words);
+    return {
+      order, words, swaps: plan.map(({ i, j }) => [i, j]), rejected: words.length - plan.length,
+    };
+  },
+  async secret({ table, round, n, secret }) {
+    const [id, s] = [unhex(table), unhex(secret)];
+    return {
+      length: verifier.secretLength(n),
+      commitment: verifier.houseCommitment(id, round, s),
+      salt_key: hex(await verifier.saltKeyOf(id, round, s)),
+    };
+  },
+  async player({ table, round, k, seat, nonce }) {
+    return { digest: verifier.playerDigest(unhex(table), round, k, seat, unhex(nonce)) };
+  },
+  async slot({ table, round, slot, salt_key, card }) {
+    const salt = verifier.slotSalt(unhex(salt_key), slot);
+    const commitment = verifier.slotCommitment(unhex(table), round, slot, salt, card);
+    return { salt: hex(salt), commitment };
+  },
+  async event({ table, version, salt_key, jcs }) {
+    return { commit: verifier.eventCommit(unhex(table), unhex(salt_key), version, jcs) };
+  },
+  async leaf({ text }) {
+    const { value, raw } = verifier.decode(text);
+    return { value, hash: hex(verifier.leafHash(raw)) };
+  },
+  async root({ leaves }) {
+    const tree = new verifier.Tree();
+    for (const leaf of leaves) tree.append(verifier.leafHash(unhex(leaf)));
+    return { edge: tree.edge.map(hex), root: hex(tree.root()) };
+  },
+  async note({ note, vkeys }) {
+    try {
+      const head = verifier.readCheckpoint(note);
+      const ok = vkeys.map((vkey) => verifier.signedBy(head, keyOf(vkey)).catch(() => false));
+      const { origin, size, root } = head;
+      return { ok: await Promise.all(ok), origin, size, root: hex(root) };
+    } catch (error) {
+      return { ok: vkeys.map(() => false), name: error.constructor.name };
+    }
+  },
+  async sound({ point }) {
+    return { ok: verifier.soundPoint(unhex(point)) };
+  },
+  /** Compare SHA-256 and HMAC of verify.js with WebCrypto, over 0 … `upto` − 1 bytes. */
+  async hashes({ upto }) {
+    const { subtle } = globalThis.crypto;
+    const different = [];
+    for (let length = 0; length < upto; length++) {
+      const data = Uint8Array.from({ length }, (_, n) => (n * 167 + length) % 256);
+      const key = verifier.sha256(join(Uint8Array.of(1), data)).subarray(0, 1 + (length % 32));
+      const how = { name: "HMAC", hash: "SHA-256" };
+      const hmacKey = await subtle.importKey("raw", key, how, false, ["sign"]);
+      const hash = await subtle.digest("SHA-256", data);
+      const hmac = await subtle.sign(how, hmacKey, data);
+      if (hex(verifier.sha256(data)) !== hex(new Uint8Array(hash))) different.push(length);
+      if (hex(verifier.hmac256(key, data)) !== hex(new Uint8Array(hmac))) different.push(-length);
+    }
+    return { different };
+  },
+};
+
+for await (const line of createInterface({ input: process.stdin, crlfDelay: Infinity })) {
+  const { do: method, ...params } = JSON.parse(line);
+  process.stdout.write(`${JSON.stringify(await METHODS[method](params))}\n`);
+}

@@ -1,0 +1,128 @@
+"""Calls the JavaScript verifier from Python: many requests to one process."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from dealer.proof.verify import Report, verify
+
+FILE = Path(__file__).parents[2] / "dealer" / "web" / "verify.js"
+_SCRIPT = Path(__file__).with_name("js_verifier.mjs")
+Line = str | bytes
+
+
+def node() -> str:
+    """The path of node. Without node a test is skipped, and fails in CI."""
+    found = shutil.which("node")
+    if found is None:
+        reason = "node is not installed: the JavaScript verifier was not tried"
+        if os.environ.get("CI", "").lower() in ("1", "true"):
+            pytest.fail(reason)
+        pytest.skip(reason)
+    return found
+
+
+def ask(questions: Iterable[dict[str, Any]]) -> list[Any]:
+    """The results of requests `{"do": …}`, in order."""
+    with tempfile.TemporaryFile("w+") as sent:
+        count = 0
+        for count, question in enumerate(questions, 1):  # noqa: B007
+            sent.write(json.dumps(question) + "\n")
+        sent.seek(0)
+        done = subprocess.run(
+            [node(), str(_SCRIPT)],
+            stdin=sent,
+            capture_output=True,
+            check=False,
+            text=True,
+            encoding="utf-8",
+        )
+    assert done.returncode == 0, done.stderr
+    answers = [json.loads(line) for line in done.stdout.split("\n")[:-1]]
+    assert len(answers) == count, done.stderr
+    return answers
+
+
+class Bundle(NamedTuple):
+    """The input of a verifier."""
+
+    name: str
+    lines: Sequence[Line]
+    key: str | None = None
+    saved: Sequence[str] = ()
+
+
+def question(bundle: Bundle) -> dict[str, Any]:
+    return {
+        "do": "verify",
+        "lines": list(map(_line, bundle.lines)),
+        "key": bundle.key,
+        "saved": list(bundle.saved),
+        "swaps": True,
+    }
+
+
+def _line(line: Line) -> str | dict[str, str]:
+    if isinstance(line, str):
+        return line
+    try:
+        return line.decode()
+    except UnicodeDecodeError:
+        return {"hex": line.hex()}
+
+
+def first(bundle: Bundle) -> Report:
+    """The report of the Python verifier."""
+    return verify(bundle.lines, key=bundle.key, saved=bundle.saved)
+
+
+class Disagreement(NamedTuple):
+    name: str
+    python: Any
+    javascript: Any
+
+
+def compare(bundles: Sequence[Bundle]) -> tuple[list[Disagreement], list[Report]]:
+    """The disagreements of the two verifiers, and the Python verifier's report on each bundle."""
+    reports = [first(bundle) for bundle in bundles]
+    answers = ask(map(question, bundles))
+    found = []
+    for bundle, report, answer in zip(bundles, reports, answers, strict=True):
+        for ours, theirs in zip(_of_python(report), _of_javascript(answer), strict=True):
+            if ours != theirs:
+                found.append(Disagreement(bundle.name, ours, theirs))
+                break
+    return found, reports
+
+
+def _of_python(report: Report) -> Iterator[Any]:
+    fault = report.fault
+    yield None if fault is None else (fault.check, fault.line)
+    yield asdict(report.remarks)
+    yield [{**s._asdict(), "words": [*s.words], "cards": [*s.cards]} for s in report.swaps]
+    yield sorted(
+        [key, report.names[key], count, report.cosigned_upto[key]]
+        for key, count in report.cosigners.items()
+    )
+    yield report.origin, report.key, report.saved
+
+
+def _of_javascript(answer: dict[str, Any]) -> Iterator[Any]:
+    fault = answer["fault"]
+    yield None if fault is None else (fault["check"], fault["line"])
+    yield answer["remarks"]
+    yield answer["swaps"]
+    yield sorted(
+        [one["key"], one["name"], one["count"], one["size"]] for one in answer["cosigners"]
+    )
+    yield answer["origin"], answer["key"], answer["saved"]

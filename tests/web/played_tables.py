@@ -1,0 +1,211 @@
+"""Bundles of real tables, played with a real service."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from dealer.eventlog import Log
+from dealer.eventlog.key_file import key_file, load_house_keys
+from dealer.game.cards import build
+from dealer.game.commands import (
+    Actor,
+    CheckDeadlines,
+    CloseRound,
+    CloseTable,
+    Command,
+    CommitEntropy,
+    Cut,
+    Deal,
+    Draw,
+    LeaveSeat,
+    Move,
+    OpenRound,
+    RevealEntropy,
+    Show,
+    StartShuffle,
+    TakeSeat,
+)
+from dealer.game.stacks import DISCARD
+from dealer.proof.checkpoint import Cosigner
+from dealer.proof.keys import player_digest
+from dealer.service import LiveTable, Service
+from tests.proof.story import some_bytes
+from tests.web.js_verifier import Bundle
+
+HOST = Actor(host=True)
+
+
+class Played(NamedTuple):
+    """A bundle, and the seed of the key that signed it."""
+
+    bundle: Bundle
+    seed: bytes
+
+
+@dataclass
+class TableInPlay:
+    """A table in play."""
+
+    service: Service
+    resident: LiveTable
+    seats: range
+    entropy: str
+
+    async def do(self, *commands: Command) -> None:
+        for command in commands:
+            await self.service.execute(self.resident, command)
+
+    async def open_round(self, deck: tuple[str, ...]) -> None:
+        await self.do(OpenRound(HOST, deck, self.entropy, 60_000, 60_000))
+
+    @property
+    def number(self) -> int:
+        return len(self.resident.table.round_versions)
+
+    @property
+    def k(self) -> int:
+        assert self.resident.table.round is not None
+        return self.resident.table.round.k
+
+    def nonce(self, seat: int) -> bytes:
+        return some_bytes("r", self.number, self.k, seat)
+
+    async def shuffle(self, *silent: int, **how: object) -> None:
+        """A shuffle to its seal; `silent` seats commit and do not reveal, so it takes two."""
+        if self.entropy == "players":
+            for seat in self.seats:
+                await self.commit(seat)
+        await self.do(StartShuffle(HOST, **how))  # type: ignore[arg-type]
+        if self.entropy == "players":
+            number, k = self.number, self.k
+            for seat in reversed(self.seats):
+                if seat not in silent:
+                    nonce = self.nonce(seat) if self.k == k else b""
+                    await self.do(RevealEntropy(Actor(seat=seat), number, k, nonce))
+        if silent:
+            await self.late()  # the silent seats withhold, and a new shuffle starts
+            first, *others = (seat for seat in self.seats if seat not in silent)
+            await self.commit(first)
+            if others:
+                await self.late()  # these are left out
+            nonce = self.nonce(first)
+            await self.do(RevealEntropy(Actor(seat=first), self.number, self.k, nonce))
+
+    async def commit(self, seat: int) -> None:
+        digest = player_digest(
+            table=self.resident.id, round=self.number, k=self.k, seat=seat, nonce=self.nonce(seat)
+        )
+        await self.do(CommitEntropy(Actor(seat=seat), self.number, self.k, digest))
+
+    async def late(self) -> None:
+        await self.do(CheckDeadlines(self.service.now() + 10**6))
+
+    async def cosign(self, seat: int) -> None:
+        _, note = await self.service.checkpoint(self.resident)
+        line = player_signer(seat).cosign(note, time=self.service.now() // 1000)
+        await self.service.cosign(self.resident, line)
+
+    async def play(self) -> None:
+        """A few moves of every kind, by seats 1 and 2."""
+        one, two = Actor(seat=1), Actor(seat=2)
+        await self.do(
+            Deal(HOST, 2),
+            Draw(one, 1, where="bottom"),
+            Cut(two, 3),
+            Move(one, "burn", "deck", "pile:burn", count=1),
+            Show(one, "hand:1"),
+            Move(one, "discard", "hand:1", DISCARD, count=1),
+            Move(one, "give", "hand:1", "hand:2", count=1),
+            Move(two, "play", "hand:2", "pile:table", count=2, face="up"),
+            Show(HOST, "deck", to=2),
+            Draw(two, 1, source="pile:table"),
+        )
+
+
+def player_signer(seat: int) -> Cosigner:
+    return Cosigner(some_bytes("player", seat))
+
+
+async def _sit(service: Service, seats: int, entropy: str) -> TableInPlay:
+    resident, _ = await service.open_table({"preset": "shared", "note": "Zoë’s “club” \\ 🂡"})
+    table = TableInPlay(service, resident, range(1, seats + 1), entropy)
+    for seat in table.seats:
+        key = player_signer(seat).public_key if seat % 2 else None
+        await table.do(TakeSeat(f"Ada {seat} 🂡", seat, key))
+    return table
+
+
+async def _two_with_bytes(service: Service) -> TableInPlay:
+    """Two players bring bytes; a second shuffle, one that is voided, and a second round."""
+    at = await _sit(service, 2, "players")
+    await at.open_round(build())
+    await at.shuffle()
+    await at.cosign(1)
+    await at.play()
+    await at.shuffle(2, algorithm="forward")
+    await at.play()
+    await at.do(CloseRound(HOST))
+    await at.open_round(build(cards=("Aa", "Bb", "Cc", "Dd", "Ee", "Ff", "Gg", "Hh")))
+    await at.shuffle(steps=3)
+    await at.do(Draw(Actor(seat=2), 2), LeaveSeat(Actor(seat=1)), CloseRound(HOST))
+    await at.do(CloseTable(HOST))
+    return at
+
+
+async def _ten_at_random(service: Service) -> TableInPlay:
+    """Ten players, 54 cards, draws from anywhere; the second round stays open."""
+    at = await _sit(service, 10, "house")
+    for _ in range(2):
+        await at.open_round(build(jokers=2))
+        await at.shuffle()
+        await at.play()
+        for seat in (3, 10):
+            actor = Actor(seat=seat)
+            await service.draw_at_random(at.resident, actor, count=3, source="deck")
+        await at.shuffle(stack=DISCARD)
+        if at.number == 1:
+            await at.do(CloseRound(HOST))
+    return at
+
+
+async def _shoe(service: Service, *, decks: int, seats: int) -> TableInPlay:
+    at = await _sit(service, seats, "players")
+    await at.open_round(build(decks=decks))
+    await at.shuffle()
+    await at.play()
+    await at.shuffle(*([seats] if decks == 2 else []))
+    await at.play()
+    await at.do(CloseRound(HOST))
+    await at.cosign(seats if seats % 2 else 1)
+    return at
+
+
+async def _all(directory: Path, *, largest: bool) -> list[Played]:
+    url = f"sqlite:///{directory / 'dealer.db'}"
+    async with await Log.open(url) as log:
+        house = await load_house_keys(log, key_file(url), fresh=secrets.token_bytes(32))
+        service = Service(log, house)
+        tables = {
+            "2 seats, 52 cards": await _two_with_bytes(service),
+            "10 seats, 54 cards": await _ten_at_random(service),
+            "3 seats, 104 cards": await _shoe(service, decks=2, seats=3),
+        }
+        if largest:
+            tables["10 seats, 416 cards"] = await _shoe(service, decks=8, seats=10)
+        played = []
+        for name, table in tables.items():
+            lines = [line async for line in service.bundle(table.resident)]
+            played.append(Played(Bundle(name, lines, service.public_key.hex()), house.signing_seed))
+        await service.close()
+        return played
+
+
+def real_tables(*, largest: bool = True) -> list[Played]:
+    """Honest bundles of 2 to 10 seats and 52 to 416 cards, the largest last."""
+    with tempfile.TemporaryDirectory() as directory:
+        return asyncio.run(_all(Path(directory), largest=largest))

@@ -1,0 +1,203 @@
+"""The moments of the audit page match what the server showed each viewer of a real game."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator, Sequence
+from itertools import count
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from dealer.game.cards import build
+from dealer.game.state import SeatHolder, Table, evolve
+from dealer.game.view import SPECTATOR, Viewer, snapshot
+from dealer.proof import codec
+from dealer.proof.keys import secret_length
+from dealer.proof.verify import Swap, verify
+from tests.proof.story import HOUSE_SEED, Story, some_bytes
+from tests.proof.test_verify import everything
+from tests.web.forged_bundles import Base, dump
+from tests.web.js_verifier import Bundle, Line, node
+from tests.web.played_tables import Played, real_tables
+
+pytestmark = pytest.mark.slow
+
+_SCRIPT = Path(__file__).with_name("round_moments.mjs")
+
+
+def moments_of(lines: Sequence[Line], folder: Path) -> list[dict[str, Any]]:
+    """The rounds of a bundle with their moments, as the page's modules build them."""
+    bundle = folder / "bundle.jsonl"
+    bundle.write_text("\n".join(map(str, lines)) + "\n")
+    done = subprocess.run(
+        [node(), str(_SCRIPT), str(bundle)], capture_output=True, check=False, encoding="utf-8"
+    )
+    assert done.returncode == 0, done.stderr
+    rounds: list[dict[str, Any]] = json.loads(done.stdout)
+    return rounds
+
+
+class Replayed(NamedTuple):
+    """A bundle and its rounds."""
+
+    played: Played
+    rounds: list[dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def real(tmp_path_factory: pytest.TempPathFactory) -> list[Replayed]:
+    """Real tables, a story with every type of event, and a shoe with a refused word."""
+    folder = tmp_path_factory.mktemp("bundles")
+    return [Replayed(played, moments_of(played.bundle.lines, folder)) for played in bundles()]
+
+
+def bundles() -> list[Played]:
+    stories = {"everything": everything(), "refused": refusing()}
+    return real_tables(largest=False) + [
+        Played(Bundle(name, story.lines()), HOUSE_SEED) for name, story in stories.items()
+    ]
+
+
+def refusing() -> Story:
+    """A shuffle for which a word of the tape was refused, as for nearly half of this size."""
+    for number in count():
+        secret = some_bytes("refusing", number, length=secret_length(416))
+        story = Story(secrets=[secret]).open_table().open_round(build(decks=8), "house")
+        story.shuffle(seats=[]).close_round()
+        if any(len(swap.words) > 1 for swap in verify(story.lines()).swaps):
+            return story
+    raise AssertionError("There is no end to numbers.")
+
+
+def server_states(lines: Sequence[Line]) -> Iterator[Table]:
+    """The table after each event of a bundle, everything known, as the house had it."""
+    swaps: dict[int, Swap] = {swap.version: swap for swap in verify(lines).swaps}
+    table = Table()
+    for line in lines[1:]:
+        leaf = json.loads(line)
+        if "checkpoint" in leaf:
+            return
+        public, hidden = leaf["public"], {}
+        if leaf["type"] == "CardsSwapped":
+            swap = swaps.get(leaf["version"])
+            hidden = {} if swap is None else {"j": swap.j}
+        elif "commit" in leaf and table.round is not None:
+            hidden = {"card": table.round.faces[public["slot"]]}
+        evolve(table, codec.decode(leaf["type"], leaf["v"], public, hidden), leaf["at"])
+        yield table
+
+
+def server_view(table: Table, viewer: Viewer) -> dict[str, list[list[Any]]]:
+    """The stacks with the faces that a viewer may know; those of a fresh deck are public."""
+    round_ = snapshot(table, viewer)["round"]
+    faces = dict(round_["cards"])
+    return {
+        name: [[card, round_["deck"][~card] if card < 0 else faces.get(card)] for card in cards]
+        for name, cards in round_["stacks"].items()
+        if cards
+    }
+
+
+def full_view(table: Table) -> dict[str, list[list[Any]]]:
+    assert table.round is not None
+    return {
+        name: [[card, table.round.face(card)] for card in cards]
+        for name, cards in table.round.stacks.items()
+        if cards
+    }
+
+
+def test_each_viewer_sees_what_the_server_shows_them(real: list[Replayed]) -> None:
+    views = 0
+    for played, rounds in real:
+        moments = {moment["version"]: moment for round_ in rounds for moment in round_["moments"]}
+        for version, table in enumerate(server_states(played.bundle.lines), 1):
+            moment = moments.get(version)
+            if moment is None or table.round is None:
+                continue
+            for view in moment["views"]:
+                stacks = {name: cards for name, cards in view["stacks"].items() if cards}
+                match view["viewer"]:
+                    case "above":
+                        expected = full_view(table)
+                    case "spectator":
+                        expected = server_view(table, SPECTATOR)
+                    case seat:
+                        since = table.seats[seat].taken_at
+                        expected = server_view(table, SeatHolder(seat, since))
+                assert stacks == expected, (played.bundle.name, version, view["viewer"])
+                views += 1
+    assert views > 1000
+
+
+def faces_in(stacks: dict[str, list[list[Any]]]) -> dict[str, list[str]]:
+    return {name: [face for _, face in cards] for name, cards in stacks.items() if cards}
+
+
+def test_the_last_swap_leaves_the_order_that_was_sealed(real: list[Replayed]) -> None:
+    """Commitments are over faces in places: the verifier held them against the same order."""
+    for _, rounds in real:
+        for round_ in rounds:
+            above = [moment["views"][0]["stacks"] for moment in round_["moments"]]
+            for n, moment in enumerate(round_["moments"]):
+                if moment["type"] == "DeckSealed":
+                    assert faces_in(above[n]) == faces_in(above[n - 1])
+                    slots = [card for cards in above[n].values() for card, _ in cards]
+                    assert len(slots) == len(set(slots))
+
+
+def test_a_permalink_opens_its_moment(real: list[Replayed]) -> None:
+    links = set()
+    for played, rounds in real:
+        for round_ in rounds:
+            for moment in round_["moments"]:
+                assert moment["target"] == moment["version"], moment["link"]
+                links.add((played.bundle.name, moment["link"]))
+            assert len({moment["link"] for moment in round_["moments"]}) == len(round_["moments"])
+    assert any("&step=17" in link for _, link in links)
+
+
+def test_each_swap_is_counted_for_two_cards(real: list[Replayed]) -> None:
+    refused = 0
+    for _, rounds in real:
+        for round_ in rounds:
+            for shuffle in round_["shuffles"]:
+                alone = sum(swap["i"] == swap["j"] for swap in shuffle["swaps"])
+                assert sum(shuffle["counts"]) == 2 * len(shuffle["swaps"]) - alone
+                assert shuffle["sealed"] != shuffle["voided"]
+                at = 0
+                for swap in shuffle["swaps"]:
+                    assert swap["at"] == at
+                    at += len(swap["words"])
+                refused += at - len(shuffle["swaps"])
+    assert refused > 0
+
+
+def test_an_open_round_has_no_moments(real: list[Replayed]) -> None:
+    rounds = real[1].rounds
+    assert [round_["state"] for round_ in rounds] == ["closed", "open"]
+    assert rounds[1]["moments"] == []
+
+
+def test_the_moments_end_at_the_first_fault(real: list[Replayed], tmp_path: Path) -> None:
+    """With a wrong commitment of a swap, only the moments before it are built."""
+    played = real[0].played
+    swaps = [
+        n for n, line in enumerate(played.bundle.lines) if '"type":"CardsSwapped"' in str(line)
+    ]
+    for at in (swaps[0], swaps[20]):
+        rounds = moments_of(_signed_again(played, at), tmp_path)
+        assert rounds[0]["state"] == "broken"
+        assert rounds[0]["moments"][-1]["version"] == at - 1
+
+
+def _signed_again(played: Played, at: int) -> list[Line]:
+    """The bundle with another commitment in line `at`, signed by the same house."""
+    base = Base.of("real", played.bundle.lines, played.seed)
+    leaf = json.loads(base.leaves[at - 1])
+    leaf["commit"] = "00" * 32
+    leaves = [*base.leaves[: at - 1], dump(leaf), *base.leaves[at:]]
+    return base.signed(leaves).lines()

@@ -1,0 +1,74 @@
+"""Static checks of the JavaScript: ESLint, TypeScript over JSDoc types, and the import graph."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterator
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+from tests.harness.installed import missing
+from tests.web.js_verifier import node
+
+ROOT = Path(__file__).parents[2]
+WEB = ROOT / "dealer" / "web"
+PACKAGES = ROOT / "build" / "node_modules"
+IMPORT = re.compile(r"""^(?:import|export)\b[^;]*?from "(\.[^"]+)";$""", re.MULTILINE)
+PRELOAD = re.compile(r'<link rel="modulepreload" href="/web/@/([\w./]+)">')
+
+
+def run_tool(package: str, program: str, *arguments: str | Path) -> None:
+    script = PACKAGES / package / "bin" / program
+    if not script.exists():
+        missing(f"{package} is not installed (npm install --prefix build, see .ci/run)")
+    done = subprocess.run(
+        [node(), script, *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        check=False,
+        encoding="utf-8",
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_eslint() -> None:
+    config = Path(__file__).with_name("eslint.config.mjs")
+    run_tool("eslint", "eslint.js", "--config", config, "dealer/web", "tests/web")
+
+
+def test_types() -> None:
+    """Also that the client's classes implement the interfaces of client.d.ts."""
+    run_tool("typescript", "tsc", "--project", Path(__file__).with_name("tsconfig.json"))
+
+
+def imports(module: Path) -> Iterator[Path]:
+    for found in IMPORT.finditer(module.read_text("utf-8")):
+        yield (module.parent / found[1]).resolve()
+
+
+def import_graph() -> dict[Path, set[Path]]:
+    graph = {module.resolve(): set(imports(module)) for module in WEB.rglob("*.js")}
+    assert sum(map(len, graph.values())) > 100
+    return graph
+
+
+def test_modules_import_each_other_without_cycles() -> None:
+    TopologicalSorter(import_graph()).prepare()
+
+
+def test_every_module_is_used_and_exists() -> None:
+    graph = import_graph()
+    imported = set().union(*graph.values())
+    assert imported <= set(graph)
+    entries = {WEB / name for name in ("lobby.js", "table/main.js", "audit/main.js")}
+    assert set(graph) - imported == entries
+
+
+@pytest.mark.parametrize("page", ["lobby.html", "table.html"])
+def test_pages_preload_the_client(page: str) -> None:
+    """Without this a browser finds the modules one import after the other."""
+    modules = {f"client/{path.name}" for path in WEB.glob("client/*.js")}
+    assert set(PRELOAD.findall((WEB / page).read_text())) == modules | {"client.js", "verify.js"}
