@@ -258,6 +258,21 @@ async def test_a_seat_sees_only_its_own_cards(arrive, axe, tables, tmp_path) -> 
     await expect(page.locator("#table-view .card[data-face=down]")).to_have_count(0)
 
 
+async def test_a_link_is_followed_although_the_page_replaces_the_address(
+    arrive, tables, tmp_path
+) -> None:
+    page = await arrive("/audit")
+    await checked(page, written(tables[0].bundle.lines, tmp_path))
+    await moment(page, "Round 1 opens")
+    await page.evaluate(
+        """() => {
+            location.hash = "#round=1&step=17";
+            history.replaceState(null, "", "#round=1");
+        }"""
+    )
+    await moment(page, "Swap 18 of 51")
+
+
 async def test_a_swap_is_hidden_from_a_seat(arrive, tables, tmp_path) -> None:
     page = await arrive("/audit#round=1&step=20&seat=1")
     await checked(page, written(tables[2].bundle.lines, tmp_path))

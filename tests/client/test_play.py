@@ -496,7 +496,7 @@ async def test_presence_is_requested_and_its_notifications_are_ignored(connect):
                     told.set()
 
             handler.notified = listening
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             await told.wait()
         await ada.round_open(entropy="house")
         await ada.shuffle()

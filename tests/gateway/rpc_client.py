@@ -19,7 +19,7 @@ HANDSHAKE = (
 
 async def eventually(condition: Callable[[], Any]) -> None:
     """Wait until the server has made a condition true."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while not condition():  # noqa: ASYNC110  the server sends no notice of it
             await asyncio.sleep(0.002)
 
@@ -83,7 +83,7 @@ class RpcClient:
 
     async def wait_closed(self) -> int:
         """Wait until the server has closed the connection; the close code."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             return await self.closed
 
     async def send_raw(self, message: str | bytes | list[str]) -> None:
@@ -92,7 +92,7 @@ class RpcClient:
 
     async def until(self, condition: Callable[..., Any]) -> None:
         """Wait until a condition on the received frames is true."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             while not condition():
                 self._received.clear()
                 await self._received.wait()

@@ -55,7 +55,7 @@ def slow(monkeypatch):
 
     async def make(blocks, **options):
         SlowHistories.made += 1
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             await SlowHistories.may_end.wait()
         return gzip.compress(b"A history.\n")
 

@@ -146,7 +146,7 @@ async def test_a_connection_without_a_request_is_closed(open_gateway, connect) -
     speaking = await connect(gateway)
     await speaking.call("ping")
     reader, writer = await asyncio.open_connection("127.0.0.1", gateway.port)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         assert await reader.read() == b""
     writer.close()
     assert not speaking.closed.done()

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import Connection
 
 from dealer.gateway import Gateway, serve
 from tests.gateway.conftest import TEST_LIMITS
@@ -54,8 +55,14 @@ async def outcome(answer: asyncio.Future[Any]) -> str:
 
 async def test_appends_beyond_the_queue_are_refused(small, connect, unretrieved) -> None:
     table = await seat_and_shuffle(connect, small, players=1)
-    log, written = small.context.service.log, threading.Event()
-    blocked = asyncio.ensure_future(log.run_in_transaction(lambda connection: written.wait(10)))
+    log, writing, written = small.context.service.log, threading.Event(), threading.Event()
+
+    def block(connection: Connection) -> None:
+        writing.set()
+        written.wait(60)
+
+    blocked = asyncio.ensure_future(log.run_in_transaction(block))
+    await eventually(writing.is_set)
     requests = [table.host.send("deck.cut", at=1) for _ in range(30)]
     requests += [table.host.send("deck.shuffle") for _ in range(10)]
     requests += [(await connect(small)).send("table.open") for _ in range(5)]

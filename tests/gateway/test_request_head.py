@@ -22,7 +22,7 @@ async def answer_to(port: int, *pieces: bytes) -> HttpResponse:
     for piece in pieces:
         writer.write(piece)
         await writer.drain()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         raw = await reader.read()  # raises ConnectionResetError if the answer is cut off
     writer.close()
     return HttpResponse(raw)
@@ -69,7 +69,7 @@ async def test_frames_before_the_handshake_is_answered_are_not_lost(gateway) -> 
     reader, writer = await asyncio.open_connection("127.0.0.1", gateway.port)
     text = b'{"jsonrpc":"2.0","id":7,"method":"ping"}'
     writer.write(HANDSHAKE + Frame(Opcode.TEXT, text).serialize(mask=True))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         await reader.readuntil(b"\r\n\r\n")
         assert b'"id":7,' in await reader.readuntil(b"}")
     writer.close()
@@ -78,7 +78,7 @@ async def test_frames_before_the_handshake_is_answered_are_not_lost(gateway) -> 
 async def test_an_invalid_or_too_long_head_closes_the_connection(gateway) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", gateway.port)
     writer.write(b"hello there\r\n")
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         assert await reader.read() == b""
     writer.close()
     got = await answer_to(gateway.port, HEAD + b"X: " + b"x" * 40_000)

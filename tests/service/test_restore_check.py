@@ -352,7 +352,7 @@ async def test_a_running_node_adopts_the_new_generation(
         live_table = await table_with_a_draw(service)
         await service.log.put_metadata("generation.1", b"g" * 16)
         key = tmp_path / "house.key"
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             while read_marks(key):  # noqa: ASYNC110  the task sends no notice
                 await asyncio.sleep(0.01)
         await service.execute(live_table, Draw(Actor(seat=1)))

@@ -42,7 +42,7 @@ async def service(opened: Callable[[], Any]) -> AsyncIterator[Service]:
 
 
 async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while not condition():  # noqa: ASYNC110  the timer sends no notice
             await asyncio.sleep(0.01)
 

@@ -48,13 +48,13 @@ export function replay(given, none) {
     const name = { open: texts.openRound, broken: texts.brokenRound }[state] ?? String;
     return element("option", { value: number }, name(number));
   }));
-  if (rounds.length > 0) openAddress();
+  if (rounds.length > 0) openAddress(location.hash);
   else showNoReplay(none);
 }
 
-/** Go to the moment in the page's address, by default the first round that can be replayed. */
-function openAddress() {
-  const wanted = permalink.parse(location.hash);
+/** Go to the moment of a fragment, by default the first round that can be replayed. */
+function openAddress(fragment) {
+  const wanted = permalink.parse(fragment);
   const named = permalink.roundFor(rounds, wanted);
   const missing = named === null && wanted.round !== null;
   showProblem(missing ? texts.problems.round(wanted.round) : null);
@@ -172,7 +172,10 @@ export function listen() {
   document.addEventListener("keydown", (event) => {
     if (onKeyDown(player, event)) event.preventDefault();
   });
-  addEventListener("hashchange", () => rounds.length > 0 && openAddress());
+  addEventListener("hashchange", ({ newURL }) => {
+    // Not `location`: `updateAddress` may have replaced the address before this event came.
+    if (rounds.length > 0) openAddress(new URL(newURL).hash);
+  });
   new ResizeObserver(([{ contentRect }]) => fitTo(contentRect.width)).observe(at("screen"));
 }
 
