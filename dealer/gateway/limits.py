@@ -19,7 +19,7 @@ class Limits:
     address_burst: float = 400.0
     address_bytes: float = 327_680.0  # per second, written to disk for one client address
     address_bytes_burst: float = 16_777_216.0
-    address_cpu: float = 0.15  # event loop seconds per second, for one client address
+    address_cpu: float = 0.05  # event loop seconds per second, for one client address
     address_cpu_burst: float = 2.0
     tables_per_hour: float = 120.0  # opened by one client address
     tables: int = 16  # per connection

@@ -59,7 +59,7 @@ UPDATE stream s SET projected = m.reached FROM step m, locked l
 WHERE l.id = m.id AND s.id = m.id AND s.projected = m.projected RETURNING s.id"""
 _HIGHEST = b"\xff" * 16
 
-EVENTS = 192
+EVENTS = 96
 """Events per slice: about four milliseconds and one commit, for which appends wait."""
 
 TABLES = 2000

@@ -44,7 +44,7 @@ class Reached(NamedTuple):
     stopped: Stopped | None = None
 
 
-REVEALED = 512
+REVEALED = 128
 """Events of closed rounds that are replayed per slice: about ten milliseconds with their rows."""
 
 BYTES = 8 * 2**20

@@ -44,9 +44,43 @@ full.collect()
 print(frozen() is None, full.frozen > len(more))
 """
 
+OFTEN = """
+import asyncio, gc, weakref
+from dealer.cli import garbage_collection as module
+
+module.CHECK = 0.001
+module.MIDDLE_COLLECTIONS = 2
+full = module.FullCollections()
+counted = []
+gc.get_freeze_count = lambda: counted.append(1) or 0
+
+class Node:
+    pass
+
+async def main():
+    task = asyncio.create_task(full.run())
+    node = Node()
+    node.self, dropped = node, weakref.ref(node)
+    gc.collect(1)
+    del node
+    kept = []
+    while dropped() is not None:
+        kept.append([[] for _ in range(20_000)])
+        await asyncio.sleep(0.001)
+    task.cancel()
+
+asyncio.run(asyncio.wait_for(main(), 20))
+print(counted)
+"""
+
 
 def test_new_cycles_are_collected_and_frozen_ones_after_doubling() -> None:
     run = subprocess.run(
         [sys.executable, "-c", COLLECTIONS], capture_output=True, check=True, text=True
     )
     assert run.stdout.split() == ["True"] * 6
+
+
+def test_after_many_allocations_what_is_new_is_collected_without_a_count() -> None:
+    run = subprocess.run([sys.executable, "-c", OFTEN], capture_output=True, check=True, text=True)
+    assert run.stdout.split() == ["[]"]

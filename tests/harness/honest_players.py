@@ -27,7 +27,7 @@ from tests.harness import card_truth as truth
 PATIENT = 60.0
 """Seconds without an answer after which a request counts as lost."""
 
-PAUSE = (0.1, 0.3)
+PAUSE = (0.15, 0.35)
 """Least and most seconds between two draws at one table."""
 
 SEATS, HAND = 4, 12

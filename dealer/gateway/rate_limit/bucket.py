@@ -4,8 +4,11 @@ clock.
 
 from __future__ import annotations
 
-LONG_STEP = 0.01
+LONG_STEP = 0.002
 """Duration in seconds of an event loop step that is charged double."""
+
+HIGHEST_CHARGE = 0.5
+"""Seconds that one step is charged at most: a slow machine does not keep a player away for long."""
 
 
 class Bucket:
@@ -65,6 +68,6 @@ class ProcessorTime(Bucket):
         """Charge an uninterrupted step on the event loop: `seconds + seconds² / LONG_STEP`.
 
         A request that arrives during the step waits for the rest of it, so the delay that a step
-        causes grows with the square of its duration.
+        causes grows with the square of its duration. The square is limited to `HIGHEST_CHARGE`.
         """
-        self.charge(seconds + seconds * seconds / LONG_STEP)
+        self.charge(seconds + min(seconds * seconds / LONG_STEP, HIGHEST_CHARGE))

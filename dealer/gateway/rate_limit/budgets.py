@@ -72,6 +72,7 @@ class ClientBudget:
 
     __slots__ = (
         "_blocked",
+        "_connects",
         "_limits",
         "_messages",
         "_patience",
@@ -86,6 +87,7 @@ class ClientBudget:
     def __init__(self, limits: Limits, now: float) -> None:
         self._limits = limits
         self.connections = 0
+        self._connects = Bucket(rate=limits.address_rate, burst=limits.address_burst, now=now)
         self._messages = Bucket(rate=limits.address_rate, burst=limits.address_burst, now=now)
         self._patience = Bucket(rate=limits.address_rate, burst=limits.patience, now=now)
         self.written = Bucket(rate=limits.address_bytes, burst=limits.address_bytes_burst, now=now)
@@ -142,6 +144,12 @@ class ClientBudget:
 
     # Connections
 
+    def floods(self, most: int, now: float) -> bool:
+        """Whether a new connection is to be aborted unread: the address has `most` open ones, or
+        opens more per second than it may send messages.
+        """
+        return self.connections >= most or self._connects.take(now) > 0.0
+
     def lease(self, now: float) -> Allowance:
         """The allowance of a new connection: of those of closed connections of this address the
         one in the greatest debt, or a full one.
@@ -163,7 +171,9 @@ class ClientBudget:
     def debt(self, now: float) -> float:
         """Seconds until every bucket is full."""
         self._drop_paid(now)
-        buckets = (self._messages, self._patience, self.written, self.cpu, self.tables)
+        buckets = (
+            self._connects, self._messages, self._patience, self.written, self.cpu, self.tables,
+        )  # fmt: skip
         debts = [bucket.debt(now) for bucket in buckets]
         return max(*debts, *(one.debt(now) for one in self._released))
 

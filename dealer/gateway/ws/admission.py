@@ -70,21 +70,28 @@ class ConnectionRegistry:
 
     # Connect and disconnect
 
-    def on_connect(self, connection: PlayerConnection) -> None:
+    def on_connect(self, connection: PlayerConnection) -> bool:
+        """Register a connection; False if it is part of a flood, which is not answered at all.
+
+        A smaller excess gets an answer. Connections of a proxy are counted once their requests name
+        the clients.
+        """
         peer = connection.remote_address
         connection.peer = peer[0] if isinstance(peer, tuple) else ""
+        limits = self.context.limits
+        flood = len(self.connections) >= 2 * limits.connections
+        if not (flood or self._proxies.trusts(connection.peer)):
+            now = self.context.clock()
+            budget = self.context.budgets.client(client_network(connection.peer), now)
+            flood = budget.floods(FLOOD_FACTOR * limits.connections_per_address, now)
+        if flood:
+            self._reject("flood")
+            return False
         self._arrivals += 1
         connection.beat = self._arrivals % BEATS
         self.connections.add(connection)
         self._count(connection, connection.peer)
-        # A flood is not answered at all; a smaller excess gets an answer. Connections of a proxy
-        # are counted once their requests name the clients.
-        limits = self.context.limits
-        flood = len(self.connections) > 2 * limits.connections
-        flood_of_one = self._at_address(connection) > FLOOD_FACTOR * limits.connections_per_address
-        if flood or (flood_of_one and not self._proxies.trusts(connection.peer)):
-            self._reject("flood")
-            connection.transport.abort()
+        return True
 
     def _count(self, connection: PlayerConnection, address: str) -> None:
         connection.address = client_network(address)

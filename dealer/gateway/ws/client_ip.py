@@ -8,6 +8,7 @@ The header of a peer that is not a trusted proxy is ignored.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 
 _IPV6_CLIENT = 64
@@ -43,6 +44,7 @@ class TrustedProxies:
         return last
 
 
+@lru_cache(maxsize=4096)
 def client_network(address: str) -> str:
     """The unit by which limits count an address: IPv4 itself, IPv6 its /64 (`2001:db8::/64`).
 
