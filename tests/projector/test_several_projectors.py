@@ -130,3 +130,24 @@ def test_a_slice_locks_no_more_tables_than_it_reads(connect: Connect) -> None:
     ).fetchall()
     one.exec_driver_sql("COMMIT")
     assert locks == 10
+
+
+@pytest.mark.slow
+def test_twenty_thousand_tables_without_statistics_catch_up(connect: Connect) -> None:
+    """More than PostgreSQL has locks for, and the planner knows nothing of them."""
+    one = connect()
+    (opened,) = Game().rows
+    one.exec_driver_sql("BEGIN")
+    one.exec_driver_sql(
+        "INSERT INTO stream (id, version, projected)"
+        " SELECT decode(md5(CAST(n AS text)), 'hex'), 1, 0 FROM generate_series(1, 20000) AS n"
+    )
+    one.exec_driver_sql(
+        "INSERT INTO event (stream, version, type, schema, at, public)"
+        " SELECT id, 1, CAST(? AS text), CAST(? AS int), CAST(? AS bigint), CAST(? AS text)"
+        " FROM stream",
+        (opened.type, opened.schema, opened.at, opened.public),
+    )
+    one.exec_driver_sql("COMMIT")
+    assert catch_up(one).done == 20_000
+    assert one.exec_driver_sql("SELECT count(*) FROM tables").fetchall() == [(20_000,)]
