@@ -1,10 +1,11 @@
 """Brings the read models up to date with the log, a slice of events per transaction.
 
-A slice reads the next events of the lagging tables, applies them and updates each stream's
-`projected` in the same transaction, by compare-and-set: after a crash rows and position agree, and
-of two projectors one rolls back. (Of a long round that closes, the first slices write swaps before
-the position moves; after a crash they are written again.) A table whose events cannot be applied is
-stopped with a log line; the others go on.
+A slice takes the next events that this process committed out of memory, or else reads those of
+lagging tables; it applies them and updates each stream's `projected` in the same transaction, by
+compare-and-set: after a crash rows and position agree, and of two projectors one rolls back. (Of a
+long round that closes, the first slices write swaps before the position moves; after a crash they
+are written again.) A table whose events cannot be applied is stopped with a log line; the others go
+on.
 """
 
 from __future__ import annotations
@@ -19,34 +20,20 @@ from sqlalchemy import Connection
 
 from dealer.errors import ConcurrentUpdate
 from dealer.projector.changes import Changes
-from dealer.projector.stream_projector import Stopped, StreamProjector
+from dealer.projector.lagging import LaggingStreams
+from dealer.projector.positions import StreamPositions
+from dealer.projector.recent_events import RecentEvents
+from dealer.projector.stream_projector import (
+    Read,
+    Stopped,
+    StreamProjector,
+    read_recent,
+    read_row,
+)
 from dealer.projector.types import Number, StreamKey
 from dealer.projector.writer import ReadModelWriter, on_postgres
 
-# CROSS JOIN makes SQLite start with the few lagging streams, which have a partial index.
-_NEXT = """
-SELECT s.id, s.table_id, s.projected, e.version, e.type, e.schema, e.at, e.public
-FROM stream s CROSS JOIN event e ON e.stream = s.id AND e.version > s.projected
-WHERE s.version > s.projected AND s.id > ? AND s.id <= ? AND s.id NOT IN ({})
-ORDER BY s.id, e.version LIMIT ?"""
 _MOVE = "UPDATE stream SET projected = ? WHERE id = ? AND projected = ?"
-_LAST = 2**63 - 1
-
-# Several nodes write the same read models: advisory locks distribute the tables among them. Row
-# locks would block appends to those tables.
-_CLAIM = """
-WITH mine AS MATERIALIZED (
-    SELECT id, table_id, projected FROM stream
-    WHERE version > projected AND id > ? AND id <= ? AND NOT id = ANY(?)
-        AND pg_try_advisory_xact_lock(CAST(CAST('x' || right(encode(id, 'hex'), 16) AS bit(64))
-                                           AS bigint))
-    ORDER BY id LIMIT ?
-)
-SELECT s.id, s.table_id, s.projected, e.version, e.type, e.schema, e.at, e.public
-FROM mine s CROSS JOIN LATERAL (
-    SELECT * FROM event e WHERE e.stream = s.id AND e.version > s.projected
-    ORDER BY e.version LIMIT ?
-) e ORDER BY s.id, e.version LIMIT ?"""
 _MOVE_ALL = """
 WITH step AS MATERIALIZED (
     SELECT * FROM unnest(CAST(? AS bigint[]), CAST(? AS bytea[]), CAST(? AS bigint[]))
@@ -57,10 +44,12 @@ WITH step AS MATERIALIZED (
 )
 UPDATE stream s SET projected = m.reached FROM step m, locked l
 WHERE l.id = m.id AND s.id = m.id AND s.projected = m.projected RETURNING s.id"""
-_HIGHEST = b"\xff" * 16
 
 EVENTS = 96
 """Events per slice: about four milliseconds and one commit, for which appends wait."""
+
+Move = tuple[int, Number, int]
+"""(reached, number, projected): the update of one stream's `projected`."""
 
 TABLES = 2000
 """Cached table states, about 6 KiB each; `StreamProjector` bounds their bytes."""
@@ -71,19 +60,35 @@ _log = getLogger("dealer.projector")
 class Projector:
     """Writes the read models; pass its `slice` to `Log.run_when_idle`.
 
-    `stopped` has the stopped tables by their `stream` values: they are tried again by another
-    Projector, after a restart. `done` counts the events applied.
+    `recent` has the events that this process commits. Other lagging streams are searched for when
+    `search` was called, or always if `recent` is None. `stopped` has the stopped tables by their
+    `stream` values: they are tried again by another Projector, after a restart. `done` counts the
+    events applied.
     """
 
-    def __init__(self, *, events: int = EVENTS, tables: int = TABLES) -> None:
+    def __init__(
+        self, *, recent: RecentEvents | None = None, events: int = EVENTS, tables: int = TABLES
+    ) -> None:
         self.stopped: dict[Number, Stopped] = {}
         self.done = 0
+        self._recent = recent
         self._events = events
-        self._after: Number | None = None
+        self._search = True
+        self._look = False
+        self._lagging = LaggingStreams(events=events)
+        self._positions = StreamPositions(bound=tables)
         # Streams that another transaction locked or moved: tried again after the others.
         self._passed_over: set[Number] = set()
         self._writer = ReadModelWriter()
         self._streams = StreamProjector(tables=tables)
+
+    def search(self) -> None:
+        """Project every lagging stream, also of other processes."""
+        self._search = True
+
+    def look(self) -> None:
+        """Project every lagging stream if one has not moved since the last look."""
+        self._look = True
 
     def slice(self, connection: Connection) -> bool:
         """Apply the next events, inside the caller's transaction; True if there are more.
@@ -92,26 +97,13 @@ class Projector:
         was not committed for any reason, call `rolled_back`.
         """
         self._streams.begin_slice()
-        continued = self._streams.revealing is not None
-        rows = self._next(connection)
         changes = Changes()
-        moves: list[tuple[int, Number, int]] = []
-        for number, found in groupby(rows, key=itemgetter(0)):
-            more = list(found)
-            table, projected = more[0][1], more[0][2]
-            reached = self._streams.project(
-                connection,
-                StreamKey(number, table),
-                after=projected,
-                rows=[row[3:] for row in more],
-                into=changes,
-            )
-            if reached.stopped is not None:
-                self.stopped[number] = reached.stopped
-                fields = dict(zip(("table", "version", "says"), reached.stopped, strict=True))
-                _log.error("projection of a table stopped", extra={"fields": fields})
-            if reached.version > projected:
-                moves.append((reached.version, number, projected))
+        moves: list[Move] = []
+        if self._recent is not None and len(self._recent):
+            self._project_recent(connection, self._recent, changes, moves)
+            more = len(self._recent) > 0 or self._search or self._look
+        else:
+            more = self._project_lagging(connection, changes, moves)
         self._writer.write(connection, changes)
         if moves:
             lost = _not_moved(connection, moves)
@@ -121,54 +113,87 @@ class Projector:
                     "Another process wrote the same read models; this one tries again."
                 )
         self.done += sum(reached - projected for reached, _, projected in moves)
-        if len(rows) == self._events or continued or self._streams.postponed:
-            return True
-        again, self._passed_over = bool(self._passed_over), set()
-        return again
+        return more
 
     def rolled_back(self) -> None:
         """The last slice was not committed; it may be run again."""
-        self._streams.forget_reveal()
+        self._streams.forget_reveals()
+        self._positions.clear()
+        self._search = True
 
-    def _next(self, connection: Connection) -> Sequence[Any]:
-        """The next events of lagging streams, in rotation; first those of a round that closes."""
-        after = self._after
-        select = self._select_postgres if on_postgres(connection) else self._select_sqlite
+    def _project_recent(
+        self, connection: Connection, recent: RecentEvents, changes: Changes, moves: list[Move]
+    ) -> None:
+        """Project what this process committed; what does not follow is searched for in the log."""
+        taken = recent.take(self._events)
+        positions = self._positions.of(connection, [table for table, _ in taken])
+        for table, found in taken:
+            number, projected = positions.get(table, (None, 0))
+            if number is None or number in self.stopped:
+                continue
+            self._streams.round_events.add(number, found)
+            if found[0].version != projected + 1:
+                self._search = True
+                continue
+            stream = StreamKey(number, table)
+            reached = self._project(
+                connection, stream, projected, found, changes, moves, read=read_recent
+            )
+            self._positions.put(table, number, reached)
+            if reached < found[-1].version and number not in self.stopped:
+                recent.put_back(table, found[reached - projected :])
+        if recent.pop_incomplete():
+            self._search = True
+
+    def _project_lagging(self, connection: Connection, changes: Changes, moves: list[Move]) -> bool:
+        """Project lagging streams, if they are to be searched for; True if there are more."""
+        if self._look:
+            self._look = False
+            if self._lagging.is_stuck(connection, without=self.stopped):
+                self._search = True
+        if self._recent is not None and not self._search:
+            return False
         revealing = self._streams.revealing
-        if revealing is not None:
-            rows = select(connection, _before(revealing), revealing, self._events)
-            if rows:
-                return rows
-            self._streams.forget_reveal()  # another node has projected it, or is at it
-        rows = select(connection, after, None, self._events)
-        if after is not None and len(rows) < self._events:
-            rows += select(connection, None, after, self._events - len(rows))
-        self._after = rows[-1][0] if len(rows) == self._events else None
-        return rows
+        without = [*self.stopped, *self._passed_over]
+        rows = self._lagging.next(connection, without=without, first=revealing)
+        if revealing is not None and (not rows or rows[0][0] != revealing):
+            self._streams.forget_reveals()  # another node has projected it, or is at it
+        for number, group in groupby(rows, key=itemgetter(0)):
+            found = list(group)
+            table, projected = found[0][1], found[0][2]
+            stream, events = StreamKey(number, table), [row[3:] for row in found]
+            reached = self._project(connection, stream, projected, events, changes, moves)
+            self._positions.put(table, number, reached)
+        if len(rows) == self._events or self._streams.postponed or revealing is not None:
+            return True
+        again, self._passed_over = bool(self._passed_over), set()
+        self._search = again
+        return again
 
-    def _select_sqlite(
-        self, connection: Connection, after: Number | None, upto: Number | None, count: int
-    ) -> list[Any]:
-        # Numbers from the database as literals: they may exceed the number of parameters.
-        sql = _NEXT.format(",".join(map(str, self.stopped)))
-        return list(connection.exec_driver_sql(sql, (after or 0, upto or _LAST, count)).fetchall())
+    def _project(
+        self,
+        connection: Connection,
+        stream: StreamKey,
+        projected: int,
+        rows: Sequence[Any],
+        changes: Changes,
+        moves: list[Move],
+        read: Read = read_row,
+    ) -> int:
+        """Project one stream's next events; the version that was reached."""
+        reached = self._streams.project(
+            connection, stream, after=projected, rows=rows, into=changes, read=read
+        )
+        if reached.stopped is not None:
+            self.stopped[stream.number] = reached.stopped
+            fields = dict(zip(("table", "version", "says"), reached.stopped, strict=True))
+            _log.error("projection of a table stopped", extra={"fields": fields})
+        if reached.version > projected:
+            moves.append((reached.version, stream.number, projected))
+        return reached.version
 
-    def _select_postgres(
-        self, connection: Connection, after: Number | None, upto: Number | None, count: int
-    ) -> list[Any]:
-        but = [*self.stopped, *self._passed_over]
-        parameters = (after or b"", upto or _HIGHEST, but, count, count, count)
-        return list(connection.exec_driver_sql(_CLAIM, parameters).fetchall())
 
-
-def _before(number: Number) -> Number:
-    """The greatest value of `stream` columns that is less than `number`."""
-    if isinstance(number, int):
-        return number - 1
-    return (int.from_bytes(number) - 1).to_bytes(len(number))
-
-
-def _not_moved(connection: Connection, moves: list[tuple[int, Number, int]]) -> set[Number]:
+def _not_moved(connection: Connection, moves: list[Move]) -> set[Number]:
     """Update `projected`; returns the streams that were locked or not at the expected position."""
     if on_postgres(connection):
         columns = tuple(map(list, zip(*moves, strict=True)))

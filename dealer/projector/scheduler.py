@@ -1,7 +1,7 @@
-"""Schedules the projection: after 64 appends, or a quarter of a second after the first one.
+"""Schedules the projection: after 256 appends, or a quarter of a second after the first one.
 
 Projecting an event alone costs many times its share of a slice. Nothing is lost if the process
-dies: the next one finds the lagging streams in the database.
+dies: the next one, or another node, finds the lagging streams in the database.
 """
 
 from __future__ import annotations
@@ -11,10 +11,14 @@ from logging import getLogger
 
 from dealer.errors import ConcurrentUpdate, DatabaseError, Unavailable
 from dealer.eventlog import Log
+from dealer.projector.recent_events import RecentEvents
 from dealer.projector.runner import Projector
 
-APPENDS = 64
+APPENDS = 256
 SECONDS = 0.25
+LOOK_SECONDS = 2.0
+"""Interval of the looks for streams that no other process projects any more."""
+
 RETRY_SECONDS = 5.0
 """Delay after a database failure."""
 
@@ -24,11 +28,15 @@ _log = getLogger("dealer.projector")
 class ProjectionScheduler:
     """Runs a Projector's slices on the log's writer thread; used on the event loop.
 
-    Call `start` once the log is open: it projects what an earlier process left.
+    Call `start` once the log is open: it projects what an earlier process left. `recent` is to be
+    filled with what this process commits; for commits of others that it knows of, call
+    `projector.search`.
     """
 
     def __init__(self, log: Log, *, appends: int = APPENDS, seconds: float = SECONDS) -> None:
-        self.projector = Projector()
+        self.recent = RecentEvents()
+        self.projector = Projector(recent=self.recent)
+        self._look_timer: asyncio.TimerHandle | None = None
         self._log = log
         self._appends = appends
         self._seconds = seconds
@@ -38,8 +46,9 @@ class ProjectionScheduler:
         self._closed = False
 
     def start(self) -> None:
-        """Start a first projection."""
+        """Start a first projection, and look for lagging streams from now on."""
         self._begin()
+        self._schedule_look()
 
     def on_commit(self, appends: int) -> None:
         """Count appends that were committed since the last call."""
@@ -55,6 +64,7 @@ class ProjectionScheduler:
         """Wait until every event that is in the log now is in the read models."""
         while (running := self._running) is not None:
             await asyncio.wait((running,))
+        self.projector.search()
         started = self._begin()
         if started is not None:
             await asyncio.shield(started)
@@ -62,9 +72,19 @@ class ProjectionScheduler:
     def close(self) -> None:
         """Start no further slices; a running one is committed or rolled back by the log."""
         self._closed = True
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        for timer in (self._timer, self._look_timer):
+            if timer is not None:
+                timer.cancel()
+        self._timer = self._look_timer = None
+
+    def _schedule_look(self) -> None:
+        self._look_timer = asyncio.get_running_loop().call_later(LOOK_SECONDS, self._look)
+
+    def _look(self) -> None:
+        self.projector.look()
+        self._begin()
+        if not self._closed:
+            self._schedule_look()
 
     def _wait(self, seconds: float) -> None:
         self._timer = asyncio.get_running_loop().call_later(seconds, self._begin)

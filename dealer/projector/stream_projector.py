@@ -1,32 +1,48 @@
 """Projects one table's next events, and stops at an event that cannot be read or applied.
 
-A RoundClosed is applied once its round was replayed with its hidden parts. A long round is replayed
-over several slices, each of which writes a part of its swaps; until the last one has been committed
-the projected version stays before the RoundClosed, so that after a crash they are written again.
+A RoundClosed is applied once its round was replayed with its hidden parts, out of memory if this
+process wrote them. A long round is replayed over several slices, each of which writes a part of its
+swaps; until the last one has been committed the projected version stays before the RoundClosed, so
+that after a crash they are written again.
 """
 
 from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
 from dealer.errors import DealerError
-from dealer.game.events import RoundClosed
+from dealer.game.events import Event, RoundClosed
 from dealer.game.size import size_of
 from dealer.game.state import Table
 from dealer.projector.changes import Changes
 from dealer.projector.fold import TimedEvent, fold
 from dealer.projector.history import last_round_opened, public_state, read_events
+from dealer.projector.recent_events import RecentEvent, RoundEvents, public_event
 from dealer.projector.round_reveal import RoundReveal
 from dealer.projector.types import InconsistentEvent, Number, StreamKey
 from dealer.proof.codec import decode
 
 EventRow = tuple[int, str, int, int, str]
 """(version, type, schema, at, public) of a stored event."""
+
+Read = Callable[[Any], tuple[int, int, Event]]
+"""Reads (version, at, event), without the hidden part, of what `project` is given."""
+
+
+def read_row(row: EventRow) -> tuple[int, int, Event]:
+    """Decode an EventRow; raises UnknownEvent, or ValueError, KeyError or TypeError."""
+    version, kind, schema, at, public = row
+    return version, at, decode(kind, schema, json.loads(public), {})
+
+
+def read_recent(recent: RecentEvent) -> tuple[int, int, Event]:
+    """The same of an event that this process wrote."""
+    return recent.version, recent.at, public_event(recent.event)
 
 
 class Stopped(NamedTuple):
@@ -64,23 +80,24 @@ class StreamProjector:
         self._revealed = revealed
         self._revealed_left = revealed
         self.postponed = False
-        self._reveal: RoundReveal | None = None
+        self.round_events = RoundEvents()
+        self._reveals: dict[Number, RoundReveal] = {}
         self._states: OrderedDict[Number, tuple[Table, int]] = OrderedDict()
         self.bytes = 0
 
     @property
     def revealing(self) -> Number | None:
-        """The stream whose closed round is partly replayed: the next slice continues with it."""
-        return None if self._reveal is None else self._reveal.stream
+        """A stream whose closed round is partly replayed: the next slice continues with it."""
+        return next(iter(self._reveals), None)
 
     def begin_slice(self) -> None:
         """Allow the replay of the next `revealed` events; `postponed` says whether more are due."""
         self._revealed_left = self._revealed
         self.postponed = False
 
-    def forget_reveal(self) -> None:
-        """Replay the round from its beginning: what a slice has written was not committed."""
-        self._reveal = None
+    def forget_reveals(self) -> None:
+        """Replay rounds from their beginning: what a slice has written was not committed."""
+        self._reveals.clear()
 
     def _take(self, number: Number) -> Table | None:
         table, size = self._states.pop(number, (None, 0))
@@ -103,22 +120,28 @@ class StreamProjector:
         stream: StreamKey,
         *,
         after: int,
-        rows: Sequence[EventRow],
+        rows: Sequence[Any],
         into: Changes,
+        read: Read = read_row,
     ) -> Reached:
-        """Add to `into` the changes by `rows`, the events after version `after`."""
-        timed_events, stopped = self._read(connection, stream, after, rows, into)
+        """Add to `into` the changes by `rows`, the events after version `after`.
+
+        Each of `rows` is an EventRow, or what `read` takes.
+        """
+        timed_events, stopped = self._read(connection, stream, after, rows, into, read)
         # Removed from the cache while it changes: after an error its state is undefined.
         table = self._take(stream.number)
         try:
-            if table is None or table.version != after:
+            if after == 0:
+                table = Table()
+            elif table is None or table.version != after:
                 table = public_state(connection, stream.number, after)
             into.extend(fold(stream, table, timed_events))
         except InconsistentEvent as fault:
             reached = fault.version - 1
             if reached > after:
                 fitting = rows[: reached - after]
-                self.project(connection, stream, after=after, rows=fitting, into=into)
+                self.project(connection, stream, after=after, rows=fitting, into=into, read=read)
             return Reached(reached, Stopped(stream.table.hex(), reached, str(fault)))
         except DealerError as fault:
             return Reached(after, Stopped(stream.table.hex(), after, str(fault)))
@@ -130,19 +153,19 @@ class StreamProjector:
         connection: Connection,
         stream: StreamKey,
         after: int,
-        rows: Sequence[EventRow],
+        rows: Sequence[Any],
         into: Changes,
+        read: Read,
     ) -> tuple[list[TimedEvent], Stopped | None]:
         """The events of `rows` up to the first that cannot be read yet, and the reason if never."""
         timed_events: list[TimedEvent] = []
         table = stream.table.hex()
-        for wanted, (version, kind, schema, at, public) in enumerate(rows, after + 1):
-            if version != wanted:
-                missing = f"Version {wanted} is missing in the log; restore it from a backup."
-                return timed_events, Stopped(table, wanted - 1, missing)
+        for version, row in enumerate(rows, after + 1):
+            if row[0] != version:
+                missing = f"Version {version} is missing in the log; restore it from a backup."
+                return timed_events, Stopped(table, version - 1, missing)
             try:
-                members = json.loads(public)
-                event = decode(kind, schema, members, {})
+                _, at, event = read(row)
                 reveal = None
                 if isinstance(event, RoundClosed):
                     if self._revealed_left:
@@ -153,7 +176,7 @@ class StreamProjector:
                         return timed_events, None
                 timed_events.append(TimedEvent(event, at, reveal))
             except (DealerError, InconsistentEvent) as error:
-                self.forget_reveal()
+                self._reveals.pop(stream.number, None)
                 return timed_events, Stopped(table, version - 1, str(error))
             except (ValueError, KeyError, TypeError) as error:
                 altered = f"Version {version} cannot be read ({error}); restore it from a backup."
@@ -169,21 +192,30 @@ class StreamProjector:
         into: Changes,
     ) -> RoundReveal | None:
         """Replay more of the round that `event` closes; None if the log has no such round."""
-        reveal = self._reveal
-        if reveal is None or (reveal.stream, reveal.closed) != (stream.number, closed):
-            opened = last_round_opened(connection, stream.number, closed)
+        number, recent = stream.number, self.round_events
+        reveal = self._reveals.pop(number, None)
+        if reveal is None or reveal.closed != closed:
+            opened = recent.opened(number, closed)
+            if opened is None:
+                opened = last_round_opened(connection, number, closed)
             if opened is None:
                 return None
-            reveal = RoundReveal(stream.number, opened=opened, closed=closed, secret=event.secret)
+            reveal = RoundReveal(number, opened=opened, closed=closed, secret=event.secret)
         first = reveal.reached + 1
         last = min(closed - 1, reveal.reached + self._revealed_left)
         self._revealed_left -= last - reveal.reached
-        events = read_events(
-            connection, stream, first=first, last=last, secrets={event.round: reveal.secret}
-        )
-        reveal.add(((version, event) for version, _, event in events), into)
+        kept = recent.range(number, first, last)
+        if kept is not None:
+            reveal.add(((version, event) for version, _, event in kept), into)
+        else:
+            secrets = {event.round: reveal.secret}
+            read = read_events(connection, stream, first=first, last=last, secrets=secrets)
+            reveal.add(((version, event) for version, _, event in read), into)
         if reveal.reached < last:
             raise InconsistentEvent(closed, f"version {reveal.reached + 1} is missing")
         self.postponed = not reveal.complete
-        self._reveal = reveal if self.postponed else None
+        if self.postponed:
+            self._reveals[number] = reveal
+        else:
+            recent.forget(number, closed)
         return reveal

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from dealer.errors import ConcurrentUpdate
-from dealer.projector import runner
+from dealer.projector import lagging
+from dealer.projector.lagging import LaggingStreams
 from dealer.projector.runner import Projector
 from tests.harness.postgres import Blocking
 from tests.projector.databases import catch_up, models, once, projected
@@ -62,7 +63,8 @@ def test_appends_do_not_wait_for_a_projector(connect: Connect) -> None:
     game = Game().sit("Ada")
     game.log(one)
     one.exec_driver_sql("BEGIN")
-    one.run(lambda connection: Projector()._next(connection))
+    lagging_streams = LaggingStreams(events=10)
+    one.run(lambda it: lagging_streams.next(it, without=(), first=None))
     other.exec_driver_sql("SET lock_timeout = '1s'")
     game.sit("Bob").log(other)
     one.exec_driver_sql("COMMIT")
@@ -73,15 +75,15 @@ def test_who_was_overtaken_all_the_same_writes_nothing(
     connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The claim spares work; that a place is moved from where it stood is what holds."""
-    unclaimed = runner._CLAIM.replace("pg_try_advisory_xact_lock(", "0 <> (")
-    monkeypatch.setattr(runner, "_CLAIM", unclaimed)
+    unclaimed = lagging._CLAIM.replace("pg_try_advisory_xact_lock(", "0 <> (")
+    monkeypatch.setattr(lagging, "_CLAIM", unclaimed)
     one, other = connect(), connect()
     short_game().log(one)
     first, second = Projector(events=10), Projector(events=20)
     one.exec_driver_sql("BEGIN")
-    rows = one.run(first._next)
+    rows = one.run(lambda it: first._lagging.next(it, without=(), first=None))
     once(other, second.slice)
-    monkeypatch.setattr(first, "_next", lambda connection: rows)
+    monkeypatch.setattr(first._lagging, "next", lambda *arguments, **named: rows)
     with pytest.raises(ConcurrentUpdate):
         one.run(first.slice)
     one.exec_driver_sql("ROLLBACK")
@@ -114,3 +116,38 @@ def test_a_table_whose_head_a_frozen_process_holds_delays_no_other(connect: Conn
         one.exec_driver_sql(f"DELETE FROM {model}")
     catch_up(one)
     assert models(one) == found
+
+
+def test_a_slice_locks_no_more_tables_than_it_reads(connect: Connect) -> None:
+    """PostgreSQL has room for some thousand locks: with all that lag they would not suffice."""
+    one = connect()
+    for number in range(40):
+        Game(str(number)).log(one)
+    one.exec_driver_sql("BEGIN")
+    assert one.run(Projector(events=10).slice)
+    ((locks,),) = one.exec_driver_sql(
+        "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted"
+    ).fetchall()
+    one.exec_driver_sql("COMMIT")
+    assert locks == 10
+
+
+@pytest.mark.slow
+def test_twenty_thousand_tables_without_statistics_catch_up(connect: Connect) -> None:
+    """More than PostgreSQL has locks for, and the planner knows nothing of them."""
+    one = connect()
+    (opened,) = Game().rows
+    one.exec_driver_sql("BEGIN")
+    one.exec_driver_sql(
+        "INSERT INTO stream (id, version, projected)"
+        " SELECT decode(md5(CAST(n AS text)), 'hex'), 1, 0 FROM generate_series(1, 20000) AS n"
+    )
+    one.exec_driver_sql(
+        "INSERT INTO event (stream, version, type, schema, at, public)"
+        " SELECT id, 1, CAST(? AS text), CAST(? AS int), CAST(? AS bigint), CAST(? AS text)"
+        " FROM stream",
+        (opened.type, opened.schema, opened.at, opened.public),
+    )
+    one.exec_driver_sql("COMMIT")
+    assert catch_up(one).done == 20_000
+    assert one.exec_driver_sql("SELECT count(*) FROM tables").fetchall() == [(20_000,)]

@@ -1,0 +1,111 @@
+"""Finds streams whose read models lag behind the log, with their next events.
+
+A process projects what it wrote itself out of memory (`recent_events`). Everything else is found
+here: what an earlier process left, what a process that died has not projected, and what was dropped
+from memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from sqlalchemy import Connection
+
+from dealer.projector.types import Number
+from dealer.projector.writer import on_postgres
+
+# CROSS JOIN makes SQLite start with the few lagging streams, which have a partial index.
+_NEXT = """
+SELECT s.id, s.table_id, s.projected, e.version, e.type, e.schema, e.at, e.public
+FROM stream s CROSS JOIN event e ON e.stream = s.id AND e.version > s.projected
+WHERE s.version > s.projected AND s.id > ? AND s.id <= ? AND s.id NOT IN ({})
+ORDER BY s.id, e.version LIMIT ?"""
+_LAST = 2**63 - 1
+
+# Several nodes write the same read models: advisory locks distribute the tables among them. Row
+# locks would block appends to those tables. A few streams are selected before any is locked: the
+# planner may otherwise lock every lagging stream, and PostgreSQL has room for some thousand locks.
+_CLAIM = """
+WITH few AS MATERIALIZED (
+    SELECT id, table_id, projected FROM stream
+    WHERE version > projected AND id > ? AND id <= ? AND NOT id = ANY(?)
+    ORDER BY id LIMIT ?
+), mine AS MATERIALIZED (
+    SELECT * FROM few
+    WHERE pg_try_advisory_xact_lock(CAST(CAST('x' || right(encode(id, 'hex'), 16) AS bit(64))
+                                         AS bigint))
+    LIMIT ?
+)
+SELECT s.id, s.table_id, s.projected, e.version, e.type, e.schema, e.at, e.public
+FROM mine s CROSS JOIN LATERAL (
+    SELECT * FROM event e WHERE e.stream = s.id AND e.version > s.projected
+    ORDER BY e.version LIMIT ?
+) e ORDER BY s.id, e.version LIMIT ?"""
+_HIGHEST = b"\xff" * 16
+_CANDIDATES = 1024
+
+_POSITIONS = "SELECT id, projected FROM stream WHERE version > projected LIMIT 1000"
+
+
+class LaggingStreams:
+    """Reads the next events of lagging streams, in rotation, at most `events` at a time."""
+
+    def __init__(self, *, events: int) -> None:
+        self._events = events
+        self._after: Number | None = None
+        self._seen: dict[Number, int] = {}
+
+    def next(
+        self, connection: Connection, *, without: Collection[Number], first: Number | None
+    ) -> Sequence[Any]:
+        """The next rows (id, table_id, projected, version, type, schema, at, public).
+
+        Streams in `without` are left out. If `first` lags, only its rows are returned.
+        """
+        if first is not None:
+            rows = self._select(connection, _before(first), first, without, self._events)
+            if rows:
+                return rows
+        after = self._after
+        rows = self._select(connection, after, None, without, self._events)
+        if after is not None and len(rows) < self._events:
+            rows += self._select(connection, None, after, without, self._events - len(rows))
+        self._after = rows[-1][0] if len(rows) == self._events else None
+        return rows
+
+    def is_stuck(self, connection: Connection, *, without: Collection[Number]) -> bool:
+        """Whether a stream lags that lagged at the same position when this was last called.
+
+        The process that wrote its events has died, or has dropped them.
+        """
+        found = {
+            number: projected
+            for number, projected in connection.exec_driver_sql(_POSITIONS)
+            if number not in without
+        }
+        seen, self._seen = self._seen, found
+        return any(seen.get(number) == projected for number, projected in found.items())
+
+    def _select(
+        self,
+        connection: Connection,
+        after: Number | None,
+        upto: Number | None,
+        without: Collection[Number],
+        count: int,
+    ) -> list[Any]:
+        if on_postgres(connection):
+            limits = (_CANDIDATES, count, count, count)
+            parameters = (after or b"", upto or _HIGHEST, list(without), *limits)
+            return list(connection.exec_driver_sql(_CLAIM, parameters).fetchall())
+        # Numbers from the database as literals: they may exceed the number of parameters.
+        sql = _NEXT.format(",".join(map(str, without)))
+        return list(connection.exec_driver_sql(sql, (after or 0, upto or _LAST, count)).fetchall())
+
+
+def _before(number: Number) -> Number:
+    """The greatest value of `stream` columns that is less than `number`."""
+    if isinstance(number, int):
+        return number - 1
+    return (int.from_bytes(number) - 1).to_bytes(len(number))

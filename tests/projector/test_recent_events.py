@@ -1,0 +1,261 @@
+"""Projection out of memory: the same rows as from the log, and no row is read for them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from sqlalchemy import Connection
+
+from dealer.errors import ConcurrentUpdate
+from dealer.game.commands import Deal
+from dealer.game.events import CardShown, SeatLeft
+from dealer.projector.lagging import LaggingStreams
+from dealer.projector.recent_events import RecentEvent, RecentEvents, RoundEvents, public_event
+from dealer.projector.runner import Projector
+from dealer.projector.stream_projector import StreamProjector
+from dealer.proof.codec import decode
+from tests.projector.databases import catch_up, models, once, projected
+from tests.projector.random_games import HOST, Game, short_game
+from tests.projector.reference_models import Expected
+from tests.projector.test_every_prefix import CHOICES, SLOW, in_memory, played
+
+
+def commit(
+    connection: Connection, game: Game, recent: RecentEvents, *, upto: int | None = None
+) -> None:
+    """Write the game's next events to the log, and put them where the projector takes them."""
+    after = game.logged
+    game.log(connection, upto=upto)
+    recent.put(game.id, events_of(game)[after : game.logged])
+
+
+def events_of(game: Game) -> list[RecentEvent]:
+    return [RecentEvent(version, at, event) for version, (event, at) in enumerate(game.events, 1)]
+
+
+def expected(*games: Game) -> dict[str, set[tuple[object, ...]]]:
+    rows: dict[str, set[tuple[object, ...]]] = {}
+    for number, game in enumerate(games, 1):
+        reference = Expected(number, game.id)
+        for event, at in game.events[: game.logged]:
+            reference.take(event, at)
+        for model, found in reference.rows().items():
+            rows[model] = rows.get(model, set()) | found
+    return rows
+
+
+@pytest.fixture
+def recent() -> RecentEvents:
+    return RecentEvents()
+
+
+@pytest.fixture
+def projector(connection: Connection, recent: RecentEvents) -> Projector:
+    """A projector that has searched the log once."""
+    return catch_up(connection, Projector(recent=recent))
+
+
+@pytest.fixture
+def no_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make every read of events fail."""
+
+    def refuse(*arguments: object, **named: object) -> None:
+        raise AssertionError("the log was read")
+
+    for name in ("read_events", "last_round_opened", "public_state"):
+        monkeypatch.setattr(f"dealer.projector.stream_projector.{name}", refuse)
+    monkeypatch.setattr(LaggingStreams, "next", refuse)
+
+
+@pytest.mark.usefixtures("no_reads")
+def test_games_are_projected_without_a_read(connection: Connection) -> None:
+    recent = RecentEvents()
+    projector = Projector(recent=recent)
+    projector._search = False
+    games = [short_game("a"), short_game("b").open_round()]
+    for step in range(5, len(games[1].rows) + 5, 5):
+        for game in games:
+            commit(connection, game, recent, upto=min(step, len(game.rows)))
+        catch_up(connection, projector)
+    assert models(connection) == expected(*games)
+    assert all(version == done for version, done in projected(connection))
+    assert len(projector._streams.round_events._streams) == 1
+
+
+@pytest.mark.usefixtures("no_reads")
+def test_a_long_round_is_replayed_over_several_slices(connection: Connection) -> None:
+    recent = RecentEvents()
+    projector = Projector(recent=recent)
+    projector._search = False
+    projector._streams = StreamProjector(tables=10, revealed=20)
+    game = Game("long").sit("Ada", "Bob").open_round()
+    for _ in range(10):
+        game.shuffle()
+    game.do(Deal(HOST, 2))
+    game.close_round()
+    game.sit("Cid")
+    commit(connection, game, recent)
+    slices = 1
+    while once(connection, projector.slice):
+        slices += 1
+    assert slices > 4
+    assert models(connection) == expected(game)
+
+
+def test_what_memory_lacks_is_read_from_the_log(
+    connection: Connection, recent: RecentEvents, projector: Projector
+) -> None:
+    game = short_game()
+    game.log(connection, upto=12)  # as another process would
+    commit(connection, game, recent)
+    catch_up(connection, projector)
+    assert models(connection) == expected(game)
+
+
+def test_too_many_events_are_dropped_and_read_from_the_log(connection: Connection) -> None:
+    recent = RecentEvents(bound=20)
+    projector = catch_up(connection, Projector(recent=recent))
+    games = [short_game("a"), short_game("b")]
+    for game in games:
+        commit(connection, game, recent, upto=15)
+    assert len(recent) == 15
+    catch_up(connection, projector)
+    for game in games:
+        commit(connection, game, recent)
+        catch_up(connection, projector)
+    assert models(connection) == expected(*games)
+
+
+def test_a_slice_that_is_rolled_back_is_read_from_the_log(
+    connection: Connection, recent: RecentEvents, projector: Projector
+) -> None:
+    game = short_game()
+    commit(connection, game, recent, upto=20)
+
+    def fails(connection: Connection) -> bool:
+        projector.slice(connection)
+        raise OSError("the disk")
+
+    with pytest.raises(OSError, match="the disk"):
+        once(connection, fails)
+    projector.rolled_back()
+    assert projected(connection) == [(20, 0)]
+    commit(connection, game, recent)
+    catch_up(connection, projector)
+    assert models(connection) == expected(game)
+
+
+def test_a_stream_that_another_process_projects_is_found_again(
+    connection: Connection, recent: RecentEvents, projector: Projector
+) -> None:
+    game = short_game()
+    commit(connection, game, recent, upto=10)
+    catch_up(connection, projector)
+    commit(connection, game, recent, upto=20)
+    catch_up(connection)  # another process, which reads the log
+    with pytest.raises(ConcurrentUpdate):
+        once(connection, projector.slice)
+    projector.rolled_back()
+    commit(connection, game, recent)
+    catch_up(connection, projector)
+    assert models(connection) == expected(game)
+
+
+def test_the_streams_of_a_dead_process_are_projected_after_two_looks(
+    connection: Connection, projector: Projector
+) -> None:
+    game = short_game()
+    game.log(connection, upto=10)
+    projector.look()
+    catch_up(connection, projector)
+    assert projected(connection) == [(10, 0)], "its own process may still do it"
+    projector.look()
+    catch_up(connection, projector)
+    assert projected(connection) == [(10, 10)]
+
+
+def test_a_stream_that_moves_between_two_looks_is_left_to_its_process(
+    connection: Connection, projector: Projector
+) -> None:
+    game = short_game()
+    other = Projector()
+    for version in (5, 10, 15):
+        catch_up(connection, other)
+        game.log(connection, upto=version)
+        projector.look()
+        catch_up(connection, projector)
+    assert projected(connection) == [(15, 10)]
+
+
+def test_a_stopped_stream_is_no_reason_to_search(
+    connection: Connection, recent: RecentEvents, projector: Projector
+) -> None:
+    game = short_game()
+    commit(connection, game, recent, upto=4)
+    catch_up(connection, projector)
+    game.log(connection, upto=6)
+    recent.put(
+        game.id, [RecentEvent(5, 0, SeatLeft(9)), RecentEvent(6, 0, CardShown(9, 9, "a", b""))]
+    )
+    catch_up(connection, projector)
+    assert [stopped.version for stopped in projector.stopped.values()] == [5]
+    assert projected(connection) == [(6, 5)]
+    recent.put(game.id, events_of(game)[5:6])
+    for _ in range(3):
+        projector.look()
+        catch_up(connection, projector)
+    assert projected(connection) == [(6, 5)]
+
+
+@pytest.mark.slow
+@SLOW
+@given(choices=CHOICES)
+def test_the_public_event_is_what_a_reader_decodes(choices: Sequence[int]) -> None:
+    game = played(choices)
+    for row, (event, _) in zip(game.rows, game.events, strict=True):
+        assert public_event(event) == decode(row.type, row.schema, json.loads(row.public), {})
+
+
+@pytest.mark.slow
+@SLOW
+@given(choices=CHOICES)
+def test_any_game_gives_the_rows_that_the_log_gives(choices: Sequence[int], migrated: Path) -> None:
+    game = played(choices)
+    recent = RecentEvents()
+    with in_memory(migrated) as connection:
+        projector = catch_up(connection, Projector(recent=recent, events=10))
+        for upto in [
+            *range(1 + choices[0] % 7, len(game.rows), 1 + choices[1] % 9),
+            len(game.rows),
+        ]:
+            commit(connection, game, recent, upto=max(upto, game.logged))
+            if upto % 3:
+                catch_up(connection, projector)
+        catch_up(connection, projector)
+        assert models(connection) == expected(game)
+
+
+def test_round_events_are_dropped_if_one_is_missing_or_there_are_too_many() -> None:
+    found = events_of(short_game().open_round())
+    last = len(found)
+    first, second = (each.version for each in found if type(each.event).__name__ == "RoundOpened")
+    kept = RoundEvents(bound=2 * last)
+    kept.add(1, found[:20])
+    assert kept.opened(1, last + 1) == first
+    assert kept.range(1, first, 20) == found[first - 1 : 20]
+    assert kept.range(1, first - 1, 20) is None
+    assert kept.range(1, first, 21) is None
+    kept.add(1, found[21:])
+    assert kept.opened(1, second) is None
+    for number in (1, 2, 3):
+        kept.add(number, found)
+    assert [kept.opened(number, second) for number in (1, 2, 3)] == [None, first, first]
+    kept.forget(2, second - 1)
+    assert kept.opened(2, last + 1) == second
+    assert kept.opened(2, second) is None
+    kept.forget(2, last)
+    assert kept.range(2, second, last) is None
