@@ -46,7 +46,7 @@ UPDATE stream s SET projected = m.reached FROM step m, locked l
 WHERE l.id = m.id AND s.id = m.id AND s.projected = m.projected RETURNING s.id"""
 
 EVENTS = 96
-"""Events per slice: about four milliseconds and one commit, for which appends wait."""
+"""Events per slice: some two milliseconds and one commit, for which appends wait."""
 
 Move = tuple[int, Number, int]
 """(reached, number, projected): the update of one stream's `projected`."""
