@@ -113,7 +113,8 @@ class CommandProcessor:
             live_table.chain.broken = True
             self._on_commit([(append, error)])
             return
-        if live_table.table.round is not None or live_table.timer is not None:
+        round_ = live_table.table.round
+        if live_table.timer is not None or (round_ is not None and round_.shuffle is not None):
             self.deadlines.arm(live_table)
 
     def _reload_after_internal_error(
