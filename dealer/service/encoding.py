@@ -89,7 +89,6 @@ def encode(
 
 def encode_draw(
     event: CardDrawn,
-    face: str,
     *,
     table_id: str,
     version: int,
@@ -102,9 +101,9 @@ def encode_draw(
 ) -> tuple[Row, EncodedEvent]:
     """`encode` for one drawn card alone, the most frequent append: the same bytes, in 12 µs.
 
-    `face` is the card's code; `command` and `digest` are those of the row.
+    The face of the card must be known. `command` and `digest` are those of the row.
     """
-    card = codec.quote(face)
+    card = codec.quote(event.card or "")
     public, hidden = codec.encode_draw(event), f'{{"card":{card}}}'
     commitment = secret.event_commitment(version, hidden)
     kind, v = _DRAWN

@@ -52,14 +52,16 @@ class PendingAppend:
         "stored",
     )
 
-    def __init__(self, live_table: LiveTable, request: Request) -> None:
+    def __init__(
+        self, live_table: LiveTable, request: Request, events: list[Event], encoded: EncodedAppend
+    ) -> None:
         self.live_table = live_table
         self.request = request
-        self.events: list[Event] = []
-        self.encoded = EncodedAppend([], [], [])
+        self.events = events
+        self.encoded = encoded
         self.stored: StoredCommand | None = None
         self.pending_draw: PendingDraw | None = None
-        self.draw_result: list[Event] | Refused = []
+        self.draw_result: list[Event] | Refused = events
         self.last = 0
 
     def draw_outcome(self) -> Outcome:
@@ -118,10 +120,9 @@ class CommandExecutor:
         if not events:
             return None
         expected = table.version
-        pending = PendingAppend(live_table, request)
-        if len(events) == 1 and type(event := events[0]) is CardDrawn:
-            assert isinstance(secret, RoundSecret)
-            return self._append_draw(pending, event, expected, secret)
+        if len(events) == 1 and type(events[0]) is CardDrawn and isinstance(secret, RoundSecret):
+            return self._append_draw(live_table, request, events[0], secret)
+        pending = PendingAppend(live_table, request, [], EncodedAppend([], [], []))
         live_table.secret = secret
         if request.then is not None and isinstance(events[0], ShuffleStarted):
             answers = [] if request.drawn is None else [request.drawn]
@@ -133,35 +134,33 @@ class CommandExecutor:
         return self._append(pending, expected)
 
     def _append_draw(
-        self, pending: PendingAppend, event: CardDrawn, expected: int, secret: RoundSecret
+        self, live_table: LiveTable, request: Request, event: CardDrawn, secret: RoundSecret
     ) -> Append:
-        """`_record` and `_append` for one drawn card alone, in 16 µs."""
-        live_table, request = pending.live_table, pending.request
-        table, name, digest = live_table.table, request.name, None
-        at, version = max(self.now(), table.at), expected + 1
-        if name is not None:
-            pending.stored = StoredCommand(request.digest, version, 1)
-            digest = pending.stored.packed()
+        """`_record` and `_append` for one drawn card alone; 16 µs, with `encode_draw` and `evolve`.
+
+        Its event needs no checkpoint, finishes no shuffle and leaves the round's secret as it is.
+        """
+        table, name = live_table.table, request.name
+        expected, at = table.version, max(self.now(), table.at)
+        stored = None if name is None else StoredCommand(request.digest, expected + 1, 1)
         row, entry = encode_draw(
             event,
-            event.card or "",
             table_id=live_table.table_id,
-            version=version,
+            version=expected + 1,
             at=at,
             tree=live_table.tree,
             secret=secret,
             nonce=self._nonce(),
             command=name,
-            digest=digest,
+            digest=None if stored is None else stored.packed(),
         )
         evolve(table, event, at)
-        rows, entries, _ = pending.encoded
-        rows.append(row)
-        entries.append(entry)
-        pending.events.append(event)
-        pending.last = version
-        if name is not None and pending.stored is not None:
-            live_table.stored_commands.start(name, pending.stored)
+        rows = [row]
+        pending = PendingAppend(live_table, request, [event], EncodedAppend(rows, [entry], []))
+        pending.last = expected + 1
+        if name is not None and stored is not None:
+            live_table.stored_commands.start(name, stored)
+            pending.stored = stored
         return Append(live_table.id, expected, rows, tag=pending, chain=live_table.chain)
 
     def _nonce(self) -> bytes:
