@@ -99,7 +99,7 @@ def encode_draw(
     command: str | None,
     digest: bytes | None,
 ) -> tuple[Row, EncodedEvent]:
-    """`encode` for one drawn card alone, the most frequent append: the same bytes, in 12 µs.
+    """`encode` for one drawn card alone, the most frequent append: the same bytes.
 
     The face of the card must be known. `command` and `digest` are those of the row.
     """

@@ -136,7 +136,7 @@ class CommandExecutor:
     def _append_draw(
         self, live_table: LiveTable, request: Request, event: CardDrawn, secret: RoundSecret
     ) -> Append:
-        """`_record` and `_append` for one drawn card alone; 16 µs, with `encode_draw` and `evolve`.
+        """`_record` and `_append` for one drawn card alone, in a straight line.
 
         Its event needs no checkpoint, finishes no shuffle and leaves the round's secret as it is.
         """
@@ -164,7 +164,7 @@ class CommandExecutor:
         return Append(live_table.id, expected, rows, tag=pending, chain=live_table.chain)
 
     def _nonce(self) -> bytes:
-        """A random nonce; the system is asked for many at a time, as each call takes 1 µs."""
+        """A random nonce; many are requested at a time, because each request is a system call."""
         if not self._nonces:
             drawn = secrets.token_bytes(NONCE_BYTES * NONCES)
             self._nonces = [

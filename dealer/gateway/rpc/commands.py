@@ -230,12 +230,12 @@ def changed(done: CommandResult) -> Struct:
 
 
 def drawn(done: CommandResult) -> Struct:
-    draws = [event for event in done.events if isinstance(event, CardDrawn)]
-    return r.Drawn(
-        cards=[event.card or "" for event in draws],
-        slots=[event.slot for event in draws],
-        version=done.version,
-    )
+    cards, slots = [], []
+    for event in done.events:
+        if isinstance(event, CardDrawn):
+            cards.append(event.card or "")
+            slots.append(event.slot)
+    return r.Drawn(cards=cards, slots=slots, version=done.version)
 
 
 def dealt(done: CommandResult) -> Struct:
