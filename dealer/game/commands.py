@@ -10,7 +10,6 @@ from typing import Any, Literal, NamedTuple
 
 from dealer.game.immutable import immutable
 from dealer.game.stacks import DECK
-from dealer.game.state import SeatHolder
 
 CardRef = str | int
 """A card, by its slot; or by its code, if the actor may see it."""
@@ -29,13 +28,6 @@ class Actor(NamedTuple):
     host: bool = False
     seat: int | None = None
     taken_at: int | None = None
-
-    @property
-    def holder(self) -> SeatHolder | None:
-        """The player whom `taken_at` identifies; None without it."""
-        if self.seat is None or self.taken_at is None:
-            return None
-        return SeatHolder(self.seat, self.taken_at)
 
 
 @immutable
