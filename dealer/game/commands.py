@@ -6,11 +6,10 @@ The `Actor` of a command comes from the tokens of its session, never from the co
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
+from dealer.game.immutable import immutable
 from dealer.game.stacks import DECK
-from dealer.game.state import SeatHolder
 
 CardRef = str | int
 """A card, by its slot; or by its code, if the actor may see it."""
@@ -30,15 +29,8 @@ class Actor(NamedTuple):
     seat: int | None = None
     taken_at: int | None = None
 
-    @property
-    def holder(self) -> SeatHolder | None:
-        """The player whom `taken_at` identifies; None without it."""
-        if self.seat is None or self.taken_at is None:
-            return None
-        return SeatHolder(self.seat, self.taken_at)
 
-
-@dataclass(frozen=True, slots=True)
+@immutable
 class OpenTable:
     """Open a table under `origin` with the house key `key`, 32 bytes, and complete rules."""
 
@@ -47,7 +39,7 @@ class OpenTable:
     rules: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class TakeSeat:
     """Take a seat; `key` is the player's Ed25519 key for cosignatures, 32 bytes."""
 
@@ -56,14 +48,14 @@ class TakeSeat:
     key: bytes | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class LeaveSeat:
     """Leave the actor's seat; the hand stays with the seat."""
 
     actor: Actor
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class CloseTable:
     """Close the table permanently, with its open round."""
 
@@ -71,7 +63,7 @@ class CloseTable:
     forced: bool = False  # bypasses the rules: closed by the operator or for inactivity
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class OpenRound:
     """Open a round with a deck, bottom first; `entropy` is "players" or "house", waits in ms."""
 
@@ -82,14 +74,14 @@ class OpenRound:
     reveal_ms: int
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class CloseRound:
     """Close the round and publish its secret."""
 
     actor: Actor
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class StartShuffle:
     """Start a shuffle of a stack; `steps` below the full number make it partial."""
 
@@ -99,7 +91,7 @@ class StartShuffle:
     steps: int | None = None  # a full shuffle if None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class DrawAtRandom:
     """Start the partial shuffle of a random draw; a Draw of `count` cards from the top follows."""
 
@@ -108,7 +100,7 @@ class DrawAtRandom:
     source: str = DECK
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class CommitEntropy:
     """Send the digest, 32 bytes, of a nonce for shuffle `k` of a round."""
 
@@ -118,7 +110,7 @@ class CommitEntropy:
     digest: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class RevealEntropy:
     """Reveal the nonce, 32 bytes, of an earlier digest."""
 
@@ -128,21 +120,21 @@ class RevealEntropy:
     nonce: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class CheckDeadlines:
     """Apply the deadlines of the running shuffle at `now`, in milliseconds since 1970."""
 
     now: int
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class FinishShuffle:
     """Shuffle and seal, with all entropy revealed; `root` is that of checkpoint C1."""
 
     root: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Deal:
     """Deal `each` cards, one at a time, to each seat."""
 
@@ -151,7 +143,7 @@ class Deal:
     seats: tuple[int, ...] | None = None  # all taken seats if None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Draw:
     """Draw cards into the actor's hand: `count` from one end, or those that are named."""
 
@@ -162,7 +154,7 @@ class Draw:
     cards: tuple[CardRef, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Cut:
     """Cut a stack: the cards from place `at` upwards go to the bottom."""
 
@@ -171,7 +163,7 @@ class Cut:
     stack: str = DECK
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Move:
     """Move cards from one stack to another: burn, discard, play, give, return, pile, collect."""
 
@@ -185,7 +177,7 @@ class Move:
     face: Literal["up", "down"] = "down"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Show:
     """Show cards to everyone, or to the seat `to` only."""
 

@@ -9,24 +9,12 @@ What other modules derive about a type of event is declared on its class, see `E
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple, TypeVar, dataclass_transform, get_args
+from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
+from dealer.game.immutable import immutable
 from dealer.game.stacks import seat_of
 
 PROTOCOL = "dealer/v1"
-
-Kind = TypeVar("Kind")
-
-
-@dataclass_transform(frozen_default=True)
-def event(kind: type[Kind]) -> type[Kind]:
-    """Make `kind` a dataclass with slots that is immutable to the type checker.
-
-    Immutability at run time (`frozen=True`) would make construction four times slower, and every
-    swap of a shuffle is an event.
-    """
-    return dataclass(slots=True, unsafe_hash=True)(kind)
 
 
 class PrivateFace(NamedTuple):
@@ -56,7 +44,7 @@ class EventType:
         return None
 
 
-@event
+@immutable
 class TableOpened(EventType):
     """A table was opened: its origin, the house key, 32 bytes, and complete rules."""
 
@@ -65,7 +53,7 @@ class TableOpened(EventType):
     rules: Mapping[str, Any]
 
 
-@event
+@immutable
 class SeatTaken(EventType):
     """A player took a seat; `key` cosigns checkpoints, 32 bytes."""
 
@@ -74,14 +62,14 @@ class SeatTaken(EventType):
     key: bytes | None = None
 
 
-@event
+@immutable
 class SeatLeft(EventType):
     """A player left a seat; its hand stays."""
 
     seat: int
 
 
-@event
+@immutable
 class RoundOpened(EventType):
     """A round began, with the commitment to its secret and its deck, bottom first."""
 
@@ -93,7 +81,7 @@ class RoundOpened(EventType):
     commitment: bytes
 
 
-@event
+@immutable
 class ShuffleStarted(EventType):
     """Shuffle `k` of the round began, of a stack of `n` cards."""
 
@@ -105,7 +93,7 @@ class ShuffleStarted(EventType):
     steps: int
 
 
-@event
+@immutable
 class EntropyCommitted(EventType):
     """A seat's digest, 32 bytes, for shuffle `k`."""
 
@@ -115,7 +103,7 @@ class EntropyCommitted(EventType):
     digest: bytes
 
 
-@event
+@immutable
 class EntropyClosed(EventType):
     """No more digests are accepted for shuffle `k`; its checkpoint C1 follows."""
 
@@ -125,7 +113,7 @@ class EntropyClosed(EventType):
     k: int
 
 
-@event
+@immutable
 class ShuffleVoided(EventType):
     """Shuffle `k` ended without a seal, because a reveal was missing."""
 
@@ -133,7 +121,7 @@ class ShuffleVoided(EventType):
     k: int
 
 
-@event
+@immutable
 class EntropyRevealed(EventType):
     """A seat's nonce, 32 bytes, for shuffle `k`."""
 
@@ -143,7 +131,7 @@ class EntropyRevealed(EventType):
     nonce: bytes
 
 
-@event
+@immutable
 class CardsSwapped(EventType):
     """Step `step` of shuffle `k` exchanged places `i` and `j`; `j` is hidden until the reveal."""
 
@@ -157,7 +145,7 @@ class CardsSwapped(EventType):
     j: int | None
 
 
-@event
+@immutable
 class DeckSealed(EventType):
     """The shuffled stack got new slots from `first` on, with a commitment, 32 bytes, for each."""
 
@@ -169,7 +157,7 @@ class DeckSealed(EventType):
     slots: tuple[bytes, ...]
 
 
-@event
+@immutable
 class CardDrawn(EventType):
     """A slot went from the deck or a pile into a seat's hand."""
 
@@ -187,7 +175,7 @@ class CardDrawn(EventType):
         return None if self.card is None else PrivateFace(self.seat, self.slot, self.card)
 
 
-@event
+@immutable
 class CardMoved(EventType):
     """A slot went from one stack to place `place` of another."""
 
@@ -209,7 +197,7 @@ class CardMoved(EventType):
         return PrivateFace(seat, self.slot, self.card)
 
 
-@event
+@immutable
 class CardShown(EventType):
     """A card was opened to everyone: code and the salt of its slot's commitment."""
 
@@ -219,7 +207,7 @@ class CardShown(EventType):
     salt: bytes
 
 
-@event
+@immutable
 class CardPeeked(EventType):
     """A card was shown to one seat only."""
 
@@ -235,7 +223,7 @@ class CardPeeked(EventType):
         return None if self.card is None else PrivateFace(self.seat, self.slot, self.card)
 
 
-@event
+@immutable
 class StackCut(EventType):
     """A stack was cut: the cards from place `at` upwards went to the bottom."""
 
@@ -244,7 +232,7 @@ class StackCut(EventType):
     at: int
 
 
-@event
+@immutable
 class RoundClosed(EventType):
     """The round ended, and its secret was published."""
 
@@ -254,7 +242,7 @@ class RoundClosed(EventType):
     secret: bytes
 
 
-@event
+@immutable
 class TableClosed(EventType):
     """The table ended; no event follows."""
 

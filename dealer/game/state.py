@@ -161,7 +161,7 @@ def evolve(table: Table, event: Event, at: int) -> None:
     table.at = at
     match event:
         case events.CardDrawn(seat=seat, source=source, slot=slot, card=card):
-            _move(table, slot, source, hand(seat), None, card)
+            _move(table, slot, source, hand(seat), seat, None, card)
         case events.CardsSwapped(i=i, j=j):
             round_, shuffle = _shuffling(table)
             if j is None:
@@ -170,7 +170,7 @@ def evolve(table: Table, event: Event, at: int) -> None:
                 cards = round_.stacks[shuffle.stack]
                 cards[i], cards[j] = cards[j], cards[i]
         case events.CardMoved(slot=slot, source=source, to=to, place=place, card=card):
-            _move(table, slot, source, to, place, card)
+            _move(table, slot, source, to, seat_of(to), place, card)
         case events.CardShown(slot=slot, card=card):
             round_ = _round(table)
             round_.shown.add(slot)
@@ -265,9 +265,15 @@ def _learn(round_: Round, seat: int, slot: int, card: str | None) -> None:
 
 
 def _move(
-    table: Table, slot: int, source: str, to: str, place: int | None, card: str | None
+    table: Table,
+    slot: int,
+    source: str,
+    to: str,
+    seat: int | None,
+    place: int | None,
+    card: str | None,
 ) -> None:
-    """Move a card to a place, or to the top (None); the seat of a target hand learns its face."""
+    """Move a card to a place, or to the top (None); `seat`, whose hand `to` is, learns its face."""
     round_ = _round(table)
     cards = round_.stacks[source]
     if cards[-1] == slot:
@@ -281,7 +287,6 @@ def _move(
         target.append(slot)
     else:
         target.insert(place, slot)
-    seat = seat_of(to)
     if seat is not None:
         _learn(round_, seat, slot, card)
 

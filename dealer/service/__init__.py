@@ -8,7 +8,7 @@ from dealer.eventlog.presence import Attendance
 from dealer.service.encoding import EncodedEvent
 from dealer.service.live_table import LiveTable
 from dealer.service.presence import SharedPresence
-from dealer.service.requests import CommandResult
+from dealer.service.requests import CommandResult, IdempotencyKey
 from dealer.service.service import Service
 from dealer.service.snapshots import CommitNotice, Snapshot
 
@@ -17,6 +17,7 @@ __all__ = [
     "CommandResult",
     "CommitNotice",
     "EncodedEvent",
+    "IdempotencyKey",
     "LiveTable",
     "Service",
     "SharedPresence",

@@ -26,7 +26,7 @@ from dealer.service.deadlines import Deadlines
 from dealer.service.duplicates import DuplicateCommands
 from dealer.service.event_reader import EventReader
 from dealer.service.executor import CommandExecutor, PendingAppend
-from dealer.service.live_table import LiveTable
+from dealer.service.live_table import LiveTable, TableState
 from dealer.service.loading import Loader
 from dealer.service.rejections import RejectionConfirmer
 from dealer.service.reload import Reloader
@@ -113,7 +113,8 @@ class CommandProcessor:
             live_table.chain.broken = True
             self._on_commit([(append, error)])
             return
-        if live_table.table.round is not None or live_table.timer is not None:
+        round_ = live_table.table.round
+        if live_table.timer is not None or (round_ is not None and round_.shuffle is not None):
             self.deadlines.arm(live_table)
 
     def _reload_after_internal_error(
@@ -156,7 +157,8 @@ class CommandProcessor:
                 asyncio.get_running_loop().call_exception_handler(
                     {"message": "notifying of an append failed", "exception": error}
                 )
-            self.reloader.start_if_due(pending.live_table)
+            if pending.live_table.state is not TableState.ACTIVE:
+                self.reloader.start_if_due(pending.live_table)
 
     def _append_committed(self, pending: PendingAppend) -> None:
         """Publish first, then answer the caller, then the others that waited for it."""
@@ -178,7 +180,8 @@ class CommandProcessor:
         if pending.pending_draw is not None:
             for answer in pending.pending_draw.answers:
                 answer(pending.draw_outcome())
-        live_table.notify_commit_waiters()
+        if live_table.commit_waiters:
+            live_table.notify_commit_waiters()
         self._cache.committed(live_table)
 
     def _append_lost(self, pending: PendingAppend, result: Result | DealerError) -> None:

@@ -13,10 +13,12 @@ from typing import NamedTuple
 from dealer.eventlog import Row
 from dealer.eventlog.encryption import NONCE_BYTES
 from dealer.game.decide import NoRoundSecrets
-from dealer.game.events import CardPeeked, CardsSwapped, Event, RoundOpened
+from dealer.game.events import CardDrawn, CardPeeked, CardsSwapped, Event, RoundOpened
 from dealer.proof import codec
 from dealer.proof.tree import Tree, leaf_hash
 from dealer.service.round_secret import RoundSecret
+
+_DRAWN = CardDrawn.__name__, codec.SCHEMAS[CardDrawn.__name__]
 
 
 class EncodedEvent(NamedTuple):
@@ -83,6 +85,43 @@ def encode(
         entries.append(encoded_event(number, leaf, kind, event, secret))
         if event.CHECKPOINT:
             notes.append((number, sign(size=number, root=tree.root())))
+
+
+def encode_draw(
+    event: CardDrawn,
+    *,
+    table_id: str,
+    version: int,
+    at: int,
+    tree: Tree,
+    secret: RoundSecret,
+    nonce: bytes,
+    command: str | None,
+    digest: bytes | None,
+) -> tuple[Row, EncodedEvent]:
+    """`encode` for one drawn card alone, the most frequent append: the same bytes.
+
+    The face of the card must be known. `command` and `digest` are those of the row.
+    """
+    card = codec.quote(event.card or "")
+    public, hidden = codec.encode_draw(event), f'{{"card":{card}}}'
+    commitment = secret.event_commitment(version, hidden)
+    kind, v = _DRAWN
+    leaf = codec.leaf(
+        at=at,
+        commit=commitment.hex(),
+        public=public,
+        table=table_id,
+        type=kind,
+        v=v,
+        version=version,
+    )
+    tree.append(leaf_hash(leaf.encode()))
+    encrypted = secret.encrypt(version, hidden.encode(), nonce=nonce)
+    row = Row(version, kind, v, at, public, commitment, encrypted, command, digest)
+    slot = event.slot
+    private = f'{{"card":{card},"salt":"{secret.slot_salt(slot).hex()}","slot":{slot}}}'
+    return row, EncodedEvent(version, leaf, kind, event.seat, private)
 
 
 def _hidden(

@@ -16,6 +16,7 @@ from dealer.eventlog.encryption import NONCE_BYTES, HouseKeys
 from dealer.game.commands import FinishShuffle, OpenRound
 from dealer.game.decide import NoRoundSecrets, decide
 from dealer.game.events import (
+    CardDrawn,
     EntropyClosed,
     Event,
     RoundClosed,
@@ -26,12 +27,15 @@ from dealer.game.state import Round, evolve
 from dealer.proof.checkpoint import Signer
 from dealer.proof.keys import secret_length
 from dealer.service.clock import Clock, utc_ms
-from dealer.service.encoding import EncodedAppend, encode
+from dealer.service.encoding import EncodedAppend, encode, encode_draw
 from dealer.service.live_table import LiveTable
 from dealer.service.maintenance import MaintenanceMode
 from dealer.service.requests import CommandResult, Outcome, PendingDraw, Request, StoredCommand
 from dealer.service.round_secret import RoundSecret
 from dealer.service.table_cache import TableCache
+
+NONCES = 256
+"""Random nonces of single draws that are requested from the system at a time."""
 
 
 class PendingAppend:
@@ -48,14 +52,16 @@ class PendingAppend:
         "stored",
     )
 
-    def __init__(self, live_table: LiveTable, request: Request) -> None:
+    def __init__(
+        self, live_table: LiveTable, request: Request, events: list[Event], encoded: EncodedAppend
+    ) -> None:
         self.live_table = live_table
         self.request = request
-        self.events: list[Event] = []
-        self.encoded = EncodedAppend([], [], [])
+        self.events = events
+        self.encoded = encoded
         self.stored: StoredCommand | None = None
         self.pending_draw: PendingDraw | None = None
-        self.draw_result: list[Event] | Refused = []
+        self.draw_result: list[Event] | Refused = events
         self.last = 0
 
     def draw_outcome(self) -> Outcome:
@@ -85,6 +91,7 @@ class CommandExecutor:
         self._key = key
         self._house = house
         self._signers: dict[bytes, Signer] = {}
+        self._nonces: list[bytes] = []
         self.public_key = key.public_key
 
     def now(self) -> int:
@@ -113,7 +120,9 @@ class CommandExecutor:
         if not events:
             return None
         expected = table.version
-        pending = PendingAppend(live_table, request)
+        if len(events) == 1 and type(events[0]) is CardDrawn and isinstance(secret, RoundSecret):
+            return self._append_draw(live_table, request, events[0], secret)
+        pending = PendingAppend(live_table, request, [], EncodedAppend([], [], []))
         live_table.secret = secret
         if request.then is not None and isinstance(events[0], ShuffleStarted):
             answers = [] if request.drawn is None else [request.drawn]
@@ -123,6 +132,45 @@ class CommandExecutor:
         if round_ is not None and round_.shuffle is not None and round_.shuffle.ready():
             self._finish(pending, round_)
         return self._append(pending, expected)
+
+    def _append_draw(
+        self, live_table: LiveTable, request: Request, event: CardDrawn, secret: RoundSecret
+    ) -> Append:
+        """`_record` and `_append` for one drawn card alone, in a straight line.
+
+        Its event needs no checkpoint, finishes no shuffle and leaves the round's secret as it is.
+        """
+        table, name = live_table.table, request.name
+        expected, at = table.version, max(self.now(), table.at)
+        stored = None if name is None else StoredCommand(request.digest, expected + 1, 1)
+        row, entry = encode_draw(
+            event,
+            table_id=live_table.table_id,
+            version=expected + 1,
+            at=at,
+            tree=live_table.tree,
+            secret=secret,
+            nonce=self._nonce(),
+            command=name,
+            digest=None if stored is None else stored.packed(),
+        )
+        evolve(table, event, at)
+        rows = [row]
+        pending = PendingAppend(live_table, request, [event], EncodedAppend(rows, [entry], []))
+        pending.last = expected + 1
+        if name is not None and stored is not None:
+            live_table.stored_commands.start(name, stored)
+            pending.stored = stored
+        return Append(live_table.id, expected, rows, tag=pending, chain=live_table.chain)
+
+    def _nonce(self) -> bytes:
+        """A random nonce; many are requested at a time, because each request is a system call."""
+        if not self._nonces:
+            drawn = secrets.token_bytes(NONCE_BYTES * NONCES)
+            self._nonces = [
+                drawn[at : at + NONCE_BYTES] for at in range(0, len(drawn), NONCE_BYTES)
+            ]
+        return self._nonces.pop()
 
     def _finish(self, pending: PendingAppend, round_: Round) -> None:
         """The tape is fixed: shuffle, seal, and execute the draw that waits for the seal."""

@@ -69,10 +69,10 @@ class RecentCommands:
             return True
         number = hash(name)
         bucket = self._buckets.get(number % BUCKETS, b"")
-        if _find(bucket, _NAME.pack(number)) >= 0:
+        record = _RECORD.pack(number, command.digest, command.version, command.count)
+        if bucket and _find(bucket, record[: _NAME.size]) >= 0:
             return False
         full = len(bucket) >= BUCKET * _RECORD.size
-        record = _RECORD.pack(number, command.digest, command.version, command.count)
         self._buckets[number % BUCKETS] = (bucket[_RECORD.size :] if full else bucket) + record
         return full
 

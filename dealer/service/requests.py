@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from dealer.errors import DealerError, Refused, Unavailable
+from dealer.eventlog.encryption import HouseKeys
 from dealer.game.commands import Command, Draw
 from dealer.game.events import Event
 
@@ -22,18 +23,33 @@ class CommandResult(NamedTuple):
 Outcome = CommandResult | DealerError
 OnResult = Callable[[Outcome], None]
 
+ANONYMOUS_SCOPE = "new"
+"""The scope of command ids of callers without a role; only unguessable ids are stored in it."""
+
 ATTEMPTS = 8
 """How often a command is decided again after conflicts with other processes."""
 
 
+class IdempotencyKey(NamedTuple):
+    """Identifies a command, so that a repetition is answered and not executed again.
+
+    `cmd` is the caller's own id of the command and `scope` the caller's role, so that the ids of
+    two callers do not collide. `content` are the canonical bytes of method and parameters: the
+    same key with other content is refused.
+    """
+
+    scope: str
+    cmd: str
+    content: bytes = b""
+
+
 @dataclass(slots=True, eq=False)
 class Request:
-    """A command, its idempotency key, and the callback for its outcome.
+    """A command, its idempotency key as the log stores it, and the callback for its outcome.
 
-    `name` is the caller's role and the command id, so that the ids of two callers do not collide;
-    None for a command without an id. `digest` is 32 bytes, an HMAC over method and parameters.
-    `then` is executed as soon as the shuffle that the command starts is sealed, and `drawn` gets
-    its outcome.
+    `name` is the scope and the id of the key; None for a command without one. `digest` is 32
+    bytes, an HMAC over the key's content. `then` is executed as soon as the shuffle that the
+    command starts is sealed, and `drawn` gets its outcome.
     """
 
     command: Command
@@ -46,6 +62,15 @@ class Request:
     is_replay: bool = False  # whether an earlier execution answers it
     then: Draw | None = None
     drawn: OnResult | None = None
+
+    def identify(self, key: IdempotencyKey, keys: HouseKeys) -> None:
+        """Set name and digest; `keys` are the house's keys of the table."""
+        scope, cmd, content = key
+        if scope == ANONYMOUS_SCOPE:
+            # A repetition is answered with a token, so the database must not reveal the id.
+            cmd = keys.command_digest(b"cmd " + cmd.encode()).hex()
+        self.name = f"{scope}/{cmd}"
+        self.digest = keys.command_digest(content)
 
 
 @dataclass(slots=True, eq=False)

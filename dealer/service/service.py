@@ -15,7 +15,7 @@ from dealer.errors import DealerError
 from dealer.eventlog import Log
 from dealer.eventlog.encryption import HouseKeys
 from dealer.eventlog.high_water_mark import HighWaterMark
-from dealer.game.commands import Actor, Command, Draw, DrawAtRandom, OpenTable
+from dealer.game.commands import Command, Draw, DrawAtRandom, OpenTable
 from dealer.game.rules import for_new_table
 from dealer.game.view import Viewer
 from dealer.service.archive import ArchiveFolder
@@ -26,7 +26,7 @@ from dealer.service.clock import Clock, utc_ms
 from dealer.service.command_processor import CommandProcessor
 from dealer.service.commit_stats import CommitStats
 from dealer.service.encoding import EncodedEvent
-from dealer.service.event_reader import EventReader, Pause, no_pause
+from dealer.service.event_reader import EventReader
 from dealer.service.executor import CommandExecutor
 from dealer.service.head_poller import HeadPoller
 from dealer.service.live_table import LiveTable
@@ -36,17 +36,11 @@ from dealer.service.maintenance import MaintenanceMode
 from dealer.service.opener import Openers
 from dealer.service.presence import SharedPresence
 from dealer.service.random_draws import RandomDraws
-from dealer.service.requests import CommandResult, OnResult, Request, resolve
+from dealer.service.requests import CommandResult, IdempotencyKey, OnResult, Request, resolve
 from dealer.service.round_secret_cache import RoundSecretCache
 from dealer.service.snapshots import CommitNotice, NoticeListener, Snapshot
 from dealer.service.table_cache import BYTES, TABLES, TableCache
-from dealer.service.table_ids import (
-    ANONYMOUS_SCOPE,
-    MIN_SECRET_CMD_LENGTH,
-    check_rules,
-    new_id,
-    table_id_for_command,
-)
+from dealer.service.table_ids import check_rules, id_and_key
 from dealer.service.table_lifecycle import TableLifecycle
 from dealer.service.tokens import TokenKeys, Tokens
 
@@ -89,7 +83,6 @@ class Service:
             self.loader,
             bound=tables,
             bytes_bound=memory,
-            other_bytes=lambda: self.lifecycle.wakeups.size,
             leave=lambda live_table: self.lifecycle.leave(live_table),
         )
         self._executor = CommandExecutor(
@@ -198,23 +191,14 @@ class Service:
         await self._reloader.catch_up(live_table)
 
     async def open_table(
-        self,
-        rules: Mapping[str, Any],
-        *,
-        cmd: str | None = None,
-        content: bytes = b"",
-        address: str = "",
+        self, rules: Mapping[str, Any], *, key: IdempotencyKey | None = None, address: str = ""
     ) -> tuple[LiveTable, CommandResult]:
         """Open a table. An unguessable `cmd` that is sent again finds the table that it opened.
 
         `address` is the client's; only a keyed digest of its network is stored, for the lobby.
         """
         check_rules(rules)
-        if cmd is not None and len(cmd) >= MIN_SECRET_CMD_LENGTH:
-            table = await table_id_for_command(cmd, self.log, self._key)
-        else:
-            table = new_id(self._executor.now())
-            cmd = None
+        table, key = await id_and_key(key, self.log, self._key, now=self.now())
         live_table = self.tables.get(table.hex())
         if live_table is None:
             live_table = await self.lifecycle.load_or_create(table)
@@ -224,9 +208,7 @@ class Service:
         # Held, because an idle table may leave memory before the caller has the answer.
         try:
             with live_table.held():
-                done = await self.execute(
-                    live_table, opening, cmd=cmd, scope=ANONYMOUS_SCOPE, content=content
-                )
+                done = await self.execute(live_table, opening, key=key)
         except DealerError:
             self.tables.discard_if_empty(live_table)
             raise
@@ -239,66 +221,48 @@ class Service:
         self,
         live_table: LiveTable,
         command: Command,
-        *,
-        cmd: str | None = None,
-        scope: str = "",
-        content: bytes = b"",
-        expect: int | None = None,
         done: OnResult,
+        *,
+        key: IdempotencyKey | None = None,
+        expect: int | None = None,
     ) -> None:
         """Decide a command now; `done` is called once its events are on disk, or with the error.
 
-        `scope` is the caller's role and `content` the canonical bytes of method and parameters:
-        the same `cmd` of the same role with other content is refused. So is a command whose table
-        is past version `expect`.
+        A command whose table is past version `expect` is refused. So is one whose `key` was used
+        with other content.
         """
-        request = self._request(
-            live_table, command, cmd=cmd, scope=scope, content=content, done=done
-        )
-        request.expect = expect
+        request = Request(command, done, expect=expect)
+        if key is not None:
+            request.identify(key, self._key.of(live_table.table.key))
         self._processor.submit(live_table, request)
-
-    def _request(
-        self,
-        live_table: LiveTable,
-        command: Command,
-        *,
-        cmd: str | None,
-        scope: str,
-        content: bytes,
-        done: OnResult,
-    ) -> Request:
-        if cmd is None:
-            return Request(command, done)
-        key = self._key.of(live_table.table.key)
-        if scope == ANONYMOUS_SCOPE:
-            # A repetition is answered with a token, so the database must not reveal the id.
-            cmd = key.command_digest(b"cmd " + cmd.encode()).hex()
-        return Request(command, done, f"{scope}/{cmd}", key.command_digest(content))
 
     async def execute(
         self,
         live_table: LiveTable,
         command: Command,
         *,
-        cmd: str | None = None,
-        scope: str = "",
-        content: bytes = b"",
+        key: IdempotencyKey | None = None,
         expect: int | None = None,
     ) -> CommandResult:
         """`submit`, awaited; raises the refusal."""
         future: asyncio.Future[CommandResult] = asyncio.get_running_loop().create_future()
-        answer = resolve(future)
-        self.submit(
-            live_table,
-            command,
-            cmd=cmd,
-            scope=scope,
-            content=content,
-            expect=expect,
-            done=answer,
-        )
+        self.submit(live_table, command, resolve(future), key=key, expect=expect)
         return await future
+
+    async def draw_at_random(
+        self,
+        live_table: LiveTable,
+        command: DrawAtRandom,
+        *,
+        key: IdempotencyKey | None = None,
+        expect: int | None = None,
+    ) -> CommandResult:
+        """Shuffle `command.count` cards to the top of `command.source`, then draw them."""
+        request = Request(command, lambda _: None, expect=expect)
+        if key is not None:
+            request.identify(key, self._key.of(live_table.table.key))
+        draw = Draw(command.actor, command.count, command.source)
+        return await self._draws.draw(live_table, request, draw)
 
     # Reading
 
@@ -307,39 +271,6 @@ class Service:
     ) -> list[EncodedEvent]:
         """At most `limit` committed events after version `after`."""
         return await self.reader.entries(live_table, after=after, limit=limit)
-
-    async def consistency(
-        self, live_table: LiveTable, old: int, new: int, *, pause: Pause = no_pause
-    ) -> list[str]:
-        """RFC 6962's proof that the first `old` leaves never changed, as hex.
-
-        `pause` is awaited between the slices in which the leaves are read and hashed.
-        """
-        return await self.reader.consistency(live_table, old=old, new=new, pause=pause)
-
-    async def draw_at_random(
-        self,
-        live_table: LiveTable,
-        actor: Actor,
-        *,
-        count: int,
-        source: str,
-        cmd: str | None = None,
-        scope: str = "",
-        content: bytes = b"",
-        expect: int | None = None,
-    ) -> CommandResult:
-        """Shuffle `count` cards to the top of `source`, then draw them."""
-        request = self._request(
-            live_table,
-            DrawAtRandom(actor, count, source),
-            cmd=cmd,
-            scope=scope,
-            content=content,
-            done=lambda _: None,
-        )
-        request.expect = expect
-        return await self._draws.draw(live_table, request, Draw(actor, count, source))
 
     async def snapshot(self, live_table: LiveTable, viewer: Viewer) -> Snapshot:
         """The table as `viewer` may know it, at a version that is on disk."""
@@ -365,10 +296,3 @@ class Service:
         extent = BundleRange(live_table.id, size, size)
         async for line in bundle_lines(self.log, extent, chunk=DOWNLOAD_CHUNK):
             yield line
-
-    async def cosign(self, live_table: LiveTable, line: str) -> tuple[int, str]:
-        """Attach a player's signature line to the checkpoint that it signs; (size, whole note).
-
-        Raises BadRequest if it is no seated player's signature of one of the newest checkpoints.
-        """
-        return await self.checkpoints.cosign(live_table, line)

@@ -63,8 +63,8 @@ class TableCache:
     """Tables in memory by id.
 
     `bytes_bound` bounds the estimated bytes of all of them, `bound` the number of those that are
-    not in use. `other_bytes` counts against the bound, too. `leave` is called with a table that is
-    about to be evicted; where it returns False the table stays.
+    not in use. The attribute `other_bytes` counts against the bound, too. `leave` is called with a
+    table that is about to be evicted; where it returns False the table stays.
     """
 
     def __init__(
@@ -73,14 +73,13 @@ class TableCache:
         *,
         bound: int = TABLES,
         bytes_bound: int = BYTES,
-        other_bytes: Callable[[], int] = lambda: 0,
         leave: Callable[[LiveTable], bool] = lambda live_table: True,
     ) -> None:
         self._loader = loader
         self.bound = bound
         self.bytes_bound = bytes_bound
         self.bytes = 0
-        self._other_bytes = other_bytes
+        self.other_bytes = 0
         self._leave = leave
         self._tables: OrderedDict[str, LiveTable] = OrderedDict()
         self._loading: dict[bytes, asyncio.Task[LiveTable]] = {}
@@ -143,7 +142,7 @@ class TableCache:
     @property
     def full(self) -> bool:
         """Whether the bound on bytes is exceeded."""
-        return self.bytes + self._other_bytes() > self.bytes_bound
+        return self.bytes + self.other_bytes > self.bytes_bound
 
     def weigh(self, live_table: LiveTable) -> None:
         """Update the size of a table, and evict others if the sum exceeds a bound."""

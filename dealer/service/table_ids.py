@@ -13,12 +13,10 @@ from dealer.eventlog.encryption import HouseKeys
 from dealer.game.rules import Rules
 from dealer.proof import canonical
 from dealer.proof.pack import T, lp
+from dealer.service.requests import IdempotencyKey
 
 MIN_SECRET_CMD_LENGTH = 22
 """Length from which a command id that opens a table counts as unguessable, and is stored."""
-
-ANONYMOUS_SCOPE = "new"
-"""The scope of command ids of callers without a role; only unguessable ids are stored in it."""
 
 RULES_MAX = 2048
 """Bytes of the canonical JSON of a new table's rules."""
@@ -27,6 +25,15 @@ RULES_MAX = 2048
 def new_id(now: int) -> bytes:
     """A unique id of 16 bytes: 6 of the time in milliseconds, then random ones."""
     return now.to_bytes(6, "big") + secrets.token_bytes(10)
+
+
+async def id_and_key(
+    key: IdempotencyKey | None, log: Log, keys: HouseKeys, *, now: int
+) -> tuple[bytes, IdempotencyKey | None]:
+    """The id of a table to be opened, and the key to store; no key that could be guessed."""
+    if key is None or len(key.cmd) < MIN_SECRET_CMD_LENGTH:
+        return new_id(now), None
+    return await table_id_for_command(key.cmd, log, keys), key
 
 
 async def table_id_for_command(cmd: str, log: Log, key: HouseKeys) -> bytes:

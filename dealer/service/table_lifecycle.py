@@ -34,7 +34,7 @@ class TableLifecycle:
         self._reloader = reloader
         self._deadlines = deadlines
         self._on_load = on_load
-        self.wakeups = Wakeups(self._wake)
+        self.wakeups = Wakeups(self._wake, on_size=self._count_wakeups)
 
     async def load(self, table: str) -> LiveTable:
         """The table with every committed event; see `Service.load`."""
@@ -69,6 +69,9 @@ class TableLifecycle:
         await self.wakeups.close()
         for live_table in self._cache:
             self._deadlines.disarm(live_table)
+
+    def _count_wakeups(self, size: int) -> None:
+        self._cache.other_bytes = size
 
     async def _load(self, table: str) -> LiveTable:
         live_table = await self._cache.load(table)

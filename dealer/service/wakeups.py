@@ -26,10 +26,19 @@ RETRY_SECONDS = 1.0
 
 
 class Wakeups:
-    """Calls `load`, which may raise DealerError, with each sleeping table at its deadline."""
+    """Calls `load`, which may raise DealerError, with each sleeping table at its deadline.
 
-    def __init__(self, load: Callable[[str], Awaitable[object]]) -> None:
+    `on_size` is called with `size` whenever it has changed.
+    """
+
+    def __init__(
+        self,
+        load: Callable[[str], Awaitable[object]],
+        *,
+        on_size: Callable[[int], None] = lambda size: None,
+    ) -> None:
         self._load = load
+        self._on_size = on_size
         self._due: dict[str, float] = {}
         self._queue: list[tuple[float, str]] = []
         self._timer: asyncio.TimerHandle | None = None
@@ -61,6 +70,7 @@ class Wakeups:
         if self._due.pop(table, None) is not None and len(self._queue) > 2 * len(self._due) + 64:
             self._queue = [(due, table) for table, due in self._due.items()]
             heapify(self._queue)
+            self._on_size(self.size)
 
     async def close(self) -> None:
         """Cancel the timer and the task that loads tables."""
@@ -73,6 +83,7 @@ class Wakeups:
     def _add(self, table: str, due: float) -> None:
         self._due[table] = due
         heappush(self._queue, (due, table))
+        self._on_size(self.size)
         self._set_timer()
 
     def _set_timer(self) -> None:
@@ -100,6 +111,7 @@ class Wakeups:
         loop = asyncio.get_running_loop()
         while self._queue and self._queue[0][0] <= loop.time():
             due, table = heappop(self._queue)
+            self._on_size(self.size)
             if self._due.get(table) != due:
                 continue
             try:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 import subprocess
 import sys
 import tempfile
@@ -19,11 +18,14 @@ from typing import Any
 
 import append
 import append_postgres
+import draw
 import load
 import work
 
 SEATS = 4
-TABLES = (1, 10, 50)
+LOADS = ((1, 1), (50, 1), (1, SEATS), (10, SEATS), (50, SEATS))
+"""Tables, and draws in flight at each."""
+
 IDLE = 1000
 
 
@@ -43,30 +45,31 @@ def server() -> Iterator[tuple[int, int]]:
 
 def sockets(seconds: float) -> list[dict[str, Any]]:
     rows = []
-    for tables in TABLES:
+    for tables, in_flight in LOADS:
         with server() as (port, pid):
-            before = _cpu(pid)
             playing = load.draws(
-                "127.0.0.1", port, tables=tables, seats=SEATS, warmup=seconds / 4, seconds=seconds
+                "127.0.0.1",
+                port,
+                tables=tables,
+                seats=SEATS,
+                in_flight=in_flight,
+                warmup=seconds / 4,
+                seconds=seconds,
+                pid=pid,
             )
             figures = asyncio.run(playing)
-            name = f"{tables} table{'s' * (tables > 1)} of {SEATS} seats"
-            used = (_cpu(pid) - before) / seconds / 1.25
-            rows += [
-                {"name": f"{name}: durable draws", "figure": figures["rate"], "unit": "draws/s"},
-                {"name": f"{name}: p50", "figure": figures["p50"], "unit": "ms"},
-                {"name": f"{name}: p99", "figure": figures["p99"], "unit": "ms"},
-                {"name": f"{name}: the house's CPU", "figure": used, "unit": "cores"},
-            ]
+        name = f"{tables} table{'s' * (tables > 1)}, {in_flight} in flight"
+        rows += [
+            {"name": f"{name}: durable draws", "figure": figures["rate"], "unit": "draws/s"},
+            {"name": f"{name}: p50", "figure": figures["p50"], "unit": "ms"},
+            {"name": f"{name}: p99", "figure": figures["p99"], "unit": "ms"},
+            {"name": f"{name}: event loop, a draw", "figure": figures["loop"], "unit": "µs"},
+            {"name": f"{name}: all threads, a draw", "figure": figures["cpu"], "unit": "µs"},
+        ]
     with server() as (port, pid):
         size = asyncio.run(load.idle("127.0.0.1", port, connections=IDLE, pid=pid))
         rows.append({"name": f"memory a connection, of {IDLE}", "figure": size, "unit": "KiB"})
     return rows
-
-
-def _cpu(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def show(rows: list[dict[str, Any]]) -> None:
@@ -85,4 +88,5 @@ if __name__ == "__main__":
     show(append.measure())
     show(append_postgres.measure())
     show(work.measure())
+    show(draw.measure())
     show(sockets(asked.seconds))

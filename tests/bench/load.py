@@ -11,6 +11,7 @@ import os
 import struct
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 _RESULT = b'{"jsonrpc":"2.0","id":'
 
@@ -94,10 +95,12 @@ class LoadClient(asyncio.Protocol):
 
 
 class Table:
-    """Seats that draw until the deck is empty, repeatedly."""
+    """Seats that draw until the deck is empty, repeatedly; `in_flight` draws at a time."""
 
-    def __init__(self, seats: int, clock: Clock) -> None:
+    def __init__(self, seats: int, in_flight: int, clock: Clock) -> None:
         self._seats = seats
+        self._in_flight = in_flight
+        self._turn = 0
         self._clock = clock
         self._guests: list[LoadClient] = []
         self._host: LoadClient
@@ -118,12 +121,14 @@ class Table:
 
     def play(self) -> None:
         self._left = self._answers = 52
-        for client in self._guests:
-            self._draw(client)
+        for _ in range(self._in_flight):
+            self._draw()
 
-    def _draw(self, client: LoadClient) -> None:
+    def _draw(self) -> None:
         if self._left == 0 or self._clock.over():
             return
+        client = self._guests[self._turn % self._seats]
+        self._turn += 1
         self._left -= 1
         begun = time.perf_counter()
 
@@ -134,7 +139,7 @@ class Table:
             if self._answers == 0:
                 self._shuffle()
             else:
-                self._draw(client)
+                self._draw()
 
         client.ask("deck.draw", f'"table":"{self._id}"', answered)
 
@@ -183,20 +188,36 @@ class Clock:
 
 
 async def draws(
-    host: str, port: int, *, tables: int, seats: int, warmup: float, seconds: float
+    host: str,
+    port: int,
+    *,
+    tables: int,
+    seats: int,
+    in_flight: int,
+    warmup: float,
+    seconds: float,
+    pid: int,
 ) -> dict[str, float]:
-    """Every seat of every table draws as soon as its last draw was answered."""
+    """At every table the next seat draws as soon as one of the draws in flight was answered.
+
+    `loop` and `cpu` are µs of the server's main thread, and of all its threads, for one draw.
+    """
     playing = []
     clock = Clock(warmup=0, seconds=0)
     for _ in range(tables):
-        table = Table(seats, clock)
+        table = Table(seats, in_flight, clock)
         await table.sit_down(host, port)
         playing.append(table)
     clock.__init__(warmup=warmup, seconds=seconds)  # type: ignore[misc]
     for table in playing:
         table.play()
-    await asyncio.sleep(warmup + seconds + 0.01)
-    return clock.figures()
+    await asyncio.sleep(warmup)
+    before = cpu_times(pid)
+    await asyncio.sleep(seconds)
+    loop, cpu = (after - then for after, then in zip(cpu_times(pid), before, strict=True))
+    figures = clock.figures()
+    count = len(clock.latencies)
+    return figures | {"loop": loop / count * 1e6, "cpu": cpu / count * 1e6}
 
 
 async def idle(host: str, port: int, *, connections: int, pid: int) -> float:
@@ -209,6 +230,15 @@ async def idle(host: str, port: int, *, connections: int, pid: int) -> float:
     for client in clients:
         client.transport.close()
     return grown / connections / 1024
+
+
+def cpu_times(pid: int) -> tuple[float, float]:
+    """Seconds of processor time of a process's main thread, and of all its threads."""
+    used = {
+        int(task.name): int((task / "schedstat").read_text().split()[0]) / 1e9
+        for task in Path(f"/proc/{pid}/task").iterdir()
+    }
+    return used[pid], sum(used.values())
 
 
 def resident(pid: int) -> int:

@@ -1,4 +1,7 @@
-"""A server for benchmarks, with limits that a load does not reach. Prints its port."""
+"""A server for benchmarks, with limits that a load does not reach. Prints its port.
+
+It collects garbage and switches threads as `dealer serve` does.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,8 @@ import asyncio
 import signal
 import sys
 
+from dealer.cli.commands.serve import SWITCH_INTERVAL
+from dealer.cli.garbage_collection import FullCollections
 from dealer.gateway.limits import Limits
 from dealer.gateway.server import serve
 from dealer.service.startup import open_service
@@ -35,11 +40,14 @@ async def main(folder: str) -> None:
         open_service(f"sqlite:///{folder}/bench.db") as service,
         serve(service, port=0, limits=LIMITS) as gateway,
     ):
+        collecting = asyncio.create_task(FullCollections().run())
         print(gateway.port, flush=True)
         await stop.wait()
+        collecting.cancel()
 
 
 if __name__ == "__main__":
+    sys.setswitchinterval(SWITCH_INTERVAL)
     try:
         from uvloop import run
     except ImportError:

@@ -17,10 +17,11 @@ from dealer.errors import Disabled, HouseKeyError
 from dealer.game.cards import STANDARD
 from dealer.game.commands import Actor, CloseRound, CloseTable, Draw, OpenRound, StartShuffle
 from dealer.proof.verify import verify
-from dealer.service import LiveTable, Service
+from dealer.service import IdempotencyKey, LiveTable, Service
 from dealer.service.admin import read_audit_entries
 from dealer.service.key_rotation import retire_keys
 from dealer.service.maintenance import POLL_SECONDS
+from dealer.service.requests import ANONYMOUS_SCOPE
 from dealer.service.startup import open_service
 
 from .conftest import Ask, Played
@@ -106,13 +107,17 @@ def test_tables_under_either_key_are_audited(ask: Ask, played: Played) -> None:
 def test_earlier_tokens_and_commands_stay_valid(ask: Ask, played: Played) -> None:
     async def before() -> tuple[str, str]:
         async with open_service(played.url) as service:
-            live_table, _ = await service.open_table({}, cmd=CMD, content=b"open")
+            live_table, _ = await service.open_table(
+                {}, key=IdempotencyKey(ANONYMOUS_SCOPE, CMD, b"open")
+            )
             tokens = service.tokens_of(live_table.table.key)
             return live_table.table_id, tokens.host(live_table.id)
 
     async def after(table: str, token: str) -> None:
         async with open_service(played.url) as service:
-            live_table, _ = await service.open_table({}, cmd=CMD, content=b"open")
+            live_table, _ = await service.open_table(
+                {}, key=IdempotencyKey(ANONYMOUS_SCOPE, CMD, b"open")
+            )
             assert live_table.table_id == table
             tokens = service.tokens_of(live_table.table.key)
             assert tokens.actor(live_table.id, live_table.table, token) == HOST

@@ -258,11 +258,11 @@ async def test_a_digest_that_is_replaced_in_the_log_and_shown_to_its_owner(
         told: list[str] = []
         perform = malicious.service.submit
 
-        def replaced(live_table: LiveTable, command: Any, **options: Any) -> None:
+        def replaced(live_table: LiveTable, command: Any, *done: Any, **options: Any) -> None:
             if isinstance(command, CommitEntropy) and command.actor.seat == bob.seat:
                 told.append(command.digest.hex())
                 command = CommitEntropy(command.actor, command.round, command.k, forged)
-            perform(live_table, command, **options)
+            perform(live_table, command, *done, **options)
 
         def as_his_own(_: LiveTable, news: CommitNotice) -> CommitNotice:
             return news._replace(

@@ -131,6 +131,25 @@ def test_a_repeated_member_is_refused(params: bytes) -> None:
     assert fault.code == wire.ErrorCode.INVALID_REQUEST
 
 
+MEMBERS = {
+    "table": '"a:b"',
+    "token": '"{"',
+    "cmd": '"\\""',
+    "expect": "7",
+    "count": "1",
+    "from": '"top"',
+}
+
+
+@given(st.lists(st.sampled_from(sorted(MEMBERS)), max_size=5), st.sampled_from(["", " ", "\t\n"]))
+def test_members_are_repeated_or_not(names: list[str], space: str) -> None:
+    """Whatever strings contain, and wherever there is white space."""
+    members = ",".join(f'"{name}"{space}:{space}{MEMBERS[name]}' for name in names)
+    text = f'{{"jsonrpc":"2.0","id"{space}:9,"method":"deck.draw","params":{{{members}}}}}'
+    repeated = len(set(names)) < len(names)
+    assert isinstance(READER.read(text.encode()), wire.Fault) == repeated
+
+
 def test_a_name_may_be_in_several_objects() -> None:
     tokens = [{"table": "a", "token": "t"}, {"table": "b", "token": "t"}]
     assert isinstance(READER.read(frame("session.hello", tokens=tokens)), wire.Call)

@@ -26,6 +26,7 @@ from dealer.gateway.server import serve
 from dealer.proof.checkpoint import open_note
 from dealer.proof.verify import Report, verify
 from dealer.service import CommandResult, CommitNotice, LiveTable, Service
+from dealer.service.requests import OnResult
 from dealer.service.startup import open_service
 from tests.harness.limits import NO_RATES
 from tests.harness.server_process import PATIENT
@@ -144,13 +145,13 @@ class MaliciousServer:
         """Answer a seat's command of this kind with success, and drop it or run `instead`."""
         perform = self.service.submit
 
-        def submit(live_table: LiveTable, command: Command, **options: Any) -> None:
+        def submit(live_table: LiveTable, command: Command, done: OnResult, **options: Any) -> None:
             if isinstance(command, kind) and getattr(command, "actor", Actor()).seat == seat:
                 if instead is None:
-                    options["done"](CommandResult(live_table.table.version, []))
+                    done(CommandResult(live_table.table.version, []))
                     return
                 command = instead
-            perform(live_table, command, **options)
+            perform(live_table, command, done, **options)
 
         self.service.submit = submit  # type: ignore[method-assign]
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from dealer.game.cards import STANDARD
 from dealer.game.commands import Actor, CloseRound, Command, Draw, OpenRound, StartShuffle, TakeSeat
 from dealer.projector.runner import Projector
-from dealer.service import LiveTable, Service
+from dealer.service import IdempotencyKey, LiveTable, Service
 from dealer.service.startup import open_service
 from tests.service.tables import HOST
 
@@ -47,7 +47,9 @@ async def _play(service: Service, live_table: LiveTable, deck: tuple[str, ...], 
             await asyncio.gather(
                 *(
                     service.execute(
-                        live_table, draw, cmd=f"{at}-{n}-0123456789abcdef", scope="seat:1:2"
+                        live_table,
+                        draw,
+                        key=IdempotencyKey("seat:1:2", f"{at}-{n}-0123456789abcdef"),
                     )
                     for n, draw in enumerate(draws)
                 )

@@ -70,7 +70,7 @@ async def test_a_cosignature_during_the_archiving_is_refused(
 
     monkeypatch.setattr(service.checkpoints, "find_cosignable", archive_meanwhile)
     with pytest.raises(TableArchived) as raised:
-        await service.cosign(live_table, line)
+        await service.checkpoints.cosign(live_table, line)
     assert str(raised.value) == await refusal_of_a_load(service, live_table)
     assert await service.log.checkpoints(live_table.id) == []
 

@@ -12,11 +12,12 @@ from dealer.game.commands import (
     Actor,
     CloseRound,
     Draw,
+    DrawAtRandom,
     RevealEntropy,
     StartShuffle,
     TakeSeat,
 )
-from dealer.service import deadlines, head_poller
+from dealer.service import IdempotencyKey, deadlines, head_poller
 from tests.harness.postgres import asked
 from tests.service.conftest import OpenNodes
 from tests.service.tables import (
@@ -127,7 +128,7 @@ async def test_a_waiting_draw_fails_when_its_shuffle_is_void(
     here = await new_table(one, entropy="players")
 
     def draw(seat: int) -> asyncio.Task[Any]:
-        drawing = one.draw_at_random(here, Actor(seat=seat), count=1, source="deck")
+        drawing = one.draw_at_random(here, DrawAtRandom(Actor(seat=seat)))
         return asyncio.create_task(drawing)
 
     waiting = draw(1)
@@ -155,7 +156,7 @@ async def test_a_command_of_a_round_unknown_to_this_node_gets_its_answer(
     there.commands_evicted = True
     for command in (CloseRound(HOST), OPEN_ROUND, StartShuffle(HOST)):
         await one.execute(here, command)
-    sent: dict[str, Any] = {"cmd": "c" * 22, "scope": "seat:1", "content": b"x"}
+    sent: dict[str, Any] = {"key": IdempotencyKey("seat:1", "c" * 22, b"x")}
     first = await one.execute(here, Draw(Actor(seat=1)), **sent)
     async with asyncio.timeout(20):
         assert await two.execute(there, Draw(Actor(seat=1)), **sent) == first

@@ -151,7 +151,7 @@ async def test_all_cosignatures_are_stored_together(service: Service, monkeypatc
         return put_note(*note)
 
     monkeypatch.setattr(service.log, "put_checkpoint", put_checkpoint)
-    done = await asyncio.gather(*(service.cosign(here, line) for line in lines))
+    done = await asyncio.gather(*(service.checkpoints.cosign(here, line) for line in lines))
     assert {size for size, _ in done} == {here.committed}
     assert len(puts) == 1
     (notice,) = notices
@@ -164,8 +164,8 @@ async def test_all_cosignatures_are_stored_together(service: Service, monkeypatc
 async def test_a_repeated_cosignature_writes_nothing(service: Service) -> None:
     here = await table_with_cosigners(service)
     size, note = await service.checkpoint(here)
-    first = await service.cosign(here, COSIGNERS[0].cosign(note, time=1))
-    again = await service.cosign(here, COSIGNERS[0].cosign(note, time=2))
+    first = await service.checkpoints.cosign(here, COSIGNERS[0].cosign(note, time=1))
+    again = await service.checkpoints.cosign(here, COSIGNERS[0].cosign(note, time=2))
     assert again == first
     assert await service.log.heads_and_cosigned([here.id]) == {here.id: (size, 1)}
 
@@ -179,11 +179,11 @@ async def test_a_closed_table_takes_cosignatures_of_its_latest_checkpoints(
         await service.execute(here, TakeSeat(f"late {number}"))
         await service.checkpoint(here)
     await service.execute(here, CloseTable(HOST))
-    size, _ = await service.cosign(here, (await lines_of(service, here))[0])
+    size, _ = await service.checkpoints.cosign(here, (await lines_of(service, here))[0])
     assert size == here.committed
-    assert (await service.cosign(here, early[0]))[0] == 5
+    assert (await service.checkpoints.cosign(here, early[0]))[0] == 5
     with pytest.raises(BadRequest):
-        await service.cosign(here, "nonsense")
+        await service.checkpoints.cosign(here, "nonsense")
 
 
 async def test_a_cosignature_is_pushed_at_other_nodes_by_the_poll_alone(open_service) -> None:
@@ -195,14 +195,16 @@ async def test_a_cosignature_is_pushed_at_other_nodes_by_the_poll_alone(open_ser
     two.on_notice(lambda _, notice: notices.append(notice))
     await two.head_poller.check([there])
     assert notices == []
-    done = await one.cosign(here, lines[0])
+    done = await one.checkpoints.cosign(here, lines[0])
     await two.head_poller.check([there])
     await two.head_poller.check([there])
     assert [notice.notes for notice in notices] == [[done]]
     # Cosignatures attached at both nodes at once reach both.
     others: list[CommitNotice] = []
     one.on_notice(lambda _, notice: others.append(notice))
-    await asyncio.gather(one.cosign(here, lines[1]), two.cosign(there, lines[2]))
+    await asyncio.gather(
+        one.checkpoints.cosign(here, lines[1]), two.checkpoints.cosign(there, lines[2])
+    )
     await one.head_poller.check([here])
     await two.head_poller.check([there])
     newest = await one.log.newest_checkpoint(here.id)

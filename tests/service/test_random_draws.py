@@ -8,9 +8,17 @@ from typing import Any
 import pytest
 
 from dealer.errors import NotYourSeat, ShuffleRunning, Unavailable
-from dealer.game.commands import Actor, CloseRound, LeaveSeat, OpenRound, StartShuffle, TakeSeat
+from dealer.game.commands import (
+    Actor,
+    CloseRound,
+    DrawAtRandom,
+    LeaveSeat,
+    OpenRound,
+    StartShuffle,
+    TakeSeat,
+)
 from dealer.game.events import CardDrawn
-from dealer.service import CommandResult, LiveTable, Service
+from dealer.service import CommandResult, IdempotencyKey, LiveTable, Service
 from tests.service.tables import (
     HOST,
     commit_entropy,
@@ -29,8 +37,8 @@ async def contribute(service: Service, live_table: LiveTable, k: int) -> None:
 
 def at_random(service: Service, live_table: LiveTable, seat: int) -> asyncio.Task[CommandResult]:
     """A draw of two cards; each call of a seat repeats one command."""
-    sent: dict[str, Any] = {"cmd": "r", "scope": f"seat:{seat}", "content": b"random"}
-    draw = service.draw_at_random(live_table, Actor(seat=seat), count=2, source="deck", **sent)
+    sent: dict[str, Any] = {"key": IdempotencyKey(f"seat:{seat}", "r", b"random")}
+    draw = service.draw_at_random(live_table, DrawAtRandom(Actor(seat=seat), 2), **sent)
     return asyncio.ensure_future(draw)
 
 
@@ -80,14 +88,15 @@ async def test_a_repetition_after_a_long_shuffle_and_a_restart_draws_no_more(
     await service.execute(live_table, TakeSeat("Ann"))
     deck = tuple(f"{n:04}" for n in range(1024))
     await service.execute(live_table, OpenRound(HOST, deck, "players", 10_000, 10_000))
-    sent = {"cmd": "r", "scope": "seat:1", "content": b"random", "count": 1010, "source": "deck"}
-    first = asyncio.ensure_future(service.draw_at_random(live_table, Actor(seat=1), **sent))
+    sent = {"key": IdempotencyKey("seat:1", "r", b"random")}
+    command = DrawAtRandom(Actor(seat=1), 1010)
+    first = asyncio.ensure_future(service.draw_at_random(live_table, command, **sent))
     await asyncio.sleep(0)
     await commit_entropy(service, live_table, 1)
     await reveal_entropy(service, live_table, 1)
     done = await first
     other = await open_service()
-    again = await other.draw_at_random(await other.load(live_table.table_id), Actor(seat=1), **sent)
+    again = await other.draw_at_random(await other.load(live_table.table_id), command, **sent)
     assert again == done
 
 
@@ -95,7 +104,7 @@ async def test_a_draw_of_a_player_who_left_is_void(service: Service) -> None:
     """Also if another has taken the seat by the time of the seal."""
     live_table = await new_table(service, entropy="players")
     ann = Actor(seat=1, taken_at=live_table.table.seats[1].taken_at)
-    draw = asyncio.ensure_future(service.draw_at_random(live_table, ann, count=2, source="deck"))
+    draw = asyncio.ensure_future(service.draw_at_random(live_table, DrawAtRandom(ann, 2)))
     await asyncio.sleep(0)
     await service.execute(live_table, LeaveSeat(ann))
     await service.execute(live_table, TakeSeat("Carol", seat=1))

@@ -28,6 +28,7 @@ from dealer.game.commands import (
     CommitEntropy,
     Deal,
     Draw,
+    DrawAtRandom,
     LeaveSeat,
     RevealEntropy,
     StartShuffle,
@@ -39,7 +40,8 @@ from dealer.game.view import SPECTATOR
 from dealer.game.view import snapshot as view_of
 from dealer.proof.keys import player_digest
 from dealer.proof.verify import verify
-from dealer.service import CommandResult, LiveTable, Service
+from dealer.service import CommandResult, IdempotencyKey, LiveTable, Service
+from dealer.service.requests import ANONYMOUS_SCOPE
 from tests.service.tables import HOST, Listener, bundle_of, new_table, round_of
 
 
@@ -111,7 +113,7 @@ async def test_a_command_sent_again_has_its_first_answer(open_service) -> None:
     service = await open_service()
     live_table = await new_table(service)
     await service.execute(live_table, StartShuffle(HOST))
-    sent = {"cmd": "a", "scope": "seat:1", "content": b"draw 1"}
+    sent = {"key": IdempotencyKey("seat:1", "a", b"draw 1")}
     first, twin = await asyncio.gather(
         service.execute(live_table, Draw(Actor(seat=1)), **sent),
         service.execute(live_table, Draw(Actor(seat=1)), **sent),
@@ -122,15 +124,19 @@ async def test_a_command_sent_again_has_its_first_answer(open_service) -> None:
     restarted = await other.execute(elsewhere, Draw(Actor(seat=1)), **sent)
     assert first == twin == again == restarted
     with pytest.raises(CommandReused):
-        await service.execute(live_table, Draw(Actor(seat=1), 2), **(sent | {"content": b"draw 2"}))
-    mine = await service.execute(live_table, Draw(Actor(seat=2)), **(sent | {"scope": "seat:2"}))
+        await service.execute(
+            live_table, Draw(Actor(seat=1), 2), key=sent["key"]._replace(content=b"draw 2")
+        )
+    mine = await service.execute(
+        live_table, Draw(Actor(seat=2)), key=sent["key"]._replace(scope="seat:2")
+    )
     assert mine.version > first.version
 
 
 async def test_an_evicted_command_is_found_in_the_log(service: Service) -> None:
     live_table = await new_table(service)
     await service.execute(live_table, StartShuffle(HOST))
-    sent: dict[str, Any] = {"cmd": "a", "scope": "seat:1", "content": b"draw 1"}
+    sent: dict[str, Any] = {"key": IdempotencyKey("seat:1", "a", b"draw 1")}
     first = await service.execute(live_table, Draw(Actor(seat=1)), **sent)
     live_table.stored_commands.clear()
     assert await service.execute(live_table, Draw(Actor(seat=1)), **sent) == first
@@ -142,20 +148,20 @@ async def test_an_old_command_is_answered_though_it_is_now_illegal(
 ) -> None:
     live_table = await new_table(service)
     await service.execute(live_table, StartShuffle(HOST))
-    sent: dict[str, Any] = {"cmd": "a", "scope": "seat:1", "content": b"draw 52"}
+    sent: dict[str, Any] = {"key": IdempotencyKey("seat:1", "a", b"draw 52")}
     first = await service.execute(live_table, Draw(Actor(seat=1), 52), **sent)
     live_table.stored_commands.clear()
     live_table.commands_evicted = True
     assert await service.execute(live_table, Draw(Actor(seat=1), 52), **sent) == first
     with pytest.raises(DeckEmpty):
-        await service.execute(live_table, Draw(Actor(seat=1)), cmd="b", scope="seat:1")
+        await service.execute(live_table, Draw(Actor(seat=1)), key=IdempotencyKey("seat:1", "b"))
 
 
 async def test_a_command_with_an_outdated_version_is_refused(service: Service) -> None:
     live_table = await new_table(service)
     await service.execute(live_table, StartShuffle(HOST))
     version = live_table.table.version
-    sent: dict[str, Any] = {"cmd": "a", "scope": "seat:1", "expect": version}
+    sent: dict[str, Any] = {"key": IdempotencyKey("seat:1", "a"), "expect": version}
     first = await service.execute(live_table, Draw(Actor(seat=1)), **sent)
     assert await service.execute(live_table, Draw(Actor(seat=1)), **sent) == first
     with pytest.raises(VersionConflict):
@@ -308,11 +314,11 @@ async def test_a_shuffle_continues_after_a_restart_at_each_step(open_service) ->
 async def test_a_draw_at_random_waits_for_the_players_entropy(service: Service) -> None:
     live_table = await new_table(service, entropy="players")
     players = [Player(service, live_table, seat) for seat in (1, 2)]
-    sent: dict[str, Any] = {"cmd": "r", "scope": "seat:1", "content": b"random"}
+    sent: dict[str, Any] = {"key": IdempotencyKey("seat:1", "r", b"random")}
 
     def draw() -> asyncio.Task[CommandResult]:
         return asyncio.ensure_future(
-            service.draw_at_random(live_table, Actor(seat=1), count=3, source="deck", **sent)
+            service.draw_at_random(live_table, DrawAtRandom(Actor(seat=1), 3), **sent)
         )
 
     first = draw()
@@ -329,17 +335,19 @@ async def test_a_draw_at_random_waits_for_the_players_entropy(service: Service) 
 async def test_a_draw_at_random_survives_a_restart(open_service) -> None:
     service = await open_service()
     live_table = await new_table(service, entropy="players")
-    sent = {"count": 2, "source": "deck", "cmd": "r", "scope": "seat:1", "content": b"random"}
-    lost = asyncio.ensure_future(service.draw_at_random(live_table, Actor(seat=1), **sent))
+    sent = {"key": IdempotencyKey("seat:1", "r", b"random")}
+    lost = asyncio.ensure_future(
+        service.draw_at_random(live_table, DrawAtRandom(Actor(seat=1), 2), **sent)
+    )
     for seat in (1, 2):
         await Player(service, live_table, seat).commit(0)
     fresh = await open_service()
     table = await fresh.load(live_table.table_id)
     for seat in (1, 2):
         await Player(fresh, table, seat).reveal(0)
-    done = await fresh.draw_at_random(table, Actor(seat=1), **sent)
+    done = await fresh.draw_at_random(table, DrawAtRandom(Actor(seat=1), 2), **sent)
     assert [type(event) for event in done.events] == [CardDrawn] * 2
-    assert await fresh.draw_at_random(table, Actor(seat=1), **sent) == done
+    assert await fresh.draw_at_random(table, DrawAtRandom(Actor(seat=1), 2), **sent) == done
     lost.cancel()
 
 
@@ -400,13 +408,16 @@ async def test_refusals_change_nothing(service: Service) -> None:
 
 async def test_opening_again_under_an_unguessable_id_finds_the_table(service: Service) -> None:
     cmd = "3f1c3f4e-6f0a-4a52-9f4d-0d9d2c5b7a11"
-    live_table, first = await service.open_table({}, cmd=cmd, content=b"{}")
-    same, again = await service.open_table({}, cmd=cmd, content=b"{}")
+    key = IdempotencyKey(ANONYMOUS_SCOPE, cmd, b"{}")
+    live_table, first = await service.open_table(
+        {}, key=IdempotencyKey(ANONYMOUS_SCOPE, cmd, b"{}")
+    )
+    same, again = await service.open_table({}, key=key)
     assert (same, again) == (live_table, first)
     with pytest.raises(CommandReused):
-        await service.open_table({"seats": 3}, cmd=cmd, content=b"other")
-    short, _ = await service.open_table({}, cmd="1", content=b"{}")
-    other, _ = await service.open_table({}, cmd="1", content=b"{}")
+        await service.open_table({"seats": 3}, key=key._replace(content=b"other"))
+    short, _ = await service.open_table({}, key=key._replace(cmd="1"))
+    other, _ = await service.open_table({}, key=key._replace(cmd="1"))
     assert short is not other
 
 

@@ -14,7 +14,7 @@ from dealer.game.commands import Actor, CloseRound, Draw, StartShuffle, TakeSeat
 from dealer.game.state import SeatHolder
 from dealer.game.view import SPECTATOR
 from dealer.proof.verify import verify
-from dealer.service import Service, head_poller
+from dealer.service import IdempotencyKey, Service, head_poller
 from dealer.service.startup import open_service
 from tests.harness.postgres import OwnServer, asked
 from tests.service.conftest import OpenNodes
@@ -81,7 +81,7 @@ async def test_a_conflict_reads_the_tail_and_not_the_table(
         for turn in range(12):
             done = await one.execute(here, Draw(Actor(seat=1)))
             assert there.committed < done.version
-            await two.execute(there, Draw(Actor(seat=2)), cmd=f"c{turn}", scope="s")
+            await two.execute(there, Draw(Actor(seat=2)), key=IdempotencyKey("s", f"c{turn}"))
             await one.load(here.table_id)
     assert reads
     assert min(reads) > 50
@@ -157,7 +157,7 @@ async def test_a_command_executed_elsewhere_during_the_search_is_not_refused(
     here, there = await shared_table(one, two)
     there.commands_evicted = True
     expect = here.committed
-    sent: dict[str, Any] = {"cmd": "once", "scope": "s", "content": b"x", "expect": expect}
+    sent: dict[str, Any] = {"key": IdempotencyKey("s", "once", b"x"), "expect": expect}
     find_command, submit = two.reader.find_command, two.log.submit
     in_flight: list[Any] = []
     monkeypatch.setattr(two.log, "submit", in_flight.append)
@@ -217,7 +217,7 @@ async def test_an_illegal_command_is_refused_after_one_read(
 async def test_a_command_executed_elsewhere_gets_its_first_answer(open_nodes: OpenNodes) -> None:
     one, two = await open_nodes(2)
     here, there = await shared_table(one, two)
-    sent: dict[str, Any] = {"cmd": "once", "scope": "s", "content": b"x"}
+    sent: dict[str, Any] = {"key": IdempotencyKey("s", "once", b"x")}
     first = await one.execute(here, TakeSeat("Eve"), **sent)
     assert await two.execute(there, TakeSeat("Eve"), **sent) == first
     assert [p.name for p in there.table.seats.values()].count("Eve") == 1
@@ -234,7 +234,9 @@ async def test_commands_from_three_nodes_have_one_order(open_nodes: OpenNodes) -
             while True:
                 try:
                     await service.execute(
-                        live_table, Draw(Actor(seat=seat)), cmd=f"{number}", scope=f"{seat}"
+                        live_table,
+                        Draw(Actor(seat=seat)),
+                        key=IdempotencyKey(f"{seat}", f"{number}"),
                     )
                     break
                 except (VersionConflict, Overloaded):
@@ -277,7 +279,7 @@ async def test_commands_are_unavailable_while_the_database_is(
     own_postgres: OwnServer, tmp_path: Path
 ) -> None:
     url = own_postgres.url(own_postgres.database())
-    sent: dict[str, Any] = {"cmd": "again", "scope": "s", "content": b"x"}
+    sent: dict[str, Any] = {"key": IdempotencyKey("s", "again", b"x")}
     async with open_service(url, house_key=tmp_path / "key", busy_seconds=0.2) as service:
         live_table = await new_table(service)
         await service.execute(live_table, StartShuffle(HOST))

@@ -11,7 +11,8 @@ from dealer.errors import BadRequest
 from dealer.eventlog.address import is_postgres
 from dealer.game.commands import TakeSeat
 from dealer.proof.verify import verify
-from dealer.service import Service
+from dealer.service import IdempotencyKey, Service
+from dealer.service.requests import ANONYMOUS_SCOPE
 from tests.harness.postgres import asked
 
 CMD = "a-command-id-that-is-unguessable"
@@ -46,13 +47,13 @@ async def test_secret_command_ids_are_not_in_the_database(
     service: Service, url: str, tmp_path: Path
 ) -> None:
     """A repetition is answered with the host's or the seat's token."""
-    sent: dict[str, Any] = {"cmd": CMD, "content": b"x"}
+    sent: dict[str, Any] = {"key": IdempotencyKey(ANONYMOUS_SCOPE, CMD, b"x")}
     live_table, first = await service.open_table({}, **sent)
-    seat = await service.execute(live_table, TakeSeat("Ann"), scope="new", **sent)
+    seat = await service.execute(live_table, TakeSeat("Ann"), **sent)
     stored = b"".join(file.read_bytes() for file in tmp_path.iterdir())  # noqa: ASYNC240
     if is_postgres(url):
         stored += b"".join(all_rows(url))
     assert live_table.id in stored
     assert CMD.encode() not in stored
     assert (await service.open_table({}, **sent))[1] == first
-    assert await service.execute(live_table, TakeSeat("Ann"), scope="new", **sent) == seat
+    assert await service.execute(live_table, TakeSeat("Ann"), **sent) == seat

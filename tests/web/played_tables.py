@@ -22,6 +22,7 @@ from dealer.game.commands import (
     Cut,
     Deal,
     Draw,
+    DrawAtRandom,
     LeaveSeat,
     Move,
     OpenRound,
@@ -108,7 +109,7 @@ class TableInPlay:
     async def cosign(self, seat: int) -> None:
         _, note = await self.service.checkpoint(self.resident)
         line = player_signer(seat).cosign(note, time=self.service.now() // 1000)
-        await self.service.cosign(self.resident, line)
+        await self.service.checkpoints.cosign(self.resident, line)
 
     async def play(self) -> None:
         """A few moves of every kind, by seats 1 and 2."""
@@ -166,7 +167,7 @@ async def _ten_at_random(service: Service) -> TableInPlay:
         await at.play()
         for seat in (3, 10):
             actor = Actor(seat=seat)
-            await service.draw_at_random(at.resident, actor, count=3, source="deck")
+            await service.draw_at_random(at.resident, DrawAtRandom(actor, 3))
         await at.shuffle(stack=DISCARD)
         if at.number == 1:
             await at.do(CloseRound(HOST))

@@ -51,7 +51,7 @@ def decide(command: Command, table: Table, house: RoundSecrets) -> list[Event]:
         )
     if table.closed:
         raise TableIsClosed("This table is closed and stays closed; open another one.")
-    if not isinstance(command, TakeSeat | CheckDeadlines | FinishShuffle):
+    if not isinstance(command, (TakeSeat, CheckDeadlines, FinishShuffle)):
         require_current_seat(table, command.actor)
     match command:
         case Draw():

@@ -31,7 +31,8 @@ def draw(command: Draw, table: Table) -> list[Event]:
     seat = require_seat(table, command.actor)
     require_permission(table, command.actor, "draw" if command.source == DECK else "pile")
     round_ = idle_round(table)
-    _check_pile(command.source)
+    if command.source != DECK:
+        _check_pile(command.source)
     if command.cards is not None:
         slots = _named(round_, command.actor, command.source, command.cards)
     else:

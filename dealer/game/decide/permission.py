@@ -23,8 +23,10 @@ def require_permission(table: Table, actor: Actor, action: str) -> None:
 
 def require_current_seat(table: Table, actor: Actor) -> None:
     """Raise NotYourSeat if the actor left the seat, even if another player has taken it since."""
-    holder = actor.holder
-    if holder is not None and not table.still_seated(holder):
+    if actor.seat is None or actor.taken_at is None:
+        return
+    player = table.seats.get(actor.seat)
+    if player is None or player.taken_at != actor.taken_at:
         raise NotYourSeat("You left this seat; join the table again.")
 
 
@@ -44,7 +46,7 @@ def open_round(table: Table) -> Round:
 
 def idle_round(table: Table) -> Round:
     """The open round; raises ShuffleRunning during a shuffle, when no card may move or be shown."""
-    round_ = open_round(table)
+    round_ = table.round or open_round(table)
     if round_.shuffle is not None:
         raise ShuffleRunning("A shuffle is running; wait for its DeckSealed event and try again.")
     return round_

@@ -150,7 +150,9 @@ class Broadcaster:
 
     def _publish(self, live_table: LiveTable, notice: CommitNotice) -> None:
         entries, table = notice.entries, live_table.table_id
-        notes = b"".join(checkpoint_frame(table, size, note) for size, note in notice.notes)
+        notes = b""
+        for size, note in notice.notes:
+            notes += checkpoint_frame(table, size, note)
         if not entries:
             for subscription in tuple(live_table.subscribers):
                 if subscription.live and not subscription.transport.paused:
@@ -158,7 +160,7 @@ class Broadcaster:
             return
         before, last = entries[0].version - 1, entries[-1].version
         left = seats_left(entries)
-        owners = {entry.seat for entry in entries} - {None}
+        owners = {entry.seat for entry in entries if entry.seat is not None}
         common = event_frame(entries, SPECTATOR) + notes
         for subscription in tuple(live_table.subscribers):
             if not subscription.live:
@@ -175,7 +177,7 @@ class Broadcaster:
                 # Appends of another process: later events may be private to the next player.
                 self._start_catch_up(subscription)
                 continue
-            if viewer is not None and viewer.seat in owners:
+            if owners and viewer is not None and viewer.seat in owners:
                 subscription.transport.write(event_frame(entries, viewer) + notes)
             else:
                 subscription.transport.write(common)

@@ -40,7 +40,9 @@ class Membership:
     def actor(self) -> Actor:
         """The sender of this connection's commands."""
         holder = self.holder
-        return Actor(self.host) if holder is None else Actor(self.host, *holder)
+        if holder is None:
+            return Actor(self.host)
+        return Actor(self.host, holder.seat, holder.taken_at)
 
     def take_seat(self, holder: SeatHolder) -> None:
         """Act for a seat from now on; BadRequest if this connection acts for another one."""

@@ -35,7 +35,8 @@ from dealer.game.stacks import BURN, DECK, hand, is_stack, pile, seat_of
 from dealer.game.state import Table
 from dealer.gateway.wire import params as p
 from dealer.gateway.wire import results as r
-from dealer.service import CommandResult
+from dealer.gateway.wire.protocol import Call, content
+from dealer.service import CommandResult, IdempotencyKey
 
 Build = Callable[[Actor, Any, Table], Command]
 Answer = Callable[[CommandResult], Struct]
@@ -50,6 +51,12 @@ class TableCommand(NamedTuple):
     build: Build
     answer: Answer
     role: Literal["host", "seat"] = "seat"
+
+
+def command_key(call: Call, scope: str) -> IdempotencyKey | None:
+    """The key of a command that a client sent with an id of its own; None for one without."""
+    cmd: str | None = call.params.cmd
+    return None if cmd is None else IdempotencyKey(scope, cmd, content(call))
 
 
 def deck_codes(given: object) -> tuple[str, ...]:
@@ -223,12 +230,12 @@ def changed(done: CommandResult) -> Struct:
 
 
 def drawn(done: CommandResult) -> Struct:
-    draws = [event for event in done.events if isinstance(event, CardDrawn)]
-    return r.Drawn(
-        cards=[event.card or "" for event in draws],
-        slots=[event.slot for event in draws],
-        version=done.version,
-    )
+    cards, slots = [], []
+    for event in done.events:
+        if isinstance(event, CardDrawn):
+            cards.append(event.card or "")
+            slots.append(event.slot)
+    return r.Drawn(cards=cards, slots=slots, version=done.version)
 
 
 def dealt(done: CommandResult) -> Struct:

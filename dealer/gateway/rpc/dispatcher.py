@@ -18,7 +18,7 @@ from dealer.game.commands import DrawAtRandom
 from dealer.gateway.push.membership import Membership
 from dealer.gateway.rate_limit.costs import bytes_written, event_seconds, request_weight, weight
 from dealer.gateway.rate_limit.cpu_time import metered
-from dealer.gateway.rpc.commands import TableCommand
+from dealer.gateway.rpc.commands import TableCommand, command_key
 from dealer.gateway.rpc.methods import METHODS
 from dealer.gateway.rpc.session import PING_FRAME, Session
 from dealer.gateway.wire import protocol as wire
@@ -127,37 +127,18 @@ class Dispatcher:
         self.session.pay(cost)
         if more := weight(command, live_table.table):
             self.session.charge(more)
-        cmd: str | None = params.cmd
-        scope, content = "", b""
-        if cmd is not None:
-            as_host = actor.host and (method.role == "host" or actor.seat is None)
-            scope = "host" if as_host else f"seat:{actor.seat}:{actor.taken_at or 0}"
-            content = wire.content(call)
-        service = self._context.service
+        as_host = actor.host and (method.role == "host" or actor.seat is None)
+        scope = "host" if as_host else f"seat:{actor.seat}:{actor.taken_at or 0}"
+        key, service = command_key(call, scope), self._context.service
         if isinstance(command, DrawAtRandom):
             draw = partial(
-                service.draw_at_random,
-                live_table,
-                actor,
-                count=command.count,
-                source=command.source,
-                cmd=cmd,
-                scope=scope,
-                content=content,
-                expect=params.expect,
+                service.draw_at_random, live_table, command, key=key, expect=params.expect
             )
             self._start(call, partial(self._draw_at_random, call, method, draw, cost))
             return
         self._context.in_flight += 1
-        service.submit(
-            live_table,
-            command,
-            cmd=cmd,
-            scope=scope,
-            content=content,
-            expect=params.expect,
-            done=partial(self._on_outcome, call, method, cost),
-        )
+        done = partial(self._on_outcome, call, method, cost)
+        service.submit(live_table, command, done, key=key, expect=params.expect)
 
     def _on_outcome(
         self, call: wire.Call, method: TableCommand, cost: int, outcome: Outcome

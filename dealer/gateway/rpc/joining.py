@@ -12,7 +12,7 @@ from dealer.game.events import SeatTaken, TableOpened
 from dealer.game.state import SeatHolder
 from dealer.gateway.push.membership import Membership
 from dealer.gateway.rate_limit.costs import COMMIT, text_bytes_written
-from dealer.gateway.rpc.commands import deck_codes
+from dealer.gateway.rpc.commands import command_key, deck_codes
 from dealer.gateway.rpc.resume import Resumption, members, resume, start_stream, take_snapshot
 from dealer.gateway.rpc.session import Session
 from dealer.gateway.version import program_version
@@ -20,7 +20,8 @@ from dealer.gateway.wire import params as p
 from dealer.gateway.wire import protocol as wire
 from dealer.gateway.wire import results as r
 from dealer.gateway.wire.protocol import Call
-from dealer.service.table_ids import ANONYMOUS_SCOPE, MIN_SECRET_CMD_LENGTH
+from dealer.service.requests import ANONYMOUS_SCOPE
+from dealer.service.table_ids import MIN_SECRET_CMD_LENGTH
 
 
 async def table_open(session: Session, call: Call) -> None:
@@ -34,9 +35,9 @@ async def table_open(session: Session, call: Call) -> None:
     memberships.require_room()
     rules, content = _rules(q), wire.content(call)
     with session.paying(text_bytes_written(content), table=True):
-        live_table, done = await service.open_table(
-            rules, cmd=q.cmd, content=content, address=session.transport.address
-        )
+        key = command_key(call, ANONYMOUS_SCOPE)
+        address = session.transport.address
+        live_table, done = await service.open_table(rules, key=key, address=address)
     (opened,) = (event for event in done.events if isinstance(event, TableOpened))
     tokens = service.tokens_of(opened.key)
     memberships.become_host(memberships.get(live_table.table_id) or Membership(live_table))
@@ -106,19 +107,14 @@ def _check_join(session: Session, membership: Membership, q: p.TableJoin) -> Non
 async def _take_seat(session: Session, call: Call, membership: Membership) -> SeatHolder:
     q: p.TableJoin = call.params
     live_table = membership.live_table
-    key = None if q.key is None else bytes.fromhex(q.key)
+    command = TakeSeat(q.name, q.seat, None if q.key is None else bytes.fromhex(q.key))
     # A client that guesses another's id is given that seat; so only ids that are too long to be
     # guessed are recognised on another connection.
-    cmd = q.cmd if q.cmd is not None and len(q.cmd) >= MIN_SECRET_CMD_LENGTH else None
-    content = wire.content(call)
-    with session.paying(text_bytes_written(content)):
-        done = await session.context.service.execute(
-            live_table,
-            TakeSeat(q.name, q.seat, key),
-            cmd=cmd,
-            scope=ANONYMOUS_SCOPE,
-            content=content,
-        )
+    key = command_key(call, ANONYMOUS_SCOPE)
+    if key is not None and len(key.cmd) < MIN_SECRET_CMD_LENGTH:
+        key = None
+    with session.paying(text_bytes_written(wire.content(call))):
+        done = await session.context.service.execute(live_table, command, key=key)
     (taken,) = (event for event in done.events if isinstance(event, SeatTaken))
     holder = SeatHolder(taken.seat, done.version)
     if not live_table.table.still_seated(holder):
@@ -186,11 +182,9 @@ async def table_leave(session: Session, call: Call) -> None:
     membership.require_version(q.expect)
     version = live_table.committed
     if actor.seat is not None:
-        scope, content = f"seat:{actor.seat}:{actor.taken_at}", wire.content(call)
+        key = command_key(call, f"seat:{actor.seat}:{actor.taken_at}")
         with session.paying(COMMIT):
-            done = await session.context.service.execute(
-                live_table, LeaveSeat(actor), cmd=q.cmd, scope=scope, content=content
-            )
+            done = await session.context.service.execute(live_table, LeaveSeat(actor), key=key)
         version = done.version
     if not membership.host:
         memberships.leave(membership)

@@ -52,7 +52,8 @@ async def table_cosign(session: Session, call: Call) -> None:
     if membership.holder is None:
         raise NotEntitled("Only players with a seat at this table can cosign its checkpoints.")
     with session.paying(COMMIT):
-        size, _ = await session.context.service.cosign(membership.live_table, q.cosignature)
+        checkpoints = session.context.service.checkpoints
+        size, _ = await checkpoints.cosign(membership.live_table, q.cosignature)
     session.answer(call, r.Cosigned(version=membership.live_table.committed, size=size))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from typing import Any, Literal, NamedTuple
 
@@ -49,12 +49,15 @@ class ErrorCode(IntEnum):
     INTERNAL_ERROR = -32603, "Internal error of the server."
 
 
+_NO_PARAMS = Raw(b"{}")
+
+
 class Envelope(Struct, forbid_unknown_fields=True):
     """A request with its parameters and its id still encoded."""
 
     jsonrpc: Literal["2.0"]
     method: str
-    params: Raw = Raw(b"{}")
+    params: Raw = _NO_PARAMS
     id: Raw = Raw()
 
 
@@ -83,15 +86,15 @@ class Reader:
 
     def __init__(self, params: Mapping[str, type[Params]]) -> None:
         self._methods = {
-            method: (msgspec.json.Decoder(kind).decode, _names(kind))
-            for method, kind in params.items()
+            method: msgspec.json.Decoder(kind).decode for method, kind in params.items()
         }
 
     def read(self, data: bytes) -> Call | Fault:
         """Decode the payload of one text frame."""
         try:
-            # msgspec copies Raw members unchecked, and would accept bytes that are not UTF-8.
-            data.decode()
+            if not data.isascii():
+                # msgspec copies Raw members unchecked, and would accept bytes that are not UTF-8.
+                data.decode()
             envelope = _envelope(data)
         except (ValueError, RecursionError) as error:
             return _unreadable(data, error)
@@ -99,13 +102,12 @@ class Reader:
         if id and not _is_id(id):
             return Fault(NULL, ErrorCode.INVALID_REQUEST, "An id is a string, an integer or null.")
         answer_to = id or None
-        method = self._methods.get(envelope.method)
-        if method is None:
+        decode = self._methods.get(envelope.method)
+        if decode is None:
             return Fault(answer_to, ErrorCode.UNKNOWN_METHOD, "There is no such method.")
-        decode, names = method
         try:
             params = decode(envelope.params)
-            duplicate = _has_duplicate_member(data, names)
+            duplicate = _has_duplicate_member(data, envelope)
         except (ValueError, RecursionError) as error:
             message = _validation_message(error, "The parameters")
             return Fault(answer_to, ErrorCode.INVALID_PARAMS, message)
@@ -116,25 +118,22 @@ class Reader:
 
 
 _envelope = msgspec.json.Decoder(Envelope).decode
+_members = msgspec.json.Decoder(dict[str, Raw]).decode
 _identified = msgspec.json.Decoder(_Identified).decode
 _is_id = re.compile(rb'"[^\x00-\x1f]*"|-?[0-9]{1,20}|null', re.DOTALL).fullmatch
 _located = re.compile(r"(?P<what>.*?)(?: - at `(?:key in )?\$\.?(?P<where>[^`]*)`)?", re.DOTALL)
 
 
-def _names(kind: type[Params]) -> tuple[bytes, ...]:
-    """The members that a request with these parameters can have, quoted."""
-    names = (*Envelope.__struct_encode_fields__, *kind.__struct_encode_fields__)
-    return tuple(b'"%b"' % name.encode() for name in names)
-
-
-def _has_duplicate_member(data: bytes, names: Iterable[bytes]) -> bool:
+def _has_duplicate_member(data: bytes, envelope: Envelope) -> bool:
     """Whether an object of a request has a member twice, which JSON parsers treat differently.
 
-    A decoded request has no members but `names`, except in objects within its parameters. So
-    usually it is enough to check that no name occurs twice in the text.
+    A member has a colon. So usually it is enough that the text has as many colons as the request
+    has different members; there are more if a string has one, or an object within the parameters.
     """
-    plain = data.count(b"{") <= 2 and b"\\" not in data
-    if plain and not any(data.count(name) > 1 for name in names):
+    distinct = 2 + bool(envelope.id)
+    if envelope.params is not _NO_PARAMS:
+        distinct += 1 + len(_members(envelope.params))
+    if data.count(b":") == distinct:
         return False
     duplicate = False
 
@@ -172,18 +171,20 @@ def _validation_message(error: Exception, whole: str) -> str:
     return f"{where}: {what[:1].lower()}{what[1:]}."
 
 
+_NOT_CONTENT = frozenset(("cmd", "table", "token"))
+
+
 def content(call: Call) -> bytes:
     """The content of a command, for comparison with others under the same id.
 
     It consists of the method and the parameters without the caller (`token`), the table and the id
     itself (`cmd`).
     """
-    params = msgspec.structs.asdict(call.params)
-    kept = {
-        name: value
-        for name, value in params.items()
-        if value is not None and name not in ("cmd", "table", "token")
-    }
+    params, kept = call.params, {}
+    for name in params.__struct_fields__:
+        value = getattr(params, name)
+        if value is not None and name not in _NOT_CONTENT:
+            kept[name] = value
     return call.method.encode() + b" " + encode(kept)
 
 
@@ -220,10 +221,10 @@ def notification(method: str, params: Struct) -> bytes:
 
 def events(entries: Sequence[EncodedEvent], viewer: Viewer) -> bytes:
     """The notification of one append, its events in order, as `viewer` may see them."""
-    shown = [event_params(entry, viewer) for entry in entries]
-    if len(shown) == 1:
-        return f'{{"jsonrpc":"2.0","method":"event","params":{shown[0]}}}'.encode()
-    listed = ",".join(shown)
+    if len(entries) == 1:
+        shown = event_params(entries[0], viewer)
+        return f'{{"jsonrpc":"2.0","method":"event","params":{shown}}}'.encode()
+    listed = ",".join([event_params(entry, viewer) for entry in entries])
     return f'{{"jsonrpc":"2.0","method":"events","params":{{"list":[{listed}]}}}}'.encode()
 
 
