@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import asyncio
 from logging import getLogger
+from time import monotonic, perf_counter
+
+from sqlalchemy import Connection
 
 from dealer.errors import ConcurrentUpdate, DatabaseError, Unavailable
 from dealer.eventlog import Log
+from dealer.histogram import LONG_SECONDS, Histogram
 from dealer.projector.runner import Projector
 
 APPENDS = 64
@@ -24,15 +28,20 @@ _log = getLogger("dealer.projector")
 class ProjectionScheduler:
     """Runs a Projector's slices on the log's writer thread; used on the event loop.
 
-    Call `start` once the log is open: it projects what an earlier process left.
+    Call `start` once the log is open: it projects what an earlier process left. `slice_seconds` has
+    the time of each slice, without its COMMIT.
     """
 
     def __init__(self, log: Log, *, appends: int = APPENDS, seconds: float = SECONDS) -> None:
         self.projector = Projector()
+        self.slice_seconds = Histogram(LONG_SECONDS)
         self._log = log
         self._appends = appends
         self._seconds = seconds
         self._gathered = 0
+        # When the oldest append of this process was committed that is not, or is being, projected.
+        self._waiting_since: float | None = None
+        self._running_since: float | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._running: asyncio.Future[None] | None = None
         self._closed = False
@@ -41,9 +50,17 @@ class ProjectionScheduler:
         """Start a first projection."""
         self._begin()
 
+    @property
+    def lag_seconds(self) -> float:
+        """Age of the oldest append of this process that is not in the read models, or 0."""
+        since = self._waiting_since if self._running_since is None else self._running_since
+        return 0.0 if since is None else monotonic() - since
+
     def on_commit(self, appends: int) -> None:
         """Count appends that were committed since the last call."""
         self._gathered += appends
+        if self._waiting_since is None:
+            self._waiting_since = monotonic()
         if self._running is not None or self._closed:
             return
         if self._gathered >= self._appends:
@@ -76,8 +93,11 @@ class ProjectionScheduler:
         if self._running is not None or self._closed:
             return None
         self._gathered = 0
+        if self._running_since is None:  # otherwise the last projection failed
+            self._running_since = self._waiting_since
+        self._waiting_since = None
         try:
-            running = self._running = self._log.run_when_idle(self.projector.slice)
+            running = self._running = self._log.run_when_idle(self._slice)
         except (Unavailable, DatabaseError):
             # The log is closing or has failed: the next process continues here.
             self._closed = True
@@ -85,12 +105,20 @@ class ProjectionScheduler:
         running.add_done_callback(self._ended)
         return running
 
+    def _slice(self, connection: Connection) -> bool:
+        started_at = perf_counter()
+        try:
+            return self.projector.slice(connection)
+        finally:
+            self.slice_seconds.observe(perf_counter() - started_at)
+
     def _ended(self, running: asyncio.Future[None]) -> None:
         self._running = None
         if running.cancelled() or self._closed:
             return
         error = running.exception()
         if error is None:
+            self._running_since = None
             if self._gathered:
                 self.on_commit(0)
             return
