@@ -155,10 +155,12 @@ def test_the_commands_in_the_prose_are_known(ask: Ask, line: str) -> None:
 
 
 def test_the_readiness_messages_are_in_the_runbook() -> None:
-    source = (DEALER / "gateway" / "http" / "ops.py").read_text(encoding="utf-8")
+    source = (DEALER / "service" / "probe.py").read_text(encoding="utf-8")
     rows = [row[0] for row in table("Sentences")]
-    for sentence in re.findall(r'return "([^"]+)"', source):
-        assert any(sentence in row for row in rows)
+    sentences = re.findall(r'return f?"([^"{]{3,})', source)
+    assert len(sentences) == 2
+    for sentence in (*sentences, "draining"):
+        assert any(sentence.strip() in row for row in rows)
 
 
 def test_the_help_of_the_journal_names_every_entry(ask: Ask) -> None:

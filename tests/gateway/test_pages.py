@@ -105,11 +105,11 @@ async def test_the_operators_port_serves_health_readiness_and_metrics(
     assert table.id not in page
     assert "player" not in page
 
-    async def full(name: str, value: bytes) -> bytes:
+    async def full(work: object) -> None:
         raise DatabaseFull("The disk is full.")
 
-    monkeypatch.setattr(gateway.context.service.log, "put_metadata", full)
-    monkeypatch.setattr("dealer.gateway.http.ops.FRESH_SECONDS", 0.0)
+    monkeypatch.setattr(gateway.context.service.log, "run_in_transaction", full)
+    await gateway.probe.check()
     ready = await get(gateway.ops_port, "/readyz")
     assert (ready.status, ready.text) == (503, "The disk is full.\n")
     gateway.context.draining = True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Hashable, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager
+from time import perf_counter
 
 from msgspec import Struct
 
@@ -174,9 +175,9 @@ class Session:
 
     def answer(self, call: wire.Call, answer: Struct) -> None:
         """Count and send a result; nothing is sent to a request without an id."""
-        self.context.metrics.calls[call.method, "ok"] += 1
         if call.id is not None:
             self.send(wire.result(call.id, answer))
+        self.context.metrics.answered(call.method, "ok", perf_counter() - call.received)
 
     def fail(self, call: wire.Call, error: Exception) -> None:
         """Count and send an error; the text of an internal one is logged, and not sent."""
@@ -193,9 +194,9 @@ class Session:
             outcome = "internal"
             code, message = wire.ErrorCode.INTERNAL_ERROR, "Internal error; see the server's log."
             payload = wire.fault(call.id or wire.NULL, code, message)
-        self.context.metrics.calls[call.method, outcome] += 1
         if call.id is not None:
             self.send(payload)
+        self.context.metrics.answered(call.method, outcome, perf_counter() - call.received)
 
     def _log_suspicious(self, call: wire.Call, reason: str) -> None:
         # A table of the request is logged only if it exists: it may be any text, even a token.
