@@ -21,6 +21,10 @@ def gauges(
     service = context.service
     return {
         "dealer_connections": ("Open connections.", lambda: len(registry.connections)),
+        "dealer_connections_max": (
+            "Connections above which new ones are refused.",
+            lambda: context.limits.connections,
+        ),
         "dealer_addresses": (
             "Client addresses whose rate limits are kept.",
             lambda: len(context.budgets),
@@ -29,6 +33,10 @@ def gauges(
         "dealer_tables_bytes": (
             "Estimated bytes of the tables in memory.",
             lambda: service.tables.bytes,
+        ),
+        "dealer_tables_bytes_max": (
+            "Bytes above which idle tables leave memory.",
+            lambda: service.tables.bytes_bound,
         ),
         "dealer_tables_asleep": (
             "Tables that are not in memory and whose shuffle has a deadline.",

@@ -1,8 +1,8 @@
 """SQL query of the newest tables, with closed ones and those that are not projected yet.
 
 It selects the newest streams first and reads the rest for these only, so that listing a few tables
-of many costs what is listed. On SQLite a table's number tells which one is newer. A PostgreSQL id
-does not (it may be derived from a command id), so there `tables` is read, but nothing larger.
+of many costs what is listed. On SQLite a newer table has a larger number. A PostgreSQL id does not
+say (it may be derived from a command id), so there `tables` is read, but nothing larger.
 """
 
 from __future__ import annotations

@@ -111,6 +111,12 @@ async def test_the_metrics(tmp_path: Path) -> None:
     assert "# HELP dealer_calls_total " in page
 
 
+def test_the_alerts() -> None:
+    rules = (DEALER.parent / ".compose" / "alerts.yml").read_text(encoding="utf-8")
+    named = [name for row in table("Alerts") for name in code(row[0])]
+    assert named == re.findall(r"- alert: (\w+)", rules)
+
+
 def test_the_quoted_messages_exist() -> None:
     said = " ".join(
         "".join(
