@@ -96,7 +96,8 @@ def test_the_lobby_goes_through_the_open_tables_by_pages_and_without_a_scan(
     assert seen == [game.id.hex() for game in expected]
     if connection.dialect.name == "sqlite":
         plan = ask(connection, f"EXPLAIN QUERY PLAN {LOBBY}", at, at, table, 3)
-        assert any("ix_tables_opened_at" in row[-1] for row in plan)
+        # Each page begins where the one before ended.
+        assert "SEARCH t USING INDEX ix_tables_opened_at (opened_at<?)" in [row[-1] for row in plan]
 
 
 def test_the_newest_tables_are_listed_without_a_scan_of_the_events(connection: Connection) -> None:
@@ -109,6 +110,9 @@ def test_the_newest_tables_are_listed_without_a_scan_of_the_events(connection: C
     for game in games[3:]:
         game.log(connection)
     dialect: Dialect = "sqlite" if connection.dialect.name == "sqlite" else "postgresql"
+    key = "table_id" if dialect == "sqlite" else "id"
+    archived = f"INSERT INTO stream ({key}, version, projected) VALUES (?, 9, 9)"
+    connection.exec_driver_sql(archived, (bytes(16),))
     expected = games[::-1]
     for projected in (False, True):
         for limit in (1, 3, 100):
