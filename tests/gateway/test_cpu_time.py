@@ -330,3 +330,23 @@ async def test_errors_that_clients_cause_are_logged_once_a_second(
     clock.now += 1.5
     await refusal(client, "table.list")
     assert caplog.records[-1].fields["times"] == 20
+
+
+async def test_lines_name_the_connection_and_the_id_of_a_request(
+    gateway, connect, monkeypatch, caplog
+) -> None:
+    async def fail() -> None:
+        raise DatabaseFull("The disk is full.")
+
+    monkeypatch.setattr(gateway.context.service.lobby, "tables", fail)
+    monkeypatch.setattr(gateway.context.log_throttle, "_seconds", 0.0)
+    client, other = await connect(gateway), await connect(gateway)
+    await refusal(client, "table.list")
+    for id in (41, "a text may be a token"):
+        with pytest.raises(Refusal):
+            await other.send("table.list", id=id)
+    assert len(caplog.records) == 3
+    first, second, third = [vars(record)["fields"] for record in caplog.records]
+    assert second["connection"] == third["connection"] != first["connection"]
+    assert second["id"] == 41
+    assert "id" not in third

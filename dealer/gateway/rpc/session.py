@@ -43,12 +43,17 @@ SUSPICIOUS = (BadToken, CommandReused, EntropyMismatch)
 
 
 class Session:
-    """State of one connection; it writes to `transport`. `table` is the id in its address."""
+    """State of one connection; it writes to `transport`. `table` is the id in its address.
+
+    `number` distinguishes it from other sessions of this server, in the log lines.
+    """
 
     def __init__(
         self, context: GatewayContext, transport: Transport, *, table: str | None = None
     ) -> None:
         self.context = context
+        context.sessions += 1
+        self.number = context.sessions
         self.transport = transport
         self.memberships = Memberships(
             context.service,
@@ -184,13 +189,20 @@ class Session:
         if isinstance(error, DealerError):
             outcome = error.reason if isinstance(error, Refused) else Unavailable.reason
             if not isinstance(error, Refused):
-                fields = {"method": call.method, "says": str(error)}
-                self.context.log_throttle.log(logging.ERROR, "a request failed", **fields)
+                self.context.log_throttle.log(
+                    logging.ERROR,
+                    "a request failed",
+                    self._example(call),
+                    method=call.method,
+                    says=str(error),
+                )
             elif isinstance(error, SUSPICIOUS):
                 self._log_suspicious(call, outcome)
             payload = wire.refusal(call.id or wire.NULL, error)
         else:
-            self.context.log_throttle.say_error(error, "internal error", method=call.method)
+            self.context.log_throttle.say_error(
+                error, "internal error", self._example(call), method=call.method
+            )
             outcome = "internal"
             code, message = wire.ErrorCode.INTERNAL_ERROR, "Internal error; see the server's log."
             payload = wire.fault(call.id or wire.NULL, code, message)
@@ -203,8 +215,23 @@ class Session:
         table = getattr(call.params, "table", None)
         known = None if table is None else self.context.service.live_table(table)
         where = {} if known is None else {"table": known.table_id}
-        fields = {"method": call.method, "reason": reason, **where}
-        self.context.log_throttle.log(logging.WARNING, "client suspect", **fields)
+        self.context.log_throttle.log(
+            logging.WARNING,
+            "client suspect",
+            self._example(call),
+            method=call.method,
+            reason=reason,
+            **where,
+        )
+
+    def _example(self, call: wire.Call) -> dict[str, object]:
+        """The fields of a log line that say which request it is about.
+
+        The id only if it is a number: a text may be anything, even a token.
+        """
+        id = call.id or b""
+        number = {"id": int(id)} if id.removeprefix(b"-").isdigit() else {}
+        return {"connection": self.number, **number}
 
     def send(self, payload: bytes) -> None:
         if not self.closed:
