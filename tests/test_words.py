@@ -68,7 +68,7 @@ CONTRACT = {
     r"""(["'`])nobody\1|\w+: nobody|anyone or nobody""": "a value of the rules watch and collect",
     r"`tests/[^`]+`": "a test that THREATS.md names",
     r"dealer_database_trouble": "a metric",
-    r"dealer_tables_resident": "a metric",
+    r"dealer_tables_resident|process_resident_memory_bytes": "a metric",
     r"\"Guest\"|\bguest:|texts\.guest": "the name of a player who gives none",
     r"\"stood\": ": "a member of the JSON of `dealer rebuild --json`",
     r"tell\.\{name\}": "ids of operations in the published AsyncAPI",

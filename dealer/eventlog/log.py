@@ -22,6 +22,7 @@ from dealer.eventlog.read_only_log import SELECT_METADATA, ReadOnlyLog
 from dealer.eventlog.rows import Append, Result
 from dealer.eventlog.store import Reader
 from dealer.eventlog.writer import Committed, Slice, Writer, Written
+from dealer.histogram import Histogram
 
 T = TypeVar("T")
 
@@ -102,6 +103,11 @@ class Log(ReadOnlyLog):
     def waiting(self) -> int:
         """Number of queued requests."""
         return self._writer.waiting
+
+    @property
+    def commit_seconds(self) -> Histogram:
+        """Seconds of each commit, with the statements of its batch, failed ones too."""
+        return self._writer.commit_seconds
 
     @property
     def full(self) -> bool:

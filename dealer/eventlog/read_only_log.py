@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from dealer.errors import Unavailable
 from dealer.eventlog.queries import Queries
+from dealer.eventlog.read_pool import PoolUse
 from dealer.eventlog.rows import Row
 from dealer.eventlog.store import Dialect, Notifier, OnNotification, Reader
 
@@ -53,6 +54,16 @@ class ReadOnlyLog:
     def check(self) -> None:
         """Raise DatabaseReplaced if the file of this log was deleted or replaced."""
         self._reader.check()
+
+    @property
+    def pool(self) -> PoolUse:
+        """The connections for reading: how many are in use, and how many there may be."""
+        return self._reader.pool
+
+    @property
+    def wal_bytes(self) -> float:
+        """Size of an SQLite file's write-ahead log; NaN for a server's database."""
+        return self._reader.wal_bytes
 
     def notifier(self, on_notification: OnNotification) -> Notifier | None:
         """A notifier between the nodes of this log; None on SQLite.

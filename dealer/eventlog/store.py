@@ -11,6 +11,7 @@ from typing import Any, Literal, Protocol, TypeVar
 
 from sqlalchemy import Connection
 
+from dealer.eventlog.read_pool import PoolUse
 from dealer.eventlog.rows import Append, Locked, Result
 
 T = TypeVar("T")
@@ -50,7 +51,13 @@ class Store(Protocol):
 
 
 class Notifier(Protocol):
-    """Sends hints of appends to other nodes, and receives theirs."""
+    """Sends hints of appends to other nodes, and receives theirs.
+
+    `sent` and `received` count the tables in them.
+    """
+
+    sent: int
+    received: int
 
     def start(self) -> None: ...
 
@@ -84,6 +91,14 @@ class Reader(Protocol):
     @property
     def shrunk(self) -> bool:
         """Whether the database's file became smaller for a reason that a commit has to find out."""
+
+    @property
+    def pool(self) -> PoolUse:
+        """The connections for reading."""
+
+    @property
+    def wal_bytes(self) -> float:
+        """Size of an SQLite file's write-ahead log; NaN for a server's database."""
 
     def notifier(self, on_notification: OnNotification) -> Notifier | None:
         """A notifier between the nodes of this database; None if it supports none."""

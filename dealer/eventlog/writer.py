@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from threading import Event, Thread
+from time import perf_counter
 from typing import Any, cast
 
 from sqlalchemy import Connection
@@ -24,6 +25,7 @@ from dealer.errors import DatabaseError, Overloaded, Unavailable
 from dealer.eventlog.locked_requests import LockedRequests, Pending
 from dealer.eventlog.rows import Append, Locked, Result
 from dealer.eventlog.store import Store
+from dealer.histogram import LONG_SECONDS, Histogram
 
 Committed = Callable[[list[tuple[Append, Result]]], None]
 Written = Callable[[Sequence[Append], Sequence[Result]], None]
@@ -50,11 +52,13 @@ class Writer:
     """Owns the thread and its queue.
 
     At most `queue` requests are pending, and at most `batch` are written in one commit.
+    `commit_seconds` has the time of each batch in the store, with its COMMIT.
     """
 
     def __init__(self, store: Store, *, queue: int, batch: int) -> None:
         self.commit_listeners: list[Committed] = []
         self.written_listeners: list[Written] = []
+        self.commit_seconds = Histogram(LONG_SECONDS)
         self._store = store
         self._max_queued = queue
         self._max_batch = batch
@@ -180,6 +184,7 @@ class Writer:
     def _write(self, batch: list[Pending]) -> None:
         requests = [request for request, _ in batch]
         results: Sequence[Result | Locked]
+        started_at = perf_counter()
         try:
             results = self._store.append(requests)
         except DatabaseError as error:
@@ -187,6 +192,7 @@ class Writer:
             for request in requests:
                 if request.chain is not None:
                     request.chain.broken = True
+        self.commit_seconds.observe(perf_counter() - started_at)
         if self._locked or Locked in map(type, results):
             pairs = list(zip(batch, results, strict=True))
             self._locked.put_back([pending for pending, result in pairs if type(result) is Locked])

@@ -1,20 +1,30 @@
-"""Gauges of the server: values that are read from its parts on each scrape."""
+"""Metrics that are read from the server's parts on each scrape."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from dealer.gateway.http.ops import Operations
 from dealer.gateway.rpc.context import GatewayContext
 from dealer.gateway.ws.admission import ConnectionRegistry
+from dealer.histogram import LONG_SECONDS, Histogram
+from dealer.service import Service
+
+Number = tuple[str, Callable[[], float]]
+"""The help text of a metric, and the function that reads its value."""
 
 
 def gauges(
-    context: GatewayContext, registry: ConnectionRegistry
-) -> dict[str, tuple[str, Callable[[], float]]]:
-    """The gauges by name, each with its help text and the function that reads it."""
+    context: GatewayContext, registry: ConnectionRegistry, operations: Operations
+) -> dict[str, Number]:
+    """The gauges by name."""
     service = context.service
     return {
         "dealer_connections": ("Open connections.", lambda: len(registry.connections)),
+        "dealer_connections_max": (
+            "Connections above which new ones are refused.",
+            lambda: context.limits.connections,
+        ),
         "dealer_addresses": (
             "Client addresses whose rate limits are kept.",
             lambda: len(context.budgets),
@@ -24,25 +34,114 @@ def gauges(
             "Estimated bytes of the tables in memory.",
             lambda: service.tables.bytes,
         ),
+        "dealer_tables_bytes_max": (
+            "Bytes above which idle tables leave memory.",
+            lambda: service.tables.bytes_bound,
+        ),
         "dealer_tables_asleep": (
             "Tables that are not in memory and whose shuffle has a deadline.",
             lambda: len(service.wakeups),
-        ),
-        "dealer_disk_free_bytes": (
-            "Free bytes of the database's disk; NaN if it is on another machine.",
-            lambda: service.maintenance.free,
         ),
         "dealer_requests_in_flight": (
             "Requests that are not answered yet.",
             lambda: context.in_flight,
         ),
-        "dealer_appends_waiting": (
-            "Appends that wait for their commit.",
-            lambda: service.log.waiting,
-        ),
         "dealer_draining": ("1 while the server shuts down.", lambda: context.draining),
+        **_readiness(operations),
+        **_database(service),
+        **_projection(service, operations),
+    }
+
+
+def _readiness(operations: Operations) -> dict[str, Number]:
+    probe = operations.probe
+    return {
+        "dealer_ready": (
+            "1 if /readyz says that the server is ready.",
+            lambda: operations.problem is None,
+        ),
+        "dealer_probe_age_seconds": (
+            "Seconds since the readiness was last checked.",
+            lambda: probe.age,
+        ),
+    }
+
+
+def _database(service: Service) -> dict[str, Number]:
+    log = service.log
+    return {
+        "dealer_disk_free_bytes": (
+            "Free bytes of the database's disk; NaN if it is on another machine.",
+            lambda: service.maintenance.free,
+        ),
+        "dealer_wal_bytes": (
+            "Size of the write-ahead log of an SQLite file; NaN on PostgreSQL.",
+            lambda: log.wal_bytes,
+        ),
+        "dealer_readers": ("Connections for reading, at most.", lambda: log.pool.size),
+        "dealer_readers_busy": ("Connections that are reading.", lambda: log.pool.busy),
+        "dealer_appends_waiting": ("Appends that wait for their commit.", lambda: log.waiting),
         "dealer_database_trouble": (
             "1 from a batch that could not be written to the next that is.",
             lambda: service.stats.failing,
+        ),
+    }
+
+
+def _projection(service: Service, operations: Operations) -> dict[str, Number]:
+    def lag_seconds() -> float:
+        return 0.0 if service.projection is None else service.projection.lag_seconds
+
+    probe = operations.probe
+    return {
+        "dealer_projector_lag_seconds": (
+            "Age of this node's oldest append that is not in the read models.",
+            lag_seconds,
+        ),
+        "dealer_projector_lag_events": (
+            "Events not in the read models yet, of at most 1000 tables.",
+            lambda: probe.lag.events,
+        ),
+        "dealer_projector_lag_tables": (
+            "Tables with such events, 1000 at most.",
+            lambda: probe.lag.tables,
+        ),
+    }
+
+
+def counters(service: Service) -> dict[str, Number]:
+    """The counters by name, without `_total`."""
+
+    def hints_sent() -> float:
+        return 0 if service.hints is None else service.hints.sent
+
+    def hints_received() -> float:
+        return 0 if service.hints is None else service.hints.received
+
+    return {
+        "dealer_hints_sent": ("Tables in hints to other nodes.", hints_sent),
+        "dealer_hints_received": ("Tables in hints of other nodes.", hints_received),
+    }
+
+
+def histograms(service: Service) -> dict[str, tuple[str, Callable[[], Histogram]]]:
+    """The histograms of the service by name."""
+    none = Histogram(LONG_SECONDS)
+
+    def slice_seconds() -> Histogram:
+        return none if service.projection is None else service.projection.slice_seconds
+
+    return {
+        "dealer_commit_seconds": (
+            "Time of a batch in the database, with its COMMIT.",
+            lambda: service.log.commit_seconds,
+        ),
+        "dealer_table_load_seconds": (
+            "From the first need of a table to its state in memory.",
+            lambda: service.tables.load_seconds,
+        ),
+        "dealer_projector_slice_seconds": (
+            "Time of a slice of the projection, without its COMMIT.",
+            slice_seconds,
         ),
     }

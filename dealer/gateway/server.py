@@ -23,7 +23,7 @@ from websockets.http11 import Request, Response
 
 from dealer.errors import ConfigurationError
 from dealer.gateway.close_codes import CloseCode
-from dealer.gateway.gauges import gauges
+from dealer.gateway.gauges import counters, gauges, histograms
 from dealer.gateway.http.connection import HttpConnection
 from dealer.gateway.http.host_names import HostNames, name_of
 from dealer.gateway.http.ops import Operations
@@ -49,6 +49,7 @@ from dealer.gateway.ws.admission import (
 from dealer.gateway.ws.client_ip import TrustedProxies
 from dealer.gateway.ws.connection import PlayerConnection
 from dealer.service import Service
+from dealer.service.probe import Probe
 
 __all__ = ["Gateway", "require_free", "serve"]
 
@@ -89,7 +90,7 @@ class Gateway:
     ) -> None:
         limits = limits or Limits()
         clock = asyncio.get_running_loop().time
-        self.metrics = Metrics()
+        self.metrics = Metrics(database=service.log.dialect)
         broadcaster = Broadcaster(service, limits=limits, metrics=self.metrics, clock=clock)
         self.context = GatewayContext(
             service=service,
@@ -113,20 +114,23 @@ class Gateway:
             clock=clock,
             documents={"/openrpc.json": _openrpc, "/asyncapi.json": _asyncapi},
         )
+        self.probe = Probe(service.log, service.stats, now=service.now, clock=clock)
         self._operations = Operations(
-            service,
+            self.context,
+            self.probe,
             self.metrics,
-            draining=lambda: self.context.draining,
             hosts=HostNames([*host_names, ops_host], single_label=True),
         )
         self._address = (host, port)
         self._ops_address = (ops_host, ops_port)
         self._server: Server | None = None
         self._ops_server: Server | None = None
-        self._keepalive_task: asyncio.Task[None] | None = None
+        self._tasks: list[asyncio.Task[None]] = []
         self._lag = LoopLagMonitor(self.metrics.lag, clock=clock)
         self.metrics.counts = service.stats
-        self.metrics.gauges |= gauges(self.context, self.registry)
+        self.metrics.gauges |= gauges(self.context, self.registry, self._operations)
+        self.metrics.counters |= counters(service)
+        self.metrics.histograms |= histograms(service)
 
     async def start(self) -> None:
         """Open the ports; ConfigurationError if one cannot be opened."""
@@ -140,8 +144,11 @@ class Gateway:
             create_connection=partial(PlayerConnection, self.registry.callbacks, limits),
             select_subprotocol=select_subprotocol,
         )
+        loop = asyncio.get_running_loop()
         ops_host, ops_port = self._ops_address
         if ops_port is not None:
+            await self.probe.check()
+            self._tasks.append(loop.create_task(self.probe.run()))
             try:
                 self._ops_server = await open_port(
                     ops_host,
@@ -153,9 +160,10 @@ class Gateway:
                     open_timeout=OPERATOR_SECONDS,
                 )
             except ConfigurationError:
+                await self._cancel_tasks()
                 await self._close_ports()
                 raise
-        self._keepalive_task = asyncio.get_running_loop().create_task(self._keepalive())
+        self._tasks.append(loop.create_task(self._keepalive()))
         self._lag.start()
         fields = {"address": f"{self._address[0]}:{self.port}"}
         if ops_port is not None:
@@ -195,11 +203,9 @@ class Gateway:
         aborted = list(connections)
         for connection in aborted:
             connection.transport.abort()
-        if self._keepalive_task is not None:
-            self._keepalive_task.cancel()
+        await self._cancel_tasks()
         self._lag.close()
         await context.broadcaster.close()
-        await self._operations.close()
         await self._close_ports()
         seconds = round(loop.time() - started_at, 3)
         log.info("drained", extra={"fields": {"seconds": seconds, "cut": len(aborted)}})
@@ -231,6 +237,11 @@ class Gateway:
             delay = SPREAD_MS // 5 + SPREAD_MS * index // len(clients)
             notice = wire.notification("session.drain", r.Drain(reconnect_in_ms=delay))
             connection.write(wire.text_frame(notice))
+
+    async def _cancel_tasks(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _close_ports(self) -> None:
         for server in (self._server, self._ops_server):

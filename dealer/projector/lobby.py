@@ -8,7 +8,7 @@ SELECT t.table_id AS "table", t.name, t.rounds, t.events AS version, t.opened_at
        o.digest, CASE WHEN t.rules LIKE '%"watch":"nobody"%' THEN t.rules END AS rules
 FROM tables t LEFT JOIN opener o ON o.stream = t.stream
 WHERE t.closed_at IS NULL AND t.table_id NOT IN (SELECT target FROM disabled)
-  AND (t.opened_at < ? OR (t.opened_at = ? AND t.table_id > ?))
+  AND t.opened_at <= ? AND (t.opened_at < ? OR t.table_id > ?)
 ORDER BY t.opened_at DESC, t.table_id LIMIT ?
 """
 """Open tables that are not disabled, the newest first, after one (opened_at twice, its id).

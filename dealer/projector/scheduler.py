@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import asyncio
 from logging import getLogger
+from time import monotonic, perf_counter
+
+from sqlalchemy import Connection
 
 from dealer.errors import ConcurrentUpdate, DatabaseError, Unavailable
 from dealer.eventlog import Log
+from dealer.histogram import LONG_SECONDS, Histogram
 from dealer.projector.recent_events import RecentEvents
 from dealer.projector.runner import Projector
 
@@ -30,17 +34,21 @@ class ProjectionScheduler:
 
     Call `start` once the log is open: it projects what an earlier process left. `recent` is to be
     filled with what this process commits; for commits of others that it knows of, call
-    `projector.search`.
+    `projector.search`. `slice_seconds` has the time of each slice, without its COMMIT.
     """
 
     def __init__(self, log: Log, *, appends: int = APPENDS, seconds: float = SECONDS) -> None:
         self.recent = RecentEvents()
         self.projector = Projector(recent=self.recent)
+        self.slice_seconds = Histogram(LONG_SECONDS)
         self._look_timer: asyncio.TimerHandle | None = None
         self._log = log
         self._appends = appends
         self._seconds = seconds
         self._gathered = 0
+        # When the oldest append of this process was committed that is not, or is being, projected.
+        self._waiting_since: float | None = None
+        self._running_since: float | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._running: asyncio.Future[None] | None = None
         self._closed = False
@@ -50,9 +58,17 @@ class ProjectionScheduler:
         self._begin()
         self._schedule_look()
 
+    @property
+    def lag_seconds(self) -> float:
+        """Age of the oldest append of this process that is not in the read models, or 0."""
+        since = self._waiting_since if self._running_since is None else self._running_since
+        return 0.0 if since is None else monotonic() - since
+
     def on_commit(self, appends: int) -> None:
         """Count appends that were committed since the last call."""
         self._gathered += appends
+        if self._waiting_since is None:
+            self._waiting_since = monotonic()
         if self._running is not None or self._closed:
             return
         if self._gathered >= self._appends:
@@ -82,7 +98,8 @@ class ProjectionScheduler:
 
     def _look(self) -> None:
         self.projector.look()
-        self._begin()
+        if self._timer is None:
+            self._begin()
         if not self._closed:
             self._schedule_look()
 
@@ -96,8 +113,11 @@ class ProjectionScheduler:
         if self._running is not None or self._closed:
             return None
         self._gathered = 0
+        if self._running_since is None:  # otherwise the last projection failed
+            self._running_since = self._waiting_since
+        self._waiting_since = None
         try:
-            running = self._running = self._log.run_when_idle(self.projector.slice)
+            running = self._running = self._log.run_when_idle(self._slice)
         except (Unavailable, DatabaseError):
             # The log is closing or has failed: the next process continues here.
             self._closed = True
@@ -105,12 +125,20 @@ class ProjectionScheduler:
         running.add_done_callback(self._ended)
         return running
 
+    def _slice(self, connection: Connection) -> bool:
+        started_at = perf_counter()
+        try:
+            return self.projector.slice(connection)
+        finally:
+            self.slice_seconds.observe(perf_counter() - started_at)
+
     def _ended(self, running: asyncio.Future[None]) -> None:
         self._running = None
         if running.cancelled() or self._closed:
             return
         error = running.exception()
         if error is None:
+            self._running_since = None
             if self._gathered:
                 self.on_commit(0)
             return

@@ -15,9 +15,11 @@ from dealer.errors import DealerError
 from dealer.eventlog import Log
 from dealer.eventlog.encryption import HouseKeys
 from dealer.eventlog.high_water_mark import HighWaterMark
+from dealer.eventlog.store import Notifier
 from dealer.game.commands import Command, Draw, DrawAtRandom, OpenTable
 from dealer.game.rules import for_new_table
 from dealer.game.view import Viewer
+from dealer.projector.scheduler import ProjectionScheduler
 from dealer.service.archive import ArchiveFolder
 from dealer.service.background_tasks import BackgroundTasks
 from dealer.service.bundle import DOWNLOAD_CHUNK, BundleRange, bundle_lines
@@ -51,7 +53,8 @@ class Service:
     `house` is the name of the house in origins, without space or `+`. Tables in memory take about
     `memory` bytes at most, and at most `tables` of them are idle. The lobby lists at most
     `per_network` tables that one network opened. Bundles of archived tables are read from the
-    folder `archive`. `clock` is the wall clock, milliseconds since 1970.
+    folder `archive`. `clock` is the wall clock, milliseconds since 1970. `open_service` sets
+    `projection` and `hints`, for the metrics.
     """
 
     def __init__(
@@ -68,6 +71,8 @@ class Service:
     ) -> None:
         self._listeners: list[NoticeListener] = []
         self.stats = CommitStats()
+        self.projection: ProjectionScheduler | None = None
+        self.hints: Notifier | None = None
         self.maintenance = MaintenanceMode()
         self.archive = ArchiveFolder(archive)
         self._mark: HighWaterMark | None = None

@@ -118,6 +118,7 @@ async def _background(service: Service, log: Log, closer: AutoClose) -> AsyncIte
     """The background work: projection, hints between nodes, polls, and the watch on the file."""
     scheduler = ProjectionScheduler(log)
     hints = log.notifier(service.head_poller.on_hint)
+    service.projection, service.hints = scheduler, hints
 
     def on_commit(batch: list[tuple[Append, Result]]) -> None:
         scheduler.on_commit(len(batch))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
+from time import perf_counter
 
 from dealer.errors import Overloaded, UnknownTable
 from dealer.game.commands import (
@@ -22,6 +23,7 @@ from dealer.game.commands import (
     LeaveSeat,
     RevealEntropy,
 )
+from dealer.histogram import LONG_SECONDS, Histogram
 from dealer.service.live_table import LiveTable
 from dealer.service.loading import Loader
 
@@ -64,7 +66,8 @@ class TableCache:
 
     `bytes_bound` bounds the estimated bytes of all of them, `bound` the number of those that are
     not in use. The attribute `other_bytes` counts against the bound, too. `leave` is called with a
-    table that is about to be evicted; where it returns False the table stays.
+    table that is about to be evicted; where it returns False the table stays. `load_seconds` has
+    the time of each load, with the wait for its slot.
     """
 
     def __init__(
@@ -80,6 +83,7 @@ class TableCache:
         self.bytes_bound = bytes_bound
         self.bytes = 0
         self.other_bytes = 0
+        self.load_seconds = Histogram(LONG_SECONDS)
         self._leave = leave
         self._tables: OrderedDict[str, LiveTable] = OrderedDict()
         self._loading: dict[bytes, asyncio.Task[LiveTable]] = {}
@@ -123,8 +127,11 @@ class TableCache:
         return await asyncio.shield(task)
 
     async def _load_in_slot(self, table: bytes) -> LiveTable:
+        started_at = perf_counter()
         async with self._load_slots:
-            return await self._loader.load(table)
+            live_table = await self._loader.load(table)
+        self.load_seconds.observe(perf_counter() - started_at)
+        return live_table
 
     def _loaded(self, table: bytes, task: asyncio.Task[LiveTable]) -> None:
         del self._loading[table]

@@ -69,10 +69,7 @@ async def stop(
             return
         await server.stop_server()
         figures.stops += 1
-        ready = await asyncio.gather(*(node.is_ready() for node in server.nodes))
-        figures.said_unready += ready.count(False)
-        if any(ready):
-            figures.faults.append("a node said that it was ready while its database was away")
+        figures.said_unready += await server.all_unready()
         await game_under_faults.over(playing, chance.uniform(0, AWAY))
         await server.start_server()
         await server.all_ready()

@@ -111,6 +111,12 @@ async def test_the_metrics(tmp_path: Path) -> None:
     assert "# HELP dealer_calls_total " in page
 
 
+def test_the_alerts() -> None:
+    rules = (DEALER.parent / ".compose" / "alerts.yml").read_text(encoding="utf-8")
+    named = [name for row in table("Alerts") for name in code(row[0])]
+    assert named == re.findall(r"- alert: (\w+)", rules)
+
+
 def test_the_quoted_messages_exist() -> None:
     said = " ".join(
         "".join(
@@ -155,10 +161,12 @@ def test_the_commands_in_the_prose_are_known(ask: Ask, line: str) -> None:
 
 
 def test_the_readiness_messages_are_in_the_runbook() -> None:
-    source = (DEALER / "gateway" / "http" / "ops.py").read_text(encoding="utf-8")
+    source = (DEALER / "service" / "probe.py").read_text(encoding="utf-8")
     rows = [row[0] for row in table("Sentences")]
-    for sentence in re.findall(r'return "([^"]+)"', source):
-        assert any(sentence in row for row in rows)
+    sentences = re.findall(r'return f?"([^"{]{3,})', source)
+    assert len(sentences) == 2
+    for sentence in (*sentences, "draining"):
+        assert any(sentence.strip() in row for row in rows)
 
 
 def test_the_help_of_the_journal_names_every_entry(ask: Ask) -> None:

@@ -9,7 +9,6 @@ import pytest
 
 from dealer.errors import DatabaseFull, Unavailable
 from dealer.gateway import Limits
-from dealer.gateway.http.ops import PROBE
 from dealer.gateway.rate_limit import cpu_time
 from dealer.gateway.rate_limit.bucket import LONG_STEP
 from dealer.gateway.rate_limit.budgets import ClientBudget
@@ -291,30 +290,17 @@ async def test_metered_charges_each_step_and_passes_results_errors_and_cancellat
 # The operator's port and the log
 
 
-async def test_simultaneous_requests_share_one_probe(open_gateway, monkeypatch) -> None:
+async def test_requests_to_the_operators_port_use_no_database(open_gateway, monkeypatch) -> None:
     gateway = await open_gateway(ops_port=0)
-    log, probes = gateway.context.service.log, 0
-    put = log.put_metadata
-
-    async def counted(name: str, value: bytes) -> bytes:
-        nonlocal probes
-        probes += name == PROBE
-        return await put(name, value)
-
-    monkeypatch.setattr(log, "put_metadata", counted)
-    monkeypatch.setattr("dealer.gateway.http.ops.FRESH_SECONDS", 1e9)
+    for method in ("fetch", "run_in_transaction", "run_when_idle", "append", "version"):
+        monkeypatch.setattr(gateway.context.service.log, method, None)
     paths = ["/readyz", "/metrics"] * 10
     answers = await asyncio.gather(*(get(gateway.ops_port, path) for path in paths))
     assert {answer.status for answer in answers} == {200}
-    assert probes == 1
-    monkeypatch.setattr("dealer.gateway.http.ops.FRESH_SECONDS", 0.0)
-    assert (await get(gateway.ops_port, "/readyz")).status == 200
-    assert probes == 2
 
 
-async def test_pages_of_other_sites_cause_no_probe(open_gateway, monkeypatch) -> None:
+async def test_pages_of_other_sites_get_no_answer_of_the_operators_port(open_gateway) -> None:
     gateway = await open_gateway(ops_port=0)
-    monkeypatch.setattr(gateway.context.service.log, "put_metadata", None)
     for path in ("/readyz", "/metrics", "/healthz"):
         answer = await get(gateway.ops_port, path, Sec_Fetch_Site="cross-site")
         assert answer.status == 403
@@ -344,3 +330,23 @@ async def test_errors_that_clients_cause_are_logged_once_a_second(
     clock.now += 1.5
     await refusal(client, "table.list")
     assert caplog.records[-1].fields["times"] == 20
+
+
+async def test_lines_name_the_connection_and_the_id_of_a_request(
+    gateway, connect, monkeypatch, caplog
+) -> None:
+    async def fail() -> None:
+        raise DatabaseFull("The disk is full.")
+
+    monkeypatch.setattr(gateway.context.service.lobby, "tables", fail)
+    monkeypatch.setattr(gateway.context.log_throttle, "_seconds", 0.0)
+    client, other = await connect(gateway), await connect(gateway)
+    await refusal(client, "table.list")
+    for id in (41, "a text may be a token"):
+        with pytest.raises(Refusal):
+            await other.send("table.list", id=id)
+    assert len(caplog.records) == 3
+    first, second, third = [vars(record)["fields"] for record in caplog.records]
+    assert second["connection"] == third["connection"] != first["connection"]
+    assert second["id"] == 41
+    assert "id" not in third

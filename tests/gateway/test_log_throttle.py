@@ -29,6 +29,21 @@ def test_a_kind_is_logged_once_a_second_with_the_number_of_lines_omitted(
     ]
 
 
+def test_fields_of_an_example_do_not_make_another_kind(caplog: pytest.LogCaptureFixture) -> None:
+    now = [0.0]
+    throttle = LogThrottle(log, clock=lambda: now[0])
+    with caplog.at_level(logging.INFO):
+        for number in range(3):
+            throttle.log(logging.INFO, "refused", {"connection": number}, reason="full")
+        now[0] = 1.5
+        throttle.say_error(ValueError("x"), "failed", {"connection": 7}, method="ping")
+        throttle.say_error(ValueError("y"), "failed", {"connection": 8}, method="ping")
+    assert [vars(record)["fields"] for record in caplog.records] == [
+        {"reason": "full", "connection": 0},
+        {"method": "ping", "connection": 7},
+    ]
+
+
 def test_the_kinds_logged_in_a_second_are_limited(caplog: pytest.LogCaptureFixture) -> None:
     now = [0.0]
     throttle = LogThrottle(log, clock=lambda: now[0])

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 
 import pytest
 from websockets.exceptions import InvalidStatus
 
+from dealer.eventlog.address import is_postgres
 from dealer.gateway import serve
 from dealer.gateway.rpc.methods import METHODS
+from dealer.histogram import Histogram
 from dealer.service.startup import open_service
 from tests.gateway.conftest import TEST_LIMITS
 from tests.gateway.http_client import get
+from tests.gateway.rpc_client import Refusal, eventually
 from tests.gateway.tables import seat_and_shuffle
 
 
@@ -38,10 +42,91 @@ async def test_metrics_have_these_values_and_no_other_labels(tmp_path, connect) 
         assert re.search(r"^dealer_projector_lag_events \d", page, re.MULTILINE)
         assert "dealer_loop_lag_seconds_count" in page
         labels = set(re.findall(r"[{,](\w+)=", page))
-        assert labels == {"method", "outcome", "code", "reason", "le"} - (
+        build = {"version", "python", "database"}
+        assert labels == build | {"method", "outcome", "code", "reason", "le"} - (
             set() if "code=" in page else {"code"}
         )
         allowed = {*METHODS, "unreadable"}
         assert set(re.findall(r'method="([^"]*)"', page)) <= allowed
         for secret in (table.id, "player 1", *table.tokens, table.host_token):
             assert secret not in page
+
+
+def samples(page: str) -> dict[str, float]:
+    """The value of each sample, by its name with its labels."""
+    lines = [line for line in page.splitlines() if not line.startswith("#")]
+    return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines)}
+
+
+async def test_times_are_observed_once_for_each_request_commit_and_load(tmp_path, connect) -> None:
+    async with (
+        open_service(f"sqlite:///{tmp_path / 'timed.db'}") as service,
+        serve(service, host="127.0.0.1", port=0, ops_port=0, limits=TEST_LIMITS) as gateway,
+    ):
+        table = await seat_and_shuffle(connect, gateway, players=2)
+        await table.players[0].call("deck.draw")
+        with pytest.raises(Refusal):
+            await table.players[0].call("deck.draw", count=99)
+        assert service.projection is not None
+        await service.projection.up_to_date()
+        await gateway.probe.check()
+        found = samples((await get(gateway.ops_port, "/metrics")).text)
+    assert found['dealer_request_seconds_count{method="deck.draw"}'] == 2
+    assert found['dealer_request_seconds_count{method="table.join"}'] == 2
+    assert found["dealer_commit_seconds_count"] == found["dealer_batch_appends_count"] == 6
+    assert found["dealer_table_load_seconds_count"] == 1
+    assert found["dealer_projector_slice_seconds_count"] > 0
+    for name in ("request", "commit", "table_load", "projector_slice"):
+        sums = [value for key, value in found.items() if key.startswith(f"dealer_{name}_seconds_s")]
+        assert sums
+        assert all(0 < value < 60 for value in sums)
+    assert found["dealer_projector_lag_seconds"] == found["dealer_projector_lag_events"] == 0
+
+
+async def test_the_process_and_the_database_are_described(tmp_path, connect) -> None:
+    async with (
+        open_service(f"sqlite:///{tmp_path / 'told.db'}", readers=3, wal_pages=100) as service,
+        serve(service, host="127.0.0.1", port=0, ops_port=0, limits=TEST_LIMITS) as gateway,
+    ):
+        page = (await get(gateway.ops_port, "/metrics")).text
+        found = samples(page)
+    assert re.search(r'dealer_build_info\{database="sqlite",python="3.*",version=".+"\} 1', page)
+    assert found["dealer_wal_bytes"] >= 100 * 4096
+    assert (found["dealer_readers"], found["dealer_readers_busy"]) == (3, 0)
+    assert 0 <= found["dealer_probe_age_seconds"] < 60
+    for name in ("cpu_seconds_total", "resident_memory_bytes", "open_fds", "start_time_seconds"):
+        assert found[f"process_{name}"] > 0
+
+
+async def test_busy_readers_are_counted(tmp_path) -> None:
+    async with open_service(f"sqlite:///{tmp_path / 'read.db'}", readers=3) as service:
+        slow = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT {})"
+        reads = [
+            asyncio.create_task(service.log.fetch(f"{slow} SELECT max(i) FROM n".format(2_000_000)))
+            for _ in range(2)
+        ]
+        await eventually(lambda: service.log.pool.busy == 2)
+        await asyncio.gather(*reads)
+        assert service.log.pool == (0, 3)
+
+
+async def test_hints_between_nodes_are_counted(open_node, connect, url) -> None:
+    one, other = await open_node(), await open_node()
+    table = await seat_and_shuffle(connect, one, players=1)
+    watching = await connect(other)
+    await watching.call("table.watch", table=table.id)
+    sent, received = "dealer_hints_sent", "dealer_hints_received"
+    if not is_postgres(url):
+        assert one.metrics.counters[sent][1]() == other.metrics.counters[received][1]() == 0
+        return
+    await table.players[0].call("deck.draw")
+    await eventually(lambda: one.metrics.counters[sent][1]() > 0)
+    await eventually(lambda: other.metrics.counters[received][1]() > 0)
+
+
+def test_an_observation_goes_to_the_bucket_of_its_upper_bound() -> None:
+    histogram = Histogram((1.0, 2.0))
+    for value in (0.5, 1.0, 1.5, 3.0):
+        histogram.observe(value)
+    assert histogram.buckets() == [("1.0", 2.0), ("2.0", 3.0), ("+Inf", 4.0)]
+    assert histogram.total == 6.0

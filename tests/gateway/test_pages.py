@@ -11,6 +11,7 @@ from dealer.errors import DatabaseFull
 from dealer.eventlog.sqlite.wal import library_version
 from dealer.gateway import Gateway
 from dealer.proof.verify import verify
+from dealer.service import probe
 from tests.gateway.http_client import get
 from tests.gateway.tables import seat_and_shuffle, seat_players
 
@@ -105,17 +106,34 @@ async def test_the_operators_port_serves_health_readiness_and_metrics(
     assert table.id not in page
     assert "player" not in page
 
-    async def full(name: str, value: bytes) -> bytes:
+    async def full(work: object) -> None:
         raise DatabaseFull("The disk is full.")
 
-    monkeypatch.setattr(gateway.context.service.log, "put_metadata", full)
-    monkeypatch.setattr("dealer.gateway.http.ops.FRESH_SECONDS", 0.0)
+    monkeypatch.setattr(gateway.context.service.log, "run_in_transaction", full)
+    await gateway.probe.check()
     ready = await get(gateway.ops_port, "/readyz")
     assert (ready.status, ready.text) == (503, "The disk is full.\n")
     gateway.context.draining = True
     assert (await get(gateway.ops_port, "/readyz")).text == "draining\n"
     assert (await get(gateway.ops_port, "/healthz")).status == 200
     gateway.context.draining = False
+
+
+async def test_a_running_server_notices_a_failure_and_its_end(open_gateway, monkeypatch) -> None:
+    monkeypatch.setattr(probe, "SECONDS", 0.01)
+    gateway: Gateway = await open_gateway(ops_port=0)
+    problem: list[DatabaseFull] = []
+
+    async def transaction(work: object) -> None:
+        if problem:
+            raise problem[0]
+
+    monkeypatch.setattr(gateway.context.service.log, "run_in_transaction", transaction)
+    for expected in (200, 503, 200):
+        problem[:] = [DatabaseFull("The disk is full.")] * (expected == 503)
+        async with asyncio.timeout(20):
+            while (await get(gateway.ops_port, "/readyz")).status != expected:
+                pass
 
 
 async def test_tokens_are_in_no_log_line(gateway, connect, caplog) -> None:

@@ -160,6 +160,14 @@ class Nodes:
                 while not await node.is_ready():  # noqa: ASYNC110  another process
                     await asyncio.sleep(0.02)
 
+    async def all_unready(self) -> int:
+        """Wait until each node says that it is not ready; their number."""
+        async with asyncio.timeout(PATIENT):
+            for node in self.nodes:
+                while await node.is_ready():  # noqa: ASYNC110  another process
+                    await asyncio.sleep(0.02)
+        return len(self.nodes)
+
     # Public data
 
     async def fetch(self, path: str) -> bytes:

@@ -53,7 +53,9 @@ class Game:
     `logged` of them stand in the log.
     """
 
-    def __init__(self, name: str = "a", *, rules: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self, name: str = "a", *, rules: dict[str, Any] | None = None, now: int = 1_700_000_000_000
+    ) -> None:
         self.id = digest(name)[:16]
         self.table = Table()
         self.tree = Tree()
@@ -62,7 +64,7 @@ class Game:
         self.events: list[tuple[Event, int]] = []
         self.rows: list[Row] = []
         self.logged = 0
-        self.now = 1_700_000_000_000
+        self.now = now
         given = {"name": f"table {name}"} | (rules or {})
         self.do(OpenTable(f"house/t/{self.id.hex()}", digest("key"), given))
 

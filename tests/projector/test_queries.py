@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection
 
+from dealer.eventlog.store import Dialect
 from dealer.game.commands import Actor, CloseTable, Deal, Draw, LeaveSeat, TakeSeat
+from dealer.projector.listing import newest_tables
 from dealer.projector.lobby import LOBBY
 from dealer.projector.schema import MODELS, tables
 from tests.projector.databases import catch_up
@@ -94,7 +96,42 @@ def test_the_lobby_goes_through_the_open_tables_by_pages_and_without_a_scan(
     assert seen == [game.id.hex() for game in expected]
     if connection.dialect.name == "sqlite":
         plan = ask(connection, f"EXPLAIN QUERY PLAN {LOBBY}", at, at, table, 3)
-        assert any("ix_tables_opened_at" in row[-1] for row in plan)
+        # Each page begins where the one before ended.
+        assert "SEARCH t USING INDEX ix_tables_opened_at (opened_at<?)" in [row[-1] for row in plan]
+
+
+def test_the_newest_tables_are_listed_without_a_scan_of_the_events(connection: Connection) -> None:
+    games = [Game(name, now=10**12 + 1000 * n).sit("Ada") for n, name in enumerate("abcdefg")]
+    games[5].open_round()
+    games[6].do(CloseTable(HOST))
+    for game in games[:3]:
+        game.log(connection)
+    catch_up(connection)
+    for game in games[3:]:
+        game.log(connection)
+    dialect: Dialect = "sqlite" if connection.dialect.name == "sqlite" else "postgresql"
+    key = "table_id" if dialect == "sqlite" else "id"
+    archived = f"INSERT INTO stream ({key}, version, projected) VALUES (?, 9, 9)"
+    connection.exec_driver_sql(archived, (bytes(16),))
+    expected = games[::-1]
+    for projected in (False, True):
+        for limit in (1, 3, 100):
+            sql, parameters = newest_tables(dialect, limit)
+            rows = ask(connection, sql, *parameters)
+            assert [bytes(row[1]) for row in rows] == [game.id for game in expected[:limit]]
+        assert {bytes(row[1]): row[7] for row in rows} == {
+            game.id: not projected and number > 2 for number, game in enumerate(games)
+        }
+        catch_up(connection)
+    found = {bytes(row[1]): tuple(row[4:7]) for row in ask(connection, sql, *parameters)}
+    assert found[games[4].id] == (False, 1, 0)
+    assert found[games[5].id] == (False, 1, 1)
+    assert found[games[6].id] == (True, 1, 0)
+    if dialect == "sqlite":
+        plan = [row[-1] for row in ask(connection, f"EXPLAIN QUERY PLAN {sql}", *parameters)]
+        assert [line for line in plan if line.startswith("SCAN")] == [
+            "SCAN stream", "SCAN newest", "SCAN last",
+        ]  # fmt: skip
 
 
 def test_every_card_of_a_round_lies_somewhere(connection: Connection) -> None:

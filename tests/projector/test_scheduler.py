@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection
 
+from dealer.errors import ConcurrentUpdate
 from dealer.eventlog import Append, Appended, Log
 from dealer.projector import scheduler as module
 from dealer.projector.rebuild import Rebuild
@@ -111,6 +112,37 @@ async def test_after_a_failure_it_tries_again(
         )
     )
     await until_nothing_is_behind(log)
+    scribe.close()
+
+
+async def test_the_lag_is_the_age_of_the_oldest_append_that_is_not_projected(
+    log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 100.0
+    monkeypatch.setattr(module, "monotonic", lambda: now)
+    monkeypatch.setattr(module, "RETRY_SECONDS", 3600)
+    scribe = ProjectionScheduler(log, seconds=3600)
+    assert scribe.lag_seconds == 0
+    await append(log, Game())
+    scribe.on_commit(1)
+    now += 7
+    scribe.on_commit(1)
+    assert scribe.lag_seconds == 7
+    slice_ = scribe.projector.slice
+
+    def fail(connection: Connection) -> bool:
+        raise ConcurrentUpdate("another process")
+
+    monkeypatch.setattr(scribe.projector, "slice", fail)
+    with pytest.raises(ConcurrentUpdate):
+        await scribe.up_to_date()
+    now += 3
+    scribe.on_commit(1)
+    assert scribe.lag_seconds == 10  # a failure does not make it younger
+    monkeypatch.setattr(scribe.projector, "slice", slice_)
+    await scribe.up_to_date()
+    assert scribe.lag_seconds == 0
+    assert sum(scribe.slice_seconds.counts) == 2
     scribe.close()
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from dealer.errors import ConfigurationError
 from dealer.gateway import serve
+from dealer.service import probe
 from dealer.service.executor import CommandExecutor
 from dealer.service.startup import open_service
 from tests.gateway.http_client import get
@@ -40,26 +41,27 @@ async def test_the_server_is_not_ready_while_its_clock_is_wrong(
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    caplog.set_level("INFO", "dealer.gateway.http.ops")
-    monkeypatch.setattr("dealer.gateway.http.ops.FRESH_SECONDS", 0.0)
+    caplog.set_level("INFO", "dealer.service.probe")
+    monkeypatch.setattr(probe, "SECONDS", 3600.0)
     async with (
         open_service(postgres_url, house_key=tmp_path / "house.key") as service,
         serve(service, port=0, ops_port=0) as gateway,
     ):
         for ms, state in ((1_500, "ready"), (-1_500, "ready"), (5_500, "5 s ahead"), (0, "ready")):
             skew[0] = ms
+            await gateway.probe.check()
             answer = await get(gateway.ops_port, "/readyz")
             assert state in answer.text
             assert (answer.status == 200) == (state == "ready")
             assert (answer.status == 200) == answer.text.startswith("ready\nPostgreSQL 1")
         for ms in (5_500, 5_500, -9_500):
             skew[0] = ms
-            await get(gateway.ops_port, "/readyz")
+            await gateway.probe.check()
     logged = [
         vars(record)["fields"] for record in caplog.records if record.getMessage() == "readiness"
     ]
     assert [re.findall(r"[0-9]+ s [a-z]+", fields.get("says", "")) for fields in logged] == [
-        [], ["5 s ahead"], [], ["5 s ahead"], ["9 s behind"],
+        ["5 s ahead"], [], ["5 s ahead"], ["9 s behind"],
     ]  # fmt: skip
 
 

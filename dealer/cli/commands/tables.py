@@ -11,22 +11,6 @@ from dealer.cli.options import AsJson, Database
 from dealer.cli.output import echo, escape_control, format_time, say_json
 from dealer.config import DATABASE
 
-# The read models, corrected by the events that they have not projected yet.
-_TABLES = """
-SELECT s.id, s.table_id, s.version, coalesce(t.rounds, 0), t.closed_at IS NOT NULL,
-       (SELECT count(*) FROM seats x WHERE x.stream = s.id AND x.until IS NULL),
-       (SELECT count(*) FROM rounds r WHERE r.stream = s.id AND r.until IS NULL),
-       s.version > s.projected, s.projected, first.at, first.public
-FROM stream s
-LEFT JOIN tables t ON t.stream = s.id
-JOIN event first ON first.stream = s.id AND first.version = 1
-ORDER BY first.at DESC, s.table_id LIMIT ?
-"""
-_NEWER = """
-SELECT type, count(*) FROM event
-WHERE stream = ? AND version > ? GROUP BY type
-"""
-
 
 def tables(
     limit: Annotated[int, typer.Option(min=1, help="Maximum number of tables, 1 or more.")] = 100,
@@ -60,17 +44,18 @@ async def _find(limit: int, database: str) -> tuple[list[dict[str, Any]], int, b
     import json
 
     from dealer.eventlog.readonly import open_readonly
+    from dealer.projector.listing import NEWER, newest_tables
     from dealer.service.maintenance import WHOLE_SERVICE
 
     found = []
     async with await open_readonly(database) as log:
         ((archived,),) = await log.fetch("SELECT count(*) FROM archived")
         disabled = {target for (target,) in await log.fetch("SELECT target FROM disabled")}
-        for row in await log.fetch(_TABLES, (limit,)):
+        for row in await log.fetch(*newest_tables(log.dialect, limit)):
             stream, table_id, version, rounds, closed, seated, playing, *row = row
             lagging, projected, at, public = row
-            if lagging:
-                newer = dict(map(tuple, await log.fetch(_NEWER, (stream, projected))))
+            if lagging:  # correct the read models by the events that they do not have yet
+                newer = dict(map(tuple, await log.fetch(NEWER, (stream, projected))))
                 rounds += newer.get("RoundOpened", 0)
                 playing += newer.get("RoundOpened", 0) - newer.get("RoundClosed", 0)
                 seated += newer.get("SeatTaken", 0) - newer.get("SeatLeft", 0)

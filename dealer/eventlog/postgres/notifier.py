@@ -29,11 +29,16 @@ _log = getLogger("dealer.eventlog")
 
 
 class Notifier:
-    """Sends hints to other nodes, and passes theirs to `on_notification` on the event loop."""
+    """Sends hints to other nodes, and passes theirs to `on_notification` on the event loop.
+
+    `sent` and `received` count the tables in them.
+    """
 
     def __init__(self, database: PostgresDatabase, on_notification: OnNotification) -> None:
         self._database = database
         self._on_notification = on_notification
+        self.sent = 0
+        self.received = 0
         self._pending: set[bytes] = set()
         self._has_pending = asyncio.Event()
         self._own_pid = 0
@@ -86,6 +91,7 @@ class Notifier:
             self._pending.clear()
             texts = ["".join(ids[at : at + _IDS]) for at in range(0, len(ids), _IDS)]
             await connection.execute(_NOTIFY, CHANNEL, texts)
+            self.sent += len(ids)
             await asyncio.sleep(PAUSE_SECONDS)
 
     async def _listen(self, connection: asyncpg.Connection[Any]) -> None:
@@ -100,4 +106,6 @@ class Notifier:
         # Any database user may notify: ignore payloads that are not lists of table ids.
         with suppress(ValueError):
             ids = bytes.fromhex(text)
-            self._on_notification({ids[at : at + 16] for at in range(0, len(ids), 16)})
+            tables = {ids[at : at + 16] for at in range(0, len(ids), 16)}
+            self.received += len(tables)
+            self._on_notification(tables)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from functools import partial
+from math import nan
 from typing import Any
 
 from sqlalchemy.exc import TimeoutError as PoolTimeout
@@ -14,6 +15,7 @@ from dealer.errors import Overloaded
 from dealer.eventlog.db_errors import READS_OVERLOADED
 from dealer.eventlog.postgres.database import PostgresDatabase
 from dealer.eventlog.postgres.notifier import Notifier
+from dealer.eventlog.read_pool import PoolUse, pool_use
 from dealer.eventlog.store import Dialect, OnNotification
 
 CLOSE_SECONDS = 5.0
@@ -27,6 +29,7 @@ class PostgresReader:
 
     dialect: Dialect = "postgresql"
     shrunk = False
+    wal_bytes = nan
 
     def __init__(self, engine: AsyncEngine, database: PostgresDatabase) -> None:
         self.name = database.name
@@ -43,6 +46,10 @@ class PostgresReader:
 
     def check(self) -> None:
         """Nothing to check: a server's database cannot be replaced under a connection."""
+
+    @property
+    def pool(self) -> PoolUse:
+        return pool_use(self._engine)
 
     def notifier(self, on_notification: OnNotification) -> Notifier:
         return Notifier(self._database, on_notification)

@@ -90,6 +90,10 @@ class FileIdentity:
             self.shrunk = size < self._size
             self._size = max(self._size, size)
 
+    def wal_bytes(self) -> int:
+        """The size of the WAL, 0 if there is none."""
+        return _inode(self._wal_path)[1]
+
     def confirm(self, expected: int) -> None:
         """Raise DatabaseReplaced if a file that shrank was not shrunk by SQLite.
 

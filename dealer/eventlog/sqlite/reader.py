@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from math import nan
 from typing import Any
 
 from sqlalchemy.exc import TimeoutError as PoolTimeout
@@ -11,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from dealer.errors import Overloaded
 from dealer.eventlog.db_errors import FAULTS, READS_OVERLOADED, translate
+from dealer.eventlog.read_pool import PoolUse, pool_use
 from dealer.eventlog.sqlite.file_identity import FileIdentity
 from dealer.eventlog.sqlite.wal import library_version
 from dealer.eventlog.store import Dialect, OnNotification
@@ -60,6 +62,14 @@ class SqliteReader:
     @property
     def shrunk(self) -> bool:
         return self._identity is not None and self._identity.shrunk
+
+    @property
+    def pool(self) -> PoolUse:
+        return pool_use(self._engine)
+
+    @property
+    def wal_bytes(self) -> float:
+        return nan if self._identity is None else self._identity.wal_bytes()
 
     def notifier(self, on_notification: OnNotification) -> None:
         """None: SQLite has no notifications between processes."""

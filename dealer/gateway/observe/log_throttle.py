@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 MAX_KINDS = 1000
 """Kinds whose last line is remembered; lines of further kinds within a second are dropped."""
+
+_NONE: Mapping[str, object] = {}
 
 
 class LogThrottle:
     """Logs at most one line of each kind per `seconds`; `clock` gives seconds.
 
-    The kind of a line is its event, the type of its exception and the values of its fields.
+    The kind of a line is its event, the type of its exception and the values of its fields, except
+    those in `example`: fields of one of the lines of a kind, such as the connection.
     """
 
     def __init__(
@@ -23,16 +26,30 @@ class LogThrottle:
         self._seconds = seconds
         self._kinds: dict[tuple[object, ...], tuple[float, int]] = {}  # least recent line first
 
-    def log(self, level: int, event: str, **fields: object) -> None:
+    def log(
+        self, level: int, event: str, example: Mapping[str, object] = _NONE, /, **fields: object
+    ) -> None:
         """Log `event`; the field `times` counts the lines suppressed before this one."""
-        self._log_once(level, event, fields, None)
+        self._log_once(level, event, fields, example, None)
 
-    def say_error(self, error: BaseException | None, event: str, **fields: object) -> None:
+    def say_error(
+        self,
+        error: BaseException | None,
+        event: str,
+        example: Mapping[str, object] = _NONE,
+        /,
+        **fields: object,
+    ) -> None:
         """Log `event` at level ERROR with the traceback of `error`."""
-        self._log_once(logging.ERROR, event, fields, error)
+        self._log_once(logging.ERROR, event, fields, example, error)
 
     def _log_once(
-        self, level: int, event: str, fields: dict[str, object], error: BaseException | None
+        self,
+        level: int,
+        event: str,
+        fields: dict[str, object],
+        example: Mapping[str, object],
+        error: BaseException | None,
     ) -> None:
         kind, now = (event, type(error), *fields.values()), self._clock()
         logged_at, suppressed = self._kinds.get(kind, (now - self._seconds, 0))
@@ -46,5 +63,5 @@ class LogThrottle:
                 return
             del self._kinds[oldest]
         self._kinds[kind] = (now, 0)
-        extra = fields | ({"times": suppressed + 1} if suppressed else {})
+        extra = {**fields, **example, **({"times": suppressed + 1} if suppressed else {})}
         self._log.log(level, event, exc_info=error, extra={"fields": extra})

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from dealer.gateway.observe.metrics import Histogram
+from dealer.histogram import Histogram
 
 INTERVAL = 0.5
 """Seconds between two measurements."""

@@ -13,6 +13,7 @@ import logging
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from functools import partial
+from time import perf_counter
 from typing import Any
 
 from dealer.backoff import jittered
@@ -51,7 +52,6 @@ class Broadcaster:
         clock: Callable[[], float],
     ) -> None:
         self._service = service
-        self._clock = clock
         self._metrics = metrics
         self._tasks: set[asyncio.Task[Any]] = set()
         self._log_throttle = LogThrottle(log, clock=clock)
@@ -143,10 +143,10 @@ class Broadcaster:
             self._metrics.appended.observe(len(entries))
         if not live_table.subscribers:
             return
-        started_at = self._clock()
+        started_at = perf_counter()  # a loop's clock may have a resolution of a millisecond
         self._publish(live_table, notice)
         self.presence.published(live_table, entries)
-        self._metrics.push_seconds.observe(self._clock() - started_at)
+        self._metrics.push_seconds.observe(perf_counter() - started_at)
 
     def _publish(self, live_table: LiveTable, notice: CommitNotice) -> None:
         entries, table = notice.entries, live_table.table_id

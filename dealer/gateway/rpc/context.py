@@ -21,8 +21,8 @@ log = logging.getLogger(__name__)
 class GatewayContext:
     """`clock` gives seconds, for rates and deadlines. `document` makes the OpenRPC document.
 
-    `in_flight` counts requests that are not answered yet, `log_throttle` logs what clients cause,
-    `budgets` are the rate limits of client addresses.
+    `sessions` counts those so far, `in_flight` the requests that are not answered yet.
+    `log_throttle` logs what clients cause, `budgets` are the rate limits of client addresses.
     """
 
     service: Service
@@ -31,6 +31,7 @@ class GatewayContext:
     metrics: Metrics
     clock: Callable[[], float]
     document: Callable[[], Document]
+    sessions: int = 0
     in_flight: int = 0
     draining: bool = False
     log_throttle: LogThrottle = field(init=False)

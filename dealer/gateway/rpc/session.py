@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Hashable, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager
+from time import perf_counter
 
 from msgspec import Struct
 
@@ -42,12 +43,17 @@ SUSPICIOUS = (BadToken, CommandReused, EntropyMismatch)
 
 
 class Session:
-    """State of one connection; it writes to `transport`. `table` is the id in its address."""
+    """State of one connection; it writes to `transport`. `table` is the id in its address.
+
+    `number` distinguishes it from other sessions of this server, in the log lines.
+    """
 
     def __init__(
         self, context: GatewayContext, transport: Transport, *, table: str | None = None
     ) -> None:
         self.context = context
+        context.sessions += 1
+        self.number = context.sessions
         self.transport = transport
         self.memberships = Memberships(
             context.service,
@@ -174,36 +180,58 @@ class Session:
 
     def answer(self, call: wire.Call, answer: Struct) -> None:
         """Count and send a result; nothing is sent to a request without an id."""
-        self.context.metrics.calls[call.method, "ok"] += 1
         if call.id is not None:
             self.send(wire.result(call.id, answer))
+        self.context.metrics.answered(call.method, "ok", perf_counter() - call.received)
 
     def fail(self, call: wire.Call, error: Exception) -> None:
         """Count and send an error; the text of an internal one is logged, and not sent."""
         if isinstance(error, DealerError):
             outcome = error.reason if isinstance(error, Refused) else Unavailable.reason
             if not isinstance(error, Refused):
-                fields = {"method": call.method, "says": str(error)}
-                self.context.log_throttle.log(logging.ERROR, "a request failed", **fields)
+                self.context.log_throttle.log(
+                    logging.ERROR,
+                    "a request failed",
+                    self._example(call),
+                    method=call.method,
+                    says=str(error),
+                )
             elif isinstance(error, SUSPICIOUS):
                 self._log_suspicious(call, outcome)
             payload = wire.refusal(call.id or wire.NULL, error)
         else:
-            self.context.log_throttle.say_error(error, "internal error", method=call.method)
+            self.context.log_throttle.say_error(
+                error, "internal error", self._example(call), method=call.method
+            )
             outcome = "internal"
             code, message = wire.ErrorCode.INTERNAL_ERROR, "Internal error; see the server's log."
             payload = wire.fault(call.id or wire.NULL, code, message)
-        self.context.metrics.calls[call.method, outcome] += 1
         if call.id is not None:
             self.send(payload)
+        self.context.metrics.answered(call.method, outcome, perf_counter() - call.received)
 
     def _log_suspicious(self, call: wire.Call, reason: str) -> None:
         # A table of the request is logged only if it exists: it may be any text, even a token.
         table = getattr(call.params, "table", None)
         known = None if table is None else self.context.service.live_table(table)
         where = {} if known is None else {"table": known.table_id}
-        fields = {"method": call.method, "reason": reason, **where}
-        self.context.log_throttle.log(logging.WARNING, "client suspect", **fields)
+        self.context.log_throttle.log(
+            logging.WARNING,
+            "client suspect",
+            self._example(call),
+            method=call.method,
+            reason=reason,
+            **where,
+        )
+
+    def _example(self, call: wire.Call) -> dict[str, object]:
+        """The fields of a log line that say which request it is about.
+
+        The id only if it is a number: a text may be anything, even a token.
+        """
+        id = call.id or b""
+        number = {"id": int(id)} if id.removeprefix(b"-").isdigit() else {}
+        return {"connection": self.number, **number}
 
     def send(self, payload: bytes) -> None:
         if not self.closed:

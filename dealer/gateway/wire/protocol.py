@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
+from time import perf_counter
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -66,11 +67,15 @@ class _Identified(Struct):
 
 
 class Call(NamedTuple):
-    """A decoded request; `id` is its JSON text, None where no answer is wanted."""
+    """A decoded request; `id` is its JSON text, None where no answer is wanted.
+
+    `received` is when it was decoded, in seconds of `perf_counter`.
+    """
 
     id: bytes | None
     method: str
     params: Any
+    received: float
 
 
 class Fault(NamedTuple):
@@ -114,7 +119,7 @@ class Reader:
         if duplicate:
             message = "A member occurs twice in one object."
             return Fault(answer_to, ErrorCode.INVALID_REQUEST, message)
-        return Call(answer_to, envelope.method, params)
+        return Call(answer_to, envelope.method, params, perf_counter())
 
 
 _envelope = msgspec.json.Decoder(Envelope).decode
