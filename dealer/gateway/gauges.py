@@ -40,6 +40,10 @@ def gauges(
             "Appends that wait for their commit.",
             lambda: service.log.waiting,
         ),
+        "dealer_commits_on_loop": (
+            "1 while appends are committed on the event loop's thread.",
+            lambda: service.log.commits_on_loop,
+        ),
         "dealer_draining": ("1 while the server shuts down.", lambda: context.draining),
         "dealer_database_trouble": (
             "1 from a batch that could not be written to the next that is.",
