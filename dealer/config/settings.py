@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 DATABASE_VARIABLE = "DEALER_DATABASE_URL"
 SYNCHRONOUS = ("FULL", "NORMAL", "EXTRA")
+COMMIT = ("auto", "thread", "loop")
 LOG_FORMATS = ("console", "json")
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 
@@ -219,6 +220,17 @@ class Settings:
             choices=SYNCHRONOUS,
         ),
     ] = "FULL"
+    commit: Annotated[
+        str,
+        Option(
+            "--commit",
+            "DEALER_COMMIT",
+            "Where appends to an SQLite file are committed: auto, loop (on the event loop's thread,"
+            " which uses less CPU, and where a slow disk stalls all players) or thread (in a "
+            "thread of its own). auto measures the disk.",
+            choices=COMMIT,
+        ),
+    ] = "auto"
     memory: Annotated[
         int,
         Option(

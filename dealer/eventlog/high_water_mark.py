@@ -1,10 +1,11 @@
 """High-water marks: files next to the key that name the newest append a node committed or showed.
 
 A database that is restored from an older backup lacks events that players have seen. The mark is
-not in the database, so it is not restored with it, and the difference shows. The writer thread
-writes it after each COMMIT and before any result is delivered, with one pwrite and no fsync. The
-commits of one process are totally ordered, so a backup that is older than the newest one lacks it.
-If a process is killed between COMMIT and pwrite, the mark is older than the log, never newer.
+not in the database, so it is not restored with it, and the difference shows. The thread that
+commits writes it after each COMMIT and before any result is delivered, with one pwrite and no
+fsync. The commits of one process are totally ordered, so a backup that is older than the newest one
+lacks it. If a process is killed between COMMIT and pwrite, the mark is older than the log, never
+newer.
 
 A file holds two lines of ASCII, 256 bytes each, blank or
 
@@ -127,7 +128,7 @@ def _check(text: str) -> str:
 class HighWaterMark:
     """The mark file of this process; `take` opens it, `begin` enables writing.
 
-    `wrote` is called on the writer thread, every other method on the event loop.
+    `wrote` is called on the thread that commits, every other method on the event loop.
     """
 
     def __init__(self, file: Path, handle: int) -> None:

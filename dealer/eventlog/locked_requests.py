@@ -39,7 +39,7 @@ class _LockedTable:
 
 
 class LockedRequests:
-    """Retry queues by table; used by the writer's thread alone, except `len`.
+    """Retry queues by table; used by the thread that holds the writer's lock, except `len`.
 
     `len` is the number of queued requests. The truth value is whether a table may be locked: the
     requests that `due` returned are not counted, but their tables are known until `put_back`.

@@ -18,10 +18,13 @@ from sqlalchemy import Connection
 
 from dealer.errors import ConfigurationError
 from dealer.eventlog.backends import backend
+from dealer.eventlog.batch_writer import Written
+from dealer.eventlog.commit_policy import MODES, CommitPolicy
+from dealer.eventlog.deliveries import Committed
 from dealer.eventlog.read_only_log import SELECT_METADATA, ReadOnlyLog
 from dealer.eventlog.rows import Append, Result
 from dealer.eventlog.store import Reader
-from dealer.eventlog.writer import Committed, Slice, Writer, Written
+from dealer.eventlog.writer import Slice, Writer
 from dealer.histogram import Histogram
 
 T = TypeVar("T")
@@ -46,6 +49,7 @@ class Log(ReadOnlyLog):
         url: str,
         *,
         synchronous: str = "FULL",
+        commit: str = "auto",
         committed: Committed | None = None,
         queue: int = 8192,
         batch: int = 512,
@@ -56,21 +60,25 @@ class Log(ReadOnlyLog):
         """Open the database at `url`: an SQLite file, which is migrated, or a PostgreSQL database.
 
         `committed` is registered with `on_commit`. With `synchronous="NORMAL"` commits are faster
-        and a power failure can lose acknowledged events. `busy_seconds` is how long to wait while
-        another process locks the database or the server is unreachable. Raises DatabaseError
-        (SchemaOutdated if a PostgreSQL schema is not the newest), or ConfigurationError on an
-        invalid address.
+        and a power failure can lose acknowledged events. `commit` is the thread that commits to an
+        SQLite file: `thread` for the writer thread, `loop` for the event loop's, `auto` for the
+        loop's while commits are quick; PostgreSQL has the writer thread. `busy_seconds` is how long
+        to wait while another process locks the database or the server is unreachable. Raises
+        DatabaseError (SchemaOutdated if a PostgreSQL schema is not the newest), or
+        ConfigurationError on an invalid address.
         """
         if synchronous not in _SYNCHRONOUS:
             raise ConfigurationError(f"synchronous is FULL, EXTRA or NORMAL, not {synchronous!r}.")
-        store, make_reader = backend(
+        if commit not in MODES:
+            raise ConfigurationError(f"commit is auto, thread or loop, not {commit!r}.")
+        store, loop_store, make_reader = backend(
             url,
             synchronous=synchronous,
             busy_seconds=busy_seconds,
             wal_pages=wal_pages,
             readers=readers,
         )
-        writer = Writer(store, queue=queue, batch=batch)
+        writer = Writer(store, loop_store, CommitPolicy(commit), queue=queue, batch=batch)
         if committed is not None:
             writer.commit_listeners.append(committed)
         await writer.start()
@@ -94,10 +102,15 @@ class Log(ReadOnlyLog):
     def on_written(self, listener: Written) -> Callable[[], None]:
         """Registers a listener for every batch; the returned function removes it again.
 
-        It is called on the writer's thread with (requests, results), after COMMIT and before any
-        result is delivered.
+        It is called on the thread that commits with (requests, results), after COMMIT and before
+        any result is delivered.
         """
         return _register(self._writer.written_listeners, listener)
+
+    @property
+    def commits_on_loop(self) -> bool:
+        """Whether the event loop's thread commits at present, and not the writer thread."""
+        return self._writer.commits_on_loop
 
     @property
     def waiting(self) -> int:

@@ -1,4 +1,4 @@
-"""The interfaces of a database: `Store` for the writer thread, `Reader` for the event loop.
+"""The interfaces of a database: `Store` for the writer, `Reader` for the event loop.
 
 `dealer.eventlog.backends` chooses the implementation: `dealer.eventlog.sqlite` or
 `dealer.eventlog.postgres`. The tests in `tests/eventlog/test_store_conformance.py` run on both.
@@ -20,7 +20,7 @@ Dialect = Literal["sqlite", "postgresql"]
 
 
 class Store(Protocol):
-    """Writes to a database; every method is called on the writer's thread only.
+    """Writes to a database; the methods are called on one thread at a time, the writer's.
 
     `name` is the file, or the server's address without a password.
     """
@@ -43,11 +43,30 @@ class Store(Protocol):
         power failure may undo the transaction.
         """
 
+    def maintenance_due(self) -> bool:
+        """Whether `maintain` has something to do; this takes a few microseconds."""
+
     def maintain(self) -> None:
         """Do maintenance that is due, after the results of a batch were delivered."""
 
     def close(self) -> None:
         """Close all connections."""
+
+
+class LoopStore(Store, Protocol):
+    """A store whose appends may also be called on the event loop's thread.
+
+    `commit_seconds` is the duration of the last COMMIT, without the statements before it.
+    """
+
+    commit_seconds: float
+
+    def append(self, requests: Sequence[Append], *, wait: bool = True) -> Sequence[Result]:
+        """`Store.append`, which without `wait` waits for nothing but the disk.
+
+        Then it raises DatabaseLocked, and has decided nothing, if another process holds the lock,
+        or if the connection has to be opened again.
+        """
 
 
 class Notifier(Protocol):

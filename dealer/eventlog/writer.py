@@ -1,9 +1,14 @@
-"""Writer thread with group commit: drains the queue and writes each batch in one transaction.
+"""Writer with group commit: a thread, and the event loop, write batches of queued requests.
 
-The event loop's thread queues requests. The writer thread takes all that were queued during the
-last commit, writes them in one transaction and schedules one callback on the loop, in which the
-commit listeners are called with every request and its result in commit order, and then the futures
-are resolved. When the queue is empty the thread runs one slice of the idle work.
+The event loop's thread queues requests. On a database server, and while COMMIT is slow, the writer
+thread writes in one transaction what was queued during the last commit, and then schedules one
+callback on the loop. While COMMIT is quick (`CommitPolicy`), the loop itself writes what one of its
+iterations has queued, in a callback of its own. Either way the commit listeners are called with
+every request and its result in commit order, and then the futures are resolved.
+
+Both threads use the same store, each while it holds `_store_lock`. The loop never waits: not for
+the lock, nor for another process's transaction, nor for a large batch. It leaves these to the
+thread, which also runs the idle work, one slice whenever the queue is empty, and the maintenance.
 
 A request whose table is locked by another transaction is not decided with its batch: it is tried
 again after a delay, and later requests of that table are queued behind it.
@@ -13,22 +18,21 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
-from threading import Event, Thread
-from time import perf_counter
-from typing import Any, cast
+from threading import Event, Lock, Thread
+from typing import Any
 
 from sqlalchemy import Connection
 
 from dealer.errors import DatabaseError, Overloaded, Unavailable
-from dealer.eventlog.locked_requests import LockedRequests, Pending
-from dealer.eventlog.rows import Append, Locked, Result
-from dealer.eventlog.store import Store
-from dealer.histogram import LONG_SECONDS, Histogram
+from dealer.eventlog.batch_writer import BatchWriter, Written
+from dealer.eventlog.commit_policy import CommitPolicy
+from dealer.eventlog.deliveries import Committed, Deliveries, reject, resolve
+from dealer.eventlog.rows import Append, Result
+from dealer.eventlog.store import LoopStore, Store
+from dealer.histogram import Histogram
 
-Committed = Callable[[list[tuple[Append, Result]]], None]
-Written = Callable[[Sequence[Append], Sequence[Result]], None]
 Slice = Callable[[Connection], bool]
 
 BATCHES_PER_SLICE = 64
@@ -49,25 +53,33 @@ class _Job:
 
 
 class Writer:
-    """Owns the thread and its queue.
+    """Owns the thread and its queues.
 
-    At most `queue` requests are pending, and at most `batch` are written in one commit.
-    `commit_seconds` has the time of each batch in the store, with its COMMIT.
+    At most `queue` requests are pending, and at most `batch` are written in one commit. The loop
+    commits if `policy` says so, and only to a `loop_store`, which is the same object as `store`.
     """
 
-    def __init__(self, store: Store, *, queue: int, batch: int) -> None:
-        self.commit_listeners: list[Committed] = []
-        self.written_listeners: list[Written] = []
-        self.commit_seconds = Histogram(LONG_SECONDS)
+    def __init__(
+        self,
+        store: Store,
+        loop_store: LoopStore | None,
+        policy: CommitPolicy,
+        *,
+        queue: int,
+        batch: int,
+    ) -> None:
         self._store = store
+        self._loop_allowed = loop_store is not None
+        self._policy = policy
         self._max_queued = queue
-        self._max_batch = batch
         self._loop = asyncio.get_running_loop()
-        self._queue: deque[Pending] = deque()
-        self._locked = LockedRequests()
+        self._deliveries = Deliveries(self._loop)
+        self._batches = BatchWriter(store, loop_store, policy, self._deliveries, max_batch=batch)
+        self._batches_since_job = 0
         self._jobs: deque[_Job] = deque()
+        self._store_lock = Lock()
         self._wakeup = Event()
-        self._wakeup_scheduled = False
+        self._flush_scheduled = False
         self._closing = False
         self._failure: DatabaseError | None = None
         self._opened: asyncio.Future[None] = self._loop.create_future()
@@ -75,9 +87,29 @@ class Writer:
         self._thread = Thread(target=self._run, name="log writer", daemon=True)
 
     @property
+    def commit_listeners(self) -> list[Committed]:
+        """Called on the loop with the requests of a batch and their results."""
+        return self._deliveries.listeners
+
+    @property
+    def written_listeners(self) -> list[Written]:
+        """Called on the thread that commits, after COMMIT, before a result is delivered."""
+        return self._batches.listeners
+
+    @property
+    def commit_seconds(self) -> Histogram:
+        """The time of each batch in the store, with its COMMIT."""
+        return self._batches.commit_seconds
+
+    @property
+    def commits_on_loop(self) -> bool:
+        """Whether the loop commits at present."""
+        return self._loop_allowed and self._policy.on_loop
+
+    @property
     def waiting(self) -> int:
         """Number of queued requests, without the batch that is being written."""
-        return len(self._queue) + len(self._locked)
+        return self._batches.waiting
 
     @property
     def full(self) -> bool:
@@ -97,13 +129,13 @@ class Writer:
         """Queue a request; requests are decided in the order of these calls.
 
         Raises Overloaded when the queue is full, Unavailable after `close`, and a DatabaseError
-        after the thread has failed.
+        after the writer has failed.
         """
         self._require_running()
         if self.full:
             raise Overloaded("The server has too many writes queued; try again shortly.")
-        self._queue.append((request, future))
-        self._schedule_wakeup()
+        self._batches.add((request, future))
+        self._schedule_flush()
 
     def enqueue(self, work: Callable[[Connection], Any], *, durable: bool) -> asyncio.Future[Any]:
         """Queue work that runs between batches, in a transaction of its own."""
@@ -114,7 +146,7 @@ class Writer:
             self._jobs.appendleft(job)
         else:
             self._jobs.append(job)
-        self._schedule_wakeup()
+        self._schedule_flush()
         return future
 
     async def close(self) -> None:
@@ -131,79 +163,70 @@ class Writer:
         if self._closing:
             raise Unavailable("The server is shutting down; try again when it has restarted.")
 
-    def _schedule_wakeup(self) -> None:
-        # One wake-up per loop iteration, so that requests of the same iteration share a batch.
-        if not self._wakeup_scheduled:
-            self._wakeup_scheduled = True
-            self._loop.call_soon(self._wake_up)
+    def _schedule_flush(self) -> None:
+        # One flush per loop iteration, so that requests of the same iteration share a batch.
+        if not self._flush_scheduled:
+            self._flush_scheduled = True
+            self._loop.call_soon(self._flush)
 
-    def _wake_up(self) -> None:
-        self._wakeup_scheduled = False
-        self._wakeup.set()
+    def _flush(self) -> None:
+        self._flush_scheduled = False
+        if not self._commit_on_loop() or self._jobs:
+            self._wakeup.set()
+
+    def _commit_on_loop(self) -> bool:
+        """Commit the queue and deliver the results; False if the thread has to do something."""
+        if not self.commits_on_loop or self._closing:
+            return False
+        if not self._store_lock.acquire(blocking=False):
+            return False
+        try:
+            done = self._batches.write_on_loop() and not self._store.maintenance_due()
+        finally:
+            self._store_lock.release()
+        self._deliveries.deliver()
+        return done
 
     # The following methods, up to `_call_on_loop`, run on the writer thread.
 
     def _run(self) -> None:
-        batch: list[Pending] = []
         failure: BaseException | None = None
         try:
             self._store.open()
-            self._call_on_loop(_resolve, self._opened, None)
-            batches = 0
+            self._call_on_loop(resolve, self._opened, None)
             while True:
-                batch = self._take_batch()
-                if batch:
-                    self._write(batch)
-                    batches += 1
-                if self._jobs and not self._closing and (not batch or batches >= BATCHES_PER_SLICE):
-                    self._run_job(self._jobs.popleft())
-                    batches = 0
-                elif not batch:
-                    if self._closing and not self._locked:
-                        break
-                    self._wakeup.wait(self._locked.seconds_until_due())
-                    self._wakeup.clear()
+                # Read first, so that the requests that were queued before `close` are found below.
+                closing = self._closing
+                if self._work():
                     continue
-                batch = []
-                self._store.maintain()
+                if closing and not self._batches.any_locked:
+                    break
+                self._wakeup.wait(self._batches.seconds_until_due())
+                self._wakeup.clear()
         except BaseException as error:
             failure = error
-        with suppress(Exception):
+        with self._store_lock, suppress(Exception):
             self._store.close()
-        self._call_on_loop(self._on_stopped, failure, batch)
+        self._call_on_loop(self._on_stopped, failure)
 
-    def _take_batch(self) -> list[Pending]:
-        batch = self._locked.due(self._max_batch) if self._locked else []
-        with suppress(IndexError):
-            while len(batch) < self._max_batch:
-                pending = self._queue.popleft()
-                if not (self._locked and self._locked.queue_behind(pending)):
-                    batch.append(pending)
-        return batch
-
-    def _write(self, batch: list[Pending]) -> None:
-        requests = [request for request, _ in batch]
-        results: Sequence[Result | Locked]
-        started_at = perf_counter()
-        try:
-            results = self._store.append(requests)
-        except DatabaseError as error:
-            results = [error] * len(requests)
-            for request in requests:
-                if request.chain is not None:
-                    request.chain.broken = True
-        self.commit_seconds.observe(perf_counter() - started_at)
-        if self._locked or Locked in map(type, results):
-            pairs = list(zip(batch, results, strict=True))
-            self._locked.put_back([pending for pending, result in pairs if type(result) is Locked])
-            pairs = [pair for pair in pairs if type(pair[1]) is not Locked]
-            batch, results = [pending for pending, _ in pairs], [result for _, result in pairs]
-        if batch:
-            if self.written_listeners:
-                requests = [request for request, _ in batch]
-                for listener in tuple(self.written_listeners):
-                    listener(requests, cast("list[Result]", results))
-            self._call_on_loop(self._deliver, batch, results)
+    def _work(self) -> bool:
+        """Write a batch, run a job, do maintenance; False if there was no batch and no job."""
+        with self._store_lock:
+            written = self._batches.write()
+            maintenance_due = self._store.maintenance_due()
+        if written:
+            # The lock is free again, so that the loop can commit what the callback submits.
+            self._call_on_loop(self._deliveries.deliver)
+            self._batches_since_job += 1
+        job_due = not written or self._batches_since_job >= BATCHES_PER_SLICE
+        run_job = job_due and bool(self._jobs) and not self._closing
+        if run_job or maintenance_due:
+            with self._store_lock:
+                if run_job:
+                    self._run_job(self._jobs.popleft())
+                    self._batches_since_job = 0
+                self._store.maintain()
+        return written or run_job
 
     def _run_job(self, job: _Job) -> None:
         if job.future.cancelled():
@@ -211,37 +234,21 @@ class Writer:
         try:
             result = self._store.run(job.work, durable=job.durable)
         except Exception as error:
-            self._call_on_loop(_reject, job.future, error)
+            self._call_on_loop(reject, job.future, error)
             return
         if not job.durable and result:
             self._jobs.append(job)
         else:
-            self._call_on_loop(_resolve, job.future, result if job.durable else None)
+            self._call_on_loop(resolve, job.future, result if job.durable else None)
 
     def _call_on_loop(self, callback: Callable[..., object], *arguments: object) -> None:
         # RuntimeError: the loop is closed, so no caller waits for a result.
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(callback, *arguments)
 
-    # The following methods run on the event loop's thread.
+    # The following method runs on the event loop's thread.
 
-    def _deliver(self, batch: list[Pending], results: list[Result]) -> None:
-        pairs = [(pending[0], result) for pending, result in zip(batch, results, strict=True)]
-        for listener in tuple(self.commit_listeners):
-            try:
-                listener(pairs)
-            except Exception as error:
-                self._loop.call_exception_handler(
-                    {"message": "commit callback failed", "exception": error}
-                )
-        for (_, future), result in zip(batch, results, strict=True):
-            if future is not None:
-                if isinstance(result, DatabaseError):
-                    _reject(future, result)
-                else:
-                    _resolve(future, result)
-
-    def _on_stopped(self, error: BaseException | None, batch: list[Pending]) -> None:
+    def _on_stopped(self, error: BaseException | None) -> None:
         if error is not None:
             if not self._opened.done():
                 self._opened.set_exception(error)
@@ -249,23 +256,13 @@ class Writer:
                 f"The writer thread of {self._store.name} failed ({type(error).__name__}: {error});"
                 " restart the server."
             )
-            undecided = [*batch, *self._locked.drain(), *self._queue]
-            self._queue.clear()
-            self._deliver(undecided, [self._failure] * len(undecided))
+            undecided = self._batches.drain()
+            self._deliveries.add(undecided, [self._failure] * len(undecided))
+            self._deliveries.deliver()
         while self._jobs:
             future = self._jobs.popleft().future
             if self._failure is not None:
-                _reject(future, self._failure)
+                reject(future, self._failure)
             else:
                 future.cancel()
-        _resolve(self._stopped, None)
-
-
-def _resolve(future: asyncio.Future[Any], result: object) -> None:
-    if not future.done():
-        future.set_result(result)
-
-
-def _reject(future: asyncio.Future[Any], error: Exception) -> None:
-    if not future.done():
-        future.set_exception(error)
+        resolve(self._stopped, None)

@@ -81,6 +81,10 @@ def _database(service: Service) -> dict[str, Number]:
         "dealer_readers": ("Connections for reading, at most.", lambda: log.pool.size),
         "dealer_readers_busy": ("Connections that are reading.", lambda: log.pool.busy),
         "dealer_appends_waiting": ("Appends that wait for their commit.", lambda: log.waiting),
+        "dealer_commits_on_loop": (
+            "1 while appends are committed on the event loop's thread.",
+            lambda: log.commits_on_loop,
+        ),
         "dealer_database_trouble": (
             "1 from a batch that could not be written to the next that is.",
             lambda: service.stats.failing,

@@ -23,7 +23,8 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from tests.chaos import game_under_faults
-from tests.chaos.points import RUNNER, Point
+from tests.chaos.named_points import Point
+from tests.chaos.points import RUNNER
 from tests.harness.nodes import Nodes
 from tests.harness.script import run
 from tests.harness.server_process import ROOT

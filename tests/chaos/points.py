@@ -2,7 +2,8 @@
 
     python tests/chaos/points.py 1
 
-The count is the number of passes through all points. The process sends itself SIGKILL at the point
+The count is the number of passes through all points; DEALER_COMMIT=loop in the environment has the
+event loop's thread commit, =thread the writer thread. The process sends itself SIGKILL at the point
 (`dies_at.py`). Then its files are checked, a new server opens them, and the game goes on; at the
 end all clients' records are compared with the log.
 """
@@ -19,12 +20,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from tests.chaos import game_under_faults
+from tests.chaos.named_points import ALL, DRAINING, FIRST_DAY, PLAYING, REBUILDING, Point
 from tests.harness.database_check import CheckResult, check_copy, check_files
 from tests.harness.script import run
 from tests.harness.server_process import PATIENT, ROOT, ServerProcess
@@ -33,145 +34,6 @@ TRIES, TRY_SECONDS = 5, 5.0
 """Attempts and seconds each for a point that not every game reaches."""
 
 RUNNER = str(Path(__file__).parents[1].joinpath("harness", "dies_at.py"))
-
-
-class Point(NamedTuple):
-    """A position in a function, for `dies_at.py`; reached at least `often` times in a game.
-
-    `after` names another point: only a server that follows one that died there reaches this one,
-    and not always, since the interrupted append may not have been a command.
-    """
-
-    function: str
-    place: str
-    often: int = 1
-    after: str = ""
-
-
-FIRST_DAY = {
-    "before the database is opened": Point(
-        "dealer.eventlog.sqlite.store:SqliteStore.open", "begin"
-    ),
-    "in WAL mode, and empty": Point("dealer.eventlog.migrate:upgrade", "begin"),
-    "in the first migration": Point("dealer.eventlog.migrate:upgrade", "before CREATE TABLE event"),
-    "between two migrations": Point(
-        "dealer.eventlog.migrate:upgrade", "after INSERT INTO alembic_version"
-    ),
-    "before the migrations' COMMIT": Point(
-        "dealer.eventlog.sqlite.store:SqliteStore._transaction", "before COMMIT"
-    ),
-    "after the migrations' COMMIT": Point(
-        "dealer.eventlog.sqlite.store:SqliteStore._transaction", "after COMMIT"
-    ),
-    "the write-ahead log is grown": Point("dealer.eventlog.sqlite.store:SqliteStore._grow", "end"),
-    "the key is drafted": Point("dealer.eventlog.key_file:make", "call os:link"),
-    "the key hangs beside its draft": Point("dealer.eventlog.key_file:make", "call os:unlink"),
-    "the key hangs, the database has no check of it": Point(
-        "dealer.eventlog.log:Log.put_metadata", "begin"
-    ),
-    "the mark is there, and blank": Point(
-        "dealer.eventlog.high_water_mark:HighWaterMark.begin", "begin"
-    ),
-}
-"""Reached while a server opens for the first time."""
-
-APPEND = "dealer.eventlog.sqlite.store:SqliteStore.append"
-RUN = "dealer.eventlog.sqlite.store:SqliteStore.run"
-SLICE = "dealer.projector.runner:Projector.slice"
-
-PLAYING = {
-    "a table has been loaded": Point("dealer.service.loading:Loader.load", "end"),
-    "a command is judged": Point("dealer.service.executor:CommandExecutor.decide", "begin", 5),
-    "before append": Point("dealer.eventlog.log:Log.submit", "begin", 5),
-    "after it lies on the processor": Point("dealer.eventlog.log:Log.submit", "end", 5),
-    "before BEGIN": Point(APPEND, "begin", 5),
-    "after BEGIN": Point(APPEND, "after BEGIN", 5),
-    "before the head moves": Point(APPEND, "before UPDATE stream", 5),
-    "the head moved, no event there": Point(APPEND, "before INSERT INTO event", 5),
-    "the events there": Point(APPEND, "after INSERT INTO event", 5),
-    "before a checkpoint's signing": Point("dealer.proof.checkpoint:Signer.sign", "begin", 3),
-    "after a checkpoint's signing": Point("dealer.proof.checkpoint:Signer.sign", "end", 3),
-    "between the events and their checkpoint": Point(
-        "dealer.eventlog.sqlite.batch:_note", "begin", 3
-    ),
-    "after a checkpoint's writing": Point("dealer.eventlog.sqlite.batch:_note", "end", 3),
-    "before a checkpoint that was asked for": Point(
-        "dealer.eventlog.log:Log.put_checkpoint", "begin"
-    ),
-    "a player's cosignature is in": Point("dealer.service.service:Service.cosign", "end", 3),
-    "before COMMIT": Point(APPEND, "before COMMIT", 5),
-    "after COMMIT": Point(APPEND, "after COMMIT", 5),
-    "before the commit is in the mark": Point(
-        "dealer.eventlog.high_water_mark:HighWaterMark.wrote", "begin", 5
-    ),
-    "the commit is in the mark": Point(
-        "dealer.eventlog.high_water_mark:HighWaterMark.wrote", "end", 5
-    ),
-    "after COMMIT, on the loop": Point(
-        "dealer.service.command_processor:CommandProcessor._append_committed", "begin", 5
-    ),
-    "a command is heard again": Point(
-        "dealer.service.duplicates:DuplicateCommands.answer",
-        "begin",
-        after="after COMMIT, on the loop",
-    ),
-    "before push": Point("dealer.gateway.push.broadcaster:Broadcaster.publish", "begin", 5),
-    "after push, before reply": Point(
-        "dealer.gateway.push.broadcaster:Broadcaster.publish", "end", 5
-    ),
-    "after reply": Point("dealer.gateway.rpc.dispatcher:Dispatcher._on_outcome", "end", 5),
-    "after reply, before the next one's push": Point(
-        "dealer.service.command_processor:CommandProcessor._append_committed", "end", 5
-    ),
-    "the events a client missed are read": Point(
-        "dealer.gateway.push.backlog:Backlog._send_next", "begin"
-    ),
-    "a client is up to date": Point(
-        "dealer.gateway.push.broadcaster:Broadcaster._catch_up_task", "end", 2
-    ),
-    "the round's secret is drawn": Point(
-        "dealer.service.executor:CommandExecutor._draw_secret", "end"
-    ),
-    "before a shuffle is carried out": Point(
-        "dealer.service.executor:CommandExecutor._finish", "begin", 2
-    ),
-    "after a shuffle is carried out": Point(
-        "dealer.service.executor:CommandExecutor._finish", "end", 2
-    ),
-    "before projection": Point(SLICE, "begin", 2),
-    "in the middle of projection": Point(
-        "dealer.projector.writer:ReadModelWriter.write", "after INSERT", 3
-    ),
-    "between projection and its mark": Point(SLICE, "before UPDATE stream SET projected"),
-    "after projection's mark": Point(SLICE, "after UPDATE stream SET projected"),
-    "before projection's COMMIT": Point(RUN, "before COMMIT", 2),
-    "after projection's COMMIT": Point(RUN, "after COMMIT", 2),
-}
-"""Reached while four clients play."""
-
-DRAINING = {
-    "told to close": Point("dealer.gateway.server:Gateway.drain", "begin"),
-    "the clients know": Point("dealer.gateway.server:Gateway._announce_drain", "end"),
-    "goodbye is said": Point("dealer.gateway.ws.admission:ConnectionRegistry.close_all", "end"),
-    "the tables are let go of": Point("dealer.service.service:Service.close", "end"),
-    "before the log is closed": Point("dealer.eventlog.log:Log.close", "begin"),
-    "after the log is closed": Point("dealer.eventlog.log:Log.close", "end"),
-}
-"""Reached after SIGTERM, in the middle of a game."""
-
-REBUILD = "dealer.projector.rebuild:Rebuild"
-
-REBUILDING = {
-    "the new read models are prepared": Point(f"{REBUILD}._prepare", "end"),
-    "some events are replayed": Point(f"{REBUILD}._write", "end"),
-    "before the swap": Point(f"{REBUILD}._swap", "begin"),
-    "in the swap, half gone": Point(f"{REBUILD}._swap", "before ALTER TABLE", 4),
-    "in the swap, before the mark": Point(f"{REBUILD}._swap", "before UPDATE stream"),
-    "after the swap, before COMMIT": Point(f"{REBUILD}._swap", "end"),
-}
-"""Reached by `dealer rebuild`, in its own process next to the running server."""
-
-ALL = FIRST_DAY | PLAYING | DRAINING | REBUILDING
 
 
 @dataclass
@@ -263,12 +125,14 @@ async def die_playing(
 
 async def start_doomed(server: ServerProcess, point: Point, passing: int) -> None:
     """Start a server that will die there; the one after it is an ordinary server again."""
-    ordinary = server.program
+    ordinary = server.program, server.environment
     server.program = (RUNNER, point.function, point.place, str(passing))
+    if point.commit:
+        server.environment = server.environment | {"DEALER_COMMIT": point.commit}
     try:
         await server.start()
     finally:
-        server.program = ordinary
+        server.program, server.environment = ordinary
 
 
 async def died(server: ServerProcess, name: str, figures: Figures) -> None:

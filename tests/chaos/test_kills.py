@@ -5,12 +5,18 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import pytest
+
 from tests.chaos.kills import play_while_killed
 
 KILLS = int(os.environ.get("DEALER_KILLS", "4"))
 
 
-async def test_a_house_that_is_killed_loses_and_doubles_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("commit", ["thread", "loop"])
+async def test_a_house_that_is_killed_loses_and_doubles_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, commit: str
+) -> None:
+    monkeypatch.setenv("DEALER_COMMIT", commit)
     figures = await play_while_killed(tmp_path, kills=KILLS, seed=KILLS)
     assert figures.faults == []
     assert figures.kills == KILLS

@@ -16,7 +16,11 @@ from tests.harness.installed import missing
 CUTS = int(os.environ.get("DEALER_CUTS", "10"))
 
 
-async def test_a_power_cut_takes_nothing_that_anybody_was_told(tmp_path: Path) -> None:
+@pytest.mark.parametrize("commit", ["thread", "loop"])
+async def test_a_power_cut_takes_nothing_that_anybody_was_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, commit: str
+) -> None:
+    monkeypatch.setenv("DEALER_COMMIT", commit)
     if shutil.which("gcc") is None:
         missing("gcc is not installed")
     figures = await cut_power(tmp_path, cuts=CUTS, seed=CUTS)

@@ -107,6 +107,7 @@ def test_a_key_that_others_can_read(ask: Ask, played: Played) -> None:
         (("--house", "two words"), "without spaces"),
         (("--house", "a+b"), "without +"),
         (("--synchronous", "OFF"), "NORMAL"),
+        (("--commit", "both"), "loop"),
         (("--tables", 0), "--tables"),
         (("--limit", "rate"), "NAME=VALUE"),
         (("--limit", "speed=3"), "automatic_rate"),

@@ -12,6 +12,7 @@ import asyncpg
 from sqlalchemy import Engine, event
 
 from dealer.eventlog import Append, Appended, Log, Row
+from dealer.eventlog.commit_policy import MAX_ROWS
 
 
 def _row(version: int, command: str) -> Row:
@@ -22,10 +23,10 @@ def _die(*_: object) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-async def compete(url: str, table: str, name: str, count: str) -> None:
+async def compete(url: str, commit: str, table: str, name: str, count: str) -> None:
     """Append `count` events to one table, each again after a conflict."""
     conflicts = 0
-    async with await Log.open(url, wal_pages=50) as log:
+    async with await Log.open(url, commit=commit, wal_pages=50) as log:
         print("ready", flush=True)
         sys.stdin.readline()
         for number in range(int(count)):
@@ -38,13 +39,13 @@ async def compete(url: str, table: str, name: str, count: str) -> None:
     print(conflicts)
 
 
-async def die_after_commit(url: str, table: str) -> None:
-    log = await Log.open(url, wal_pages=50, committed=_die)
+async def die_after_commit(url: str, commit: str, table: str) -> None:
+    log = await Log.open(url, commit=commit, wal_pages=50, committed=_die)
     await log.append(Append(bytes.fromhex(table), 0, [_row(1, "only once")]))
 
 
-async def die_before_commit(url: str, table: str) -> None:
-    log = await Log.open(url, wal_pages=50)
+async def die_before_commit(url: str, commit: str, table: str) -> None:
+    log = await Log.open(url, commit=commit, wal_pages=50)
 
     @event.listens_for(Engine, "before_cursor_execute")
     def _(connection: object, cursor: object, statement: str, *_: object) -> None:
@@ -61,8 +62,9 @@ async def die_before_commit(url: str, table: str) -> None:
         return await execute(self, statement, *arguments, **options)
 
     asyncpg.Connection.execute = die_at_commit
-    # With this many rows PostgreSQL gets the COMMIT as a message of its own.
-    rows = [_row(version, f"never {version}") for version in range(1, 300)]
+    # With this many rows PostgreSQL gets the COMMIT as a message of its own, and with one more the
+    # event loop would leave them to the writer thread.
+    rows = [_row(version, f"never {version}") for version in range(1, MAX_ROWS + 1)]
     await log.append(Append(bytes.fromhex(table), 0, rows))
 
 

@@ -18,14 +18,19 @@ from tests.harness.postgres import OwnServer, Postgres
 
 
 class TemporarySqlite:
-    """An SQLite file: opens logs on it, and connections of other programs."""
+    """An SQLite file: opens logs on it, and connections of other programs.
 
-    def __init__(self, file: Path) -> None:
+    `commit` is the thread that commits the appends of these logs.
+    """
+
+    def __init__(self, file: Path, *, commit: str = "thread") -> None:
         self.file = file
         self.url = f"sqlite:///{file}"
+        self.commit = commit
 
     async def open(self, **options: Any) -> Log:
-        return await Log.open(self.url, **{"wal_pages": 50, "busy_seconds": 20.0} | options)
+        defaults: dict[str, Any] = {"commit": self.commit, "wal_pages": 50, "busy_seconds": 20.0}
+        return await Log.open(self.url, **defaults | options)
 
     def wal_size(self) -> int:
         return Path(f"{self.file}-wal").stat().st_size
@@ -56,6 +61,8 @@ def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 class TemporaryPostgres:
     """A PostgreSQL database, with the methods of `TemporarySqlite`."""
 
+    commit = "thread"
+
     def __init__(self, server: Postgres) -> None:
         self.server = server
         self.name = server.database()
@@ -84,15 +91,27 @@ def sqlite_database(migrated: Path, tmp_path: Path) -> TemporarySqlite:
 
 
 @pytest.fixture
+def sqlite_on_loop_database(sqlite_database: TemporarySqlite) -> TemporarySqlite:
+    return TemporarySqlite(sqlite_database.file, commit="loop")
+
+
+@pytest.fixture(params=["sqlite", "sqlite_on_loop"])
+def sqlite_file(request: pytest.FixtureRequest) -> TemporarySqlite:
+    """An SQLite file whose appends are committed by the writer thread, and by the event loop."""
+    found: TemporarySqlite = request.getfixturevalue(f"{request.param}_database")
+    return found
+
+
+@pytest.fixture
 def postgres_database(postgres: Postgres) -> Iterator[TemporaryPostgres]:
     database = TemporaryPostgres(postgres)
     yield database
     postgres.drop(database.name)
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", "sqlite_on_loop", "postgres"])
 def database(request: pytest.FixtureRequest) -> TemporaryDatabase:
-    """A database of each kind, for tests of what every store guarantees."""
+    """A database of each kind, for tests of what every store guarantees, and every thread."""
     found: TemporaryDatabase = request.getfixturevalue(f"{request.param}_database")
     return found
 

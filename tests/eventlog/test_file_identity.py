@@ -19,8 +19,8 @@ from tests.eventlog.conftest import TemporarySqlite
 
 
 @pytest.fixture
-def database(sqlite_database: TemporarySqlite) -> TemporarySqlite:
-    return sqlite_database
+def database(sqlite_file: TemporarySqlite) -> TemporarySqlite:
+    return sqlite_file
 
 
 def append(table: bytes, after: int, *, size: int = 2) -> Append:

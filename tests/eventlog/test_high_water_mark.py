@@ -79,14 +79,18 @@ async def test_appends_that_are_not_written_are_not_marked(
     mark.close()
 
 
-async def test_the_mark_is_written_on_the_writer_thread(
+async def test_the_mark_is_written_on_the_thread_that_commits(
     database: TemporaryDatabase, key: Path
 ) -> None:
     threads: list[str] = []
     async with await database.open() as log:
         log.on_written(lambda requests, results: threads.append(current_thread().name))
         await log.append(Append(secrets.token_bytes(16), 0, [row(1)]))
-    assert threads == ["log writer"]
+        if database.commit == "thread":
+            assert threads == ["log writer"]
+        else:
+            while threads[-1] != "MainThread":  # the thread may not be idle yet
+                await log.append(Append(secrets.token_bytes(16), 0, [row(1)]))
 
 
 def test_each_process_has_its_own_file_and_takes_over_that_of_a_dead_one(key: Path) -> None:

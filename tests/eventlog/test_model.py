@@ -56,6 +56,8 @@ requests = st.tuples(
 
 
 class Machine(RuleBasedStateMachine):
+    """Two logs on one file: the writer thread of the one and the event loop of the other commit."""
+
     template: Path
 
     def __init__(self) -> None:
@@ -65,10 +67,14 @@ class Machine(RuleBasedStateMachine):
         self.database = TemporarySqlite(self.folder / "log.db")
         self.loop = asyncio.new_event_loop()
         self.model = Model()
-        self.logs = [self.run(self.database.open(wal_pages=10)) for _ in range(2)]
+        self.logs = [self.open(which) for which in range(2)]
 
     def run(self, work: Coroutine[Any, Any, Any]) -> Any:
         return self.loop.run_until_complete(work)
+
+    def open(self, which: int) -> Log:
+        log: Log = self.run(self.database.open(wal_pages=10, commit=("thread", "loop")[which]))
+        return log
 
     def build(self, request: tuple[bytes, int, int, str | None, bytes]) -> Append:
         table, offset, count, command, body = request
@@ -95,7 +101,7 @@ class Machine(RuleBasedStateMachine):
     @rule(which=st.integers(0, 1))
     def restart(self, which: int) -> None:
         self.run(self.logs[which].close())
-        self.logs[which] = self.run(self.database.open(wal_pages=10))
+        self.logs[which] = self.open(which)
 
     @precondition(lambda self: self.model.rows)
     @rule(data=st.data(), after=st.integers(0, 8), limit=st.integers(1, 5))

@@ -34,8 +34,8 @@ from tests.eventlog.requests import A, B, C, append, line_of, other_process
 
 
 @pytest.fixture
-def database(sqlite_database: TemporarySqlite) -> TemporarySqlite:
-    return sqlite_database
+def database(sqlite_file: TemporarySqlite) -> TemporarySqlite:
+    return sqlite_file
 
 
 @pytest.mark.parametrize("replace", [False, True])

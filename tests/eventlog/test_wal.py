@@ -36,8 +36,8 @@ LONG = "x" * 4000
 
 
 @pytest.fixture
-def database(sqlite_database: TemporarySqlite) -> TemporarySqlite:
-    return sqlite_database
+def database(sqlite_file: TemporarySqlite) -> TemporarySqlite:
+    return sqlite_file
 
 
 @pytest.fixture
@@ -195,7 +195,10 @@ async def test_two_processes_checkpoint_only_under_the_write_lock(
     preload = walwatch.library(tmp_path)
     for name, value in walwatch.environment(preload, folder=tmp_path, trace=trace).items():
         monkeypatch.setenv(name, value)
-    both = [other_process("compete", database.url, A.hex(), name, "150") for name in "xy"]
+    both = [
+        other_process("compete", database.url, database.commit, A.hex(), name, "150")
+        for name in "xy"
+    ]
     monkeypatch.undo()
     for process in both:
         assert await line_of(process) == "ready\n"

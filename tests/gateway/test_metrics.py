@@ -39,6 +39,7 @@ async def test_metrics_have_these_values_and_no_other_labels(tmp_path, connect) 
             "dealer_appends_waiting 0.0",
         ):
             assert line in page
+        assert re.search(r"^dealer_commits_on_loop [01]\.0$", page, re.MULTILINE)
         assert re.search(r"^dealer_projector_lag_events \d", page, re.MULTILINE)
         assert "dealer_loop_lag_seconds_count" in page
         labels = set(re.findall(r"[{,](\w+)=", page))

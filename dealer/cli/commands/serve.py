@@ -111,6 +111,7 @@ async def _serve(settings: Settings) -> None:
             close_idle_ms=age_ms(settings.close_idle, of="--close-idle"),
             disk_floor=settings.disk_floor * MIB,
             synchronous=settings.synchronous,
+            commit=settings.commit,
             queue=settings.queue,
             batch=settings.batch,
             busy_seconds=settings.busy,

@@ -101,6 +101,10 @@ class PostgresStore:
         """See `Store.run`."""
         return self._wait(self._run(work, durable=durable))
 
+    def maintenance_due(self) -> bool:
+        """False; see `maintain`."""
+        return False
+
     def maintain(self) -> None:
         """Nothing to do: a server maintains its own files."""
 

@@ -29,9 +29,10 @@ _Inode = tuple[int, int]
 class FileIdentity:
     """The inodes of a database and of its WAL.
 
-    `check` may be called on any thread, the other methods only on the thread that opens and closes
-    the connections. `shrunk` is whether the file became smaller, by VACUUM or because a copy was
-    written over it; `confirm` decides which, given the size that SQLite reports.
+    `check` may be called on any thread, the other methods only by the thread that uses the store
+    (one at a time, which holds the writer's lock). `shrunk` is whether the file became smaller, by
+    VACUUM or because a copy was written over it; `confirm` decides which, given the size that
+    SQLite reports.
     """
 
     def __init__(self, file: Path) -> None:

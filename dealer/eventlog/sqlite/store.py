@@ -1,8 +1,8 @@
 """SQLite implementation of `dealer.eventlog.store.Store`.
 
-One connection writes, on the writer thread, and a second one takes WAL checkpoints. Every write
-begins with BEGIN IMMEDIATE: a transaction that starts with a read and then writes fails at once,
-whatever the busy timeout, if another process wrote in between.
+One connection writes, on the thread that holds the writer's lock, and a second one takes WAL
+checkpoints. Every write begins with BEGIN IMMEDIATE: a transaction that starts with a read and then
+writes fails at once, whatever the busy timeout, if another process wrote in between.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from contextlib import suppress
 from logging import getLogger
 from pathlib import Path
 from threading import Event
+from time import perf_counter
 from typing import TypeVar
 
 from sqlalchemy import Connection
@@ -56,12 +57,14 @@ class SqliteStore:
         self.file = file
         self.name = str(file)
         self.identity = FileIdentity(file)
+        self.commit_seconds = 0.0
         self._synchronous = synchronous
         self._wal_pages = wal_pages
         self._busy_ms = int(busy_seconds * 1000)
         self._engine = writer_engine(file, busy_seconds=busy_seconds)
         self._checkpoints = WalCheckpoints(file, pages=wal_pages, connect=self._connect_second)
         self._connection: Connection | None = None
+        self._waits = True
         self._streams: dict[bytes, int] = {}
 
     def open(self) -> None:
@@ -77,15 +80,10 @@ class SqliteStore:
         except FAULTS as error:
             raise translate(error, name=self.name) from error
 
-    def append(self, requests: Sequence[Append]) -> list[Result]:
-        """Write the requests in one transaction; see `Store.append`."""
+    def append(self, requests: Sequence[Append], *, wait: bool = True) -> list[Result]:
+        """Write the requests in one transaction; see `LoopStore.append`."""
         self.identity.check()
-        try:
-            connection = self._connect()
-            connection.exec_driver_sql("BEGIN IMMEDIATE")
-        except Exception as error:
-            self._disconnect()
-            raise translate(error, name=self.name) from error
+        connection = self._begin_append(wait=wait)
         committing = False
         try:
             results = batch.write_batch(connection, requests, self._streams)
@@ -96,8 +94,9 @@ class SqliteStore:
                 results = batch.write_individually(
                     connection, requests, self._streams, name=self.name
                 )
-            committing = True
+            committing, begun = True, perf_counter()
             connection.exec_driver_sql("COMMIT")
+            self.commit_seconds = perf_counter() - begun
             self._require_same_file(connection)
         except BaseException as error:
             self._roll_back(connection)
@@ -112,6 +111,7 @@ class SqliteStore:
         self.identity.check()
         try:
             connection = self._connect()
+            self._set_waiting(connection, True)
             if not durable:
                 connection.exec_driver_sql("PRAGMA synchronous=NORMAL")
             try:
@@ -140,11 +140,39 @@ class SqliteStore:
                 self._disconnect()
                 _log.error("WAL checkpoint failed", extra={"fields": {"says": str(fault)}})
 
+    def maintenance_due(self) -> bool:
+        """Whether a WAL checkpoint is due."""
+        try:
+            return self._connection is not None and self._checkpoints.due()
+        except OSError:
+            return True  # `maintain` reports it
+
     def close(self) -> None:
         """Close both connections."""
         self._disconnect()
         self._engine.dispose()
         self.identity.closed()
+
+    def _begin_append(self, *, wait: bool) -> Connection:
+        """A connection on which a transaction was begun."""
+        if not wait and self._connection is None:
+            raise DatabaseLocked(f"The database {self.name} has to be opened again.")
+        try:
+            connection = self._connect()
+            self._set_waiting(connection, wait)
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+        except Exception as error:
+            fault = translate(error, name=self.name)
+            if wait or not isinstance(fault, DatabaseLocked):
+                self._disconnect()
+            raise fault from error
+        return connection
+
+    def _set_waiting(self, connection: Connection, wait: bool) -> None:
+        """Whether the next statements wait for locks of other processes."""
+        if wait != self._waits:
+            connection.exec_driver_sql(f"PRAGMA busy_timeout={self._busy_ms if wait else 0}")
+            self._waits = wait
 
     def _require_same_file(self, connection: Connection) -> None:
         """Raise DatabaseReplaced if the last commit did not go to the file at this path."""
@@ -164,7 +192,7 @@ class SqliteStore:
         except BaseException:
             connection.close()
             raise
-        self._connection = connection
+        self._connection, self._waits = connection, True
         return connection
 
     def _connect_second(self) -> Connection:

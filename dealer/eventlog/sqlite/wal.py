@@ -123,8 +123,9 @@ def without_automatic_checkpoints(engine: Engine) -> Engine:
 
 
 class WalCheckpoints:
-    """Decides when a file's WAL is due for a checkpoint, and takes it; used by the writer thread.
+    """Decides when a file's WAL is due for a checkpoint, and takes it.
 
+    `take` is called by the writer thread, `due` also by the event loop's, one at a time.
     `pages` is the number of frames after which a checkpoint is due, and after which the next one
     is due where the WAL could not be restarted. `connect` opens a second connection to the file.
     """
