@@ -23,14 +23,14 @@ CHECKS = ("form", "heads", "saved", "secrets", "tape", "seals", "moves")
 
 @pytest.fixture(scope="module")
 def tables() -> list[Played]:
-    """Two players' bytes and a voided shuffle; house-only bytes and an open round; a shoe."""
+    """Players' nonces and a voided shuffle; house-only entropy and an open round; a shoe."""
     return real_tables(largest=False)
 
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def played(house) -> str:
     """The id of a table with a finished game."""
-    return await play(house.url, lambda told: None)
+    return await play(house.url, lambda message: None)
 
 
 @pytest.fixture

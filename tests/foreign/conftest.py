@@ -1,4 +1,4 @@
-"""Real tables for foreign tools to look at."""
+"""Bundles of real tables for other programs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def tables() -> list[Played]:
 
 @pytest.fixture
 def bundle(tables: list[Played], tmp_path: Path) -> Path:
-    """A file: two players with bytes of their own, 52 cards; one of them has cosigned."""
+    """The file of a bundle: two players with nonces, 52 cards, a cosignature of one player."""
     file = tmp_path / "game.jsonl"
     lines = tables[0].bundle.lines
     file.write_text("".join(f"{line}\n" for line in lines), "utf-8")  # type: ignore[str-bytes-safe]

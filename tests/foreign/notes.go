@@ -1,14 +1,14 @@
-// Notes checks a bundle's signed heads with the code that Go checks its own module log with.
+// Notes checks a bundle's signed heads with the library that Go uses for its checksum database.
 //
 //	notes [-proofs FILE] BUNDLE KEY
 //
 // KEY is the table's key, 64 hex digits or a verifier key. Each checkpoint must be signed by it, and
-// its root must be that of the leaves up to its size; cosignatures of seated players must be theirs.
-// Each proof in FILE, one JSON object a line, must hold for these leaves and be the one that tlog
-// makes: {"leaf", "size", "proof"}, that leaf number `leaf`, counted from 0, is in the tree of `size`;
-// {"old", "size", "proof"}, that this tree began as that of `old`. Hashes are hex.
+// its root must be that of the leaves up to its size; cosignatures under the keys of seated players must be valid.
+// Each proof in FILE, one JSON object a line, must hold for these leaves and equal the one that tlog
+// computes: {"leaf", "size", "proof"}, that leaf number `leaf`, counted from 0, is in the tree of `size`;
+// {"old", "size", "proof"}, that this tree extends the tree of size `old`. Hashes are hex.
 //
-// It needs golang.org/x/mod/sumdb and knows nothing of cards.
+// It needs golang.org/x/mod/sumdb, and does not replay the game.
 package main
 
 import (
@@ -29,7 +29,7 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 )
 
-// A line of a bundle, as far as it matters here.
+// The members of a bundle's line that this program reads.
 type line struct {
 	Bundle     string
 	Origin     string
@@ -48,7 +48,7 @@ func (t *tree) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
 	hashes := make([]tlog.Hash, len(indexes))
 	for i, index := range indexes {
 		if index >= int64(len(t.stored)) {
-			return nil, errors.New("this lies beyond the last leaf")
+			return nil, errors.New("there is no such leaf")
 		}
 		hashes[i] = t.stored[index]
 	}
@@ -62,7 +62,7 @@ func (t *tree) add(leaf []byte) error {
 	return err
 }
 
-// A cosigner knows a player's cosignature/v1 lines, a type that sumdb/note leaves to others.
+// A cosigner verifies a player's cosignature/v1 lines, a type that sumdb/note does not implement.
 type cosigner struct{ key ed25519.PublicKey }
 
 func (c cosigner) Name() string { return "player/" + hex.EncodeToString(c.key) }
@@ -97,7 +97,7 @@ func eachLine(file string, do func(number int, text []byte) error) error {
 	return lines.Err()
 }
 
-func house(origin, key string) (note.Verifier, error) {
+func houseVerifier(origin, key string) (note.Verifier, error) {
 	if !strings.Contains(key, "+") {
 		raw, err := hex.DecodeString(key)
 		if err != nil || len(raw) != ed25519.PublicKeySize {
@@ -110,7 +110,7 @@ func house(origin, key string) (note.Verifier, error) {
 	return note.NewVerifier(key)
 }
 
-// checkHead says how many players cosigned.
+// checkHead verifies a checkpoint and returns its number of cosignatures.
 func checkHead(t *tree, text, origin string, known []note.Verifier) (int, error) {
 	opened, err := note.Open([]byte(text), note.VerifierList(known...))
 	if err != nil {
@@ -122,7 +122,7 @@ func checkHead(t *tree, text, origin string, known []note.Verifier) (int, error)
 	}
 	lines := strings.Split(opened.Text, "\n")
 	if !signed[known[0].Name()] || len(lines) != 4 || lines[0] != origin || origin != known[0].Name() {
-		return 0, errors.New("this is no checkpoint of this table by its house")
+		return 0, errors.New("this is not a checkpoint of this table signed by its house")
 	}
 	size, err := strconv.ParseInt(lines[1], 10, 64)
 	if err != nil || size < 1 || size > int64(len(t.leaves)) {
@@ -140,43 +140,43 @@ func checkHead(t *tree, text, origin string, known []note.Verifier) (int, error)
 }
 
 func checkProof(t *tree, text []byte) error {
-	var asked struct {
+	var request struct {
 		Leaf, Old *int64
 		Size      int64
 		Proof     []string
 	}
-	if err := json.Unmarshal(text, &asked); err != nil {
+	if err := json.Unmarshal(text, &request); err != nil {
 		return err
 	}
-	proof := make([]tlog.Hash, len(asked.Proof))
-	for i, digits := range asked.Proof {
+	proof := make([]tlog.Hash, len(request.Proof))
+	for i, digits := range request.Proof {
 		if raw, err := hex.DecodeString(digits); err != nil || copy(proof[i][:], raw) != tlog.HashSize {
 			return errors.New("a hash is 64 hex digits")
 		}
 	}
-	root, err := tlog.TreeHash(asked.Size, t)
+	root, err := tlog.TreeHash(request.Size, t)
 	if err != nil {
 		return err
 	}
 	var same []tlog.Hash
-	if asked.Leaf != nil {
-		leaf := tlog.RecordHash(t.leaves[*asked.Leaf])
-		if err := tlog.CheckRecord(proof, asked.Size, root, *asked.Leaf, leaf); err != nil {
+	if request.Leaf != nil {
+		leaf := tlog.RecordHash(t.leaves[*request.Leaf])
+		if err := tlog.CheckRecord(proof, request.Size, root, *request.Leaf, leaf); err != nil {
 			return err
 		}
-		same, err = tlog.ProveRecord(asked.Size, *asked.Leaf, t)
+		same, err = tlog.ProveRecord(request.Size, *request.Leaf, t)
 	} else {
 		var old tlog.Hash
-		if old, err = tlog.TreeHash(*asked.Old, t); err != nil {
+		if old, err = tlog.TreeHash(*request.Old, t); err != nil {
 			return err
 		}
-		if err := tlog.CheckTree(proof, asked.Size, root, *asked.Old, old); err != nil {
+		if err := tlog.CheckTree(proof, request.Size, root, *request.Old, old); err != nil {
 			return err
 		}
-		same, err = tlog.ProveTree(asked.Size, *asked.Old, t)
+		same, err = tlog.ProveTree(request.Size, *request.Old, t)
 	}
 	if err == nil && fmt.Sprint(same) != fmt.Sprint(proof) {
-		err = errors.New("tlog makes another proof")
+		err = errors.New("tlog computes another proof")
 	}
 	return err
 }
@@ -194,8 +194,8 @@ func check(bundle, key, proofs string) error {
 			return err
 		case number == 0:
 			origin = read.Origin
-			by, err := house(origin, key)
-			known = append(known, by)
+			verifier, err := houseVerifier(origin, key)
+			known = append(known, verifier)
 			return err
 		case read.Checkpoint != "":
 			players, err := checkHead(&t, read.Checkpoint, origin, known)

@@ -1,4 +1,4 @@
-"""What the proof room's document says can be done by hand is done, to the letter."""
+"""The commands in the document of `dealer/proof` are run as they are written there."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SENTENCES = [
 
 
 def run(blocks: list[str], bundle: Path) -> subprocess.CompletedProcess[str]:
-    """Runs each block in order in one bash."""
+    """Run the blocks in order in one bash."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     environment = {**os.environ, "PATH": path, "bundle": str(bundle), "TMPDIR": str(bundle.parent)}
     environment.setdefault("GOCACHE", str(bundle.with_name("cache")))
@@ -43,7 +43,7 @@ def run(blocks: list[str], bundle: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_what_openssl_says(bundle: Path, tables: list[Played]) -> None:
+def test_the_openssl_commands_verify_a_bundle(bundle: Path, tables: list[Played]) -> None:
     openssl()
     done = run(BY_OPENSSL, bundle)
     assert (done.returncode, done.stderr) == (0, "")
@@ -60,7 +60,7 @@ def test_what_openssl_says(bundle: Path, tables: list[Played]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("where", "member", "unsaid"),
+    ("where", "member", "missing"),
     [
         ('"type":"RoundOpened"', "commitment", 0),
         ('"type":"CardsSwapped"', "commit", 1),
@@ -68,7 +68,9 @@ def test_what_openssl_says(bundle: Path, tables: list[Played]) -> None:
         ('"bundle":', "key", 3),
     ],
 )
-def test_what_openssl_does_not_say(bundle: Path, where: str, member: str, unsaid: int) -> None:
+def test_the_openssl_commands_detect_a_fault(
+    bundle: Path, where: str, member: str, missing: int
+) -> None:
     openssl()
     lines = bundle.read_text("utf-8").split("\n")
     at = next(number for number, line in enumerate(lines) if where in line)
@@ -76,11 +78,11 @@ def test_what_openssl_does_not_say(bundle: Path, where: str, member: str, unsaid
     assert name
     lines[at] = start + name + ("1" if value[0] == "0" else "0") + value[1:]
     bundle.write_text("\n".join(lines), "utf-8")
-    said = run(BY_OPENSSL, bundle).stdout
-    assert [sentence in said for sentence in SENTENCES] == [n != unsaid for n in range(4)]
+    output = run(BY_OPENSSL, bundle).stdout
+    assert [sentence in output for sentence in SENTENCES] == [n != missing for n in range(4)]
 
 
-def test_the_other_programs(bundle: Path) -> None:
+def test_the_other_commands_verify_a_bundle(bundle: Path) -> None:
     go()
     node()
     others = [block for block in BLOCKS if block not in BY_OPENSSL]

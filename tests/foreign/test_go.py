@@ -1,4 +1,4 @@
-"""Go's sumdb, which guards every Go module, opens our notes and finds our roots and our proofs."""
+"""Go's sumdb, the library of the Go checksum database, verifies our notes, roots and proofs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from dealer.proof.checkpoint import Signer
 from dealer.proof.tree import consistency_proof, inclusion_proof, leaf_hash
 from tests.harness.installed import GO_SOURCES, go
-from tests.proof.story import note_of
+from tests.proof.log_builder import note_of
 from tests.web.played_tables import Played
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -23,7 +23,7 @@ _FILE = Path(__file__).with_name("notes.go")
 
 @pytest.fixture(scope="module")
 def notes(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """The Go program, built without a network from what Debian packages."""
+    """The Go program, built from Debian packages without a network."""
     program = tmp_path_factory.mktemp("go") / "notes"
     environment = {**os.environ, "GO111MODULE": "off", "GOPATH": str(GO_SOURCES), "GOFLAGS": ""}
     environment.setdefault("GOCACHE", str(program.with_name("cache")))
@@ -32,11 +32,11 @@ def notes(tmp_path_factory: pytest.TempPathFactory) -> Run:
     def run(
         lines: list[str], key: str, *proofs: dict[str, Any]
     ) -> subprocess.CompletedProcess[str]:
-        bundle, asked = program.with_name("game.jsonl"), program.with_name("proofs.jsonl")
+        bundle, requests = program.with_name("game.jsonl"), program.with_name("proofs.jsonl")
         bundle.write_text("".join(f"{line}\n" for line in lines), "utf-8")
-        asked.write_text("".join(f"{json.dumps(proof)}\n" for proof in proofs), "utf-8")
+        requests.write_text("".join(f"{json.dumps(proof)}\n" for proof in proofs), "utf-8")
         return subprocess.run(
-            [program, "-proofs", asked, bundle, key],
+            [program, "-proofs", requests, bundle, key],
             capture_output=True,
             check=False,
             encoding="utf-8",
@@ -75,8 +75,8 @@ def proofs_of(leaves: list[bytes]) -> Iterator[dict[str, Any]]:
             yield consistency(leaves, place + 1, size)
 
 
-def test_real_tables(tables: list[Played], notes: Run) -> None:
-    """The key id that Go makes from the bare key is ours, so both ways to name it are tried."""
+def test_go_verifies_real_tables(tables: list[Played], notes: Run) -> None:
+    """Go computes the same key id from the bare key, so the key is given in both forms."""
     cosigned = 0
     for played in tables:
         lines, leaves, key = parts(played)
@@ -94,8 +94,8 @@ def test_real_tables(tables: list[Played], notes: Run) -> None:
     assert cosigned
 
 
-def test_a_leaf_another_key_a_signature(tables: list[Played], notes: Run) -> None:
-    """It is no program that agrees with everything."""
+def test_go_detects_a_changed_leaf_key_or_signature(tables: list[Played], notes: Run) -> None:
+    """The Go program reports the faults that it should find."""
     lines, _, key = parts(tables[0])
     last = len(lines) - 1
     changed = [*lines]
@@ -112,7 +112,7 @@ def test_a_leaf_another_key_a_signature(tables: list[Played], notes: Run) -> Non
     assert "invalid signature for key player/" in notes(changed, key).stderr
 
 
-def test_proofs_that_prove_nothing(tables: list[Played], notes: Run) -> None:
+def test_go_rejects_invalid_proofs(tables: list[Played], notes: Run) -> None:
     lines, leaves, key = parts(tables[0])
     for honest in (inclusion(leaves, 5, 60), consistency(leaves, 5, 60)):
         assert notes(lines, key, honest).returncode == 0

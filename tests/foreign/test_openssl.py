@@ -1,4 +1,4 @@
-"""The openssl program gives our tape and keys, and says that our signatures are good."""
+"""The openssl program computes the same tape and keys, and verifies our signatures."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from dealer.game.tape import SEGMENT_WORDS, words
 from dealer.proof.keys import RoundKeys
 from dealer.proof.verify import verify
 from tests.harness.installed import openssl
-from tests.proof.story import note_of, some_bytes
+from tests.proof.log_builder import note_of, some_bytes
 from tests.web.played_tables import Played, player_signer
 
-_SPKI = bytes.fromhex("302a300506032b6570032100")  # RFC 8410: what stands before an Ed25519 key
+_SPKI = bytes.fromhex("302a300506032b6570032100")  # RFC 8410: the bytes before an Ed25519 key
 TABLE = some_bytes("table")[:16]
 
 
@@ -79,7 +79,7 @@ def be32(number: int) -> bytes:
 
 
 def segment(number: int, *, parts: Iterable[bytes], root: bytes, k: int, n: int) -> list[int]:
-    """Words of one segment, as the protocol's text has it and openssl computes it."""
+    """Words of one segment, as the protocol defines it, computed by openssl."""
     ikm = b"".join(be32(len(part)) + part for part in parts)
     salt = root + be32(k) + be32(n) + be32(number)
     data = hkdf(64, ikm=ikm, salt=salt, info=b"dealer/v1/shuffle\0")
@@ -89,7 +89,7 @@ def segment(number: int, *, parts: Iterable[bytes], root: bytes, k: int, n: int)
 @pytest.mark.parametrize(
     ("n", "k", "seats"), [(1, 0, 0), (5, 3, 1), (52, 0, 2), (54, 1, 10), (104, 7, 4), (416, 300, 3)]
 )
-def test_segments_of_the_tape(n: int, k: int, seats: int) -> None:
+def test_openssl_computes_the_segments_of_the_tape(n: int, k: int, seats: int) -> None:
     secret = some_bytes("S", n) * (13 if n == 416 else 2)
     nonces = [some_bytes("r", n, seat) for seat in range(seats)]
     root = some_bytes("root", n)
@@ -100,7 +100,7 @@ def test_segments_of_the_tape(n: int, k: int, seats: int) -> None:
 
 
 @pytest.mark.parametrize(("round_", "length"), [(1, 64), (70_000, 416)])
-def test_keys_and_salts_of_a_round(round_: int, length: int) -> None:
+def test_openssl_computes_the_keys_and_salts_of_a_round(round_: int, length: int) -> None:
     secret = some_bytes("S", round_) * (length // 32)
     keys = RoundKeys(table=TABLE, round=round_, secret=secret)
     for name, key in (("salt", keys.salt_key), ("seal", keys.seal_key)):
@@ -112,14 +112,14 @@ def test_keys_and_salts_of_a_round(round_: int, length: int) -> None:
         assert hmac(keys.salt_key, event + number.to_bytes(8, "big")) == keys.event_salt(number)
 
 
-def test_every_swap_of_real_tables(tables: list[Played]) -> None:
-    """Every word that a verifier says a swap came from stands on openssl's tape, in its order."""
+def test_openssl_computes_every_swap_of_real_tables(tables: list[Played]) -> None:
+    """The words that the verifier reports for each swap are those of openssl's tape, in order."""
     for played in tables:
         report = verify(played.bundle.lines, key=played.bundle.key)
         read: dict[tuple[int, int], list[int]] = defaultdict(list)
         for swap in report.swaps:
             read[swap.round, swap.k] += swap.words
-        shuffles = recomputed(played)
+        shuffles = tape_inputs(played)
         swaps = [event["public"] for event in events(played) if event["type"] == "CardsSwapped"]
         assert set(read) == {(swap["round"], swap["k"]) for swap in swaps} & set(shuffles)
         for shuffle, taken in read.items():
@@ -134,8 +134,8 @@ def events(played: Played) -> list[dict[str, Any]]:
     return [line for line in lines if "type" in line]
 
 
-def recomputed(played: Played) -> dict[tuple[int, int], dict[str, Any]]:
-    """What the tape of each shuffle of a closed round is made of, read without the verifier."""
+def tape_inputs(played: Played) -> dict[tuple[int, int], dict[str, Any]]:
+    """The inputs of the tape of each shuffle of a closed round, read without the verifier."""
     secrets = {
         event["public"]["round"]: bytes.fromhex(event["public"]["secret"])
         for event in events(played)
@@ -166,7 +166,7 @@ def heads(played: Played) -> list[str]:
     return [line for line in map(str, played.bundle.lines) if line.startswith('{"checkpoint"')]
 
 
-def test_signatures(tables: list[Played], tmp_path: Path) -> None:
+def test_openssl_verifies_the_signatures(tables: list[Played], tmp_path: Path) -> None:
     keys = [player_signer(seat).public_key for seat in range(11)]
     players = {f"player/{key.hex()}": key for key in keys}
     house = bytes.fromhex(json.loads(tables[0].bundle.lines[0])["key"])

@@ -1,4 +1,4 @@
-"""The gateway overrides internals of `websockets`: its tests on the lowest and newest release."""
+"""The gateway overrides internals of `websockets`, so the releases that it allows are tested."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Modifies each line and each field of a bundle, with and without new signatures.
 
-What comes out is the same each time, so that two verifiers can be asked about the same forgeries.
+The forgeries depend only on the bundle, so that two verifiers can be compared on them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 from dealer.proof import bundle
 from dealer.proof.canonical import decode, encode
 from dealer.proof.checkpoint import Signer
-from tests.proof.story import leaves_of, note_of, sign
+from tests.proof.log_builder import leaves_of, note_of, sign
 
 Forgery = tuple[str, list[str]]
 
@@ -24,11 +24,11 @@ def forgeries(lines: Sequence[str], signer: Signer) -> Iterator[Forgery]:
     yield from notes(lines)
     yield from as_they_are(lines)
     yield from signed_again(lines, signer)
-    yield from retold(lines, signer)
+    yield from renumbered(lines, signer)
 
 
 def whole_lines(lines: Sequence[str]) -> Iterator[Forgery]:
-    """Lines dropped, doubled, exchanged, cut off, or put where they do not belong."""
+    """Lines dropped, doubled, exchanged, cut off, or inserted in a wrong place."""
     for n in range(len(lines)):
         yield f"drop {n}", [*lines[:n], *lines[n + 1 :]]
         yield f"double {n}", [*lines[: n + 1], *lines[n:]]
@@ -47,7 +47,7 @@ def header(lines: Sequence[str]) -> Iterator[Forgery]:
 
 
 def notes(lines: Sequence[str]) -> Iterator[Forgery]:
-    """Each line of each note changed in its first, a middle and its last letter, or left out."""
+    """Each line of each note left out, doubled, or with a changed letter."""
     for n, line in enumerate(lines):
         if not line.startswith('{"checkpoint"'):
             continue
@@ -75,7 +75,7 @@ def as_they_are(lines: Sequence[str]) -> Iterator[Forgery]:
 def signed_again(
     lines: Sequence[str], signer: Signer, wanted: Callable[[int, str], bool] = lambda n, name: True
 ) -> Iterator[Forgery]:
-    """Each field of each leaf changed, with new signatures over it: by `wanted(number, name)`."""
+    """Each changed field of each leaf that `wanted(number, name)` selects, with new signatures."""
     leaves = leaves_of(lines)
     origin = decode(lines[0])["origin"]
     number = 0
@@ -87,28 +87,28 @@ def signed_again(
             number += 1
 
 
-def retold(lines: Sequence[str], signer: Signer) -> Iterator[Forgery]:
-    """Events dropped, doubled or exchanged, with versions and signatures that fit."""
+def renumbered(lines: Sequence[str], signer: Signer) -> Iterator[Forgery]:
+    """Events dropped, doubled or exchanged, with renumbered versions and new signatures."""
     leaves = leaves_of(lines)
     origin = decode(lines[0])["origin"]
     for n in range(len(leaves)):
-        for name, story in (
+        for name, changed in (
             ("drop", [*leaves[:n], *leaves[n + 1 :]]),
             ("double", [*leaves[: n + 1], *leaves[n:]]),
             ("exchange", [*leaves[:n], *leaves[n : n + 2][::-1], *leaves[n + 2 :]]),
             ("end at", leaves[:n]),
         ):
-            if story != leaves and story:
-                times = sorted(leaf["at"] for leaf in story)
+            if changed != leaves and changed:
+                times = sorted(leaf["at"] for leaf in changed)
                 fitted = [
                     {**leaf, "at": at, "version": version}
-                    for version, (leaf, at) in enumerate(zip(story, times, strict=True), 1)
+                    for version, (leaf, at) in enumerate(zip(changed, times, strict=True), 1)
                 ]
-                yield f"retold {name} {n + 1}", sign(fitted, signer, origin)
+                yield f"renumbered {name} {n + 1}", sign(fitted, signer, origin)
 
 
 def changes(value: dict[str, Any], path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
-    """The object with each member left out or changed, one at a time, and with one more."""
+    """The object with one member left out, changed or added."""
     yield f"{path}+", {**value, "zz": 1}
     for name, member in value.items():
         yield f"{path}{name} left out", {k: v for k, v in value.items() if k != name}
@@ -161,7 +161,7 @@ WORDS = {
 
 
 def other_letter(letter: str) -> str:
-    """Another letter that may stand where this one does: the next digit, the other case."""
+    """Another letter of the same kind: the next digit, or the other case."""
     if letter.isascii() and letter.isdigit():
         return str((int(letter) + 1) % 10)
     if letter in "abcdef":

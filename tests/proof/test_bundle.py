@@ -1,13 +1,13 @@
-"""A bundle's lines as a file, and back."""
+"""Writing a bundle to a file and reading it."""
 
 from __future__ import annotations
 
 from dealer.proof import bundle
 from dealer.proof.canonical import decode
-from tests.proof.story import HOUSE_SEED, Story, vectors
+from tests.proof.log_builder import HOUSE_SEED, LogBuilder, vectors
 
 
-def test_lines_of_a_bundle() -> None:
+def test_the_lines_of_a_bundle_are_read_back() -> None:
     lines = vectors("audit")[0]["in"]["lines"]
     header = decode(lines[0])
     notes = [decode(line, newlines=True)["checkpoint"] for line in lines if "checkpoint" in line]
@@ -19,7 +19,7 @@ def test_lines_of_a_bundle() -> None:
 
 def test_only_newline_ends_a_line_and_the_last_may_lack_it() -> None:
     name = "a\u2028b\u2029c\u0085d"
-    lines = Story(house_seed=HOUSE_SEED).open_table().sit(1, name).close_table().lines()
+    lines = LogBuilder(house_seed=HOUSE_SEED).open_table().sit(1, name).close_table().lines()
     raw = [line.encode() for line in lines]
     assert bundle.read("\n".join(lines).encode()) == raw
     assert bundle.read("".join(f"{line}\n" for line in lines).encode()) == raw

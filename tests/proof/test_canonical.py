@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dealer.errors import NotCanonical
 from dealer.proof.canonical import DEPTH_MAX, INTEGER_MAX, decode, encode
-from tests.proof.story import ids, vectors
+from tests.proof.log_builder import ids, vectors
 
 text = st.text(st.characters(exclude_categories=("Cs", "Cc"))).filter(
     lambda s: not any(ord(c) < 0x20 or ord(c) == 0x7F for c in s)
@@ -35,14 +35,14 @@ def test_vectors(vector: dict[str, Any]) -> None:
 
 
 @given(values)
-def test_what_is_written_is_read_again(value: object) -> None:
+def test_encoded_values_are_decoded_unchanged(value: object) -> None:
     written = encode(value)
     assert decode(written) == decode(written.decode()) == value
     assert json.loads(written) == value
 
 
 @given(values, st.data())
-def test_no_other_text_says_the_same(value: object, data: st.DataObject) -> None:
+def test_each_value_has_one_text(value: object, data: st.DataObject) -> None:
     written = encode(value).decode()
     at = data.draw(st.integers(0, len(written)))
     changed = written[:at] + data.draw(st.sampled_from(' \n\t0"\\,')) + written[at:]
@@ -78,7 +78,7 @@ def test_no_other_text_says_the_same(value: object, data: st.DataObject) -> None
         {1, 2},
     ],
 )
-def test_values_without_a_form(value: object) -> None:
+def test_values_without_a_canonical_form_are_refused(value: object) -> None:
     with pytest.raises(NotCanonical):
         encode(value)
 
@@ -124,13 +124,13 @@ def test_values_without_a_form(value: object) -> None:
         "[1",
     ],
 )
-def test_texts_that_are_no_form(source: str) -> None:
+def test_texts_that_are_not_canonical_are_rejected(source: str) -> None:
     with pytest.raises(NotCanonical):
         decode(source)
 
 
 @pytest.mark.parametrize("source", [b"\xff", b'"\xed\xa0\x80"', b'"\xc0\xaf"', b"\xef\xbb\xbf1"])
-def test_bytes_that_are_not_utf_8(source: bytes) -> None:
+def test_bytes_that_are_not_utf_8_are_rejected(source: bytes) -> None:
     with pytest.raises(NotCanonical):
         decode(source)
 
@@ -153,7 +153,7 @@ def test_deep_nesting_is_rejected_before_the_stack_overflows(depth: int) -> None
         decode('{"a":' * depth)
 
 
-def test_depth_that_is_allowed() -> None:
+def test_limited_nesting_is_allowed() -> None:
     deep = "[" * DEPTH_MAX + "]" * DEPTH_MAX
     assert encode(decode(deep)).decode() == deep
     wide = f"[{','.join(['[]'] * 1000)}]"
@@ -169,7 +169,7 @@ def test_a_cycle_is_refused() -> None:
         encode(cycle)
 
 
-def test_newlines_only_where_they_are_asked_for() -> None:
+def test_newlines_are_accepted_only_on_request() -> None:
     assert decode('"a\\nb"', newlines=True) == "a\nb"
     for source in ('"a\\tb"', '"a\nb"', '"a\\u000ab"', '{"a\\n":1}'):
         with pytest.raises(NotCanonical):

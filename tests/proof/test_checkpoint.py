@@ -18,7 +18,7 @@ from dealer.proof.checkpoint import (
     read_checkpoint,
 )
 from dealer.proof.note import COSIGNATURE, ED25519, Verifier
-from tests.proof.story import HOUSE_SEED, cosignature, ids, some_bytes, vectors
+from tests.proof.log_builder import HOUSE_SEED, cosignature, ids, some_bytes, vectors
 
 TABLE = "ab" * 16
 ORIGIN = f"cards.example/t/{TABLE}"
@@ -59,7 +59,7 @@ def test_note_vectors(vector: dict[str, Any]) -> None:
     assert [signed_by(given["note"], vkey) for vkey in given["vkeys"]] == vector["out"]["ok"]
 
 
-def test_a_valid_note() -> None:
+def test_a_valid_note_verifies() -> None:
     assert signed_by(NOTE, VKEY)
     assert signed_by(COSIGNED, VKEY)
     assert signed_by(COSIGNED, ADA.vkey)
@@ -71,7 +71,7 @@ def test_a_valid_note() -> None:
     ]
 
 
-def test_another_table_or_key() -> None:
+def test_a_note_of_another_table_or_key_is_rejected() -> None:
     with pytest.raises(NoteFault, match="another table"):
         open_note(NOTE, key=HOUSE.public_key, table="cd" * 16)
     with pytest.raises(NoteFault, match="did not sign"):
@@ -81,8 +81,8 @@ def test_another_table_or_key() -> None:
         open_note(other, key=HOUSE.public_key, table=TABLE)
 
 
-def test_every_byte_counts() -> None:
-    """But in the names and key ids of others, whose lines are passed over."""
+def test_a_change_of_any_byte_is_rejected() -> None:
+    """Except in the names and key ids of unknown signatures, which are ignored."""
     raw = COSIGNED.encode()
     second = COSIGNED.index("\u2014 player/")
     for at in range(len(raw)):
@@ -135,13 +135,13 @@ def test_every_byte_counts() -> None:
         lambda n: n + "\u2014 other \ud800\n",
     ],
 )
-def test_forms_that_no_note_has(change: Any) -> None:
+def test_malformed_notes_are_rejected(change: Any) -> None:
     assert change(NOTE) != NOTE
     assert not signed_by(change(NOTE), VKEY)
 
 
 def test_base64_has_one_form() -> None:
-    """The last digits of 32 and 68 bytes have bits to spare, which decoders throw away."""
+    """The last digits of 32 and 68 bytes have unused bits, which decoders ignore."""
     digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
     for end in ("=\n\n", "=\n"):
         at = NOTE.rindex(end) - 1
@@ -176,7 +176,7 @@ def test_keys_of_other_types_and_lengths(verifier: Verifier) -> None:
         Verifier.read(verifier.vkey)
 
 
-def test_no_extension_lines() -> None:
+def test_extension_lines_are_rejected() -> None:
     text = f"{ORIGIN}\n8\n{b64encode(ROOT).decode()}\nmore\n"
     with pytest.raises(NoteFault, match="an origin, a size and a root"):
         read_checkpoint(f"{text}\n{NOTE.splitlines()[-1]}\n")
@@ -188,19 +188,19 @@ def test_unknown_signatures_are_ignored() -> None:
         assert signed_by(NOTE.replace("\n\n", f"\n\n{line}"), VKEY)
 
 
-def test_a_bad_line_of_a_known_key_spoils_the_note() -> None:
+def test_a_note_with_an_invalid_line_of_a_known_key_is_rejected() -> None:
     for blob in (b"x", bytes(72), bytes(64), bytes(73)):
         with pytest.raises(NoteFault):
             cosigners(read_checkpoint(cosignature(NOTE, ADA, blob)), keys=[ADA.public_key])
     again = COSIGNED + ADA.cosign(NOTE, time=1)
     with pytest.raises(NoteFault, match="two signature lines"):
         cosigners(read_checkpoint(again), keys=[ADA.public_key])
-    house = NOTE + NOTE.splitlines()[-1] + "\n"
+    doubled = NOTE + NOTE.splitlines()[-1] + "\n"
     with pytest.raises(NoteFault, match="two signature lines"):
-        open_note(house, key=HOUSE.public_key, table=TABLE)
+        open_note(doubled, key=HOUSE.public_key, table=TABLE)
 
 
-def test_only_a_good_cosignature_is_attached() -> None:
+def test_only_a_valid_cosignature_is_attached() -> None:
     good = ADA.cosign(NOTE, time=5)
     assert attach_once(NOTE, good.removesuffix("\n"), key=ADA.public_key) == NOTE + good
     other = HOUSE.sign(origin=ORIGIN, size=9, root=ROOT)
@@ -221,7 +221,7 @@ def test_only_a_good_cosignature_is_attached() -> None:
 
 
 @pytest.mark.parametrize("time", [-1, 2**63])
-def test_a_time_that_no_cosignature_has(time: int) -> None:
+def test_an_invalid_time_of_a_cosignature_is_rejected(time: int) -> None:
     with pytest.raises(NoteFault, match="time"):
         ADA.cosign(NOTE, time=time)
 
@@ -245,7 +245,7 @@ def test_a_time_beyond_the_last_is_refused() -> None:
         f"a b+{VKEY.partition('+')[2]}",
     ],
 )
-def test_verifier_keys_that_are_none(vkey: str) -> None:
+def test_malformed_verifier_keys_are_rejected(vkey: str) -> None:
     assert not signed_by(NOTE, vkey)
 
 
@@ -254,12 +254,12 @@ def test_a_key_of_another_type_is_another_key() -> None:
     assert Verifier.read(VKEY) == Verifier(ORIGIN, ED25519, HOUSE.public_key)
 
 
-def test_bytes_that_are_no_key_signed_nothing() -> None:
-    nobody = Verifier(ORIGIN, ED25519, b"\xff" * 32)
+def test_bytes_that_are_not_a_key_verify_no_signature() -> None:
+    no_key = Verifier(ORIGIN, ED25519, b"\xff" * 32)
     forged = f"{read_checkpoint(NOTE).text}\n\u2014 {ORIGIN} " + (
-        b64encode(nobody.key_id + bytes(64)).decode() + "\n"
+        b64encode(no_key.key_id + bytes(64)).decode() + "\n"
     )
-    assert not signed_by(forged, nobody.vkey)
+    assert not signed_by(forged, no_key.vkey)
 
 
 @pytest.mark.parametrize(
@@ -279,5 +279,5 @@ def test_bytes_that_are_no_key_signed_nothing() -> None:
         (f"cards\u200bexample/t/{TABLE}", True),
     ],
 )
-def test_origins(text: str, ok: bool) -> None:
+def test_an_origin_is_validated(text: str, ok: bool) -> None:
     assert is_origin(text) is ok

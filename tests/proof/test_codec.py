@@ -28,7 +28,7 @@ CORPUS = [
 
 
 @pytest.mark.parametrize("stored", CORPUS, ids=lambda stored: stored["public"][:60])
-def test_what_was_written_is_read_the_same(stored: dict[str, Any]) -> None:
+def test_stored_events_are_decoded_unchanged(stored: dict[str, Any]) -> None:
     hidden = json.loads(stored["hidden"] or "{}")
     if stored["type"] == "CardPeeked":
         hidden = {"card": "X1"}
@@ -37,7 +37,7 @@ def test_what_was_written_is_read_the_same(stored: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("stored", CORPUS, ids=lambda stored: stored["public"][:60])
-def test_what_is_read_is_written_the_same(stored: dict[str, Any]) -> None:
+def test_decoded_events_are_encoded_unchanged(stored: dict[str, Any]) -> None:
     hidden = json.loads(stored["hidden"] or "{}")
     event = codec.decode(stored["type"], stored["v"], json.loads(stored["public"]), hidden)
     assert codec.encode_public(event) == stored["public"]
@@ -59,15 +59,15 @@ def test_upcasters_lead_from_every_old_schema_to_the_newest() -> None:
     assert set(codec.UPCASTERS) == wanted
 
 
-def test_an_old_schema_is_lifted_and_its_stored_part_left_alone(
+def test_an_old_schema_is_upcast_and_its_stored_part_unchanged(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(codec.SCHEMAS, "SeatLeft", 3)
-    lifted = {
+    upcasters = {
         ("SeatLeft", 1): lambda public: public | {"chair": public["place"]},
         ("SeatLeft", 2): lambda public: {"seat": public["chair"]},
     }
-    monkeypatch.setattr(codec, "UPCASTERS", lifted)
+    monkeypatch.setattr(codec, "UPCASTERS", upcasters)
     stored = {"place": 7}
     assert codec.decode("SeatLeft", 1, stored, {}) == events.SeatLeft(7)
     assert stored == {"place": 7}
@@ -102,7 +102,7 @@ DRAWS = st.builds(
 
 
 @given(SWAPS | DRAWS)
-def test_the_short_way_writes_what_the_canonical_encoder_writes(event: events.Event) -> None:
+def test_the_fast_encoder_agrees_with_the_canonical_one(event: events.Event) -> None:
     written = codec.encode_public(event)
     assert written.encode() == canonical.encode(codec.public(event))
     hidden = json.loads(codec.encode_hidden(event) or "{}")
@@ -110,7 +110,7 @@ def test_the_short_way_writes_what_the_canonical_encoder_writes(event: events.Ev
 
 
 @given(NUMBERS, NUMBERS, st.lists(st.tuples(NUMBERS, NUMBERS, NUMBERS), min_size=1, max_size=5))
-def test_the_swaps_of_a_shuffle_are_written_as_each_would_be(
+def test_the_swaps_of_a_shuffle_are_encoded_as_single_events(
     round_: int, k: int, steps: list[tuple[int, int, int]]
 ) -> None:
     swaps = [events.CardsSwapped(round_, k, *step) for step in steps]

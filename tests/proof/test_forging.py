@@ -1,6 +1,6 @@
 """Forged bundles: every modified line and field is detected, with and without new signatures.
 
-What does pass is listed: it is another honest story, one that the house might have lived.
+The modifications that pass are listed: each gives another valid log of the same house.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from dealer.proof.checkpoint import Signer
 from dealer.proof.verify import Report, verify
 from tests.proof import forge
-from tests.proof.story import Story, note_of, vectors
+from tests.proof.log_builder import LogBuilder, note_of, vectors
 
 pytestmark = pytest.mark.slow
 
@@ -26,23 +26,23 @@ HOUSE = Signer(bytes.fromhex(vectors("table")[0]["in"]["house_seed"]))
 LEAVES = sum(not line.startswith('{"checkpoint"') for line in LINES) - 1
 SIZES = {n: int(note_of(line).split("\n")[1]) for n, line in enumerate(LINES) if n > LEAVES}
 
-# A cosignature may be left out: nothing waits for one.
+# A cosignature may be left out, because none is required.
 WITHOUT_COSIGNATURE = {
     f"note {n} line {line} without"
     for n, lines in ((62, "56"), (67, "5"), (73, "56"))
     for line in lines
 }
-# Nothing that was hashed or shuffled later depends on these.
-ANOTHER_STORY = {
+# No later hash or shuffle depends on these.
+ANOTHER_VALID_LOG = {
     "signed 49 public.seat + 1",
     "signed 51 public.to other",
     "signed 59 public.seat - 1",
     "signed 61 at huge",
-    "retold drop 59",
-    "retold drop 61",
+    "renumbered drop 59",
+    "renumbered drop 61",
     *(f"signed {n} at {sign} 1" for n in range(57, 62) for sign in "+-"),
 }
-# These change C1, and so the tape; it gave the same few swaps of few cards by chance.
+# These change C1 and thus the tape, which gives the same swaps of a few cards by chance.
 BY_CHANCE = {
     "signed 20 at - 1",
     "signed 23 at - 1",
@@ -65,7 +65,7 @@ BY_CHANCE = {
     "signed 56 at + 1",
     "signed 56 at - 1",
 }
-PASSES = WITHOUT_COSIGNATURE | ANOTHER_STORY | BY_CHANCE
+PASSES = WITHOUT_COSIGNATURE | ANOTHER_VALID_LOG | BY_CHANCE
 
 
 def outcome(report: Report) -> tuple[str, int] | None:
@@ -90,23 +90,23 @@ def test_the_bundle_is_honest() -> None:
     assert outcome(verify(LINES, key=KEY, saved=AUDIT["saved"])) is None
 
 
-def test_lines() -> None:
+def test_changed_lines_are_detected() -> None:
     for name, lines in forge.whole_lines(LINES):
         found = outcome(verify(lines, key=KEY))
         assert found is not None, name
         assert found[0] in ("form", "heads"), name
 
 
-def test_header() -> None:
+def test_a_changed_header_is_detected() -> None:
     check(forge.header(LINES))
 
 
-def test_notes() -> None:
+def test_changed_notes_are_detected() -> None:
     check(forge.notes(LINES))
 
 
-def test_fields_as_they_are() -> None:
-    """A changed leaf is out of form, or the first checkpoint over it is not of this log."""
+def test_changed_fields_are_detected() -> None:
+    """A changed leaf is malformed, or the first checkpoint over it does not match the log."""
     for name, lines in islice(forge.as_they_are(LINES), 0, None, 5):
         version = int(name.split()[2])
         found = outcome(verify(lines, key=KEY))
@@ -120,7 +120,7 @@ def test_fields_signed_again() -> None:
     check(forge.signed_again(LINES, HOUSE, lambda number, name: number % 11 == 0))
 
 
-def test_what_passes_signed_again() -> None:
+def test_a_replaced_log_is_detected_with_a_saved_checkpoint() -> None:
     """Only a user with a saved checkpoint detects a log that the house replaced."""
     forged = list(forge.signed_again(LINES, HOUSE, lambda number, name: name in PASSES))
     assert {name for name, _ in forged} == {n for n in PASSES if n.startswith("signed")}
@@ -131,8 +131,8 @@ def test_what_passes_signed_again() -> None:
         assert found[0] == "saved", name
 
 
-def test_described_events_of_real_tables() -> None:
-    for name, lines in forge.retold(LINES, HOUSE):
+def test_dropped_doubled_and_exchanged_events_are_detected() -> None:
+    for name, lines in forge.renumbered(LINES, HOUSE):
         if " end at " not in name:
             check([(name, lines)])
             continue
@@ -142,16 +142,16 @@ def test_described_events_of_real_tables() -> None:
         assert outcome(verify(lines, key=KEY, saved=saved)) is not None, name
 
 
-def test_another_house() -> None:
-    """Without a pinned key a whole table may be made up; with it, not a line of it passes."""
-    lines = Story(table=bytes(16)).open_table().sit(1).close_table().lines()
+def test_a_table_of_another_house_passes_only_without_a_key() -> None:
+    """Without a pinned key a table of another house passes; with it, no line of it does."""
+    lines = LogBuilder(table=bytes(16)).open_table().sit(1).close_table().lines()
     assert outcome(verify(lines)) is None
     assert outcome(verify(lines, key=KEY)) == ("heads", 0)
     mixed = [LINES[0], *lines[1:]]
     assert outcome(verify(mixed, key=KEY)) == ("form", 1)
 
 
-def test_any_one_byte() -> None:
+def test_a_change_of_any_byte_is_detected() -> None:
     for line, text in enumerate(LINES):
         raw = text.encode()
         for at in range(line % 37, len(raw), 37):
@@ -178,7 +178,9 @@ JSON_LIKE = st.recursive(
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.text() | st.binary() | JSON_LIKE.map(repr), max_size=6), st.data())
-def test_garbage_is_a_fault_and_no_error(junk: list[str | bytes], data: st.DataObject) -> None:
+def test_garbage_is_a_fault_and_raises_no_error(
+    junk: list[str | bytes], data: st.DataObject
+) -> None:
     assert verify(junk, key=data.draw(st.text() | st.binary())).fault is not None
     at = data.draw(st.integers(0, len(LINES)))
     lines = [*LINES[:at], *junk, *LINES[at:]]
@@ -188,5 +190,5 @@ def test_garbage_is_a_fault_and_no_error(junk: list[str | bytes], data: st.DataO
 
 
 @pytest.mark.parametrize("text", ["", "\n", "x\n\ny\n", "\ud800", "\u2014", "a\n1\n\n\u2014 b c\n"])
-def test_notes_that_are_garbage(text: str) -> None:
+def test_a_saved_note_that_is_garbage_is_a_fault(text: str) -> None:
     assert outcome(verify(LINES, saved=[text])) == ("saved", 0)

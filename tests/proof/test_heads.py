@@ -10,22 +10,22 @@ from dealer.proof import bundle
 from dealer.proof.checkpoint import Cosigner, Signer, read_checkpoint
 from dealer.proof.tree import Tree, leaf_hash
 from dealer.proof.verify import verify
-from tests.proof.story import CARDS, Story, cosignature, note_of, some_bytes
+from tests.proof.log_builder import CARDS, LogBuilder, cosignature, note_of, some_bytes
 
 ADA = Cosigner(some_bytes("player", 1))
 
 
-def story() -> Story:
-    log = Story().open_table().sit(1, keyed=True).open_round(CARDS[:2], "players")
+def complete_log() -> LogBuilder:
+    log = LogBuilder().open_table().sit(1, keyed=True).open_round(CARDS[:2], "players")
     return log.shuffle(seats=[1]).draw(1).close_round().close_table()
 
 
-LINES = story().lines()
+LINES = complete_log().lines()
 FIRST = next(n for n, line in enumerate(LINES) if line.startswith('{"checkpoint"'))
 NOTES = [note_of(line) for line in LINES[FIRST:]]
 SIZES = [int(note.split("\n")[1]) for note in NOTES]
-HOUSE = story().signer
-ORIGIN = story().origin
+HOUSE = complete_log().signer
+ORIGIN = complete_log().origin
 LEAVES = [leaf_hash(line.encode()) for line in LINES[1:FIRST]]
 
 
@@ -51,7 +51,7 @@ def with_first(change: Callable[[str], str]) -> list[str]:
     return [change(NOTES[0]), *NOTES[1:]]
 
 
-def test_the_house_signed() -> None:
+def test_valid_heads_verify() -> None:
     assert outcome(NOTES) is None
     assert outcome(with_first(lambda note: head(SIZES[0]))) is None
     assert outcome([head(0), *NOTES]) is None
@@ -59,12 +59,12 @@ def test_the_house_signed() -> None:
 
 
 @pytest.mark.parametrize("n", range(4))
-def test_a_checkpoint_that_is_due_is_missed_at_its_event(n: int) -> None:
+def test_a_missing_checkpoint_is_a_fault_of_the_event_that_requires_it(n: int) -> None:
     assert outcome(NOTES[:n] + NOTES[n + 1 :]) == ("heads", SIZES[n])
 
 
 def test_the_last_checkpoint_covers_the_log() -> None:
-    open_table = Story().open_table().sit(1).lines()
+    open_table = LogBuilder().open_table().sit(1).lines()
     assert verify(open_table).ok
     fault = verify(open_table[:-1]).fault
     assert fault is not None
@@ -74,7 +74,7 @@ def test_the_last_checkpoint_covers_the_log() -> None:
 
 
 @pytest.mark.parametrize("n", range(1, 4))
-def test_checkpoints_come_by_size(n: int) -> None:
+def test_checkpoints_are_ordered_by_size(n: int) -> None:
     assert outcome([*NOTES[:n], NOTES[n - 1], *NOTES[n:]]) == ("heads", FIRST + n)
     assert outcome([*NOTES[:n], head(0), *NOTES[n:]]) == ("heads", FIRST + n)
 
@@ -103,12 +103,12 @@ def test_invalid_heads(note: str) -> None:
     assert outcome(with_first(lambda _: note)) == ("heads", FIRST)
 
 
-def test_a_longer_log_is_not_promised() -> None:
+def test_a_head_of_a_longer_log_is_a_fault() -> None:
     longer = head(len(LEAVES) + 1, over=len(LEAVES))
     assert outcome([*NOTES, longer]) == ("heads", FIRST + len(NOTES))
 
 
-def test_players_sign_and_are_counted() -> None:
+def test_cosignatures_are_counted_by_player() -> None:
     lines = [NOTES[0] + ADA.cosign(NOTES[0], time=1)]
     log = LINES[:FIRST] + [bundle.checkpoint(note) for note in lines + NOTES[1:]]
     report = verify(log)
@@ -131,7 +131,7 @@ def test_cosignatures_by_unknown_keys_are_faults() -> None:
 
 @pytest.mark.parametrize("member", ["key", "origin"])
 def test_the_first_event_names_the_key_and_the_origin(member: str) -> None:
-    log = story()
+    log = complete_log()
     other = {"key": "0" * 64, "origin": ORIGIN.replace("cards", "carts")}[member]
     log.leaves[0]["public"][member] = other
     fault = verify(log.lines(), key=HOUSE.public_key).fault
@@ -139,7 +139,7 @@ def test_the_first_event_names_the_key_and_the_origin(member: str) -> None:
     assert (fault.check, fault.line) == ("heads", 1)
 
 
-def test_behind_a_checkpoint_come_only_checkpoints() -> None:
+def test_only_checkpoints_follow_a_checkpoint() -> None:
     leaf = LINES[FIRST - 1].replace(f'"version":{FIRST - 1}', f'"version":{FIRST + 1}')
     fault = verify([*LINES[: FIRST + 1], leaf]).fault
     assert fault is not None

@@ -22,7 +22,7 @@ from dealer.proof.keys import (
     secret_length,
     slot_commitment,
 )
-from tests.proof.story import ids, some_bytes, vectors
+from tests.proof.log_builder import ids, some_bytes, vectors
 
 TABLE = some_bytes("table", length=16)
 
@@ -103,7 +103,7 @@ def test_keys_are_hkdf(n: int, round_: int) -> None:
         assert key == HKDF(SHA512(), length=32, salt=TABLE, info=info).derive(secret)
 
 
-def test_prepared_states_give_plain_hmac() -> None:
+def test_prepared_states_agree_with_plain_hmac() -> None:
     keys = RoundKeys(table=TABLE, round=7, secret=some_bytes("S", length=64))
     for number in (0, 1, 51, 2**32 - 1):
         salt = hmac.digest(keys.salt_key, T("card") + be32(number), "sha256")
@@ -116,7 +116,7 @@ def test_prepared_states_give_plain_hmac() -> None:
         assert keys.event_commitment(number, '{"j":7}') == sha256(T("event") + parts).digest()
 
 
-def test_in_bulk_as_one_by_one() -> None:
+def test_bulk_and_single_commitments_agree() -> None:
     keys = RoundKeys(table=TABLE, round=1, secret=some_bytes("S", length=64))
     cards = ["As", "Kh", "X1"]
     assert keys.slot_commitments(9, cards) == [
@@ -128,7 +128,7 @@ def test_in_bulk_as_one_by_one() -> None:
     ]
 
 
-def test_everything_that_should_matter_does() -> None:
+def test_commitments_depend_on_every_input() -> None:
     base = {"table": TABLE, "round": 1, "k": 0, "seat": 2, "nonce": some_bytes("r")}
     others: list[dict[str, Any]] = [
         {"table": some_bytes("other", length=16)},
@@ -141,7 +141,7 @@ def test_everything_that_should_matter_does() -> None:
     assert len(digests) == 1 + len(others)
 
 
-def test_no_two_lists_of_parts_are_one() -> None:
+def test_different_lists_of_parts_have_different_encodings() -> None:
     assert lp(b"a", b"bc") != lp(b"ab", b"c")
     assert lp() != lp(b"")
     assert T("card") == b"dealer/v1/card\x00"

@@ -10,87 +10,87 @@ import pytest
 from dealer.proof.canonical import encode
 from dealer.proof.keys import RoundKeys
 from dealer.proof.verify import verify
-from tests.proof.story import CARDS, Story, sign, some_bytes
+from tests.proof.log_builder import CARDS, LogBuilder, sign, some_bytes
 
-Break = Callable[[Story], object]
+Step = Callable[[LogBuilder], object]
 X = "0" * 64
 
 
-def table() -> Story:
-    return Story().open_table().sit(1).sit(2)
+def table() -> LogBuilder:
+    return LogBuilder().open_table().sit(1).sit(2)
 
 
-def players() -> Story:
+def players() -> LogBuilder:
     """A round with players' entropy, before its first shuffle."""
     return table().open_round(CARDS, "players")
 
 
-def dealt() -> Story:
+def dealt() -> LogBuilder:
     """Seven cards shuffled without players' entropy; seat 1 holds slot 6, the deck is 0 … 5."""
     return table().open_round(CARDS).shuffle().draw(1)
 
 
-def partial() -> Story:
+def partial() -> LogBuilder:
     """Only slots 5 and 6 were reached by a shuffle; the deck is 0 … 6."""
     return table().open_round(CARDS).shuffle(steps=2)
 
 
-def closed() -> Story:
+def closed() -> LogBuilder:
     return players().start().commit(1).commit(2).close()
 
 
-def revealed() -> Story:
+def revealed() -> LogBuilder:
     return closed().reveal(1).reveal(2)
 
 
-def first_step(story: Story) -> tuple[int, int, int]:
-    return next(story.plan([1, 2]))
+def first_step(log: LogBuilder) -> tuple[int, int, int]:
+    return next(log.plan([1, 2]))
 
 
-def swap_once(story: Story) -> Story:
-    return story.swap(*first_step(story))
+def swap_once(log: LogBuilder) -> LogBuilder:
+    return log.swap(*first_step(log))
 
 
-def wrong_j(story: Story) -> object:
-    step, i, j = first_step(story)
-    return story.swap(step, i, (j + 1) % (i + 1))
+def wrong_j(log: LogBuilder) -> object:
+    step, i, j = first_step(log)
+    return log.swap(step, i, (j + 1) % (i + 1))
 
 
-def swap_all_but_the_last(story: Story) -> Story:
-    for step in list(story.plan([1, 2]))[:-1]:
-        story.swap(*step)
-    return story
+def swap_all_but_the_last(log: LogBuilder) -> LogBuilder:
+    for step in list(log.plan([1, 2]))[:-1]:
+        log.swap(*step)
+    return log
 
 
-def sealed_with(**changes: Any) -> Break:
-    def seal(story: Story) -> object:
-        for step in story.plan([1, 2]):
-            story.swap(*step)
-        cards = story.stacks["deck"]
-        faces = [story.face(card) for card in cards]
-        slots = [slot.hex() for slot in story.keys.slot_commitments(0, faces)]
+def sealed_with(**changes: Any) -> Step:
+    def seal(log: LogBuilder) -> object:
+        for step in log.plan([1, 2]):
+            log.swap(*step)
+        cards = log.stacks["deck"]
+        faces = [log.face(card) for card in cards]
+        slots = [slot.hex() for slot in log.keys.slot_commitments(0, faces)]
         public = {"round": 1, "k": 0, "first": 0, "slots": slots, **changes}
         if "cut_slots" in public:
             public["slots"] = slots[: public.pop("cut_slots")]
         if public.pop("exchange", False):
             public["slots"] = [slots[1], slots[0], *slots[2:]]
-        return story.tell("DeckSealed", **public)
+        return log.append("DeckSealed", **public)
 
     return seal
 
 
-def tell(type_: str, hidden: object = None, **public: Any) -> Break:
-    return lambda story: story.tell(type_, hidden, **public)
+def append(type_: str, hidden: object = None, **public: Any) -> Step:
+    return lambda log: log.append(type_, hidden, **public)
 
 
-def commit(seat: int = 1, k: int = 0) -> Break:
-    return lambda story: story.commit(seat, k)
+def commit(seat: int = 1, k: int = 0) -> Step:
+    return lambda log: log.commit(seat, k)
 
 
-def draw(slot: int, *, seat: int = 2, source: str = "deck", card: str | None = None) -> Break:
-    return lambda story: story.tell(
+def draw(slot: int, *, seat: int = 2, source: str = "deck", card: str | None = None) -> Step:
+    return lambda log: log.append(
         "CardDrawn",
-        {"card": card or story.face(slot)},
+        {"card": card or log.face(slot)},
         round=1,
         seat=seat,
         source=source,
@@ -98,26 +98,26 @@ def draw(slot: int, *, seat: int = 2, source: str = "deck", card: str | None = N
     )
 
 
-def move(slot: int, source: str, to: str, place: int = 0, card: str | None = None) -> Break:
-    def say(story: Story) -> object:
-        hidden = {"card": card or story.face(slot)} if to.startswith("hand:") else None
-        return story.tell(
+def move(slot: int, source: str, to: str, place: int = 0, card: str | None = None) -> Step:
+    def step(log: LogBuilder) -> object:
+        hidden = {"card": card or log.face(slot)} if to.startswith("hand:") else None
+        return log.append(
             "CardMoved", hidden, round=1, slot=slot, source=source, to=to, place=place
         )
 
-    return say
+    return step
 
 
-def show(slot: int, *, salt_of: int | None = None, card: str | None = None) -> Break:
-    def say(story: Story) -> object:
-        salt = story.keys.slot_salt(slot if salt_of is None else salt_of).hex()
-        face = story.face(slot) if card is None else card
-        return story.tell("CardShown", round=1, slot=slot, card=face, salt=salt)
+def show(slot: int, *, salt_of: int | None = None, card: str | None = None) -> Step:
+    def step(log: LogBuilder) -> object:
+        salt = log.keys.slot_salt(slot if salt_of is None else salt_of).hex()
+        face = log.face(slot) if card is None else card
+        return log.append("CardShown", round=1, slot=slot, card=face, salt=salt)
 
-    return say
+    return step
 
 
-def opened(number: int, **changes: Any) -> Break:
+def opened(number: int, **changes: Any) -> Step:
     public: dict[str, Any] = {
         "round": number,
         "deck": ["As"],
@@ -127,10 +127,10 @@ def opened(number: int, **changes: Any) -> Break:
         "commitment": X,
         **changes,
     }
-    return tell("RoundOpened", **public)
+    return append("RoundOpened", **public)
 
 
-def start(**changes: Any) -> Break:
+def start(**changes: Any) -> Step:
     public: dict[str, Any] = {
         "round": 1,
         "k": 0,
@@ -140,35 +140,35 @@ def start(**changes: Any) -> Break:
         "steps": 6,
         **changes,
     }
-    return tell("ShuffleStarted", **public)
+    return append("ShuffleStarted", **public)
 
 
-def then(*steps: Callable[[Story], Any]) -> Break:
-    def do(story: Story) -> None:
+def then(*steps: Callable[[LogBuilder], Any]) -> Step:
+    def do(log: LogBuilder) -> None:
         for step in steps:
-            step(story)
+            step(log)
 
     return do
 
 
-RULES: list[tuple[str, str, Callable[[], Story], Break]] = [
+RULES: list[tuple[str, str, Callable[[], LogBuilder], Step]] = [
     # seats and the table
-    ("moves", "a seat is taken twice", table, tell("SeatTaken", seat=1, name="Eve")),
-    ("moves", "an empty seat is left", table, tell("SeatLeft", seat=3)),
+    ("moves", "a seat is taken twice", table, append("SeatTaken", seat=1, name="Eve")),
+    ("moves", "an empty seat is left", table, append("SeatLeft", seat=3)),
     (
         "moves",
         "a seat is left twice",
         table,
-        then(tell("SeatLeft", seat=1), tell("SeatLeft", seat=1)),
+        then(append("SeatLeft", seat=1), append("SeatLeft", seat=1)),
     ),
-    ("moves", "the table closes over an open round", dealt, tell("TableClosed")),
+    ("moves", "the table closes over an open round", dealt, append("TableClosed")),
     (
         "moves",
         "a seat is taken after the end",
         lambda: table().close_table(),
-        tell("SeatTaken", seat=3, name="Eve"),
+        append("SeatTaken", seat=3, name="Eve"),
     ),
-    ("moves", "the table is closed twice", lambda: table().close_table(), tell("TableClosed")),
+    ("moves", "the table is closed twice", lambda: table().close_table(), append("TableClosed")),
     ("secrets", "a round opens after the end", lambda: table().close_table(), opened(1)),
     (
         "tape",
@@ -181,21 +181,21 @@ RULES: list[tuple[str, str, Callable[[], Story], Break]] = [
     ("secrets", "two rounds are open", dealt, opened(2)),
     ("secrets", "a round is counted twice", lambda: dealt().close_round(), opened(1)),
     ("secrets", "a round is left out", lambda: dealt().close_round(), opened(3)),
-    ("secrets", "another round is closed", dealt, tell("RoundClosed", round=2, secret=X)),
+    ("secrets", "another round is closed", dealt, append("RoundClosed", round=2, secret=X)),
     (
         "secrets",
         "a round is closed twice",
         lambda: dealt().close_round(),
-        tell("RoundClosed", round=1, secret=X),
+        append("RoundClosed", round=1, secret=X),
     ),
-    ("secrets", "no round is there to close", table, tell("RoundClosed", round=1, secret=X)),
+    ("secrets", "there is no round to close", table, append("RoundClosed", round=1, secret=X)),
     ("secrets", "a round is closed under a shuffle", closed, lambda s: s.close_round()),
     # starting a shuffle
     ("tape", "there is no round to shuffle in", table, start()),
     ("tape", "it is another round", players, start(round=2)),
     ("tape", "k begins above 0", players, start(k=1)),
-    ("tape", "k stands still after a seal", dealt, start(k=0, n=6, steps=5)),
-    ("tape", "k stands still after a void", lambda: closed().reveal(1).void(), start(k=0)),
+    ("tape", "k is repeated after a seal", dealt, start(k=0, n=6, steps=5)),
+    ("tape", "k is repeated after a void", lambda: closed().reveal(1).void(), start(k=0)),
     ("tape", "two shuffles run", lambda: players().start(), start()),
     ("tape", "the next shuffle starts under this one", lambda: players().start(), start(k=1)),
     ("tape", "a hand is shuffled", dealt, start(k=1, stack="hand:1", n=1, steps=0)),
@@ -218,13 +218,18 @@ RULES: list[tuple[str, str, Callable[[], Story], Break]] = [
         "secrets",
         "a digest of another round",
         players,
-        tell("EntropyCommitted", round=2, k=0, seat=1, digest=X),
+        append("EntropyCommitted", round=2, k=0, seat=1, digest=X),
     ),
     ("secrets", "two digests of a seat", lambda: players().start().commit(1), commit()),
     ("secrets", "two digests ahead of time", lambda: players().commit(1), commit()),
-    ("secrets", "one ahead and one in time", lambda: players().commit(1).start(), commit()),
-    ("secrets", "nobody sits there", players, commit(seat=3)),
-    ("secrets", "a player who left", lambda: players().tell("SeatLeft", seat=1), commit()),
+    (
+        "secrets",
+        "one digest ahead of time and one in time",
+        lambda: players().commit(1).start(),
+        commit(),
+    ),
+    ("secrets", "the seat is not taken", players, commit(seat=3)),
+    ("secrets", "a player who left", lambda: players().append("SeatLeft", seat=1), commit()),
     ("secrets", "a digest for the shuffle after the next", players, commit(k=1)),
     ("secrets", "a digest for the next while one runs", lambda: players().start(), commit(k=1)),
     ("secrets", "a digest for the next while one is closed", closed, commit(k=1)),
@@ -233,62 +238,62 @@ RULES: list[tuple[str, str, Callable[[], Story], Break]] = [
     ("secrets", "a seat that withheld", lambda: closed().reveal(1).void(), commit(seat=2, k=1)),
     (
         "secrets",
-        "a seat that withheld and came again",
-        lambda: closed().reveal(1).void().tell("SeatLeft", seat=2).sit(2),
+        "a seat that withheld and was taken again",
+        lambda: closed().reveal(1).void().append("SeatLeft", seat=2).sit(2),
         commit(seat=2, k=1),
     ),
     # closing, revealing, voiding
-    ("secrets", "no shuffle to close", players, tell("EntropyClosed", round=1, k=0)),
+    ("secrets", "no shuffle to close", players, append("EntropyClosed", round=1, k=0)),
     (
         "secrets",
         "another shuffle is closed",
         lambda: players().start(),
-        tell("EntropyClosed", round=1, k=1),
+        append("EntropyClosed", round=1, k=1),
     ),
     (
         "secrets",
         "another round's shuffle is closed",
         lambda: players().start(),
-        tell("EntropyClosed", round=2, k=0),
+        append("EntropyClosed", round=2, k=0),
     ),
-    ("secrets", "closed twice", closed, tell("EntropyClosed", round=1, k=0)),
+    ("secrets", "closed twice", closed, append("EntropyClosed", round=1, k=0)),
     ("secrets", "a reveal before C1", lambda: players().start().commit(1), lambda s: s.reveal(1)),
     ("secrets", "a reveal without a shuffle", lambda: players().commit(1), lambda s: s.reveal(1)),
     (
         "secrets",
         "a reveal by a seat without a digest",
         closed,
-        tell("EntropyRevealed", round=1, k=0, seat=3, nonce=X),
+        append("EntropyRevealed", round=1, k=0, seat=3, nonce=X),
     ),
     (
         "secrets",
         "a reveal of other bytes",
         closed,
-        tell("EntropyRevealed", round=1, k=0, seat=1, nonce=X),
+        append("EntropyRevealed", round=1, k=0, seat=1, nonce=X),
     ),
     (
         "secrets",
         "a reveal of another seat's bytes",
         closed,
-        lambda s: s.tell("EntropyRevealed", round=1, k=0, seat=1, nonce=s.nonce(2).hex()),
+        lambda s: s.append("EntropyRevealed", round=1, k=0, seat=1, nonce=s.nonce(2).hex()),
     ),
     (
         "secrets",
         "a reveal for another shuffle",
         closed,
-        lambda s: s.tell("EntropyRevealed", round=1, k=1, seat=1, nonce=s.nonce(1).hex()),
+        lambda s: s.append("EntropyRevealed", round=1, k=1, seat=1, nonce=s.nonce(1).hex()),
     ),
     ("secrets", "a reveal twice", lambda: closed().reveal(1), lambda s: s.reveal(1)),
     (
         "secrets",
-        "a reveal once a seat that left took its digest along",
-        lambda: players().start().commit(1).tell("SeatLeft", seat=1).close(),
+        "a reveal after the seat was left with its digest",
+        lambda: players().start().commit(1).append("SeatLeft", seat=1).close(),
         lambda s: s.reveal(1),
     ),
     (
         "secrets",
-        "a reveal once a digest ahead of time was taken along",
-        lambda: players().commit(1).tell("SeatLeft", seat=1).start().close(),
+        "a reveal after the seat was left with its early digest",
+        lambda: players().commit(1).append("SeatLeft", seat=1).start().close(),
         lambda s: s.reveal(1),
     ),
     (
@@ -296,7 +301,7 @@ RULES: list[tuple[str, str, Callable[[], Story], Break]] = [
         "a copied digest is opened",
         lambda: (
             lambda s: (
-                s.tell(
+                s.append(
                     "EntropyCommitted",
                     round=1,
                     k=0,
@@ -307,48 +312,48 @@ RULES: list[tuple[str, str, Callable[[], Story], Break]] = [
                 .reveal(1)
             )
         )(players().start().commit(1)),
-        lambda s: s.tell("EntropyRevealed", round=1, k=0, seat=2, nonce=s.nonce(1).hex()),
+        lambda s: s.append("EntropyRevealed", round=1, k=0, seat=2, nonce=s.nonce(1).hex()),
     ),
     ("secrets", "voided before C1", lambda: players().start().commit(1), lambda s: s.void()),
-    ("secrets", "voided with all reveals in", revealed, lambda s: s.void()),
+    ("secrets", "voided with all reveals", revealed, lambda s: s.void()),
     (
         "secrets",
-        "voided with nobody's bytes asked",
+        "voided although no reveal was expected",
         lambda: players().start().close(),
         lambda s: s.void(),
     ),
     ("secrets", "voided after swaps", revealed, then(swap_once, lambda s: s.void())),
-    ("secrets", "voided without a shuffle", dealt, tell("ShuffleVoided", round=1, k=1)),
+    ("secrets", "voided without a shuffle", dealt, append("ShuffleVoided", round=1, k=1)),
     # swaps
     (
         "tape",
         "a swap without a shuffle",
         players,
-        tell("CardsSwapped", {"j": 0}, round=1, k=0, step=0, i=6),
+        append("CardsSwapped", {"j": 0}, round=1, k=0, step=0, i=6),
     ),
     (
         "tape",
         "a swap before C1",
         lambda: players().start().commit(1),
-        tell("CardsSwapped", {"j": 0}, round=1, k=0, step=0, i=6),
+        append("CardsSwapped", {"j": 0}, round=1, k=0, step=0, i=6),
     ),
     (
         "tape",
         "a swap before all reveals",
         lambda: closed().reveal(1),
-        tell("CardsSwapped", {"j": 0}, round=1, k=0, step=0, i=6),
+        append("CardsSwapped", {"j": 0}, round=1, k=0, step=0, i=6),
     ),
     (
         "tape",
         "a swap of another shuffle",
         revealed,
-        tell("CardsSwapped", {"j": 0}, round=1, k=1, step=0, i=6),
+        append("CardsSwapped", {"j": 0}, round=1, k=1, step=0, i=6),
     ),
     (
         "tape",
         "the first step is left out",
         revealed,
-        tell("CardsSwapped", {"j": 0}, round=1, k=0, step=1, i=5),
+        append("CardsSwapped", {"j": 0}, round=1, k=0, step=1, i=5),
     ),
     (
         "tape",
@@ -363,7 +368,7 @@ RULES: list[tuple[str, str, Callable[[], Story], Break]] = [
         "tape",
         "the commitment hides more",
         revealed,
-        lambda s: s.tell(
+        lambda s: s.append(
             "CardsSwapped", {"j": first_step(s)[2], "x": 1}, round=1, k=0, step=0, i=6
         ),
     ),
@@ -375,7 +380,7 @@ RULES: list[tuple[str, str, Callable[[], Story], Break]] = [
         revealed,
         then(
             lambda s: [s.swap(*step) for step in s.plan([1, 2])],
-            tell("CardsSwapped", {"j": 0}, round=1, k=0, step=6, i=0),
+            append("CardsSwapped", {"j": 0}, round=1, k=0, step=6, i=0),
         ),
     ),
     # seals
@@ -383,7 +388,7 @@ RULES: list[tuple[str, str, Callable[[], Story], Break]] = [
         "seals",
         "no shuffle to seal",
         dealt,
-        tell("DeckSealed", round=1, k=1, first=7, slots=[X] * 6),
+        append("DeckSealed", round=1, k=1, first=7, slots=[X] * 6),
     ),
     ("seals", "sealed without a swap", revealed, lambda s: s.seal()),
     (
@@ -409,7 +414,7 @@ RULES: list[tuple[str, str, Callable[[], Story], Break]] = [
         "seals",
         "slots begin again at 0",
         lambda: dealt().start(steps=0).close(),
-        lambda s: s.tell(
+        lambda s: s.append(
             "DeckSealed",
             round=1,
             k=1,
@@ -425,7 +430,7 @@ RULES: list[tuple[str, str, Callable[[], Story], Break]] = [
         "moves",
         "a draw before the first seal",
         players,
-        tell("CardDrawn", {"card": "As"}, round=1, seat=1, source="deck", slot=0),
+        append("CardDrawn", {"card": "As"}, round=1, seat=1, source="deck", slot=0),
     ),
     ("moves", "a draw under a shuffle", lambda: dealt().start(), draw(5)),
     ("moves", "a draw after the round", lambda: dealt().close_round(), draw(5)),
@@ -434,14 +439,19 @@ RULES: list[tuple[str, str, Callable[[], Story], Break]] = [
     ("moves", "a draw from a hand", dealt, draw(6, source="hand:1")),
     ("moves", "a draw of a slot that was never made", dealt, draw(7, card="As")),
     ("moves", "a draw of an old slot", lambda: dealt().shuffle(), draw(5)),
-    ("moves", "nobody sits there", dealt, draw(5, seat=3)),
-    ("moves", "somebody sat there", lambda: dealt().tell("SeatLeft", seat=2), draw(5)),
+    ("moves", "a draw for a seat that is not taken", dealt, draw(5, seat=3)),
+    (
+        "moves",
+        "a draw for a seat that was left",
+        lambda: dealt().append("SeatLeft", seat=2),
+        draw(5),
+    ),
     ("moves", "the draw commits to another card", dealt, draw(5, card="7s")),
     ("moves", "no shuffle reached the card", partial, draw(4)),
     ("moves", "a cut brought an unreached card to the top", lambda: partial().cut(5), draw(4)),
     (
         "moves",
-        "an unreached card came by way of a pile",
+        "an unreached card was moved by a pile",
         lambda: partial().move(4, "deck", "pile:p"),
         draw(4, source="pile:p"),
     ),
@@ -457,7 +467,12 @@ RULES: list[tuple[str, str, Callable[[], Story], Break]] = [
     ("moves", "a slot that was never made", dealt, move(7, "deck", "pile:p")),
     ("moves", "the place is above the top", dealt, move(5, "deck", "pile:p", 1)),
     ("moves", "the place counts the card itself", dealt, move(5, "deck", "deck", 6)),
-    ("moves", "a card comes to a hand that never was", dealt, move(5, "deck", "hand:3", card="As")),
+    (
+        "moves",
+        "a card comes to a hand that does not exist",
+        dealt,
+        move(5, "deck", "hand:3", card="As"),
+    ),
     (
         "moves",
         "a move to a hand commits to another card",
@@ -470,7 +485,7 @@ RULES: list[tuple[str, str, Callable[[], Story], Break]] = [
         "moves",
         "a move in another round",
         dealt,
-        tell("CardMoved", round=2, slot=5, source="deck", to="pile:p", place=0),
+        append("CardMoved", round=2, slot=5, source="deck", to="pile:p", place=0),
     ),
     # showing
     (
@@ -487,31 +502,31 @@ RULES: list[tuple[str, str, Callable[[], Story], Break]] = [
     ("moves", "a peek under a shuffle", lambda: dealt().start(), lambda s: s.peek(6, 1)),
     ("moves", "a peek at an old slot", lambda: dealt().shuffle(), lambda s: s.peek(5, 1)),
     ("moves", "a peek at a slot that was never made", dealt, lambda s: s.peek(7, 1)),
-    ("moves", "a peek by nobody", dealt, lambda s: s.peek(5, 3)),
+    ("moves", "a peek by a seat that is not taken", dealt, lambda s: s.peek(5, 3)),
     # cutting
-    ("moves", "a cut above the top", dealt, tell("StackCut", round=1, stack="deck", at=7)),
-    ("moves", "a cut of no pile", dealt, tell("StackCut", round=1, stack="pile:p", at=1)),
-    ("moves", "a hand is cut", dealt, tell("StackCut", round=1, stack="hand:1", at=0)),
+    ("moves", "a cut above the top", dealt, append("StackCut", round=1, stack="deck", at=7)),
+    ("moves", "a cut of no pile", dealt, append("StackCut", round=1, stack="pile:p", at=1)),
+    ("moves", "a hand is cut", dealt, append("StackCut", round=1, stack="hand:1", at=0)),
     ("moves", "a cut under a shuffle", lambda: players().start(), lambda s: s.cut(3)),
-    ("moves", "a cut without a round", table, tell("StackCut", round=1, stack="deck", at=0)),
+    ("moves", "a cut without a round", table, append("StackCut", round=1, stack="deck", at=0)),
 ]
 
-LEGAL: list[tuple[str, Callable[[], Story], Break]] = [
+LEGAL: list[tuple[str, Callable[[], LogBuilder], Step]] = [
     ("a seat is taken under a shuffle", closed, lambda s: s.sit(3)),
-    ("a seat is left under a shuffle", closed, tell("SeatLeft", seat=1)),
+    ("a seat is left under a shuffle", closed, append("SeatLeft", seat=1)),
     (
         "a player who left opens a digest that counts",
-        lambda: closed().tell("SeatLeft", seat=1),
+        lambda: closed().append("SeatLeft", seat=1),
         lambda s: s.reveal(1),
     ),
     (
         "a new player sends a digest of their own",
-        lambda: players().commit(1).tell("SeatLeft", seat=1).sit(1),
+        lambda: players().commit(1).append("SeatLeft", seat=1).sit(1),
         commit(1),
     ),
     (
         "a digest that counted is dropped before C1",
-        lambda: players().start().commit(1).tell("SeatLeft", seat=1).sit(1),
+        lambda: players().start().commit(1).append("SeatLeft", seat=1).sit(1),
         commit(1),
     ),
     (
@@ -520,43 +535,43 @@ LEGAL: list[tuple[str, Callable[[], Story], Break]] = [
         lambda s: s.draw(2),
     ),
     (
-        "withheld in one round, welcome in the next",
+        "a seat that withheld commits in the next round",
         lambda: closed().reveal(1).void().close_round().open_round(CARDS, "players"),
         commit(2),
     ),
     ("a cut at the bottom", dealt, lambda s: s.cut(0)),
     ("a cut at the top", dealt, lambda s: s.cut(6)),
     ("a cut before the first shuffle", players, lambda s: s.cut(3).shuffle().draw(1)),
-    ("a reached card from below", partial, draw(5)),
+    ("a reached card that is not on top", partial, draw(5)),
     ("a reached card after a cut", lambda: partial().cut(5), draw(5)),
     ("an unreached card goes to a pile", partial, move(0, "deck", "pile:burn")),
     ("an unreached card is shown", partial, show(0)),
     ("a full shuffle after a partial one reaches all", lambda: partial().shuffle(), draw(7)),
-    ("any shuffle of reached cards leaves them so", lambda: dealt().shuffle(steps=0), draw(7)),
-    ("the top place of the stack that it leaves", dealt, move(5, "deck", "deck", 5)),
+    ("reached cards stay reached after any shuffle", lambda: dealt().shuffle(steps=0), draw(7)),
+    ("a move to the top place of its own stack", dealt, move(5, "deck", "deck", 5)),
     (
         "a card comes to the hand of a seat that was left",
-        lambda: dealt().tell("SeatLeft", seat=2),
+        lambda: dealt().append("SeatLeft", seat=2),
         move(5, "deck", "hand:2"),
     ),
     (
         "cards of a player who left",
-        lambda: dealt().tell("SeatLeft", seat=1),
+        lambda: dealt().append("SeatLeft", seat=1),
         move(6, "hand:1", "hand:2"),
     ),
     ("a card is shown twice", lambda: dealt().show(6), show(6)),
-    ("an empty pile is cut", dealt, tell("StackCut", round=1, stack="pile:p", at=0)),
+    ("an empty pile is cut", dealt, append("StackCut", round=1, stack="pile:p", at=0)),
     ("a round without a shuffle", players, lambda s: s.close_round()),
-    ("a voided shuffle, and no other", lambda: closed().void(), lambda s: s.close_round()),
+    ("a voided shuffle only", lambda: closed().void(), lambda s: s.close_round()),
 ]
 
 
-def outcome(story: Story) -> tuple[str, int] | None:
-    fault = verify(story.lines(), key=story.signer.public_key).fault
+def outcome(log: LogBuilder) -> tuple[str, int] | None:
+    fault = verify(log.lines(), key=log.signer.public_key).fault
     return None if fault is None else (fault.check, fault.line)
 
 
-ONLY_THE_SECRET_TELLS = {
+FOUND_BY_THE_SECRET = {
     "j is wrong",
     "the commitment hides more",
     "a tape without the players' bytes",
@@ -568,81 +583,81 @@ ONLY_THE_SECRET_TELLS = {
 
 
 @pytest.mark.parametrize(
-    ("check", "name", "story", "wrong"), RULES, ids=[name for _, name, _, _ in RULES]
+    ("check", "name", "build", "violate"), RULES, ids=[name for _, name, _, _ in RULES]
 )
 def test_a_broken_rule_is_named(
-    check: str, name: str, story: Callable[[], Story], wrong: Break
+    check: str, name: str, build: Callable[[], LogBuilder], violate: Step
 ) -> None:
-    log = story()
+    log = build()
     assert outcome(log) is None
-    wrong(log)
+    violate(log)
     version = len(log.leaves)
-    while_open = None if name in ONLY_THE_SECRET_TELLS else (check, version)
+    while_open = None if name in FOUND_BY_THE_SECRET else (check, version)
     assert outcome(log) == while_open
     if log.round:
         assert outcome(log.close_round()) == (check, version)
 
 
 @pytest.mark.parametrize(
-    ("story", "legal"),
-    [(story, legal) for _, story, legal in LEGAL],
+    ("build", "legal"),
+    [(build, legal) for _, build, legal in LEGAL],
     ids=[name for name, _, _ in LEGAL],
 )
-def test_what_is_allowed(story: Callable[[], Story], legal: Break) -> None:
-    log = story()
+def test_legal_events_verify(build: Callable[[], LogBuilder], legal: Step) -> None:
+    log = build()
     legal(log)
     assert outcome(log) is None
 
 
 def test_the_swap_is_checked_only_where_the_secret_is_known() -> None:
     """A wrong j in an open round passes; it is detected when the round is closed."""
-    story = revealed()
-    wrong_j(story)
-    assert outcome(story) is None
-    version = len(story.leaves)
-    for step in list(story.plan([1, 2]))[1:]:
-        story.swap(*step)
-    story.seal().close_round()
-    assert outcome(story) == ("tape", version)
+    log = revealed()
+    wrong_j(log)
+    assert outcome(log) is None
+    version = len(log.leaves)
+    for step in list(log.plan([1, 2]))[1:]:
+        log.swap(*step)
+    log.seal().close_round()
+    assert outcome(log) == ("tape", version)
 
 
 @pytest.mark.parametrize(
     "wrong", [wrong_j, lambda s: s.swap(*next(s.plan([])))], ids=["j", "entropy"]
 )
-def test_wrong_swaps_of_closed_rounds(wrong: Break) -> None:
-    story = revealed()
-    wrong(story)
-    version = len(story.leaves)
-    assert outcome(story.tell("TableClosed")) == ("moves", version + 1)
+def test_a_wrong_swap_passes_until_its_round_is_closed(wrong: Step) -> None:
+    log = revealed()
+    wrong(log)
+    version = len(log.leaves)
+    assert outcome(log.append("TableClosed")) == ("moves", version + 1)
 
 
 def test_a_seal_that_fits_the_tape_of_another_order() -> None:
-    story = revealed()
-    for step in story.plan([1, 2]):
-        story.swap(*step)
-    cards = story.stacks["deck"]
+    log = revealed()
+    for step in log.plan([1, 2]):
+        log.swap(*step)
+    cards = log.stacks["deck"]
     cards[0], cards[1] = cards[1], cards[0]
-    story.seal().close_round()
-    assert outcome(story) == ("seals", len(story.leaves) - 1)
+    log.seal().close_round()
+    assert outcome(log) == ("seals", len(log.leaves) - 1)
 
 
 @pytest.mark.parametrize("length", [31, 33, 64, 1])
 def test_a_secret_of_another_length(length: int) -> None:
     secret = some_bytes("S", length=length)
-    story = table().open_round(CARDS, secret=secret).shuffle().close_round()
-    assert outcome(story) == ("secrets", 4)
+    log = table().open_round(CARDS, secret=secret).shuffle().close_round()
+    assert outcome(log) == ("secrets", 4)
 
 
-def test_another_secret_is_shown() -> None:
-    story = dealt()
-    story.secret = some_bytes("another")
-    assert outcome(story.close_round()) == ("secrets", 4)
+def test_a_secret_that_was_not_committed_to() -> None:
+    log = dealt()
+    log.secret = some_bytes("another")
+    assert outcome(log.close_round()) == ("secrets", 4)
 
 
 def test_the_secret_of_another_table_or_round() -> None:
-    story = table()
+    log = table()
     for keys in (
-        RoundKeys(table=story.table, round=2, secret=some_bytes("S", 1)),
+        RoundKeys(table=log.table, round=2, secret=some_bytes("S", 1)),
         RoundKeys(table=some_bytes("t", length=16), round=1, secret=some_bytes("S", 1)),
     ):
         other = table().open_round(CARDS, secret=some_bytes("S", 1))
@@ -651,28 +666,28 @@ def test_the_secret_of_another_table_or_round() -> None:
 
 
 def test_a_secret_of_another_round_number_is_not_used() -> None:
-    """The round stays open for want of its own RoundClosed, which is the fault."""
-    story = dealt()
-    story.tell("RoundClosed", round=2, secret=story.secret.hex())
-    assert outcome(story) == ("secrets", len(story.leaves))
+    """The RoundClosed of another round is the fault, and leaves this round open."""
+    log = dealt()
+    log.append("RoundClosed", round=2, secret=log.secret.hex())
+    assert outcome(log) == ("secrets", len(log.leaves))
 
 
-def resigned(story: Story, number: int, **changes: Any) -> list[str]:
-    leaves = [dict(leaf) for leaf in story.leaves]
+def resigned(log: LogBuilder, number: int, **changes: Any) -> list[str]:
+    leaves = [dict(leaf) for leaf in log.leaves]
     leaf = leaves[number - 1]
     for name, value in changes.items():
         if value is None:
             del leaf[name]
         else:
             leaf[name] = value
-    return sign(leaves, story.signer, story.origin)
+    return sign(leaves, log.signer, log.origin)
 
 
 @pytest.mark.parametrize(
     ("version", "changes"),
     [
         (3, {"at": 1}),
-        (3, {"at": 2**53 - 1}),  # the next leaf is the one that goes back
+        (3, {"at": 2**53 - 1}),  # the fault is in the next leaf, which is earlier
         (3, {"at": "1"}),
         (3, {"v": 2}),
         (3, {"v": 0}),
@@ -703,11 +718,11 @@ def resigned(story: Story, number: int, **changes: Any) -> list[str]:
     ids=repr,
 )
 def test_form_of_a_leaf(version: int, changes: dict[str, Any]) -> None:
-    story = table()
+    log = table()
     line = 4 if changes.get("at") == 2**53 - 1 else version
     if line == 4:
-        story.sit(3)
-    fault = verify(resigned(story, version, **changes)).fault
+        log.sit(3)
+    fault = verify(resigned(log, version, **changes)).fault
     assert fault is not None
     assert (fault.check, fault.line) == ("form", line)
 
@@ -777,18 +792,18 @@ FIELDS: list[tuple[str, str, list[Any]]] = [
 
 @pytest.mark.parametrize(("type_", "member", "values"), FIELDS)
 def test_form_of_public_members(type_: str, member: str, values: list[Any]) -> None:
-    story = revealed()
-    for step in story.plan([1, 2]):
-        story.swap(*step)
-    story.seal().draw(1).show(6).close_round()
-    version = next(leaf["version"] for leaf in story.leaves if leaf["type"] == type_)
-    public = story.leaves[version - 1]["public"]
+    log = revealed()
+    for step in log.plan([1, 2]):
+        log.swap(*step)
+    log.seal().draw(1).show(6).close_round()
+    version = next(leaf["version"] for leaf in log.leaves if leaf["type"] == type_)
+    public = log.leaves[version - 1]["public"]
     assert member in public
     without = {name: value for name, value in public.items() if name != member}
     publics = [{**public, member: value} for value in values]
     for changed in [*publics, without, {**public, "more": 1}]:
         assert encode(changed)
-        fault = verify(resigned(story, version, public=changed)).fault
+        fault = verify(resigned(log, version, public=changed)).fault
         assert fault is not None
         assert (fault.check, fault.line) == ("form", version), changed
 
@@ -808,10 +823,10 @@ def test_form_of_public_members(type_: str, member: str, values: list[Any]) -> N
         (lambda: table(), False),
     ],
 )
-def test_which_leaves_have_a_commitment(build: Callable[[], Story], committed: bool) -> None:
-    story = build()
-    version = len(story.leaves)
-    assert outcome(story) is None
-    fault = verify(resigned(story, version, commit=None if committed else X)).fault
+def test_which_leaves_have_a_commitment(build: Callable[[], LogBuilder], committed: bool) -> None:
+    log = build()
+    version = len(log.leaves)
+    assert outcome(log) is None
+    fault = verify(resigned(log, version, commit=None if committed else X)).fault
     assert fault is not None
     assert (fault.check, fault.line) == ("form", version)

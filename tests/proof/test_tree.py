@@ -19,7 +19,7 @@ from dealer.proof.tree import (
     verify_consistency,
     verify_inclusion,
 )
-from tests.proof.story import ids, vectors
+from tests.proof.log_builder import ids, vectors
 
 SIZES = range(34)
 LEAVES = [leaf_hash(b"%d" % number) for number in range(34)]
@@ -57,7 +57,7 @@ def test_leaf_vectors(vector: dict[str, Any]) -> None:
     assert leaf_hash(text).hex() == vector["out"]["hash"]
 
 
-def test_one_by_one_and_in_bulk() -> None:
+def test_append_and_extend_agree() -> None:
     growing = Tree()
     for size in SIZES:
         bulk = Tree()
@@ -69,7 +69,7 @@ def test_one_by_one_and_in_bulk() -> None:
             growing.append(LEAVES[size])
 
 
-def test_a_tree_goes_on_from_its_edge() -> None:
+def test_a_tree_continues_from_its_edge() -> None:
     for size in SIZES:
         tree = Tree()
         tree.extend(LEAVES[:size])
@@ -84,7 +84,7 @@ def test_a_tree_goes_on_from_its_edge() -> None:
     ("size", "edge"),
     [(3, [LEAVES[0]]), (0, [LEAVES[0]]), (1, []), (1, [b"short"]), (-1, [LEAVES[0]])],
 )
-def test_an_edge_that_no_tree_has(size: int, edge: list[bytes]) -> None:
+def test_an_impossible_edge_is_refused(size: int, edge: list[bytes]) -> None:
     with pytest.raises(ValueError, match="no edge"):
         Tree.from_edge(size, edge)
 
@@ -100,7 +100,7 @@ def altered(proof: list[bytes]) -> list[list[bytes]]:
     return [*flipped, *cut, *short, *turned, [*proof, LEAVES[0]], [LEAVES[0], *proof]]
 
 
-def test_inclusion() -> None:
+def test_inclusion_proofs_verify_and_altered_ones_do_not() -> None:
     for size in SIZES:
         for index in range(size):
             proof = inclusion_proof(LEAVES[:size], index)
@@ -119,7 +119,7 @@ def test_inclusion() -> None:
             assert not holds(proof, n=0)
 
 
-def test_consistency() -> None:
+def test_consistency_proofs_verify_and_altered_ones_do_not() -> None:
     for new in SIZES:
         for old in range(new + 1):
             proof = consistency_proof(LEAVES[:new], old)
@@ -140,7 +140,7 @@ def test_consistency() -> None:
                 assert not holds(proof, a=new, b=old)
 
 
-def test_proofs_of_what_is_not_there() -> None:
+def test_proofs_outside_the_tree_are_refused() -> None:
     with pytest.raises(ValueError, match="no index"):
         inclusion_proof(LEAVES[:3], 3)
     with pytest.raises(ValueError, match="does not extend"):
@@ -148,7 +148,7 @@ def test_proofs_of_what_is_not_there() -> None:
 
 
 @pytest.mark.parametrize("slice_", [1, 2, 3, 7, 33])
-def test_a_proof_of_leaves_that_come_a_few_at_a_time(slice_: int) -> None:
+def test_a_proof_of_leaves_in_slices(slice_: int) -> None:
     for new in SIZES:
         for old in range(new + 1):
             proof = ConsistencyProof(old, new)
@@ -162,6 +162,6 @@ def test_a_proof_of_leaves_that_come_a_few_at_a_time(slice_: int) -> None:
         unfinished.nodes()
 
 
-def test_one_root_does_not_do_for_two_sizes() -> None:
+def test_one_root_is_not_valid_for_two_sizes() -> None:
     assert not verify_consistency(old=3, old_root=ROOTS[3], new=3, new_root=ROOTS[4], proof=[])
     assert not verify_consistency(old=0, old_root=ROOTS[1], new=4, new_root=ROOTS[4], proof=[])

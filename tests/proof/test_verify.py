@@ -8,14 +8,22 @@ from typing import Any
 import pytest
 
 from dealer.proof.verify import CHECKS, verify
-from tests.proof.story import CARDS, Story, ids, note_of, some_bytes, told, vectors
+from tests.proof.log_builder import (
+    CARDS,
+    LogBuilder,
+    from_script,
+    ids,
+    note_of,
+    some_bytes,
+    vectors,
+)
 
 
 @pytest.mark.parametrize("vector", vectors("table"), ids=ids)
 def test_table_vectors(vector: dict[str, Any]) -> None:
-    story = told(vector["in"])
-    assert story.lines() == vector["out"]["lines"]
-    assert [list(part) for part in story.hidden] == vector["out"]["hidden"]
+    log = from_script(vector["in"])
+    assert log.lines() == vector["out"]["lines"]
+    assert [list(part) for part in log.hidden] == vector["out"]["hidden"]
     assert verify(vector["out"]["lines"]).ok
 
 
@@ -32,36 +40,36 @@ def test_audit_vectors(vector: dict[str, Any], as_bytes: bool) -> None:
     assert {name: remarks[name] for name in wanted["remarks"]} == wanted["remarks"]
 
 
-def seated(*seats: int) -> Story:
-    story = Story().open_table()
+def seated(*seats: int) -> LogBuilder:
+    log = LogBuilder().open_table()
     for seat in seats or (1, 2, 10):
-        story.sit(seat, keyed=True)
-    return story
+        log.sit(seat, keyed=True)
+    return log
 
 
-def everything() -> Story:
-    """A game in which every kind of event happens, and every kind of move."""
-    story = seated().open_round(CARDS, "players")
-    story.cut(3).commit(2).tell("SeatLeft", seat=2).sit(2, "Bea")
-    story.shuffle(seats=[10, 2, 1], reveal=[1, 2, 10], cosign=[1])
+def everything() -> LogBuilder:
+    """A game with every type of event and every kind of move."""
+    log = seated().open_round(CARDS, "players")
+    log.cut(3).commit(2).append("SeatLeft", seat=2).sit(2, "Bea")
+    log.shuffle(seats=[10, 2, 1], reveal=[1, 2, 10], cosign=[1])
     for seat in (1, 2, 10, 1):
-        story.draw(seat)
-    story.move(2, "deck", "pile:burn").peek(1, 2).cut(1).show(6)
-    story.move(6, "hand:1", "pile:discard").move(5, "hand:2", "hand:1", 1)
-    story.move(3, "hand:1", "hand:1", 1).draw(2, 2, "pile:burn").tell("SeatLeft", seat=10)
-    story.move(4, "hand:10", "deck", 1).draw(1, 1)
-    story.commit(1, k=1).start(algorithm="forward").commit(2).close().reveal(1).void()
-    story.shuffle(algorithm="forward", seats=[1]).draw(2)
-    story.shuffle(stack="pile:discard").shuffle(stack="pile:none").close_round()
-    story.open_round(("T1", "T2"), "house").shuffle(steps=1).draw(1).close_round()
-    return story.close_table(cosign=[1])
+        log.draw(seat)
+    log.move(2, "deck", "pile:burn").peek(1, 2).cut(1).show(6)
+    log.move(6, "hand:1", "pile:discard").move(5, "hand:2", "hand:1", 1)
+    log.move(3, "hand:1", "hand:1", 1).draw(2, 2, "pile:burn").append("SeatLeft", seat=10)
+    log.move(4, "hand:10", "deck", 1).draw(1, 1)
+    log.commit(1, k=1).start(algorithm="forward").commit(2).close().reveal(1).void()
+    log.shuffle(algorithm="forward", seats=[1]).draw(2)
+    log.shuffle(stack="pile:discard").shuffle(stack="pile:none").close_round()
+    log.open_round(("T1", "T2"), "house").shuffle(steps=1).draw(1).close_round()
+    return log.close_table(cosign=[1])
 
 
-def test_everything_at_once() -> None:
-    story = everything()
-    types = {leaf["type"] for leaf in story.leaves}
+def test_every_event_type_verifies() -> None:
+    log = everything()
+    types = {leaf["type"] for leaf in log.leaves}
     assert len(types) == 18
-    report = verify(story.lines(), key=story.signer.public_key)
+    report = verify(log.lines(), key=log.signer.public_key)
     assert report.fault is None
     assert asdict(report.remarks) == {
         "rounds": 2,
@@ -79,23 +87,23 @@ def test_everything_at_once() -> None:
 
 
 def test_left_out_and_withholding_seats_are_counted() -> None:
-    story = seated().open_round(CARDS, "players").start().commit(1).commit(2).close()
-    story.reveal(1).void().shuffle(seats=[1, 10]).shuffle(seats=[]).close_round().close_table()
-    remarks = verify(story.lines()).remarks
+    log = seated().open_round(CARDS, "players").start().commit(1).commit(2).close()
+    log.reveal(1).void().shuffle(seats=[1, 10]).shuffle(seats=[]).close_round().close_table()
+    remarks = verify(log.lines()).remarks
     assert remarks.left_out == 1 + 0 + 2
     assert remarks.withheld == 1
     assert (remarks.shuffles, remarks.voided, remarks.house_only) == (3, 1, 1)
 
 
-def reusing_nonces() -> Story:
-    """Nonces that were revealed before: by the seat itself, by another, in a void, in a round."""
-    story, used, twice = seated(), b"\x01" * 32, b"\x02" * 32
-    story.nonces = {"1.0.1": used, "1.1.1": used, "1.2.10": used, "2.0.2": used}
-    story.nonces |= {"2.0.1": twice, "2.0.10": twice}
-    story.open_round(CARDS, "players").shuffle(seats=[1, 10])
-    story.start().commit(1).commit(2).close().reveal(1).void().shuffle(seats=[1, 10]).close_round()
-    story.open_round(CARDS, "players").shuffle(seats=[1, 2, 10]).close_round()
-    return story.close_table()
+def reusing_nonces() -> LogBuilder:
+    """Nonces that were revealed before: by the same seat, by another, in a void, in a round."""
+    log, used, twice = seated(), b"\x01" * 32, b"\x02" * 32
+    log.nonces = {"1.0.1": used, "1.1.1": used, "1.2.10": used, "2.0.2": used}
+    log.nonces |= {"2.0.1": twice, "2.0.10": twice}
+    log.open_round(CARDS, "players").shuffle(seats=[1, 10])
+    log.start().commit(1).commit(2).close().reveal(1).void().shuffle(seats=[1, 10]).close_round()
+    log.open_round(CARDS, "players").shuffle(seats=[1, 2, 10]).close_round()
+    return log.close_table()
 
 
 def test_a_reused_nonce_is_counted_and_is_no_fault() -> None:
@@ -107,23 +115,23 @@ def test_a_reused_nonce_is_counted_and_is_no_fault() -> None:
 
 
 def test_the_swaps_are_reported() -> None:
-    story = seated().open_round(CARDS, "players").shuffle(seats=[1, 10])
-    swaps = verify(story.close_round().close_table().lines()).swaps
+    log = seated().open_round(CARDS, "players").shuffle(seats=[1, 10])
+    swaps = verify(log.close_round().close_table().lines()).swaps
     order = list(CARDS)
     for number, swap in enumerate(swaps):
         assert (swap.round, swap.k, swap.step, swap.i) == (1, 0, number, 6 - number)
         assert swap.cards == (order[swap.i], order[swap.j])
         assert swap.words[-1] % (swap.i + 1) == swap.j
-        assert story.leaves[swap.version - 1]["type"] == "CardsSwapped"
+        assert log.leaves[swap.version - 1]["type"] == "CardsSwapped"
         order[swap.i], order[swap.j] = order[swap.j], order[swap.i]
-    assert order == story.faces
+    assert order == log.faces
     assert len(swaps) == 6
 
 
 def test_rejected_words_are_reported() -> None:
     deck = [f"{number:04}" for number in range(600)]
-    story = seated().open_round(deck).shuffle().close_round().close_table()
-    report = verify(story.lines())
+    log = seated().open_round(deck).shuffle().close_round().close_table()
+    report = verify(log.lines())
     assert report.ok
     refused = [word for swap in report.swaps for word in swap.words[:-1]]
     assert refused
@@ -134,31 +142,31 @@ def test_rejected_words_are_reported() -> None:
 
 
 def test_an_open_round_is_checked_as_far_as_it_can_be() -> None:
-    story = seated().open_round(CARDS, "players").shuffle(seats=[1]).draw(1)
-    lines = story.lines()
+    log = seated().open_round(CARDS, "players").shuffle(seats=[1]).draw(1)
+    lines = log.lines()
     report = verify(lines)
     assert report.ok
     assert report.remarks.open_rounds == 1
     assert not report.swaps
-    story.tell("CardsSwapped", {"j": 0}, round=1, k=1, step=0, i=0)
-    fault = verify(story.lines()).fault
+    log.append("CardsSwapped", {"j": 0}, round=1, k=1, step=0, i=0)
+    fault = verify(log.lines()).fault
     assert fault is not None
-    assert (fault.check, fault.line) == ("tape", len(story.leaves))
+    assert (fault.check, fault.line) == ("tape", len(log.leaves))
 
 
 @pytest.mark.parametrize("n", [0, 1, 2])
 @pytest.mark.parametrize("algorithm", ["backward", "forward"])
-def test_small_stacks(n: int, algorithm: str) -> None:
-    story = seated().open_round(("As", "Kh")).shuffle()
+def test_shuffles_of_small_stacks_verify(n: int, algorithm: str) -> None:
+    log = seated().open_round(("As", "Kh")).shuffle()
     for slot in range(n):
-        story.move(slot, "deck", "pile:p")
-    story.shuffle(stack="pile:p", algorithm=algorithm).shuffle(stack="pile:p", steps=0)
-    assert verify(story.close_round().close_table().lines()).ok
+        log.move(slot, "deck", "pile:p")
+    log.shuffle(stack="pile:p", algorithm=algorithm).shuffle(stack="pile:p", steps=0)
+    assert verify(log.close_round().close_table().lines()).ok
 
 
-def test_keys() -> None:
-    story = everything()
-    lines, key = story.lines(), story.signer.public_key
+def test_a_table_verifies_only_with_its_key() -> None:
+    log = everything()
+    lines, key = log.lines(), log.signer.public_key
     assert verify(lines).remarks.pinned is False
     assert verify(lines, key=key.hex()).ok
     for wrong in (some_bytes("x"), b"", "", "zz", key.hex().upper()):
@@ -167,15 +175,15 @@ def test_keys() -> None:
         assert (fault.check, fault.line) == ("heads", 0)
 
 
-def test_saved_checkpoints() -> None:
-    story = everything()
-    lines = story.lines()
+def test_saved_checkpoints_of_another_log_are_faults() -> None:
+    log = everything()
+    lines = log.lines()
     notes = [note_of(line) for line in lines if line.startswith('{"checkpoint"')]
-    early = story.signer.sign(origin=story.origin, size=2, root=some_bytes("x"))
-    late = story.signer.sign(origin=story.origin, size=999, root=some_bytes("x"))
-    other = Story(house_seed=some_bytes("another house")).open_table()
+    early = log.signer.sign(origin=log.origin, size=2, root=some_bytes("x"))
+    late = log.signer.sign(origin=log.origin, size=999, root=some_bytes("x"))
+    other = LogBuilder(house_seed=some_bytes("another house")).open_table()
     stranger = note_of(other.lines()[-1])
-    table = Story(table=some_bytes("t", length=16)).open_table()
+    table = LogBuilder(table=some_bytes("t", length=16)).open_table()
     assert verify(lines, saved=notes).ok
     assert verify(lines, saved=notes[::-1]).ok
     for saved, line in (
@@ -194,17 +202,17 @@ def test_saved_checkpoints() -> None:
 
 
 def test_a_saved_checkpoint_between_those_of_the_bundle() -> None:
-    story = everything()
-    half = Story().open_table().sit(1, keyed=True)
-    assert half.leaves == story.leaves[:2]
-    assert verify(story.lines(), saved=[note_of(half.lines()[-1])]).ok
+    log = everything()
+    half = LogBuilder().open_table().sit(1, keyed=True)
+    assert half.leaves == log.leaves[:2]
+    assert verify(log.lines(), saved=[note_of(half.lines()[-1])]).ok
 
 
-def test_checkpoints_on_request_are_welcome() -> None:
-    story = everything()
-    lines = story.lines()
+def test_additional_checkpoints_are_accepted() -> None:
+    log = everything()
+    lines = log.lines()
     first = next(n for n, line in enumerate(lines) if line.startswith('{"checkpoint"'))
-    half = Story().open_table().sit(1, keyed=True)
+    half = LogBuilder().open_table().sit(1, keyed=True)
     assert verify([*lines[:first], half.lines()[-1], *lines[first:]]).ok
 
 
@@ -228,7 +236,7 @@ def test_checkpoints_on_request_are_welcome() -> None:
         ['{"bundle":"dealer/v1"}'],
     ],
 )
-def test_garbage_is_a_fault_of_form(bundle: Any) -> None:
+def test_garbage_is_a_form_fault(bundle: Any) -> None:
     fault = verify(bundle).fault
     assert fault is not None
     assert (fault.check, fault.line) == ("form", 0)
@@ -256,7 +264,7 @@ def test_verdicts_are_sentences() -> None:
     assert answers[2:] == [f"{check}: not checked" for check in CHECKS[2:]]
 
 
-def test_progress_reaches_the_end() -> None:
+def test_progress_is_reported_to_the_end() -> None:
     lines = seated().open_round([f"{n:04}" for n in range(300)]).shuffle().lines()
     seen: list[tuple[int, int]] = []
     assert verify(lines, progress=lambda done, total: seen.append((done, total))).ok

@@ -1,7 +1,7 @@
 """Forged bundles, reproducible by their number.
 
-Both verifiers must name the same first fault in each. Some hundreds are tried with the other
-tests; ten thousand, or any more, by
+Both verifiers must report the same first fault in each. The tests try some hundreds of them. More
+are tried by
 
     python -m tests.web.forged_bundles 10000            # numbers 0 … 9999
     python -m tests.web.forged_bundles 500 20000        # starting at number 20000
@@ -21,8 +21,8 @@ from tempfile import gettempdir
 from typing import Any, NamedTuple
 
 from dealer.proof.checkpoint import Signer
-from tests.proof import forge as each
-from tests.proof.story import DUE, HOUSE_SEED, note_of, vectors
+from tests.proof import forge
+from tests.proof.log_builder import DUE, HOUSE_SEED, note_of, vectors
 from tests.web import mutated_notes
 from tests.web.generated_logs import faulty_log, valid_log
 from tests.web.js_verifier import Bundle, Line, compare, question
@@ -57,7 +57,7 @@ class Base(NamedTuple):
         return [self.head, *self.leaves, *map(mutated_notes.line, self.notes)]
 
     def signed(self, leaves: list[str]) -> Base:
-        """The bundle with other leaves, and signed checkpoints wherever they seem to be due."""
+        """The bundle with other leaves, and the signed checkpoints that their types require."""
         due = [
             size
             for size, leaf in enumerate(leaves, 1)
@@ -103,8 +103,8 @@ def _base(chance: Random, number: int, real: Sequence[Played], *, faulty: bool) 
     if chance.random() < 0.1:
         seed = bytes.fromhex(vectors("table")[0]["in"]["house_seed"])
         return Base.of("the vector", vectors("audit")[0]["in"]["lines"], seed)
-    story = faulty_log(number) if faulty else valid_log(number)
-    return Base.of("a story", story.lines(), HOUSE_SEED)
+    log = faulty_log(number) if faulty else valid_log(number)
+    return Base.of("generated", log.lines(), HOUSE_SEED)
 
 
 def _maybe_signed(chance: Random, base: Base, leaves: list[str]) -> Base:
@@ -356,11 +356,11 @@ def _other_text(chance: Random, lines: list[Line]) -> list[Line]:
 
 
 def fields() -> Iterator[Bundle]:
-    """Each line and each field of a vector's bundle changed, as it is and signed again."""
+    """Forgeries of each line and field of a vector's bundle, with and without new signatures."""
     lines = vectors("audit")[0]["in"]["lines"]
     seed = bytes.fromhex(vectors("table")[0]["in"]["house_seed"])
     key = NoteSigner(seed).public.hex()
-    for name, changed in each.forgeries(lines, Signer(seed)):
+    for name, changed in forge.forgeries(lines, Signer(seed)):
         yield Bundle(name, changed, key)
 
 

@@ -9,15 +9,15 @@ from __future__ import annotations
 from random import Random
 from typing import Any, Self
 
-from tests.proof.story import CARDS, Story
+from tests.proof.log_builder import CARDS, LogBuilder
 
 SEATS = (1, 2, 3, 10, 2**32 - 1)
 PILES = ("pile:burn", "pile:discard", 'pile:"\\')
 DECKS = (CARDS, ("As",), ("T1", "T2"), tuple(f"{n:03}" for n in range(40)))
 
 
-class FaultyStory(Story):
-    """The `at`-th event is faulty; none, if that is 0."""
+class FaultyLogBuilder(LogBuilder):
+    """Makes the `at`-th event faulty; none, if `at` is 0."""
 
     def __init__(self, chance: Random, *, at: int) -> None:
         super().__init__(table=chance.randbytes(16), at=chance.randrange(10**13))
@@ -26,18 +26,18 @@ class FaultyStory(Story):
         self.count = 0
         self.held: tuple[str, Any, dict[str, Any]] | None = None
 
-    def tell(self, type_: str, hidden: Any = None, **public: Any) -> Self:
+    def append(self, type_: str, hidden: Any = None, **public: Any) -> Self:
         self.count += 1
         held, self.held = self.held, None
         if self.count == self.fault_at:
-            self._tell_faulty(type_, hidden, public)
+            self._append_faulty(type_, hidden, public)
         else:
-            super().tell(type_, hidden, **public)
+            super().append(type_, hidden, **public)
         if held is not None:
-            super().tell(held[0], held[1], **held[2])
+            super().append(held[0], held[1], **held[2])
         return self
 
-    def _tell_faulty(self, type_: str, hidden: Any, public: dict[str, Any]) -> None:
+    def _append_faulty(self, type_: str, hidden: Any, public: dict[str, Any]) -> None:
         kind = self.chance.choice(("tamper",) * 6 + ("hidden", "hidden", "drop", "twice", "later"))
         if kind == "tamper" and public:
             name = self.chance.choice(sorted(public))
@@ -51,8 +51,8 @@ class FaultyStory(Story):
             self.held = type_, hidden, public
             return
         elif kind == "twice":
-            super().tell(type_, hidden, **public)
-        super().tell(type_, hidden, **public)
+            super().append(type_, hidden, **public)
+        super().append(type_, hidden, **public)
 
 
 def other(chance: Random, name: str, value: Any) -> Any:
@@ -80,10 +80,10 @@ def other(chance: Random, name: str, value: Any) -> Any:
 
 
 class Game:
-    """Plays a random legal event at a time."""
+    """Plays random legal events, one at a time."""
 
-    def __init__(self, story: Story, chance: Random) -> None:
-        self.story, self.chance = story, chance
+    def __init__(self, log: LogBuilder, chance: Random) -> None:
+        self.log, self.chance = log, chance
         self.seats: set[int] = set()
         self.phase = "idle"
         self.entropy = "house"
@@ -112,7 +112,7 @@ class Game:
                 "cut",
                 "end",
             ),
-            "asked": ("sit", "leave", "commit", "commit", "close"),
+            "committing": ("sit", "leave", "commit", "commit", "close"),
             "closed": ("sit", "leave", "reveal", "reveal", "reveal", "swap", "swap", "void"),
         }[self.phase]
         getattr(self, self.chance.choice(moves))()
@@ -124,93 +124,93 @@ class Game:
         free = set(SEATS) - self.seats
         if free:
             seat = self.one(free)
-            self.story.sit(seat, self.chance.choice(("Ada", "", "🂡 é")), keyed=seat != 3)
+            self.log.sit(seat, self.chance.choice(("Ada", "", "🂡 é")), keyed=seat != 3)
             self.seats.add(seat)
 
     def leave(self) -> None:
         if self.seats and self.chance.random() < 0.3:
             seat = self.one(self.seats)
-            self.story.tell("SeatLeft", seat=seat)
+            self.log.append("SeatLeft", seat=seat)
             self.seats.remove(seat)
             if self.phase != "closed":
                 self.digests.discard(seat)
 
     def round(self) -> None:
         self.entropy = self.chance.choice(("players", "players", "house"))
-        self.story.open_round(self.chance.choice(DECKS), self.entropy)
+        self.log.open_round(self.chance.choice(DECKS), self.entropy)
         self.phase, self.withheld, self.drawable = "still", set(), set()
         self.digests, self.opened = set(), set()
 
     def end(self) -> None:
         if self.chance.random() < 0.2:
-            self.story.close_round()
+            self.log.close_round()
             self.phase = "idle"
 
     def finish(self) -> None:
         """Close the round in any phase."""
-        if self.phase == "asked":
+        if self.phase == "committing":
             self.close()
         if self.phase == "closed":
             self.void()
         if self.phase == "closed":
             self.swap()
         if self.phase == "still":
-            self.story.close_round()
+            self.log.close_round()
             self.phase = "idle"
 
     def commit(self) -> None:
         able = self.seats - self.digests - self.withheld
         if self.entropy == "players" and able:
             seat = self.one(able)
-            self.story.commit(seat)
+            self.log.commit(seat)
             self.digests.add(seat)
 
     def start(self) -> None:
-        stacks = [stack for stack in self.story.stacks if not stack.startswith("hand:")]
+        stacks = [stack for stack in self.log.stacks if not stack.startswith("hand:")]
         algorithm, steps = self.chance.choice((("backward", None), ("forward", None), ("", 1)))
         stack = self.chance.choice(stacks)
         if steps is not None:
-            steps = self.chance.randrange(max(len(self.story.stacks[stack]), 1))
-        self.story.start(stack=stack, algorithm=algorithm or "backward", steps=steps)
-        self.phase = "asked"
+            steps = self.chance.randrange(max(len(self.log.stacks[stack]), 1))
+        self.log.start(stack=stack, algorithm=algorithm or "backward", steps=steps)
+        self.phase = "committing"
 
     def close(self) -> None:
-        self.story.close()
+        self.log.close()
         cosigners = [seat for seat in self.seats if seat != 3 and self.chance.random() < 0.3]
-        self.story.cosigned[len(self.story.leaves)] = cosigners
+        self.log.cosigned[len(self.log.leaves)] = cosigners
         self.phase = "closed"
 
     def reveal(self) -> None:
         missing = self.digests - self.opened
         if missing:
             seat = self.one(missing)
-            self.story.reveal(seat)
+            self.log.reveal(seat)
             self.opened.add(seat)
 
     def void(self) -> None:
         missing = self.digests - self.opened
         if missing:
-            self.story.void()
+            self.log.void()
             self.withheld |= missing
             self.digests, self.opened, self.phase = set(), set(), "still"
 
     def swap(self) -> None:
         if self.digests != self.opened:
             return
-        story = self.story
-        cards = story.stacks[story.stack]
+        log = self.log
+        cards = log.stacks[log.stack]
         mixed = all(card in self.drawable for card in cards)
-        for step in story.plan(sorted(self.opened)):
-            story.swap(*step)
-        story.seal()
-        whole = mixed or story.steps >= story.n - 1
-        self.drawable |= set(cards[0 if whole else story.n - story.steps :])
+        for step in log.plan(sorted(self.opened)):
+            log.swap(*step)
+        log.seal()
+        whole = mixed or log.steps >= log.n - 1
+        self.drawable |= set(cards[0 if whole else log.n - log.steps :])
         self.digests, self.opened, self.phase = set(), set(), "still"
 
     def _slot(self, wanted: Any) -> tuple[str, int] | None:
         sealed = [
             (stack, card)
-            for stack, cards in sorted(self.story.stacks.items())
+            for stack, cards in sorted(self.log.stacks.items())
             for card in cards
             if card >= 0 and wanted(stack, card)
         ]
@@ -219,7 +219,7 @@ class Game:
     def draw(self) -> None:
         found = self._slot(lambda stack, c: c in self.drawable and not stack.startswith("hand:"))
         if found and self.seats:
-            self.story.draw(self.one(self.seats), found[1], found[0])
+            self.log.draw(self.one(self.seats), found[1], found[0])
 
     def move(self) -> None:
         self._move(self.chance.choice(("deck", *PILES)), lambda stack, card: True)
@@ -231,46 +231,48 @@ class Game:
     def _move(self, to: str, wanted: Any) -> None:
         found = self._slot(wanted)
         if found:
-            room = len(self.story.stacks.get(to, ())) - (found[0] == to)
-            self.story.move(found[1], found[0], to, self.chance.randint(0, room))
+            room = len(self.log.stacks.get(to, ())) - (found[0] == to)
+            self.log.move(found[1], found[0], to, self.chance.randint(0, room))
 
     def show(self) -> None:
         found = self._slot(lambda stack, card: True)
         if found:
-            self.story.show(found[1])
+            self.log.show(found[1])
 
     def peek(self) -> None:
         found = self._slot(lambda stack, card: True)
         if found and self.seats:
-            self.story.peek(found[1], self.one(self.seats))
+            self.log.peek(found[1], self.one(self.seats))
 
     def cut(self) -> None:
-        stack = self.one(name for name in self.story.stacks if not name.startswith("hand:"))
-        self.story.cut(self.chance.randint(0, len(self.story.stacks[stack])), stack)
+        stack = self.one(name for name in self.log.stacks if not name.startswith("hand:"))
+        self.log.cut(self.chance.randint(0, len(self.log.stacks[stack])), stack)
 
 
-def valid_log(seed: object) -> Story:
-    """A table of a few events to a few hundred, the same for the same seed."""
-    return _tell(seed, fault_at=0)
+def valid_log(seed: object) -> LogBuilder:
+    """A log of a few events to a few hundred, which depends only on the seed."""
+    return _generated(seed, fault_at=0)
 
 
-def faulty_log(seed: object) -> Story:
-    """The same with one fault, equally often in each type of event."""
+def faulty_log(seed: object) -> LogBuilder:
+    """A log with one fault, equally often in each type of event."""
     types = [leaf["type"] for leaf in valid_log(seed).leaves]
     chance = Random(f"fault {seed}")
     type_ = chance.choice(sorted(set(types)))
-    return _tell(seed, fault_at=chance.choice([n for n, t in enumerate(types, 1) if t == type_]))
+    return _generated(
+        seed, fault_at=chance.choice([n for n, t in enumerate(types, 1) if t == type_])
+    )
 
 
-def _tell(seed: object, *, fault_at: int) -> Story:
+def _generated(seed: object, *, fault_at: int) -> LogBuilder:
     chance = Random(f"game {seed}")
-    story = FaultyStory(chance, at=fault_at)
-    story.open_table(rules=chance.randrange(9))
-    game = Game(story, chance)
+    log = FaultyLogBuilder(chance, at=fault_at)
+    log.open_table(rules=chance.randrange(9))
+    game = Game(log, chance)
     for _ in range(chance.randrange(5, 60)):
         game.step()
     if chance.random() < 0.8:
         game.finish()
     if game.phase == "idle" and chance.random() < 0.5:
-        story.close_table(cosign=[seat for seat in game.seats if seat != 3])
-    return story
+        log.close_table(cosign=[seat for seat in game.seats if seat != 3])
+    return log

@@ -25,7 +25,7 @@ def node() -> str:
     """The path of node. Without node a test is skipped, and fails in CI."""
     found = shutil.which("node")
     if found is None:
-        reason = "node is not installed: the JavaScript verifier was not tried"
+        reason = "node is not installed: the JavaScript verifier is not tested"
         if os.environ.get("CI", "").lower() in ("1", "true"):
             pytest.fail(reason)
         pytest.skip(reason)

@@ -15,7 +15,7 @@ from dealer.proof.canonical import encode
 from dealer.proof.note import COSIGNATURE, ED25519, cosigned, key_id
 from dealer.proof.pack import be64
 from dealer.proof.tree import Tree, leaf_hash
-from tests.proof.story import Story, some_bytes
+from tests.proof.log_builder import LogBuilder, some_bytes
 
 DASH = "\u2014"
 
@@ -28,17 +28,17 @@ class NoteSigner:
         self.public = self._key.public_key().public_bytes_raw()
 
     def sign(self, text: str, name: str) -> str:
-        """A house's signature line, without its newline."""
+        """A signature line of the house, without its newline."""
         signature = self._key.sign(text.encode("utf-8", "surrogatepass"))
         return self._line(name, ED25519, signature)
 
     def cosign(self, text: str, time: int) -> str:
-        """A player's."""
+        """A cosignature line of a player, without its newline."""
         signature = self._key.sign(cosigned(text, time))
         return self._line(f"player/{self.public.hex()}", COSIGNATURE, be64(time) + signature)
 
     def bare(self, type_: int, length: int) -> str:
-        """A line by a player's name and key, with no signature in it."""
+        """A signature line with a player's name and key, whose signature is zero bytes."""
         return self._line(f"player/{self.public.hex()}", type_, bytes(length))
 
     def _line(self, name: str, type_: int, body: bytes) -> str:
@@ -46,7 +46,7 @@ class NoteSigner:
 
 
 def line(note: str) -> str:
-    """A bundle's line."""
+    """The line of a bundle with this note."""
     return json.dumps({"checkpoint": note}, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -77,7 +77,7 @@ def notes(
 def other_notes(
     chance: Random, given: list[str], leaves: Sequence[str], signer: NoteSigner
 ) -> list[str]:
-    """The notes with one changed, left out, exchanged or added."""
+    """The notes, one of them changed, left out, exchanged or added."""
     if not given:
         return []
     at = chance.randrange(len(given))
@@ -111,7 +111,7 @@ def other_notes(
 
 
 def other_texts(origin: str, size: str, root: bytes) -> list[str]:
-    """What the house signs, and should not have."""
+    """Invalid texts of notes, which a house could sign."""
     code = b64encode(root).decode()
     plain = f"{origin}\n{size}\n{code}\n"
     laxer = f"{code[:-2]}{chr(ord(code[-2]) + 1)}="  # other bits behind the last byte
@@ -147,7 +147,7 @@ def other_texts(origin: str, size: str, root: bytes) -> list[str]:
 
 
 def other_lines(text: str, lines: str, origin: str, signer: NoteSigner) -> list[str]:
-    """Signature lines changed or added, below a text that was signed well."""
+    """Changed or added signature lines below a correctly signed text."""
     stranger, player = NoteSigner(some_bytes("stranger")), NoteSigner(some_bytes("player", 1))
     house = lines.split("\n")[0]
     good = player.cosign(text, 1_790_000_000)
@@ -232,14 +232,14 @@ def weak_cosignature(checkpoint: str, key: bytes, signature: bytes) -> str:
     return line(json.loads(checkpoint)["checkpoint"] + added)
 
 
-def weak_house(story: Story, key: bytes, signature: bytes) -> list[str]:
-    """The bundle of a story under another key, with a signature that it did not make."""
-    origin = story.origin
+def weak_house(log: LogBuilder, key: bytes, signature: bytes) -> list[str]:
+    """The bundle of a log under another key, with a signature that this key did not make."""
+    origin = log.origin
     leaves = [
         {**leaf, "public": {**leaf["public"], "key": key.hex()}}
         if leaf["type"] == "TableOpened"
         else leaf
-        for leaf in story.leaves
+        for leaf in log.leaves
     ]
     texts = [encode(leaf).decode() for leaf in leaves]
     body = b64encode(key_id(origin, ED25519, key) + signature).decode()

@@ -35,7 +35,7 @@ from dealer.game.stacks import DISCARD
 from dealer.proof.checkpoint import Cosigner
 from dealer.proof.keys import player_digest
 from dealer.service import LiveTable, Service
-from tests.proof.story import some_bytes
+from tests.proof.log_builder import some_bytes
 from tests.web.js_verifier import Bundle
 
 HOST = Actor(host=True)
@@ -50,34 +50,34 @@ class Played(NamedTuple):
 
 @dataclass
 class TableInPlay:
-    """A table in play."""
+    """A live table, with helpers to play at it."""
 
     service: Service
-    resident: LiveTable
+    live: LiveTable
     seats: range
     entropy: str
 
     async def do(self, *commands: Command) -> None:
         for command in commands:
-            await self.service.execute(self.resident, command)
+            await self.service.execute(self.live, command)
 
     async def open_round(self, deck: tuple[str, ...]) -> None:
         await self.do(OpenRound(HOST, deck, self.entropy, 60_000, 60_000))
 
     @property
     def number(self) -> int:
-        return len(self.resident.table.round_versions)
+        return len(self.live.table.round_versions)
 
     @property
     def k(self) -> int:
-        assert self.resident.table.round is not None
-        return self.resident.table.round.k
+        assert self.live.table.round is not None
+        return self.live.table.round.k
 
     def nonce(self, seat: int) -> bytes:
         return some_bytes("r", self.number, self.k, seat)
 
     async def shuffle(self, *silent: int, **how: object) -> None:
-        """A shuffle to its seal; `silent` seats commit and do not reveal, so it takes two."""
+        """Shuffle until the seal; `silent` seats withhold, which voids the first shuffle."""
         if self.entropy == "players":
             for seat in self.seats:
                 await self.commit(seat)
@@ -89,27 +89,27 @@ class TableInPlay:
                     nonce = self.nonce(seat) if self.k == k else b""
                     await self.do(RevealEntropy(Actor(seat=seat), number, k, nonce))
         if silent:
-            await self.late()  # the silent seats withhold, and a new shuffle starts
+            await self.pass_deadlines()  # the silent seats withhold, and a new shuffle starts
             first, *others = (seat for seat in self.seats if seat not in silent)
             await self.commit(first)
             if others:
-                await self.late()  # these are left out
+                await self.pass_deadlines()  # these are left out
             nonce = self.nonce(first)
             await self.do(RevealEntropy(Actor(seat=first), self.number, self.k, nonce))
 
     async def commit(self, seat: int) -> None:
         digest = player_digest(
-            table=self.resident.id, round=self.number, k=self.k, seat=seat, nonce=self.nonce(seat)
+            table=self.live.id, round=self.number, k=self.k, seat=seat, nonce=self.nonce(seat)
         )
         await self.do(CommitEntropy(Actor(seat=seat), self.number, self.k, digest))
 
-    async def late(self) -> None:
+    async def pass_deadlines(self) -> None:
         await self.do(CheckDeadlines(self.service.now() + 10**6))
 
     async def cosign(self, seat: int) -> None:
-        _, note = await self.service.checkpoint(self.resident)
+        _, note = await self.service.checkpoint(self.live)
         line = player_signer(seat).cosign(note, time=self.service.now() // 1000)
-        await self.service.checkpoints.cosign(self.resident, line)
+        await self.service.checkpoints.cosign(self.live, line)
 
     async def play(self) -> None:
         """A few moves of every kind, by seats 1 and 2."""
@@ -133,16 +133,16 @@ def player_signer(seat: int) -> Cosigner:
 
 
 async def _sit(service: Service, seats: int, entropy: str) -> TableInPlay:
-    resident, _ = await service.open_table({"preset": "shared", "note": "Zoë’s “club” \\ 🂡"})
-    table = TableInPlay(service, resident, range(1, seats + 1), entropy)
+    live, _ = await service.open_table({"preset": "shared", "note": "Zoë’s “club” \\ 🂡"})
+    table = TableInPlay(service, live, range(1, seats + 1), entropy)
     for seat in table.seats:
         key = player_signer(seat).public_key if seat % 2 else None
         await table.do(TakeSeat(f"Ada {seat} 🂡", seat, key))
     return table
 
 
-async def _two_with_bytes(service: Service) -> TableInPlay:
-    """Two players bring bytes; a second shuffle, one that is voided, and a second round."""
+async def _two_with_nonces(service: Service) -> TableInPlay:
+    """Two players with nonces; a second shuffle, a voided one, and a second round."""
     at = await _sit(service, 2, "players")
     await at.open_round(build())
     await at.shuffle()
@@ -159,7 +159,7 @@ async def _two_with_bytes(service: Service) -> TableInPlay:
 
 
 async def _ten_at_random(service: Service) -> TableInPlay:
-    """Ten players, 54 cards, draws from anywhere; the second round stays open."""
+    """Ten players, 54 cards, random draws; the second round stays open."""
     at = await _sit(service, 10, "house")
     for _ in range(2):
         await at.open_round(build(jokers=2))
@@ -167,7 +167,7 @@ async def _ten_at_random(service: Service) -> TableInPlay:
         await at.play()
         for seat in (3, 10):
             actor = Actor(seat=seat)
-            await service.draw_at_random(at.resident, DrawAtRandom(actor, 3))
+            await service.draw_at_random(at.live, DrawAtRandom(actor, 3))
         await at.shuffle(stack=DISCARD)
         if at.number == 1:
             await at.do(CloseRound(HOST))
@@ -189,10 +189,10 @@ async def _shoe(service: Service, *, decks: int, seats: int) -> TableInPlay:
 async def _all(directory: Path, *, largest: bool) -> list[Played]:
     url = f"sqlite:///{directory / 'dealer.db'}"
     async with await Log.open(url) as log:
-        house = await load_house_keys(log, key_file(url), fresh=secrets.token_bytes(32))
-        service = Service(log, house)
+        keys = await load_house_keys(log, key_file(url), fresh=secrets.token_bytes(32))
+        service = Service(log, keys)
         tables = {
-            "2 seats, 52 cards": await _two_with_bytes(service),
+            "2 seats, 52 cards": await _two_with_nonces(service),
             "10 seats, 54 cards": await _ten_at_random(service),
             "3 seats, 104 cards": await _shoe(service, decks=2, seats=3),
         }
@@ -200,8 +200,8 @@ async def _all(directory: Path, *, largest: bool) -> list[Played]:
             tables["10 seats, 416 cards"] = await _shoe(service, decks=8, seats=10)
         played = []
         for name, table in tables.items():
-            lines = [line async for line in service.bundle(table.resident)]
-            played.append(Played(Bundle(name, lines, service.public_key.hex()), house.signing_seed))
+            lines = [line async for line in service.bundle(table.live)]
+            played.append(Played(Bundle(name, lines, service.public_key.hex()), keys.signing_seed))
         await service.close()
         return played
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from dealer.proof.verify import CHECKS, Report
-from tests.proof import forge as each
-from tests.proof.story import CARDS, HOUSE_SEED, Story, note_of, some_bytes
+from tests.proof import forge
+from tests.proof.log_builder import CARDS, HOUSE_SEED, LogBuilder, note_of, some_bytes
 from tests.proof.test_forging import HOUSE, KEY, LINES
 from tests.proof.test_rules import LEGAL, RULES
 from tests.proof.test_verify import everything, reusing_nonces
@@ -36,61 +36,61 @@ def real() -> list[Played]:
     return real_tables()
 
 
-def test_real_tables(real: list[Played]) -> None:
-    """2 to 10 seats, 52 to 416 cards, with and without players' bytes, voids, random draws."""
+def test_both_verifiers_agree_on_real_tables(real: list[Played]) -> None:
+    """2 to 10 seats, 52 to 416 cards, with and without nonces, voided shuffles, random draws."""
     reports = alike(played.bundle for played in real)
     assert [report.fault for report in reports] == [None] * 4
     assert [report.remarks.voided for report in reports] == [1, 0, 1, 0]
     assert [len(report.swaps) > 50 for report in reports] == [True] * 4
 
 
-def test_rules_broken_and_kept() -> None:
-    def stories() -> Iterator[tuple[str, Story]]:
-        for name, begin, act in [rule[1:] for rule in RULES] + LEGAL:
+def test_both_verifiers_agree_on_each_rule() -> None:
+    def logs() -> Iterator[tuple[str, LogBuilder]]:
+        for name, build, act in [rule[1:] for rule in RULES] + LEGAL:
             for whole in (False, True):
-                story = begin()
-                act(story)
-                if whole and story.round:
-                    story.close_round()
-                yield name, story
+                log = build()
+                act(log)
+                if whole and log.round:
+                    log.close_round()
+                yield name, log
         yield "everything", everything()
 
-    reports = alike(Bundle(name, story.lines(), HOUSE_KEY) for name, story in stories())
+    reports = alike(Bundle(name, log.lines(), HOUSE_KEY) for name, log in logs())
     assert sum(report.fault is not None for report in reports) > len(RULES)
 
 
-def test_reused_nonces() -> None:
+def test_both_verifiers_count_reused_nonces() -> None:
     (report,) = alike([Bundle("reused nonces", reusing_nonces().lines(), HOUSE_KEY)])
     assert report.ok
     assert report.remarks.reused == 4
 
 
-def test_each_field() -> None:
-    """A sample; all of them by `python -m tests.web.forged_bundles fields`."""
+def test_both_verifiers_agree_on_changes_of_each_field() -> None:
+    """A sample; all of them are tried by `python -m tests.web.forged_bundles fields`."""
     forgeries = [
-        *islice(each.whole_lines(LINES), 0, None, 9),
-        *each.header(LINES),
-        *islice(each.notes(LINES), 0, None, 5),
-        *islice(each.as_they_are(LINES), 0, None, 40),
-        *each.signed_again(LINES, HOUSE, lambda number, name: number % 29 == 0),
-        *islice(each.retold(LINES, HOUSE), 0, None, 3),
+        *islice(forge.whole_lines(LINES), 0, None, 9),
+        *forge.header(LINES),
+        *islice(forge.notes(LINES), 0, None, 5),
+        *islice(forge.as_they_are(LINES), 0, None, 40),
+        *forge.signed_again(LINES, HOUSE, lambda number, name: number % 29 == 0),
+        *islice(forge.renumbered(LINES, HOUSE), 0, None, 3),
     ]
     assert len(forgeries) > 300
     alike(Bundle(name, lines, KEY) for name, lines in forgeries)
 
 
-def test_forged_at_random(real: list[Played]) -> None:
-    """More of them by `python -m tests.web.forged_bundles`."""
+def test_both_verifiers_agree_on_random_forgeries(real: list[Played]) -> None:
+    """A sample; more are tried by `python -m tests.web.forged_bundles`."""
     reports = alike(forged(number, real[:3]) for number in range(300))
     assert {report.fault.check for report in reports if report.fault} == set(CHECKS)
 
 
 def test_saved_checkpoints_against_truncated_logs() -> None:
     """Saved checkpoints against logs of several lengths."""
-    notes = [each.note_of(line) for line in LINES if line.startswith('{"checkpoint"')]
-    leaves = each.leaves_of(LINES)
-    origin = each.decode(LINES[0])["origin"]
-    cut = {size: each.sign(leaves[:size], HOUSE, origin) for size in (1, 20, 40, len(leaves))}
+    notes = [forge.note_of(line) for line in LINES if line.startswith('{"checkpoint"')]
+    leaves = forge.leaves_of(LINES)
+    origin = forge.decode(LINES[0])["origin"]
+    cut = {size: forge.sign(leaves[:size], HOUSE, origin) for size in (1, 20, 40, len(leaves))}
     other = HOUSE.sign(origin=origin, size=20, root=some_bytes("root"))
     lists = [[other], [*notes, other], notes, notes[::-1], [], ["\ud800"]]
     lists += [[notes[0], "garbage"], ["garbage", notes[0]]]
@@ -140,8 +140,8 @@ def test_malformed_bundles_give_a_fault_and_no_exception() -> None:
     assert all(report.fault for report in reports)
 
 
-def test_every_member_of_every_type() -> None:
-    """Each member of each kind of line, with anything in it; what has form owes a checkpoint."""
+def test_both_verifiers_agree_on_each_member_of_each_type() -> None:
+    """Each member of each kind of line, with any value; a well-formed leaf needs a checkpoint."""
     shown: dict[str, dict[str, Any]] = {leaf["type"]: leaf for leaf in everything().leaves}
     first = [*everything().lines()[:2]]
 
@@ -168,27 +168,28 @@ def test_every_member_of_every_type() -> None:
     assert len(reports) - len(formed) > 3000
 
 
-def test_every_note() -> None:
+def test_both_verifiers_agree_on_malformed_notes() -> None:
     """Malformed notes, in a bundle and among the saved ones."""
-    story = Story().open_table().sit(1, keyed=True).close_table()
-    *lines, last = story.lines()
+    log = LogBuilder().open_table().sit(1, keyed=True).close_table()
+    *lines, last = log.lines()
     note = note_of(last)
     text, _, below = note.rpartition("\n\n")
     signer = NoteSigner(HOUSE_SEED)
-    texts = mutated_notes.other_texts(story.origin, "3", mutated_notes.root_of(lines[1:]))
-    notes = [f"{other}\n{signer.sign(other, story.origin)}\n" for other in texts]
-    lines_below = mutated_notes.other_lines(f"{text}\n", below, story.origin, signer)
+    texts = mutated_notes.other_texts(log.origin, "3", mutated_notes.root_of(lines[1:]))
+    notes = [f"{other}\n{signer.sign(other, log.origin)}\n" for other in texts]
+    lines_below = mutated_notes.other_lines(f"{text}\n", below, log.origin, signer)
     notes += [f"{text}\n\n{other}" for other in lines_below]
     served = alike(Bundle(repr(other), [*lines, mutated_notes.line(other)]) for other in notes)
-    kept = alike(Bundle(repr(other), story.lines(), None, [other]) for other in notes)
+    kept = alike(Bundle(repr(other), log.lines(), None, [other]) for other in notes)
     for reports in (served, kept):
         assert 3 < sum(report.ok for report in reports) < len(notes) / 2
 
 
-def test_a_secret_of_another_length() -> None:
+def test_both_verifiers_reject_a_secret_of_another_length() -> None:
     secrets = [some_bytes("S", length=length) for length in (1, 31, 32, 33, 64, 96, 128)]
-    stories = [
-        Story().open_table().open_round(CARDS, secret=secret).close_round() for secret in secrets
+    logs = [
+        LogBuilder().open_table().open_round(CARDS, secret=secret).close_round()
+        for secret in secrets
     ]
-    reports = alike(Bundle("", story.lines(), HOUSE_KEY) for story in stories)
+    reports = alike(Bundle("", log.lines(), HOUSE_KEY) for log in logs)
     assert [report.ok for report in reports] == [len(secret) == 32 for secret in secrets]

@@ -1,4 +1,4 @@
-"""The verifier on the command line: output, exit codes, and that the file needs no other."""
+"""The verifier on the command line: its output, its exit codes, and that it is one file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.proof.story import HOUSE_SEED, Story, note_of, vectors
+from tests.proof.log_builder import HOUSE_SEED, LogBuilder, note_of, vectors
 from tests.web import js_verifier
 from tests.web.js_verifier import FILE, node
 from tests.web.mutated_notes import NoteSigner
@@ -35,7 +35,7 @@ def bundle(tmp_path: Path) -> Path:
     return file
 
 
-def test_an_honest_bundle(bundle: Path, tmp_path: Path) -> None:
+def test_a_valid_bundle_is_reported(bundle: Path, tmp_path: Path) -> None:
     note = tmp_path / "note"
     note.write_text(HONEST["saved"][0], "utf-8")
     kept = tmp_path / "checkpoints.jsonl"
@@ -48,7 +48,7 @@ def test_an_honest_bundle(bundle: Path, tmp_path: Path) -> None:
     assert lines[-1] == "The table's key is the one you gave."
 
 
-def test_a_fault(bundle: Path) -> None:
+def test_a_fault_is_reported(bundle: Path) -> None:
     bundle.write_text("\n".join(WRONG["lines"]), "utf-8")
     done = run(FILE, bundle)
     answers = done.stdout.splitlines()[:7]
@@ -61,7 +61,7 @@ def test_a_fault(bundle: Path) -> None:
     ]
 
 
-def test_json_output(bundle: Path) -> None:
+def test_the_report_is_printed_as_json(bundle: Path) -> None:
     done = run(FILE, bundle, "--json")
     report = json.loads(done.stdout)
     assert report["fault"] is None
@@ -70,20 +70,20 @@ def test_json_output(bundle: Path) -> None:
 
 
 @pytest.mark.parametrize("arguments", [[], ["--key"], ["no such file"], ["a", "b"], ["--what"]])
-def test_usage_errors(arguments: list[str]) -> None:
+def test_usage_errors_are_reported(arguments: list[str]) -> None:
     done = run(FILE, *arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr
 
 
 def test_control_characters_in_names_are_escaped(tmp_path: Path) -> None:
-    story = Story().open_table()
+    log = LogBuilder().open_table()
     name = "\u009b31mEve\u202e"
-    story.tell("SeatTaken", seat=1, name=name, key=story.cosigner(1).public_key.hex())
-    story.close_table(cosign=[1])
+    log.append("SeatTaken", seat=1, name=name, key=log.cosigner(1).public_key.hex())
+    log.close_table(cosign=[1])
     file = tmp_path / "bundle.jsonl"
-    file.write_text("\n".join(story.lines()), "utf-8")
-    assert note_of(story.lines()[-1]).count("player/") == 1
+    file.write_text("\n".join(log.lines()), "utf-8")
+    assert note_of(log.lines()[-1]).count("player/") == 1
     done = run(FILE, file, "--key", NoteSigner(HOUSE_SEED).public.hex())
     assert done.returncode == 0
     assert "\ufffd31mEve\ufffd" in done.stdout

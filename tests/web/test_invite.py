@@ -1,4 +1,4 @@
-"""What the table page takes for an invitation."""
+"""Texts in which the table page finds an invitation."""
 
 from __future__ import annotations
 

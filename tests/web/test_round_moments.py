@@ -17,7 +17,7 @@ from dealer.game.view import SPECTATOR, Viewer, snapshot
 from dealer.proof import codec
 from dealer.proof.keys import secret_length
 from dealer.proof.verify import Swap, verify
-from tests.proof.story import HOUSE_SEED, Story, some_bytes
+from tests.proof.log_builder import HOUSE_SEED, LogBuilder, some_bytes
 from tests.proof.test_verify import everything
 from tests.web.forged_bundles import Base, dump
 from tests.web.js_verifier import Bundle, Line, node
@@ -49,31 +49,31 @@ class Replayed(NamedTuple):
 
 @pytest.fixture(scope="module")
 def real(tmp_path_factory: pytest.TempPathFactory) -> list[Replayed]:
-    """Real tables, a story with every type of event, and a shoe with a refused word."""
+    """Real tables, a log with every type of event, and a shoe with a rejected word."""
     folder = tmp_path_factory.mktemp("bundles")
     return [Replayed(played, moments_of(played.bundle.lines, folder)) for played in bundles()]
 
 
 def bundles() -> list[Played]:
-    stories = {"everything": everything(), "refused": refusing()}
+    logs = {"everything": everything(), "rejected": with_a_rejected_word()}
     return real_tables(largest=False) + [
-        Played(Bundle(name, story.lines()), HOUSE_SEED) for name, story in stories.items()
+        Played(Bundle(name, log.lines()), HOUSE_SEED) for name, log in logs.items()
     ]
 
 
-def refusing() -> Story:
-    """A shuffle for which a word of the tape was refused, as for nearly half of this size."""
+def with_a_rejected_word() -> LogBuilder:
+    """A log whose shuffle has a rejected word of the tape."""
     for number in count():
         secret = some_bytes("refusing", number, length=secret_length(416))
-        story = Story(secrets=[secret]).open_table().open_round(build(decks=8), "house")
-        story.shuffle(seats=[]).close_round()
-        if any(len(swap.words) > 1 for swap in verify(story.lines()).swaps):
-            return story
-    raise AssertionError("There is no end to numbers.")
+        log = LogBuilder(secrets=[secret]).open_table().open_round(build(decks=8), "house")
+        log.shuffle(seats=[]).close_round()
+        if any(len(swap.words) > 1 for swap in verify(log.lines()).swaps):
+            return log
+    raise AssertionError("unreachable")
 
 
 def server_states(lines: Sequence[Line]) -> Iterator[Table]:
-    """The table after each event of a bundle, everything known, as the house had it."""
+    """The table after each event of a bundle, with all faces, as the server has it."""
     swaps: dict[int, Swap] = {swap.version: swap for swap in verify(lines).swaps}
     table = Table()
     for line in lines[1:]:
@@ -138,7 +138,7 @@ def faces_in(stacks: dict[str, list[list[Any]]]) -> dict[str, list[str]]:
 
 
 def test_the_last_swap_leaves_the_order_that_was_sealed(real: list[Replayed]) -> None:
-    """Commitments are over faces in places: the verifier held them against the same order."""
+    """The verifier compares the commitments of the slots with the same order."""
     for _, rounds in real:
         for round_ in rounds:
             above = [moment["views"][0]["stacks"] for moment in round_["moments"]]

@@ -34,12 +34,12 @@ def run_tool(package: str, program: str, *arguments: str | Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_eslint() -> None:
+def test_eslint_finds_nothing() -> None:
     config = Path(__file__).with_name("eslint.config.mjs")
     run_tool("eslint", "eslint.js", "--config", config, "dealer/web", "tests/web")
 
 
-def test_types() -> None:
+def test_types_are_consistent() -> None:
     """Also that the client's classes implement the interfaces of client.d.ts."""
     run_tool("typescript", "tsc", "--project", Path(__file__).with_name("tsconfig.json"))
 

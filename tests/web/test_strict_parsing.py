@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from dealer.errors import NotCanonical
 from dealer.proof import bundle, canonical
 from dealer.proof.note import verifies
-from tests.proof.story import HOUSE_SEED, Story, some_bytes
+from tests.proof.log_builder import HOUSE_SEED, LogBuilder, some_bytes
 from tests.web import mutated_notes
 from tests.web.js_verifier import Bundle, Line, ask, compare, question
 
@@ -139,7 +139,7 @@ def agree(lines: list[Line]) -> None:
         assert answer.get("name") in (None, "RuleViolation"), line
 
 
-def test_texts() -> None:
+def test_both_verifiers_accept_only_canonical_texts() -> None:
     assert sum(map(accepted, TEXTS)) > 20
     agree(TEXTS)
 
@@ -162,7 +162,7 @@ JSON_LIKE = st.recursive(
         max_size=300,
     )
 )
-def test_random_texts(lines: list[Line]) -> None:
+def test_both_verifiers_agree_on_random_texts(lines: list[Line]) -> None:
     agree(lines)
 
 
@@ -203,16 +203,16 @@ def test_openssl_accepts_forged_signatures_of_a_weak_key() -> None:
 
 
 def test_neither_verifier_accepts_signatures_of_weak_keys() -> None:
-    """Of a house or a player."""
+    """Signatures of a house or a player."""
     bundles = []
     for number, key in enumerate([*WEAK, SOUND[0]]):
         for body in ((1).to_bytes(32, "little") + bytes(32), key + bytes(32)):
-            story = Story().open_table()
-            story.tell("SeatTaken", seat=1, name="", key=key.hex())
-            lines = story.close_table().lines()
+            log = LogBuilder().open_table()
+            log.append("SeatTaken", seat=1, name="", key=key.hex())
+            lines = log.close_table().lines()
             note = mutated_notes.weak_cosignature(lines[-1], key, body)
             bundles.append(Bundle(f"player {number}", [*lines[:-1], note]))
-            bundles.append(Bundle(f"house {number}", mutated_notes.weak_house(story, key, body)))
+            bundles.append(Bundle(f"house {number}", mutated_notes.weak_house(log, key, body)))
     found, reports = compare(bundles)
     assert found == []
     assert {report.fault and report.fault.check for report in reports} == {"heads"}

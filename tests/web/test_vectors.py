@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from tests.proof.story import vectors
+from tests.proof.log_builder import vectors
 from tests.web.js_verifier import ask
 
 pytestmark = pytest.mark.slow
 
 
-def asked(kind: str, **more: Any) -> list[tuple[dict[str, Any], Any]]:
-    """Each vector of a kind, with the answer to what goes in."""
+def answered(kind: str, **more: Any) -> list[tuple[dict[str, Any], Any]]:
+    """Each vector of a kind, with the verifier's answer to its input."""
     given = vectors(kind)
     assert given
     return list(zip(given, ask({"do": kind, **v["in"], **more} for v in given), strict=True))
@@ -22,12 +22,12 @@ def asked(kind: str, **more: Any) -> list[tuple[dict[str, Any], Any]]:
 
 @pytest.mark.parametrize("kind", ["tape", "shuffle", "player", "slot", "root"])
 def test_outputs(kind: str) -> None:
-    for vector, answer in asked(kind):
+    for vector, answer in answered(kind):
         assert answer == vector["out"], vector["name"]
 
 
 def test_secrets() -> None:
-    for vector, answer in asked("secret"):
+    for vector, answer in answered("secret"):
         wanted = {name: vector["out"][name] for name in ("length", "commitment", "salt_key")}
         assert answer == wanted, vector["name"]
 
@@ -47,7 +47,7 @@ def test_leaves() -> None:
 
 
 def test_notes() -> None:
-    for vector, answer in asked("note"):
+    for vector, answer in answered("note"):
         assert answer["ok"] == vector["out"]["ok"], vector["name"]
 
 
@@ -58,9 +58,9 @@ def test_checkpoints() -> None:
         out = vector["out"]
         vkeys = [text for text in out.values() if text.count("+") >= 2 and "\n" not in text]
         questions.append({"do": "note", "note": out["note"], "vkeys": vkeys})
-    for vector, asked_, answer in zip(given, questions, ask(questions), strict=True):
-        assert asked_["vkeys"]
-        assert answer["ok"] == [True] * len(asked_["vkeys"])
+    for vector, given_, answer in zip(given, questions, ask(questions), strict=True):
+        assert given_["vkeys"]
+        assert answer["ok"] == [True] * len(given_["vkeys"])
         assert {name: answer[name] for name in ("origin", "size", "root")} == {
             name: vector["in"][name] for name in ("origin", "size", "root")
         }

@@ -47,11 +47,13 @@ async def test_an_honest_round_passes_all_checks(scripted, game):
     house.do(Move(game.bob, "give", "hand:2", "hand:1", count=1))
     house.do(game.close)
     await scripted.enter()
-    told = await scripted.clients.run(
+    result = await scripted.clients.run(
         "return { saved: its.ada.checkpoints, checks: its.ada.checks }"
     )
-    assert told["saved"][: len(house.notes)] == [house.notes[size] for size in sorted(house.notes)]
-    assert not [check for check in told["checks"] if check["state"] == "no"]
+    assert result["saved"][: len(house.notes)] == [
+        house.notes[size] for size in sorted(house.notes)
+    ]
+    assert not [check for check in result["checks"] if check["state"] == "no"]
 
 
 async def test_a_client_that_joined_mid_round_verifies_the_secret(scripted, game):

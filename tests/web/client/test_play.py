@@ -55,23 +55,23 @@ WHOLE_ROUND = """
 
 async def test_a_round_with_every_command(clients, real_house):
     table = await clients.sit("ada", "bob", url=real_house.url, seats=3)
-    told = await clients.run(WHOLE_ROUND)
-    assert (told["opened"], told["k"], told["dealt"]) == (1, 0, 4)
-    assert told["random"] == told["again"]
-    assert "??" not in told["given"]
-    assert told["seen"].count("DeckSealed") == 4
-    assert told["seen"].count("EntropyRevealed") == 8
-    assert told["seen"][-2:] == ["RoundClosed", "TableClosed"]
-    assert told["doubts"] == []
-    assert told["closed"]
-    states = {check["name"]: check["state"] for check in told["after"]}
+    result = await clients.run(WHOLE_ROUND)
+    assert (result["opened"], result["k"], result["dealt"]) == (1, 0, 4)
+    assert result["random"] == result["again"]
+    assert "??" not in result["given"]
+    assert result["seen"].count("DeckSealed") == 4
+    assert result["seen"].count("EntropyRevealed") == 8
+    assert result["seen"][-2:] == ["RoundClosed", "TableClosed"]
+    assert result["doubts"] == []
+    assert result["closed"]
+    states = {check["name"]: check["state"] for check in result["after"]}
     assert set(states.values()) == {"yes"}
-    (waiting,) = (check for check in told["before"] if check["state"] != "yes")
+    (waiting,) = (check for check in result["before"] if check["state"] != "yes")
     assert waiting["name"] == "round"
     # What it saved is what a verifier finds in the bundle.
     address = real_house.url.replace("ws:", "http:").removesuffix("/ws")
     bundle = await asyncio.to_thread(fetch, f"{address}/tables/{table}/bundle.jsonl")
-    assert verify(bundle.splitlines(), key=bytes.fromhex(told["key"]), saved=told["saved"]).ok
+    assert verify(bundle.splitlines(), key=bytes.fromhex(result["key"]), saved=result["saved"]).ok
 
 
 def fetch(url):
@@ -109,7 +109,7 @@ async def test_a_refusal_is_thrown_with_its_message(clients, real_house):
 async def test_a_spectator_sees_no_cards_and_verifies_everything(clients, real_house):
     table = await clients.sit("ada", url=real_house.url)
     await clients.connect("public", real_house.url)
-    told = await clients.run(
+    result = await clients.run(
         """
         const onlooker = await its.public.watch(args.table);
         await its.ada.roundOpen();
@@ -123,11 +123,11 @@ async def test_a_spectator_sees_no_cards_and_verifies_everything(clients, real_h
         """,
         table=table,
     )
-    assert told["hand"] == ["??", "??"]
-    states = {check["name"]: check["state"] for check in told["checks"]}
+    assert result["hand"] == ["??", "??"]
+    states = {check["name"]: check["state"] for check in result["checks"]}
     assert states["entropy"] == "unavailable"
     assert states["round"] == "yes"
-    assert told["listed"] == []  # the list is the projector's, which does not run here
+    assert result["listed"] == []  # the list is the projector's, which does not run here
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ async def test_a_round_with_other_entropy_than_requested_is_doubted(
 
     proxy.alter_request = heard
     await clients.sit("ada", url=proxy.url, **rules)
-    told = await clients.run(
+    result = await clients.run(
         """
         its.heard = [];
         its.ada.on("doubted", (sentence) => its.heard.push(sentence));
@@ -166,11 +166,11 @@ async def test_a_round_with_other_entropy_than_requested_is_doubted(
         """,
         asked=asked,
     )
-    assert told["round"] == 1
-    assert told["doubts"] == [f"Round 1 takes {doubt} were requested." for doubt in doubts]
-    assert told["heard"] == told["doubts"]
+    assert result["round"] == 1
+    assert result["doubts"] == [f"Round 1 takes {doubt} were requested." for doubt in doubts]
+    assert result["heard"] == result["doubts"]
     honest = "unavailable" if opened == "house" else "waiting"
-    assert told["state"] == ("no" if doubts else honest)
+    assert result["state"] == ("no" if doubts else honest)
 
 
 async def test_a_house_only_round_is_still_shown_as_one_when_closed(clients, real_house):
@@ -235,7 +235,7 @@ async def test_a_lost_connection_loses_and_repeats_nothing(clients, real_house, 
     assert proxy.aborted == 1
     assert len(set(cards)) == 3
     assert await clients.run("return its.ada.hand") == cards
-    told = await clients.run(
+    result = await clients.run(
         """
         await its.bob.discard(await its.bob.draw(1));
         await its.ada.until((table) => table.deckCount === 48);
@@ -246,10 +246,10 @@ async def test_a_lost_connection_loses_and_repeats_nothing(clients, real_house, 
         return { versions, drawn: drawn.length, states: its.states };
         """
     )
-    assert told["versions"] == list(range(1, len(told["versions"]) + 1))
-    assert told["drawn"] == 4
-    assert told["states"][0] == "resuming"
-    assert told["states"][-1] == "connected"
+    assert result["versions"] == list(range(1, len(result["versions"]) + 1))
+    assert result["drawn"] == 4
+    assert result["states"][0] == "resuming"
+    assert result["states"][-1] == "connected"
 
 
 async def test_a_player_who_is_host_resumes_with_their_cards(clients, proxy):
@@ -311,7 +311,7 @@ async def test_a_restarted_client_returns_to_its_seat(clients, real_house, tmp_p
         """
     )
     await clients.connect("second", real_house.url, folder=str(tmp_path), name="Ada")
-    told = await clients.run(
+    result = await clients.run(
         """
         const kept = its.second.kept(its.table);
         const ada = await its.second.enter(its.table);
@@ -323,11 +323,11 @@ async def test_a_restarted_client_returns_to_its_seat(clients, real_house, tmp_p
           events: ada.history.length, checks: ada.checks };
         """
     )
-    assert told["hand"] == hand
-    assert told["seat"] == told["kept"]["seat"] == 2
-    assert (told["k"], told["doubts"]) == (1, [])
-    assert told["saved"] > 3
-    assert {check["name"]: check["state"] for check in told["checks"]}["round"] == "yes"
+    assert result["hand"] == hand
+    assert result["seat"] == result["kept"]["seat"] == 2
+    assert (result["k"], result["doubts"]) == (1, [])
+    assert result["saved"] > 3
+    assert {check["name"]: check["state"] for check in result["checks"]}["round"] == "yes"
     kept = [json.loads(file.read_text()) for file in tmp_path.iterdir() if "nonce" in file.name]
     values = [one["value"] for one in kept if isinstance(one, dict)]
     assert len(values) == len(set(values)) == 3
@@ -349,7 +349,7 @@ async def test_enter_without_a_seat_watches_and_join_takes_a_seat(clients, real_
 
 async def test_leaving_frees_the_seat_and_ends_the_events(clients, real_house):
     await clients.sit("ada", "bob", url=real_house.url)
-    told = await clients.run(
+    result = await clients.run(
         """
         const events = its.bob.events();
         await its.bob.leave();
@@ -364,7 +364,7 @@ async def test_leaving_frees_the_seat_and_ends_the_events(clients, real_house):
         return [bob.seat, its.ada.seat, over];
         """
     )
-    assert told[:2] == [2, None]
+    assert result[:2] == [2, None]
 
 
 async def test_a_newer_connection_takes_over_the_seat(clients, real_house, tmp_path):
@@ -383,7 +383,7 @@ async def test_a_newer_connection_takes_over_the_seat(clients, real_house, tmp_p
 async def test_checkpoints_are_cosigned_automatically(clients, proxy, tmp_path):
     sizes = proxy.watch_cosigning()
     await clients.connect("house", proxy.url, folder=str(tmp_path))
-    told = await clients.run(
+    result = await clients.run(
         """
         const table = await its.house.join(await its.house.open());
         const upto = (size) => table.until(() => table.cosigned === size);
@@ -399,7 +399,7 @@ async def test_checkpoints_are_cosigned_automatically(clients, proxy, tmp_path):
         return [table.id, again, table.cosigner, table.state.seats[0].key, other.cosigner];
         """
     )
-    table, again, own, seat, other = told
+    table, again, own, seat, other = result
     assert sizes[:4] == [6, 59, 61, 62]  # C1, what was sealed, the round's end, the table's
     assert again == 62, "again is no fault"
     assert own == seat != other
@@ -462,7 +462,7 @@ async def test_a_resume_too_far_behind_gets_a_snapshot(clients, real_house, prox
     await held.wait()
     proxy.alter_request = lambda frame: frame
     proxy.cut()
-    told = await clients.run(
+    result = await clients.run(
         """
         await its.ada.until((table) => table.version >= its.bob.version);
         await its.changed;
@@ -472,8 +472,8 @@ async def test_a_resume_too_far_behind_gets_a_snapshot(clients, real_house, prox
         return [hand, its.card, its.ada.checks];
         """
     )
-    assert told[0] == told[1]
-    assert {check["name"]: check["state"] for check in told[2]}["round"] == "yes"
+    assert result[0] == result[1]
+    assert {check["name"]: check["state"] for check in result[2]}["round"] == "yes"
 
 
 async def test_host_and_player_too_far_behind_get_two_snapshots(clients, real_house, proxy):
@@ -490,7 +490,7 @@ async def test_host_and_player_too_far_behind_get_two_snapshots(clients, real_ho
         """
     )
     proxy.cut()
-    told = await clients.run(
+    result = await clients.run(
         """
         await its.bob.draw(3);
         await its.ada.until((table) => table.version >= its.bob.version);
@@ -500,7 +500,7 @@ async def test_host_and_player_too_far_behind_get_two_snapshots(clients, real_ho
         return [drawn, hand];
         """
     )
-    assert told[0] == told[1]
+    assert result[0] == result[1]
 
 
 async def test_a_long_log_is_resumed_from_the_saved_head(clients, real_house, tmp_path):
@@ -522,7 +522,7 @@ async def test_a_long_log_is_resumed_from_the_saved_head(clients, real_house, tm
     for limit in (20, 0):  # first the events from the saved head on come, then a proof
         await real_house.restart(resume=limit)
         await clients.connect("house", real_house.url, folder=str(tmp_path))
-        told = await clients.run(
+        result = await clients.run(
             """
             const ada = await its.house.join(its.table);
             const before = ada.hand;
@@ -532,9 +532,9 @@ async def test_a_long_log_is_resumed_from_the_saved_head(clients, real_house, tm
             return { before, drawn, after };
             """
         )
-        assert told["before"] == hand
-        hand += told["drawn"]
-        assert told["after"] == hand
+        assert result["before"] == hand
+        hand += result["drawn"]
+        assert result["after"] == hand
 
 
 async def test_presence(clients, real_house):
@@ -603,13 +603,13 @@ async def test_a_repeated_random_number_is_never_committed(clients, real_house, 
         Object.defineProperty(crypto, "getRandomValues", { value: stuck, configurable: true });
         const table = await its.first.join(await its.first.open());
         await table.roundOpen();
-        const told = ({ name, message }) => [name, message];
-        const stop = (one) => one.until(() => false).catch(told);
+        const described = ({ name, message }) => [name, message];
+        const stop = (one) => one.until(() => false).catch(described);
         const fault = stop(table);
         table.shuffle().catch(() => {}); // when it is sealed, bytes for the next one are drawn
         const faults = [await fault];
         await its.first.close();
-        faults.push(await its.second.join(table.id).then(stop, told));
+        faults.push(await its.second.join(table.id).then(stop, described));
         const promised = table.history.filter(({ type }) => type === "EntropyCommitted");
         return [promised.length, faults];
         """

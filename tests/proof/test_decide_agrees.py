@@ -36,15 +36,15 @@ from dealer.game.state import Table, evolve
 from dealer.proof import canonical, codec
 from dealer.proof.keys import RoundKeys, player_digest, secret_length
 from dealer.proof.verify import verify
-from tests.proof.story import CARDS, Story, some_bytes
+from tests.proof.log_builder import CARDS, LogBuilder, some_bytes
 
 pytestmark = pytest.mark.slow
 
 HOST = Actor(host=True)
 
 
-class OpenHouse(RoundKeys):
-    """A round's keys with the secret beside them, as decide asks for it."""
+class KnownSecret(RoundKeys):
+    """A round's keys together with its secret, as `decide` needs them."""
 
     def __init__(self, table: bytes, number: int, cards: int) -> None:
         self.secret = some_bytes("S", number, length=secret_length(cards))
@@ -53,37 +53,37 @@ class OpenHouse(RoundKeys):
 
 class Play:
     def __init__(self) -> None:
-        self.story = Story()
+        self.log = LogBuilder()
         self.table = Table()
-        self.house: OpenHouse | NoRoundSecrets = NoRoundSecrets()
-        key = self.story.signer.public_key
-        self.do(OpenTable(self.story.origin, key, {"preset": "shared", "seats": 4}))
+        self.secrets: KnownSecret | NoRoundSecrets = NoRoundSecrets()
+        key = self.log.signer.public_key
+        self.do(OpenTable(self.log.origin, key, {"preset": "shared", "seats": 4}))
 
     def do(self, command: Command) -> None:
-        house = self.house
+        secrets = self.secrets
         if isinstance(command, OpenRound):
-            house = OpenHouse(
-                self.story.table, len(self.table.round_versions) + 1, len(command.deck)
+            secrets = KnownSecret(
+                self.log.table, len(self.table.round_versions) + 1, len(command.deck)
             )
         try:
-            events = decide(command, self.table, house)
+            events = decide(command, self.table, secrets)
         except Refused:
             return
-        self.house = house
+        self.secrets = secrets
         for event in events:
             hidden = codec.encode_hidden(event)
-            if isinstance(house, OpenHouse):
-                self.story.keys = house
+            if isinstance(secrets, KnownSecret):
+                self.log.keys = secrets
             part = None if hidden is None else canonical.decode(hidden)
             public = codec.public(event)
             if "from" in public:
                 public["source"] = public.pop("from")
-            self.story.tell(type(event).__name__, part, **public)
-            evolve(self.table, event, self.story.at)
+            self.log.append(type(event).__name__, part, **public)
+            evolve(self.table, event, self.log.at)
             if isinstance(event, EntropyClosed):
-                self.c1 = self.story.tree.root()
+                self.c1 = self.log.tree.root()
             if isinstance(event, RoundClosed):
-                self.house = NoRoundSecrets()
+                self.secrets = NoRoundSecrets()
         round_ = self.table.round
         if round_ is not None and round_.shuffle is not None and round_.shuffle.ready():
             self.do(FinishShuffle(self.c1))
@@ -96,7 +96,7 @@ class Play:
         round_ = self.table.round
         number, k = (round_.number, round_.k) if round_ else (1, 0)
         digest = player_digest(
-            table=self.story.table, round=number, k=k, seat=seat, nonce=self.nonce(seat)
+            table=self.log.table, round=number, k=k, seat=seat, nonce=self.nonce(seat)
         )
         return CommitEntropy(Actor(seat=seat), number, k, digest)
 
@@ -113,8 +113,8 @@ ends = st.sampled_from(["top", "bottom"])
 
 
 @st.composite
-def wishes(draw: st.DrawFn) -> Any:
-    """A function from the play to a command."""
+def command_makers(draw: st.DrawFn) -> Any:
+    """A function that makes a command for a `Play`."""
     seat = draw(seats)
     actor, stack, to, n = Actor(seat=seat), draw(stacks), draw(stacks), draw(places)
     algorithm = draw(st.sampled_from(["backward", "forward"]))
@@ -132,7 +132,7 @@ def wishes(draw: st.DrawFn) -> Any:
                 lambda p: p.reveal(seat),
                 lambda p: p.commit(seat),
                 lambda p: p.reveal(seat),
-                lambda p: CheckDeadlines(p.story.at + 10_000),
+                lambda p: CheckDeadlines(p.log.at + 10_000),
                 lambda p: Deal(HOST, 1),
                 lambda p: Draw(actor),
                 lambda p: Draw(actor, 1, stack, "bottom"),
@@ -150,7 +150,7 @@ def wishes(draw: st.DrawFn) -> Any:
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(wishes(), min_size=20, max_size=60))
+@given(st.lists(command_makers(), min_size=20, max_size=60))
 def test_decided_events_verify(commands: list[Any]) -> None:
     play = Play()
     start = OpenRound(HOST, CARDS, "house", 1000, 1000)
@@ -158,12 +158,12 @@ def test_decided_events_verify(commands: list[Any]) -> None:
         play.do(command)
     for command in commands:
         play.do(command(play))
-    key = play.story.signer.public_key
-    report = verify(play.story.lines(), key=key)
-    assert report.fault is None, [leaf["type"] for leaf in play.story.leaves]
-    play.do(CheckDeadlines(play.story.at + 10**9))
+    key = play.log.signer.public_key
+    report = verify(play.log.lines(), key=key)
+    assert report.fault is None, [leaf["type"] for leaf in play.log.leaves]
+    play.do(CheckDeadlines(play.log.at + 10**9))
     for seat in (1, 2, 3, 4):
         play.do(play.reveal(seat))
     play.do(CloseTable(HOST))
-    report = verify(play.story.lines(), key=key)
-    assert report.fault is None, [leaf["type"] for leaf in play.story.leaves]
+    report = verify(play.log.lines(), key=key)
+    assert report.fault is None, [leaf["type"] for leaf in play.log.leaves]

@@ -31,7 +31,7 @@ def ids(vector: Mapping[str, Any]) -> str:
 
 
 def some_bytes(*names: object, length: int = 32) -> bytes:
-    """Bytes that look random and are the same each time."""
+    """Bytes that look random and depend only on the arguments."""
     parts = (sha256(repr((names, n)).encode()).digest() for n in range(length // 32 + 1))
     return b"".join(parts)[:length]
 
@@ -40,10 +40,10 @@ HOUSE_SEED = some_bytes("house")
 CARDS = ("As", "Kh", "Qd", "Jc", "X1", "X2", "7s")
 
 
-class Story:
-    """Leaves of one table so far; nothing checks that they are legal.
+class LogBuilder:
+    """The leaves of one table; it does not check that they are legal.
 
-    `nonces` are by "round.k.seat", `secrets` in order of rounds; what is not given is made up.
+    `nonces` are by "round.k.seat", `secrets` in order of rounds; the others are `some_bytes`.
     """
 
     def __init__(
@@ -70,10 +70,10 @@ class Story:
         self.secrets = list(secrets)
         self.round = 0
 
-    # what the house says
+    # Any event
 
-    def tell(self, type_: str, hidden: object = None, **public: Any) -> Story:
-        """Any event; a member called `from` is given as `source`."""
+    def append(self, type_: str, hidden: object = None, **public: Any) -> LogBuilder:
+        """Append any event; its member `from` is given as `source`."""
         if "source" in public:
             public["from"] = public.pop("source")
         self.at += 1000
@@ -100,21 +100,21 @@ class Story:
     def cosigner(self, seat: int) -> Cosigner:
         return Cosigner(self.player_seeds.get(str(seat)) or some_bytes("player", seat))
 
-    # what happens
+    # Events by name, with their effect on the stacks
 
-    def open_table(self, **rules: Any) -> Story:
+    def open_table(self, **rules: Any) -> LogBuilder:
         key = self.signer.public_key.hex()
-        return self.tell(
+        return self.append(
             "TableOpened", protocol="dealer/v1", origin=self.origin, key=key, rules=rules
         )
 
-    def sit(self, seat: int, name: str = "Ada", *, keyed: bool = False) -> Story:
+    def sit(self, seat: int, name: str = "Ada", *, keyed: bool = False) -> LogBuilder:
         key = {"key": self.cosigner(seat).public_key.hex()} if keyed else {}
-        return self.tell("SeatTaken", seat=seat, name=name, **key)
+        return self.append("SeatTaken", seat=seat, name=name, **key)
 
     def open_round(
         self, deck: Sequence[str] = CARDS, entropy: str = "house", *, secret: bytes | None = None
-    ) -> Story:
+    ) -> LogBuilder:
         self.round += 1
         if secret is None:
             given = self.secrets[self.round - 1 : self.round]
@@ -125,7 +125,7 @@ class Story:
         self.stacks: dict[str, list[int]] = {"deck": [~place for place in range(len(deck))]}
         self.deck, self.k = list(deck), 0
         self.faces: list[str] = []
-        return self.tell(
+        return self.append(
             "RoundOpened",
             round=self.round,
             deck=list(deck),
@@ -144,11 +144,11 @@ class Story:
 
     def start(
         self, *, stack: str = "deck", algorithm: str = "backward", steps: int | None = None
-    ) -> Story:
+    ) -> LogBuilder:
         self.stack, self.algorithm = stack, algorithm
         self.n = len(self.stacks.get(stack, []))
         self.steps = full(self.n) if steps is None else steps
-        return self.tell(
+        return self.append(
             "ShuffleStarted",
             round=self.round,
             k=self.k,
@@ -158,24 +158,26 @@ class Story:
             steps=self.steps,
         )
 
-    def commit(self, seat: int, k: int | None = None) -> Story:
+    def commit(self, seat: int, k: int | None = None) -> LogBuilder:
         k = self.k if k is None else k
         digest = player_digest(
             table=self.table, round=self.round, k=k, seat=seat, nonce=self.nonce(seat, k)
         )
-        return self.tell("EntropyCommitted", round=self.round, k=k, seat=seat, digest=digest.hex())
+        return self.append(
+            "EntropyCommitted", round=self.round, k=k, seat=seat, digest=digest.hex()
+        )
 
-    def close(self) -> Story:
-        self.tell("EntropyClosed", round=self.round, k=self.k)
+    def close(self) -> LogBuilder:
+        self.append("EntropyClosed", round=self.round, k=self.k)
         self.c1 = self.tree.root()
         return self
 
-    def reveal(self, seat: int) -> Story:
+    def reveal(self, seat: int) -> LogBuilder:
         nonce = self.nonce(seat).hex()
-        return self.tell("EntropyRevealed", round=self.round, k=self.k, seat=seat, nonce=nonce)
+        return self.append("EntropyRevealed", round=self.round, k=self.k, seat=seat, nonce=nonce)
 
-    def void(self) -> Story:
-        self.tell("ShuffleVoided", round=self.round, k=self.k)
+    def void(self) -> LogBuilder:
+        self.append("ShuffleVoided", round=self.round, k=self.k)
         self.k += 1
         return self
 
@@ -184,19 +186,19 @@ class Story:
         tape = Tape(secret=self.secret, nonces=nonces, root=self.c1, k=self.k, n=self.n)
         return steps_of(self.algorithm, n=self.n, steps=self.steps, below=tape.below)
 
-    def swap(self, step: int, i: int, j: int) -> Story:
+    def swap(self, step: int, i: int, j: int) -> LogBuilder:
         cards = self.stacks[self.stack]
         cards[i], cards[j] = cards[j], cards[i]
-        return self.tell("CardsSwapped", {"j": j}, round=self.round, k=self.k, step=step, i=i)
+        return self.append("CardsSwapped", {"j": j}, round=self.round, k=self.k, step=step, i=i)
 
-    def seal(self) -> Story:
+    def seal(self) -> LogBuilder:
         cards = self.stacks.setdefault(self.stack, [])
         faces = [self.face(card) for card in cards]
         first = len(self.faces)
         slots = [commitment.hex() for commitment in self.keys.slot_commitments(first, faces)]
         self.faces += faces
         cards[:] = range(first, first + len(cards))
-        self.tell("DeckSealed", round=self.round, k=self.k, first=first, slots=slots)
+        self.append("DeckSealed", round=self.round, k=self.k, first=first, slots=slots)
         self.k += 1
         return self
 
@@ -209,7 +211,7 @@ class Story:
         seats: Sequence[int] = (),
         reveal: Sequence[int] | None = None,
         cosign: Sequence[int] = (),
-    ) -> Story:
+    ) -> LogBuilder:
         self.start(stack=stack, algorithm=algorithm, steps=steps)
         for seat in seats:
             self.commit(seat)
@@ -221,12 +223,12 @@ class Story:
             self.swap(*step)
         return self.seal()
 
-    def draw(self, seat: int, slot: int | None = None, source: str = "deck") -> Story:
+    def draw(self, seat: int, slot: int | None = None, source: str = "deck") -> LogBuilder:
         cards = self.stacks[source]
         slot = cards[-1] if slot is None else slot
         cards.remove(slot)
         self.stacks.setdefault(f"hand:{seat}", []).append(slot)
-        return self.tell(
+        return self.append(
             "CardDrawn",
             {"card": self.face(slot)},
             round=self.round,
@@ -235,32 +237,32 @@ class Story:
             slot=slot,
         )
 
-    def move(self, slot: int, source: str, to: str, place: int = 0) -> Story:
+    def move(self, slot: int, source: str, to: str, place: int = 0) -> LogBuilder:
         self.stacks[source].remove(slot)
         self.stacks.setdefault(to, []).insert(place, slot)
         hidden = {"card": self.face(slot)} if to.startswith("hand:") else None
-        return self.tell(
+        return self.append(
             "CardMoved", hidden, round=self.round, slot=slot, source=source, to=to, place=place
         )
 
-    def show(self, slot: int) -> Story:
+    def show(self, slot: int) -> LogBuilder:
         salt = self.keys.slot_salt(slot).hex()
         card = self.face(slot)
-        return self.tell("CardShown", round=self.round, slot=slot, card=card, salt=salt)
+        return self.append("CardShown", round=self.round, slot=slot, card=card, salt=salt)
 
-    def peek(self, slot: int, seat: int) -> Story:
-        return self.tell("CardPeeked", round=self.round, slot=slot, seat=seat)
+    def peek(self, slot: int, seat: int) -> LogBuilder:
+        return self.append("CardPeeked", round=self.round, slot=slot, seat=seat)
 
-    def cut(self, at: int, stack: str = "deck") -> Story:
+    def cut(self, at: int, stack: str = "deck") -> LogBuilder:
         cards = self.stacks[stack]
         cards[:] = cards[at:] + cards[:at]
-        return self.tell("StackCut", round=self.round, stack=stack, at=at)
+        return self.append("StackCut", round=self.round, stack=stack, at=at)
 
-    def close_round(self) -> Story:
-        return self.tell("RoundClosed", round=self.round, secret=self.secret.hex())
+    def close_round(self) -> LogBuilder:
+        return self.append("RoundClosed", round=self.round, secret=self.secret.hex())
 
-    def close_table(self, *, cosign: Sequence[int] = ()) -> Story:
-        self.tell("TableClosed")
+    def close_table(self, *, cosign: Sequence[int] = ()) -> LogBuilder:
+        self.append("TableClosed")
         self.cosigned[len(self.leaves)] = list(cosign)
         return self
 
@@ -272,7 +274,7 @@ def sign(
     cosigned: Mapping[int, Sequence[int]] | None = None,
     cosigner: Any = None,
 ) -> list[str]:
-    """The bundle of these leaves as they are, with a checkpoint wherever their types ask one."""
+    """The bundle of these unchanged leaves, with each checkpoint that their types require."""
     texts = [encode(leaf) for leaf in leaves]
     tree = Tree()
     notes = []
@@ -281,9 +283,9 @@ def sign(
         if leaf.get("type") in DUE or size == len(leaves):
             note = signer.sign(origin=origin, size=size, root=tree.root())
             for seat in (cosigned or {}).get(size, ()):
-                pen = cosigner(seat)
-                line = pen.cosign(note, time=leaf["at"] // 1000)
-                note = attach_once(note, line, key=pen.public_key)
+                cosigning = cosigner(seat)
+                line = cosigning.cosign(note, time=leaf["at"] // 1000)
+                note = attach_once(note, line, key=cosigning.public_key)
             notes.append(note)
     return list(
         bundle.write(
@@ -303,9 +305,9 @@ def note_of(line: str) -> str:
     return str(decode(line, newlines=True)["checkpoint"])
 
 
-def told(script: Mapping[str, Any]) -> Story:
-    """The story of a `table` vector."""
-    story = Story(
+def from_script(script: Mapping[str, Any]) -> LogBuilder:
+    """The log that the script of a `table` vector builds."""
+    log = LogBuilder(
         table=bytes.fromhex(script["table"]),
         house=script["house"],
         house_seed=bytes.fromhex(script["house_seed"]),
@@ -317,13 +319,13 @@ def told(script: Mapping[str, Any]) -> Story:
     for step in script["script"]:
         match step["do"]:
             case "open_table":
-                story.open_table(**step["rules"])
+                log.open_table(**step["rules"])
             case "sit":
-                story.sit(step["seat"], step["name"], keyed="keyed" in step)
+                log.sit(step["seat"], step["name"], keyed="keyed" in step)
             case "open_round":
-                story.open_round(step["deck"], step["entropy"])
+                log.open_round(step["deck"], step["entropy"])
             case "shuffle":
-                story.shuffle(
+                log.shuffle(
                     stack=step["stack"],
                     algorithm=step["algorithm"],
                     steps=step["steps"],
@@ -332,18 +334,18 @@ def told(script: Mapping[str, Any]) -> Story:
                     cosign=step["cosign"],
                 )
             case "draw":
-                story.draw(step["seat"], source=step["from"])
+                log.draw(step["seat"], source=step["from"])
             case "close_round":
-                story.close_round()
+                log.close_round()
             case "close_table":
-                story.close_table(cosign=step["cosign"])
+                log.close_table(cosign=step["cosign"])
             case unknown:
                 raise AssertionError(unknown)
-    return story
+    return log
 
 
-def cosignature(note: str, pen: Cosigner, blob: bytes) -> str:
-    """A signature line of this player's with other bytes in it."""
-    verifier = player(pen.public_key)
+def cosignature(note: str, cosigner: Cosigner, blob: bytes) -> str:
+    """The note with a signature line of this player whose signature is `blob`."""
+    verifier = player(cosigner.public_key)
     line = f"\u2014 {verifier.name} {b64encode(verifier.key_id + blob).decode()}\n"
     return note + line
