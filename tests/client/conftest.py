@@ -1,4 +1,4 @@
-"""A house in memory with the real rules and proofs, a real house, and a proxy.
+"""A house in memory with the real rules and proofs, a real server, and a proxy.
 
 The house in memory makes the frames that a client receives, so that tests can alter them.
 """
@@ -62,8 +62,8 @@ SIGNED = (EntropyClosed, DeckSealed, RoundClosed, TableClosed)
 Frame = dict[str, Any]
 
 
-class Secret:
-    """The secret of a round, as the rules use it."""
+class RoundSecret:
+    """The secret of a round, with the functions that the rules need."""
 
     def __init__(self, round_: int, n: int) -> None:
         self.secret = bytes([round_]) * secret_length(n)
@@ -82,7 +82,7 @@ class InMemoryHouse:
         self.table = Table()
         self.tree = Tree()
         self.hashes: list[bytes] = []
-        self.secret: Secret | NoRoundSecrets = NoRoundSecrets()
+        self.secret: RoundSecret | NoRoundSecrets = NoRoundSecrets()
         self.frames: list[Frame] = []
         self.notes: dict[int, str] = {}
         self.clock = 1000
@@ -90,7 +90,7 @@ class InMemoryHouse:
         self.do(OpenTable(ORIGIN, self.signer.public_key, {"preset": "free"}))
 
     def do(self, command: Any) -> list[Frame]:
-        """Apply a command; the frames of its events."""
+        """Apply a command; returns the frames of its events."""
         events = decide(command, self.table, self.secret)
         return [self.record(event) for event in events]
 
@@ -99,7 +99,7 @@ class InMemoryHouse:
         version = self.table.version + 1
         part = codec.encode_hidden(event) if hidden is None else hidden
         commit = None
-        if part is not None and isinstance(self.secret, Secret):
+        if part is not None and isinstance(self.secret, RoundSecret):
             commit = self.secret.keys.event_commitment(version, part).hex()
         leaf = codec.leaf(
             at=self.clock,
@@ -116,11 +116,11 @@ class InMemoryHouse:
         self.tree.append(hashed)
         self.hashes.append(hashed)
         frame: Frame = json.loads(leaf)
-        glimpse = event.private_face()
-        if glimpse is not None and may_see(self.viewer, glimpse.seat, version):
-            assert isinstance(self.secret, Secret)
-            salt = self.secret.slot_salt(glimpse.slot).hex()
-            frame["private"] = {"card": glimpse.card, "salt": salt, "slot": glimpse.slot}
+        face = event.private_face()
+        if face is not None and may_see(self.viewer, face.seat, version):
+            assert isinstance(self.secret, RoundSecret)
+            salt = self.secret.slot_salt(face.slot).hex()
+            frame["private"] = {"card": face.card, "salt": salt, "slot": face.slot}
         if isinstance(event, SIGNED):
             self.notes[version] = self.sign()
         if isinstance(event, RoundClosed):
@@ -138,7 +138,7 @@ class InMemoryHouse:
 
     def open_round(self, *, entropy: str = "house", deck: Sequence[str] | None = None) -> None:
         codes = build() if deck is None else tuple(deck)
-        self.secret = Secret(len(self.table.round_versions) + 1, len(codes))
+        self.secret = RoundSecret(len(self.table.round_versions) + 1, len(codes))
         self.do(OpenRound(HOST, codes, entropy, 10_000, 10_000))
 
     def shuffle(self, **options: Any) -> None:
@@ -155,7 +155,7 @@ class InMemoryHouse:
         """The snapshot for seat 1."""
         state = json.loads(json.dumps(snapshot(self.table, self.viewer)))
         for card in state.get("round", {}).get("cards", []):
-            assert isinstance(self.secret, Secret)
+            assert isinstance(self.secret, RoundSecret)
             card.append(self.secret.slot_salt(card[0]).hex())
         return {
             "version": self.table.version,
@@ -166,7 +166,7 @@ class InMemoryHouse:
 
     def swap_of(self, frame: Frame) -> CardsSwapped:
         """The swap of a frame, with the j that its commitment hides."""
-        assert isinstance(self.secret, Secret)
+        assert isinstance(self.secret, RoundSecret)
         public = frame["public"]
         for j in range(52):
             hidden = f'{{"j":{j}}}'
@@ -244,8 +244,8 @@ def game() -> Any:
 FAST = RetryPolicy(backoff=0.01, backoff_max=0.05, away=20.0, answer=5.0)
 
 
-class RealHouse:
-    """The real service and gateway on a file; it can be closed and reopened."""
+class RealServer:
+    """The real service and gateway on a database file; it can be closed and opened again."""
 
     def __init__(self, folder: Path) -> None:
         self._url = f"sqlite:///{folder / 'dealer.db'}"
@@ -278,25 +278,25 @@ class RealHouse:
 
 
 @pytest.fixture
-async def real_house(tmp_path: Path) -> AsyncIterator[RealHouse]:
-    house = RealHouse(tmp_path)
-    await house.open()
-    yield house
-    await house.close()
+async def real_server(tmp_path: Path) -> AsyncIterator[RealServer]:
+    server = RealServer(tmp_path)
+    await server.open()
+    yield server
+    await server.close()
 
 
 @pytest.fixture
-def connect(real_house: RealHouse) -> Callable[..., House]:
-    """`dealer.connect` to the real house, with short timeouts."""
+def connect(real_server: RealServer) -> Callable[..., House]:
+    """`dealer.connect` to the real server, with short timeouts."""
 
     def connect(url: str | None = None, **options: Any) -> House:
-        return dealer.connect(url or real_house.url, **{"patience": FAST} | options)
+        return dealer.connect(url or real_server.url, **{"patience": FAST} | options)
 
     return connect
 
 
 class Proxy:
-    """A proxy; `alter(frame)` may change a frame of the house or drop it (None).
+    """A proxy; `alter(frame)` may change a frame of the server or drop it (None).
 
     `alter_request` does the same with frames of the client.
     """
@@ -325,17 +325,17 @@ class Proxy:
         self.sockets.clear()
 
     def watch_cosigning(self) -> list[int | None]:
-        """A list to which the size of each answered cosignature is appended; None for a refusal."""
-        asked: set[int] = set()
+        """Returns a list for the size of each answered cosignature, None for a refusal."""
+        cosign_requests: set[int] = set()
         sizes: list[int | None] = []
 
         def ask(frame: Frame) -> Frame:
             if frame["method"] == "table.cosign":
-                asked.add(frame["id"])
+                cosign_requests.add(frame["id"])
             return frame
 
         def answer(frame: Frame) -> Frame:
-            if frame.get("id") in asked:
+            if frame.get("id") in cosign_requests:
                 sizes.append(frame.get("result", {}).get("size"))
             return frame
 
@@ -345,7 +345,7 @@ class Proxy:
     def abort_at_draw(self, lost: str) -> None:
         """Abort the connections once, at the "request" for cards or at the "answer" to it."""
 
-        def tear(frame: Frame) -> Frame | None:
+        def abort(frame: Frame) -> Frame | None:
             is_draw = frame.get("method") == "deck.draw" or "cards" in frame.get("result", {})
             if self.aborted or not is_draw:
                 return frame
@@ -354,12 +354,12 @@ class Proxy:
             return None
 
         if lost == "request":
-            self.alter_request = tear
+            self.alter_request = abort
         else:
-            self.alter = tear
+            self.alter = abort
 
     def lose_drawn_card(self) -> list[Frame]:
-        """Drop the first frame with a drawn card and cut; a list to which it is appended."""
+        """Drop the first frame with a drawn card and cut; returns a list for the dropped frame."""
         lost: list[Frame] = []
 
         def lose(frame: Frame) -> Frame | None:
@@ -373,10 +373,10 @@ class Proxy:
         return lost
 
     def cut_at_tokens(self) -> list[str]:
-        """Drop the first answer with each kind of token and cut; a list of these kinds."""
+        """Drop the first answer with each kind of token and cut; returns a list of these kinds."""
         cuts: list[str] = []
 
-        def tear(frame: Frame) -> Frame | None:
+        def abort(frame: Frame) -> Frame | None:
             result = frame.get("result", {})
             for member in ("host_token", "token"):
                 if member in result and member not in cuts:
@@ -385,11 +385,11 @@ class Proxy:
                     return None
             return frame
 
-        self.alter = tear
+        self.alter = abort
         return cuts
 
     def hold(self, method: str) -> asyncio.Event:
-        """Drop all requests of this method; the event is set at the first."""
+        """Drop all requests of this method; returns an event that is set at the first one."""
         held = asyncio.Event()
 
         def drop(frame: Frame) -> Frame | None:
@@ -402,10 +402,10 @@ class Proxy:
         return held
 
     async def _serve(self, client: Any) -> None:
-        async with dial(self.target, subprotocols=[SUBPROTOCOL], max_size=None) as house:
+        async with dial(self.target, subprotocols=[SUBPROTOCOL], max_size=None) as server:
             self.sockets.append(client)
-            there = asyncio.create_task(self._pass(client, house, "alter_request"))
-            back = asyncio.create_task(self._pass(house, client, "alter"))
+            there = asyncio.create_task(self._pass(client, server, "alter_request"))
+            back = asyncio.create_task(self._pass(server, client, "alter"))
             await asyncio.wait((there, back), return_when=asyncio.FIRST_COMPLETED)
             there.cancel(), back.cancel()
             await asyncio.gather(there, back, return_exceptions=True)
@@ -419,6 +419,6 @@ class Proxy:
 
 
 @pytest.fixture
-async def proxy(real_house: RealHouse) -> AsyncIterator[Proxy]:
-    async with Proxy(real_house.url) as proxy:
+async def proxy(real_server: RealServer) -> AsyncIterator[Proxy]:
+    async with Proxy(real_server.url) as proxy:
         yield proxy

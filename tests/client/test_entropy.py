@@ -77,7 +77,7 @@ def test_entropy_is_stored_before_it_is_committed(house, ada):
     assert kept[0][0] == (1, 0, 1, 2)
     assert len(kept[0][1]) == 32
     assert isinstance(step, Promise)
-    assert ada.step() is None  # it is on its way, and goes once
+    assert ada.step() is None  # the request is pending and is sent once
 
 
 def test_no_reveal_without_the_signed_head(house, game, ada, bob):
@@ -153,7 +153,7 @@ def test_a_seat_that_withheld_does_not_commit(house, game, ada, bob):
     ada.send(), bob.send()
     house.do(game.start)
     bob.send()
-    assert isinstance(ada.step(), Reveal)  # and it gets lost
+    assert isinstance(ada.step(), Reveal)  # and the request is lost
     house.do(game.late(house.clock + 10_000))
     assert ada.step() is None
     assert "recorded that we withheld our bytes in shuffle 0" in ada.entropy.doubts[0]

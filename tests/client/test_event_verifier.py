@@ -1,4 +1,4 @@
-"""Frames of a house that cheats, and the verifier that detects them."""
+"""The verifier detects each kind of altered frame of a house that cheats."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_a_client_that_joins_in_a_round_verifies_its_close(dealt, game):
     assert verifier.version == dealt.table.version
 
 
-def test_another_card_than_was_sealed(dealt, verifier):
+def test_a_card_other_than_the_sealed_one(dealt, verifier):
     mine = next(f for f in dealt.frames if "private" in f)
     frame = deepcopy(mine)
     frame["private"]["card"] = "As" if frame["private"]["card"] != "As" else "Ks"
@@ -84,7 +84,7 @@ def test_another_card_than_was_sealed(dealt, verifier):
     assert any('"DeckSealed"' in leaf for leaf in evidence_of(caught).leaves)
 
 
-def test_another_salt(dealt, verifier):
+def test_a_salt_other_than_the_sealed_one(dealt, verifier):
     mine = next(f for f in dealt.frames if "private" in f)
     frame = deepcopy(mine)
     frame["private"]["salt"] = "00" * 32
@@ -102,7 +102,7 @@ def test_the_opening_of_another_slot(dealt, verifier):
         verifier.event(frame)
 
 
-def test_a_shown_card_that_is_another(dealt, verifier, game):
+def test_a_shown_card_other_than_the_sealed_one(dealt, verifier, game):
     (shown,) = dealt.do(Show(game.bob, "hand:2"))
     frame = deepcopy(shown)
     frame["public"]["card"] = "As" if shown["public"]["card"] != "As" else "Ks"
@@ -282,7 +282,7 @@ def test_a_seal_in_another_order_than_the_swaps(house, verifier, game):
         verifier.event(close)
 
 
-def test_a_drawn_card_that_was_another_to_its_owner(dealt, verifier, game):
+def test_a_hidden_commitment_to_another_drawn_card(dealt, verifier, game):
     """The house gives Bob the true card, but commits to another one in the log."""
     slot = dealt.table.round.cards("deck")[-1]
     face = dealt.table.round.faces[slot]
@@ -344,7 +344,7 @@ def test_a_reset_to_another_history(dealt, verifier):
         )
 
 
-def test_a_house_that_lost_its_last_events(dealt, verifier):
+def test_a_log_that_lost_its_last_events(dealt, verifier):
     older = dealt.fork()
     dealt.do(TakeSeat("Cleo"))
     dealt.feed(verifier)
@@ -396,7 +396,7 @@ def test_a_returning_client_and_another_log(dealt, game):
         other.feed(from_the_start)
 
 
-def test_a_snapshot_that_another_root_signs(dealt, game):
+def test_a_snapshot_under_another_signed_root(dealt, game):
     described = dealt.describe()
     described["edge"][0] = "00" * 32
     with pytest.raises(HouseCheated, match="signed another log"):
@@ -404,7 +404,7 @@ def test_a_snapshot_that_another_root_signs(dealt, game):
 
 
 @pytest.mark.parametrize("member", ["seats", "rules", "version", "key"])
-def test_a_snapshot_that_lacks_something(dealt, game, member):
+def test_a_snapshot_with_a_missing_member(dealt, game, member):
     described = dealt.describe()
     del described["state"][member]
     with pytest.raises(HouseCheated, match="cannot be a state"):

@@ -24,11 +24,11 @@ def test_unknown_names_are_attribute_errors():
         _ = dealer.client.Nonsense
 
 
-async def test_the_example_runs(real_house):
+async def test_the_example_runs(real_server):
     document = dealer.client.__doc__
     assert document is not None
     code = document.split("\n\n", 1)[1].split("\n\nThe connection")[0]
-    program = textwrap.dedent(code).replace("ws://localhost:8080/ws", real_house.url)
+    program = textwrap.dedent(code).replace("ws://localhost:8080/ws", real_server.url)
     output = io.StringIO()
 
     def run() -> None:

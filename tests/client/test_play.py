@@ -1,4 +1,4 @@
-"""Clients at a real house over real sockets: playing, losing the connection, resuming."""
+"""Clients of a real server over real sockets: playing, losing the connection, resuming."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from dealer.game.events import CardDrawn, DeckSealed, EntropyRevealed, RoundClos
 from dealer.proof.checkpoint import Cosigner
 
 
-async def test_open_join_and_draw(real_house):
-    async with dealer.connect(real_house.url, name="Ada") as house:
+async def test_open_join_and_draw(real_server):
+    async with dealer.connect(real_server.url, name="Ada") as house:
         table = await house.join(await house.open(deck="52"))
         await table.round_open()
         await table.shuffle()
@@ -71,7 +71,7 @@ async def test_a_round_with_every_command(connect):
 
 
 @pytest.mark.parametrize(
-    ("asked", "opened", "doubts"),
+    ("options", "opened", "doubts"),
     [
         ({}, "house", ["the house's bytes alone, but the players' bytes"]),
         ({"entropy": "players"}, "house", ["the house's bytes alone, but the players' bytes"]),
@@ -81,9 +81,9 @@ async def test_a_round_with_every_command(connect):
     ],
 )
 async def test_a_round_with_other_entropy_than_requested_is_doubted(
-    connect, proxy, asked, opened, doubts
+    connect, proxy, options, opened, doubts
 ):
-    """The host has no seat, so that there is no doubt about her own entropy."""
+    """The host has no seat, so that no doubt is about her own entropy."""
 
     def alter_request(frame):
         if frame["method"] == "round.open":
@@ -93,7 +93,7 @@ async def test_a_round_with_other_entropy_than_requested_is_doubted(
     proxy.alter_request = alter_request
     async with connect(proxy.url) as house:
         table = await house.open()
-        assert await table.round_open(**asked) == 1
+        assert await table.round_open(**options) == 1
         assert table.doubts == [f"Round 1 uses {doubt} were requested." for doubt in doubts]
 
 
@@ -156,7 +156,7 @@ async def test_a_host_who_plays_gets_the_cards_lost_with_a_connection(connect, p
         assert table.hand == cards
 
 
-async def test_a_host_who_lost_the_seat_while_away_stays_host(connect, proxy, real_house):
+async def test_a_host_who_lost_the_seat_while_away_stays_host(connect, proxy, real_server):
     async with connect(proxy.url, name="Ada") as hers, connect() as elsewhere:
         ada = await hers.join(await hers.open())
         token = hers._store.table(ada.id).facts["token"]
@@ -183,7 +183,7 @@ async def test_joining_and_opening_across_a_lost_connection(connect, proxy):
         assert table.version == 2
 
 
-async def test_a_server_restart(connect, real_house, monkeypatch):
+async def test_clients_resume_after_a_server_restart(connect, real_server, monkeypatch):
     monkeypatch.setattr("dealer.gateway.server.SPREAD_MS", 100)
     async with connect(name="Ada") as hers, connect(name="Bob") as his:
         ada = await hers.join(await hers.open())
@@ -192,7 +192,7 @@ async def test_a_server_restart(connect, real_house, monkeypatch):
         await ada.shuffle()
         before = await ada.draw(2)
         drawing = asyncio.gather(*(bob.draw(1) for _ in range(5)))
-        await real_house.restart()
+        await real_server.restart()
         drawn = [card for (card,) in await drawing]
         assert bob.hand == drawn
         assert ada.hand == before
@@ -202,16 +202,16 @@ async def test_a_server_restart(connect, real_house, monkeypatch):
 
 
 async def test_a_restarted_client_resumes_its_seat(connect, tmp_path):
-    kept = tmp_path / "ada"
+    folder = tmp_path / "ada"
     async with connect(name="Bob") as his:
-        async with connect(name="Ada", store=kept) as hers:
+        async with connect(name="Ada", store=folder) as hers:
             bob = await his.open()
             await his.join(bob)
             ada = await hers.join(bob.id)
             await bob.round_open()
             await bob.shuffle()
             hand = await ada.draw(2)
-        async with connect(name="Ada", store=kept) as hers:
+        async with connect(name="Ada", store=folder) as hers:
             ada = await hers.join(bob.id)
             assert ada.hand == hand
             assert ada.seat == 2
@@ -221,22 +221,22 @@ async def test_a_restarted_client_resumes_its_seat(connect, tmp_path):
             await ada.until(lambda table: table.round is None)
             assert len(ada.checkpoints) > 3
             assert not ada.doubts
-    bytes_kept = Store(kept).table(bob.id).nonces
-    assert len({nonce.value for nonce in bytes_kept.values()}) == len(bytes_kept) == 3
+    nonces = Store(folder).table(bob.id).nonces
+    assert len({nonce.value for nonce in nonces.values()}) == len(nonces) == 3
 
 
 async def test_a_client_restart_between_commit_and_reveal(connect, proxy, tmp_path):
     """The reveal is delayed until the first process has ended; the second one sends it."""
-    kept = tmp_path / "ada"
+    folder = tmp_path / "ada"
     held = proxy.hold("entropy.reveal")
     async with connect(name="Bob") as his:
         bob = await his.join(await his.open())
-        async with connect(proxy.url, name="Ada", store=kept) as hers:
+        async with connect(proxy.url, name="Ada", store=folder) as hers:
             await hers.join(bob.id)
             await bob.round_open()
             shuffling = asyncio.create_task(bob.shuffle())
             await held.wait()
-        async with connect(name="Ada", store=kept) as hers:
+        async with connect(name="Ada", store=folder) as hers:
             ada = await hers.join(bob.id)
             await shuffling
             await ada.sealed()
@@ -261,8 +261,11 @@ async def test_leaving_frees_the_seat_and_ends_the_events(connect):
 
 
 async def test_a_newer_connection_of_the_same_seat_ends_the_older(connect, tmp_path):
-    kept = tmp_path / "ada"
-    async with connect(name="Ada", store=kept) as first, connect(name="Ada", store=kept) as second:
+    folder = tmp_path / "ada"
+    async with (
+        connect(name="Ada", store=folder) as first,
+        connect(name="Ada", store=folder) as second,
+    ):
         table = await first.open()
         table = await first.join(table)
         # The second client reads from the folder what the first one stored after the second began.
@@ -276,8 +279,8 @@ async def test_every_checkpoint_is_cosigned_automatically(connect, proxy, tmp_pa
     sizes = proxy.watch_cosigning()
     async with connect(proxy.url, name="Ada", store=tmp_path / "ada") as house:
         table = await house.join(await house.open())
-        kept = json.loads((tmp_path / "ada" / table.id / "seat.json").read_text())
-        own = Cosigner(bytes.fromhex(kept["player_seed"])).public_key
+        stored = json.loads((tmp_path / "ada" / table.id / "seat.json").read_text())
+        own = Cosigner(bytes.fromhex(stored["player_seed"])).public_key
         assert table.state.seats[1].key == own
         await table.round_open()
         for step, size in ((table.shuffle, 59), (table.round_close, 61), (table.close, 62)):
@@ -326,8 +329,8 @@ async def test_a_returning_client_cosigns_only_the_newest_checkpoint(connect, pr
             assert sizes == [sealed]
 
 
-async def test_a_lagging_host_who_plays_gets_two_snapshots(connect, real_house, proxy):
-    await real_house.restart(resume=0)
+async def test_a_lagging_host_who_plays_gets_two_snapshots(connect, real_server, proxy):
+    await real_server.restart(resume=0)
     async with connect(proxy.url, name="Ada") as hers, connect(name="Bob") as his:
         ada = await hers.join(await hers.open())
         bob = await his.join(ada.id)
@@ -341,20 +344,20 @@ async def test_a_lagging_host_who_plays_gets_two_snapshots(connect, real_house, 
         await ada.round_close()
 
 
-async def test_a_long_log_is_not_read_from_its_start(connect, real_house, tmp_path):
+async def test_a_long_log_is_not_read_from_its_start(connect, real_server, tmp_path):
     """A returning client gets a snapshot, and then a link from its saved head."""
-    kept = tmp_path / "ada"
+    folder = tmp_path / "ada"
     async with connect(name="Bob") as his:
         bob = await his.join(await his.open())
-        async with connect(name="Ada", store=kept) as hers:
+        async with connect(name="Ada", store=folder) as hers:
             ada = await hers.join(bob.id)
             await bob.round_open(entropy="house")
             await bob.shuffle()
             hand = await ada.draw(2)
         await bob.draw(2)
     for limit in (20, 0):  # first with the events since the saved head, then with a proof
-        await real_house.restart(resume=limit)
-        async with connect(name="Ada", store=kept) as hers:
+        await real_server.restart(resume=limit)
+        async with connect(name="Ada", store=folder) as hers:
             ada = await hers.join(bob.id)
             assert ada.hand == hand
             hand += await ada.draw(1)
@@ -362,9 +365,9 @@ async def test_a_long_log_is_not_read_from_its_start(connect, real_house, tmp_pa
 
 
 @pytest.mark.parametrize("resume", [0, 5])
-async def test_a_lagging_client_gets_a_snapshot(connect, real_house, proxy, resume):
-    """The house sends a snapshot with a proof, and the game continues."""
-    await real_house.restart(resume=resume)
+async def test_a_lagging_client_gets_a_snapshot(connect, real_server, proxy, resume):
+    """The server sends a snapshot with a proof, and the game continues."""
+    await real_server.restart(resume=resume)
     async with connect(proxy.url, name="Ada") as hers, connect(name="Bob") as his:
         bob = await his.join(await his.open())
         ada = await hers.join(bob.id)
@@ -391,7 +394,7 @@ async def test_a_lagging_client_gets_a_snapshot(connect, real_house, proxy, resu
         await ada.until(lambda table: table.round is None)
 
 
-async def test_an_unreachable_address(connect):
+async def test_an_unreachable_address_is_reported(connect):
     with pytest.raises(HouseUnreachable, match="does not answer"):
         await connect("ws://127.0.0.1:9/ws").__aenter__()
     with pytest.raises(HouseUnreachable, match="not the address"):
@@ -438,8 +441,8 @@ async def test_a_client_leaves_a_house_that_cheats(connect, proxy, tmp_path, alt
         await table.round_close()
 
     proxy.alter = change
-    kept = tmp_path / "ada"
-    async with connect(proxy.url, name="Ada", store=kept) as house:
+    folder = tmp_path / "ada"
+    async with connect(proxy.url, name="Ada", store=folder) as house:
         table = await house.join(await house.open())
         events = table.events()
         with pytest.raises(HouseCheated, match=r"evidence is in .*evidence-1\.json"):
@@ -451,7 +454,7 @@ async def test_a_client_leaves_a_house_that_cheats(connect, proxy, tmp_path, alt
             await table.draw(1)
         with pytest.raises(HouseCheated):
             await house.join(table.id)
-    async with connect(name="Ada", store=kept) as house:
+    async with connect(name="Ada", store=folder) as house:
         with pytest.raises(HouseCheated, match="was left because"):
             await house.join(table.id)
 
@@ -485,19 +488,19 @@ async def test_presence_is_requested_and_its_notifications_are_ignored(connect):
         async with connect(name="Bob") as his:
             await his.join(ada.id)
             await ada.until(lambda table: len(table.seats) == 2)
-            asked = await ada.presence()
-            assert [seat["here"] for seat in asked["seats"]] == [True, True]
-            handler, told = hers.connection.handlers[ada.id], asyncio.Event()
+            answer = await ada.presence()
+            assert [seat["here"] for seat in answer["seats"]] == [True, True]
+            handler, left = hers.connection.handlers[ada.id], asyncio.Event()
             notified = handler.notified
 
             def listening(method, params):
                 notified(method, params)
                 if method == "presence" and not params["seats"][1]["here"]:
-                    told.set()
+                    left.set()
 
             handler.notified = listening
         async with asyncio.timeout(30):
-            await told.wait()
+            await left.wait()
         await ada.round_open(entropy="house")
         await ada.shuffle()
         assert await ada.draw(1) == ada.hand

@@ -1,4 +1,4 @@
-"""Events that cannot follow in a log, as a spectator verifies them."""
+"""A spectator's verifier rejects events that the rules do not allow."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def frame_of(house, event, version):
 
 
 def assert_cheat(house, event, swaps=0):
-    """The event raises HouseCheated after the house's frames and `swaps` steps of a shuffle."""
+    """The event raises HouseCheated after the frames of the house and `swaps` shuffle steps."""
     watcher = EventVerifier(house.frames[0]["table"])
     house.feed(watcher)
     if swaps:
@@ -173,7 +173,7 @@ def test_while_a_reveal_is_missing(house, game, event):
     ],
 )
 def test_after_a_void(house, game, event):
-    """Bob withheld."""
+    """Bob has withheld his nonce."""
     house.open_round(entropy="players")
     house.do(game.commit(game.bob, 1, 0, SALT))
     house.do(game.start)

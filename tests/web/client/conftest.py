@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.client.conftest import dealt, game, house, proxy, real_house
+from tests.client.conftest import dealt, game, house, proxy, real_server
 from tests.web.client.node_client import NodeClient
 
-__all__ = ["clients", "dealt", "game", "house", "proxy", "real_house"]
+__all__ = ["clients", "dealt", "game", "house", "proxy", "real_server"]
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from tests.web.js_verifier import node
 
 SCRIPT = Path(__file__).with_name("node_client.mjs")
 LINE_MAX = 64 * 2**20
-PATIENT = 20.0
+TIMEOUT = 20.0
 """Timeout in seconds of everything that a test waits for."""
 FAST = {"backoff": 10, "backoffMax": 50, "away": 20_000, "answer": 5_000}
 """A retry policy with short delays."""
@@ -44,7 +44,7 @@ class NodeClient:
         self._process = await asyncio.create_subprocess_exec(
             node(), *sockets(), str(SCRIPT), *self._how, stdin=PIPE, stdout=PIPE, limit=LINE_MAX
         )
-        self._asked: dict[int, asyncio.Future[Any]] = {}
+        self._pending: dict[int, asyncio.Future[Any]] = {}
         self._reader = asyncio.create_task(self._read())
         return self
 
@@ -55,21 +55,21 @@ class NodeClient:
         await self._reader
 
     async def run(self, js: str, **args: Any) -> Any:
-        """The value of the function's body `js`, as JSON; maps become objects."""
-        async with asyncio.timeout(PATIENT):
+        """Run the function body `js`; returns its value as JSON, with maps as objects."""
+        async with asyncio.timeout(TIMEOUT):
             return await self.begin(js, **args)
 
     def begin(self, js: str, **args: Any) -> asyncio.Future[Any]:
-        """The same, without waiting."""
+        """Start the function body `js`; returns a future of its value."""
         assert self._process.stdin is not None
-        number = len(self._asked) + 1
-        future = self._asked[number] = asyncio.get_running_loop().create_future()
+        number = len(self._pending) + 1
+        future = self._pending[number] = asyncio.get_running_loop().create_future()
         line = json.dumps({"id": number, "js": js, "args": args})
         self._process.stdin.write(f"{line}\n".encode())
         return future
 
     async def connect(self, name: str, url: str, /, **options: Any) -> None:
-        """`its.<name>` is a house at `url`; `folder` among the options is that of its store."""
+        """Set `its.<name>` to a `House` connected to `url`; the option `folder` is its store's."""
         js = """
             const { url, folder, ...options } = args;
             if (folder) options.store = await client.fileStore(folder);
@@ -97,16 +97,16 @@ class NodeClient:
         assert self._process.stdout is not None
         while line := await self._process.stdout.readline():
             answer = json.loads(line)
-            future = self._asked[answer["id"]]
+            future = self._pending[answer["id"]]
             if future.done():
                 continue
             if "error" in answer:
                 future.set_exception(JsError(answer["error"]))
             else:
                 future.set_result(answer["result"])
-        for future in self._asked.values():
+        for future in self._pending.values():
             if not future.done():
-                future.set_exception(AssertionError("node ended before it had answered"))
+                future.set_exception(AssertionError("node ended before it answered"))
                 future.exception()
 
 

@@ -13,14 +13,14 @@ from websockets.exceptions import ConnectionClosed
 
 from dealer.client.socket import SUBPROTOCOL
 from tests.client.conftest import TABLE, Frame, InMemoryHouse
-from tests.web.client.node_client import PATIENT, JsError, NodeClient
+from tests.web.client.node_client import TIMEOUT, JsError, NodeClient
 
 SEAT = {"token": "seat.1", "seat": 1, "since": 2}
 """The stored facts of Ada, who took seat 1 in event 2."""
 
 
 class ScriptedServer:
-    """`house` has the true log; `requests` are those of the client but hello, ping and presence."""
+    """`house` has the true log; `requests` are the client's, except hello, ping and presence."""
 
     url: str
 
@@ -30,23 +30,23 @@ class ScriptedServer:
         self.requests: list[Frame] = []
         self.answer: dict[str, Any] = {}  # members of the next answers to a resume
         self.frames: list[Frame] | None = None  # in place of the house's own
-        self._heard = asyncio.Condition()
+        self._request_received = asyncio.Condition()
         self._socket: Any = None
 
     async def enter(self, **facts: Any) -> None:
         """Let Ada join: `its.ada` is her table."""
-        kept = {"seat": SEAT} | facts
+        stored = {"seat": SEAT} | facts
         await self.clients.run(
             """
             its.store ??= client.memoryStore();
-            for (const [name, value] of Object.entries(args.kept)) {
+            for (const [name, value] of Object.entries(args.stored)) {
               its.store.set(`dealer/${args.table}/${name}`, JSON.stringify(value));
             }
             its.house = await client.connect(args.url, {
               store: its.store, retry: { backoff: 5, backoffMax: 10 } });
             its.ada = await its.house.join(args.table);
             """,
-            kept=kept,
+            stored=stored,
             table=TABLE,
             url=self.url,
         )
@@ -107,23 +107,23 @@ class ScriptedServer:
               await ada.until(() => false);
             } catch ({ name, message, check, evidence }) {
               const no = ada.checks.filter(({ state }) => state === "no");
-              const kept = JSON.parse(its.store.get(`dealer/${ada.id}/evidence`));
+              const stored = JSON.parse(its.store.get(`dealer/${ada.id}/evidence`));
               return { name, message, check, evidence, no: no.map((one) => one.name),
-                kept: kept.length, over: String(ada.error) };
+                stored: stored.length, over: String(ada.error) };
             }
             """
         )
         assert error["name"] == "HouseCheated"
         assert sentence in error["message"]
-        assert error["kept"] == 1
+        assert error["stored"] == 1
         assert error["check"] in error["no"]
         assert error["evidence"]["table"] == TABLE
         return JsError(error)
 
     async def has_requested(self, method: str, *, times: int = 1) -> None:
         """Wait until the client has sent this many requests of a method."""
-        async with asyncio.timeout(PATIENT), self._heard:
-            await self._heard.wait_for(lambda: self.methods.count(method) >= times)
+        async with asyncio.timeout(TIMEOUT), self._request_received:
+            await self._request_received.wait_for(lambda: self.methods.count(method) >= times)
 
     async def close_socket(self) -> None:
         await self._socket.close(1012)
@@ -136,16 +136,16 @@ class ScriptedServer:
         self._socket = socket
         with suppress(ConnectionClosed):
             async for text in socket:
-                await self._hear(json.loads(text))
+                await self._handle(json.loads(text))
 
-    async def _hear(self, frame: Frame) -> None:
+    async def _handle(self, frame: Frame) -> None:
         method = frame["method"]
         if method in ("session.hello", "ping", "table.presence"):
             await self._reply(frame, {"seats": []})
             return
-        async with self._heard:
+        async with self._request_received:
             self.requests.append(frame)
-            self._heard.notify_all()
+            self._request_received.notify_all()
         if method == "table.resume":
             await self._resume(frame)
         else:

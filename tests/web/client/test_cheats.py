@@ -24,7 +24,7 @@ async def scripted(dealt, clients):
 
 @pytest.fixture
 async def empty(house, clients):
-    """The same before any round."""
+    """The same server before any round."""
     async with scripted_server(house, clients) as scripted:
         yield scripted
 
@@ -78,13 +78,13 @@ async def test_a_card_other_than_the_sealed_one(scripted, member):
     scripted.frames = frames
     with pytest.raises(JsError, match="HouseCheated"):
         await scripted.enter()
-    fault = await kept(scripted, "not the one that was sealed")
+    fault = await stored_evidence(scripted, "not the one that was sealed")
     assert fault["frames"] == [altered]
     assert any('"DeckSealed"' in leaf for leaf in fault["leaves"])
     assert "table.leave" in scripted.methods
 
 
-async def kept(scripted, sentence):
+async def stored_evidence(scripted, sentence):
     """The evidence in Ada's store, with this sentence."""
     (evidence,) = await scripted.clients.run(
         """
@@ -243,7 +243,7 @@ async def test_a_swap_that_the_tape_does_not_give(empty, game):
     house.open_round()
     house.do(game.start)
     order = house.table.round
-    for step in range(51):  # the house leaves every card where it was
+    for step in range(51):  # the house does not exchange any card
         house.record(CardsSwapped(1, 0, step, 51 - step, 51 - step))
     codes = [order.face(card) for card in order.cards("deck")]
     house.record(DeckSealed(1, 0, 0, tuple(house.secret.slot_commitments(0, codes))))
@@ -334,7 +334,7 @@ async def test_a_reset_without_a_proof(scripted, game, proof):
 
 
 async def lose_connection(scripted):
-    """The socket breaks, and Ada resumes on a new one."""
+    """The connection is lost, and Ada resumes on a new one."""
     times = scripted.methods.count("table.resume")
     await scripted.close_socket()
     await scripted.has_requested("table.resume", times=times + 1)
@@ -411,7 +411,7 @@ async def test_a_snapshot_that_does_not_match_the_signed_head(scripted, changed)
         del described["state"][changed]
     with pytest.raises(JsError, match="HouseCheated"):
         await scripted.begin_with_snapshot(described)
-    await kept(scripted, sentence)
+    await stored_evidence(scripted, sentence)
 
 
 async def test_a_wrong_salt_in_a_snapshot_is_found_with_the_secret(scripted, game):

@@ -8,7 +8,7 @@ import json
 import pytest
 from websockets.asyncio.server import ServerConnection
 
-from tests.client.test_connection import FakeHouse, answer, refuse
+from tests.client.test_connection import FakeServer, answer, refuse
 from tests.web.client.node_client import JsError
 
 pytestmark = pytest.mark.slow
@@ -27,7 +27,7 @@ OPEN = "return its.house.open()"
 
 @pytest.fixture
 async def fake(clients):
-    async with FakeHouse() as fake:
+    async with FakeServer() as fake:
         await clients.connect("house", fake.url, retry=QUICK)
         await clients.run(
             """
@@ -74,7 +74,7 @@ async def test_other_close_codes_cause_a_reconnect_with_the_same_cmd(fake, clien
     assert (states[0], states[-1]) == ("resuming", "connected")
 
 
-async def test_a_server_that_stops_reading_is_abandoned(fake, clients):
+async def test_a_server_that_stopped_reading_is_disconnected(fake, clients):
     stopped: list[ServerConnection] = []
 
     async def act(frame, socket):
@@ -92,15 +92,15 @@ async def test_a_server_that_stops_reading_is_abandoned(fake, clients):
     stopped[0].transport.abort()
 
 
-async def test_a_reconnect_waits_as_long_as_a_draining_server_says(fake, clients):
+async def test_a_reconnect_waits_as_long_as_a_draining_server_announced(fake, clients):
     times = []
 
     async def act(frame, socket):
         times.append(asyncio.get_running_loop().time())
         if len(times) == 1:
             params = {"reconnect_in_ms": 100}
-            said = {"jsonrpc": "2.0", "method": "session.drain", "params": params}
-            await socket.send(json.dumps(said))
+            notification = {"jsonrpc": "2.0", "method": "session.drain", "params": params}
+            await socket.send(json.dumps(notification))
             await socket.close(1012, "")
         else:
             await answer(socket, frame, {"tables": []})
@@ -113,7 +113,7 @@ async def test_a_reconnect_waits_as_long_as_a_draining_server_says(fake, clients
 
 async def test_the_client_gives_up_when_the_server_stays_away(fake, clients):
     async def act(frame, socket):
-        fake.server.close()
+        fake.listener.close()
         socket.transport.abort()
 
     fake.script = act
@@ -151,9 +151,9 @@ async def test_retries_are_limited(fake, clients):
     assert len(fake.requests) == QUICK["attempts"]
 
 
-async def test_a_server_that_does_not_answer_hello(clients):
-    async with FakeHouse() as fake:
-        fake.greets = False
+async def test_a_server_that_does_not_answer_hello_is_reported(clients):
+    async with FakeServer() as fake:
+        fake.answers_hello = False
         with pytest.raises(JsError, match=r"HouseUnreachable: .* does not answer session.hello"):
             await clients.connect("house", fake.url, retry={"open": 100})
 
@@ -162,7 +162,7 @@ async def test_a_server_that_does_not_answer_hello(clients):
     ("url", "sentence"),
     [("ws://127.0.0.1:9/ws", "does not answer"), ("nowhere", "is not a WebSocket address")],
 )
-async def test_an_unreachable_server(clients, url, sentence):
+async def test_an_unreachable_server_is_reported(clients, url, sentence):
     with pytest.raises(JsError, match=f"HouseUnreachable: .* {sentence}"):
         await clients.connect("house", url)
 
@@ -180,14 +180,14 @@ async def test_malformed_frames_are_ignored(fake, clients):
 
 
 async def test_closing_rejects_pending_requests(fake, clients):
-    asked = asyncio.Event()
+    received = asyncio.Event()
 
     async def act(frame, socket):
-        asked.set()
+        received.set()
 
     fake.script = act
     waiting = clients.begin(LIST)
-    await asked.wait()
+    await received.wait()
     await clients.run("await its.house.close()")
     with pytest.raises(JsError, match="closed its connection"):
         await waiting
@@ -221,8 +221,8 @@ async def test_a_resume_whose_answer_was_lost_is_replaced_on_the_next_socket(fak
 
 
 async def test_the_old_name_of_the_retry_policy_still_works(clients):
-    async with FakeHouse() as fake:
-        fake.greets = False
+    async with FakeServer() as fake:
+        fake.answers_hello = False
         with pytest.raises(JsError, match=r"HouseUnreachable: .* does not answer session.hello"):
             await clients.connect("house", fake.url, patience={"open": 100}, retry={})
     assert await clients.run("return client.SetupError === client.ConfigurationError")

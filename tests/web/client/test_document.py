@@ -16,7 +16,7 @@ from websockets.asyncio.client import ClientConnection
 from websockets.asyncio.client import connect as dial
 
 from dealer.client.socket import SUBPROTOCOL
-from tests.web.client.node_client import PATIENT, sockets
+from tests.web.client.node_client import TIMEOUT, sockets
 from tests.web.js_verifier import node
 
 pytestmark = pytest.mark.slow
@@ -38,10 +38,10 @@ async def output(*command: str, cwd: Path, typed: str = "") -> str:
     process = await asyncio.create_subprocess_exec(
         *command, cwd=cwd, stdin=PIPE, stdout=PIPE, stderr=STDOUT
     )
-    async with asyncio.timeout(PATIENT):
-        said, _ = await process.communicate(typed.encode())
-    assert process.returncode == 0, said.decode()
-    return said.decode()
+    async with asyncio.timeout(TIMEOUT):
+        printed, _ = await process.communicate(typed.encode())
+    assert process.returncode == 0, printed.decode()
+    return printed.decode()
 
 
 @pytest.fixture
@@ -53,86 +53,89 @@ def folder(tmp_path):
     return tmp_path
 
 
-async def test_the_python_example(real_house, tmp_path):
+async def test_the_python_example(real_server, tmp_path):
     (code,) = examples("python")
-    (tmp_path / "example.py").write_text(code.replace(HOUSE, real_house.url))
-    said = await output(sys.executable, "example.py", cwd=tmp_path)
-    assert re.fullmatch(r"(\['\w\w', '\w\w'\]) \1 50\n", said)
+    (tmp_path / "example.py").write_text(code.replace(HOUSE, real_server.url))
+    printed = await output(sys.executable, "example.py", cwd=tmp_path)
+    assert re.fullmatch(r"(\['\w\w', '\w\w'\]) \1 50\n", printed)
 
 
-async def test_the_javascript_examples(real_house, folder):
+async def test_the_javascript_examples(real_server, folder):
     first, second = examples("js")
-    said = []
+    printed = []
     for code in (first, second):
-        (folder / "example.js").write_text(code.replace(HOUSE, real_house.url))
-        said.append(await output(node(), *sockets(), "example.js", cwd=folder))
-    assert re.match(r"\[ '\w\w', '\w\w' \] \[ '\w\w', '\w\w' \] 50\n", said[0])
-    assert said[0].endswith(
+        (folder / "example.js").write_text(code.replace(HOUSE, real_server.url))
+        printed.append(await output(node(), *sockets(), "example.js", cwd=folder))
+    assert re.match(r"\[ '\w\w', '\w\w' \] \[ '\w\w', '\w\w' \] 50\n", printed[0])
+    assert printed[0].endswith(
         "entropy: yes, commitment: yes, seal: yes, cards: yes, roots: yes, "
         "signatures: yes, moves: yes, round: yes\n"
     )
-    assert re.search(r"\d+ CardDrawn face down\n\d+ CardDrawn \w\w\n", said[1])
-    assert "undefined" not in said[1]
+    assert re.search(r"\d+ CardDrawn face down\n\d+ CardDrawn \w\w\n", printed[1])
+    assert "undefined" not in printed[1]
 
 
-async def test_the_terminal_examples(real_house, folder):
+async def test_the_terminal_examples(real_server, folder):
     download, typing, one_line = examples("sh")
     assert download.startswith("curl ")
-    command = typing.replace(HOUSE, real_house.url).split()
+    command = typing.replace(HOUSE, real_server.url).split()
     assert command[0] == "python"
     ping = '{"jsonrpc":"2.0","id":1,"method":"ping"}\n'
-    said = await output(sys.executable, *command[1:], cwd=folder, typed=ping)
-    assert "Connected" in said
-    said = await output("sh", "-c", one_line.replace(HOUSE, real_house.url), cwd=folder)
-    assert re.search(r"^(\w\w ){4}\w\w$", said, re.MULTILINE)
+    printed = await output(sys.executable, *command[1:], cwd=folder, typed=ping)
+    assert "Connected" in printed
+    printed = await output("sh", "-c", one_line.replace(HOUSE, real_server.url), cwd=folder)
+    assert re.search(r"^(\w\w ){4}\w\w$", printed, re.MULTILINE)
 
 
-async def test_the_frames_of_the_protocol_examples(real_house):
+async def test_the_frames_of_the_protocol_examples(real_server):
     """The server accepts the frames, and its answers have the members that the guide shows."""
     lines = "".join(examples()).splitlines()
-    asked = [json.loads(line[2:]) for line in lines if line.startswith("> ")]
-    shown = [line for line in lines if '"result"' in line]
+    requests = [json.loads(line[2:]) for line in lines if line.startswith("> ")]
+    expected = [line for line in lines if '"result"' in line]
     known: dict[str, str] = {}
     results: list[dict[str, Any]] = []
-    async with asyncio.timeout(PATIENT), dial(real_house.url, subprotocols=[SUBPROTOCOL]) as socket:
-        house = Talk(socket)
-        for frame in asked[:6]:
-            results.append((await house.ask(filled(frame, known)))["result"])
+    async with (
+        asyncio.timeout(TIMEOUT),
+        dial(real_server.url, subprotocols=[SUBPROTOCOL]) as socket,
+    ):
+        recording = RecordingSocket(socket)
+        for frame in requests[:6]:
+            results.append((await recording.ask(filled(frame, known)))["result"])
             known |= {name: results[-1][name] for name in ("table", "token") if name in results[-1]}
             if frame["method"] == "deck.shuffle":
-                await house.hear("DeckSealed")
-        for frame in asked[6:]:  # refused, because this round takes no players' bytes
-            assert (await house.ask(filled(frame, known)))["error"]["code"] > 0
+                await recording.wait_for("DeckSealed")
+        for frame in requests[6:]:  # refused, because this round takes no players' bytes
+            assert (await recording.ask(filled(frame, known)))["error"]["code"] > 0
         play = {"table": known["table"], "cards": ["X1"]}
-        refused = await house.ask({"jsonrpc": "2.0", "method": "hand.play", "params": play})
-    for line, result in zip(shown, results, strict=True):
+        refused = await recording.ask({"jsonrpc": "2.0", "method": "hand.play", "params": play})
+    for line, result in zip(expected, results, strict=True):
         members = re.findall(r'[{,]"(\w+)":', line.split('"result":')[1])
         assert set(members) <= set(result), line
-    (drawn,) = (frame for frame in house.heard if "CardDrawn" in json.dumps(frame))
+    (drawn,) = (frame for frame in recording.received if "CardDrawn" in json.dumps(frame))
     assert drawn["params"]["private"]["card"] == results[4]["cards"][0]
     (refusal,) = (line for line in lines if '"error"' in line)
     assert f'"code":{refused["error"]["code"]},' in refusal
     assert json.dumps(refused["error"]["data"], separators=(",", ":")) in refusal
 
 
-class Talk:
+class RecordingSocket:
     """A socket, and every frame that was received on it."""
 
     def __init__(self, socket: ClientConnection) -> None:
         self.socket = socket
-        self.heard: list[dict[str, Any]] = []
-        self.asked = 0
+        self.received: list[dict[str, Any]] = []
+        self.sent = 0
 
     async def ask(self, frame: dict[str, Any]) -> dict[str, Any]:
-        self.asked += 1
-        await self.socket.send(json.dumps(frame | {"id": self.asked}))
-        while not self.heard or self.heard[-1].get("id") != self.asked:
-            self.heard.append(json.loads(await self.socket.recv()))
-        return self.heard[-1]
+        self.sent += 1
+        await self.socket.send(json.dumps(frame | {"id": self.sent}))
+        while not self.received or self.received[-1].get("id") != self.sent:
+            self.received.append(json.loads(await self.socket.recv()))
+        return self.received[-1]
 
-    async def hear(self, word: str) -> None:
-        while not any(word in json.dumps(frame) for frame in self.heard):
-            self.heard.append(json.loads(await self.socket.recv()))
+    async def wait_for(self, word: str) -> None:
+        while not any(word in json.dumps(frame) for frame in self.received):
+            self.received.append(json.loads(await self.socket.recv()))
 
 
 def filled(frame: dict[str, Any], known: dict[str, str]) -> dict[str, Any]:

@@ -166,7 +166,7 @@ async def test_an_unsigned_seal_does_not_pass_yet(dealt, clients):
 async def test_after_withholding_nothing_is_committed(scripted, game):
     commit_both(scripted, game)
     await scripted.send_all()
-    await scripted.has_requested("entropy.reveal")  # and it is lost
+    await scripted.has_requested("entropy.reveal")  # and the request is lost
     scripted.house.do(game.late(scripted.house.clock + 10_000))
     await scripted.send_all()
     (doubt,) = await doubts(scripted)

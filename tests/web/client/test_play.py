@@ -53,8 +53,8 @@ WHOLE_ROUND = """
 """
 
 
-async def test_a_round_with_every_command(clients, real_house):
-    table = await clients.sit("ada", "bob", url=real_house.url, seats=3)
+async def test_a_round_with_every_command(clients, real_server):
+    table = await clients.sit("ada", "bob", url=real_server.url, seats=3)
     result = await clients.run(WHOLE_ROUND)
     assert (result["opened"], result["k"], result["dealt"]) == (1, 0, 4)
     assert result["random"] == result["again"]
@@ -68,8 +68,8 @@ async def test_a_round_with_every_command(clients, real_house):
     assert set(states.values()) == {"yes"}
     (waiting,) = (check for check in result["before"] if check["state"] != "yes")
     assert waiting["name"] == "round"
-    # What it saved is what a verifier finds in the bundle.
-    address = real_house.url.replace("ws:", "http:").removesuffix("/ws")
+    # The verifier finds the saved checkpoints in the bundle.
+    address = real_server.url.replace("ws:", "http:").removesuffix("/ws")
     bundle = await asyncio.to_thread(fetch, f"{address}/tables/{table}/bundle.jsonl")
     assert verify(bundle.splitlines(), key=bytes.fromhex(result["key"]), saved=result["saved"]).ok
 
@@ -79,10 +79,10 @@ def fetch(url):
         return answer.read()
 
 
-async def test_javascript_and_python_clients_at_one_table(clients, real_house):
-    async with dealer.connect(real_house.url, name="Ada", patience=FAST) as house:
+async def test_javascript_and_python_clients_at_one_table(clients, real_server):
+    async with dealer.connect(real_server.url, name="Ada", patience=FAST) as house:
         ada = await house.join(await house.open())
-        await clients.connect("bobHouse", real_house.url, name="Bob")
+        await clients.connect("bobHouse", real_server.url, name="Bob")
         await clients.run("its.bob = await its.bobHouse.join(args.table)", table=ada.id)
         await ada.round_open()
         await ada.shuffle()
@@ -98,17 +98,17 @@ async def test_javascript_and_python_clients_at_one_table(clients, real_house):
         assert ada.doubts == []
 
 
-async def test_a_refusal_is_thrown_with_its_message(clients, real_house):
-    await clients.sit("ada", url=real_house.url)
+async def test_a_refusal_is_thrown_with_its_message(clients, real_server):
+    await clients.sit("ada", url=real_server.url)
     await clients.run("await its.ada.roundOpen(); await its.ada.shuffle()")
     with pytest.raises(JsError, match="not in that hand") as refused:
         await clients.run("await its.ada.play('As')")
     assert (refused.value.name, refused.value.reason) == ("Refused", "card_not_in_hand")
 
 
-async def test_a_spectator_sees_no_cards_and_verifies_everything(clients, real_house):
-    table = await clients.sit("ada", url=real_house.url)
-    await clients.connect("public", real_house.url)
+async def test_a_spectator_sees_no_cards_and_verifies_everything(clients, real_server):
+    table = await clients.sit("ada", url=real_server.url)
+    await clients.connect("public", real_server.url)
     result = await clients.run(
         """
         const onlooker = await its.public.watch(args.table);
@@ -131,7 +131,7 @@ async def test_a_spectator_sees_no_cards_and_verifies_everything(clients, real_h
 
 
 @pytest.mark.parametrize(
-    ("rules", "asked", "opened", "doubts"),
+    ("rules", "options", "opened", "doubts"),
     [
         ({}, {}, "house", ["the house's bytes alone, though the players' bytes"]),
         (
@@ -146,35 +146,35 @@ async def test_a_spectator_sees_no_cards_and_verifies_everything(clients, real_h
     ],
 )
 async def test_a_round_with_other_entropy_than_requested_is_doubted(
-    clients, proxy, rules, asked, opened, doubts
+    clients, proxy, rules, options, opened, doubts
 ):
-    def heard(frame):
+    def alter(frame):
         if frame["method"] == "round.open":
             frame["params"]["entropy"] = opened
         return frame
 
-    proxy.alter_request = heard
+    proxy.alter_request = alter
     await clients.sit("ada", url=proxy.url, **rules)
     result = await clients.run(
         """
-        its.heard = [];
-        its.ada.on("doubted", (sentence) => its.heard.push(sentence));
-        const round = await its.ada.roundOpen(args.asked);
+        its.reported = [];
+        its.ada.on("doubted", (sentence) => its.reported.push(sentence));
+        const round = await its.ada.roundOpen(args.options);
         const [{ state }] = its.ada.checks;
         await its.ada.shuffle();
-        return { round, state, doubts: its.ada.doubts, heard: its.heard };
+        return { round, state, doubts: its.ada.doubts, reported: its.reported };
         """,
-        asked=asked,
+        options=options,
     )
     assert result["round"] == 1
     assert result["doubts"] == [f"Round 1 takes {doubt} were requested." for doubt in doubts]
-    assert result["heard"] == result["doubts"]
+    assert result["reported"] == result["doubts"]
     honest = "unavailable" if opened == "house" else "waiting"
     assert result["state"] == ("no" if doubts else honest)
 
 
-async def test_a_house_only_round_is_still_shown_as_one_when_closed(clients, real_house):
-    await clients.sit("ada", url=real_house.url)
+async def test_a_house_only_round_is_still_shown_as_one_when_closed(clients, real_server):
+    await clients.sit("ada", url=real_server.url)
     checks = await clients.run(
         """
         await its.ada.roundOpen({ entropy: "house" });
@@ -189,8 +189,8 @@ async def test_a_house_only_round_is_still_shown_as_one_when_closed(clients, rea
         assert "only the house's random bytes" in check["sentence"]
 
 
-async def test_the_state_has_everything_that_a_page_draws(clients, real_house):
-    await clients.sit("ada", "bob", url=real_house.url, name="Friday", preset="dealer")
+async def test_the_state_has_everything_that_a_page_draws(clients, real_server):
+    await clients.sit("ada", "bob", url=real_server.url, name="Friday", preset="dealer")
     state = await clients.run(
         """
         await its.ada.roundOpen({ entropy: "house" });
@@ -216,9 +216,9 @@ async def test_the_state_has_everything_that_a_page_draws(clients, real_house):
 
 
 @pytest.mark.parametrize("lost", ["request", "answer"])
-async def test_a_lost_connection_loses_and_repeats_nothing(clients, real_house, proxy, lost):
+async def test_a_lost_connection_loses_and_repeats_nothing(clients, real_server, proxy, lost):
     await clients.connect("adaHouse", proxy.url)
-    await clients.connect("bobHouse", real_house.url)
+    await clients.connect("bobHouse", real_server.url)
     await clients.run(
         """
         its.ada = await its.adaHouse.join(await its.adaHouse.open());
@@ -268,9 +268,9 @@ async def test_joining_and_opening_across_a_lost_connection(clients, proxy):
     assert await clients.run("return [its.ada.seats, its.ada.version]") == [{"1": "Ada"}, 2]
 
 
-async def test_a_server_restart(clients, real_house, monkeypatch):
+async def test_clients_resume_after_a_server_restart(clients, real_server, monkeypatch):
     monkeypatch.setattr(server, "SPREAD_MS", 100)
-    await clients.sit("ada", "bob", url=real_house.url)
+    await clients.sit("ada", "bob", url=real_server.url)
     before = await clients.run(
         """
         await its.ada.roundOpen();
@@ -281,7 +281,7 @@ async def test_a_server_restart(clients, real_house, monkeypatch):
         """
     )
     drawing = clients.begin("return Promise.all([1, 2, 3, 4, 5].map(() => its.bob.draw(1)))")
-    await real_house.restart()
+    await real_server.restart()
     drawn = [card for (card,) in await drawing]
     assert await clients.run("return its.bob.hand") == drawn
     assert await clients.run("return its.ada.hand") == before
@@ -295,9 +295,9 @@ async def test_a_server_restart(clients, real_house, monkeypatch):
     assert "draining" in await clients.run("return its.states")
 
 
-async def test_a_restarted_client_returns_to_its_seat(clients, real_house, tmp_path):
-    await clients.sit("bob", url=real_house.url)
-    await clients.connect("first", real_house.url, folder=str(tmp_path), name="Ada")
+async def test_a_restarted_client_returns_to_its_seat(clients, real_server, tmp_path):
+    await clients.sit("bob", url=real_server.url)
+    await clients.connect("first", real_server.url, folder=str(tmp_path), name="Ada")
     hand = await clients.run(
         """
         const ada = await its.first.join(its.table);
@@ -310,7 +310,7 @@ async def test_a_restarted_client_returns_to_its_seat(clients, real_house, tmp_p
         return hand;
         """
     )
-    await clients.connect("second", real_house.url, folder=str(tmp_path), name="Ada")
+    await clients.connect("second", real_server.url, folder=str(tmp_path), name="Ada")
     result = await clients.run(
         """
         const kept = its.second.kept(its.table);
@@ -333,9 +333,9 @@ async def test_a_restarted_client_returns_to_its_seat(clients, real_house, tmp_p
     assert len(values) == len(set(values)) == 3
 
 
-async def test_enter_without_a_seat_watches_and_join_takes_a_seat(clients, real_house):
-    await clients.sit("ada", url=real_house.url)
-    await clients.connect("house", real_house.url, name="Cleo")
+async def test_enter_without_a_seat_watches_and_join_takes_a_seat(clients, real_server):
+    await clients.sit("ada", url=real_server.url)
+    await clients.connect("house", real_server.url, name="Cleo")
     seats = await clients.run(
         """
         const cleo = await its.house.enter(its.table);
@@ -347,8 +347,8 @@ async def test_enter_without_a_seat_watches_and_join_takes_a_seat(clients, real_
     assert seats == [None, True, 2, []]
 
 
-async def test_leaving_frees_the_seat_and_ends_the_events(clients, real_house):
-    await clients.sit("ada", "bob", url=real_house.url)
+async def test_leaving_frees_the_seat_and_ends_the_events(clients, real_server):
+    await clients.sit("ada", "bob", url=real_server.url)
     result = await clients.run(
         """
         const events = its.bob.events();
@@ -367,10 +367,10 @@ async def test_leaving_frees_the_seat_and_ends_the_events(clients, real_house):
     assert result[:2] == [2, None]
 
 
-async def test_a_newer_connection_takes_over_the_seat(clients, real_house, tmp_path):
-    await clients.connect("first", real_house.url, folder=str(tmp_path))
+async def test_a_newer_connection_takes_over_the_seat(clients, real_server, tmp_path):
+    await clients.connect("first", real_server.url, folder=str(tmp_path))
     await clients.run("its.table = await its.first.join(await its.first.open())")
-    await clients.connect("second", real_house.url, folder=str(tmp_path))
+    await clients.connect("second", real_server.url, folder=str(tmp_path))
     waiting = clients.begin("await its.table.until((table) => table.round === 1)")
     await clients.run("await its.second.join(its.table.id)")
     with pytest.raises(JsError, match="newer connection") as ended:
@@ -441,11 +441,11 @@ async def test_after_a_return_only_the_newest_checkpoint_is_cosigned(clients, pr
 
 
 @pytest.mark.parametrize("resume", [0, 5])
-async def test_a_resume_too_far_behind_gets_a_snapshot(clients, real_house, proxy, resume):
+async def test_a_resume_too_far_behind_gets_a_snapshot(clients, real_server, proxy, resume):
     """The server sends a snapshot with a proof, and the round can still be verified at its end."""
-    await real_house.restart(resume=resume)
+    await real_server.restart(resume=resume)
     await clients.connect("adaHouse", proxy.url)
-    await clients.sit("bob", url=real_house.url)
+    await clients.sit("bob", url=real_server.url)
     await clients.run(
         """
         its.ada = await its.adaHouse.join(its.table);
@@ -476,10 +476,10 @@ async def test_a_resume_too_far_behind_gets_a_snapshot(clients, real_house, prox
     assert {check["name"]: check["state"] for check in result[2]}["round"] == "yes"
 
 
-async def test_host_and_player_too_far_behind_get_two_snapshots(clients, real_house, proxy):
-    await real_house.restart(resume=0)
+async def test_host_and_player_too_far_behind_get_two_snapshots(clients, real_server, proxy):
+    await real_server.restart(resume=0)
     await clients.connect("adaHouse", proxy.url)
-    await clients.connect("bobHouse", real_house.url)
+    await clients.connect("bobHouse", real_server.url)
     await clients.run(
         """
         its.ada = await its.adaHouse.join(await its.adaHouse.open());
@@ -503,10 +503,10 @@ async def test_host_and_player_too_far_behind_get_two_snapshots(clients, real_ho
     assert result[0] == result[1]
 
 
-async def test_a_long_log_is_resumed_from_the_saved_head(clients, real_house, tmp_path):
+async def test_a_long_log_is_resumed_from_the_saved_head(clients, real_server, tmp_path):
     """The client gets a snapshot, and then the events from its saved head to the snapshot."""
-    await clients.sit("bob", url=real_house.url)
-    await clients.connect("house", real_house.url, folder=str(tmp_path))
+    await clients.sit("bob", url=real_server.url)
+    await clients.connect("house", real_server.url, folder=str(tmp_path))
     hand = await clients.run(
         """
         const ada = await its.house.join(its.table);
@@ -520,8 +520,8 @@ async def test_a_long_log_is_resumed_from_the_saved_head(clients, real_house, tm
         """
     )
     for limit in (20, 0):  # first the events from the saved head on come, then a proof
-        await real_house.restart(resume=limit)
-        await clients.connect("house", real_house.url, folder=str(tmp_path))
+        await real_server.restart(resume=limit)
+        await clients.connect("house", real_server.url, folder=str(tmp_path))
         result = await clients.run(
             """
             const ada = await its.house.join(its.table);
@@ -537,8 +537,8 @@ async def test_a_long_log_is_resumed_from_the_saved_head(clients, real_house, tm
         assert result["after"] == hand
 
 
-async def test_presence(clients, real_house):
-    await clients.sit("ada", "bob", url=real_house.url)
+async def test_presence_is_requested_and_notified(clients, real_server):
+    await clients.sit("ada", "bob", url=real_server.url)
     here = await clients.run(
         """
         await its.ada.until((table) => table.presence.get(2)?.here);
@@ -554,7 +554,7 @@ async def test_presence(clients, real_house):
     assert not here["2"]["here"]
 
 
-async def test_without_webcrypto_all_but_signatures_are_checked(real_house):
+async def test_without_webcrypto_all_but_signatures_are_checked(real_server):
     """A page over plain http has no `crypto.subtle`."""
     async with NodeClient("plain") as clients:
         checks, doubts, cosigner = await clients.run(
@@ -567,7 +567,7 @@ async def test_without_webcrypto_all_but_signatures_are_checked(real_house):
             await table.roundClose();
             return [table.checks, table.doubts, table.cosigner];
             """,
-            url=real_house.url,
+            url=real_server.url,
         )
     states = {check["name"]: check["state"] for check in checks}
     assert states.pop("signatures") == "unavailable"
@@ -576,8 +576,8 @@ async def test_without_webcrypto_all_but_signatures_are_checked(real_house):
     assert cosigner is None
 
 
-async def test_nonces_of_one_player_are_never_used_twice(clients, real_house, tmp_path):
-    await clients.connect("house", real_house.url, folder=str(tmp_path))
+async def test_nonces_of_one_player_are_never_used_twice(clients, real_server, tmp_path):
+    await clients.connect("house", real_server.url, folder=str(tmp_path))
     nonces = await clients.run(
         """
         const table = await its.house.join(await its.house.open());
@@ -593,9 +593,9 @@ async def test_nonces_of_one_player_are_never_used_twice(clients, real_house, tm
     assert len(nonces) == len(set(nonces)) == 6
 
 
-async def test_a_repeated_random_number_is_never_committed(clients, real_house, tmp_path):
-    for name in ("first", "second"):  # the second has only the store in common with the first
-        await clients.connect(name, real_house.url, folder=str(tmp_path))
+async def test_a_repeated_random_number_is_never_committed(clients, real_server, tmp_path):
+    for name in ("first", "second"):  # both clients use the same store
+        await clients.connect(name, real_server.url, folder=str(tmp_path))
     promised, faults = await clients.run(
         """
         const draw = crypto.getRandomValues.bind(crypto);
