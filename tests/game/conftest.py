@@ -1,4 +1,4 @@
-"""Fixtures for tables: given events, when a command, then events or a refusal."""
+"""Fixtures that play at tables: a command gives events or a refusal."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class Play:
         return digest("nonce", self.round.k, seat)
 
     def commit(self, seat: int) -> CommitEntropy:
-        """The digest of a seat's nonce for the shuffle that runs or comes next."""
+        """The digest of a seat's nonce for the current or the next shuffle."""
         k = self.round.k
         nonce = self.house.player_digest(k=k, seat=seat, nonce=self.nonce(seat))
         return CommitEntropy(Actor(seat=seat), self.round.number, k, nonce)
@@ -101,7 +101,7 @@ class Play:
         return FinishShuffle(digest("root", self.table.version))
 
     def settle(self) -> None:
-        """Every seat that may commits and reveals; the shuffle ends with its seal."""
+        """Commit and reveal for every seat that may, until the shuffle ends with its seal."""
         while (shuffle := self.round.shuffle) is not None:
             if not shuffle.closed_version:
                 waiting = set(self.table.seats) - set(shuffle.digests) - self.round.withheld
@@ -121,7 +121,7 @@ class Play:
         self.settle()
 
     def opens(self, seat: int) -> bool:
-        """Whether the seat still sits there and sent the digest of its own nonce."""
+        """Whether the seat is taken and its digest is that of its own nonce."""
         return seat in self.table.seats and self.commit(seat).digest == self.digest_of(seat)
 
     def digest_of(self, seat: int) -> bytes:
@@ -177,7 +177,7 @@ def fresh(play):
 
 @pytest.fixture(scope="session")
 def vectors():
-    """The golden vectors of one kind: (name, what goes in, what comes out)."""
+    """The golden vectors of one kind: (name, input, output)."""
     path = Path(__file__).parents[1] / "vectors" / "fairness.json"
     every = json.loads(path.read_text(encoding="utf-8"))
 

@@ -43,7 +43,7 @@ seats = st.sampled_from([None, 0, *SEATS, 9])
 
 
 def refs(table: Table, stack: str):
-    """Cards to name: mostly such as lie there, by slot or by code; some that do not."""
+    """References to cards by slot or code, mostly to cards of this stack."""
     strange = st.integers(-2, 30) | st.sampled_from(CODES)
     if table.round is None or not (present := table.round.cards(stack)):
         one = strange
@@ -107,17 +107,17 @@ def any_command(table: Table) -> st.SearchStrategy[c.Command]:
 
 
 def likely(table: Table) -> st.SearchStrategy[c.Command]:
-    """Moves of cards that lie on the table, mostly where they are said to lie."""
+    """Moves of cards of the table, mostly from the stack that holds them."""
     round_ = table.round
     assert round_ is not None
     filled = [stack for stack, cards in round_.stacks.items() if cards]
-    lying = [card for stack in filled for card in round_.stacks[stack] if card >= 0]
+    on_table = [card for stack in filled for card in round_.stacks[stack] if card >= 0]
 
     @st.composite
     def command(draw):
         source = draw(st.sampled_from(filled))
         present = [card for card in round_.stacks[source] if card >= 0]
-        pool = st.sampled_from(present or [0]) | st.sampled_from(lying or [0])
+        pool = st.sampled_from(present or [0]) | st.sampled_from(on_table or [0])
         cards = draw(st.none() | st.lists(pool, min_size=1, max_size=3, unique=True).map(tuple))
         seat = int(source[5:]) if source.startswith("hand:") else draw(st.sampled_from(SEATS))
         actor = c.Actor(True, seat)
@@ -134,7 +134,7 @@ def likely(table: Table) -> st.SearchStrategy[c.Command]:
 
 
 def redacted(event, viewer: Viewer, version: int):
-    """The event as a viewer gets it: hidden parts are gone unless they are theirs."""
+    """The event as a viewer receives it, without the hidden parts that they may not see."""
     if isinstance(event, CardsSwapped):
         return replace(event, j=None)
     if getattr(event, "card", None) is None or isinstance(event, CardShown):
@@ -289,12 +289,12 @@ class AnyGame(RuleBasedStateMachine):
 
 
 def accounted_for(table: Table) -> None:
-    """Every card of the round's deck lies in one place, and no slot in two."""
+    """Every card of the round's deck is in one place, and no slot in two."""
     round_ = table.round
     assert round_ is not None
-    lying = [card for cards in round_.stacks.values() for card in cards]
-    assert len(set(lying)) == len(lying)
-    assert Counter(round_.face(card) for card in lying) == Counter(round_.opened)
+    on_table = [card for cards in round_.stacks.values() for card in cards]
+    assert len(set(on_table)) == len(on_table)
+    assert Counter(round_.face(card) for card in on_table) == Counter(round_.opened)
     if round_.shuffle is not None:
         assert len(round_.cards(round_.shuffle.stack)) == round_.shuffle.n
     assert len(round_.sealed) == 32 * len(round_.faces)

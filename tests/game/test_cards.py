@@ -19,11 +19,11 @@ def test_a_standard_deck_has_every_rank_of_every_suit():
 
 
 @pytest.mark.parametrize("jokers", [0, 1, 2])
-def test_jokers_lie_on_top_of_a_fresh_deck(jokers):
+def test_jokers_are_on_top_of_a_fresh_deck(jokers):
     assert build(jokers=jokers) == STANDARD + ("X1", "X2")[:jokers]
 
 
-def test_a_partial_deck_is_the_list_that_was_given():
+def test_a_custom_deck_is_the_given_list():
     assert build(cards=["Qh", "As"]) == ("Qh", "As")
     assert build(cards=["Qh", "As"], jokers=1) == ("Qh", "As", "X1")
 
@@ -45,12 +45,12 @@ def test_a_shoe_names_its_decks_from_one():
     assert build(decks=8)[-1] == "Kc.8"
 
 
-def test_twenty_decks_are_a_shoe_where_the_cards_are_few():
+def test_twenty_small_decks_are_a_shoe():
     assert len(build(cards=STANDARD[:51], decks=20)) == 1020
 
 
 @pytest.mark.parametrize(
-    ("asked", "saying"),
+    ("spec", "saying"),
     [
         ({"decks": 0}, "1 to 20 decks"),
         ({"decks": 21, "cards": ["As"]}, "1 to 20 decks"),
@@ -64,18 +64,18 @@ def test_twenty_decks_are_a_shoe_where_the_cards_are_few():
         ({"cards": ["x" * 15], "decks": 2}, "invalid code"),
     ],
 )
-def test_invalid_decks_are_refused(asked, saying):
+def test_invalid_decks_are_refused(spec, saying):
     with pytest.raises(BadRequest, match=saying):
-        build(**asked)
+        build(**spec)
 
 
 @pytest.mark.parametrize("n", [1, 2, DECK_MAX])
-def test_a_deck_of_ones_own_has_one_to_1024_cards(n):
+def test_a_custom_deck_has_one_to_1024_cards(n):
     check_deck([f"{number:04}" for number in range(n)])
 
 
 @pytest.mark.parametrize("n", [0, DECK_MAX + 1])
-def test_no_card_and_1025_cards_are_no_deck(n):
+def test_decks_of_0_and_1025_cards_are_refused(n):
     with pytest.raises(BadRequest, match=f"has {n}"):
         check_deck([f"{number:04}" for number in range(n)])
 
@@ -88,11 +88,11 @@ def test_a_code_is_printable_ascii(code):
 @pytest.mark.parametrize(
     "code", ["", " ", "a b", '"', "\\", "x" * 17, "??", "é", "\x7f", "a\n", "\ud800", 7, None]
 )
-def test_other_codes_are_refused_by_their_place(code):
+def test_other_codes_are_refused_with_their_place(code):
     with pytest.raises(BadRequest, match="Card 0 of the deck"):
         check_deck([code])
 
 
-def test_no_length_tells_a_card():
+def test_all_codes_have_one_length():
     with pytest.raises(BadRequest, match="the same length"):
         check_deck(["As", "10s"])

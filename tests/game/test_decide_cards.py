@@ -37,7 +37,7 @@ def peeked(game, seat, *slots):
 # Drawing
 
 
-def test_cards_are_drawn_from_the_top_as_they_come_off(play):
+def test_cards_are_drawn_from_the_top_in_order(play):
     game = play()
     assert game.do(Draw(ONE, 2)) == drawn(game, 1, 7, 6)
     assert game.stack("hand:1") == [7, 6]
@@ -99,11 +99,11 @@ def test_a_pile_is_drawn_from(play):
         (Draw(Actor()), NotYourSeat, "no seat"),
     ],
 )
-def test_a_draw_that_cannot_be_is_refused(play, command, refusal, saying):
+def test_an_invalid_draw_is_refused(play, command, refusal, saying):
     play().refuses(command, refusal, saying)
 
 
-def test_a_deck_that_was_never_shuffled_is_not_drawn_from(play):
+def test_a_draw_from_an_unshuffled_deck_is_refused(play):
     game = play(shuffled=False)
     for command in (Draw(ONE), Draw(ONE, where="bottom"), Deal(HOST, 1), Show(HOST, DECK)):
         game.refuses(command, NotSealed, "shuffle it first")
@@ -112,14 +112,14 @@ def test_a_deck_that_was_never_shuffled_is_not_drawn_from(play):
     game.refuses(Draw(ONE, cards=("a",)), CardNotThere)
 
 
-def test_an_empty_deck_gives_nothing(play):
+def test_a_draw_from_an_empty_deck_is_refused(play):
     game = play()
     game.do(Draw(ONE, 8))
     game.refuses(Draw(ONE), DeckEmpty, "0 cards left; 1 were requested")
     assert game.stack("deck") == []
 
 
-def test_a_card_of_an_earlier_shuffle_is_there_no_more(play):
+def test_a_slot_of_an_earlier_shuffle_is_refused(play):
     game = play()
     game.shuffle()
     game.refuses(Draw(ONE, cards=(7,)), CardNotThere)
@@ -144,13 +144,13 @@ def test_cards_are_dealt_to_the_seats_that_are_named_in_their_order(play):
     assert [(e.seat, e.slot) for e in dealt] == [(3, 7), (1, 6), (3, 5), (1, 4)]
 
 
-def test_seats_are_dealt_to_as_numbers(play):
+def test_seats_are_dealt_to_in_order_of_their_numbers(play):
     assert [event.seat for event in play(seats=10, deck="abcdefghijkl").do(Deal(HOST, 1))] == [
         *range(1, 11)
     ]
 
 
-def test_an_empty_seat_is_passed_over(play):
+def test_an_empty_seat_is_skipped(play):
     game = play(seats=3)
     game.do(LeaveSeat(TWO))
     assert [event.seat for event in game.do(Deal(HOST, 1))] == [1, 3]
@@ -168,7 +168,7 @@ def test_an_empty_seat_is_passed_over(play):
         (Deal(ONE, 1), NotHost, "only the host to deal"),
     ],
 )
-def test_a_deal_that_cannot_be_is_refused(play, command, refusal, saying):
+def test_an_invalid_deal_is_refused(play, command, refusal, saying):
     play().refuses(command, refusal, saying)
 
 
@@ -200,7 +200,7 @@ def test_a_fresh_deck_may_be_cut_before_its_shuffle(play):
     assert [game.card(slot) for slot in range(8)] == list("ghabcdef")
 
 
-def test_a_cut_of_nothing_makes_no_pile(play):
+def test_a_cut_of_an_empty_pile_does_not_create_it(play):
     game = play()
     assert game.do(Cut(ONE, 0, "pile:none")) == [StackCut(1, "pile:none", 0)]
     assert "pile:none" not in game.round.stacks
@@ -216,14 +216,14 @@ def test_a_cut_of_nothing_makes_no_pile(play):
         (Cut(ONE, 0, "heap"), BadRequest, "Name deck or pile"),
     ],
 )
-def test_a_cut_that_cannot_be_is_refused(play, command, refusal, saying):
+def test_an_invalid_cut_is_refused(play, command, refusal, saying):
     play().refuses(command, refusal, saying)
 
 
 # Showing
 
 
-def test_a_player_shows_cards_of_the_own_hand_to_all(play):
+def test_a_player_shows_cards_of_their_hand_to_all(play):
     game = play()
     game.do(Draw(ONE, 3))
     assert game.decide(Show(ONE, "hand:1")) == shown(game, 5)
@@ -276,7 +276,7 @@ def test_a_stack_is_turned_up(play):
         (Show(ONE, "heap"), BadRequest, "A stack is deck"),
     ],
 )
-def test_a_card_that_cannot_be_shown_is_refused(play, command, refusal, saying):
+def test_an_invalid_show_is_refused(play, command, refusal, saying):
     game = play(deck="bcdefghi")
     game.do(Draw(ONE))
     game.do(Draw(TWO))

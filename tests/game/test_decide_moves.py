@@ -16,9 +16,9 @@ HOST = Actor(host=True)
 ONE, TWO, THREE = (Actor(seat=seat) for seat in (1, 2, 3))
 
 
-def holding(play, cards=3, **asked):
+def holding(play, cards=3, **options):
     """Seat 1 holds slots 7, 6, 5; the deck has 0 … 4."""
-    game = play(**asked)
+    game = play(**options)
     game.do(Draw(ONE, cards))
     return game
 
@@ -38,7 +38,7 @@ def test_a_burn_puts_the_top_card_on_the_burn_pile(play):
     assert not any(game.round.sees(seat, slot) for seat in (None, 1, 2) for slot in (7, 6, 5))
 
 
-def test_a_discard_lies_face_down_and_keeps_its_secret(play):
+def test_a_discard_is_face_down_and_hidden(play):
     game = holding(play)
     card = game.card(6)
     discard = Move(ONE, "discard", "hand:1", DISCARD, (card,))
@@ -86,7 +86,7 @@ def test_a_returned_card_goes_to_the_named_place(play):
     assert game.stack("deck") == [6, 0, 5, 1, 2, 3, 4, 7]
 
 
-def test_several_cards_lie_on_one_another_in_the_order_named(play):
+def test_several_cards_are_stacked_in_the_order_named(play):
     game = holding(play)
     at_place = Move(ONE, "return", "hand:1", DECK, (5, 7), where=2)
     assert moved(game.decide(at_place)) == [(5, 2), (7, 3)]
@@ -112,7 +112,7 @@ def test_several_cards_lie_on_one_another_in_the_order_named(play):
     ],
 )
 def test_cards_move_within_a_stack(play, slots, where, then):
-    """`place` is counted after the card left, and cards named together end up together."""
+    """`place` is counted without the moved card, and cards named together stay together."""
     game = play()
     for _, place in moved(game.do(Move(HOST, "pile", DECK, DECK, slots, where=where))):
         assert 0 <= place <= 7
@@ -120,7 +120,7 @@ def test_cards_move_within_a_stack(play, slots, where, then):
 
 
 def places_one_by_one(cards, slots, where):
-    """Where each card goes: the first one to `where`, each later one onto the one before."""
+    """The place of each card: the first one at `where`, each later one on the one before."""
     order, places = list(cards), []
     for turn, slot in enumerate(slots):
         order.remove(slot)
@@ -182,7 +182,7 @@ def test_the_host_collects_hands_unseen(play):
     assert not game.round.sees(None, 7)
 
 
-def test_an_abandoned_hand_is_the_hosts_to_collect(play):
+def test_the_host_collects_an_abandoned_hand(play):
     game = holding(play)
     game.do(LeaveSeat(ONE))
     game.refuses(Move(ONE, "discard", "hand:1", DISCARD, (7,)), NotYourSeat, "no seat")
@@ -191,7 +191,7 @@ def test_an_abandoned_hand_is_the_hosts_to_collect(play):
 
 
 @pytest.mark.parametrize("place", [-1, 6, "middle"])
-def test_a_place_that_is_not_there_is_refused(play, place):
+def test_a_place_outside_the_stack_is_refused(play, place):
     game = holding(play)
     return_ = Move(ONE, "return", "hand:1", DECK, (7,), where=place)
     game.refuses(return_, BadPlace, "0 \\(the bottom\\) to 5")
@@ -221,12 +221,12 @@ def test_within_a_stack_the_last_place_is_one_less(play):
         (Move(ONE, "pile", DECK, "hand:0"), BadRequest, "A stack is deck"),
     ],
 )
-def test_a_move_that_cannot_be_is_refused(play, command, refusal, saying):
+def test_an_invalid_move_is_refused(play, command, refusal, saying):
     holding(play).refuses(command, refusal, saying)
 
 
 def test_a_code_names_a_card_only_for_a_player_who_has_seen_it(play):
-    """Whether it lies there unseen, elsewhere or nowhere: the refusal is the same."""
+    """The refusal is the same whether the card is there unseen, elsewhere or nowhere."""
     game = holding(play)
     game.do(Move(ONE, "discard", "hand:1", DISCARD, (7, 6)))
     sentences = set()
@@ -239,7 +239,7 @@ def test_a_code_names_a_card_only_for_a_player_who_has_seen_it(play):
     assert game.decide(Move(ONE, "pile", DISCARD, DECK, (game.card(7),)))
 
 
-def test_piles_have_an_end(play):
+def test_the_number_of_piles_is_limited(play):
     game = play(shuffled=True)
     for number in range(STACKS_MAX):
         if len(game.table.round.stacks) == STACKS_MAX:

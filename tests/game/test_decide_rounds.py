@@ -35,7 +35,7 @@ def test_a_round_opens_with_its_deck_and_the_houses_commitment(play):
     assert [game.round.face(card) for card in game.stack("deck")] == ["a", "b"]
 
 
-def test_rounds_are_numbered_and_no_card_outlives_one(play):
+def test_rounds_are_numbered_and_each_has_new_cards(play):
     game = play()
     game.do(Draw(ONE))
     assert game.do(CloseRound(HOST)) == [RoundClosed(1, game.house.secret)]
@@ -45,7 +45,7 @@ def test_rounds_are_numbered_and_no_card_outlives_one(play):
     assert game.round.k == 0
 
 
-def test_one_round_at_a_time(play):
+def test_only_one_round_is_open(play):
     play().refuses(ROUND, RoundOpen, "Round 1 is open")
 
 
@@ -59,16 +59,16 @@ def test_one_round_at_a_time(play):
         ({"reveal_ms": 3_600_001}, "reveal_ms is 100 to 3600000"),
     ],
 )
-def test_a_round_that_cannot_be_is_refused(play, change, saying):
-    asked: dict[str, Any] = {
+def test_an_invalid_round_is_refused(play, change, saying):
+    valid: dict[str, Any] = {
         "deck": ("a",),
         "entropy": "house",
         "commit_ms": 100,
         "reveal_ms": 3_600_000,
     }
     game = play(opened=False)
-    game.refuses(OpenRound(HOST, **(asked | change)), BadRequest, saying)
-    assert game.do(OpenRound(HOST, **asked))
+    game.refuses(OpenRound(HOST, **(valid | change)), BadRequest, saying)
+    assert game.do(OpenRound(HOST, **valid))
 
 
 def test_between_rounds_commands_on_cards_are_refused(play):
@@ -79,7 +79,7 @@ def test_between_rounds_commands_on_cards_are_refused(play):
     assert game.do(CheckDeadlines(10**9)) == []
 
 
-def test_a_round_is_not_closed_in_the_middle_of_a_shuffle(play):
+def test_a_round_is_not_closed_during_a_shuffle(play):
     game = play(entropy="players")
     game.do(StartShuffle(HOST))
     game.refuses(CloseRound(HOST), ShuffleRunning)
@@ -88,7 +88,7 @@ def test_a_round_is_not_closed_in_the_middle_of_a_shuffle(play):
     assert game.do(CloseRound(HOST))
 
 
-def test_a_table_closes_with_its_round(play):
+def test_closing_a_table_closes_its_round(play):
     secret = RoundClosed(1, play().house.secret)
     assert play().do(CloseTable(HOST)) == [secret, TableClosed()]
     game = play(opened=False)

@@ -1,4 +1,4 @@
-"""Swaps from the tape, a new slot for every place, and what a partial shuffle reached."""
+"""Swaps from the tape, a new slot for every place, and the cards that a partial shuffle reached."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ SHUFFLE = StartShuffle(HOST)
 STARTED = ShuffleStarted(1, 0, "deck", 8, "backward", 7)
 
 
-# The tape carried out, and the seal
+# The swaps of the tape, and the seal
 
 
 @pytest.mark.parametrize(
     ("algorithm", "steps"), [("backward", 7), ("backward", 3), ("backward", 0), ("forward", 7)]
 )
-def test_the_house_carries_out_the_tape(fresh, algorithm, steps):
+def test_a_shuffle_makes_the_swaps_of_its_tape(fresh, algorithm, steps):
     game = fresh()
     game.do(StartShuffle(HOST, "deck", algorithm, steps))
     for seat in (2, 1):
@@ -72,7 +72,7 @@ def test_a_shuffle_is_finished_once(play):
 
 
 def test_every_seal_gives_new_slots(play):
-    """A known card cannot be followed through a shuffle, not even a public one."""
+    """No card can be followed through a shuffle, even if it was public."""
     game = play()
     game.do(Draw(ONE))
     game.do(Show(HOST, "deck"))
@@ -99,10 +99,10 @@ def test_a_pile_is_shuffled_alone(play):
     assert game.stack("deck") == deck
 
 
-# Partial shuffles: what they did not reach may not be drawn
+# Partial shuffles: cards that they did not reach may not be drawn
 
 
-def test_only_what_a_partial_shuffle_reached_may_be_drawn(play):
+def test_only_cards_that_a_partial_shuffle_reached_may_be_drawn(play):
     game = play(steps=3)
     game.refuses(Draw(ONE, 4), NotSealed, "did not reach")
     game.refuses(Draw(ONE, where="bottom"), NotSealed, "did not reach")
@@ -112,7 +112,7 @@ def test_only_what_a_partial_shuffle_reached_may_be_drawn(play):
     game.refuses(Draw(ONE), NotSealed)
 
 
-def test_a_card_that_was_not_reached_does_not_get_to_a_hand_by_a_pile(play):
+def test_an_unreached_card_cannot_be_moved_to_a_hand_by_a_pile(play):
     game = play(steps=2)
     game.do(Move(HOST, "pile", "deck", "pile:x", cards=(0, 7)))
     game.refuses(Draw(ONE, source="pile:x", cards=(0,)), NotSealed)
@@ -121,26 +121,26 @@ def test_a_card_that_was_not_reached_does_not_get_to_a_hand_by_a_pile(play):
     assert game.do(Draw(ONE, source="pile:x", cards=(7,)))
 
 
-def test_a_full_shuffle_mends_a_partial_one(play):
+def test_after_a_full_shuffle_all_cards_may_be_drawn(play):
     game = play(steps=2)
     game.shuffle()
     assert len(game.do(Draw(ONE, 8))) == 8
 
 
-def test_a_partial_shuffle_of_a_mixed_deck_leaves_all_drawable(play):
+def test_a_partial_shuffle_of_a_shuffled_deck_leaves_all_drawable(play):
     game = play()
     game.shuffle(steps=1)
     assert len(game.do(Draw(ONE, 8))) == 8
 
 
-def test_a_partial_shuffle_of_a_deck_that_is_mixed_in_part_reaches_its_own_steps(play):
+def test_a_second_partial_shuffle_reaches_only_its_own_steps(play):
     game = play(steps=3)
     game.shuffle(steps=2)
     game.refuses(Draw(ONE, 3), NotSealed)
     assert game.do(Draw(ONE, 2))
 
 
-def test_one_card_is_mixed_by_no_step(play):
+def test_one_card_is_shuffled_without_a_step(play):
     game = play(deck="a", steps=0)
     assert game.do(Draw(ONE))
 
@@ -158,7 +158,7 @@ def test_drawing_all_at_random_takes_one_step_less(play):
     assert play(shuffled=False).decide(DrawAtRandom(ONE, 8))[0].steps == 7
 
 
-def test_a_pile_is_drawn_from_at_random(play):
+def test_a_random_draw_from_a_pile(play):
     game = play()
     game.do(Move(HOST, "pile", "deck", "pile:x", count=4))
     started = game.decide(DrawAtRandom(ONE, 1, "pile:x"))[0]

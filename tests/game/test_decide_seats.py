@@ -28,7 +28,7 @@ def test_a_table_opens_with_its_rules(play):
     assert opened == [TableOpened("origin", KEY, {"preset": "dealer", "house": "rule"})]
 
 
-def test_a_table_opens_once(play):
+def test_a_table_cannot_be_opened_twice(play):
     play(seats=0, opened=False).refuses(
         OpenTable("origin", KEY, {}), VersionConflict, "exists already"
     )
@@ -50,7 +50,7 @@ def test_a_table_opens_once(play):
         ({"watch": "friends"}, "'watch'"),
     ],
 )
-def test_rules_that_mean_nothing_are_refused(play, rules, saying):
+def test_invalid_rules_are_refused(play, rules, saying):
     game = play(seats=0, opened=False)
     game.table.version = 0
     game.refuses(OpenTable("origin", KEY, rules), BadRequest, saying)
@@ -69,7 +69,7 @@ def test_commands_to_a_closed_table_are_refused(play):
     game.refuses(LeaveSeat(ONE), TableIsClosed)
 
 
-def test_the_lowest_free_seat_is_taken_where_none_is_named(play):
+def test_the_lowest_free_seat_is_taken_if_none_is_named(play):
     game = play(seats=3, opened=False)
     game.do(LeaveSeat(Actor(seat=2)))
     assert game.do(TakeSeat("ann", key=KEY)) == [SeatTaken(2, "ann", KEY)]
@@ -91,7 +91,7 @@ def test_a_seat_outside_the_table_is_refused(play, seat):
     game.refuses(TakeSeat("ann", seat), BadRequest, "seats 1 to 3")
 
 
-def test_a_full_table_is_full(play):
+def test_a_full_table_refuses_players(play):
     play(seats=2, opened=False, rules={"seats": 2}).refuses(TakeSeat("ann"), TableFull, "All 2")
 
 
@@ -110,15 +110,15 @@ def test_a_players_key_has_32_bytes(play, key):
     play(opened=False).refuses(TakeSeat("ann", key=key), BadRequest, "32 bytes")
 
 
-def test_a_seat_is_left_by_its_player(play):
+def test_only_its_player_leaves_a_seat(play):
     game = play(opened=False)
     assert game.do(LeaveSeat(ONE)) == [SeatLeft(1)]
     game.refuses(LeaveSeat(ONE), NotYourSeat, "no seat")
     game.refuses(LeaveSeat(HOST), NotYourSeat)
 
 
-def test_a_hand_stays_with_its_seat_and_other_knowledge_does_not(play):
-    """A player who sits down later sees the hand there, not what the one before had peeked at."""
+def test_a_hand_stays_with_its_seat_and_peeked_cards_do_not(play):
+    """The next player at the seat sees its hand, but not the cards that the last one peeked at."""
     game = play()
     game.do(Draw(ONE))
     top = game.stack("deck")[-1]

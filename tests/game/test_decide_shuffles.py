@@ -1,4 +1,4 @@
-"""Starting a shuffle, and entropy from everyone: digests first, then what they hide."""
+"""Starting a shuffle; digests of the players' nonces, then their reveals."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_an_empty_table_waits_for_no_digest(fresh):
     assert fresh(seats=0).do(SHUFFLE) == [STARTED, EntropyClosed(1, 0)]
 
 
-def test_digests_may_come_ahead_and_close_at_once(fresh):
+def test_early_digests_close_the_shuffle_immediately(fresh):
     game = fresh()
     for seat in (2, 1):
         commit = game.commit(seat)
@@ -72,7 +72,7 @@ def test_digests_may_come_ahead_and_close_at_once(fresh):
     assert game.round.shuffle.closed_version == game.table.version
 
 
-def test_parameters_are_fixed_when_it_starts(fresh):
+def test_the_parameters_of_a_shuffle_are_fixed_at_its_start(fresh):
     game = fresh()
     forward = StartShuffle(HOST, algorithm="forward")
     assert game.decide(forward) == [ShuffleStarted(1, 0, "deck", 8, "forward", 7)]
@@ -96,7 +96,7 @@ def test_parameters_are_fixed_when_it_starts(fresh):
         (DrawAtRandom(HOST), NotYourSeat, "no seat"),
     ],
 )
-def test_a_shuffle_that_cannot_be_is_refused(fresh, command, refusal, saying):
+def test_an_invalid_shuffle_is_refused(fresh, command, refusal, saying):
     fresh().refuses(command, refusal, saying)
 
 
@@ -120,7 +120,7 @@ def test_until_the_seal_no_card_moves_or_is_shown(play):
 # Digests
 
 
-def test_the_last_digest_closes(fresh):
+def test_the_last_digest_closes_the_entropy(fresh):
     game = fresh()
     game.do(SHUFFLE)
     first, second = game.commit(2), game.commit(1)
@@ -128,7 +128,7 @@ def test_the_last_digest_closes(fresh):
     assert game.do(second) == [EntropyCommitted(1, 0, 1, second.digest), EntropyClosed(1, 0)]
 
 
-def test_a_digest_comes_once_for_a_shuffle(fresh):
+def test_a_second_digest_for_a_shuffle_is_refused(fresh):
     game = fresh()
     game.do(game.commit(1))
     game.refuses(game.commit(1), EntropyOutOfTurn, "has already sent its digest")
@@ -158,11 +158,11 @@ def test_a_digest_after_the_close_is_refused(fresh):
         (CommitEntropy(HOST, 1, 0, b"d" * 32), NotYourSeat, "no seat"),
     ],
 )
-def test_a_digest_that_fits_no_shuffle_is_refused(fresh, command, refusal, saying):
+def test_an_invalid_digest_is_refused(fresh, command, refusal, saying):
     fresh().refuses(command, refusal, saying)
 
 
-def test_no_digest_is_taken_where_none_counts(play):
+def test_a_digest_is_refused_without_players_entropy(play):
     play().refuses(CommitEntropy(ONE, 1, 1, b"d" * 32), EntropyOutOfTurn, "house's entropy")
     play(opened=False).refuses(CommitEntropy(ONE, 1, 0, b"d" * 32), NoRound)
 
@@ -189,7 +189,7 @@ def test_a_reveal_before_c1_is_refused(fresh):
     game.refuses(game.reveal(1), EntropyOutOfTurn, "reveal after EntropyClosed")
 
 
-def test_a_reveal_opens_its_own_digest_only(fresh):
+def test_a_reveal_opens_only_its_own_digest(fresh):
     game = fresh()
     game.do(SHUFFLE)
     game.do(game.commit(1))

@@ -40,17 +40,17 @@ def voided(fresh):
     return game
 
 
-# Time
+# Deadlines
 
 
-def test_time_closes_the_digests_on_its_millisecond_and_not_before(fresh):
+def test_the_deadline_closes_the_digests_at_its_millisecond(fresh):
     game = fresh()
     game.do(SHUFFLE)
     assert game.do(CheckDeadlines(game.now + 999)) == []
     assert game.do(CheckDeadlines(game.now + 1_000)) == [EntropyClosed(1, 0)]
 
 
-def test_without_digests_the_shuffle_uses_the_house_only(fresh):
+def test_without_digests_the_shuffle_uses_only_the_houses_entropy(fresh):
     game = fresh()
     game.do(SHUFFLE)
     game.do(CheckDeadlines(game.now + 1_000))
@@ -83,13 +83,13 @@ def test_a_withholding_seat_sends_no_entropy_in_the_rest_of_the_round(fresh):
     assert EntropyClosed(1, 2) in game.do(SHUFFLE)
 
 
-def test_the_next_shuffle_wants_fresh_bytes(fresh):
+def test_the_next_shuffle_needs_new_nonces(fresh):
     game = voided(fresh)
     game.refuses(CommitEntropy(ONE, 1, 0, b"d" * 32), EntropyOutOfTurn, "shuffle 1")
     assert game.round.shuffle.nonces == {}
 
 
-def test_if_all_seats_withhold_the_house_shuffles_alone(fresh):
+def test_if_all_seats_withhold_only_the_houses_entropy_is_used(fresh):
     game = fresh()
     game.do(SHUFFLE)
     for seat in (1, 2):
@@ -99,7 +99,7 @@ def test_if_all_seats_withhold_the_house_shuffles_alone(fresh):
     assert then == [ShuffleVoided(1, 0), again, EntropyClosed(1, 1)]
 
 
-def test_time_passes_over_a_shuffle_that_has_all_it_needs(fresh):
+def test_a_deadline_does_not_affect_a_complete_shuffle(fresh):
     game = fresh()
     assert game.do(CheckDeadlines(10**12)) == []
     game.do(SHUFFLE)
@@ -110,7 +110,7 @@ def test_time_passes_over_a_shuffle_that_has_all_it_needs(fresh):
     assert game.do(CheckDeadlines(10**12)) == []
 
 
-# Coming and going
+# Players who leave or join
 
 
 def test_a_player_who_leaves_before_the_close_is_not_waited_for(fresh):
@@ -133,7 +133,7 @@ def test_leaving_drops_the_digest(fresh):
     assert set(game.round.shuffle.digests) == {2}
 
 
-def test_the_last_to_leave_closes(fresh):
+def test_the_last_missing_player_closes_the_digests_by_leaving(fresh):
     game = fresh(seats=1)
     game.do(SHUFFLE)
     assert game.do(LeaveSeat(ONE)) == [SeatLeft(1), EntropyClosed(1, 0)]

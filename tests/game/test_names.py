@@ -12,13 +12,13 @@ from dealer.game.rules import Rules
 
 UNSEEN = (
     " \u00a0\u2003\u200b\u200d\u2028\u2029\u202e\u2060\ufeff\u00ad"  # Zs, Cf, Zl, Zp
-    "\u3164\u115f\u1160\uffa0\u2800\u034f\u180b\ufe0f\U000e0100\U000e0001"  # drawn as nothing
-    "\u0301\u20dd"  # marks, with nothing to stand on
+    "\u3164\u115f\u1160\uffa0\u2800\u034f\u180b\ufe0f\U000e0100\U000e0001"  # without a visible form
+    "\u0301\u20dd"  # marks without a base character
 )
 
 
 @pytest.mark.parametrize("name", ["Ada", "Änne", "李", "a\u0301", "🂡", "👩\u200d🚀", "-", "7", "ﷺ"])
-def test_a_name_with_something_to_see_is_taken(name: str) -> None:
+def test_a_name_with_a_visible_character_is_accepted(name: str) -> None:
     check_name(name)
     Rules.check({"name": name})
 
@@ -32,7 +32,7 @@ def test_a_name_of_which_nothing_can_be_seen_is_refused(name: str) -> None:
 
 
 @given(st.text(UNSEEN, max_size=20), st.text(UNSEEN, max_size=20))
-def test_one_character_to_see_is_enough(before: str, after: str) -> None:
+def test_one_visible_character_is_enough(before: str, after: str) -> None:
     check_name(f"{before}x{after}")
 
 
@@ -42,5 +42,5 @@ def test_the_name_in_the_rules_obeys_the_limits_of_a_name(name: object) -> None:
         Rules.check({"name": name})
 
 
-def test_rules_of_old_logs_are_read_whatever_their_name_is() -> None:
+def test_rules_of_old_logs_are_read_with_any_name() -> None:
     assert Rules.read({"name": "x" * 15_000, "collect": "host"}).who["collect"] == "host"

@@ -24,10 +24,10 @@ from dealer.game.commands import (
 from dealer.game.rules import ACTIONS, PRESETS, Rules
 from dealer.game.stacks import BURN, DECK, DISCARD
 
-HOST, ONE, GONE, NOBODY = Actor(host=True), Actor(seat=1), Actor(seat=9), Actor()
+HOST, ONE, GONE, STRANGER = Actor(host=True), Actor(seat=1), Actor(seat=9), Actor()
 HOST_AT_ONE = Actor(host=True, seat=1)
 
-# What needs which action. The hand of seat 1 holds the slots 7 and 6, pile:x holds 5 and 4.
+# The commands that need each action. Seat 1 holds the slots 7 and 6, pile:x the slots 5 and 4.
 NEEDS: dict[str, list[Callable[..., Command]]] = {
     "open": [lambda a: OpenRound(a, ("a",), "house", 100, 100)],
     "close": [CloseRound, CloseTable],
@@ -78,18 +78,18 @@ def at_table(play, rules):
     return game
 
 
-def test_every_action_is_tried():
+def test_every_action_is_tested():
     assert set(NEEDS) == set(ACTIONS)
     assert all(set(preset) == set(ACTIONS) for preset in PRESETS.values())
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-def test_a_preset_says_who_may_do_each_action(preset):
+def test_a_preset_permits_each_action_to_its_actors(preset):
     who = Rules.check({"preset": preset}).who
     assert who == {action: EXPECTED[preset].get(action, "players") for action in ACTIONS}
 
 
-def test_rules_that_say_nothing_are_free():
+def test_the_default_rules_are_free():
     assert Rules.check({}).who == PRESETS["free"]
     assert Rules.read({"preset": "unheard of"}).who == PRESETS["free"]
 
@@ -97,7 +97,7 @@ def test_rules_that_say_nothing_are_free():
 @pytest.mark.parametrize(("action", "command"), CASES)
 @pytest.mark.parametrize("who", ["host", "players", "nobody"])
 def test_a_rule_of_its_own_overrides_the_preset(play, action, command, who):
-    """For every kind of actor only the action's own rule decides."""
+    """For each kind of actor only the rule of the action decides."""
     everything = dict.fromkeys(ACTIONS, "nobody")
     if action == "open":
         game = play(opened=False)
@@ -118,9 +118,9 @@ def test_a_rule_of_its_own_overrides_the_preset(play, action, command, who):
             game.refuses(command(ONE), NotYourSeat)
         else:
             assert game.decide(command(ONE))
-    for stranger in (NOBODY, GONE):
+    for actor in (STRANGER, GONE):
         with pytest.raises((NotEntitled, NotYourSeat)):
-            game.decide(command(stranger))
+            game.decide(command(actor))
 
 
 @pytest.mark.parametrize("action", ["discard", "play", "give", "show", "return"])
@@ -133,7 +133,7 @@ def test_actions_on_a_hand_are_for_its_seat(play, action):
 
 
 def test_permission_for_piles_is_no_permission_to_draw(play):
-    """A move from the deck into a hand is a draw or a deal, whatever it is called."""
+    """A move from the deck into a hand is a draw or a deal, whatever action it names."""
     game = at_table(play, {"preset": "dealer", "pile": "players"})
     game.refuses(Move(ONE, "pile", DECK, "hand:1"), NotHost, "only the host to draw")
     game.refuses(Move(ONE, "pile", DECK, "hand:2"), NotHost, "only the host to deal")
@@ -155,7 +155,7 @@ def test_collected_cards_are_not_shown(play):
     assert game.decide(Move(HOST, "collect", "hand:1", DISCARD))
 
 
-def test_the_rules_keep_what_they_do_not_understand():
+def test_unknown_members_of_the_rules_are_kept():
     rules = Rules.check({"seats": 4, "stakes": "matches", "join": "invite", "watch": "nobody"})
     assert rules.given["stakes"] == "matches"
     assert (rules.seats, rules.invited, rules.watched) == (4, True, False)
@@ -167,7 +167,7 @@ def test_the_rules_keep_what_they_do_not_understand():
 
 
 @pytest.mark.parametrize("seats", [0, -1, "4", True, None, 2.5])
-def test_a_log_with_odd_rules_is_still_read(seats):
+def test_a_log_with_invalid_rules_is_still_read(seats):
     odd = {"seats": seats, "draw": "dogs", "preset": 3, "join": [], "watch": {}}
     rules = Rules.read(odd)
     assert rules.seats == 10

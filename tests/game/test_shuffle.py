@@ -1,4 +1,4 @@
-"""Fisher–Yates in three forms: the golden shuffles, and every order counted."""
+"""Fisher–Yates in three forms: the golden shuffles, and the count of every order."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from dealer.game.tape import Tape
 
 
 def answers(chosen):
-    """A source that gives these numbers, and checks that each is below the bound asked for."""
+    """A source that gives these numbers, and checks that each is below the requested bound."""
     left = iter(chosen)
 
     def below(bound):
@@ -37,14 +37,14 @@ def all_answers(bounds):
     return itertools.product(*(range(bound) for bound in bounds))
 
 
-def carried_out(n, steps):
+def shuffled_by(n, steps):
     cards = list(range(n))
     for _, i, j in steps:
         cards[i], cards[j] = cards[j], cards[i]
     return tuple(cards)
 
 
-def test_the_golden_shuffles_swap_for_swap(vectors):
+def test_the_golden_shuffles_have_the_same_swaps(vectors):
     for name, given, out in vectors("shuffle"):
         tape = Tape(
             secret=bytes.fromhex(given["secret"]),
@@ -57,7 +57,7 @@ def test_the_golden_shuffles_swap_for_swap(vectors):
         steps = list(steps_of(given["algorithm"], n=n, steps=given["steps"], below=tape.below))
         assert [step for step, _, _ in steps] == list(range(given["steps"])), name
         assert [[i, j] for _, i, j in steps] == out["swaps"], name
-        assert list(carried_out(n, steps)) == out["order"], name
+        assert list(shuffled_by(n, steps)) == out["order"], name
         assert tape.read == out["words"], name
         assert tape.refused == out["rejected"], name
 
@@ -65,7 +65,7 @@ def test_the_golden_shuffles_swap_for_swap(vectors):
 @pytest.mark.parametrize("n", range(6))
 def test_backward_reaches_every_order_once(n):
     ways = [
-        carried_out(n, backward(n, full(n), answers(chosen)))
+        shuffled_by(n, backward(n, full(n), answers(chosen)))
         for chosen in all_answers(range(n, 1, -1))
     ]
     assert len(ways) == math.factorial(n)
@@ -74,7 +74,7 @@ def test_backward_reaches_every_order_once(n):
 
 @pytest.mark.parametrize("n", range(6))
 def test_forward_reaches_every_order_once(n):
-    ways = [carried_out(n, forward(n, answers(chosen))) for chosen in all_answers(range(n, 1, -1))]
+    ways = [shuffled_by(n, forward(n, answers(chosen))) for chosen in all_answers(range(n, 1, -1))]
     assert Counter(ways) == Counter(itertools.permutations(range(n)))
 
 
@@ -83,14 +83,14 @@ def test_forward_reaches_every_order_once(n):
 )
 def test_a_partial_shuffle_samples_its_top_places_uniformly(n, steps):
     tops = Counter(
-        carried_out(n, backward(n, steps, answers(chosen)))[n - steps :]
+        shuffled_by(n, backward(n, steps, answers(chosen)))[n - steps :]
         for chosen in all_answers(range(n, n - steps, -1))
     )
     assert tops == Counter(itertools.permutations(range(n), steps))
 
 
 @pytest.mark.parametrize(("n", "count"), [(n, count) for n in range(6) for count in range(n + 2)])
-def test_a_sample_is_every_choice_in_every_order(n, count):
+def test_a_sample_reaches_every_choice_in_every_order_once(n, count):
     taken = min(count, n)
     steps = min(taken, full(n))
     samples = Counter(
@@ -100,19 +100,19 @@ def test_a_sample_is_every_choice_in_every_order(n, count):
     assert samples == Counter(itertools.permutations(range(n), taken))
 
 
-def test_a_sample_is_drawn_from_the_top_of_a_partial_shuffle():
+def test_a_sample_is_the_top_of_a_partial_shuffle():
     cards = ["a", "b", "c", "d"]
     assert sample(cards, 2, answers([0, 1])) == ["a", "b"]
     assert cards == ["a", "b", "c", "d"]
 
 
-def test_steps_name_the_places_they_exchange():
+def test_steps_are_the_exchanged_places():
     assert list(backward(4, 3, answers([1, 2, 0]))) == [(0, 3, 1), (1, 2, 2), (2, 1, 0)]
     assert list(forward(4, answers([1, 2, 0]))) == [(0, 0, 1), (1, 1, 3), (2, 2, 2)]
 
 
 @pytest.mark.parametrize("n", [0, 1])
-def test_no_card_and_one_card_ask_for_nothing(n):
+def test_decks_of_0_and_1_cards_need_no_number(n):
     cards = list("x" * n)
     shuffle(cards, answers([]))
     assert cards == list("x" * n)
@@ -131,14 +131,14 @@ def test_in_place_and_copy_agree():
 
 
 def test_any_source_of_numbers_from_one_to_k_can_be_used():
-    asked = []
+    bounds = []
 
     def random_number(k):
-        asked.append(k)
+        bounds.append(k)
         return k
 
     assert shuffled("abcd", below_from(random_number)) == list("abcd")
-    assert asked == [4, 3, 2]
+    assert bounds == [4, 3, 2]
     assert below_from(lambda k: 1)(6) == 0
 
 

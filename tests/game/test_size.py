@@ -1,4 +1,4 @@
-"""The estimate of a table's size: more of anything is never estimated as less."""
+"""The estimate of a table's size grows with each of its parts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Shape(NamedTuple):
 def table_of(shape: Shape) -> Table:
     rules = Rules.read({f"r{number}": "x" for number in range(shape.rules)})
     table = Table(rules=rules, round_versions=list(range(shape.rounds)))
-    table.seats = {seat: Player("somebody", None, seat) for seat in range(1, shape.seats + 1)}
+    table.seats = {seat: Player("Ada", None, seat) for seat in range(1, shape.seats + 1)}
     deck = tuple(f"{number:04}" for number in range(shape.cards))
     round_ = Round(1, deck, "players", 1000, 1000, bytes(32), {})
     round_.stacks = {f"pile:{number}": [] for number in range(shape.piles)}
@@ -44,13 +44,13 @@ SHAPES = st.builds(Shape, *[FEW] * len(Shape._fields))
 
 
 @given(SHAPES, st.sampled_from(Shape._fields), st.integers(1, 1000))
-def test_more_of_anything_is_estimated_as_more(shape: Shape, field: str, more: int) -> None:
+def test_the_estimate_grows_with_each_part(shape: Shape, field: str, more: int) -> None:
     larger = shape._replace(**{field: getattr(shape, field) + more})
     assert size_of(table_of(larger)) > size_of(table_of(shape))
 
 
 @given(SHAPES)
-def test_an_open_round_is_more_than_none(shape: Shape) -> None:
+def test_an_open_round_increases_the_estimate(shape: Shape) -> None:
     table = table_of(shape)
     with_round = size_of(table)
     table.round = None

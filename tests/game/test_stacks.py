@@ -21,7 +21,7 @@ def test_a_stack_is_deck_a_hand_or_a_pile(name):
 
 
 @pytest.mark.parametrize("name", NONE)
-def test_nothing_else_is_a_stack(name):
+def test_other_names_of_stacks_are_refused(name):
     assert not is_stack(name)
 
 

@@ -1,4 +1,4 @@
-"""`evolve`, for the server and for a reader who may not know every face."""
+"""`evolve`, for the server and for a reader that does not know every face."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def state_after(*events):
     return replay((event, 10 * n) for n, event in enumerate(events, start=1))
 
 
-def test_a_table_starts_from_nothing():
+def test_a_table_starts_empty():
     assert state_after() == Table()
     table = state_after(OPENED, SeatTaken(2, "ann"))
     assert (table.version, table.at, table.origin) == (2, 20, "house.example/t/1")
@@ -69,7 +69,7 @@ def test_swaps_exchange_places_and_the_seal_names_the_slots():
 
 
 def test_a_hidden_swap_hides_every_face_of_its_shuffle():
-    """One swap unknown, and what was known before says nothing about any place."""
+    """After one unknown swap, earlier knowledge is valid for no place."""
     table = state_after(
         OPENED,
         ROUND,

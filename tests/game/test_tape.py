@@ -28,7 +28,7 @@ def entropy(vector):
 
 
 def fed(source) -> Tape:
-    """A tape with these words on it."""
+    """A tape with these words."""
     tape = Tape(secret=b"", nonces=[], root=b"", k=0, n=0)
     tape._next = iter(source).__next__
     return tape
@@ -42,7 +42,7 @@ def segment(*, secret, nonces, root, k, n, s):
     return list(struct.unpack(">32H", key))
 
 
-def test_the_golden_tapes_word_for_word(vectors):
+def test_the_golden_tapes_have_the_same_words(vectors):
     for name, given_, out in vectors("tape"):
         tape = words(**entropy(given_))
         assert list(itertools.islice(tape, given_["count"])) == out["words"], name
@@ -61,8 +61,8 @@ def test_every_segment_is_one_call_of_hkdf(secret, nonces, root, k, n):
     assert drawn == list(itertools.chain.from_iterable(expected))
 
 
-def test_no_two_inputs_make_one_tape():
-    """A boundary between secret and nonces that could be moved would make two games alike."""
+def test_different_inputs_give_different_tapes():
+    """The boundary between secret and nonces is part of the input."""
     base: dict[str, Any] = {
         "secret": b"S" * 32,
         "nonces": [b"r" * 32],
@@ -87,7 +87,7 @@ def test_no_two_inputs_make_one_tape():
 
 @pytest.mark.parametrize("bound", [*range(2, 65), 104, 416, 1000, 1023, 1024])
 def test_all_words_give_every_number_equally_often(bound):
-    """Every word 0…65535 once: the accepted ones run through 0…bound−1 a whole number of times."""
+    """Of all words 0…65535, the accepted ones give each number 0…bound−1 equally often."""
     refused = WORD_RANGE % bound
     tape = fed(range(WORD_RANGE))
     accepted = [tape.below(bound) for _ in range(WORD_RANGE - refused)]
@@ -99,8 +99,10 @@ def test_all_words_give_every_number_equally_often(bound):
 
 
 def test_every_bound_is_exactly_uniform():
-    """All bounds 2…1024: what `below` does with a word changes at the edges, and there it is asked;
-    between them it is w mod b, and all words are counted by their remainder."""
+    """All bounds 2…1024: `below` is called with the words at the limits of the accepted range.
+
+    Between them its result is w mod b, and all words are counted by their remainder.
+    """
     for bound in range(2, BOUND_MAX + 1):
         refused = WORD_RANGE % bound
         limit = WORD_RANGE - refused
@@ -131,8 +133,8 @@ def test_other_bounds_are_errors(bound):
     assert tape.read == []
 
 
-def test_a_refused_last_word_of_a_segment_is_passed_over():
-    """The next segment's first word takes its place, and nothing is skipped besides."""
+def test_a_rejected_last_word_of_a_segment_is_skipped():
+    """The first word of the next segment is used, and no other word is skipped."""
     inputs: dict[str, Any] = {
         "secret": b"S" * 64,
         "nonces": [b"r" * 32],

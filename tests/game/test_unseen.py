@@ -40,7 +40,7 @@ any_command = st.one_of(
 
 
 def received(event, viewer: Viewer, version: int):
-    """What reaches a viewer: the public part, the face they are entitled to, no commitments."""
+    """The event as a viewer receives it: the public part and their private face, no commitments."""
     if isinstance(event, DeckSealed):
         return replace(event, slots=(b"",) * len(event.slots))
     if isinstance(event, CardsSwapped):
@@ -65,7 +65,7 @@ def seen_by(viewer: Viewer, events) -> set[str]:
 
 
 def exchanged(events, one: str, other: str):
-    """The same game with two cards exchanged: another first shuffle, the same moves."""
+    """The same game with two cards exchanged: a different first shuffle, the same moves."""
     names = {one: other, other: one}
     first = next(n for n, (event, _) in enumerate(events) if isinstance(event, DeckSealed))
     before = replay(events[:first])
@@ -93,7 +93,7 @@ def without_commitments(view):
 
 
 def outcome(command, table: Table, house, viewer: Viewer):
-    """The result of a viewer's own command: a refusal's sentence, or what they receive."""
+    """The result of a viewer's own command: the message of a refusal, or the events received."""
     try:
         events = decide(command, table, house)
     except Refused as refusal:
@@ -114,9 +114,9 @@ def outcome(command, table: Table, house, viewer: Viewer):
     commands=st.lists(any_command, min_size=3, max_size=25),
     viewer=st.sampled_from(VIEWERS),
     pick=st.tuples(st.integers(0, 7), st.integers(0, 7)),
-    asked=st.lists(any_command, min_size=8, max_size=8),
+    attempts=st.lists(any_command, min_size=8, max_size=8),
 )
-def test_a_viewer_cannot_distinguish_two_unseen_cards(play, commands, viewer, pick, asked):
+def test_a_viewer_cannot_distinguish_two_unseen_cards(play, commands, viewer, pick, attempts):
     game = play(rules={"preset": "shared"})
     for command in commands:
         with contextlib.suppress(Refused):
@@ -146,13 +146,13 @@ def test_a_viewer_cannot_distinguish_two_unseen_cards(play, commands, viewer, pi
     assert there.round.faces == [names.get(face, face) for face in here.round.faces]
 
     me = HOST if viewer is None else c.Actor(seat=viewer.seat)
-    for command in asked:
+    for command in attempts:
         mine = replace(command, actor=me)
         assert outcome(mine, here, game.house, viewer) == outcome(mine, there, game.house, viewer)
 
 
 def test_a_viewer_distinguishes_cards_they_have_seen(play):
-    """The control: the same comparison sees the difference where there is one to see."""
+    """A control of the comparison: it finds a difference if the viewer may see one."""
     game = play()
     game.do(c.Draw(c.Actor(seat=1)))
     card = game.card(7)

@@ -16,7 +16,7 @@ from dealer.game.view import SPECTATOR, faces, may_see, snapshot
 HOST, ONE, TWO = Actor(host=True), Actor(seat=1), Actor(seat=2)
 B = b"x" * 32
 
-# Every type of event, and the face that it shows to one seat alone.
+# Every type of event, and the face that it shows to one seat only.
 SHOWS = [
     (e.TableOpened("o", B, {"card": "As"}), None),
     (e.SeatTaken(1, "As", B), None),
@@ -78,7 +78,7 @@ def cards(game, viewer):
     return dict(snapshot(game.table, viewer)["round"]["cards"])
 
 
-def test_a_snapshot_shows_a_hand_to_its_seat_alone(play):
+def test_a_snapshot_shows_a_hand_only_to_its_seat(play):
     game = play()
     game.do(Draw(ONE, 2))
     game.do(Draw(TWO))
@@ -99,7 +99,7 @@ def test_a_snapshot_shows_what_was_turned_up_and_peeked_at(play):
     assert snapshot(game.table, SPECTATOR)["round"]["shown"] == [4, 7]
 
 
-def test_a_snapshot_forgets_what_a_reshuffle_mixed(play):
+def test_a_snapshot_hides_cards_after_a_new_shuffle(play):
     game = play()
     game.do(Show(HOST, "deck"))
     game.do(Show(HOST, "deck", (0,), to=1))
@@ -107,7 +107,7 @@ def test_a_snapshot_forgets_what_a_reshuffle_mixed(play):
     assert cards(game, SeatHolder(1, 0)) == {}
 
 
-def test_a_snapshot_is_json_and_says_all_that_is_public(play):
+def test_a_snapshot_is_json_with_the_public_state(play):
     game = play(entropy="players", rules={"preset": "dealer"}, steps=3)
     for seat in (1, 2):
         game.do(game.commit(seat))
@@ -129,7 +129,7 @@ def test_a_snapshot_is_json_and_says_all_that_is_public(play):
     assert "shuffle" not in round_
 
 
-def test_a_snapshot_in_the_middle_of_a_shuffle_says_where_it_stands(play):
+def test_a_snapshot_during_a_shuffle_has_its_progress(play):
     game = play(entropy="players", shuffled=False)
     game.do(StartShuffle(HOST, steps=2))
     for seat in (2, 1):
@@ -145,7 +145,7 @@ def test_a_snapshot_in_the_middle_of_a_shuffle_says_where_it_stands(play):
     assert view["round"]["stacks"] == {"deck": [-1, -2, -3, -4, -5, -6, -7, -8]}
 
 
-def test_between_rounds_there_is_no_round_to_see(play):
+def test_between_rounds_a_snapshot_has_no_round(play):
     view = snapshot(play(opened=False).table, SPECTATOR)
     assert "round" not in view
     assert view["rounds"] == 0
