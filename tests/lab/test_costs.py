@@ -1,4 +1,4 @@
-"""What a shuffle costs is counted, and grows as it should."""
+"""The counted costs of each shuffle method, and their growth."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ def operations(name):
 
 
 @pytest.mark.parametrize("name", ["backward", "forward", "sattolo"])
-def test_one_number_a_card_but_one(name):
+def test_one_number_per_card_except_one(name):
     assert operations(name) == [n - 1 for n in SIZES]
 
 
 @pytest.mark.parametrize("name", ["swap-any", "swap-any-but-last"])
-def test_one_number_a_card(name):
+def test_one_number_per_card(name):
     assert operations(name) == list(SIZES)
 
 
-def test_a_partial_shuffle_pays_for_what_it_takes():
+def test_a_partial_shuffle_costs_one_number_per_step():
     assert operations("partial") == [n // 4 for n in SIZES]
 
 
@@ -34,7 +34,7 @@ def test_a_thousand_transpositions_cost_the_same_for_every_deck():
 
 
 @pytest.mark.parametrize("name", ["random-key", "random-comparator", "visited-set"])
-def test_n_log_n_is_as_much_more_a_card_with_every_step(name):
+def test_the_cost_per_card_grows_with_the_logarithm(name):
     per_card = [cost / n for cost, n in zip(operations(name), SIZES, strict=True)]
     steps = [b - a for a, b in pairwise(per_card)]
     # log2 of four is 2 comparisons; ln of four is 1.39 numbers.
@@ -49,7 +49,7 @@ def test_a_sort_needs_at_least_the_logarithm_of_all_orders():
         assert cost.comparisons < cost.n * math.log2(cost.n)
 
 
-def test_the_table_has_a_line_for_each():
+def test_the_table_has_a_line_for_each_method():
     measured = {name: costs(name, sizes=(8, 16), timed=name == "backward") for name in METHODS}
     assert measured["backward"][0].seconds > 0
     lines = table(measured)

@@ -1,4 +1,4 @@
-"""What is counted over arrays is what one counts by hand, deck by deck."""
+"""Counts over arrays agree with counts of single decks."""
 
 from __future__ import annotations
 
@@ -94,13 +94,13 @@ def test_quotients_of_consecutive_shuffles(pieces):
     assert {at: int(counted.quotients.cells[at]) for at in expected} == expected
 
 
-def test_a_sample_is_the_top_in_the_order_it_was_chosen():
+def test_a_sample_is_the_top_cards_in_drawing_order():
     deck = array([[0, 1, 2, 3, 4]])
     assert sample(deck, 2).tolist() == [[4, 3]]
     assert sample(deck, 5).tolist() == [[0, 1, 2, 3, 4]]
 
 
-def test_one_after_another():
+def test_carried_shuffles_continue_with_the_last_deck():
     moves = decks(5, 9)
     at, expected = list(range(5)), []
     for move in moves:
@@ -109,7 +109,7 @@ def test_one_after_another():
     assert _one_after_another(array(moves)).tolist() == expected
 
 
-def test_carrying_on_does_not_depend_on_how_many_are_done_at_once(monkeypatch):
+def test_carried_shuffles_do_not_depend_on_the_batch_size(monkeypatch):
     def counts():
         counted = run(method("backward", n=4), number_source("tape", n=4, seed=2), shuffles=50,
                       carry=True)  # fmt: skip

@@ -1,4 +1,4 @@
-"""No chance at all: the fair shuffles are fair to the last fraction, the wrong ones are not."""
+"""Exact probabilities: the fair methods give every order equally often, the biased ones do not."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from dealer.lab.methods import METHODS, method
 
 @pytest.mark.parametrize("n", [2, 3, 4, 5])
 @pytest.mark.parametrize("name", METHODS)
-def test_fair_means_exactly_fair(name, n):
+def test_fair_methods_are_exactly_fair(name, n):
     if n == 5 and name in ("random-key", "visited-set", "transpositions"):
-        n = 2  # their trees are wide; two cards have not been asked about with open ends yet
+        n = 2  # too many branches for 5 cards
     chances, sample = of_method(name, n)
-    off = unfairness(chances, n, sample)
+    bias = unfairness(chances, n, sample)
     if method(name, n=n, steps=n // 2 if name == "partial" else None).fair:
-        assert off == 0
+        assert bias == 0
     elif n > 2:
-        assert off > 0
+        assert bias > 0
 
 
 def test_the_chances_of_all_orders_are_one():
@@ -44,14 +44,14 @@ def test_sattolo_reaches_only_the_cycles():
     assert all(order[place] != place for order in exact.chances for place in range(4))
 
 
-def test_an_order_that_never_comes_is_noticed_even_if_the_others_are_even():
+def test_an_impossible_order_is_unfair_even_if_the_others_are_even():
     five = dict.fromkeys(list(permutations(range(3)))[1:], Fraction(1, 5))
     assert unfairness(Exact(five, Fraction(0)), 3) == 1
 
 
 @pytest.mark.parametrize("n", [3, 4])
-def test_a_thousand_transpositions_fall_short_by_what_theory_says(n):
-    """The cards that stay are 1 + (n−1)·(1 − 2/n)^steps on average, whatever the steps."""
+def test_a_thousand_transpositions_have_the_bias_of_the_theory(n):
+    """The mean number of fixed points is 1 + (n−1)·(1 − 2/n)^steps for any number of steps."""
     exact, _ = of_method("transpositions", n)
     stay = sum(
         chance * sum(card == place for place, card in enumerate(order))
@@ -61,7 +61,7 @@ def test_a_thousand_transpositions_fall_short_by_what_theory_says(n):
     assert 0 < unfairness(exact, n) < Fraction(1, 10**200)
 
 
-def test_repeating_is_enumerating_one_after_the_other():
+def test_repeated_agrees_with_consecutive_enumerations():
     once = enumerated(lambda cards, below: shuffles.transpositions(cards, below, steps=1), 3)
     thrice = enumerated(lambda cards, below: shuffles.transpositions(cards, below, steps=3), 3)
     assert repeated(once.chances, 3) == thrice.chances
@@ -73,7 +73,7 @@ def test_unbounded_methods_have_an_open_probability():
     assert set(exact.chances.values()) == {Fraction(7, 16)}
 
 
-def test_every_way_is_tried_once():
+def test_every_sequence_of_numbers_is_enumerated_once():
     seen = []
 
     def one(cards, below):

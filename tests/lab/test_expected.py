@@ -1,4 +1,4 @@
-"""What a fair shuffle gives, against all orders of a few cards and the numbers for 52."""
+"""Expected distributions, compared with all orders of a few cards and known values for 52."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def cycles_in(order):
 
 
 def rising_in(order):
-    """As one takes them up: from the least card left, each next one that lies further on."""
+    """The number of rising sequences, each collected from its least card."""
     left, found = sorted(order), 0
     while left:
         found += 1
@@ -80,8 +80,8 @@ def test_sums_of_a_few(count):
         assert high == pytest.approx(sum(p for s, p in exact.items() if s >= total))
 
 
-def test_sums_of_many_keep_small_chances():
-    """No card stays in 40 shuffles of 52: e^−40, and to a millionth of it."""
+def test_sums_of_many_shuffles_keep_small_probabilities():
+    """The probability of no fixed point in 40 shuffles of 52 is e^−40, to a millionth of it."""
     low, high = sum_tails(fixed_points(52), 40, 0)
     assert low == pytest.approx(np.exp(-40.0), rel=1e-6)
     assert high == 1.0

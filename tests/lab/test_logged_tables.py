@@ -1,4 +1,4 @@
-"""Shuffles of real tables: the swaps of a verified log carried out again and counted."""
+"""Shuffles of real tables: the swaps of a verified log are repeated and counted."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def shuffled(number, k, n, algorithm, steps):
     return cards
 
 
-def test_each_shuffle_comes_out_as_it_was():
+def test_each_shuffle_of_the_log_is_repeated():
     played = [
         (1, 0, 52, "backward", 51),
         (1, 1, 20, "backward", 19),
@@ -51,14 +51,14 @@ def test_each_shuffle_comes_out_as_it_was():
     assert found[3][1].tolist() == [shuffled(*played[3])[:-4:-1]]
 
 
-def test_voided_and_open_shuffles_do_not_count():
+def test_voided_and_open_shuffles_are_not_counted():
     lines, swaps = log((1, 0, 5, "backward", 4), (1, 1, 5, "backward", 4), (1, 2, 1, "backward", 0))
     swaps = [swap for swap in swaps if swap.k == 1][1:]
     assert list(shuffles_of(lines, swaps)) == []
     assert list(shuffles_of(lines, [])) == []
 
 
-def test_kinds_are_counted_apart_and_in_order():
+def test_kinds_are_counted_separately_and_in_order():
     rounds = [(number, 0, 5, "backward", 4) for number in range(1, 31)]
     others = [(40, 0, 6, "backward", 2), (41, 0, 5, "forward", 4)]
     result = counted(shuffles_of(*log(*rounds[:10], *others, *rounds[10:])))

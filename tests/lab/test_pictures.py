@@ -1,4 +1,4 @@
-"""Bars and maps show what was counted: every cell of a picture is read back out of its SVG."""
+"""Bars and maps show the counts: every cell of a picture is read back from its SVG."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_a_map_of_a_fair_shuffle_is_white():
     assert sum(colour != "" for row in colours for colour in row) < 12
 
 
-def test_red_is_too_often_and_stands_where_the_cards_are():
+def test_red_cells_are_those_with_too_many_cards():
     counts = Tally(n=3, k=3)
     counts.cells = np.array([[900, 1000, 1100], [1000, 1000, 1000], [1100, 1000, 900]])
     counts.shuffles = 3000
@@ -103,7 +103,7 @@ def test_bars_of_each_order():
 @pytest.mark.parametrize(
     ("n", "shuffles", "counted"), [(6, 5000, 720), (6, 50, 36), (10, 5000, 100)]
 )
-def test_a_bell_where_there_are_too_many_orders(n, shuffles, counted):
+def test_a_histogram_is_drawn_if_there_are_too_many_orders(n, shuffles, counted):
     shown = histogram(tally("backward", n, shuffles))
     assert sum(bar.times for bar in shown.bars) == counted
     assert sum(bar.expected for bar in shown.bars) == pytest.approx(counted)
@@ -112,7 +112,7 @@ def test_a_bell_where_there_are_too_many_orders(n, shuffles, counted):
     assert [bar.expected / counted for bar in middle] == pytest.approx([0.19146] * 2, abs=1e-5)
 
 
-def test_a_bell_counts_each_where_it_is():
+def test_a_histogram_counts_each_order_in_its_interval():
     counts = Tally(n=8, k=8)
     counts.shuffles = 800
     counts.cells = np.full((8, 8), 100)
@@ -132,7 +132,7 @@ def test_lines_for_a_terminal():
     assert lines(Histogram("", [])) == []
 
 
-def test_bars_of_a_picture_are_as_long_as_what_they_count():
+def test_bars_are_as_long_as_their_counts():
     page = bars(Histogram("", [Bar("a", 1000, 500.0), Bar("b", 250, 500.0)]), "")
     tall = [float(found) for found in re.findall(r"v-([\d.]+)h\d+v", page)]
     assert tall == [220, 55]

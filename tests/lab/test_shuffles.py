@@ -17,7 +17,7 @@ from dealer.lab.vectorised import ordered
 
 
 class RowByRow:
-    """Dice with an engine for each row, so that a row's numbers depend on its own order alone."""
+    """A number source with an engine for each row, so that the rows are independent."""
 
     def __init__(self, seeds):
         self.engines = [random.Random(seed) for seed in seeds]
@@ -31,7 +31,7 @@ class RowByRow:
 
 
 def answers(*numbers):
-    """A source that gives just these, each below its bound, and no more."""
+    """A source of exactly these numbers, each of which must be below its bound."""
     left = iter(numbers)
 
     def below(bound):
@@ -56,7 +56,7 @@ def test_one_deck_and_many_decks_agree(name, n):
         assert deck == one.one(range(n), random.Random(seed).randrange)
 
 
-def test_keys_that_are_equal_are_drawn_again_in_both_forms():
+def test_equal_keys_are_drawn_again_in_both_forms():
     seeds = range(60)
     many = vectorised.random_key(ordered(60, 4), RowByRow(seeds), base=5, digits=1)
     redrawn = 0
@@ -72,7 +72,7 @@ def test_keys_that_are_equal_are_drawn_again_in_both_forms():
 
 @pytest.mark.parametrize("n", [0, 1, 2, 9])
 @pytest.mark.parametrize("name", METHODS)
-def test_the_cards_are_the_same_and_those_given_stay_as_they_were(name, n):
+def test_the_result_has_the_same_cards_and_the_input_is_unchanged(name, n):
     given = [f"card {number}" for number in range(n)]
     kept = list(given)
     shuffled = method(name, n=n).one(given, random.Random(1).randrange)
@@ -81,7 +81,7 @@ def test_the_cards_are_the_same_and_those_given_stay_as_they_were(name, n):
     assert shuffled is not given
 
 
-def test_fair_ones_step_as_the_house_does():
+def test_fair_methods_take_the_same_steps_as_the_game():
     cards, below = list("ABCDE"), random.Random(5).randrange
     assert shuffles.backward(cards, random.Random(5).randrange) == game.shuffled(cards, below)
     # The swaps 4↔1, 3↔3, 2↔0, 1↔1 of the well-known example.
@@ -91,7 +91,7 @@ def test_fair_ones_step_as_the_house_does():
     assert shuffles.partial("ABCDE", answers(1, 3), steps=2) == list("AECDB")
 
 
-def test_a_partial_shuffle_draws_what_a_sample_takes():
+def test_a_partial_shuffle_draws_the_cards_of_a_sample():
     below = random.Random(8).randrange
     top = shuffles.partial(range(52), random.Random(8).randrange, steps=13)[-13:][::-1]
     assert top == game.sample(range(52), 13, below)
@@ -104,9 +104,9 @@ def test_biased_methods_have_their_known_bias():
     assert shuffles.sattolo("ABC", answers(0, 0)) == list("BCA")
 
 
-@pytest.mark.skipif(sys.version_info >= (3, 13), reason="its sort takes other first runs")
+@pytest.mark.skipif(sys.version_info >= (3, 13), reason="its sort makes other comparisons")
 @pytest.mark.parametrize("n", [2, 3, 10, 52, 63])
-def test_the_comparator_is_what_this_languages_own_sort_makes_of_a_coin(n):
+def test_the_random_comparator_agrees_with_the_sort_of_python(n):
     def sorted_by(coin):
         return sorted(range(n), key=cmp_to_key(lambda a, b: -coin.randrange(2)))
 
@@ -116,7 +116,7 @@ def test_the_comparator_is_what_this_languages_own_sort_makes_of_a_coin(n):
 
 
 @pytest.mark.parametrize("n", [3, 52])
-def test_sattolo_leaves_no_card_and_makes_one_cycle(n):
+def test_sattolo_has_no_fixed_point_and_one_cycle(n):
     deck = shuffles.sattolo(range(n), random.Random(3).randrange)
     place, length = deck[0], 1
     while place:
@@ -133,7 +133,7 @@ def test_missing_tables_are_reported(name, n, steps):
         method(name, n=n, steps=steps)
 
 
-def test_a_partial_shuffle_of_all_steps_is_a_whole_one():
+def test_a_partial_shuffle_of_all_steps_is_a_full_one():
     assert method("partial", n=5, steps=4).sample == 5
     assert method("partial", n=5, steps=3).sample == 3
     assert method("partial", n=52).sample == 13

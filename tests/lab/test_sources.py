@@ -1,4 +1,4 @@
-"""Numbers from the system, a tape or an engine: below a bound each comes as often as any other."""
+"""Numbers from the system, a tape or an engine: each number below a bound is equally frequent."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PARTS = {"secret": b"s" * 64, "nonce": b"n" * 32, "root": b"r" * 32}
 
 
 def written(words):
-    """A source of just these words."""
+    """A source of exactly these words."""
     left = iter(words)
     return lambda count: np.fromiter(islice(left, count), np.uint16)
 
@@ -32,13 +32,13 @@ def test_all_words_give_all_numbers_equally_often(bound):
     assert np.bincount(numbers, minlength=bound).tolist() == [accepted // bound] * bound
 
 
-def test_a_refused_word_is_passed_over_as_the_tape_does():
+def test_a_rejected_word_is_skipped_as_by_the_tape():
     limit = 65536 - 65536 % 52
     words = [limit, 7, limit + 1, 65535, limit - 1, 53]
     assert Stream(written(words)).draw(52, np.arange(3)).tolist() == [7, 51, 1]
 
 
-def test_one_number_at_a_time_refuses_too():
+def test_single_numbers_skip_rejected_words():
     limit = 65536 - 65536 % 52
     below = Stream(lambda count: np.array([60, 65535, limit, 5], dtype=np.uint16)).below
     assert [below(52), below(52), below(52)] == [5, 8, 5]
@@ -55,7 +55,7 @@ def test_a_bound_outside_the_range_is_an_error(bound):
 
 
 @pytest.mark.parametrize("n", [5, 52, 416])
-def test_each_shuffle_has_the_tape_that_a_table_would_give_it(n):
+def test_each_shuffle_has_the_tape_of_a_real_table(n):
     source = TapeSource(**PARTS, n=n)
     decks = []
     one = method("backward", n=n)
@@ -67,7 +67,7 @@ def test_each_shuffle_has_the_tape_that_a_table_would_give_it(n):
         assert deck == shuffles.backward(range(n), tape_k.below)
 
 
-def test_tapes_are_read_on_past_any_segment_and_only_by_who_asks():
+def test_tapes_continue_after_a_segment_and_are_independent():
     source = TapeSource(**PARTS, n=52)
     source.begin(2)
     taken = [int(source.draw(1000, np.array([1]))[0]) for _ in range(600)]
@@ -79,7 +79,7 @@ def test_tapes_are_read_on_past_any_segment_and_only_by_who_asks():
 
 
 @pytest.mark.parametrize("source", [name for name in SOURCES if name != "system"])
-def test_a_seed_gives_the_same_numbers_again_and_another_others(source):
+def test_a_seed_determines_the_numbers(source):
     def numbers(seed):
         seeded = number_source(source, n=52, seed=seed)
         seeded.begin(100)
@@ -91,17 +91,17 @@ def test_a_seed_gives_the_same_numbers_again_and_another_others(source):
 
 
 @pytest.mark.parametrize("source", ["system", "tape"])
-def test_without_a_seed_they_are_fresh(source):
+def test_without_a_seed_the_numbers_are_new(source):
     assert words_from(source)(64).tolist() != words_from(source)(64).tolist()
 
 
-def test_the_mersenne_twister_is_the_one_everybody_has():
+def test_the_mersenne_twister_is_that_of_python():
     data = random.Random(4).randbytes(40)
     assert words_from("mersenne", seed=4)(20).tobytes() == data
 
 
 @pytest.mark.parametrize("source", SOURCES)
-def test_as_many_words_as_asked_for(source):
+def test_a_source_gives_the_requested_number_of_words(source):
     more = words_from(source)
     assert [len(more(count)) for count in (1, 2, 3, 4, 5, 64, 0)] == [1, 2, 3, 4, 5, 64, 0]
 
@@ -113,5 +113,5 @@ def test_missing_tables_are_reported():
         number_source("system", n=52, seed=1)
 
 
-def test_a_secret_long_enough_for_every_order_of_the_largest_shoe():
+def test_the_secret_is_long_enough_for_every_order_of_the_largest_shoe():
     assert sources.SECRET_BYTES == 416

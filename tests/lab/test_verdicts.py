@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 
 RUNS, EACH = 300, 700
 FAR = 1.95 / math.sqrt(RUNS)
-"""Kolmogorov and Smirnov: further than this from even, once in a thousand."""
+"""Kolmogorov–Smirnov distance that uniform values exceed once in a thousand times."""
 
 
 def experiment(name, n, shuffles, *, source="pcg64", seed=1, **options):
@@ -46,7 +46,7 @@ def test_biased_methods_are_detected(name, n):
         assert any("card" in one.name or "orders" in one.name for one in findings)
 
 
-def test_transpositions_are_detected_if_a_thousand_are_too_few():
+def test_too_few_transpositions_are_detected():
     assert significant(evaluate(experiment("transpositions", 416, 1500)))
     assert significant(evaluate(experiment("transpositions", 52, 2000, steps=100)))
     assert not significant(evaluate(experiment("transpositions", 52, 2000)))
@@ -78,7 +78,7 @@ def test_too_even_counts_and_dependent_shuffles_are_detected():
 
 @pytest.fixture(scope="module")
 def many_runs():
-    """Counts of RUNS small experiments, whole and partial, all fair."""
+    """Counts of RUNS small experiments, full and partial, all fair."""
     counted = []
     for name, n, steps in (("backward", 5, None), ("partial", 7, 3)):
         one = method(name, n=n, steps=steps)
@@ -88,7 +88,7 @@ def many_runs():
 
 
 def distances(counted):
-    """For each statistic how far the p of all runs are from even (Kolmogorov and Smirnov)."""
+    """For each statistic the Kolmogorov–Smirnov distance of the p of all runs from uniform."""
     ps: dict[str, list[float]] = {}
     for one in counted:
         for finding in evaluate(one):
@@ -104,7 +104,7 @@ def upper_tail(x, df):
 
 @pytest.fixture(params=["both sides", "upper side"])
 def side(request, monkeypatch):
-    """As it is; and with χ² from one side only, where a shift cannot hide in the other one."""
+    """χ² tested on both sides, and on one side only, where a shift is detected more easily."""
     if request.param == "upper side":
         monkeypatch.setattr(p_values, "chi_square_p", upper_tail)
     return request.param
@@ -122,7 +122,7 @@ POISSON = np.array([math.exp(-1) / math.factorial(k) for k in range(60)])
 BREAKS = {
     "a degree of freedom too few": (p_values, "chi_square_p", lambda x, df: upper_tail(x, df - 1)),
     "a degree too many": (p_values, "chi_square_p", lambda x, df: upper_tail(x, df + 1)),
-    "half of what is off": (p_values, "chi_square_p", lambda x, df: upper_tail(x / 2, df)),
+    "half of the deviation": (p_values, "chi_square_p", lambda x, df: upper_tail(x / 2, df)),
     "cycles of one card more": (expected, "cycles", lambda n: CYCLES(n + 1)[: n + 1]),
     "fixed points without the signs": (expected, "fixed_points", lambda n: POISSON[: n + 1]),
     "sums of fewer shuffles": (
@@ -140,7 +140,7 @@ def test_a_wrong_distribution_is_detected(many_runs, what, monkeypatch):
     assert max(distances(many_runs[0]).values()) > FAR
 
 
-def test_many_shuffles_and_few_meet_where_the_exact_sums_end(monkeypatch):
+def test_the_exact_and_the_normal_sums_agree_at_their_limit(monkeypatch):
     counted = experiment("backward", 52, 2000)
     exact = {one.name: one.p for one in evaluate(counted)}
     monkeypatch.setattr("dealer.lab.verdicts.EXACT_MAX", 10)
@@ -152,7 +152,7 @@ def test_many_shuffles_and_few_meet_where_the_exact_sums_end(monkeypatch):
         assert exact[name] != normal[name]
 
 
-def test_too_few_shuffles_say_how_many_are_needed():
+def test_a_statistic_of_too_few_shuffles_has_the_number_needed():
     findings = {one.name: one for one in evaluate(experiment("backward", 5, 4))}
     assert findings["orders, χ²"].needs == 600
     assert findings["place × card, χ²"].needs == 5
@@ -166,7 +166,7 @@ def test_too_few_shuffles_say_how_many_are_needed():
 
 
 @pytest.mark.parametrize("n", [0, 1])
-def test_nothing_is_asked_of_no_card_or_one(n):
+def test_decks_of_0_and_1_cards_have_no_findings(n):
     assert evaluate(experiment("backward", n, 10)) == []
 
 
@@ -176,7 +176,7 @@ def test_neighbours_are_counted_together_until_five_are_expected():
     assert _grouped([1, 2, 3], [5.0, 1.0, 1.0]) == [(6, 7)]
 
 
-def test_place_by_card_is_the_squares_over_what_is_expected():
+def test_place_by_card_is_the_sum_of_squares_over_the_expected_count():
     counted = experiment("backward", 6, 900)
     cells, fair = counted.shuffles.cells, 900 / 6
     finding = next(one for one in evaluate(counted) if one.name == "place × card, χ²")
