@@ -54,8 +54,8 @@ class Poker:
         move = Move(HOST, "pile", "deck", f"pile:{pile}", count=count, face="up")
         self.played.do(move)
 
-    def put_away(self, seat: int, cards: Sequence[str] | None = None) -> None:
-        """The named cards, or the whole hand."""
+    def discard(self, seat: int, cards: Sequence[str] | None = None) -> None:
+        """Discard the named cards, or the whole hand."""
         chosen = tuple(self.hand(seat) if cards is None else cards)
         self.played.do(Move(Actor(seat=seat), "discard", f"hand:{seat}", "pile:discard", chosen))
 
@@ -67,13 +67,13 @@ class Poker:
         self.played.do(Show(Actor(seat=seat), f"hand:{seat}", chosen))
 
     def close(self) -> Game:
-        """The round ends; what a verified bundle of it would say."""
+        """Close the round; returns the game as read from a verified bundle."""
         self.played.close_round()
         return game_of(self.played)
 
 
 def game_of(played: Played) -> Game:
-    """What a verifier would find in the bundle: of a round that is open, no swap."""
+    """The game as read from a verified bundle: it has no swaps of an open round."""
     table = played.table
     rounds = len(table.round_versions)
     closed = rounds - (table.round is not None)
@@ -86,8 +86,8 @@ def game_of(played: Played) -> Game:
     return Game(table.origin, table.key.hex(), rounds, closed, leaves, swaps, {})
 
 
-class Read:
-    """What PokerKit read in a file, step by step.
+class PokerKitReading:
+    """A file as PokerKit reads it, step by step.
 
     `hole`, `discards` and `shown` are by player, counted from 1, `boards` the cards of the board.
     """
@@ -95,7 +95,7 @@ class Read:
     def __init__(self, text: str) -> None:
         self.history = pokerkit.HandHistory.loads(text)
         with warnings.catch_warnings():
-            # PokerKit knows no bets here, so it would reject folds.
+            # The file has no bets, so PokerKit warns of folds.
             warnings.filterwarnings("ignore", "There is no reason for this player to fold")
             steps = list(self.history.state_actions)
         self.state = steps[-1][0]
@@ -136,8 +136,8 @@ class Read:
     def commentary(self) -> list[str]:
         return [action for action in self.history.actions if action.startswith("#")]
 
-    def as_written(self) -> None:
-        """Every action came to pass in its turn, and PokerKit added no word of any player."""
+    def assert_as_written(self) -> None:
+        """Assert that PokerKit applied every action in turn and added none."""
         assert self.applied == self.history.actions
         written = [action.split() for action in self.applied]
         assert self.checks == sum(words[-1] in ("cc", "pb") for words in written)

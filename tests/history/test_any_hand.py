@@ -1,4 +1,4 @@
-"""However a hand of poker goes, PokerKit reads the cards of each player and the board as dealt."""
+"""PokerKit reads the cards of each player and the board of any poker hand as they were dealt."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from dealer.errors import HistoryUnavailable
 from dealer.history.poker import phh
 from dealer.history.poker.variants import GAMES, Variant
-from tests.history.poker import Poker, Read
+from tests.history.poker import Poker, PokerKitReading
 
 pytestmark = pytest.mark.slow
 
@@ -70,16 +70,16 @@ class Hand:
             most = min(3, len(self.poker.cards("deck")) - 1)
             chosen = self.pick(st.lists(st.sampled_from(hand), unique=True, max_size=most))
             if chosen:
-                self.poker.put_away(seat, chosen)
+                self.poker.discard(seat, chosen)
                 self.poker.draw(seat, len(chosen))
                 self.discards[seat] += chosen
                 self.dealt[seat] += self.poker.hand(seat)[-len(chosen) :]
 
     def fold(self) -> None:
-        """Some put their hands away, but never all."""
+        """Some players discard their hands, but never all."""
         for seat in list(self.active):
             if len(self.active) > 1 and self.pick(st.integers(0, 5)) == 0:
-                self.poker.put_away(seat)
+                self.poker.discard(seat)
                 self.active.remove(seat)
 
     def show_down(self) -> None:
@@ -92,13 +92,13 @@ class Hand:
                 self.shown[seat] = self.poker.hand(seat)
                 self.poker.show(seat)
             elif what == "muck":
-                self.poker.put_away(seat)
+                self.poker.discard(seat)
 
 
 @pytest.mark.parametrize("word", GAMES)
 @settings(max_examples=25, deadline=None)
 @given(data=st.data())
-def test_the_cards_come_out_as_dealt(word, data) -> None:
+def test_pokerkit_reads_the_cards_as_dealt(word, data) -> None:
     hand = Hand(word, data)
     hand.play()
     try:
@@ -108,8 +108,8 @@ def test_the_cards_come_out_as_dealt(word, data) -> None:
     if not text:
         assert "bring in" in reason
         return
-    read = Read(text)
-    read.as_written()
+    read = PokerKitReading(text)
+    read.assert_as_written()
     numbers = {seat: number for number, seat in enumerate(hand.order, 1)}
     assert read.history.seats == hand.order
     assert read.hole == {numbers[seat]: cards for seat, cards in hand.dealt.items()}

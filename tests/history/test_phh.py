@@ -13,12 +13,12 @@ from dealer.game.cards import STANDARD
 from dealer.game.commands import Actor, Draw, Move, Show
 from dealer.game.decide import seats
 from dealer.history.poker import phh, variants
-from tests.history.poker import NAMES, Poker, Read, game_of
+from tests.history.poker import NAMES, Poker, PokerKitReading, game_of
 from tests.projector.random_games import HOST
 
 
 def holdem(**given) -> tuple[Poker, list[str]]:
-    """Three hands, a board with burns before each street, and what was on it."""
+    """Three hands, a board with burns before each street, and the cards of the board."""
     poker = Poker("holdem", **given)
     poker.deal(2)
     for count in (3, 1, 1):
@@ -27,22 +27,22 @@ def holdem(**given) -> tuple[Poker, list[str]]:
     return poker, poker.cards("pile:board")
 
 
-def read_back(poker: Poker) -> Read:
-    """Close the round; what PokerKit reads in its file, which must come out as written."""
-    read = Read(phh.write(poker.close(), round=1))
-    read.as_written()
+def read_back(poker: Poker) -> PokerKitReading:
+    """Close the round; returns its file as read by PokerKit, which must apply every action."""
+    read = PokerKitReading(phh.write(poker.close(), round=1))
+    read.assert_as_written()
     return read
 
 
-def test_a_holdem_hand_to_the_showdown() -> None:
+def test_a_holdem_hand_is_read_to_the_showdown() -> None:
     poker, board = holdem()
     hands, burned = [poker.hand(seat) for seat in (1, 2, 3)], poker.cards("pile:burn")
     poker.show(2)
-    poker.put_away(3)
+    poker.discard(3)
     poker.show(1)
     text = phh.write(poker.close(), round=1)
-    read = Read(text)
-    read.as_written()
+    read = PokerKitReading(text)
+    read.assert_as_written()
     assert [read.hole[player] for player in (1, 2, 3)] == hands
     assert read.boards == board
     assert read.shown == {1: hands[0], 2: hands[1]}
@@ -62,16 +62,16 @@ def test_a_holdem_hand_to_the_showdown() -> None:
     assert "but no bets" in fields["_note"]
 
 
-def test_folds_in_between() -> None:
+def test_folds_between_streets_are_read() -> None:
     poker = Poker("holdem", players=4)
     poker.deal(2, (3, 4, 1, 2))
     first = poker.hand(3)
-    poker.put_away(4)
+    poker.discard(4)
     poker.burn("pile:muck")
     poker.board(2, "flop")
     poker.board(1, "flop")
-    poker.put_away(1)
-    poker.put_away(3)
+    poker.discard(1)
+    poker.discard(3)
     poker.show(2)
     read = read_back(poker)
     assert read.history.seats == [3, 4, 1, 2]
@@ -83,11 +83,11 @@ def test_folds_in_between() -> None:
     assert not read.state.status
 
 
-def test_if_all_hands_are_discarded_the_last_one_has_won() -> None:
+def test_if_all_hands_are_discarded_the_last_one_wins() -> None:
     poker = Poker("holdem")
     poker.deal(2)
     for seat in (2, 3, 1):
-        poker.put_away(seat)
+        poker.discard(seat)
     read = read_back(poker)
     assert read.folded == {2, 3}
     assert read.state.payoffs == [2, -1, -1]
@@ -96,7 +96,7 @@ def test_if_all_hands_are_discarded_the_last_one_has_won() -> None:
 def test_cards_after_the_hand_was_over_are_commentary() -> None:
     poker = Poker("holdem", players=2)
     poker.deal(2)
-    poker.put_away(1)
+    poker.discard(1)
     poker.board(3)
     flop, winner = poker.cards("pile:board"), poker.hand(2)
     poker.show(2)
@@ -133,12 +133,12 @@ def test_a_card_shown_too_early_and_a_hand_shown_in_part() -> None:
 
 @pytest.mark.parametrize("game", ["stud", "stud-8", "razz"])
 @pytest.mark.parametrize("seed", range(6))
-def test_stud_is_opened_by_the_cards_that_lie_open(game, seed) -> None:
+def test_stud_is_opened_by_the_face_up_cards(game, seed) -> None:
     poker = Poker(game, players=4, seed=(game, seed))
     poker.deal(3)
     for street in range(4):
         if street == seed % 4:
-            poker.put_away(1 + seed % 3)
+            poker.discard(1 + seed % 3)
         poker.burn()
         active = [seat for seat in (1, 2, 3, 4) if poker.hand(seat)]
         poker.deal(1, active)
@@ -154,8 +154,8 @@ def test_stud_is_opened_by_the_cards_that_lie_open(game, seed) -> None:
     if not text:
         assert "bring in" in reason
         return
-    read = Read(text)
-    read.as_written()
+    read = PokerKitReading(text)
+    read.assert_as_written()
     assert {seat: read.hole[seat] for seat in active} == hands
     assert {seat: sorted(cards) for seat, cards in read.shown.items()} == {
         seat: sorted(cards) for seat, cards in hands.items()
@@ -165,13 +165,13 @@ def test_stud_is_opened_by_the_cards_that_lie_open(game, seed) -> None:
     assert read.history.antes == [0, 0, 0, 0]
 
 
-def test_a_draw_of_each_player_in_turn() -> None:
+def test_each_player_draws_in_turn() -> None:
     poker = Poker("single-draw")
     poker.deal(5)
     first = [poker.hand(seat) for seat in (1, 2, 3)]
-    poker.put_away(1, first[0][:2])
+    poker.discard(1, first[0][:2])
     poker.draw(1, 2)
-    poker.put_away(3, first[2])
+    poker.discard(3, first[2])
     poker.draw(3, 5)
     last = [poker.hand(seat) for seat in (1, 2, 3)]
     for seat in (1, 2, 3):
@@ -188,10 +188,10 @@ def test_three_draws_and_a_fold() -> None:
     for count in (3, 2):
         for seat in (1, 2, 3):
             if poker.hand(seat):
-                poker.put_away(seat, poker.hand(seat)[:count])
+                poker.discard(seat, poker.hand(seat)[:count])
                 poker.draw(seat, count)
         if count == 3:
-            poker.put_away(2)
+            poker.discard(2)
     last = {seat: poker.hand(seat) for seat in (1, 3)}
     poker.show(3)
     poker.show(1)
@@ -249,20 +249,20 @@ def test_a_round_that_is_no_poker_hand_is_explained() -> None:
 
     poker = Poker("single-draw")
     poker.deal(5)
-    poker.put_away(1, poker.hand(1)[:2])
+    poker.discard(1, poker.hand(1)[:2])
     poker.draw(1, 1)
     assert "was closed before all cards were dealt" in refused(poker)
 
     poker = Poker("single-draw")
     poker.deal(5)
     for _ in range(2):
-        poker.put_away(1, poker.hand(1)[:1])
+        poker.discard(1, poker.hand(1)[:1])
         poker.draw(1, 1)
     assert "was not dealt as deuce-to-seven single draw" in refused(poker)
 
 
 def test_moves_outside_the_hand_are_ignored() -> None:
-    """A hand put in another order, a burned card that is turned up."""
+    """A hand is sorted, and a burned card is turned up."""
     poker, board = holdem()
     low, high = poker.hand(1)
     poker.played.do(Move(Actor(seat=1), "play", "hand:1", "hand:1", (low,)))
@@ -272,12 +272,12 @@ def test_moves_outside_the_hand_are_ignored() -> None:
     assert read.boards == board
 
 
-def test_a_whole_hand_is_exchanged_and_then_one_card_not_replaced() -> None:
+def test_a_discarded_card_that_is_not_replaced_is_explained() -> None:
     poker = Poker("triple-draw", players=2)
     poker.deal(5)
-    poker.put_away(1)
+    poker.discard(1)
     poker.draw(1, 5)
-    poker.put_away(1, poker.hand(1)[:1])
+    poker.discard(1, poker.hand(1)[:1])
     assert "was closed before all cards were dealt" in refused(poker)
 
 
@@ -314,7 +314,7 @@ def test_names_cannot_break_out_of_the_file(monkeypatch: pytest.MonkeyPatch) -> 
     poker = Poker("holdem", players=2, name='x"]\nvariant = "PO" # \\ \x7f')
     poker.played.sit('"\\u0041 # \N{BLACK HEART SUIT} \x85')
     poker.deal(2)
-    read = Read(phh.write(poker.close(), round=1))
+    read = PokerKitReading(phh.write(poker.close(), round=1))
     assert read.history.variant == "NT"
     assert read.history.players is not None
     assert read.history.players[2].startswith('"\\u0041 # \N{BLACK HEART SUIT}')
@@ -322,7 +322,7 @@ def test_names_cannot_break_out_of_the_file(monkeypatch: pytest.MonkeyPatch) -> 
     assert read.history.event.startswith('x"]')
 
 
-def test_the_host_may_tidy_the_table_up_after_the_showdown() -> None:
+def test_the_host_may_collect_the_cards_after_the_showdown() -> None:
     poker, board = holdem()
     poker.show(1)
     for seat in (1, 2, 3):

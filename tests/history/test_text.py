@@ -1,4 +1,4 @@
-"""The plain history: what a card player reads of a round, a table, and of a round still played."""
+"""The plain history of a round, of a table, and of an open round."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ def sentences(written: list[str]) -> list[str]:
 
 
 @pytest.mark.parametrize("at", [253_402_300_799_000, 2**53 - 1])
-def test_a_time_that_no_date_has_is_the_last_one(at) -> None:
+def test_a_time_after_the_last_date_is_the_last_date(at) -> None:
     assert f"{utc(at):%Y-%m-%d %H:%M:%S}" == "9999-12-31 23:59:59"
 
 
-def test_a_round_from_its_opening_to_where_every_card_lay() -> None:
+def test_a_round_is_described_to_its_final_stacks() -> None:
     poker = Poker(None, players=2)
     poker.deal(1)
     poker.burn()
     poker.board(1)
-    poker.put_away(2)
+    poker.discard(2)
     ada, bob, (burned,), (board,) = (
         poker.hand(1)[0], poker.cards("pile:discard")[0], poker.cards("pile:burn"),
         poker.cards("pile:board"),
@@ -73,7 +73,7 @@ def test_a_round_from_its_opening_to_where_every_card_lay() -> None:
     assert max(len(line) for line in written[end:]) <= 100
 
 
-def test_a_card_that_comes_to_the_top_of_its_own_pile() -> None:
+def test_a_card_may_move_to_the_top_of_its_own_pile() -> None:
     poker = Poker(None, players=1)
     poker.burn("pile:x")
     poker.burn("pile:x")
@@ -85,7 +85,7 @@ def test_a_card_that_comes_to_the_top_of_its_own_pile() -> None:
     assert moved in sentences(lines(poker))
 
 
-def test_an_open_round_keeps_its_cards() -> None:
+def test_an_open_round_shows_only_public_cards() -> None:
     poker = Poker(None, players=2)
     poker.deal(2)
     shown, hidden = poker.hand(1)
@@ -98,7 +98,7 @@ def test_an_open_round_keeps_its_cards() -> None:
     assert written[-1] == "Round 1 is not closed: ?? is a card that is not public."
 
 
-def test_a_table_has_all_its_rounds_and_what_was_around_them() -> None:
+def test_a_table_has_all_its_rounds_and_the_events_between_them() -> None:
     poker = Poker(None, players=2)
     poker.close()
     poker.played.sit("Cleo")
@@ -117,7 +117,7 @@ def test_a_table_has_all_its_rounds_and_what_was_around_them() -> None:
     assert any("not closed" in line for line in written) is False
 
 
-def test_a_round_that_the_table_does_not_have() -> None:
+def test_an_unknown_round_is_reported() -> None:
     poker = Poker(None)
     with pytest.raises(HistoryUnavailable, match="1 round and no round 2"):
         lines(poker, round=2)

@@ -1,4 +1,4 @@
-"""From the house's own bundle, verified, to the two histories."""
+"""A bundle of the server is verified and written as both histories."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from dealer.history.poker import phh
 from dealer.history.replay import Game
 from dealer.history.text import write
 from dealer.service import Service
-from tests.history.poker import Read
+from tests.history.poker import PokerKitReading
 
 HOST = Actor(host=True)
 
@@ -39,7 +39,7 @@ async def lines(tmp_path: Path) -> list[str]:
         service = Service(
             log, await load_house_keys(log, key_file(url), fresh=secrets.token_bytes(32))
         )
-        resident, _ = await service.open_table({"game": "holdem", "name": "Friday"})
+        live, _ = await service.open_table({"game": "holdem", "name": "Friday"})
         commands: list[Command] = [TakeSeat(name) for name in ("Ada", "Bob", "Cleo")]
         commands += [OpenRound(HOST, STANDARD, "house", 1000, 1000), StartShuffle(HOST)]
         commands.append(Deal(HOST, 2))
@@ -47,21 +47,21 @@ async def lines(tmp_path: Path) -> list[str]:
             commands.append(Move(HOST, "burn", "deck", "pile:burn", count=1))
             commands.append(Move(HOST, "pile", "deck", "pile:board", count=count, face="up"))
         for command in commands:
-            await service.execute(resident, command)
-        assert resident.table.round is not None
-        hand = tuple(resident.table.round.cards("hand:2"))
-        await service.execute(resident, Show(Actor(seat=2), "hand:2", hand))
-        await service.execute(resident, CloseRound(HOST))
-        bundle = [line async for line in service.bundle(resident)]
+            await service.execute(live, command)
+        assert live.table.round is not None
+        hand = tuple(live.table.round.cards("hand:2"))
+        await service.execute(live, Show(Actor(seat=2), "hand:2", hand))
+        await service.execute(live, CloseRound(HOST))
+        bundle = [line async for line in service.bundle(live)]
         await service.close()
     return bundle
 
 
-async def test_a_deal_of_the_house_reads_the_same_everywhere(lines) -> None:
+async def test_both_histories_have_the_same_cards(lines) -> None:
     game = Game.read(lines)
     assert (game.rounds, game.closed, game.house) == (1, 1, "localhost")
-    read = Read(phh.write(game, round=1))
-    read.as_written()
+    read = PokerKitReading(phh.write(game, round=1))
+    read.assert_as_written()
     text = "\n".join(write(game))
     for player, name in enumerate(("Ada", "Bob", "Cleo"), 1):
         assert len(read.hole[player]) == 2
@@ -81,7 +81,7 @@ async def test_a_deal_of_the_house_reads_the_same_everywhere(lines) -> None:
 
 
 @pytest.mark.parametrize("encoded", [True, False])
-async def test_of_a_forged_bundle_there_is_no_history(lines, encoded) -> None:
+async def test_a_forged_bundle_has_no_history(lines, encoded) -> None:
     forged = [line.replace('"seat":2', '"seat":3') for line in lines]
     with pytest.raises(ProofFault, match="heads"):
         Game.read([line.encode() for line in forged] if encoded else forged)
