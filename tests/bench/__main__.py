@@ -1,6 +1,6 @@
 """Benchmarks of the server, printed as one table: `python tests/bench [seconds a load]`.
 
-Nothing here passes or fails. The server runs in its own process and the load in this one; quote
+They are no tests. The server runs in its own process and the load in this one; quote
 medians of several runs, and ratios rather than absolute figures.
 """
 
@@ -31,7 +31,7 @@ IDLE = 1000
 
 @contextmanager
 def server() -> Iterator[tuple[int, int]]:
-    """A server in its own process; its port and its process id."""
+    """A server in its own process; yields its port and its process id."""
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         program = [sys.executable, str(Path(__file__).with_name("server.py")), folder]
         process = subprocess.Popen(program, stdout=subprocess.PIPE, text=True)
@@ -84,9 +84,9 @@ def show(rows: list[dict[str, Any]]) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("seconds", type=float, nargs="?", default=5.0, help="of each load")
-    asked = parser.parse_args()
+    args = parser.parse_args()
     show(append.measure())
     show(append_postgres.measure())
     show(work.measure())
     show(draw.measure())
-    show(sockets(asked.seconds))
+    show(sockets(args.seconds))

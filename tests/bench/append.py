@@ -24,8 +24,8 @@ HIDDEN = b"h" * 60
 COMMITMENT = b"c" * 32
 DIGEST = b"d" * 32
 
-Wish = tuple[int, int, list[Row]]
-"""A table, its version before, and the rows that follow."""
+Insert = tuple[int, int, list[Row]]
+"""A table, its version, and the rows to append."""
 
 _MOVE = "UPDATE stream SET version = ? WHERE id = ? AND version = ?"
 _ADD = (
@@ -47,8 +47,8 @@ def rows(table: int, after: int, count: int) -> list[Row]:
     return [first, *rest]
 
 
-def appends(after: int, *, count: int, batches: int) -> list[list[Wish]]:
-    """This many batches of one append to each table."""
+def appends(after: int, *, count: int, batches: int) -> list[list[Insert]]:
+    """This many batches, each with one append to each table."""
     return [
         [(t, after + n * count, rows(t, after + n * count, count)) for t in range(TABLES)]
         for n in range(batches)
@@ -56,7 +56,7 @@ def appends(after: int, *, count: int, batches: int) -> list[list[Wish]]:
 
 
 class Bare:
-    """The floor: the driver alone, on the schema of the log."""
+    """The bare driver, on the schema of the log."""
 
     def __init__(self, file: Path) -> None:
         self.db = sqlite3.connect(file, isolation_level=None)
@@ -76,16 +76,16 @@ class Bare:
             for number in range(TABLES)
         }
 
-    def batch(self, wishes: list[Wish]) -> None:
+    def batch(self, inserts: list[Insert]) -> None:
         ids = self.ids
         self.db.execute("BEGIN IMMEDIATE")
-        self.db.executemany(_MOVE, [(v + len(rs), ids[t], v) for t, v, rs in wishes])
-        self.db.executemany(_ADD, [(ids[t], *row) for t, _, rs in wishes for row in rs])
+        self.db.executemany(_MOVE, [(v + len(rs), ids[t], v) for t, v, rs in inserts])
+        self.db.executemany(_ADD, [(ids[t], *row) for t, _, rs in inserts for row in rs])
         self.db.execute("COMMIT")
 
 
-async def _ours(log: Log, wishes: list[list[Wish]], *, wait: bool) -> float:
-    requests = [[Append(t.to_bytes(16, "big"), v, rs) for t, v, rs in w] for w in wishes]
+async def _ours(log: Log, inserts: list[list[Insert]], *, wait: bool) -> float:
+    requests = [[Append(t.to_bytes(16, "big"), v, rs) for t, v, rs in w] for w in inserts]
     done = asyncio.Event()
     unregister = log.on_commit(lambda _: done.set())
     start = time.perf_counter()
@@ -108,20 +108,20 @@ async def _compare(*, count: int, batches: int, rounds: int, wait: bool) -> tupl
     try:
         async with await Log.open(f"sqlite:///{folder / 'bare.db'}"):
             pass
-        # The bare driver, too, writes into a file with a grown write-ahead log.
+        # The bare driver also writes into a file with a grown write-ahead log.
         grown = await Log.open(f"sqlite:///{folder / 'bare.db'}")
         bare = Bare(folder / "bare.db")
         await grown.close()
         async with await Log.open(f"sqlite:///{folder / 'ours.db'}") as log:
             version = 0
             for turn in range(rounds + 1):
-                wishes = appends(version, count=count, batches=batches)
+                inserts = appends(version, count=count, batches=batches)
                 version += batches * count
                 start = time.perf_counter()
-                for batch in wishes:
+                for batch in inserts:
                     bare.batch(batch)
                 floor = time.perf_counter() - start
-                ours = await _ours(log, wishes, wait=wait)
+                ours = await _ours(log, inserts, wait=wait)
                 if turn:  # the first round warms both up
                     rates.append(batches * TABLES * count / ours)
                     ratios.append(floor / ours)

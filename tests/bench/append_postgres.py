@@ -22,7 +22,7 @@ from dealer.eventlog import Log
 from dealer.eventlog.postgres.bulk_write import COLUMNS, COPY_FROM
 from tests.harness.postgres import own_server
 
-Wishes = list[tuple[int, int, list[Any]]]
+Inserts = list[tuple[int, int, list[Any]]]
 
 _MOVE = (
     "UPDATE stream s SET version = w.version FROM unnest($1::bytea[], $2::bigint[]) AS w"
@@ -35,11 +35,11 @@ _ADD = (
 )
 
 
-async def _bare(raw: asyncpg.Connection, wishes: Wishes) -> None:
-    found = [(t.to_bytes(16, "big"), *row) for t, _, rs in wishes for row in rs]
+async def _bare(raw: asyncpg.Connection, inserts: Inserts) -> None:
+    found = [(t.to_bytes(16, "big"), *row) for t, _, rs in inserts for row in rs]
     await raw.execute("BEGIN")
     await raw.execute(
-        _MOVE, [t.to_bytes(16, "big") for t, _, _ in wishes], [v + len(rs) for _, v, rs in wishes]
+        _MOVE, [t.to_bytes(16, "big") for t, _, _ in inserts], [v + len(rs) for _, v, rs in inserts]
     )
     if len(found) <= COPY_FROM:
         await raw.execute(_ADD, *map(list, zip(*found, strict=True)))
@@ -53,18 +53,18 @@ async def _compare(
 ) -> tuple[float, float]:
     rates, ratios = [], []
     raw = await asyncpg.connect(bare)
-    founding = "INSERT INTO stream (id, version, projected) VALUES ($1, 0, 0)"
-    await raw.executemany(founding, [(t.to_bytes(16, "big"),) for t in range(TABLES)])
+    insert_streams = "INSERT INTO stream (id, version, projected) VALUES ($1, 0, 0)"
+    await raw.executemany(insert_streams, [(t.to_bytes(16, "big"),) for t in range(TABLES)])
     async with await Log.open(ours) as log:
         version = 0
         for turn in range(rounds + 1):
-            wishes = appends(version, count=count, batches=batches)
+            inserts = appends(version, count=count, batches=batches)
             version += batches * count
             start = time.perf_counter()
-            for batch in wishes:
+            for batch in inserts:
                 await _bare(raw, batch)
             floor = time.perf_counter() - start
-            took = await _ours(log, wishes, wait=False)
+            took = await _ours(log, inserts, wait=False)
             if turn:  # the first round warms both up
                 rates.append(batches * TABLES * count / took)
                 ratios.append(floor / took)

@@ -72,7 +72,7 @@ class LoadClient(asyncio.Protocol):
         self._buffer = buffer[start:]
 
     def ask(self, method: str, params: str, answer: Callable[[bytes], None]) -> None:
-        """Send a request; `params` is the inside of its JSON object."""
+        """Send a request; `params` is the JSON object of its parameters without the braces."""
         self._id += 1
         self._waiting[self._id] = answer
         cmd = f'"cmd":"{self._id}"' if params else ""
@@ -102,7 +102,7 @@ class Table:
         self._in_flight = in_flight
         self._turn = 0
         self._clock = clock
-        self._guests: list[LoadClient] = []
+        self._players: list[LoadClient] = []
         self._host: LoadClient
         self._id = ""
         self._left = 0
@@ -115,7 +115,7 @@ class Table:
         for seat in range(self._seats):
             client = await LoadClient.connect(host, port)
             await client.call("table.join", table=self._id, name=f"seat {seat}")
-            self._guests.append(client)
+            self._players.append(client)
         await self._host.call("round.open", table=self._id, entropy="house")
         await self._host.call("deck.shuffle", table=self._id)
 
@@ -127,7 +127,7 @@ class Table:
     def _draw(self) -> None:
         if self._left == 0 or self._clock.over():
             return
-        client = self._guests[self._turn % self._seats]
+        client = self._players[self._turn % self._seats]
         self._turn += 1
         self._left -= 1
         begun = time.perf_counter()
@@ -222,11 +222,11 @@ async def draws(
 
 async def idle(host: str, port: int, *, connections: int, pid: int) -> float:
     """KiB of the server's memory for each idle connection."""
-    before = resident(pid)
+    before = memory(pid)
     clients = [await LoadClient.connect(host, port) for _ in range(connections)]
     for client in clients:
         await client.call("ping")
-    grown = resident(pid) - before
+    grown = memory(pid) - before
     for client in clients:
         client.transport.close()
     return grown / connections / 1024
@@ -241,7 +241,7 @@ def cpu_times(pid: int) -> tuple[float, float]:
     return used[pid], sum(used.values())
 
 
-def resident(pid: int) -> int:
-    """Bytes of resident memory of a process."""
+def memory(pid: int) -> int:
+    """The memory of a process in bytes (RSS)."""
     with open(f"/proc/{pid}/statm") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -15,17 +15,17 @@ from dealer.gateway.limits import Limits
 from dealer.gateway.server import serve
 from dealer.service.startup import open_service
 
-ENDLESS = 1e9
+UNLIMITED = 1e9
 LIMITS = Limits(
-    rate=ENDLESS,
-    burst=ENDLESS,
-    address_rate=ENDLESS,
-    address_burst=ENDLESS,
+    rate=UNLIMITED,
+    burst=UNLIMITED,
+    address_rate=UNLIMITED,
+    address_burst=UNLIMITED,
     address_bytes=1e15,
     address_bytes_burst=1e15,
-    address_cpu=ENDLESS,
-    address_cpu_burst=ENDLESS,
-    tables_per_hour=ENDLESS,
+    address_cpu=UNLIMITED,
+    address_cpu_burst=UNLIMITED,
+    tables_per_hour=UNLIMITED,
     connections=100_000,
     connections_per_address=100_000,
     opening=600.0,

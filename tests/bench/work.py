@@ -35,28 +35,28 @@ async def _shuffle(service: Service) -> dict[str, Any]:
 
     Tape, 51 swaps, 52 slots, 54 leaves, tree, two signed checkpoints, encryption, rows.
     """
-    resident, _ = await service.open_table({})
-    await service.execute(resident, OPEN)
+    live, _ = await service.open_table({})
+    await service.execute(live, OPEN)
     costs = []
     for _ in range(60):
         request = Request(StartShuffle(HOST), lambda _: None)
         begun = time.process_time()
-        append = service._executor.decide(resident, request)
+        append = service._executor.decide(live, request)
         costs.append(time.process_time() - begun)
         assert isinstance(append, Append)
     return _row("shuffle of 52 with all proofs, CPU", statistics.median(costs) * 1000, "ms")
 
 
 async def _long_table(service: Service) -> bytes:
-    resident, _ = await service.open_table({})
-    await service.execute(resident, TakeSeat("bench"))
+    live, _ = await service.open_table({})
+    await service.execute(live, TakeSeat("bench"))
     for _ in range(ROUNDS):
-        await service.execute(resident, OPEN)
-        await service.execute(resident, StartShuffle(HOST))
-        draws = [service.execute(resident, Draw(Actor(seat=1))) for _ in range(52)]
+        await service.execute(live, OPEN)
+        await service.execute(live, StartShuffle(HOST))
+        draws = [service.execute(live, Draw(Actor(seat=1))) for _ in range(52)]
         await asyncio.gather(*draws)
-        await service.execute(resident, CloseRound(HOST))
-    return resident.id
+        await service.execute(live, CloseRound(HOST))
+    return live.id
 
 
 async def _replay(service: Service, table: bytes, file: Path) -> list[dict[str, Any]]:
@@ -72,10 +72,10 @@ async def _replay(service: Service, table: bytes, file: Path) -> list[dict[str, 
             evolve(state, event_of(row, public), row.at)
     folded = count / (time.perf_counter() - begun)
     begun = time.perf_counter()
-    resident = await service.loader.load(table)
+    live = await service.loader.load(table)
     loaded = count / (time.perf_counter() - begun)
-    assert resident.committed == count == state.version
-    lines = [line async for line in service.bundle(resident)]
+    assert live.committed == count == state.version
+    lines = [line async for line in service.bundle(live)]
     begun = time.perf_counter()
     report = verify(lines)
     audited = count / (time.perf_counter() - begun)
