@@ -1,4 +1,4 @@
-"""Real browsers at a real house: every person has a browser context of their own.
+"""Real browsers with a real server: every player has a browser context of their own.
 
 A test fails if one of its pages logs an error or a warning, throws, or requests anything from
 another origin.
@@ -26,7 +26,6 @@ from playwright.async_api import (
     expect,
 )
 
-from dealer.gateway import server
 from tests.harness.cuttable_link import CuttableLink
 from tests.harness.installed import missing
 from tests.harness.malicious_server import MaliciousServer
@@ -42,10 +41,10 @@ FLAGS = (
 )
 DESKTOP = {"width": 1280, "height": 800}
 PHONE = {"width": 360, "height": 740}
-PATIENT_MS = 15_000.0
+TIMEOUT_MS = 15_000.0
 """Timeout of every expectation."""
 
-expect.set_options(timeout=PATIENT_MS)
+expect.set_options(timeout=TIMEOUT_MS)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -68,105 +67,106 @@ async def browser() -> AsyncIterator[Browser]:
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def house(tmp_path: Path) -> AsyncIterator[ServerProcess]:
-    async with ServerProcess(tmp_path, limit="closing=0.5") as house:
-        yield house
+async def server(tmp_path: Path) -> AsyncIterator[ServerProcess]:
+    async with ServerProcess(tmp_path, limit="closing=0.5") as server:
+        yield server
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def line(house: ServerProcess) -> AsyncIterator[CuttableLink]:
-    """A line to the house that can be cut; a page comes over it with `arrive(at=line.port)`."""
-    async with CuttableLink(house.port) as line:
-        yield line
+async def link(server: ServerProcess) -> AsyncIterator[CuttableLink]:
+    """A link to the server that can be cut; a page uses it with `open_page(at=link.port)`."""
+    async with CuttableLink(server.port) as link:
+        yield link
 
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def malicious(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[MaliciousServer]:
-    """A house whose inside a test may bend, in the place of an honest one."""
-    monkeypatch.setattr(server, "SPREAD_MS", 10)
-    house = MaliciousServer(tmp_path)
-    await house.open()
-    yield house
-    await house.close()
+    """A server in this process whose behaviour a test may change."""
+    monkeypatch.setattr("dealer.gateway.server.SPREAD_MS", 10)
+    server = MaliciousServer(tmp_path)
+    await server.open()
+    yield server
+    await server.close()
 
 
 @pytest.fixture
-def home(request: pytest.FixtureRequest) -> ServerProcess | MaliciousServer:
+def current_server(request: pytest.FixtureRequest) -> ServerProcess | MaliciousServer:
     """The server of the test."""
-    which = "malicious" if "malicious" in request.fixturenames else "house"
+    which = "malicious" if "malicious" in request.fixturenames else "server"
     found: ServerProcess | MaliciousServer = request.getfixturevalue(which)
     return found
 
 
-class Watched:
-    """A browser context, with its console errors, exceptions and foreign requests."""
+class ErrorRecorder:
+    """Records the console errors, exceptions and foreign requests of a browser context."""
 
     def __init__(self, context: BrowserContext, base: str) -> None:
         self.context = context
-        self.complaints: list[str] = []
+        self.problems: list[str] = []
         self._origin = base
         self._expected: list[re.Pattern[str]] = []
-        context.on("console", self._console)
+        context.on("console", self._on_console)
         context.on("weberror", lambda error: self._note(f"thrown: {error.error}"))
-        context.on("request", lambda request: self._asked(request.url))
+        context.on("request", lambda request: self._on_request(request.url))
 
     def expect(self, pattern: str) -> None:
-        """Complaints that match are expected in this test, as after a lost connection."""
+        """Problems that match are expected in this test, for example after a lost connection."""
         self._expected.append(re.compile(pattern))
 
-    def _console(self, message: ConsoleMessage) -> None:
+    def _on_console(self, message: ConsoleMessage) -> None:
         if message.type in ("error", "warning"):
             self._note(f"{message.type}: {message.text} ({message.location.get('url', '')})")
 
-    def _asked(self, url: str) -> None:
+    def _on_request(self, url: str) -> None:
         parts = urlsplit(url)
         if parts.scheme in ("http", "https") and f"{parts.scheme}://{parts.netloc}" != self._origin:
-            self._note(f"asked another origin: {url}")
+            self._note(f"requested another origin: {url}")
 
-    def _note(self, complaint: str) -> None:
-        self.complaints.append(complaint)
+    def _note(self, problem: str) -> None:
+        self.problems.append(problem)
 
     def unexpected(self) -> list[str]:
         return [
-            one for one in self.complaints if not any(known.search(one) for known in self._expected)
+            one for one in self.problems if not any(known.search(one) for known in self._expected)
         ]
 
 
-Arrive = Callable[..., Awaitable[Page]]
+OpenPage = Callable[..., Awaitable[Page]]
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def arrive(browser: Browser, home: ServerProcess | MaliciousServer) -> AsyncIterator[Arrive]:
-    """Opens a page in a context of its own: `page = await arrive("/", size=PHONE)`.
+async def open_page(
+    browser: Browser, current_server: ServerProcess | MaliciousServer
+) -> AsyncIterator[OpenPage]:
+    """Opens a page in a context of its own: `page = await open_page("/", size=PHONE)`.
 
-    Paths are those of the house, or of whatever answers at the port `at`; `file://` addresses are
-    taken as they are. `page.watched` is what was complained of. Other arguments go to
-    `Browser.new_context`.
+    Paths are those of the server, or of the port `at`; `file://` addresses are opened unchanged.
+    `page.errors` is the recorder of its context. Other arguments go to `Browser.new_context`.
     """
     async with AsyncExitStack() as stack:
-        watched: list[Watched] = []
+        recorders: list[ErrorRecorder] = []
 
-        async def arrive_(
+        async def open_page_(
             path: str = "/", *, at: int | None = None, size: Any = DESKTOP, **settings: Any
         ) -> Page:
-            base = f"http://127.0.0.1:{home.port if at is None else at}"
+            base = f"http://127.0.0.1:{current_server.port if at is None else at}"
             context = await stack.enter_async_context(
                 await browser.new_context(
                     viewport=size, base_url=base, **{"reduced_motion": "reduce"} | settings
                 )
             )
-            context.set_default_timeout(PATIENT_MS)
-            watched.append(Watched(context, base))
+            context.set_default_timeout(TIMEOUT_MS)
+            recorders.append(ErrorRecorder(context, base))
             page = await context.new_page()
-            page.watched = watched[-1]  # type: ignore[attr-defined]
+            page.errors = recorders[-1]  # type: ignore[attr-defined]
             await page.goto(path)
             return page
 
-        yield arrive_
-    complaints = [complaint for one in watched for complaint in one.unexpected()]
-    assert not complaints, "\n".join(complaints)
+        yield open_page_
+    problems = [problem for one in recorders for problem in one.unexpected()]
+    assert not problems, "\n".join(problems)
 
 
 AxeCheck = Callable[[Page], Awaitable[None]]

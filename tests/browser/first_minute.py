@@ -48,7 +48,7 @@ async def address(process: asyncio.subprocess.Process) -> str:
         while line := (await process.stdout.readline()).decode():
             if found := re.search(r"The server is running at (http://\S+)", line):
                 return found[1]
-    raise SystemExit("the house did not open")
+    raise SystemExit("the server did not start")
 
 
 async def first_hand(url: str, clock: Clock) -> None:
@@ -59,15 +59,15 @@ async def first_hand(url: str, clock: Clock) -> None:
         page = await browser.new_page()
         await page.goto(url)
         await page.get_by_label("Your name").wait_for()
-        clock("the lobby is seen")
+        clock("the lobby is visible")
         ada = PlayerPage(page, "Ada")
         await ada.open_table()
-        clock("a table is open, and a seat taken")
+        clock("a table is open and a seat taken")
         await ada.do("Shuffle and start")
         await ada.set_count(5)
         await ada.do("Deal")
         await expect(ada.cards).to_have_count(5)
-        clock("five cards in the hand")
+        clock("five cards are in the hand")
         await browser.close()
 
 
@@ -97,7 +97,7 @@ async def main() -> None:
         )
         try:
             url = await address(process)
-            clock("installed, and the house is open")
+            clock("the server is installed and started")
             await first_hand(url, clock)
         finally:
             os.killpg(process.pid, signal.SIGTERM)

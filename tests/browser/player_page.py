@@ -18,9 +18,9 @@ class PlayerPage:
         self.name = name
 
     @property
-    def watched(self) -> Any:
+    def errors(self) -> Any:
         """The console messages and errors of the browser."""
-        return self.page.watched  # type: ignore[attr-defined]
+        return self.page.errors  # type: ignore[attr-defined]
 
     # Joining
 

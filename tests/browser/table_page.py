@@ -47,7 +47,7 @@ def own_cards(page: Page) -> Locator:
 
 
 async def codes(page: Page) -> list[str]:
-    """The codes of the own hand, from left to right."""
+    """The card codes of the player's hand, from left to right."""
     shown: list[str] = (
         await own_hand(page)
         .locator(".card")

@@ -28,9 +28,9 @@ def tables() -> list[Played]:
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def played(house) -> str:
+async def played(server) -> str:
     """The id of a table with a finished game."""
-    return await play(house.url, lambda message: None)
+    return await play(server.url, lambda message: None)
 
 
 @pytest.fixture
@@ -93,8 +93,8 @@ async def fits(page: Page) -> bool:
     return True
 
 
-async def test_a_permalink(arrive, axe, played) -> None:
-    page = await arrive(f"/tables/{played}/audit#round=1&step=17")
+async def test_a_permalink_opens_its_moment(open_page, axe, played) -> None:
+    page = await open_page(f"/tables/{played}/audit#round=1&step=17")
     await checked(page)
     assert await answers(page) == dict.fromkeys(CHECKS, "true")
     await expect(page.get_by_role("heading", name="All checks passed")).to_be_visible()
@@ -112,8 +112,8 @@ async def test_a_permalink(arrive, axe, played) -> None:
     await axe(page)
 
 
-async def test_slider_keys_and_buttons_show_the_same_moments(arrive, played) -> None:
-    page = await arrive(f"/tables/{played}/audit#round=1&step=17")
+async def test_slider_keys_and_buttons_show_the_same_moments(open_page, played) -> None:
+    page = await open_page(f"/tables/{played}/audit#round=1&step=17")
     await checked(page)
     await moment(page, "Swap 18 of 51")
     here = await deck(page)
@@ -143,8 +143,8 @@ async def test_slider_keys_and_buttons_show_the_same_moments(arrive, played) -> 
     await expect(page.locator("#count")).to_contain_text("2 of")
 
 
-async def test_the_address_follows_the_replay(arrive, played) -> None:
-    page = await arrive(f"/tables/{played}/audit")
+async def test_the_address_follows_the_replay(open_page, played) -> None:
+    page = await open_page(f"/tables/{played}/audit")
     await checked(page)
     await page.get_by_role("button", name="Shuffle 1").click()
     await moment(page, "Shuffle 1 begins")
@@ -153,7 +153,7 @@ async def test_the_address_follows_the_replay(arrive, played) -> None:
     await page.wait_for_url("**/audit#round=1&version=*&seat=2")
     address = page.url
     shown = await page.locator("#table-view").inner_html()
-    other = await arrive(address)
+    other = await open_page(address)
     await checked(other)
     await moment(other, "Round 1 closes")
     assert await other.locator("#table-view").inner_html() == shown
@@ -166,8 +166,8 @@ async def test_the_address_follows_the_replay(arrive, played) -> None:
     )
 
 
-async def test_a_copied_link(arrive, played) -> None:
-    page = await arrive(
+async def test_a_copied_link_opens_the_same_moment(open_page, played) -> None:
+    page = await open_page(
         f"/tables/{played}/audit#round=1&step=2", permissions=["clipboard-read", "clipboard-write"]
     )
     await checked(page)
@@ -186,8 +186,8 @@ WATCH_CARDS = """() => {
 }"""
 
 
-async def test_a_swap_redraws_only_two_cards(arrive, tables, tmp_path) -> None:
-    page = await arrive("/audit#round=1&step=9")
+async def test_a_swap_redraws_only_two_cards(open_page, tables, tmp_path) -> None:
+    page = await open_page("/audit#round=1&step=9")
     await checked(page, written(tables[2].bundle.lines, tmp_path))
     await moment(page, "Swap 10 of 103")
     await page.evaluate(WATCH_CARDS)
@@ -208,8 +208,8 @@ COUNT_ANIMATIONS = """() => {
 
 
 @pytest.mark.parametrize("motion", ["reduce", "no-preference"])
-async def test_animations_follow_the_motion_preference(arrive, played, motion) -> None:
-    page = await arrive(f"/tables/{played}/audit#round=1&step=40", reduced_motion=motion)
+async def test_animations_follow_the_motion_preference(open_page, played, motion) -> None:
+    page = await open_page(f"/tables/{played}/audit#round=1&step=40", reduced_motion=motion)
     await checked(page)
     await moment(page, "Swap 41 of 51")
     await page.evaluate(COUNT_ANIMATIONS)
@@ -220,8 +220,8 @@ async def test_animations_follow_the_motion_preference(arrive, played, motion) -
     assert flights == 0 if motion == "reduce" else flights >= 2
 
 
-async def test_the_replay_plays_to_the_end(arrive, played) -> None:
-    page = await arrive(f"/tables/{played}/audit", reduced_motion="no-preference")
+async def test_the_replay_plays_to_the_end(open_page, played) -> None:
+    page = await open_page(f"/tables/{played}/audit", reduced_motion="no-preference")
     await checked(page)
     await page.keyboard.press("End")
     await page.keyboard.press("PageUp")
@@ -237,8 +237,8 @@ async def test_the_replay_plays_to_the_end(arrive, played) -> None:
     await expect(page.locator("#play")).to_have_accessible_name("Play")
 
 
-async def test_a_seat_sees_only_its_own_cards(arrive, axe, tables, tmp_path) -> None:
-    page = await arrive("/audit")
+async def test_a_seat_sees_only_its_own_cards(open_page, axe, tables, tmp_path) -> None:
+    page = await open_page("/audit")
     await checked(page, written(tables[0].bundle.lines, tmp_path))
     drawn = next(
         json.loads(str(line))["version"]
@@ -259,9 +259,9 @@ async def test_a_seat_sees_only_its_own_cards(arrive, axe, tables, tmp_path) -> 
 
 
 async def test_a_link_is_followed_although_the_page_replaces_the_address(
-    arrive, tables, tmp_path
+    open_page, tables, tmp_path
 ) -> None:
-    page = await arrive("/audit")
+    page = await open_page("/audit")
     await checked(page, written(tables[0].bundle.lines, tmp_path))
     await moment(page, "Round 1 opens")
     await page.evaluate(
@@ -273,8 +273,8 @@ async def test_a_link_is_followed_although_the_page_replaces_the_address(
     await moment(page, "Swap 18 of 51")
 
 
-async def test_a_swap_is_hidden_from_a_seat(arrive, tables, tmp_path) -> None:
-    page = await arrive("/audit#round=1&step=20&seat=1")
+async def test_a_swap_is_hidden_from_a_seat(open_page, tables, tmp_path) -> None:
+    page = await open_page("/audit#round=1&step=20&seat=1")
     await checked(page, written(tables[2].bundle.lines, tmp_path))
     await moment(page, "is swapped with a hidden one")
     await expect(page.locator("#swap-j")).to_have_text("—")
@@ -282,8 +282,8 @@ async def test_a_swap_is_hidden_from_a_seat(arrive, tables, tmp_path) -> None:
     assert (await deck(page))[:2] == ["ace of spades, deck 1", "two of spades, deck 1"]
 
 
-async def test_the_plot_can_be_read_as_a_table(arrive, played) -> None:
-    page = await arrive(f"/tables/{played}/audit#round=1&step=50")
+async def test_the_plot_can_be_read_as_a_table(open_page, played) -> None:
+    page = await open_page(f"/tables/{played}/audit#round=1&step=50")
     await checked(page)
     await expect(page.locator("#bars rect.all")).to_have_count(52)
     await page.get_by_text("The same numbers as a table").click()
@@ -304,11 +304,13 @@ FORGERIES: dict[str, tuple[str, int, dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("where", ["served", "file"])
-@pytest.mark.parametrize("lie", FORGERIES)
-async def test_a_forged_bundle(arrive, axe, tables, tmp_path, one_file, where, lie) -> None:
-    type_, nth, members, check = FORGERIES[lie]
+@pytest.mark.parametrize("forgery", FORGERIES)
+async def test_a_forged_bundle_is_reported(
+    open_page, axe, tables, tmp_path, one_file, where, forgery
+) -> None:
+    type_, nth, members, check = FORGERIES[forgery]
     lines = forged(tables[0], type_, nth, signed=True, **members)
-    page = await arrive("/audit" if where == "served" else one_file)
+    page = await open_page("/audit" if where == "served" else one_file)
     await checked(page, written(lines, tmp_path))
     await expect(page.get_by_role("heading", name="A check failed")).to_be_visible()
     at = CHECKS.index(check)
@@ -329,9 +331,9 @@ async def test_a_forged_bundle(arrive, axe, tables, tmp_path, one_file, where, l
     await axe(page)
 
 
-async def test_an_unsigned_log(arrive, tables, tmp_path) -> None:
+async def test_an_unsigned_log_is_reported(open_page, tables, tmp_path) -> None:
     lines = forged(tables[0], "CardDrawn", 1, signed=False, commit="00" * 32)
-    page = await arrive("/audit")
+    page = await open_page("/audit")
     await checked(page, written(lines, tmp_path))
     assert await answers(page) == {
         "form": "true", "heads": "false", **dict.fromkeys(CHECKS[2:], "null"),
@@ -339,9 +341,9 @@ async def test_an_unsigned_log(arrive, tables, tmp_path) -> None:
     await expect(page.locator("#no-replay")).to_contain_text("Nothing can be replayed")
 
 
-async def test_a_given_key_and_checkpoint_are_used(arrive, tables, tmp_path) -> None:
+async def test_a_given_key_and_checkpoint_are_used(open_page, tables, tmp_path) -> None:
     played = tables[0]
-    page = await arrive("/audit")
+    page = await open_page("/audit")
     await checked(page, written(played.bundle.lines, tmp_path))
     await expect(page.locator("#against")).to_contain_text("only the key in the bundle")
     await page.get_by_text("Enter a key or checkpoints").click()
@@ -384,9 +386,9 @@ TAMPER = """([table, name, other]) => {
 }"""
 
 
-async def test_the_stored_key_token_and_heads_are_used(arrive) -> None:
+async def test_the_stored_key_token_and_heads_are_used(open_page) -> None:
     """The token gives access to a private bundle; the key and the heads are checked."""
-    page = await arrive("/audit")
+    page = await open_page("/audit")
     table = await page.evaluate(PLAY)
     await page.goto(f"/tables/{table}/audit")
     await checked(page)
@@ -402,17 +404,17 @@ async def test_the_stored_key_token_and_heads_are_used(arrive) -> None:
     await page.reload()
     await checked(page)
     assert (await answers(page))["heads"] == "false"
-    stranger = await arrive("/audit")
-    stranger.watched.expect("401")
-    await stranger.goto(f"/tables/{table}/audit")
-    await expect(stranger.get_by_role("alert").first).to_contain_text(
+    visitor = await open_page("/audit")
+    visitor.errors.expect("401")
+    await visitor.goto(f"/tables/{table}/audit")
+    await expect(visitor.get_by_role("alert").first).to_contain_text(
         "Only players of this table may fetch its bundle"
     )
-    await expect(stranger.locator("#file")).to_be_visible()
+    await expect(visitor.locator("#file")).to_be_visible()
 
 
-async def test_an_open_round_cannot_be_replayed(arrive, axe, tables, tmp_path) -> None:
-    page = await arrive("/audit#round=2")
+async def test_an_open_round_cannot_be_replayed(open_page, axe, tables, tmp_path) -> None:
+    page = await open_page("/audit#round=2")
     await checked(page, written(tables[1].bundle.lines, tmp_path))
     await expect(page.locator("#no-replay")).to_contain_text("This round is not closed.")
     await expect(page.locator("#verdict-words")).to_contain_text("One round is still open")
@@ -423,9 +425,9 @@ async def test_an_open_round_cannot_be_replayed(arrive, axe, tables, tmp_path) -
 
 
 async def test_a_downloaded_page_works_without_a_server(
-    arrive, axe, house, played, tmp_path
+    open_page, axe, server, played, tmp_path
 ) -> None:
-    page = await arrive(f"/tables/{played}/audit#round=1&step=17")
+    page = await open_page(f"/tables/{played}/audit#round=1&step=17")
     await checked(page)
     kept = {}
     for name in ("The bundle", "This page as one file", "This page with the bundle inside"):
@@ -433,13 +435,13 @@ async def test_a_downloaded_page_works_without_a_server(
             await page.get_by_role("button", name=name, exact=True).click()
         kept[name] = tmp_path / f"{name} {(await download.value).suggested_filename}"
         await (await download.value).save_as(kept[name])
-    bundle = await house.bundle(played)
+    bundle = await server.bundle(played)
     assert kept["The bundle"].read_bytes() == bundle
-    assert kept["This page as one file"].read_bytes() == await house.fetch("/audit.html")
-    await house.close()
+    assert kept["This page as one file"].read_bytes() == await server.fetch("/audit.html")
+    await server.close()
 
     both = kept["This page with the bundle inside"]
-    home = await arrive(both.as_uri() + "#round=1&step=17", offline=True)
+    home = await open_page(both.as_uri() + "#round=1&step=17", offline=True)
     await checked(home)
     assert await answers(home) == dict.fromkeys(CHECKS, "true")
     await moment(home, "Swap 18 of 51")
@@ -450,7 +452,7 @@ async def test_a_downloaded_page_works_without_a_server(
         await home.get_by_role("button", name="This page with the bundle inside").click()
     again = tmp_path / "again.html"
     await (await download.value).save_as(again)
-    third = await arrive(again.as_uri())
+    third = await open_page(again.as_uri())
     await checked(third)
     assert await answers(third) == dict.fromkeys(CHECKS, "true")
     async with third.expect_download() as download:
@@ -459,17 +461,19 @@ async def test_a_downloaded_page_works_without_a_server(
     assert (tmp_path / "last.jsonl").read_bytes() == bundle
 
 
-async def test_a_bundle_inside_the_page_keeps_all_bytes(arrive, tables, tmp_path, one_file) -> None:
-    """Also bytes that would end a script element, or are not UTF-8."""
+async def test_a_bundle_inside_the_page_keeps_all_bytes(
+    open_page, tables, tmp_path, one_file
+) -> None:
+    """It keeps bytes that would end a script element, and bytes that are not UTF-8."""
     bundle = tmp_path / "odd.jsonl"
     bundle.write_bytes(b'</script><!-- <script>\r\n\x00\xff\xfe{"a":1}')
-    page = await arrive(one_file)
+    page = await open_page(one_file)
     await checked(page, bundle)
     async with page.expect_download() as download:
         await page.get_by_role("button", name="This page with the bundle inside").click()
     odd = tmp_path / "odd.html"
     await (await download.value).save_as(odd)
-    other = await arrive(odd.as_uri())
+    other = await open_page(odd.as_uri())
     await checked(other)
     async with other.expect_download() as download:
         await other.get_by_role("button", name="The bundle", exact=True).click()
@@ -477,20 +481,20 @@ async def test_a_bundle_inside_the_page_keeps_all_bytes(arrive, tables, tmp_path
     assert (tmp_path / "out.jsonl").read_bytes() == bundle.read_bytes()
 
 
-async def test_a_damaged_bundle_inside_the_page_is_reported(arrive, tables, tmp_path) -> None:
+async def test_a_damaged_bundle_inside_the_page_is_reported(open_page, tables, tmp_path) -> None:
     before, body, after = audit_page().page.decode().rpartition("</body>")
     inside = '<script type="text/plain" id="bundle">eyJidW5kbGUi…</script>\n'
     damaged = tmp_path / "damaged.html"
     damaged.write_text(before + inside + body + after)
-    page = await arrive(damaged.as_uri())
+    page = await open_page(damaged.as_uri())
     await expect(page.get_by_role("alert").first).to_contain_text("inside this page is damaged")
     await expect(page.locator("#busy")).to_be_hidden()
     await checked(page, written(tables[0].bundle.lines, tmp_path))  # another bundle can be opened
     assert await answers(page) == dict.fromkeys(CHECKS, "true")
 
 
-async def test_a_bundle_can_be_dropped(arrive, tables, one_file) -> None:
-    page = await arrive(one_file)
+async def test_a_bundle_can_be_dropped(open_page, tables, one_file) -> None:
+    page = await open_page(one_file)
     text = "\n".join(map(str, tables[2].bundle.lines)) + "\n"
     await page.evaluate(
         """text => {
@@ -505,9 +509,9 @@ async def test_a_bundle_can_be_dropped(arrive, tables, one_file) -> None:
     await expect(page.locator("[data-stack=deck] .card")).to_have_count(104)
 
 
-async def test_without_webcrypto_no_result_is_shown(arrive, tables, tmp_path) -> None:
-    """As over plain http from another computer: the page explains it and offers a download."""
-    page = await arrive("/audit")
+async def test_without_webcrypto_no_result_is_shown(open_page, tables, tmp_path) -> None:
+    """Over plain http from another computer the page explains this and offers a download."""
+    page = await open_page("/audit")
     await page.add_init_script("Object.defineProperty(crypto, 'subtle', { value: undefined });")
     await page.reload()
     await page.set_input_files("#file", written(tables[0].bundle.lines, tmp_path))
@@ -516,13 +520,13 @@ async def test_without_webcrypto_no_result_is_shown(arrive, tables, tmp_path) ->
     async with page.expect_download() as download:
         await page.get_by_role("button", name="This page with the bundle inside").click()
     await (await download.value).save_as(tmp_path / "both.html")
-    home = await arrive((tmp_path / "both.html").as_uri())
+    home = await open_page((tmp_path / "both.html").as_uri())
     await checked(home)
     assert await answers(home) == dict.fromkeys(CHECKS, "true")
 
 
-async def test_a_rotated_phone(arrive, tables, tmp_path) -> None:
-    page = await arrive("/audit#round=1&step=9", size=PHONE)
+async def test_the_layout_follows_a_rotated_phone(open_page, tables, tmp_path) -> None:
+    page = await open_page("/audit#round=1&step=9", size=PHONE)
     await checked(page, written(tables[0].bundle.lines, tmp_path))
     await moment(page, "Swap 10 of 51")
     card = page.locator("[data-stack=deck] .card").first
@@ -540,14 +544,14 @@ async def test_a_rotated_phone(arrive, tables, tmp_path) -> None:
     assert await fits(page)
 
 
-async def test_a_permalink_scrolls_past_the_checks_on_a_phone(arrive, played) -> None:
-    page = await arrive(f"/tables/{played}/audit#round=1&step=9", size=PHONE)
+async def test_a_permalink_scrolls_past_the_checks_on_a_phone(open_page, played) -> None:
+    page = await open_page(f"/tables/{played}/audit#round=1&step=9", size=PHONE)
     await expect(page.locator("#moment")).to_be_in_viewport()
 
 
 @pytest.mark.parametrize("number", [0, 1, 2])
-async def test_every_moment_fits_a_phone(arrive, axe, tables, tmp_path, number) -> None:
-    page = await arrive("/audit", size=PHONE)
+async def test_every_moment_fits_a_phone(open_page, axe, tables, tmp_path, number) -> None:
+    page = await open_page("/audit", size=PHONE)
     assert await fits(page)
     await checked(page, written(tables[number].bundle.lines, tmp_path))
     assert await fits(page)

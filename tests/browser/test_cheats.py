@@ -1,4 +1,4 @@
-"""At a cheating server the page stops, reports the fraud, and offers the evidence."""
+"""The page stops when the server cheats, reports the fraud, and offers the evidence."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from dealer.service import CommitNotice, LiveTable
 from tests.browser.player_page import PlayerPage
 
 
-async def at_a_table(arrive, *names: str) -> list[PlayerPage]:
-    host = PlayerPage(await arrive("/"), names[0])
+async def at_a_table(open_page, *names: str) -> list[PlayerPage]:
+    host = PlayerPage(await open_page("/"), names[0])
     path = await host.open_table()
-    players = [host, *[PlayerPage(await arrive(path), name) for name in names[1:]]]
+    players = [host, *[PlayerPage(await open_page(path), name) for name in names[1:]]]
     for one in players[1:]:
         await one.sit_down()
     return players
 
 
-async def shuffled(arrive, *names: str) -> list[PlayerPage]:
-    players = await at_a_table(arrive, *names)
+async def shuffled(open_page, *names: str) -> list[PlayerPage]:
+    players = await at_a_table(open_page, *names)
     await players[0].do("Shuffle and start")
     for one in players:
         await one.expect_log(re.compile("Shuffled 52 cards"))
@@ -43,7 +43,7 @@ async def expect_accusation(person: PlayerPage, sentence: str) -> dict[str, Any]
     await expect(box).to_contain_text(sentence)
     async with person.page.expect_download() as download:
         await box.get_by_role("button", name="Download the evidence").click()
-    kept = json_in(Path(await (await download.value).path()))
+    evidence = json_in(Path(await (await download.value).path()))
     await box.get_by_role("button", name="Look at the table").click()
     await expect(box).to_be_hidden()
     await expect(person.banner).to_contain_text(sentence)
@@ -53,8 +53,8 @@ async def expect_accusation(person: PlayerPage, sentence: str) -> dict[str, Any]
     for button in await tools.all():
         if await button.get_attribute("aria-label") not in ("Fewer cards", "More cards"):
             await expect(button).to_be_disabled()
-    assert kept["sentence"] == sentence or sentence in kept["sentence"]
-    return kept
+    assert evidence["sentence"] == sentence or sentence in evidence["sentence"]
+    return evidence
 
 
 async def expect_no_accusation(person: PlayerPage) -> None:
@@ -62,41 +62,43 @@ async def expect_no_accusation(person: PlayerPage) -> None:
 
 
 @pytest.mark.parametrize("reload", [False, True])
-async def test_a_false_card(malicious, arrive, axe, reload) -> None:
+async def test_a_false_card_is_reported(malicious, open_page, axe, reload) -> None:
     """The server sends a card other than the sealed one."""
-    ada, bob = await shuffled(arrive, "Ada", "Bob")
+    ada, bob = await shuffled(open_page, "Ada", "Bob")
     table = ada.page.url[-32:]
     round_ = malicious.live_table(table).table.round
     faces, (bottom, *_, top) = round_.faces, round_.cards("deck")
     faces[top], faces[bottom] = faces[bottom], faces[top]
     await bob.button("Draw").click()
-    kept = await expect_accusation(bob, "A card that you were shown is not the one that was sealed")
-    assert kept["table"] == table
-    for note in kept["notes"]:
-        open_note(note, key=bytes.fromhex(kept["key"]), table=table)
+    evidence = await expect_accusation(
+        bob, "A card that you were shown is not the one that was sealed"
+    )
+    assert evidence["table"] == table
+    for note in evidence["notes"]:
+        open_note(note, key=bytes.fromhex(evidence["key"]), table=table)
     await axe(bob.page)
-    await expect_no_accusation(ada)  # she was not shown that card
+    await expect_no_accusation(ada)  # Ada did not receive that card
     if reload:  # the accusation is permanent
         await bob.page.reload()
         box = bob.page.get_by_role("alertdialog")
         await expect(box).to_contain_text("left the table because")
         async with bob.page.expect_download() as download:
             await box.get_by_role("button", name="Download the evidence").click()
-        assert json_in(Path(await (await download.value).path())) == kept
+        assert json_in(Path(await (await download.value).path())) == evidence
 
 
-async def test_a_false_root(malicious, arrive) -> None:
+async def test_a_false_root_is_reported(malicious, open_page) -> None:
     """One player is sent a different event than the one in the signed log."""
 
-    def altered(_: LiveTable, news: CommitNotice) -> CommitNotice:
+    def altered(_: LiveTable, notice: CommitNotice) -> CommitNotice:
         entries = [
-            entry._replace(leaf=entry.leaf.replace('"Cleo"', '"Clio"')) for entry in news.entries
+            entry._replace(leaf=entry.leaf.replace('"Cleo"', '"Clio"')) for entry in notice.entries
         ]
-        return news._replace(entries=entries)
+        return notice._replace(entries=entries)
 
-    ada, bob = await at_a_table(arrive, "Ada", "Bob")
+    ada, bob = await at_a_table(open_page, "Ada", "Bob")
     malicious.change_notices_of_seat(2, altered)
-    cleo = PlayerPage(await arrive(ada.page.url[ada.page.url.index("/tables") :]), "Cleo")
+    cleo = PlayerPage(await open_page(ada.page.url[ada.page.url.index("/tables") :]), "Cleo")
     await cleo.sit_down()
     await bob.expect_log("Clio sat down at seat 3.")
     await ada.do("Shuffle and start")
@@ -104,22 +106,22 @@ async def test_a_false_root(malicious, arrive) -> None:
     await expect_no_accusation(ada)
 
 
-async def test_a_request_changed_on_its_way_is_noticed(house, arrive) -> None:
+async def test_a_changed_request_is_reported(server, open_page) -> None:
     """The request is changed on its way to the server; only the host's page can notice."""
-    ada = PlayerPage(await arrive("/"), "Ada")
+    ada = PlayerPage(await open_page("/"), "Ada")
 
-    def altered(page: WebSocketRoute) -> None:
-        house = page.connect_to_server()
+    def change_requests(page: WebSocketRoute) -> None:
+        socket = page.connect_to_server()
 
         def pass_on(message: str | bytes) -> None:
             frame = json.loads(message)
             if frame["method"] == "round.open":
                 frame["params"]["entropy"] = "house"
-            house.send(json.dumps(frame))
+            socket.send(json.dumps(frame))
 
         page.on_message(pass_on)
 
-    await ada.page.route_web_socket(re.compile("/ws$"), altered)
+    await ada.page.route_web_socket(re.compile("/ws$"), change_requests)
     await ada.open_table()
     await ada.do("Shuffle and start")
     await ada.expect_log("Shuffled 52 cards (51 swaps), with random bytes of the house only.")

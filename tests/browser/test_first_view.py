@@ -41,13 +41,13 @@ class Transferred:
         self.bytes[self._urls[event["requestId"]]] = event["encodedDataLength"]
 
 
-async def test_the_first_view_of_a_table_stays_within_the_budget(house, arrive) -> None:
-    host = PlayerPage(await arrive("/"), "Ada")
+async def test_the_first_view_of_a_table_stays_within_the_budget(server, open_page) -> None:
+    host = PlayerPage(await open_page("/"), "Ada")
     path = await host.open_table()
-    page = await arrive("about:blank")
+    page = await open_page("about:blank")
     loaded = Transferred()
     await loaded.watch(page)
-    await page.goto(f"http://127.0.0.1:{house.port}{path}")
+    await page.goto(f"http://127.0.0.1:{server.port}{path}")
     await page.get_by_role("button", name="Sit down").wait_for()
     await page.wait_for_load_state("networkidle")
     assert any(url.endswith(".js") for url in loaded.bytes)
@@ -63,21 +63,23 @@ async def test_the_first_view_of_a_table_stays_within_the_budget(house, arrive) 
 
 
 @pytest.mark.parametrize("path", ["/", "/audit"])
-async def test_a_narrow_phone(house, arrive, path) -> None:
-    page = await arrive(path, size=PHONE)
+async def test_pages_fit_a_narrow_phone(server, open_page, path) -> None:
+    page = await open_page(path, size=PHONE)
     assert await page.evaluate("document.scrollingElement.scrollWidth") <= PHONE["width"]
     assert await page.evaluate(OVERFLOW) == []
 
 
-async def test_a_table_on_a_narrow_phone(house, arrive) -> None:
+async def test_a_table_fits_a_narrow_phone(server, open_page) -> None:
     """Ten players, and thirteen cards in the hand."""
-    ada = PlayerPage(await arrive("/", size=PHONE), "Ada")
+    ada = PlayerPage(await open_page("/", size=PHONE), "Ada")
     page = ada.page
     await page.get_by_text("Choose deck, seats and rules").click()
     await page.get_by_label("Seats").fill("10")
     path = await ada.open_table()
     for number in range(2):
-        await PlayerPage(await arrive(path, size=PHONE), f"A long name, number {number}").sit_down()
+        await PlayerPage(
+            await open_page(path, size=PHONE), f"A long name, number {number}"
+        ).sit_down()
     await ada.do("Shuffle and start")
     await page.keyboard.press("9")
     await ada.do("Deal")
@@ -92,10 +94,10 @@ async def test_a_table_on_a_narrow_phone(house, arrive) -> None:
         await card.click(trial=True)
 
 
-async def test_reduced_motion_has_no_animations(house, arrive) -> None:
+async def test_reduced_motion_has_no_animations(server, open_page) -> None:
     counts = {}
     for motion in ("reduce", "no-preference"):
-        ada = PlayerPage(await arrive("/", reduced_motion=motion), "Ada")
+        ada = PlayerPage(await open_page("/", reduced_motion=motion), "Ada")
         await ada.page.evaluate("window.animations = 0")
         await ada.open_table()
         await ada.page.evaluate(

@@ -13,8 +13,8 @@ PILES = ["constructor", "__proto__", "toString", '"]*{x}']
 CODES = ["<b>&!", "'--<!", "$(x)!", "`${}!", "{{x}}"]
 
 
-async def test_text_from_players_is_never_markup(house, arrive) -> None:
-    async with await connect(f"ws://127.0.0.1:{house.port}/ws") as eve:
+async def test_text_from_players_is_never_markup(server, open_page) -> None:
+    async with await connect(f"ws://127.0.0.1:{server.port}/ws") as eve:
         table = await eve.open(deck=CODES, name=TURNED, rules={"preset": "free"})
         table = await eve.join(table, name=TURNED)
         await table.round_open(entropy="house")
@@ -23,7 +23,7 @@ async def test_text_from_players_is_never_markup(house, arrive) -> None:
         cards = table.hand
         for card, pile in zip(cards, PILES, strict=False):
             await table.play([card], pile=pile)
-        page = await arrive(f"/tables/{table.id}")
+        page = await open_page(f"/tables/{table.id}")
         await expect(page.get_by_role("heading", level=1)).to_have_text(SHOWN)
         for card, pile in zip(cards, PILES, strict=False):
             stack = page.locator(f"[data-stack='pile:{pile}']")

@@ -44,8 +44,8 @@ async def to_first_card(person: PlayerPage) -> None:
     await person.page.keyboard.press("Home")
 
 
-async def test_a_round_with_the_keyboard_only(house, arrive) -> None:
-    page = await arrive("/")
+async def test_a_round_with_the_keyboard_only(server, open_page) -> None:
+    page = await open_page("/")
     ada, keys = PlayerPage(page, "Ada"), page.keyboard
     await tab_to(page, page.get_by_text("Choose deck, seats and rules"))
     await keys.press("Enter")
@@ -56,7 +56,7 @@ async def test_a_round_with_the_keyboard_only(house, arrive) -> None:
     await keys.press("Enter")
     await expect(ada.hand).to_be_visible()
 
-    bob_page = await arrive(page.url)
+    bob_page = await open_page(page.url)
     bob = PlayerPage(bob_page, "Bob")
     await expect(bob_page.get_by_text("the host may collect the cards")).to_be_visible()
     await tab_to(bob_page, bob_page.get_by_label("Your name"))
@@ -142,8 +142,8 @@ async def test_a_round_with_the_keyboard_only(house, arrive) -> None:
     await expect(timeline).to_have_value(str(at))
 
 
-async def test_leaving_and_closing_by_keyboard(house, arrive) -> None:
-    page = await arrive("/")
+async def test_seats_are_left_and_tables_closed_with_the_keyboard(server, open_page) -> None:
+    page = await open_page("/")
     ada = PlayerPage(page, "Ada")
     await ada.open_table()
     await page.keyboard.press("Shift+Q")

@@ -8,8 +8,8 @@ from tests.browser.conftest import PHONE
 from tests.browser.table_page import expect_log, open_table, place
 
 
-async def test_a_name_and_one_button_open_a_table(arrive, axe) -> None:
-    page = await arrive("/")
+async def test_a_name_and_one_button_open_a_table(open_page, axe) -> None:
+    page = await open_page("/")
     await expect(page.get_by_text("No tables are open.")).to_be_visible()
     await axe(page)
     link = await open_table(page, "Ada")
@@ -19,8 +19,8 @@ async def test_a_name_and_one_button_open_a_table(arrive, axe) -> None:
     await expect_log(page, "You sat down at seat 1.")
 
 
-async def test_a_table_has_the_chosen_options(arrive, axe) -> None:
-    page = await arrive("/")
+async def test_a_table_has_the_chosen_options(open_page, axe) -> None:
+    page = await open_page("/")
     await page.get_by_text("Choose deck, seats and rules").click()
     await page.get_by_label("Name of the table").fill("Thursday")
     await page.get_by_label("Seats").fill("3")
@@ -35,33 +35,33 @@ async def test_a_table_has_the_chosen_options(arrive, axe) -> None:
     await expect_log(page, "Shuffled 64 cards (63 swaps), with random bytes of the house only.")
     assert await page.title() == "Thursday · dealer"
 
-    other = await arrive(page.url[page.url.index("/tables") :])
+    other = await open_page(page.url[page.url.index("/tables") :])
     await expect(other.locator("select[name=seat] option")).to_have_text(
         ["The next free one", "Seat 2", "Seat 3"]
     )
 
 
-async def test_open_tables_are_listed_with_links(arrive) -> None:
-    host = await arrive("/")
+async def test_open_tables_are_listed_with_links(open_page) -> None:
+    host = await open_page("/")
     await open_table(host, "Ada")
-    player = await arrive("/", size=PHONE)
+    player = await open_page("/", size=PHONE)
     await player.get_by_role("link", name="Ada’s table").click()
     await expect(player.get_by_role("heading", name="You are watching")).to_be_visible()
 
 
-async def test_an_invite_only_table_needs_the_invitation(arrive) -> None:
-    host = await arrive("/")
+async def test_an_invite_only_table_needs_the_invitation(open_page) -> None:
+    host = await open_page("/")
     await host.get_by_text("Choose deck, seats and rules").click()
     await host.get_by_label("Only players with the invite link can sit down").check()
     await host.get_by_label("Others may watch").uncheck()
     link = await open_table(host, "Ada")
 
-    stranger = await arrive(link[link.index("/tables") : link.index("#")])
-    await stranger.get_by_label("Your name").fill("Eve")
-    await stranger.get_by_role("button", name="Sit down").click()
-    await expect(stranger.locator("#join [role=status]")).not_to_be_empty()
-    await expect(place(stranger, "deck")).to_have_count(0)
+    visitor = await open_page(link[link.index("/tables") : link.index("#")])
+    await visitor.get_by_label("Your name").fill("Eve")
+    await visitor.get_by_role("button", name="Sit down").click()
+    await expect(visitor.locator("#join [role=status]")).not_to_be_empty()
+    await expect(place(visitor, "deck")).to_have_count(0)
 
-    await stranger.get_by_label("Your invite link").fill(link)
-    await stranger.get_by_role("button", name="Sit down").click()
+    await visitor.get_by_label("Your invite link").fill(link)
+    await visitor.get_by_role("button", name="Sit down").click()
     await expect_log(host, "Eve sat down at seat 2.")

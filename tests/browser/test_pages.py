@@ -6,7 +6,7 @@ import pytest
 
 
 @pytest.mark.parametrize("path", ["/", "/audit"])
-async def test_pages_load_without_console_errors(arrive, axe, path) -> None:
-    page = await arrive(path)
+async def test_pages_load_without_console_errors(open_page, axe, path) -> None:
+    page = await open_page(path)
     assert await page.title()
     await axe(page)

@@ -1,6 +1,6 @@
 """The screenshots of the README, taken at a real table.
 
-With `DEALER_PICTURES=tests/browser/pictures` they are put where the README shows them.
+With `DEALER_PICTURES=tests/browser/pictures` they replace those of the README.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ async def take(page: Page, album: Path, name: str) -> None:
     assert len(taken) > 10_000, "the picture is nearly empty"
 
 
-async def test_pictures_of_a_game(house, arrive, album) -> None:
-    ada = PlayerPage(await arrive("/"), "Ada")
+async def test_the_pictures_of_the_readme_are_taken(server, open_page, album) -> None:
+    ada = PlayerPage(await open_page("/"), "Ada")
     path = await ada.open_table()
     bob, cleo, dan = players = [
-        PlayerPage(await arrive(path, size=PHONE if name == "Bob" else None), name)
+        PlayerPage(await open_page(path, size=PHONE if name == "Bob" else None), name)
         for name in ("Bob", "Cleo", "Dan")
     ]
     for one in players:

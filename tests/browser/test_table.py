@@ -26,11 +26,11 @@ from tests.browser.table_page import (
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def two(arrive) -> tuple[Page, Page]:
+async def two(open_page) -> tuple[Page, Page]:
     """The pages of Ada, who opened the table, and of Bob, who joined by the link on a phone."""
-    ada = await arrive("/")
+    ada = await open_page("/")
     link = await open_table(ada, "Ada")
-    bob = await arrive(link, size=PHONE, has_touch=True)
+    bob = await open_page(link, size=PHONE, has_touch=True)
     await sit_down(bob, "Bob")
     await expect_log(ada, "Bob sat down at seat 2.")
     return ada, bob
@@ -38,7 +38,7 @@ async def two(arrive) -> tuple[Page, Page]:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def dealt(two: tuple[Page, Page]) -> tuple[Page, Page]:
-    """The two of them with five cards each."""
+    """Ada and Bob, with five cards each."""
     ada, bob = two
     await start_round(ada)
     await ada.keyboard.press("5")
@@ -54,10 +54,10 @@ async def test_the_invitation_is_removed_from_the_address(two) -> None:
     assert "invite" not in await bob.evaluate("location.href")
 
 
-async def test_every_state_of_the_page_is_accessible(arrive, axe) -> None:
-    ada = await arrive("/")
+async def test_every_state_of_the_page_is_accessible(open_page, axe) -> None:
+    ada = await open_page("/")
     link = await open_table(ada, "Ada")
-    bob = await arrive(link, size=PHONE)
+    bob = await open_page(link, size=PHONE)
     await expect(bob.get_by_role("button", name="Sit down")).to_be_visible()
     await axe(bob)
     await sit_down(bob, "Bob")
@@ -81,8 +81,8 @@ async def test_every_state_of_the_page_is_accessible(arrive, axe) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-async def test_colour_contrast(arrive, axe, scheme) -> None:
-    page = await arrive("/", color_scheme=scheme)
+async def test_colours_have_enough_contrast(open_page, axe, scheme) -> None:
+    page = await open_page("/", color_scheme=scheme)
     await axe(page)
     await open_table(page, "Ada")
     await start_round(page)
@@ -100,7 +100,7 @@ async def test_dealt_cards_are_seen_only_by_their_player(dealt) -> None:
     await expect_log(bob, "5 cards were dealt to each of 2 players; you got")
 
 
-async def test_cards_are_drawn_discarded_played_and_put_back(dealt) -> None:
+async def test_cards_are_drawn_discarded_played_and_returned(dealt) -> None:
     ada, bob = dealt
     await bob.get_by_role("button", name=re.compile("^Deck, 42 cards")).click()
     await expect(own_cards(bob)).to_have_count(6)
@@ -189,7 +189,7 @@ async def test_actions_run_one_after_the_other(dealt) -> None:
     ).to_have_count(2)
 
 
-async def test_an_action_uses_the_selection_of_its_time(dealt) -> None:
+async def test_an_action_uses_the_selection_at_its_request(dealt) -> None:
     ada, bob = dealt
     played, kept, shown = (await codes(ada))[:3]
     await ada.evaluate(AT_ONCE, [0, "p", 0, 2, "h"])  # the first is played, the third is shown
@@ -233,7 +233,7 @@ async def test_impossible_actions_are_hidden_or_give_their_reason(two) -> None:
     await expect(tool(ada, "Draw")).not_to_have_attribute("aria-disabled", "true")
 
 
-async def test_the_set_number_of_cards_is_kept_until_it_is_used(two) -> None:
+async def test_the_number_of_cards_is_reset_after_its_use(two) -> None:
     ada, _ = two
     await ada.keyboard.press("3")
     await ada.keyboard.press("d")
@@ -269,8 +269,8 @@ async def test_the_badge_lists_the_checks(dealt) -> None:
     await expect(checks.first).to_contain_text("random bytes went into the shuffle")
 
 
-async def test_the_badge_of_a_house_only_round(arrive, axe) -> None:
-    ada = await arrive("/")
+async def test_the_badge_shows_a_house_only_round(open_page, axe) -> None:
+    ada = await open_page("/")
     await ada.get_by_text("Choose deck, seats and rules").click()
     await ada.get_by_label("Random bytes").select_option("house")
     await open_table(ada, "Ada")
@@ -314,21 +314,21 @@ async def test_a_reload_keeps_seat_and_cards(dealt) -> None:
     await expect(own_cards(bob)).to_have_count(6)
 
 
-async def test_the_page_reconnects_after_a_server_restart(dealt, house) -> None:
+async def test_the_page_reconnects_after_a_server_restart(dealt, server) -> None:
     ada, bob = dealt
     for page in (ada, bob):
-        page.watched.expect("WebSocket connection|ERR_CONNECTION|Failed to load")
-    await house.close()
+        page.errors.expect("WebSocket connection|ERR_CONNECTION|Failed to load")
+    await server.close()
     banner = ada.locator("#connection")
     await expect(banner).to_be_visible()
     await expect(tool(ada, "Draw")).to_have_attribute("aria-disabled", "true")
-    await house.open()
+    await server.open()
     await expect(banner).to_have_text("Connected again; you are up to date.", timeout=30_000)
     await ada.keyboard.press("d")
     await expect_log(bob, "Ada drew 1 card.")
 
 
-async def test_presence_of_other_players(two) -> None:
+async def test_the_presence_of_other_players_is_shown(two) -> None:
     ada, bob = two
     await expect(player(ada, "Bob")).to_have_accessible_name(re.compile("here$"))
     await bob.keyboard.press("Shift+Q")
@@ -342,9 +342,9 @@ async def test_presence_of_other_players(two) -> None:
     await expect(player(ada, "Bob")).to_have_accessible_name(re.compile("disconnected$"))
 
 
-async def test_a_spectator_sees_only_card_backs(dealt, arrive, axe) -> None:
+async def test_a_spectator_sees_only_card_backs(dealt, open_page, axe) -> None:
     ada, _ = dealt
-    eve = await arrive(ada.url[ada.url.index("/tables") :])
+    eve = await open_page(ada.url[ada.url.index("/tables") :])
     await holds(eve, "hand:1", 5)
     await expect(eve.locator('[data-face="up"]')).to_have_count(0)
     await expect(eve.get_by_role("toolbar").get_by_role("button")).to_have_count(0)
@@ -379,8 +379,8 @@ COUNT_ADDED = """() => {
 }"""
 
 
-async def test_card_animations_and_reduced_motion(arrive) -> None:
-    page = await arrive("/", reduced_motion="no-preference")
+async def test_reduced_motion_has_no_card_animations(open_page) -> None:
+    page = await open_page("/", reduced_motion="no-preference")
     await open_table(page, "Ada")
     await start_round(page)
     await page.evaluate(COUNT_ADDED)

@@ -16,12 +16,12 @@ from tests.harness.server_process import PATIENT
 NO_CONNECTION = "WebSocket connection to .* failed|Failed to load resource: net::ERR"
 
 
-async def four(arrive, *, second_at: int | None = None) -> list[PlayerPage]:
+async def four(open_page, *, second_at: int | None = None) -> list[PlayerPage]:
     """Ada opens a table; Bob (on a phone), Cleo and Dan join it."""
-    ada = PlayerPage(await arrive("/"), "Ada")
+    ada = PlayerPage(await open_page("/"), "Ada")
     path = await ada.open_table()
-    bob = PlayerPage(await arrive(path, size=PHONE, at=second_at), "Bob")
-    cleo, dan = [PlayerPage(await arrive(path), name) for name in ("Cleo", "Dan")]
+    bob = PlayerPage(await open_page(path, size=PHONE, at=second_at), "Bob")
+    cleo, dan = [PlayerPage(await open_page(path), name) for name in ("Cleo", "Dan")]
     players = [ada, bob, cleo, dan]
     for one in players[1:]:
         await one.sit_down()
@@ -40,8 +40,10 @@ async def deal(players: list[PlayerPage], each: int) -> None:
         await one.expect_checks()
 
 
-async def test_a_round_with_a_reload_and_a_lost_connection(house, line, arrive) -> None:
-    players = await four(arrive, second_at=line.port)
+async def test_a_round_is_played_with_a_reload_and_a_lost_connection(
+    server, link, open_page
+) -> None:
+    players = await four(open_page, second_at=link.port)
     ada, bob, cleo, dan = players
     await deal(players, 5)
 
@@ -53,8 +55,8 @@ async def test_a_round_with_a_reload_and_a_lost_connection(house, line, arrive) 
     assert await dan.names() == before
 
     # Bob loses his connection: his page and the others' show it, and he receives what he missed.
-    bob.watched.expect(NO_CONNECTION)
-    await line.cut()
+    bob.errors.expect(NO_CONNECTION)
+    await link.cut()
     await expect(bob.banner).to_contain_text("The connection was lost")
     await expect(bob.button("Draw")).to_be_disabled()
     await expect(ada.other("Bob")).to_have_accessible_name(re.compile("disconnected"))
@@ -62,7 +64,7 @@ async def test_a_round_with_a_reload_and_a_lost_connection(house, line, arrive) 
     await cleo.do("Discard")
     await cleo.holds(4)
     await ada.expect_log("Cleo discarded 1 card.")
-    await line.mend()
+    await link.mend()
     await bob.expect_log("Cleo discarded 1 card.")
     await expect(bob.banner).to_contain_text("you are up to date")
     await expect(ada.other("Bob")).to_have_accessible_name(re.compile(r", here$"))
@@ -79,7 +81,7 @@ async def test_a_round_with_a_reload_and_a_lost_connection(house, line, arrive) 
     for one in players:
         await one.expect_log(re.compile("Round 1 was closed"))
         await one.expect_checks(8)
-    lines = (await house.bundle(ada.page.url[-32:])).splitlines()
+    lines = (await server.bundle(ada.page.url[-32:])).splitlines()
     report = verify(lines)
     assert report.fault is None
     assert report.remarks.house_only == 0
@@ -88,7 +90,7 @@ async def test_a_round_with_a_reload_and_a_lost_connection(house, line, arrive) 
     closed = sum(not line.startswith(b'{"checkpoint"') for line in lines[1:])
     async with asyncio.timeout(PATIENT):
         while list(report.cosigned_upto.values()) != 4 * [closed]:
-            lines = (await house.bundle(ada.page.url[-32:])).splitlines()
+            lines = (await server.bundle(ada.page.url[-32:])).splitlines()
             report = verify(lines)
     assert sorted(report.names.values()) == ["Ada", "Bob", "Cleo", "Dan"]
 
@@ -97,16 +99,16 @@ async def test_a_round_with_a_reload_and_a_lost_connection(house, line, arrive) 
     await expect(bob.page.get_by_text("All checks passed")).to_be_visible()
 
 
-async def test_the_server_is_killed_and_restarted(house, arrive) -> None:
-    players = await four(arrive)
+async def test_the_server_is_killed_and_restarted(server, open_page) -> None:
+    players = await four(open_page)
     ada, bob, *_ = players
     await deal(players, 3)
     hands = [await one.names() for one in players]
     for one in players:
-        one.watched.expect(NO_CONNECTION)
-    await house.kill()
+        one.errors.expect(NO_CONNECTION)
+    await server.kill()
     await expect(bob.banner).to_contain_text("The connection was lost")
-    await house.open()
+    await server.open()
     for one, hand in zip(players, hands, strict=True):
         await expect(one.banner).to_contain_text("you are up to date")
         assert await one.names() == hand
@@ -116,29 +118,29 @@ async def test_the_server_is_killed_and_restarted(house, arrive) -> None:
     await bob.expect_checks()
 
 
-async def test_a_silent_connection_is_replaced(house, line, arrive) -> None:
+async def test_a_silent_connection_is_replaced(server, link, open_page) -> None:
     """A connection without traffic is detected and replaced."""
-    ada = PlayerPage(await arrive("/"), "Ada")
+    ada = PlayerPage(await open_page("/"), "Ada")
     path = await ada.open_table()
-    bob = PlayerPage(await arrive(path, at=line.port), "Bob")
-    bob.watched.expect(NO_CONNECTION)
+    bob = PlayerPage(await open_page(path, at=link.port), "Bob")
+    bob.errors.expect(NO_CONNECTION)
     await bob.sit_down()
     await deal([ada, bob], 2)
-    line.hold()
+    link.hold()
     await bob.page.context.set_offline(True)
     await ada.do("Draw")
     await ada.holds(3)
     await bob.page.context.set_offline(False)
-    await line.cut()
-    await line.mend()
+    await link.cut()
+    await link.mend()
     await bob.expect_log("Ada drew 1 card.")
     await bob.holds(2)
 
 
-async def test_a_spectator_receives_no_hidden_card(house, arrive) -> None:
-    ada = PlayerPage(await arrive("/"), "Ada")
+async def test_a_spectator_receives_no_hidden_card(server, open_page) -> None:
+    ada = PlayerPage(await open_page("/"), "Ada")
     path = await ada.open_table()
-    eve = PlayerPage(await arrive(path), "Eve")
+    eve = PlayerPage(await open_page(path), "Eve")
     heard: list[str] = []
 
     def listen(socket: WebSocket) -> None:
@@ -155,8 +157,8 @@ async def test_a_spectator_receives_no_hidden_card(house, arrive) -> None:
     assert not [frame for frame in heard if '"private"' in frame]
 
 
-async def test_leaving_and_disconnecting(house, arrive) -> None:
-    ada, bob, cleo, dan = await four(arrive)
+async def test_leaving_and_disconnecting_are_shown(server, open_page) -> None:
+    ada, bob, cleo, dan = await four(open_page)
     await cleo.page.close()
     await expect(ada.other("Cleo")).to_have_accessible_name(re.compile("disconnected"))
     await bob.page.get_by_role("button", name="Menu").click()
