@@ -65,7 +65,7 @@ WORDS = {
 }
 
 CONTRACT = {
-    r"""(["'`])nobody\1|\w+: nobody|anyone or nobody|players, nobody""": "a value of the rules watch and collect",
+    r"""(["'`])nobody\1|\w+: nobody|(?:anyone or|players,) nobody""": "a value of the rules",
     r"`tests/[^`]+`": "a test that THREATS.md names",
     r"dealer_database_trouble": "a metric",
     r"dealer_tables_resident|process_resident_memory_bytes": "a metric",

@@ -286,8 +286,8 @@ def test_a_hidden_commitment_to_another_drawn_card(dealt, verifier, game):
     """The house gives Bob the true card, but commits to another one in the log."""
     slot = dealt.table.round.cards("deck")[-1]
     face = dealt.table.round.faces[slot]
-    lie = "As" if face != "As" else "Ks"
-    dealt.record(CardDrawn(1, 2, "deck", slot, face), hidden=f'{{"card":"{lie}"}}')
+    false_card = "As" if face != "As" else "Ks"
+    dealt.record(CardDrawn(1, 2, "deck", slot, face), hidden=f'{{"card":"{false_card}"}}')
     dealt.feed(verifier)
     (close,) = dealt.do(game.close)
     with pytest.raises(HouseCheated, match="contradicts the round"):

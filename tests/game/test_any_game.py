@@ -163,24 +163,24 @@ class Reader:
             self.seen.add(event.slot)
 
     def agrees(self, table: Table) -> None:
-        mine, truth = self.table.round, table.round
-        if truth is None:
+        mine, complete = self.table.round, table.round
+        if complete is None:
             assert self.table == table
             return
         assert mine is not None
-        for name in type(truth).__slots__:
+        for name in type(complete).__slots__:
             if name not in ("faces", "shuffle", "stacks"):
-                assert getattr(mine, name) == getattr(truth, name), name
-        if truth.shuffle is None:
-            assert mine.stacks == truth.stacks
+                assert getattr(mine, name) == getattr(complete, name), name
+        if complete.shuffle is None:
+            assert mine.stacks == complete.stacks
             assert mine.shuffle is None
         else:
             assert {stack: len(cards) for stack, cards in mine.stacks.items()} == {
-                stack: len(cards) for stack, cards in truth.stacks.items()
+                stack: len(cards) for stack, cards in complete.stacks.items()
             }
             assert mine.shuffle is not None
-            assert replace(mine.shuffle, swaps_hidden=False) == truth.shuffle
-        for slot, (known, face) in enumerate(zip(mine.faces, truth.faces, strict=True)):
+            assert replace(mine.shuffle, swaps_hidden=False) == complete.shuffle
+        for slot, (known, face) in enumerate(zip(mine.faces, complete.faces, strict=True)):
             assert known in (None, face)
             assert (known is None) <= (slot not in self.seen)
 

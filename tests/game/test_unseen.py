@@ -158,6 +158,6 @@ def test_a_viewer_distinguishes_cards_they_have_seen(play):
     card = game.card(7)
     other = next(code for code in CODES if code != card)
     there = replay(exchanged(game.events, card, other))
-    for viewer, alike in ((SPECTATOR, True), (VIEWERS[2], True), (VIEWERS[1], False)):
+    for viewer, equal in ((SPECTATOR, True), (VIEWERS[2], True), (VIEWERS[1], False)):
         views = [without_commitments(snapshot(table, viewer)) for table in (game.table, there)]
-        assert (views[0] == views[1]) is alike
+        assert (views[0] == views[1]) is equal

@@ -123,10 +123,10 @@ def test_cosignatures_are_counted_by_player() -> None:
 
 
 def test_cosignatures_by_unknown_keys_are_faults() -> None:
-    stranger = Cosigner(some_bytes("stranger"))
-    signed = with_first(lambda note: note + stranger.cosign(note, time=1))
+    unknown = Cosigner(some_bytes("stranger"))
+    signed = with_first(lambda note: note + unknown.cosign(note, time=1))
     assert outcome(signed) == ("heads", FIRST)
-    assert outcome(with_first(lambda note: cosignature(note, stranger, b"bad"))) == ("heads", FIRST)
+    assert outcome(with_first(lambda note: cosignature(note, unknown, b"bad"))) == ("heads", FIRST)
 
 
 @pytest.mark.parametrize("member", ["key", "origin"])

@@ -182,14 +182,14 @@ def test_saved_checkpoints_of_another_log_are_faults() -> None:
     early = log.signer.sign(origin=log.origin, size=2, root=some_bytes("x"))
     late = log.signer.sign(origin=log.origin, size=999, root=some_bytes("x"))
     other = LogBuilder(house_seed=some_bytes("another house")).open_table()
-    stranger = note_of(other.lines()[-1])
+    unknown = note_of(other.lines()[-1])
     table = LogBuilder(table=some_bytes("t", length=16)).open_table()
     assert verify(lines, saved=notes).ok
     assert verify(lines, saved=notes[::-1]).ok
     for saved, line in (
         ([*notes, early], 2),
         ([late], 999),
-        ([notes[0], stranger], 0),
+        ([notes[0], unknown], 0),
         ([note_of(table.lines()[-1])], 0),
         (["garbage"], 0),
         ([b"bytes"], 0),

@@ -389,8 +389,8 @@ def _try(bundles: Iterator[Bundle]) -> bool:
 
 if __name__ == "__main__":
     if sys.argv[1:] == ["fields"]:
-        alike = _try(fields())
+        agreed = _try(fields())
     else:
         wanted, start, *_ = map(int, [*sys.argv[1:], *("10000", "0")[len(sys.argv) - 1 :]])
-        alike = _try(numbered(wanted, start))
-    sys.exit(0 if alike else 1)
+        agreed = _try(numbered(wanted, start))
+    sys.exit(0 if agreed else 1)

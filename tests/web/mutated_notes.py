@@ -148,13 +148,13 @@ def other_texts(origin: str, size: str, root: bytes) -> list[str]:
 
 def other_lines(text: str, lines: str, origin: str, signer: NoteSigner) -> list[str]:
     """Changed or added signature lines below a correctly signed text."""
-    stranger, player = NoteSigner(some_bytes("stranger")), NoteSigner(some_bytes("player", 1))
+    unknown, player = NoteSigner(some_bytes("stranger")), NoteSigner(some_bytes("player", 1))
     house = lines.split("\n")[0]
     good = player.cosign(text, 1_790_000_000)
     _, name, code = house.split(" ")
     added = [
-        stranger.sign(text, origin),
-        stranger.sign(text, "x"),
+        unknown.sign(text, origin),
+        unknown.sign(text, "x"),
         signer.sign("", "x"),
         signer.sign(text, "a\u00a0b"),
         signer.sign(text, "a\ufeffb"),
@@ -179,7 +179,7 @@ def other_lines(text: str, lines: str, origin: str, signer: NoteSigner) -> list[
         signer.bare(ED25519, 1),
         player.bare(COSIGNATURE, 72),
         player.bare(COSIGNATURE, 8),
-        stranger.cosign(text, 7),
+        unknown.cosign(text, 7),
         player.sign(text, "player/x"),
         player.sign(text, f"player/{player.public.hex()}"),
         f"{DASH} x",

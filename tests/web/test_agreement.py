@@ -25,7 +25,7 @@ pytestmark = pytest.mark.slow
 HOUSE_KEY = NoteSigner(HOUSE_SEED).public.hex()
 
 
-def alike(bundles: Iterable[Bundle]) -> list[Report]:
+def agreed_reports(bundles: Iterable[Bundle]) -> list[Report]:
     found, reports = compare(list(bundles))
     assert found == []
     return reports
@@ -38,7 +38,7 @@ def real() -> list[Played]:
 
 def test_both_verifiers_agree_on_real_tables(real: list[Played]) -> None:
     """2 to 10 seats, 52 to 416 cards, with and without nonces, voided shuffles, random draws."""
-    reports = alike(played.bundle for played in real)
+    reports = agreed_reports(played.bundle for played in real)
     assert [report.fault for report in reports] == [None] * 4
     assert [report.remarks.voided for report in reports] == [1, 0, 1, 0]
     assert [len(report.swaps) > 50 for report in reports] == [True] * 4
@@ -55,12 +55,12 @@ def test_both_verifiers_agree_on_each_rule() -> None:
                 yield name, log
         yield "everything", everything()
 
-    reports = alike(Bundle(name, log.lines(), HOUSE_KEY) for name, log in logs())
+    reports = agreed_reports(Bundle(name, log.lines(), HOUSE_KEY) for name, log in logs())
     assert sum(report.fault is not None for report in reports) > len(RULES)
 
 
 def test_both_verifiers_count_reused_nonces() -> None:
-    (report,) = alike([Bundle("reused nonces", reusing_nonces().lines(), HOUSE_KEY)])
+    (report,) = agreed_reports([Bundle("reused nonces", reusing_nonces().lines(), HOUSE_KEY)])
     assert report.ok
     assert report.remarks.reused == 4
 
@@ -76,12 +76,12 @@ def test_both_verifiers_agree_on_changes_of_each_field() -> None:
         *islice(forge.renumbered(LINES, HOUSE), 0, None, 3),
     ]
     assert len(forgeries) > 300
-    alike(Bundle(name, lines, KEY) for name, lines in forgeries)
+    agreed_reports(Bundle(name, lines, KEY) for name, lines in forgeries)
 
 
 def test_both_verifiers_agree_on_random_forgeries(real: list[Played]) -> None:
     """A sample; more are tried by `python -m tests.web.forged_bundles`."""
-    reports = alike(forged(number, real[:3]) for number in range(300))
+    reports = agreed_reports(forged(number, real[:3]) for number in range(300))
     assert {report.fault.check for report in reports if report.fault} == set(CHECKS)
 
 
@@ -94,7 +94,7 @@ def test_saved_checkpoints_against_truncated_logs() -> None:
     other = HOUSE.sign(origin=origin, size=20, root=some_bytes("root"))
     lists = [[other], [*notes, other], notes, notes[::-1], [], ["\ud800"]]
     lists += [[notes[0], "garbage"], ["garbage", notes[0]]]
-    reports = alike(
+    reports = agreed_reports(
         Bundle(f"{size}, {n}", lines, KEY, saved)
         for size, lines in cut.items()
         for n, saved in enumerate(lists)
@@ -136,7 +136,7 @@ GARBAGE: list[list[Line]] = [
 
 
 def test_malformed_bundles_give_a_fault_and_no_exception() -> None:
-    reports = alike(Bundle(str(n), lines) for n, lines in enumerate(GARBAGE))
+    reports = agreed_reports(Bundle(str(n), lines) for n, lines in enumerate(GARBAGE))
     assert all(report.fault for report in reports)
 
 
@@ -162,7 +162,7 @@ def test_both_verifiers_agree_on_each_member_of_each_type() -> None:
             for changed in others:
                 yield Bundle(f"{changed}", [*first[: renumbered["version"]], dump(changed)])
 
-    reports = alike(bundles())
+    reports = agreed_reports(bundles())
     formed = [r for r in reports if r.fault is not None and r.fault.check == "heads"]
     assert len(formed) > 200
     assert len(reports) - len(formed) > 3000
@@ -179,9 +179,11 @@ def test_both_verifiers_agree_on_malformed_notes() -> None:
     notes = [f"{other}\n{signer.sign(other, log.origin)}\n" for other in texts]
     lines_below = mutated_notes.other_lines(f"{text}\n", below, log.origin, signer)
     notes += [f"{text}\n\n{other}" for other in lines_below]
-    served = alike(Bundle(repr(other), [*lines, mutated_notes.line(other)]) for other in notes)
-    kept = alike(Bundle(repr(other), log.lines(), None, [other]) for other in notes)
-    for reports in (served, kept):
+    served = agreed_reports(
+        Bundle(repr(other), [*lines, mutated_notes.line(other)]) for other in notes
+    )
+    saved = agreed_reports(Bundle(repr(other), log.lines(), None, [other]) for other in notes)
+    for reports in (served, saved):
         assert 3 < sum(report.ok for report in reports) < len(notes) / 2
 
 
@@ -191,5 +193,5 @@ def test_both_verifiers_reject_a_secret_of_another_length() -> None:
         LogBuilder().open_table().open_round(CARDS, secret=secret).close_round()
         for secret in secrets
     ]
-    reports = alike(Bundle("", log.lines(), HOUSE_KEY) for log in logs)
+    reports = agreed_reports(Bundle("", log.lines(), HOUSE_KEY) for log in logs)
     assert [report.ok for report in reports] == [len(secret) == 32 for secret in secrets]
