@@ -1,7 +1,7 @@
 """Benchmarks of the server, printed as one table: `python tests/bench [seconds a load]`.
 
-They are no tests. The server runs in its own process and the load in this one; quote
-medians of several runs, and ratios rather than absolute figures.
+They are no tests. The server runs in its own process and the load in this one; quote medians of
+several runs, and ratios rather than absolute figures.
 """
 
 from __future__ import annotations

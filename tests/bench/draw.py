@@ -87,7 +87,7 @@ class Client:
         self.sent = 0
 
     async def call(self, method: str, params: str = "") -> bytes:
-        """Send a request; `params` is the inside of its JSON object. The frame of the answer."""
+        """Send a request with these JSON members as parameters; returns the frame of the answer."""
         self.sent += 1
         self.transport.answered = asyncio.get_running_loop().create_future()
         inside = f'{params},"cmd":"bench-{self.sent}"' if params else f'"cmd":"bench-{self.sent}"'
@@ -108,7 +108,7 @@ class Stages:
 
     @contextmanager
     def installed(self) -> Iterator[None]:
-        """To be entered before the server is made, which stores some stages as bound methods."""
+        """Enter this before the server is created, which stores some stages as bound methods."""
         before = [getattr(owner, name) for _, owner, name in STAGES]
         for (label, owner, name), function in zip(STAGES, before, strict=True):
             setattr(owner, name, self._timed(label, function))
