@@ -14,7 +14,7 @@ from tests.harness.postgres import Blocking, Postgres
 __all__ = ["migrated"]
 
 Connect = Callable[[], Connection]
-"""Opens a connection to a test's log, each as of a process of its own; `Blocking` on PostgreSQL."""
+"""Opens a connection to a test's log, as another process would; `Blocking` on PostgreSQL."""
 
 
 @pytest.fixture

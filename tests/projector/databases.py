@@ -1,4 +1,4 @@
-"""Running slices as the log's writer does, each in its own transaction, and looking at rows."""
+"""Run slices as the log's writer does, each in its own transaction, and read rows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def once(connection: AnyConnection, work: Slice) -> bool:
 
 
 def on(connection: AnyConnection, work: Callable[[Connection], Any]) -> Any:
-    """What `work` gives for the connection that SQLAlchemy knows."""
+    """What `work` returns for the SQLAlchemy connection."""
     return connection.run(work) if isinstance(connection, Blocking) else work(connection)
 
 
@@ -59,7 +59,7 @@ def models(connection: AnyConnection, prefix: str = "") -> dict[str, set[tuple[A
 
 
 def projected(connection: AnyConnection) -> list[tuple[int, int]]:
-    """(version, projected) of every stream, in the order in which they began."""
+    """(version, projected) of every stream, in the order in which they were added."""
     rows = connection.exec_driver_sql("SELECT id, version, projected FROM stream ORDER BY id")
     found = list(map(tuple, rows.fetchall()))
     if isinstance(connection, Blocking):
@@ -67,13 +67,13 @@ def projected(connection: AnyConnection) -> list[tuple[int, int]]:
     return [(version, done) for _, version, done in found]
 
 
-def told(row: Iterable[Any]) -> tuple[Any, ...]:
-    """A row as a rebuild tells it."""
+def reported(row: Iterable[Any]) -> tuple[Any, ...]:
+    """A row as a rebuild reports it."""
     return tuple(each.hex() if isinstance(each, bytes) else each for each in row)
 
 
 def stream_of(connection: AnyConnection, number: int) -> int | bytes:
-    """What stands in the database for the table that began as the nth."""
+    """The stream key of the table that was added as the nth."""
     if isinstance(connection, Blocking):
         return next(table for table, nth in connection.numbers.items() if nth == number)
     return number

@@ -1,4 +1,4 @@
-"""A projector in a process of its own, killed before the statement that it is told."""
+"""A projector in its own process that kills itself before the SQL statement of its argument."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables that are really played, and whose events go to a real log, one by one if need be."""
+"""Tables whose events the game decides; `Game.log` writes them to a log, all or up to a version."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ def digest(*parts: object) -> bytes:
 
 
 class Game:
-    """One table: `events` with their times, and `rows` as the log keeps them, hidden parts sealed.
+    """One table: `events` with their times, and `rows` as in the log, hidden parts encrypted.
 
-    `logged` of them stand in the log.
+    `logged` is how many of them are in the log.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Game:
         self.id = digest(name)[:16]
         self.table = Table()
         self.tree = Tree()
-        self.house: RoundSecret | NoRoundSecrets = NoRoundSecrets()
+        self.round_secrets: RoundSecret | NoRoundSecrets = NoRoundSecrets()
         self.secrets: dict[int, bytes] = {}
         self.events: list[tuple[Event, int]] = []
         self.rows: list[Row] = []
@@ -74,7 +74,7 @@ class Game:
         return self.table.round
 
     def do(self, command: Command) -> list[Event]:
-        events = decide(command, self.table, self.house)
+        events = decide(command, self.table, self.round_secrets)
         self.now += 7
         written = EncodedAppend([], [], [])
         encode(
@@ -83,7 +83,7 @@ class Game:
             version=self.table.version,
             at=self.now,
             tree=self.tree,
-            secret=self.house,
+            secret=self.round_secrets,
             nonces=bytes(NONCE_BYTES * len(events)),
             sign=lambda *, size, root: "",
             into=written,
@@ -93,7 +93,7 @@ class Game:
             evolve(self.table, event, self.now)
             self.events.append((event, self.now))
         if isinstance(command, CloseRound):
-            self.house = NoRoundSecrets()
+            self.round_secrets = NoRoundSecrets()
         return events
 
     def tries(self, command: Command) -> None:
@@ -112,7 +112,9 @@ class Game:
     ) -> Game:
         number = len(self.table.round_versions) + 1
         secret = self.secrets[number] = digest(self.id, number) * 2
-        self.house = RoundSecret(table=self.id, round=number, secret=secret, wrapped=b"wrapped")
+        self.round_secrets = RoundSecret(
+            table=self.id, round=number, secret=secret, wrapped=b"wrapped"
+        )
         self.do(OpenRound(HOST, tuple(deck), entropy, 1_000, 1_000))
         if shuffled:
             self.shuffle()
@@ -125,7 +127,7 @@ class Game:
         self.settle()
 
     def settle(self, *, silent: Sequence[int] = ()) -> None:
-        """Every seat brings its entropy, the silent ones but a digest, till the shuffle is over."""
+        """Every seat gives its entropy, silent ones only a digest, until the shuffle ends."""
         while self.table.round is not None and (shuffle := self.table.round.shuffle) is not None:
             number, k = self.table.round.number, shuffle.k
             if not shuffle.closed_version:
@@ -160,10 +162,10 @@ class Game:
         self.do(CloseRound(HOST))
         return self
 
-    # Into the log
+    # Writing to the log
 
     def log(self, connection: AnyConnection, *, upto: int | None = None) -> None:
-        """Writes what is not in the log yet, up to version `upto`, in one transaction."""
+        """Write the rows that are not in the log yet, up to version `upto`, in one transaction."""
         last = len(self.rows) if upto is None else upto
         execute = connection.exec_driver_sql
         execute("BEGIN IMMEDIATE")
@@ -187,7 +189,7 @@ class Game:
 
 
 def short_game(name: str = "a") -> Game:
-    """Two players, a shuffle, a deal, a draw, a discard, a show, and everything revealed."""
+    """Two players, a shuffle, a deal, a draw, a discard, a show, and the end of the round."""
     game = Game(name).sit("Ada", "Bob").open_round()
     game.do(Deal(HOST, 2))
     game.do(Draw(Actor(seat=2)))
@@ -199,7 +201,7 @@ def short_game(name: str = "a") -> Game:
 
 
 def random_step(game: Game, choice: int) -> None:
-    """Something that may happen next; what the game refuses does not happen."""
+    """Do one of the possible next steps; nothing if the game refuses it."""
     number, rest = choice % 19, choice // 19
     seat = Actor(seat=1 + rest % 3)
     own = f"hand:{seat.seat}"

@@ -1,7 +1,7 @@
-"""The read models as somebody would draw them up who sees every card and writes slowly.
+"""A simple second implementation of the read models, computed with all faces known.
 
-Nothing is shared with the projector but the game's own `evolve`, and that with all faces known:
-here a card is hidden because a rule says so, there because the fold never knew it.
+It shares only the game's `evolve` with the projector. Here a card is hidden because a rule says so;
+in the projector because the state never had its face.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Row = tuple[Any, ...]
 
 
 class Expected:
-    """Takes one event after the other; `rows` are those of stream `number` by read model."""
+    """Applies events one by one; `rows` returns the rows of stream `number` by read model."""
 
     def __init__(self, number: int, table_id: bytes) -> None:
         self.number = number
@@ -45,21 +45,21 @@ class Expected:
         self.shuffles: dict[tuple[int, int], list[Any]] = {}
         self.swaps: list[Row] = []
         self.moves: list[list[Any]] = []
-        self.told: set[tuple[int, int]] = set()  # (round, card as the state has it)
+        self.known: set[tuple[int, int]] = set()  # (round, card as the state has it)
         self.swapped = 0
-        self.lying: dict[tuple[int, str], list[Row]] = {}
+        self.stacks: dict[tuple[int, str], list[Row]] = {}
 
     def take(self, event: Event, at: int) -> None:
         version, round_ = self.table.version + 1, self.table.round
         if isinstance(event, RoundClosed):
             assert round_ is not None
             faces = range(-len(round_.opened), len(round_.faces))
-            self.told |= {(event.round, card) for card in faces}
-            self._look()
+            self.known |= {(event.round, card) for card in faces}
+            self._read_stacks()
             self.rounds[event.round][-3:] = [version, at, event.secret.hex()]
         self._note(event, version, at)
         evolve(self.table, event, at)
-        self._look()
+        self._read_stacks()
 
     @property
     def _round(self) -> Round:
@@ -90,7 +90,7 @@ class Expected:
                 self.rounds[number] = [
                     version, at, len(deck), entropy, commitment.hex(), None, None, None,
                 ]  # fmt: skip
-                self.told |= {(number, ~place) for place in range(len(deck))}
+                self.known |= {(number, ~place) for place in range(len(deck))}
             case ShuffleStarted(number, k, stack, n, algorithm, steps):
                 self.swapped = 0
                 self.shuffles[number, k] = [
@@ -111,10 +111,12 @@ class Expected:
             case DeckSealed(number, k, first, _):
                 self._end(number, k, ["sealed", version, at, first])
                 if not self.swapped:
-                    # Nothing was exchanged, so what was known of these cards still is.
+                    # No cards were exchanged, so the known faces stay known.
                     before = list(enumerate(self._round.cards(self._running.stack), first))
-                    known = [(number, slot) for slot, card in before if (number, card) in self.told]
-                    self.told.update(known)
+                    known = [
+                        (number, slot) for slot, card in before if (number, card) in self.known
+                    ]
+                    self.known.update(known)
             case CardDrawn(number, seat, source, slot, _):
                 target = f"hand:{seat}"
                 places = self._at(source, slot), len(self._round.cards(target))
@@ -122,7 +124,7 @@ class Expected:
             case CardMoved(number, slot, source, to, place, _):
                 self._moved(version, at, event, source, to, (self._at(source, slot), place), slot)
             case CardShown(number, slot, _, _):
-                self.told.add((number, slot))
+                self.known.add((number, slot))
                 holder = self._round.stack_of(slot)
                 assert holder is not None
                 here = self._at(holder, slot)
@@ -148,8 +150,8 @@ class Expected:
              places[1], slot, face, shown]
         )  # fmt: skip
 
-    def _look(self) -> None:
-        """What lies where, from the state after the event; a closed round stays as it was."""
+    def _read_stacks(self) -> None:
+        """The cards of each stack after the event; those of a closed round stay as they were."""
         round_ = self.table.round
         if round_ is None:
             return
@@ -157,12 +159,12 @@ class Expected:
         for stack, cards in round_.stacks.items():
             rows: list[Row] = []
             for place, card in enumerate(cards):
-                face = round_.face(card) if (round_.number, card) in self.told else None
+                face = round_.face(card) if (round_.number, card) in self.known else None
                 if shuffle is not None and shuffle.stack == stack and self.swapped:
                     rows.append((place, None, None))
                 else:
                     rows.append((place, card if card >= 0 else None, face))
-            self.lying[round_.number, stack] = rows
+            self.stacks[round_.number, stack] = rows
 
     def rows(self) -> dict[str, set[Row]]:
         closed = {number for number, row in self.rounds.items() if row[-1] is not None}
@@ -176,12 +178,12 @@ class Expected:
             "shuffles": {(*n, *key, *row) for key, row in self.shuffles.items()},
             "swaps": {(*n, *row) for row in self.swaps if row[0] in closed},
             "moves": {
-                (*n, *row[:9], row[9] if (row[2], row[8]) in self.told else None, row[10])
+                (*n, *row[:9], row[9] if (row[2], row[8]) in self.known else None, row[10])
                 for row in self.moves
             },
             "deck": set(), "hands": set(), "piles": set(),
         }  # fmt: skip
-        for (number, stack), rows in self.lying.items():
+        for (number, stack), rows in self.stacks.items():
             kind, _, name = stack.partition(":")
             model = {"deck": "deck", "hand": "hands", "pile": "piles"}[kind]
             where = () if kind == "deck" else (int(name) if kind == "hand" else name,)

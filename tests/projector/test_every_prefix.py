@@ -1,4 +1,4 @@
-"""Whatever is played: after every single event the read models say what the table's state says."""
+"""Random games: after every event the read models agree with the reference implementation."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SLOW = settings(
 
 
 def in_memory(migrated: Path) -> Connection:
-    """A fresh log that no file needs: hypothesis asks for many."""
+    """A new log in memory, because hypothesis uses many."""
     copy = sqlite3.connect(":memory:", check_same_thread=False)
     with sqlite3.connect(migrated) as original:
         original.backup(copy)
@@ -53,7 +53,7 @@ def played(choices: Sequence[int], *, name: str = "a", closed: bool = True) -> G
 
 @SLOW
 @given(choices=CHOICES)
-def test_after_every_event_they_are_what_they_should_be(choices: list[int], migrated: Path) -> None:
+def test_read_models_are_correct_after_every_event(choices: list[int], migrated: Path) -> None:
     game = played(choices)
     with in_memory(migrated) as connection:
         projector, expected = Projector(), Expected(1, game.id)
@@ -67,7 +67,7 @@ def test_after_every_event_they_are_what_they_should_be(choices: list[int], migr
 
 @SLOW
 @given(games=st.lists(CHOICES, min_size=2, max_size=3), events=st.integers(1, 40))
-def test_neither_the_size_of_a_slice_nor_a_lost_memory_matters(
+def test_slice_size_and_lost_states_do_not_change_the_rows(
     games: list[list[int]], events: int, migrated: Path
 ) -> None:
     played_games = [played(one, name=str(n), closed=False) for n, one in enumerate(games)]
@@ -88,7 +88,7 @@ def test_neither_the_size_of_a_slice_nor_a_lost_memory_matters(
         assert not projector.stopped
 
 
-def test_the_state_at_every_version_is_the_one_that_was_live(connection: Connection) -> None:
+def test_the_state_at_every_version_is_that_of_the_live_table(connection: Connection) -> None:
     game = short_game()
     game.open_round(entropy="players").do(Deal(HOST, 1))
     game.log(connection)
@@ -102,7 +102,7 @@ def test_the_state_at_every_version_is_the_one_that_was_live(connection: Connect
         state_at(connection, bytes(16))
 
 
-def test_without_the_house_only_what_the_log_tells_is_in_the_state(connection: Connection) -> None:
+def test_a_state_without_secrets_has_only_what_the_log_shows(connection: Connection) -> None:
     game = short_game()
     before = len(game.events) - 1
     game.open_round()

@@ -1,4 +1,4 @@
-"""Keeping up with the log: together or not at all, each table for itself, whatever goes wrong."""
+"""The projector: slices are atomic, and a failure of one table does not affect the others."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from tests.projector.databases import catch_up, models, on, once, projected, str
 from tests.projector.random_games import HOST, Game, short_game
 from tests.projector.reference_models import Expected
 
-MOVES = re.compile("UPDATE stream s? ?SET projected")
+MOVES_POSITION = re.compile("UPDATE stream s? ?SET projected")
 
 
 def expected(number: int, game: Game, *, upto: int | None = None) -> dict[str, set]:
-    drawn_up = Expected(number, game.id)
+    reference = Expected(number, game.id)
     for one, at in game.events[:upto]:
-        drawn_up.take(one, at)
-    return drawn_up.rows()
+        reference.take(one, at)
+    return reference.rows()
 
 
 def add_raw(connection: Connection, stream: int, row: Row) -> None:
@@ -44,11 +44,11 @@ def add_raw(connection: Connection, stream: int, row: Row) -> None:
     )
 
 
-def test_the_declared_tables_are_those_that_the_migrations_make(connection: Connection) -> None:
+def test_the_migrations_create_the_declared_tables(connection: Connection) -> None:
     on(connection, migrate.check)
 
 
-def test_the_migration_can_be_taken_back_and_forth(connection: Connection) -> None:
+def test_read_models_are_the_same_after_a_downgrade_and_an_upgrade(connection: Connection) -> None:
     from alembic import command
 
     game = short_game()
@@ -62,7 +62,9 @@ def test_the_migration_can_be_taken_back_and_forth(connection: Connection) -> No
     assert models(connection) == before
 
 
-def test_a_slice_takes_few_events_and_says_whether_more_wait(connection: Connection) -> None:
+def test_a_slice_projects_a_bounded_number_of_events_and_reports_whether_more_remain(
+    connection: Connection,
+) -> None:
     game = short_game()
     game.log(connection)
     projector = Projector(events=10)
@@ -75,7 +77,7 @@ def test_a_slice_takes_few_events_and_says_whether_more_wait(connection: Connect
     assert models(connection) == expected(1, game)
 
 
-def test_a_long_table_does_not_keep_the_others_waiting(connection: Connection) -> None:
+def test_a_long_table_does_not_delay_the_others(connection: Connection) -> None:
     long, short = Game("long").open_round(deck=[f"{n:03}" for n in range(200)]), Game("short")
     long.log(connection)
     short.log(connection)
@@ -89,7 +91,7 @@ def test_a_long_table_does_not_keep_the_others_waiting(connection: Connection) -
     assert all(version == done for version, done in projected(connection))
 
 
-def test_before_the_round_closes_no_hidden_face_is_in_any_row(connection: Connection) -> None:
+def test_no_row_has_a_hidden_face_before_the_round_closes(connection: Connection) -> None:
     deck = [f"face{n}" for n in range(8)]
     game = Game().sit("Ada", "Bob").open_round(deck=deck)
     game.do(Deal(HOST, 2))
@@ -101,7 +103,7 @@ def test_before_the_round_closes_no_hidden_face_is_in_any_row(connection: Connec
     assert all(face in repr(models(connection)) for face in deck)
 
 
-def test_an_undone_slice_leaves_nothing_and_is_done_again(connection: Connection) -> None:
+def test_a_slice_that_is_rolled_back_leaves_no_rows_and_is_repeated(connection: Connection) -> None:
     game = short_game()
     game.log(connection, upto=20)
     projector = catch_up(connection)
@@ -120,7 +122,7 @@ def test_an_undone_slice_leaves_nothing_and_is_done_again(connection: Connection
     assert models(connection) == expected(1, game)
 
 
-def test_of_two_projectors_each_goes_on_where_the_other_stopped(connect: Connect) -> None:
+def test_each_of_two_projectors_continues_where_the_other_stopped(connect: Connect) -> None:
     one, other = connect(), connect()
     first, second = Projector(events=7), Projector(events=5)
     games = [short_game("a"), short_game("b")]
@@ -135,21 +137,21 @@ def test_of_two_projectors_each_goes_on_where_the_other_stopped(connect: Connect
     assert first.done + second.done == sum(len(game.rows) for game in games)
 
 
-def test_who_loses_the_race_writes_nothing(connection: Connection) -> None:
+def test_a_projector_that_loses_a_race_writes_nothing(connection: Connection) -> None:
     game = short_game()
     game.log(connection, upto=20)
     projector = catch_up(connection)
     before = models(connection)
     game.log(connection)
 
-    def is_overtaken(conn: Connection, cursor: Any, sql: str, *_: object, **__: object) -> None:
-        if MOVES.search(sql):
+    def overtake(conn: Connection, cursor: Any, sql: str, *_: object, **__: object) -> None:
+        if MOVES_POSITION.search(sql):
             cursor.execute("UPDATE stream SET projected = 25")
 
-    event.listen(Engine, "before_cursor_execute", is_overtaken)
+    event.listen(Engine, "before_cursor_execute", overtake)
     with pytest.raises(ConcurrentUpdate):
         once(connection, projector.slice)
-    event.remove(Engine, "before_cursor_execute", is_overtaken)
+    event.remove(Engine, "before_cursor_execute", overtake)
     assert models(connection) == before
     catch_up(connection, projector)
     assert models(connection) == expected(1, game)
@@ -167,7 +169,7 @@ def test_who_loses_the_race_writes_nothing(connection: Connection) -> None:
         (Row(7, "SeatLeft", 1, 0, '{"seat":1}'), "Version 6 is missing"),
     ],
 )
-def test_what_cannot_be_followed_stops_its_table_and_no_other(
+def test_an_event_that_cannot_be_projected_stops_its_table_and_no_other(
     row: Row, why: str, connection: Connection, caplog: pytest.LogCaptureFixture
 ) -> None:
     damaged, sound = Game("damaged").sit("Ada", "Bob", "Cy"), short_game("sound")
@@ -186,7 +188,7 @@ def test_what_cannot_be_followed_stops_its_table_and_no_other(
     assert projected(connection) == [(row.version, 5), (len(sound.rows), len(sound.rows))]
     found, half, whole = models(connection), expected(1, damaged), expected(2, sound)
     assert found == {model: half[model] | whole[model] for model in found}
-    # It stays as it is, and what comes to other tables still arrives.
+    # The damaged table stays as it is, and events of other tables are still projected.
     sound.sit("Eve")
     sound.log(connection)
     catch_up(connection, projector)
@@ -194,7 +196,7 @@ def test_what_cannot_be_followed_stops_its_table_and_no_other(
     assert len(caplog.records) == 1
 
 
-def test_an_altered_hidden_part_stops_the_table_where_its_round_closes(
+def test_an_altered_hidden_part_stops_the_table_at_the_close_of_its_round(
     connection: Connection,
 ) -> None:
     game = short_game()
@@ -207,7 +209,7 @@ def test_an_altered_hidden_part_stops_the_table_where_its_round_closes(
     assert models(connection) == expected(1, game, upto=-1)
 
 
-def test_of_two_rows_with_one_key_the_later_one_stays(connection: Connection) -> None:
+def test_the_later_of_two_rows_with_one_key_is_kept(connection: Connection) -> None:
     game = Game()
     game.log(connection)
     stream = stream_of(connection, 1)
@@ -219,7 +221,7 @@ def test_of_two_rows_with_one_key_the_later_one_stays(connection: Connection) ->
 
 
 @pytest.mark.parametrize("at", ["SET projected", "COMMIT"])
-def test_killed_between_rows_and_place_leaves_both_or_neither(
+def test_a_kill_between_rows_and_position_leaves_both_or_neither(
     at: str, connection: Connection
 ) -> None:
     game = short_game()

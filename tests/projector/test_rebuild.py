@@ -1,4 +1,4 @@
-"""Everything again from the log: the same rows, and what was otherwise is named."""
+"""A rebuild from the log writes the same rows and reports the differences."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dealer.eventlog import Row, migrate
 from dealer.projector.rebuild import Difference, Rebuild
 from dealer.projector.runner import Projector
 from tests.projector.conftest import Connect
-from tests.projector.databases import catch_up, drain, models, on, once, projected, told
+from tests.projector.databases import catch_up, drain, models, on, once, projected, reported
 from tests.projector.random_games import Game, short_game
 from tests.projector.test_every_prefix import CHOICES, SLOW, in_memory, played
 from tests.projector.test_projector import add_raw
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.slow
 
 @SLOW
 @given(games=st.lists(CHOICES, min_size=1, max_size=3), events=st.integers(1, 60))
-def test_a_rebuild_makes_what_was_there(
+def test_a_rebuild_of_correct_read_models_finds_no_difference(
     games: list[list[int]], events: int, migrated: Path
 ) -> None:
     with in_memory(migrated) as connection:
@@ -47,7 +47,9 @@ def test_a_rebuild_makes_what_was_there(
         assert (again.differences, models(connection)) == ([], found)
 
 
-def test_it_makes_what_the_projector_would_have_made(connect: Connect, migrated: Path) -> None:
+def test_a_rebuild_writes_the_rows_that_the_projector_writes(
+    connect: Connect, migrated: Path
+) -> None:
     connection = connect()
     games = [short_game("a"), short_game("b")]
     with in_memory(migrated) as other:
@@ -61,7 +63,7 @@ def test_it_makes_what_the_projector_would_have_made(connect: Connect, migrated:
         assert projected(other) == projected(connection)
 
 
-def test_readers_see_the_old_rows_or_the_new_ones_and_never_half(connect: Connect) -> None:
+def test_readers_see_either_the_old_rows_or_the_new_ones(connect: Connect) -> None:
     writer, reader = connect(), connect()
     short_game("a").log(writer)
     short_game("b").log(writer)
@@ -83,7 +85,7 @@ def test_readers_see_the_old_rows_or_the_new_ones_and_never_half(connect: Connec
     "statement",
     ["DROP TABLE seats", "RENAME TO piles", "CREATE VIEW draws", "UPDATE stream SET projected"],
 )
-def test_a_swap_that_breaks_off_never_began(connect: Connect, statement: str) -> None:
+def test_a_replacement_that_fails_is_rolled_back(connect: Connect, statement: str) -> None:
     writer, reader = connect(), connect()
     short_game().log(writer)
     catch_up(writer)
@@ -92,16 +94,16 @@ def test_a_swap_that_breaks_off_never_began(connect: Connect, statement: str) ->
     false, places = models(reader), projected(reader)
     draws = reader.exec_driver_sql("SELECT * FROM draws").fetchall()
 
-    def break_off(conn: object, cursor: object, sql: str, *_: object) -> None:
+    def fail_at_statement(conn: object, cursor: object, sql: str, *_: object) -> None:
         if statement in sql:
             raise MemoryError
 
-    listen(Engine, "before_cursor_execute", break_off)
+    listen(Engine, "before_cursor_execute", fail_at_statement)
     try:
         with pytest.raises(MemoryError):
             drain(writer, Rebuild().slice)
     finally:
-        remove(Engine, "before_cursor_execute", break_off)
+        remove(Engine, "before_cursor_execute", fail_at_statement)
     assert (models(reader), projected(reader)) == (false, places)
     assert reader.exec_driver_sql("SELECT * FROM draws").fetchall() == draws
     drain(writer, Rebuild().slice)
@@ -109,16 +111,16 @@ def test_a_swap_that_breaks_off_never_began(connect: Connect, statement: str) ->
     on(writer, migrate.check)
 
 
-def test_what_was_wrong_is_named(connection: Connection) -> None:
+def test_differences_are_reported(connection: Connection) -> None:
     game = short_game()
     game.log(connection)
     catch_up(connection)
     execute = connection.exec_driver_sql
-    swap = told(execute("SELECT * FROM swaps WHERE step = 3").one())
+    swap = reported(execute("SELECT * FROM swaps WHERE step = 3").one())
     execute("UPDATE swaps SET card_i = 'Z' WHERE step = 3")
     execute("DELETE FROM hands WHERE seat = 2 AND place = 0")
-    nobody = b"n" * 16 if connection.dialect.name == "postgresql" else 77
-    execute("INSERT INTO deck VALUES (?, 1, 0, 5, 'a')", (nobody,))
+    unknown = b"n" * 16 if connection.dialect.name == "postgresql" else 77
+    execute("INSERT INTO deck VALUES (?, 1, 0, 5, 'a')", (unknown,))
     rebuild = Rebuild()
     drain(connection, rebuild.slice)
     assert rebuild.different == 4
@@ -126,13 +128,13 @@ def test_what_was_wrong_is_named(connection: Connection) -> None:
         ("swaps", True), ("swaps", False), ("hands", False), ("deck", True),
     ]  # fmt: skip
     assert rebuild.differences[1] == Difference("swaps", swap, False)
-    assert rebuild.differences[3].row == told((nobody, 1, 0, 5, "a"))
+    assert rebuild.differences[3].row == reported((unknown, 1, 0, 5, "a"))
     again = Rebuild()
     drain(connection, again.slice)
     assert again.different == 0
 
 
-def test_many_differences_are_counted_and_the_first_are_named(connection: Connection) -> None:
+def test_many_differences_are_counted_and_the_first_are_listed(connection: Connection) -> None:
     Game().open_round(deck=[f"{n:03}" for n in range(300)]).log(connection)
     catch_up(connection)
     connection.exec_driver_sql("UPDATE deck SET slot = slot + 1")
@@ -142,7 +144,7 @@ def test_many_differences_are_counted_and_the_first_are_named(connection: Connec
     assert len(rebuild.differences) == 100
 
 
-def test_tables_are_played_and_followed_while_it_runs(connect: Connect) -> None:
+def test_tables_are_played_and_projected_during_a_rebuild(connect: Connect) -> None:
     rebuilding, serving = connect(), connect()
     games = [Game(name).sit("Ada", "Bob").open_round() for name in "abc"]
     projector = Projector(events=5)
@@ -168,7 +170,7 @@ def test_tables_are_played_and_followed_while_it_runs(connect: Connect) -> None:
     assert not projector.stopped
 
 
-def test_two_rebuilds_at_once_are_one_too_many(connect: Connect) -> None:
+def test_the_first_of_two_concurrent_rebuilds_fails(connect: Connect) -> None:
     one, other = connect(), connect()
     short_game().log(one)
     first, second = Rebuild(events=5), Rebuild(events=5)
@@ -181,7 +183,7 @@ def test_two_rebuilds_at_once_are_one_too_many(connect: Connect) -> None:
     on(one, migrate.check)
 
 
-def test_a_table_that_cannot_be_followed_is_named_and_the_others_are_made(
+def test_a_table_that_cannot_be_projected_is_reported_and_the_others_are_rebuilt(
     connection: Connection,
 ) -> None:
     damaged, sound = Game("damaged"), short_game("sound")
@@ -196,13 +198,13 @@ def test_a_table_that_cannot_be_followed_is_named_and_the_others_are_made(
     assert projected(connection) == [(2, 1), (len(sound.rows), len(sound.rows))]
 
 
-def test_progress_is_told_in_events(connection: Connection) -> None:
+def test_progress_is_reported_in_events(connection: Connection) -> None:
     game = short_game()
     game.log(connection)
-    told: list[tuple[int, int]] = []
-    rebuild = Rebuild(events=10, progress=lambda done, total: told.append((done, total)))
+    calls: list[tuple[int, int]] = []
+    rebuild = Rebuild(events=10, progress=lambda done, total: calls.append((done, total)))
     drain(connection, rebuild.slice)
     total = len(game.rows)
-    assert told[0] == (10, total)
-    assert told[-1] == (total, total)
-    assert told == sorted(told)
+    assert calls[0] == (10, total)
+    assert calls[-1] == (total, total)
+    assert calls == sorted(calls)

@@ -1,4 +1,4 @@
-"""Projection out of memory: the same rows as from the log, and no row is read for them."""
+"""Projection of events in memory writes the rows that the log gives, without reading the log."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.projector.test_every_prefix import CHOICES, SLOW, in_memory, played
 def commit(
     connection: Connection, game: Game, recent: RecentEvents, *, upto: int | None = None
 ) -> None:
-    """Write the game's next events to the log, and put them where the projector takes them."""
+    """Write the game's next events to the log and hand them to the projector."""
     after = game.logged
     game.log(connection, upto=upto)
     recent.put(game.id, events_of(game)[after : game.logged])
@@ -106,7 +106,7 @@ def test_a_long_round_is_replayed_over_several_slices(connection: Connection) ->
     assert models(connection) == expected(game)
 
 
-def test_what_memory_lacks_is_read_from_the_log(
+def test_events_that_are_not_in_memory_are_read_from_the_log(
     connection: Connection, recent: RecentEvents, projector: Projector
 ) -> None:
     game = short_game()
@@ -165,7 +165,7 @@ def test_a_stream_that_another_process_projects_is_found_again(
     assert models(connection) == expected(game)
 
 
-def test_the_streams_of_a_dead_process_are_projected_after_two_looks(
+def test_the_streams_of_a_dead_process_are_projected_after_two_searches(
     connection: Connection, projector: Projector
 ) -> None:
     game = short_game()
@@ -178,7 +178,7 @@ def test_the_streams_of_a_dead_process_are_projected_after_two_looks(
     assert projected(connection) == [(10, 10)]
 
 
-def test_a_stream_that_moves_between_two_looks_is_left_to_its_process(
+def test_a_stream_that_advances_between_two_searches_is_left_to_its_process(
     connection: Connection, projector: Projector
 ) -> None:
     game = short_game()

@@ -1,4 +1,4 @@
-"""Projectors of several houses over one server's database: each takes what no other has in hand."""
+"""Projectors of several nodes on one PostgreSQL database: each claims the tables it projects."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def connect(connect_to_postgres: Connect) -> Connect:
     return connect_to_postgres
 
 
-def test_two_at_once_take_different_tables_and_neither_loses(connect: Connect) -> None:
+def test_two_concurrent_projectors_take_different_tables(connect: Connect) -> None:
     one, other = connect(), connect()
     games = [short_game(name) for name in "abcd"]
     for game in games:
@@ -46,7 +46,7 @@ def test_two_at_once_take_different_tables_and_neither_loses(connect: Connect) -
     assert models(again) == found
 
 
-def test_a_table_in_anothers_hand_is_left_alone(connect: Connect) -> None:
+def test_a_table_that_another_projector_claimed_is_skipped(connect: Connect) -> None:
     one, other = connect(), connect()
     Game().sit("Ada").log(one)
     one.exec_driver_sql("BEGIN")
@@ -71,10 +71,10 @@ def test_appends_do_not_wait_for_a_projector(connect: Connect) -> None:
     assert projected(other) == [(3, 0)]
 
 
-def test_who_was_overtaken_all_the_same_writes_nothing(
+def test_a_projector_that_is_overtaken_without_a_claim_writes_nothing(
     connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The claim spares work; that a place is moved from where it stood is what holds."""
+    """The claim only avoids duplicate work; the conditional update ensures correctness."""
     unclaimed = lagging._CLAIM.replace("pg_try_advisory_xact_lock(", "0 <> (")
     monkeypatch.setattr(lagging, "_CLAIM", unclaimed)
     one, other = connect(), connect()
@@ -90,7 +90,7 @@ def test_who_was_overtaken_all_the_same_writes_nothing(
     assert projected(other)[0][1] == 20
 
 
-def test_a_table_whose_head_a_frozen_process_holds_delays_no_other(connect: Connect) -> None:
+def test_a_table_that_a_frozen_process_has_locked_delays_no_other(connect: Connect) -> None:
     one, other = connect(), connect()
     games = [short_game(name) for name in "abc"]
     for game in games:
@@ -102,14 +102,14 @@ def test_a_table_whose_head_a_frozen_process_holds_delays_no_other(connect: Conn
     projector = Projector()
     with pytest.raises(ConcurrentUpdate):
         once(one, projector.slice)
-    assert once(one, projector.slice), "the held table is tried again, and the caller knows"
-    behind = "SELECT id FROM stream WHERE version > projected"
-    assert one.exec_driver_sql(behind).fetchall() == [(held,)]
+    assert once(one, projector.slice), "more work: the locked table is tried again"
+    lagging_rows = "SELECT id FROM stream WHERE version > projected"
+    assert one.exec_driver_sql(lagging_rows).fetchall() == [(held,)]
     with pytest.raises(ConcurrentUpdate):
         once(one, projector.slice)
     other.exec_driver_sql("ROLLBACK")
     catch_up(one, projector)
-    assert one.exec_driver_sql(behind).fetchall() == []
+    assert one.exec_driver_sql(lagging_rows).fetchall() == []
     found = models(one)
     one.exec_driver_sql("UPDATE stream SET projected = 0")
     for model in found:
@@ -119,7 +119,7 @@ def test_a_table_whose_head_a_frozen_process_holds_delays_no_other(connect: Conn
 
 
 def test_a_slice_locks_no_more_tables_than_it_reads(connect: Connect) -> None:
-    """PostgreSQL has room for some thousand locks: with all that lag they would not suffice."""
+    """PostgreSQL has room for some thousand locks, too few for all tables that may lag."""
     one = connect()
     for number in range(40):
         Game(str(number)).log(one)
@@ -134,7 +134,7 @@ def test_a_slice_locks_no_more_tables_than_it_reads(connect: Connect) -> None:
 
 @pytest.mark.slow
 def test_twenty_thousand_tables_without_statistics_catch_up(connect: Connect) -> None:
-    """More than PostgreSQL has locks for, and the planner knows nothing of them."""
+    """They are more than PostgreSQL has locks for, and the planner has no statistics of them."""
     one = connect()
     (opened,) = Game().rows
     one.exec_driver_sql("BEGIN")

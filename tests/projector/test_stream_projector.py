@@ -1,4 +1,4 @@
-"""The states that a projector keeps at hand take a bounded number of bytes."""
+"""The states that a projector keeps in memory take a bounded number of bytes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.projector.databases import catch_up
 from tests.projector.random_games import Game
 
 
-def test_states_at_hand_are_bounded_by_bytes(connection) -> None:
+def test_states_in_memory_are_bounded_by_bytes(connection) -> None:
     games = [Game(f"{number}").sit("Ada", "Bob").open_round() for number in range(20)]
     for game in games:
         game.log(connection)
