@@ -19,14 +19,16 @@ from tests.chaos import game_under_faults
 from tests.harness.composed import NODES, Node, as_composed, composed
 
 
-def test_the_file_tells_the_nodes_nothing_that_they_do_not_know() -> None:
+def test_the_nodes_have_only_settings_that_exist() -> None:
     known = {setting.variable for setting in SETTINGS}
     for name in (*NODES, "migrate"):
         assert set(composed()["services"][name]["environment"]) <= known
 
 
-async def test_a_node_dies_and_another_drains_while_a_game_goes_on(tmp_path: Path) -> None:
-    """A node is stopped; the players only notice a resume."""
+async def test_a_game_continues_when_one_node_is_killed_and_the_other_drains(
+    tmp_path: Path,
+) -> None:
+    """Each node is stopped once; the players only see resumes."""
     figures, used = game_under_faults.Figures(), set[Node]()
     async with as_composed(tmp_path) as server:
 
@@ -35,7 +37,7 @@ async def test_a_node_dies_and_another_drains_while_a_game_goes_on(tmp_path: Pat
             for node, number in ((first, signal.SIGKILL), (second, signal.SIGTERM)):
                 if await game_under_faults.over(playing, 1.0):
                     return
-                if await asyncio.to_thread(dealt_there, node):
+                if await asyncio.to_thread(served_draws, node):
                     used.add(node)
                 await node.end(number)
                 if await game_under_faults.over(playing, 1.0):
@@ -47,7 +49,7 @@ async def test_a_node_dies_and_another_drains_while_a_game_goes_on(tmp_path: Pat
     assert (figures.lost, figures.doubled, figures.changed) == (0, 0, 0)
     assert figures.rounds >= 1
     assert figures.resumes > 0
-    assert len(used) == 2, "one of the nodes had no part in the game"
+    assert len(used) == 2, "one of the nodes did not serve the game"
 
 
 @pytest.mark.parametrize("port", ["443", "8443"])
@@ -73,37 +75,40 @@ async def test_over_tls(tmp_path: Path, port: str) -> None:
     assert (int(strictly.partition("=")[2]) > 0) == (port == "443")
 
 
-async def test_no_address_takes_all_connections(tmp_path: Path) -> None:
+async def test_connections_of_one_address_are_limited(tmp_path: Path) -> None:
     async with as_composed(tmp_path) as server:
         with ExitStack() as stack:
 
-            def come_in(address: str) -> socket.socket:
+            def open_connection(address: str) -> socket.socket:
                 return stack.enter_context(
                     socket.create_connection(("127.0.0.1", server.port), 10, (address, 0))
                 )
 
-            held = [come_in("127.0.0.2") for _ in range(251)]
+            held = [open_connection("127.0.0.2") for _ in range(251)]
             # The proxy's threads take connections in any order; an idle one is closed much later.
             closed, _, _ = await asyncio.to_thread(select, held, [], [], 10)
-            assert [hung_up(line) for line in closed] == [True]
+            assert [closed_by_peer(connection) for connection in closed] == [True]
             (one,) = closed
-            for line in (come_in("127.0.0.3"), next(line for line in held if line is not one)):
-                line.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
-                assert (await asyncio.to_thread(line.recv, 12)).endswith(b"200")
+            for connection in (
+                open_connection("127.0.0.3"),
+                next(connection for connection in held if connection is not one),
+            ):
+                connection.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                assert (await asyncio.to_thread(connection.recv, 12)).endswith(b"200")
 
 
-def hung_up(line: socket.socket) -> bool:
+def closed_by_peer(connection: socket.socket) -> bool:
     try:
-        return line.recv(1) == b""
+        return connection.recv(1) == b""
     except ConnectionError:
         return True
 
 
-def dealt_there(node: Node) -> bool:
+def served_draws(node: Node) -> bool:
     """Whether cards were drawn through this node."""
-    with socket.create_connection(("127.0.0.1", node.ops_port)) as line:
-        line.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-        page = b"".join(iter(lambda: line.recv(65536), b""))
+    with socket.create_connection(("127.0.0.1", node.ops_port)) as connection:
+        connection.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        page = b"".join(iter(lambda: connection.recv(65536), b""))
     return b'dealer_calls_total{method="deck.draw",outcome="ok"}' in page
 
 

@@ -1,6 +1,6 @@
 """Attacks by players: they cheat, are late or leave during a shuffle, and the server restarts.
 
-The others' game goes on, and what happened is counted in public.
+The game continues for the others, and the verifier counts what happened.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ MINE = bytes(range(32))
 
 
 async def refused(kind: type[Refused], player: RecordedClient, method: str, **params: Any) -> None:
-    """The command is refused, and nothing happened."""
+    """The command is refused and adds no event."""
     version = player.table.version
     with pytest.raises(kind):
         await player.table.change(method, **params)
     assert player.table.version == version
 
 
-async def ends_well(malicious: MaliciousServer, clients: Clients) -> Remarks:
+async def finish_and_verify(malicious: MaliciousServer, clients: Clients) -> Remarks:
     """Draw, close the round and verify; the verifier's counts."""
     for player in clients.players:
         assert len(await player.table.draw(2)) == 2
@@ -113,8 +113,8 @@ async def test_a_copied_digest_cannot_be_opened(malicious: MaliciousServer) -> N
     async with seated(malicious, "Ada", "Bob") as clients:
         ada = clients.players[0]
         bob = await rogue_round(clients)
-        copy_database = digests(bob.table)[ada.seat]
-        await bob.table.change("entropy.commit", round=1, k=0, digest=copy_database.hex())
+        copied = digests(bob.table)[ada.seat]
+        await bob.table.change("entropy.commit", round=1, k=0, digest=copied.hex())
         await ada.table.shuffle(wait=False)
         await clients.all_see(revealed(ada.seat))
         shown = shuffle(bob.table).nonces[ada.seat]
@@ -125,12 +125,14 @@ async def test_a_copied_digest_cannot_be_opened(malicious: MaliciousServer) -> N
         await clients.all_see(committed(ada.seat))
         digest = own_digest(bob, k=2)
         await refused(EntropyOutOfTurn, bob, "entropy.commit", round=1, k=2, digest=digest)
-        remarks = await ends_well(malicious, clients)
+        remarks = await finish_and_verify(malicious, clients)
         assert (remarks.shuffles, remarks.voided, remarks.withheld) == (2, 1, 1)
         assert (remarks.left_out, remarks.house_only) == (0, 0)
 
 
-async def test_who_withholds_is_counted_and_brings_no_more(malicious: MaliciousServer) -> None:
+async def test_a_player_that_withholds_is_counted_and_gives_no_more_entropy(
+    malicious: MaliciousServer,
+) -> None:
     async with seated(malicious, "Ada", "Bob", "Cleo") as clients:
         ada, bob, _ = clients.players
         cleo = await rogue_round(clients, honest=2)
@@ -139,14 +141,14 @@ async def test_who_withholds_is_counted_and_brings_no_more(malicious: MaliciousS
         await clients.all_see(revealed(ada.seat, bob.seat))
         malicious.time_is_up(clients.id)
         await clients.all_see(sealed(1))
-        # The others' nonces were fresh, and the next shuffle waits for no player.
+        # The others' nonces were new, and the next shuffle waits for no player.
         for player in (ada, bob):
             assert len(set(nonces(player))) == len(nonces(player)) >= 2
         await clients.all_see(committed(ada.seat, bob.seat))
         await refused(NoShuffle, cleo, "entropy.reveal", round=1, k=0, nonce=MINE.hex())
         await ada.table.shuffle()
         assert ["ShuffleStarted", "EntropyClosed"] in malicious.appends[-4:]
-        remarks = await ends_well(malicious, clients)
+        remarks = await finish_and_verify(malicious, clients)
         assert (remarks.shuffles, remarks.voided, remarks.withheld) == (3, 1, 1)
         assert (remarks.left_out, remarks.house_only) == (0, 0)
 
@@ -170,7 +172,7 @@ async def test_a_reveal_before_its_time(malicious: MaliciousServer) -> None:
         await clients.all_see(sealed(0))
         await clients.all_see(committed(ada.seat))
         await refused(NoShuffle, bob, "entropy.reveal", **early)
-        remarks = await ends_well(malicious, clients)
+        remarks = await finish_and_verify(malicious, clients)
         assert (remarks.shuffles, remarks.voided, remarks.left_out) == (1, 0, 0)
 
 
@@ -197,7 +199,7 @@ async def test_a_reveal_for_another_seat(malicious: MaliciousServer) -> None:
             await refused(NotYourSeat, eve, "entropy.reveal", **stolen)
         hers.allow()
         await clients.all_see(sealed(0))
-        remarks = await ends_well(malicious, clients)
+        remarks = await finish_and_verify(malicious, clients)
         assert (remarks.voided, remarks.withheld, remarks.left_out) == (0, 0, 0)
 
 
@@ -216,7 +218,9 @@ async def test_a_digest_is_given_once_and_for_its_own_shuffle(malicious: Malicio
 # No unnecessary waits
 
 
-async def test_digests_go_ahead_so_no_shuffle_waits_for_them(malicious: MaliciousServer) -> None:
+async def test_digests_are_sent_early_so_no_shuffle_waits_for_them(
+    malicious: MaliciousServer,
+) -> None:
     async with seated(malicious, "Ada", "Bob") as clients:
         ada = clients.players[0]
         await open_round(clients)
@@ -225,11 +229,11 @@ async def test_digests_go_ahead_so_no_shuffle_waits_for_them(malicious: Maliciou
             await clients.all_see(committed(1, 2))
         starts = [one for one in malicious.appends if "ShuffleStarted" in one]
         assert starts == [["ShuffleStarted", "EntropyClosed"]] * 3
-        remarks = await ends_well(malicious, clients)
+        remarks = await finish_and_verify(malicious, clients)
         assert (remarks.shuffles, remarks.left_out, remarks.house_only) == (3, 0, 0)
 
 
-async def test_who_is_late_is_left_out_of_one_shuffle(malicious: MaliciousServer) -> None:
+async def test_a_late_player_is_left_out_of_one_shuffle(malicious: MaliciousServer) -> None:
     async with seated(malicious, "Ada", "Bob") as clients:
         ada, bob = clients.players
         his = Pace(bob)
@@ -242,7 +246,7 @@ async def test_who_is_late_is_left_out_of_one_shuffle(malicious: MaliciousServer
         his.allow(2)
         await clients.all_see(committed(1, 2))
         await ada.table.shuffle()
-        remarks = await ends_well(malicious, clients)
+        remarks = await finish_and_verify(malicious, clients)
         assert (remarks.shuffles, remarks.left_out) == (2, 1)
         assert (remarks.voided, remarks.house_only) == (0, 0)
 
@@ -254,7 +258,7 @@ async def test_who_is_late_is_left_out_of_one_shuffle(malicious: MaliciousServer
 async def test_a_seat_left_while_digests_are_open(
     malicious: MaliciousServer, promised: bool
 ) -> None:
-    """Its digest is removed; if it was the last one awaited, the wait ends."""
+    """Its digest is removed; if the shuffle waited only for this seat, the wait ends."""
     async with seated(malicious, "Ada", "Bob") as clients:
         ada, bob = clients.players
         hers, his = Pace(ada), Pace(bob)
@@ -268,7 +272,7 @@ async def test_a_seat_left_while_digests_are_open(
         assert left == (["SeatLeft"] if promised else ["SeatLeft", "EntropyClosed"])
         hers.allow(3)
         await ada.table.until(sealed(0))
-        remarks = await ends_well(malicious, clients)
+        remarks = await finish_and_verify(malicious, clients)
         assert (remarks.shuffles, remarks.voided, remarks.left_out) == (1, 0, 0)
         assert (remarks.withheld, remarks.house_only) == (0, 0)
 
@@ -277,7 +281,7 @@ async def test_a_seat_left_while_digests_are_open(
 async def test_a_seat_left_after_the_digests_were_closed(
     malicious: MaliciousServer, shown: bool
 ) -> None:
-    """Its digest counts: revealed, it enters the shuffle; otherwise it voids it and is counted."""
+    """A revealed nonce enters the shuffle; without it the shuffle is voided and counted."""
     async with seated(malicious, "Ada", "Bob") as clients:
         ada, bob = clients.players
         hers, his = Pace(ada), Pace(bob)
@@ -294,13 +298,15 @@ async def test_a_seat_left_after_the_digests_were_closed(
                 await clients.all_see(revealed(ada.seat))
                 malicious.time_is_up(clients.id)
             await clients.all_see(sealed(0 if shown else 1))
-            remarks = await ends_well(malicious, clients)
+            remarks = await finish_and_verify(malicious, clients)
             expected = (1, 0, 0) if shown else (2, 1, 1)
             assert (remarks.shuffles, remarks.voided, remarks.withheld) == expected
             assert (remarks.left_out, remarks.house_only) == (0, 0)
 
 
-async def test_who_sits_down_in_mid_shuffle_is_waited_for(malicious: MaliciousServer) -> None:
+async def test_a_shuffle_waits_for_a_player_that_joins_during_it(
+    malicious: MaliciousServer,
+) -> None:
     async with seated(malicious, "Ada", "Bob") as clients:
         ada, bob = clients.players
         his = Pace(bob)
@@ -311,17 +317,17 @@ async def test_who_sits_down_in_mid_shuffle_is_waited_for(malicious: MaliciousSe
             await clients.all_see(committed(ada.seat, 3))
             his.allow(2)
             await clients.all_see(sealed(0))
-            remarks = await ends_well(malicious, clients)
+            remarks = await finish_and_verify(malicious, clients)
             assert (remarks.left_out, remarks.voided) == (0, 0)
 
 
 # Restarts
 
 
-async def between(
+async def restart_between(
     malicious: MaliciousServer, clients: Clients, steps: list[Callable[[], Awaitable[Any]]]
 ) -> None:
-    """One step after the other; after each the server restarts and all clients resume."""
+    """Do one step after the other; after each, restart the server, and all clients resume."""
     for number, step in enumerate(steps, 1):
         await step()
         await malicious.restart()
@@ -331,7 +337,7 @@ async def between(
 
 
 @pytest.mark.parametrize("ahead", [True, False])
-async def test_the_house_restarts_between_any_two_steps(
+async def test_a_shuffle_survives_a_restart_of_the_server_after_each_step(
     malicious: MaliciousServer, ahead: bool
 ) -> None:
     async with seated(malicious, "Ada", "Bob") as clients:
@@ -354,13 +360,13 @@ async def test_the_house_restarts_between_any_two_steps(
         digests_come = [allowed(hers, committed(1)), allowed(his, committed(1, 2))]
         reveals = [allowed(hers, revealed(1)), allowed(his, sealed(0))]
         first = [*digests_come, starts] if ahead else [starts, *digests_come]
-        await between(malicious, clients, [opens, *first, *reveals])
-        remarks = await ends_well(malicious, clients)
+        await restart_between(malicious, clients, [opens, *first, *reveals])
+        remarks = await finish_and_verify(malicious, clients)
         assert (remarks.shuffles, remarks.voided, remarks.left_out) == (1, 0, 0)
         assert (remarks.withheld, remarks.house_only, remarks.pinned) == (0, 0, True)
 
 
-async def test_deadlines_pass_while_the_house_is_closed(malicious: MaliciousServer) -> None:
+async def test_deadlines_pass_while_the_server_is_stopped(malicious: MaliciousServer) -> None:
     """First Bob's digest is missing, then, in the next shuffle, Bob's nonce."""
     async with seated(malicious, "Ada", "Bob") as clients:
         ada, bob = clients.players
@@ -368,20 +374,20 @@ async def test_deadlines_pass_while_the_house_is_closed(malicious: MaliciousServ
         await ada.table.round_open(commit_ms=WAIT, reveal_ms=WAIT)
         await ada.table.shuffle(wait=False)
         await clients.all_see(committed(ada.seat))
-        await closed_too_long(malicious)
+        await stop_past_the_deadline(malicious)
         await clients.all_see(sealed(0))
         his.allow()
         await clients.all_see(committed(1, 2))
         await ada.table.shuffle(wait=False)
         await clients.all_see(revealed(ada.seat))
-        await closed_too_long(malicious)
+        await stop_past_the_deadline(malicious)
         await clients.all_see(sealed(2))
-        remarks = await ends_well(malicious, clients)
+        remarks = await finish_and_verify(malicious, clients)
         assert (remarks.shuffles, remarks.left_out) == (3, 1)
         assert (remarks.voided, remarks.withheld, remarks.house_only) == (1, 1, 0)
 
 
-async def closed_too_long(malicious: MaliciousServer) -> None:
+async def stop_past_the_deadline(malicious: MaliciousServer) -> None:
     await malicious.close()
     malicious.pass_time()
     await malicious.open()

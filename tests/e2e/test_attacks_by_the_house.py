@@ -30,7 +30,7 @@ from tests.harness.table_of_clients import Clients, RecordedClient, client
 
 __all__ = ["malicious"]
 
-SEALED_OTHERWISE = "A card that you were shown is not the one that was sealed before the deal"
+NOT_THE_SEALED_CARD = "A card that you were shown is not the one that was sealed before the deal"
 ANOTHER_LOG = "The house signed another log than the one that it showed here"
 WENT_BACK = "The server showed an older log than it had shown"
 NO_PROOF = "The server's log does not continue the log that this client saw"
@@ -51,8 +51,8 @@ async def test_a_card_swapped_after_the_seal(malicious: MaliciousServer) -> None
         faces, (bottom, *_, top) = round_.faces, round_.cards("deck")
         faces[top], faces[bottom] = faces[bottom], faces[top]
         drawing = asyncio.ensure_future(bob.table.draw())
-        evidence = await detected(bob, SEALED_OTHERWISE)
-        with pytest.raises(HouseCheated, match=SEALED_OTHERWISE):
+        evidence = await detected(bob, NOT_THE_SEALED_CARD)
+        with pytest.raises(HouseCheated, match=NOT_THE_SEALED_CARD):
             await drawing
         assert evidence.frames[0]["private"]["card"] == faces[top]
         assert '"DeckSealed"' in "".join(evidence.leaves)
@@ -64,24 +64,24 @@ async def test_a_card_swapped_after_the_seal(malicious: MaliciousServer) -> None
         report = await malicious.audit(ada)
         assert report.fault is not None
         assert report.fault.check == "moves"
-        await stays_away(malicious, bob, sentence=SEALED_OTHERWISE)
+        await stays_away(malicious, bob, sentence=NOT_THE_SEALED_CARD)
 
 
 # Two histories
 
 
-async def test_one_player_is_told_another_event(malicious: MaliciousServer) -> None:
+async def test_one_player_is_shown_another_event(malicious: MaliciousServer) -> None:
     """The house signs one tree: a player that got another event detects it at the next head."""
 
-    def altered(_: LiveTable, news: CommitNotice) -> CommitNotice:
+    def alter(_: LiveTable, notice: CommitNotice) -> CommitNotice:
         entries = [
-            entry._replace(leaf=entry.leaf.replace('"Cleo"', '"Clio"')) for entry in news.entries
+            entry._replace(leaf=entry.leaf.replace('"Cleo"', '"Clio"')) for entry in notice.entries
         ]
-        return news._replace(entries=entries)
+        return notice._replace(entries=entries)
 
     async with seated(malicious, "Ada", "Bob") as clients:
         ada, bob = clients.players
-        malicious.change_notices_of_seat(bob.seat, altered)
+        malicious.change_notices_of_seat(bob.seat, alter)
         async with client(malicious.url, "Cleo") as cleo:
             cleo.table = await cleo.house.join(clients.id)
             assert ada.table.seats[3] == "Cleo"
@@ -107,38 +107,38 @@ async def test_two_histories_both_signed(malicious: MaliciousServer, tmp_path: P
         await other.open()
         try:
             folder = tmp_path / "clients"
-            async with client(other.url, "Bob", folder=folder, seed=2) as there:
-                there.table = await there.house.join(clients.id)
-                for player in (ada, there):
+            async with client(other.url, "Bob", folder=folder, seed=2) as moved:
+                moved.table = await moved.house.join(clients.id)
+                for player in (ada, moved):
                     await player.table.round_open(entropy="house")
                     await player.table.shuffle()
                     await player.table.draw(2)
                     await player.table.round_close()
-                report = await other.audit(there)
+                report = await other.audit(moved)
                 assert report.ok
                 assert (await malicious.audit(ada)).ok
-                saved = there.table.checkpoints
+                saved = moved.table.checkpoints
         finally:
             await other.close()
-        # A checkpoint that one of them saved accuses the bundle of the other.
-        crossed = await malicious.audit(ada, there)
+        # A checkpoint that one of them saved contradicts the bundle of the other.
+        crossed = await malicious.audit(ada, moved)
         assert crossed.fault is not None
         assert crossed.fault.check == "saved"
         # A player that is moved to the other history leaves it.
         async with client(malicious.url, "Bob", folder=folder, seed=2) as again:
             with pytest.raises(HouseCheated, match=TWO_LOGS):
                 await again.house.join(clients.id)
-            again.table = there.table
+            again.table = moved.table
             (evidence,) = again.house._store.table(clients.id).evidence
             assert set(evidence["notes"]) & set(saved)
             size, roots = heads_that_differ(evidence["notes"], ada.table.key, clients.id)
-            assert size == there.table.version
+            assert size == moved.table.version
             assert len(roots) == 2
             await stays_away(malicious, again, sentence=TWO_LOGS)
 
 
 def heads_that_differ(notes: list[str], key: bytes | None, table: str) -> tuple[int, set[bytes]]:
-    """The size for which two of these notes name different roots, and these; (0, none) if none."""
+    """The size for which notes have different roots, and these roots; (0, empty set) if none."""
     assert key is not None
     roots: dict[int, set[bytes]] = {}
     for note in notes:
@@ -153,7 +153,7 @@ def heads_that_differ(notes: list[str], key: bytes | None, table: str) -> tuple[
 async def test_c1_taken_after_the_reveals(
     malicious: MaliciousServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The house could try roots until it likes the order; the tape of the true C1 reveals it."""
+    """The house could try roots until the order suits it; the tape of the true C1 reveals that."""
     finish = executor.CommandExecutor._finish
 
     def late(self: Any, pending_append: Any, round_: Any) -> None:
@@ -162,30 +162,30 @@ async def test_c1_taken_after_the_reveals(
 
     monkeypatch.setattr(executor.CommandExecutor, "_finish", late)
     async with seated(malicious, "Ada", "Bob") as clients:
-        await play_and_be_found_out(malicious, clients, check="tape")
+        await play_and_be_detected(malicious, clients, check="tape")
 
 
 async def test_another_root_signed_for_one_player(malicious: MaliciousServer) -> None:
     """Without a C1 over her own tree she does not reveal her nonce."""
 
-    def resigned(live_table: LiveTable, news: CommitNotice) -> CommitNotice:
+    def sign_another_root(live_table: LiveTable, notice: CommitNotice) -> CommitNotice:
         tree = Tree()
         tree.append(bytes(32))
         notes = [
             (size, malicious.service._executor.sign(live_table, size, tree.root()))
-            for size, _ in news.notes
+            for size, _ in notice.notes
         ]
-        return news._replace(notes=notes)
+        return notice._replace(notes=notes)
 
     async with seated(malicious, "Ada", "Bob") as clients:
         ada, bob = clients.players
         await open_round(clients)
-        malicious.change_notices_of_seat(bob.seat, resigned)
+        malicious.change_notices_of_seat(bob.seat, sign_another_root)
         await ada.table.shuffle(wait=False)
         evidence = await detected(bob, ANOTHER_LOG)
         assert len(evidence.notes) >= 2
         assert shown_under(bob) == [b""]
-        # The others' game goes on without him, and the left-out seat is counted.
+        # The game continues without him, and the left-out seat is counted.
         await ada.table.until(lambda table: 2 not in table.seats)
         await ada.table.until(revealed)
         malicious.time_is_up(clients.id)
@@ -197,10 +197,10 @@ async def test_another_root_signed_for_one_player(malicious: MaliciousServer) ->
         await stays_away(malicious, bob, sentence=ANOTHER_LOG)
 
 
-async def test_c1_that_nobody_is_shown(malicious: MaliciousServer) -> None:
-    def without_c1(_: LiveTable, news: CommitNotice) -> CommitNotice:
-        closed = any('"type":"EntropyClosed"' in entry.leaf for entry in news.entries)
-        return news._replace(notes=[]) if closed else news
+async def test_c1_that_no_player_is_shown(malicious: MaliciousServer) -> None:
+    def without_c1(_: LiveTable, notice: CommitNotice) -> CommitNotice:
+        closed = any('"type":"EntropyClosed"' in entry.leaf for entry in notice.entries)
+        return notice._replace(notes=[]) if closed else notice
 
     async with seated(malicious, "Ada", "Bob") as clients:
         ada, bob = clients.players
@@ -255,37 +255,37 @@ async def test_a_digest_that_is_replaced_in_the_log_and_shown_to_its_owner(
         forged = player_digest(
             table=bytes.fromhex(clients.id), round=1, k=0, seat=bob.seat, nonce=bytes(32)
         )
-        told: list[str] = []
-        perform = malicious.service.submit
+        digests: list[str] = []
+        submit = malicious.service.submit
 
-        def replaced(live_table: LiveTable, command: Any, *done: Any, **options: Any) -> None:
+        def replace_digest(live_table: LiveTable, command: Any, *done: Any, **options: Any) -> None:
             if isinstance(command, CommitEntropy) and command.actor.seat == bob.seat:
-                told.append(command.digest.hex())
+                digests.append(command.digest.hex())
                 command = CommitEntropy(command.actor, command.round, command.k, forged)
-            perform(live_table, command, *done, **options)
+            submit(live_table, command, *done, **options)
 
-        def as_his_own(_: LiveTable, news: CommitNotice) -> CommitNotice:
-            return news._replace(
+        def show_his_digest(_: LiveTable, notice: CommitNotice) -> CommitNotice:
+            return notice._replace(
                 entries=[
-                    entry._replace(leaf=entry.leaf.replace(forged.hex(), told[-1]))
-                    if told
+                    entry._replace(leaf=entry.leaf.replace(forged.hex(), digests[-1]))
+                    if digests
                     else entry
-                    for entry in news.entries
+                    for entry in notice.entries
                 ]
             )
 
-        malicious.service.submit = replaced  # type: ignore[method-assign]
-        malicious.change_notices_of_seat(bob.seat, as_his_own)
+        malicious.service.submit = replace_digest  # type: ignore[method-assign]
+        malicious.change_notices_of_seat(bob.seat, show_his_digest)
         await open_round(clients)
         await ada.table.shuffle(wait=False)
         evidence = await detected(bob, ANOTHER_LOG)
         assert len(evidence.notes) >= 2
-        assert any(told[0] in leaf for leaf in evidence.leaves)
+        assert any(digests[0] in leaf for leaf in evidence.leaves)
         assert shown_under(bob) == [b""]
         await stays_away(malicious, bob, sentence=ANOTHER_LOG)
 
 
-async def test_a_digest_that_is_replaced_before_all_eyes(malicious: MaliciousServer) -> None:
+async def test_a_digest_that_is_replaced_for_all_players(malicious: MaliciousServer) -> None:
     async with seated(malicious, "Ada", "Bob") as clients:
         ada, bob = clients.players
         forged = CommitEntropy(Actor(seat=bob.seat), 1, 0, bytes(32))
@@ -316,7 +316,7 @@ def revealed(table: Any) -> bool:
 
 
 async def test_a_reveal_that_is_dropped(malicious: MaliciousServer) -> None:
-    """The house voids a shuffle whose result it does not like, which is seen and counted."""
+    """The house voids a shuffle to avoid its result; players see that, and verifiers count it."""
     async with seated(malicious, "Ada", "Bob") as clients:
         ada, bob = clients.players
         await open_round(clients)
@@ -326,7 +326,7 @@ async def test_a_reveal_that_is_dropped(malicious: MaliciousServer) -> None:
         malicious.time_is_up(clients.id)
         await clients.all_see(lambda table: not table.shuffling)
         assert "recorded that we withheld our bytes in shuffle 0 of round 1" in bob.table.doubts[0]
-        assert len(set(nonces(ada))) == len(nonces(ada)) >= 2  # fresh for each k
+        assert len(set(nonces(ada))) == len(nonces(ada)) >= 2  # new for each k
         await ada.table.round_close()
         remarks = (report := await malicious.audit(ada, bob)).remarks
         assert report.ok
@@ -348,12 +348,10 @@ async def test_bytes_that_are_left_out_of_the_tape(
 
     monkeypatch.setattr(executor, "decide", without_bob)
     async with seated(malicious, "Ada", "Bob") as clients:
-        await play_and_be_found_out(malicious, clients, check="tape")
+        await play_and_be_detected(malicious, clients, check="tape")
 
 
-async def play_and_be_found_out(
-    malicious: MaliciousServer, clients: Clients, *, check: str
-) -> None:
+async def play_and_be_detected(malicious: MaliciousServer, clients: Clients, *, check: str) -> None:
     """A round whose secret, once published, proves the house's cheating to everyone."""
     ada, bob = clients.players
     await open_round(clients)
@@ -375,7 +373,7 @@ async def play_and_be_found_out(
 
 
 async def play_past_a_backup(clients: Clients, malicious: MaliciousServer, copy: Path) -> None:
-    """Cards are drawn that, in the copy, are still in the deck."""
+    """Copy the log, then draw cards that are still in the deck in the copy."""
     ada, bob = clients.players
     await open_round(clients)
     await ada.table.shuffle()
@@ -386,7 +384,7 @@ async def play_past_a_backup(clients: Clients, malicious: MaliciousServer, copy:
     await clients.all_caught_up()
 
 
-async def test_an_older_backup_under_players_who_are_there(
+async def test_an_older_backup_under_connected_players(
     malicious: MaliciousServer, tmp_path: Path
 ) -> None:
     async with seated(malicious, "Ada", "Bob") as clients:
@@ -407,10 +405,10 @@ async def test_an_older_backup_under_players_who_are_there(
     [(0, 10_000, WENT_BACK), (0, 0, WENT_BACK), (80, 10_000, ANOTHER_LOG), (80, 0, NO_PROOF)],
     ids=["shorter", "shorter-snapshot", "longer", "longer-snapshot"],
 )
-async def test_an_older_backup_under_players_who_come_back(
+async def test_an_older_backup_under_returning_players(
     malicious: MaliciousServer, tmp_path: Path, further: int, resume: int, sentence: str
 ) -> None:
-    """Whether the house has continued its new history or not: it lacks what the players saved."""
+    """The players' saved checkpoints contradict the restored log, continued or not."""
     async with seated(malicious, "Ada", "Bob") as clients:
         await play_past_a_backup(clients, malicious, tmp_path / "backup")
         saved = {note for player in clients.players for note in player.table.checkpoints}
@@ -428,7 +426,7 @@ async def test_an_older_backup_under_players_who_come_back(
                 folder = tmp_path / "clients"
                 async with client(malicious.url, player.name, folder=folder) as again:
                     with pytest.raises(HouseCheated, match=sentence):
-                        await comes_back(again, table)
+                        await rejoin(again, table)
                     (evidence,) = again.house._store.table(table).evidence
                     # One head of each history.
                     assert saved & set(evidence["notes"])
@@ -436,7 +434,7 @@ async def test_an_older_backup_under_players_who_come_back(
                 await stays_away(malicious, player, sentence=sentence)
 
 
-async def comes_back(player: RecordedClient, table: str) -> None:
+async def rejoin(player: RecordedClient, table: str) -> None:
     """Join; after a snapshot, the consistency proof with the saved head comes a little later."""
     player.table = await player.house.join(table)
     await player.table.until(lambda _: False)

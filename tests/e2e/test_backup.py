@@ -1,4 +1,4 @@
-"""A copy made during a game opens again; a client with newer events gets `reset` and leaves."""
+"""A copy made during a game can be opened; a client with newer events gets `reset` and leaves."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def back_up(server: ServerProcess, folder: Path) -> Path:
     return copy
 
 
-async def test_a_copy_of_a_running_house_plays_the_game_to_its_end(tmp_path: Path) -> None:
+async def test_a_game_continues_on_a_copy_of_a_running_server(tmp_path: Path) -> None:
     stores = tmp_path / "stores"
     first = tmp_path / "first"
     first.mkdir()
@@ -51,7 +51,9 @@ async def test_a_copy_of_a_running_house_plays_the_game_to_its_end(tmp_path: Pat
     assert report.ok, report.fault
 
 
-async def test_who_saw_more_than_the_copy_holds_is_told_reset_and_leaves(tmp_path: Path) -> None:
+async def test_a_client_with_newer_events_than_the_copy_gets_reset_and_leaves(
+    tmp_path: Path,
+) -> None:
     first = tmp_path / "first"
     first.mkdir()
     server = ServerProcess(first)
@@ -59,7 +61,7 @@ async def test_who_saw_more_than_the_copy_holds_is_told_reset_and_leaves(tmp_pat
     async with client(server.url, "Ada", folder=tmp_path / "stores") as ada:
         opened = await ada.house.open(seats=4)
         ada.table = await ada.house.join(opened.id)
-        token = ada.table._session.host_token  # her seat is given up when she leaves
+        token = ada.table._session.host_token  # the seat's token becomes invalid when she leaves
         await ada.table.round_open(entropy="house")
         await ada.table.shuffle()
         back_up(server, tmp_path / "older")
@@ -69,7 +71,7 @@ async def test_who_saw_more_than_the_copy_holds_is_told_reset_and_leaves(tmp_pat
         await server.kill()
         server.database = tmp_path / "older" / "dealer.db"
         await server.open()
-        # This client saves what the house signed, and therefore leaves the table permanently.
+        # This client has stored newer signed checkpoints, so it leaves the table permanently.
         with pytest.raises(HouseCheated):
             await ada.table.round_close()
         plain = await RpcClient.connect(server.port)

@@ -26,7 +26,7 @@ def composed_() -> dict[str, Any]:
     return composed()
 
 
-def test_what_is_started_and_after_what(composed) -> None:
+def test_services_start_in_order(composed) -> None:
     services = composed["services"]
     assert set(services) == {
         "postgres", "roles", "migrate", "rights", "dealer-1", "dealer-2", "proxy", "prometheus",
@@ -51,7 +51,7 @@ def test_every_image_is_pinned_by_its_digest(composed) -> None:
         assert re.fullmatch(rf"{tag}@sha256:[0-9a-f]{{64}}", image), image
 
 
-def test_nobody_may_do_more_than_they_must(composed) -> None:
+def test_each_service_has_only_the_privileges_that_it_needs(composed) -> None:
     for name, service in composed["services"].items():
         assert service["read_only"] is True, name
         assert service["cap_drop"] == ["ALL"], name
@@ -66,7 +66,7 @@ def test_nobody_may_do_more_than_they_must(composed) -> None:
     assert port["host_ip"] == "127.0.0.1"
 
 
-def test_no_container_has_a_secret_that_it_has_no_use_for(composed) -> None:
+def test_each_container_has_only_the_secrets_that_it_needs(composed) -> None:
     every = ["node_password", "owner_password", "postgres_password"]
     given = {
         name: sorted(secret["source"] for secret in service["secrets"])
@@ -84,19 +84,19 @@ def test_no_container_has_a_secret_that_it_has_no_use_for(composed) -> None:
 
 
 def test_a_read_only_container_gets_its_configuration_as_a_file(composed) -> None:
-    """Compose must not start one that has it as inline content or from the environment."""
+    """Compose cannot start it with inline content or content from the environment."""
     for name, source in (composed["configs"] | composed["secrets"]).items():
         assert set(source) <= {"name", "file"}, name
     for source in composed["configs"].values():
         assert Path(source["file"]).is_file()
 
 
-def test_the_image_holds_nothing_of_the_machine_that_built_it(composed) -> None:
-    """A `$` meant for the Dockerfile is written twice, because Compose substitutes the other."""
+def test_the_image_has_nothing_of_the_machine_that_built_it(composed) -> None:
+    """A `$` of the Dockerfile is written twice, because Compose substitutes a single one."""
     assert "ENV PATH=/dealer/bin:$PATH " in dockerfile(composed)
 
 
-def test_no_secret_stands_in_the_file_or_in_an_environment(composed) -> None:
+def test_no_secret_is_in_the_file_or_in_an_environment(composed) -> None:
     for service in composed["services"].values():
         for variable, value in (service.get("environment") or {}).items():
             named = "PASSWORD" in variable or "KEY" in variable
@@ -105,7 +105,7 @@ def test_no_secret_stands_in_the_file_or_in_an_environment(composed) -> None:
     assert all("file" in secret for secret in composed["secrets"].values())
 
 
-def test_the_image_by_a_linter(composed) -> None:
+def test_a_linter_accepts_the_image(composed) -> None:
     program = shutil.which("hadolint")
     if program is None:
         missing("hadolint is not installed")
@@ -115,20 +115,22 @@ def test_the_image_by_a_linter(composed) -> None:
     assert linted.returncode == 0, linted.stdout
 
 
-def test_the_image_has_what_the_wheel_is_made_of(composed) -> None:
+def test_the_files_that_the_image_copies_exist(composed) -> None:
     for source in re.findall(r"^COPY (?!--from)(.+) \S+$", dockerfile(composed), re.MULTILINE):
         for path in source.split():
             assert (ROOT / path).exists(), path
 
 
-def test_pip_installs_nothing_into_the_image_but_what_is_locked_and_the_project(composed) -> None:
+def test_pip_installs_only_locked_packages_and_the_project(composed) -> None:
     installs = re.findall(r"/bin/pip ([^&\\\n]+)", dockerfile(composed))
     assert len(installs) == 4
     for install in installs:
         hashed = "--require-hashes -r /source/" in install
         assert hashed or "--no-deps" in install, install
         assert hashed or "--no-build-isolation" in install or "--no-index" in install, install
-    assert "PIP_ONLY_BINARY=:all:" in dockerfile(composed), "a source's build is not locked"
+    assert "PIP_ONLY_BINARY=:all:" in dockerfile(composed), (
+        "the build of a source package is not locked"
+    )
 
 
 def locked(name: str) -> dict[str, Requirement]:
@@ -158,7 +160,7 @@ def in_the_image(requirement: Requirement, extra: str = "") -> bool:
 
 
 def test_every_package_of_the_image_is_locked_with_its_hashes() -> None:
-    """The project's requirements, their dependencies, and what builds the project's wheel."""
+    """The project's requirements, their dependencies, and the build requirements of its wheel."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     lock = locked("requirements.txt")
     needed = [Requirement(each) for each in project["project"]["dependencies"]]
@@ -183,5 +185,5 @@ def test_every_package_of_the_image_is_locked_with_its_hashes() -> None:
 
 def dockerfile(composed: dict[str, Any]) -> str:
     text: str = composed["services"]["migrate"]["build"]["dockerfile_inline"]
-    # `config` prints a Compose file, in which $$ stands for $.
+    # `config` prints a Compose file, in which $$ is an escaped $.
     return text.replace("$$", "$")

@@ -1,4 +1,4 @@
-"""A table or a server that is closed for new games: open games go on, in every process."""
+"""A disabled table, or disabled tables of a whole server: open rounds continue, on every node."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from dealer.errors import Disabled
-from tests.e2e.test_two_houses import two_servers
+from tests.e2e.test_two_servers import two_servers
 from tests.harness.server_process import PATIENT, ROOT, ServerProcess
 from tests.harness.table_of_clients import RecordedClient, client
 
 
-async def tell(server: ServerProcess, *arguments: str) -> str:
+async def run_command(server: ServerProcess, *arguments: str) -> str:
     command = [sys.executable, "-m", "dealer.cli", *arguments, "--database", server.address]
     done = await asyncio.to_thread(
         subprocess.run, command, cwd=ROOT, capture_output=True, text=True, timeout=60
@@ -33,17 +33,19 @@ async def refused(work: Awaitable[object]) -> str:
     return str(caught.value)
 
 
-async def follows(server: ServerProcess, who: RecordedClient, table: str, *, listed: bool) -> None:
-    """Wait until this server's lobby shows it; the documented delay is a second."""
+async def wait_for_lobby(
+    server: ServerProcess, viewer: RecordedClient, table: str, *, listed: bool
+) -> None:
+    """Wait until the lobby of this server lists the table, or lists it no longer."""
     async with asyncio.timeout(PATIENT):
-        while listed != (table in [one["table"] for one in await who.house.tables()]):  # noqa: ASYNC110
+        while listed != (table in [one["table"] for one in await viewer.house.tables()]):  # noqa: ASYNC110
             await asyncio.sleep(0.05)
 
 
-async def heard(*houses: ServerProcess, event: str) -> None:
-    """Wait until each of these processes has logged that it follows."""
+async def wait_for_log_line(*servers: ServerProcess, event: str) -> None:
+    """Wait until each of these processes has logged that it wait_for_lobby."""
     async with asyncio.timeout(PATIENT):
-        while not all(f"  {event}  target=" in one.output.read_text() for one in houses):  # noqa: ASYNC110
+        while not all(f"  {event}  target=" in one.output.read_text() for one in servers):  # noqa: ASYNC110
             await asyncio.sleep(0.05)
 
 
@@ -59,12 +61,12 @@ async def test_a_disabled_table_plays_its_round_to_the_end(tmp_path: Path) -> No
         bob.table = await bob.house.join(opened.id)
         await ada.table.round_open(entropy="house")
         await ada.table.shuffle()
-        await follows(two, bob, opened.id, listed=True)
-        said = await tell(one, "disable", opened.id[:12], "--why", "seat 3")
-        assert said == f"Table {opened.id} is disabled.\n"
-        assert "already disabled" in await tell(one, "disable", opened.id, "--why", "again")
-        await follows(two, bob, opened.id, listed=False)
-        await heard(one, two, event="disabled")
+        await wait_for_lobby(two, bob, opened.id, listed=True)
+        output = await run_command(one, "disable", opened.id[:12], "--why", "seat 3")
+        assert output == f"Table {opened.id} is disabled.\n"
+        assert "already disabled" in await run_command(one, "disable", opened.id, "--why", "again")
+        await wait_for_lobby(two, bob, opened.id, listed=False)
+        await wait_for_log_line(one, two, event="disabled")
         assert "no new players" in await refused(cleo.house.join(opened.id))
         await bob.table.draw(2)
         await ada.table.round_close()
@@ -74,26 +76,28 @@ async def test_a_disabled_table_plays_its_round_to_the_end(tmp_path: Path) -> No
         await two.open()
         assert "no new players" in await refused(cleo.house.join(opened.id))
         await cleo.house.join(other.id)
-        await tell(one, "enable", opened.id)
-        await follows(two, bob, opened.id, listed=True)
-        await heard(one, two, event="enabled")
+        await run_command(one, "enable", opened.id)
+        await wait_for_lobby(two, bob, opened.id, listed=True)
+        await wait_for_log_line(one, two, event="enabled")
         await ada.table.round_open(entropy="house")
         await cleo.house.join(opened.id)
-        journal = [json.loads(line) for line in (await tell(one, "journal", "--json")).splitlines()]
+        journal = [
+            json.loads(line) for line in (await run_command(one, "journal", "--json")).splitlines()
+        ]
         assert [line["what"] for line in journal] == ["enable", "disable", "migrate"]
         assert (journal[1]["target"], journal[1]["why"]) == (opened.id, "seat 3")
 
 
-async def test_a_disabled_house_opens_nothing(server: ServerProcess) -> None:
+async def test_a_disabled_server_opens_no_table_and_no_round(server: ServerProcess) -> None:
     async with client(server.url, "Ada") as ada, client(server.url, "Bob") as bob:
         opened = await ada.house.open(seats=4)
         ada.table = await ada.house.join(opened.id)
-        await tell(server, "disable", "--house", "--why", "moving")
-        await heard(server, event="disabled")
+        await run_command(server, "disable", "--house", "--why", "moving")
+        await wait_for_log_line(server, event="disabled")
         assert "no tables" in await refused(bob.house.open(seats=2))
         await refused(bob.house.join(opened.id))
         await refused(ada.table.round_open(entropy="house"))
         await ada.table.leave()
-        await tell(server, "enable", "--house")
-        await heard(server, event="enabled")
+        await run_command(server, "enable", "--house")
+        await wait_for_log_line(server, event="enabled")
         await bob.house.join(opened.id)

@@ -36,7 +36,7 @@ async def stuck(port: int, path: str) -> asyncio.StreamWriter:
     return writer
 
 
-async def test_downloads_leave_the_server_no_larger(tmp_path: Path) -> None:
+async def test_downloads_do_not_grow_the_server(tmp_path: Path) -> None:
     async with ServerProcess(tmp_path) as server:
         path = f"/tables/{await long_table(server.port)}"
         await server.projected()
@@ -53,7 +53,7 @@ async def test_downloads_leave_the_server_no_larger(tmp_path: Path) -> None:
             writer.close()
 
 
-async def test_a_history_too_long_for_the_web_names_the_way_that_is_left(tmp_path: Path) -> None:
+async def test_a_refused_history_names_the_command_that_makes_it(tmp_path: Path) -> None:
     async with ServerProcess(tmp_path, limit="history=50") as server:
         host = await RpcClient.connect(server.port)
         table = (await host.call("table.open"))["table"]

@@ -1,10 +1,10 @@
-"""Swapping two cards that a viewer may not see changes nothing in the frames that it receives.
+"""The exchange of two cards that a viewer may not see changes nothing in the frames it receives.
 
 The same game is played on two servers with the same random bytes, clock and shuffle. The decks
 differ only in the order of two codes, chosen so that these cards are where the viewer never sees
-them: in another hand, face down in a pile, in the deck. The viewer reads the table live, resumes,
-gets snapshots, and tries to get every hidden card by its name. Then the bytes of both games are
-compared. Commitments, roots and signatures, of fixed length, are the one exception, besides the
+them: in another hand, face down in a pile, or in the deck. The viewer reads the table live,
+resumes, gets snapshots, and requests every hidden card by its code. Then the bytes of both games
+are compared. Commitments, roots and signatures, of fixed length, are the one exception, besides the
 public list of the deck itself.
 """
 
@@ -33,7 +33,7 @@ from dealer.service import Service, executor
 from tests.gateway.rpc_client import Refusal, RpcClient
 from tests.harness.limits import NO_RATES
 
-EAGER = Limits(**NO_RATES, patience=1e6, drain=5.0, closing=0.5, resume=100)
+LIMITS = Limits(**NO_RATES, patience=1e6, drain=5.0, closing=0.5, resume=100)
 VIEWER, OTHER = 1, 2
 DECK = [f"<<{code}>>" for code in build()]
 
@@ -48,23 +48,23 @@ class Seen(NamedTuple):
     where: dict[str, str]
 
 
-async def test_what_a_viewer_is_told_does_not_depend_on_cards_they_may_not_see(
+async def test_frames_do_not_depend_on_cards_that_the_viewer_may_not_see(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     first = await play(tmp_path / "first", monkeypatch, DECK, hidden=())
     hidden = sorted(set(DECK) - codes(first.frames))
-    lying: dict[str, list[str]] = {}
+    hidden_by_stack: dict[str, list[str]] = {}
     for code in hidden:
-        lying.setdefault(first.where[code], []).append(code)
-    assert set(lying) == {"deck", f"hand:{OTHER}", "pile:burn", "pile:discard"}
-    as_it_is = await play(tmp_path / "as it is", monkeypatch, DECK, hidden=hidden)
-    assert codes(as_it_is.frames) == codes(first.frames)
-    assert as_it_is.where == first.where
+        hidden_by_stack.setdefault(first.where[code], []).append(code)
+    assert set(hidden_by_stack) == {"deck", f"hand:{OTHER}", "pile:burn", "pile:discard"}
+    unchanged = await play(tmp_path / "unchanged", monkeypatch, DECK, hidden=hidden)
+    assert codes(unchanged.frames) == codes(first.frames)
+    assert unchanged.where == first.where
     pairs = [
-        (lying["deck"][0], lying["deck"][-1]),
-        (lying["deck"][1], lying[f"hand:{OTHER}"][0]),
-        (lying["pile:burn"][0], lying[f"hand:{OTHER}"][-1]),
-        (lying["pile:discard"][0], lying["deck"][2]),
+        (hidden_by_stack["deck"][0], hidden_by_stack["deck"][-1]),
+        (hidden_by_stack["deck"][1], hidden_by_stack[f"hand:{OTHER}"][0]),
+        (hidden_by_stack["pile:burn"][0], hidden_by_stack[f"hand:{OTHER}"][-1]),
+        (hidden_by_stack["pile:discard"][0], hidden_by_stack["deck"][2]),
     ]
     for number, (one, two) in enumerate(pairs):
         deck = [{one: two, two: one}.get(code, code) for code in DECK]
@@ -72,7 +72,7 @@ async def test_what_a_viewer_is_told_does_not_depend_on_cards_they_may_not_see(
         exchanged = await play(folder, monkeypatch, deck, hidden=hidden)
         assert exchanged.where[one] == first.where[two]
         assert exchanged.where[two] == first.where[one]
-        for before, after in zip(as_it_is.frames, exchanged.frames, strict=True):
+        for before, after in zip(unchanged.frames, exchanged.frames, strict=True):
             assert len(before) == len(after)
             assert masked(before) == masked(after)
 
@@ -80,14 +80,14 @@ async def test_what_a_viewer_is_told_does_not_depend_on_cards_they_may_not_see(
 async def play(
     folder: Path, monkeypatch: pytest.MonkeyPatch, deck: Sequence[str], *, hidden: Sequence[str]
 ) -> Seen:
-    """The game on a new server; the viewer tries to get the cards that are `hidden` from it."""
+    """Play the game on a new server; the viewer requests the cards in `hidden`."""
     url = f"sqlite:///{folder}.db"
-    take_chance_away(monkeypatch)
+    make_deterministic(monkeypatch)
     async with AsyncExitStack() as stack:
         log = await stack.enter_async_context(await Log.open(url))
         service = Service(log, await load_house_keys(log, key_file(url), fresh=bytes(range(32))))
         stack.push_async_callback(service.close)
-        gateway = await stack.enter_async_context(serve(service, port=0, limits=EAGER))
+        gateway = await stack.enter_async_context(serve(service, port=0, limits=LIMITS))
 
         async def connect() -> RpcClient:
             client = await RpcClient.connect(gateway.port)
@@ -105,8 +105,8 @@ async def play(
         return Seen([text for client in clients for text in in_order(client)], where)
 
 
-def take_chance_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The server's random bytes, its clock, and the root that enters the tape: always the same."""
+def make_deterministic(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fix the server's random bytes, its clock and the root that enters the tape."""
     drawn = ticks = 0
 
     def token_bytes(count: int) -> bytes:
@@ -123,7 +123,7 @@ def take_chance_away(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(executor, "secrets", SimpleNamespace(token_bytes=token_bytes))
     monkeypatch.setattr(executor.CommandExecutor, "now", now)
     monkeypatch.setattr(Presence, "changed", lambda *_: None)  # reads the clock
-    # C1's root covers the deck's list: with it, other orders would give two different games.
+    # C1's root covers the deck's list, so it would shuffle each of the decks differently.
     monkeypatch.setattr(executor, "FinishShuffle", lambda root: FinishShuffle(bytes(len(root))))
 
 
@@ -146,7 +146,7 @@ async def game(
     await other.call("deck.burn", count=2)
     await viewer.call("hand.show", cards=own[1:2])
     await other.call("deck.cut", at=7)
-    await grasp(viewer, hidden)
+    await request_hidden(viewer, hidden)
 
     back = await connect()
     await back.call("table.resume", table=table, token=token, after=20)
@@ -154,13 +154,13 @@ async def game(
     await shuffle(table, host, [back, other], k=1)
     await other.call("deck.draw", count=3)
     await back.call("deck.draw", count=1, from_="bottom")
-    await grasp(back, hidden)
+    await request_hidden(back, hidden)
 
     late = await connect()
     await late.call("table.resume", table=table, token=token, after=0)
     await late.until(lambda: late.notices("resumed"))
     assert late.notices("snapshot")
-    await grasp(late, hidden)
+    await request_hidden(late, hidden)
     version = (await other.call("hand.discard", cards=(await hand(other, OTHER))[:1]))["version"]
     for client in (late, spectator):
         await client.until_version(version)
@@ -186,9 +186,9 @@ async def hand(client: RpcClient, seat: int) -> list[int]:
     return list(stacks[f"hand:{seat}"])
 
 
-async def grasp(viewer: RpcClient, hidden: Sequence[str]) -> None:
-    """Request each hidden card by its name, in every place; nothing is granted."""
-    wishes: list[tuple[str, dict[str, Any]]] = [
+async def request_hidden(viewer: RpcClient, hidden: Sequence[str]) -> None:
+    """Request each hidden card by its code, in every stack; each request is refused."""
+    requests: list[tuple[str, dict[str, Any]]] = [
         ("hand.show", {}),
         ("hand.discard", {}),
         ("hand.give", {"to": OTHER}),
@@ -198,7 +198,7 @@ async def grasp(viewer: RpcClient, hidden: Sequence[str]) -> None:
         ("pile.move", {"from": "deck", "to": "hand"}),
         ("pile.move", {"from": f"hand:{OTHER}", "to": "table"}),
     ]
-    for code, (method, params) in product(hidden, wishes):
+    for code, (method, params) in product(hidden, requests):
         with pytest.raises(Refusal):
             await viewer.call(method, cards=[code], **params)
 

@@ -1,4 +1,4 @@
-"""A whole game over real sockets, and then every check that an auditor may make."""
+"""A whole game over sockets, then every check that an auditor can make."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ async def test_a_whole_game_from_socket_to_audit(server: ServerProcess, tmp_path
         table = clients.id
     await server.kill()
     await server.open()
-    # Clients without stored state, so that a fresh process sends them everything.
+    # Clients without stored state, so that the new process sends them everything.
     async with connect_clients(server.url, folder=tmp_path, names=NAMES[:3]) as clients:
         await clients.come_back(table)
         await clients.all_caught_up()
@@ -68,12 +68,12 @@ async def rebuild(server: ServerProcess) -> None:
         cwd=ROOT, stdout=asyncio.subprocess.PIPE,
     )  # fmt: skip
     output, _ = await process.communicate()
-    told = json.loads(output)
+    result = json.loads(output)
     with sqlite3.connect(server.database) as database:
         (events,) = database.execute("SELECT count(*) FROM event").fetchone()
-        (behind,) = database.execute(
+        (lagging,) = database.execute(
             "SELECT count(*) FROM stream WHERE projected < version"
         ).fetchone()
-    assert told == {"events": events, "different": 0, "differences": [], "stopped": []}
+    assert result == {"events": events, "different": 0, "differences": [], "stopped": []}
     assert process.returncode == 0
-    assert behind == 0
+    assert lagging == 0

@@ -36,7 +36,7 @@ def secrets_of(clients: Clients, folder: Path) -> set[str]:
 
 
 async def misbehave(server: ServerProcess, table: str, token: str) -> None:
-    """Input that a log might quote."""
+    """Send input that a log might quote."""
     client = await RpcClient.connect(server.port)
     for method, params in (
         ("table.resume", {"table": table, "token": token[:-1] + "x", "after": 0}),
@@ -56,7 +56,7 @@ async def misbehave(server: ServerProcess, table: str, token: str) -> None:
     await get(server.port, f"/{token}", Authorization=f"Bearer {token}")
 
 
-async def test_no_line_tells_of_the_game(tmp_path: Path) -> None:
+async def test_no_log_line_reveals_cards_or_secrets(tmp_path: Path) -> None:
     stores = tmp_path / "stores"
     server = ServerProcess(tmp_path, **{"log-level": "DEBUG", "log-format": "json"})
     async with server, connect_clients(server.url, folder=stores, names=NAMES) as clients:
@@ -75,18 +75,18 @@ async def test_no_line_tells_of_the_game(tmp_path: Path) -> None:
     known.add((tmp_path / "dealer.db.key").read_bytes().hex())
     assert len(known) > 70
     lines = [line for line in server.output.read_text().splitlines() if line.startswith("{")]
-    told = [json.loads(line) for line in lines]
-    events = [one["event"] for one in told]
+    records = [json.loads(line) for line in lines]
+    events = [one["event"] for one in records]
     assert events.count("ready") == 2
     assert {"start", "migrated", "drain", "drained", "stop", "client suspect"} <= set(events)
-    assert any(one.get("table") == clients.id for one in told)
-    assert all({"at", "level", "event"} <= set(one) for one in told)
+    assert any(one.get("table") == clients.id for one in records)
+    assert all({"at", "level", "event"} <= set(one) for one in records)
     output = server.output.read_text()
     assert [one for one in known if one in output] == []
     assert server.database.name in output
 
 
-async def test_a_disk_in_trouble_is_told_once_and_so_is_its_end(tmp_path: Path) -> None:
+async def test_a_failing_database_and_its_recovery_are_logged_once_each(tmp_path: Path) -> None:
     server = ServerProcess(tmp_path, busy=0, **{"log-format": "json"})
     async with server:
         client = await RpcClient.connect(server.port)
@@ -99,6 +99,6 @@ async def test_a_disk_in_trouble_is_told_once_and_so_is_its_end(tmp_path: Path) 
             other.execute("ROLLBACK")
         await client.call("table.open")
     lines = [json.loads(x) for x in server.output.read_text().splitlines() if x.startswith("{")]
-    inject_faults = [one for one in lines if one["event"].startswith("database")]
-    assert [one["event"] for one in inject_faults] == ["database failing", "database recovered"]
-    assert "Another program holds" in inject_faults[0]["says"]
+    database_lines = [one for one in lines if one["event"].startswith("database")]
+    assert [one["event"] for one in database_lines] == ["database failing", "database recovered"]
+    assert "Another program holds" in database_lines[0]["says"]

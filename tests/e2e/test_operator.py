@@ -1,4 +1,4 @@
-"""The database and log as an operator or a thief reads them during a round: no card, no swap."""
+"""The files of a server during a round, read by an operator or a thief, reveal no card or swap."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MARKED = [f"<<{code}>>" for code in build()]
 """Codes that no hash and no ciphertext contains by chance."""
 
 
-async def disk_in_mid_round(server: ServerProcess, clients: Clients) -> dict[str, bytes]:
+async def files_during_the_round(server: ServerProcess, clients: Clients) -> dict[str, bytes]:
     """Every file of the server, except its key, and its log."""
     await clients.all_caught_up()
     await server.projected()
@@ -29,11 +29,11 @@ async def disk_in_mid_round(server: ServerProcess, clients: Clients) -> dict[str
     return found | {server.output.name: server.output.read_bytes()}
 
 
-async def test_the_disk_of_a_running_round_tells_no_card(server: ServerProcess) -> None:
+async def test_the_files_of_a_running_round_reveal_no_card(server: ServerProcess) -> None:
     async with connect_clients(server.url) as clients:
         await clients.sit_down(deck=MARKED)
         await play_everything(clients)
-        disk = await disk_in_mid_round(server, clients)
+        disk = await files_during_the_round(server, clients)
         hands = {code for player in clients.players for code in player.table.hand}
         key = disk.pop("dealer.db.key")
         await clients.tables[0].round_close()
@@ -44,8 +44,8 @@ async def test_the_disk_of_a_running_round_tells_no_card(server: ServerProcess) 
     listed = "[" + ",".join(f'"{code}"' for code in MARKED) + "]"
     for name, data in disk.items():
         rest = data.replace(listed.encode(), b"")
-        there = {code for code in MARKED if code.encode() in rest}
-        assert there <= shown, f"{name} holds {there - shown}"
+        readable = {code for code in MARKED if code.encode() in rest}
+        assert readable <= shown, f"{name} holds {readable - shown}"
         assert key not in data
         secret = bytes.fromhex(log[-1]["public"]["secret"])
         assert secret not in data
@@ -57,7 +57,7 @@ async def test_the_disk_of_a_running_round_tells_no_card(server: ServerProcess) 
             assert public or salt.hex().encode() not in data
 
 
-async def test_plain_codes_stand_in_the_deck_alone(server: ServerProcess) -> None:
+async def test_plain_codes_are_only_in_the_list_of_the_deck(server: ServerProcess) -> None:
     """The usual codes as JSON or SQL would contain them."""
     async with connect_clients(server.url, names=("Ada", "Bob")) as clients:
         await clients.sit_down()
@@ -69,7 +69,7 @@ async def test_plain_codes_stand_in_the_deck_alone(server: ServerProcess) -> Non
         await bob.discard(bob.hand[:2])
         await bob.give(bob.hand[0], to=1)
         await bob.show(bob.hand[0], to=1)
-        disk = await disk_in_mid_round(server, clients)
+        disk = await files_during_the_round(server, clients)
         with sqlite3.connect(server.database) as database:
             rows = database.execute("SELECT type, public, hidden, digest FROM event").fetchall()
             kept = database.execute("SELECT version, public, commitment, digest FROM event")
@@ -93,9 +93,9 @@ async def test_plain_codes_stand_in_the_deck_alone(server: ServerProcess) -> Non
 
 
 def guess_everything(table: bytes, kept: list[tuple[int, str, bytes | None, bytes | None]]) -> None:
-    """Trying all 52 cards, and every j, against every stored hash reveals nothing.
+    """No guess of a card or of j gives any of the stored hashes.
 
-    What has no salt, or a salt that is in the database, would be found.
+    A hash without a salt, or with a salt that is in the database, would be found.
     """
     hashes: set[bytes] = set()
     for _, public, commitment, digest in kept:

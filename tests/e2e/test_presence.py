@@ -1,4 +1,4 @@
-"""A process dies, and its players are absent for those of another process."""
+"""When a process is killed, players at another process see its players as absent."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ async def test_presence_of_a_node_that_is_killed_expires(tmp_path: Path, databas
         table = (await ann.call("table.open"))["table"]
         await ann.call("table.join", table=table, name="Ann")
         await bob.call("table.join", table=table, name="Bob")
-        asked = await ann.call("table.presence", table=table)
+        answer = await ann.call("table.presence", table=table)
 
-        def here() -> dict[int, bool]:
-            latest = [asked, *ann.notices("presence")][-1]
+        def present() -> dict[int, bool]:
+            latest = [answer, *ann.notices("presence")][-1]
             return {seat["seat"]: seat["here"] for seat in latest["seats"]}
 
-        async def sees(wanted: dict[int, bool]) -> None:
+        async def until_presence_is(wanted: dict[int, bool]) -> None:
             async with asyncio.timeout(PATIENT):
-                while here() != wanted:
+                while present() != wanted:
                     with suppress(TimeoutError):
-                        await ann.until(lambda: here() == wanted)
+                        await ann.until(lambda: present() == wanted)
 
-        await sees({1: True, 2: True})
+        await until_presence_is({1: True, 2: True})
         await second.kill()
-        await sees({1: True, 2: False})
-        asked = await ann.call("table.presence")
-        assert asked["seats"][1]["since"] is not None
+        await until_presence_is({1: True, 2: False})
+        answer = await ann.call("table.presence")
+        assert answer["seats"][1]["since"] is not None
 
 
 async def two_processes(

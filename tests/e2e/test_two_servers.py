@@ -1,4 +1,4 @@
-"""Two processes serve one table from one file, each to other players, at the same time."""
+"""Two servers share one database file, and each serves some of the players of one table."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ async def test_two_processes_lose_no_update_and_deal_no_card_twice(tmp_path: Pat
         drawn = await asyncio.gather(*(draw(player.table) for player in clients))
         cards = [card for hand in drawn for card in hand]
         assert len(cards) == len(set(cards)) == 4 * DRAWS
-        # A request reads what the other process has written meanwhile.
+        # A request reads the events that the other process has written in the meantime.
         await cleo.table.cut(1)
         await ada.table.round_close()
         await cleo.table.leave()
@@ -56,13 +56,13 @@ async def test_two_processes_lose_no_update_and_deal_no_card_twice(tmp_path: Pat
         bundle = read(await one.bundle(opened.id))
         key = ada.table.key
     log = leaves(bundle)
-    happened = Counter(leaf["type"] for leaf in log)
-    assert happened["CardDrawn"] == 4 * DRAWS
-    assert happened["SeatTaken"] == 4
-    assert happened["StackCut"] == happened["SeatLeft"] == 1
+    types = Counter(leaf["type"] for leaf in log)
+    assert types["CardDrawn"] == 4 * DRAWS
+    assert types["SeatTaken"] == 4
+    assert types["StackCut"] == types["SeatLeft"] == 1
     assert log[-1]["type"] == "TableClosed"
     for player in clients:
-        check_told(player, bundle)
+        check_received(player, bundle)
     assert len(ada.record.leaves) == len(log)
     assert verify(bundle, key=key, saved=ada.table.checkpoints).fault is None
     with closing(sqlite3.connect(one.database)) as database:
@@ -70,59 +70,61 @@ async def test_two_processes_lose_no_update_and_deal_no_card_twice(tmp_path: Pat
     assert [version for (version,) in rows] == list(range(1, len(log) + 1))
 
 
-async def test_what_another_process_wrote_is_told_with_its_checkpoints(tmp_path: Path) -> None:
+async def test_events_of_another_process_are_published_with_their_checkpoints(
+    tmp_path: Path,
+) -> None:
     """A player reveals only under C1, so a process that reads a shuffle late must read C1 too."""
     url, host = f"sqlite:///{tmp_path / 'dealer.db'}", Actor(host=True)
     async with open_service(url) as one, open_service(url) as two:
-        here, _ = await one.open_table({})
-        there = await two.load(here.table_id)
-        told: list[CommitNotice] = []
-        two.on_notice(lambda _, news: told.append(news))
-        await one.execute(here, OpenRound(host, ("As", "Ks"), "house", 1000, 1000))
-        await one.execute(here, StartShuffle(host))
-        await two.execute(there, TakeSeat("Bob"))
-        types = [json.loads(entry.leaf)["type"] for entry in told[0].entries]
+        local, _ = await one.open_table({})
+        remote = await two.load(local.table_id)
+        notices: list[CommitNotice] = []
+        two.on_notice(lambda _, notice: notices.append(notice))
+        await one.execute(local, OpenRound(host, ("As", "Ks"), "house", 1000, 1000))
+        await one.execute(local, StartShuffle(host))
+        await two.execute(remote, TakeSeat("Bob"))
+        types = [json.loads(entry.leaf)["type"] for entry in notices[0].entries]
         due = [2 + n for n, kind in enumerate(types) if kind in ("EntropyClosed", "DeckSealed")]
         assert len(due) == 2
-        assert [size for size, _ in told[0].notes] == due
-        assert [size for size, _ in await two.log.checkpoints(there.id)] == due
+        assert [size for size, _ in notices[0].notes] == due
+        assert [size for size, _ in await two.log.checkpoints(remote.id)] == due
 
 
-async def test_who_comes_while_a_table_is_read_anew_is_told_nothing_older(tmp_path: Path) -> None:
-    """A player that comes from the other process would see a log that went back."""
+async def test_a_client_that_joins_during_a_reload_gets_no_older_state(tmp_path: Path) -> None:
+    """Otherwise a player that was connected to the other process would see an older log."""
     url = f"sqlite:///{tmp_path / 'dealer.db'}"
     async with open_service(url) as one, open_service(url) as two:
-        here, _ = await one.open_table({})
-        there = await two.load(here.table_id)
-        read, may_read, asked = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        local, _ = await one.open_table({})
+        remote = await two.load(local.table_id)
+        read, may_read, head_read = asyncio.Event(), asyncio.Event(), asyncio.Event()
         advance, head = two.loader.advance, two.log.head
 
-        async def slowly(live_table: LiveTable) -> tuple[LiveTable, CommitNotice]:
+        async def advance_slowly(live_table: LiveTable) -> tuple[LiveTable, CommitNotice]:
             found = await advance(live_table)
             read.set()
             await may_read.wait()
             return found
 
-        async def noticed(table: bytes) -> int | None:
+        async def observed_head(table: bytes) -> int | None:
             found = await head(table)
             if read.is_set():
-                asked.set()
+                head_read.set()
             return found
 
-        async def comes() -> int:
-            return (await two.load(here.table_id)).committed
+        async def load() -> int:
+            return (await two.load(local.table_id)).committed
 
-        two.loader.advance = slowly  # type: ignore[method-assign]
-        two.log.head = noticed  # type: ignore[method-assign]
-        await one.execute(here, TakeSeat("Ada"))
-        first = asyncio.create_task(comes())
+        two.loader.advance = advance_slowly  # type: ignore[method-assign]
+        two.log.head = observed_head  # type: ignore[method-assign]
+        await one.execute(local, TakeSeat("Ada"))
+        first = asyncio.create_task(load())
         await read.wait()
-        assert there.reloading
-        await one.execute(here, TakeSeat("Bob"))
-        second = asyncio.create_task(comes())
-        await asked.wait()
+        assert remote.reloading
+        await one.execute(local, TakeSeat("Bob"))
+        second = asyncio.create_task(load())
+        await head_read.wait()
         may_read.set()
-        assert await second == here.committed == 3
+        assert await second == local.committed == 3
         await first
 
 
@@ -131,7 +133,7 @@ async def draw(table: RemoteTable) -> list[str]:
         return [card for _ in range(DRAWS) for card in await table.draw(1)]
 
 
-def check_told(player: RecordedClient, bundle: list[bytes]) -> None:
+def check_received(player: RecordedClient, bundle: list[bytes]) -> None:
     """Events from both processes arrive in order and once each."""
     record = player.record
     assert record.different == 0

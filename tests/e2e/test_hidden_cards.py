@@ -26,7 +26,7 @@ DECK = [f"<<{code}>>" for code in build()]
 LISTED = json.dumps(DECK, separators=(",", ":"))
 
 
-async def test_nobody_is_told_a_card_early(tmp_path: Path) -> None:
+async def test_no_client_receives_a_card_early(tmp_path: Path) -> None:
     limits = (*NO_RATES_OPTIONS, "closing=0.5", "resume=150")
     pages = []
     async with ServerProcess(tmp_path, limit=limits) as server:
@@ -34,7 +34,7 @@ async def test_nobody_is_told_a_card_early(tmp_path: Path) -> None:
             await clients.sit_down(deck=DECK)
             dan = clients.players[3]
             await play_everything(clients)
-            await lose_the_line(clients)
+            await drop_all_sockets(clients)
             async with client(server.url, "Eve") as eve:
                 await clients.joins(eve, seat=4)
                 await clients.tables[0].deal(1)
@@ -43,7 +43,7 @@ async def test_nobody_is_told_a_card_early(tmp_path: Path) -> None:
                 await clients.tables[1].cut(5)
                 await clients.all_caught_up()
                 await provoke(clients)
-            told = [*clients.clients, dan]
+            received = [*clients.clients, dan]
             pages += [await server.fetch(path) for path in ("/", f"/tables/{clients.id}")]
             pages.append(await server.bundle(clients.id))
         async with connect_clients(server.url, folder=tmp_path, names=NAMES[:3]) as clients:
@@ -51,20 +51,20 @@ async def test_nobody_is_told_a_card_early(tmp_path: Path) -> None:
             await provoke(clients)
             await clients.tables[0].round_close()
             await clients.all_caught_up()
-            told += clients.clients
+            received += clients.clients
             log = leaves(read(await server.bundle(clients.id)))
     known = Known(log, faces(log))
     for page in pages:
         assert codes(page.decode()) <= known.to_all(len(log) - 1)
     seen = 0
-    for one in told:
+    for one in received:
         seen += check(one, known, seats_of(one.name, log))
     assert seen > 100
-    assert any('"snapshot"' in frame for one in told for frame in one.record.frames)
+    assert any('"snapshot"' in frame for one in received for frame in one.record.frames)
 
 
-async def lose_the_line(clients: Clients) -> None:
-    """Every socket is aborted, something happens, and all clients resume."""
+async def drop_all_sockets(clients: Clients) -> None:
+    """Abort every socket, cut the deck, and wait until all clients have resumed."""
     for one in clients.clients:
         one.house.connection.drop_socket()
     await clients.tables[0].cut(3)
@@ -96,17 +96,17 @@ async def provoke(clients: Clients) -> None:
                 raise AssertionError(f"{one.name} was granted {method} {params}")
 
 
-# What may be known
+# Cards that a client may know
 
 
 class Known:
-    """The codes that each seat, and everyone, may know at each version, from the log and the truth.
+    """The codes that each seat, and every client, may know at each version, computed from the log.
 
-    `truth` maps (round, slot) to the code, from the closed round.
+    `truth` maps (round, slot) of the closed rounds to the code.
     """
 
     def __init__(self, log: list[Leaf], truth: dict[tuple[int, int], str]) -> None:
-        self._shown: list[tuple[int, int | None, str]] = []  # version, seat or everyone, code
+        self._shown: list[tuple[int, int | None, str]] = []  # version, seat (None: all), code
         self._closed = len(log)
         hands: dict[int, int] = {}  # slot → the seat whose hand it is in
         for leaf in log:
@@ -127,7 +127,7 @@ class Known:
                     seats = [None]
                     assert truth[public["round"], slot] == public["card"]
                 case "SeatTaken":
-                    # A new player of a seat takes over the hand that is there.
+                    # A new player of a seat gets its hand.
                     for held in (one for one, seat in hands.items() if seat == public["seat"]):
                         self._shown.append((version, public["seat"], truth[1, held]))
                 case "RoundClosed":
@@ -140,27 +140,27 @@ class Known:
             return set(DECK)
         return {
             code
-            for when, who, code in self._shown
-            if when <= version and (who is None or (who == seat and since <= when < until))
+            for when, one, code in self._shown
+            if when <= version and (one is None or (one == seat and since <= when < until))
         }
 
     def to_all(self, version: int) -> set[str]:
         return self.to(0, since=0, until=0, version=version)
 
 
-# What was received
+# Frames that a client received
 
 
 def check(one: RecordedClient, known: Known, sittings: list[tuple[int, int, int]]) -> int:
     """Check everything this client received against what it may know; the number of codes."""
     count, latest = 0, 0
-    for text, version in told(one.record.frames):
+    for text, version in received_events(one.record.frames):
         latest = max(latest, version or 0)
         allowed = known.to_all(version or latest)
         for seat, since, until in sittings:
             allowed |= known.to(seat, since=since, until=until, version=version or latest)
         found = codes(text)
-        assert found <= allowed, f"{one.name} was told {found - allowed} at {latest}: {text}"
+        assert found <= allowed, f"{one.name} received {found - allowed} at {latest}: {text}"
         count += len(found)
     return count
 
@@ -177,7 +177,7 @@ def seats_of(name: str, log: list[Leaf]) -> list[tuple[int, int, int]]:
     return sittings
 
 
-def told(frames: list[str]) -> Iterator[tuple[str, int | None]]:
+def received_events(frames: list[str]) -> Iterator[tuple[str, int | None]]:
     """Each received event with the version that it describes."""
     for text in frames:
         frame = json.loads(text)

@@ -22,9 +22,9 @@ from tests.harness.server_process import PATIENT, ServerProcess
 
 @pytest.fixture
 async def server(tmp_path: Path) -> AsyncIterator[Node]:
-    (tmp_path / "house").mkdir()
-    database = tmp_path / "house" / "dealer.db"
-    node = Node(tmp_path / "house", name="node", address=f"sqlite:///{database}")
+    (tmp_path / "server").mkdir()
+    database = tmp_path / "server" / "dealer.db"
+    node = Node(tmp_path / "server", name="node", address=f"sqlite:///{database}")
     node.database = database
     del node.options["house-key"]
     await node.open()
@@ -40,7 +40,7 @@ class Seated:
         self.host, self.player, self.table, self.token = host, player, table, token
 
     @classmethod
-    async def at(cls, server: ServerProcess) -> Seated:
+    async def at_a_table(cls, server: ServerProcess) -> Seated:
         host, player = [await RpcClient.connect(server.port) for _ in range(2)]
         opened = await host.call("table.open")
         await player.call("table.join", table=opened["table"], name="Ada")
@@ -61,7 +61,7 @@ def readyz(server: Node) -> tuple[int, str]:
         return error.code, error.read().decode()
 
 
-async def logged(server: ServerProcess, event: str) -> None:
+async def wait_for_log_line(server: ServerProcess, event: str) -> None:
     async with asyncio.timeout(PATIENT):
         while event not in server.output.read_text():  # noqa: ASYNC110  another process
             await asyncio.sleep(0.02)
@@ -79,16 +79,16 @@ def restore(copy: Path, file: Path) -> None:
     shutil.copyfile(copy, file)
 
 
-async def stopped(server: Node) -> int:
+async def stop(server: Node) -> int:
     server.terminate()
     return await server.ended()
 
 
 @pytest.mark.parametrize("replaced", [False, True])
-async def test_a_database_that_is_gone_acknowledges_nothing(
+async def test_nothing_is_acknowledged_without_the_database_file(
     server: Node, tmp_path: Path, replaced: bool
 ) -> None:
-    seated = await Seated.at(server)
+    seated = await Seated.at_a_table(server)
     if replaced:
         os.replace(back_up(server.database, tmp_path / "copy.db"), server.database)
         before = server.database.read_bytes()
@@ -98,11 +98,11 @@ async def test_a_database_that_is_gone_acknowledges_nothing(
     with pytest.raises(Refusal) as refused:
         await seated.player.call("deck.draw")
     assert refused.value.reason == "unavailable"
-    status, says = await asyncio.to_thread(readyz, server)
-    assert (status, "while the server had it open" in says) == (503, True)
+    status, body = await asyncio.to_thread(readyz, server)
+    assert (status, "while the server had it open" in body) == (503, True)
     assert max(seated.player.versions) == version
     await seated.leave()
-    assert await stopped(server) == 1
+    assert await stop(server) == 1
     assert "while the server had it open" in server.output.read_text()
     if replaced:
         assert server.database.read_bytes() == before
@@ -110,44 +110,46 @@ async def test_a_database_that_is_gone_acknowledges_nothing(
         assert not server.database.exists()
 
 
-async def test_an_idle_server_notices_by_itself(server: Node) -> None:
+async def test_an_idle_server_detects_the_loss(server: Node) -> None:
     server.database.unlink()
-    await logged(server, "database file lost")
-    assert await stopped(server) == 1
+    await wait_for_log_line(server, "database file lost")
+    assert await stop(server) == 1
 
 
-async def test_what_was_acknowledged_is_rescued_from_the_process(
+async def test_acknowledged_events_can_be_rescued_from_the_process(
     server: Node, tmp_path: Path
 ) -> None:
     """As OPERATING.md says: copy the deleted files, stop, restore them, start."""
-    seated = await Seated.at(server)
+    seated = await Seated.at_a_table(server)
     drawn = await seated.player.call("deck.draw")
     for file in server.database.parent.glob("dealer.db*"):
         if file.name in ("dealer.db", "dealer.db-wal", "dealer.db-shm"):
             file.unlink()
-    await logged(server, "database file lost")
+    await wait_for_log_line(server, "database file lost")
     handles = f"/proc/{server.pid}/fd"
     for number in os.listdir(handles):
         for end in ("", "-wal"):
             if os.readlink(f"{handles}/{number}") == f"{server.database}{end} (deleted)":
                 shutil.copyfile(f"{handles}/{number}", tmp_path / f"rescued{end}")
     await seated.leave()
-    assert await stopped(server) == 1
+    assert await stop(server) == 1
     for file in server.database.parent.glob("dealer.db-*"):
         file.unlink()
     for end in ("", "-wal"):
         shutil.copyfile(tmp_path / f"rescued{end}", f"{server.database}{end}")
     await server.open()
     client = await RpcClient.connect(server.port)
-    there = await client.call("table.watch", table=seated.table)
-    assert there["version"] == drawn["version"]
+    watched = await client.call("table.watch", table=seated.table)
+    assert watched["version"] == drawn["version"]
     assert "database older than its mark" not in server.output.read_text()
     await client.close()
 
 
 @pytest.mark.parametrize("empty", [False, True])
-async def test_a_key_without_its_database_begins_no_new_house(server: Node, empty: bool) -> None:
-    seated = await Seated.at(server)
+async def test_a_key_without_its_database_does_not_start_a_new_log(
+    server: Node, empty: bool
+) -> None:
+    seated = await Seated.at_a_table(server)
     await seated.leave()
     await server.close()
     server.database.unlink()
@@ -155,8 +157,8 @@ async def test_a_key_without_its_database_begins_no_new_house(server: Node, empt
         server.database.touch()
     await server.start()
     assert await server.ended() == 1
-    said = server.output.read_text()
-    assert ("is empty, but the key" if empty else "is missing. Restore the database") in said
+    output = server.output.read_text()
+    assert ("is empty, but the key" if empty else "is missing. Restore the database") in output
     assert server.database.exists() == empty
     for file in server.database.parent.glob("dealer.db*"):
         file.unlink()  # moved elsewhere, as the message says
@@ -164,10 +166,10 @@ async def test_a_key_without_its_database_begins_no_new_house(server: Node, empt
 
 
 @pytest.mark.parametrize("killed", [False, True])
-async def test_an_older_copy_under_the_next_server_does_not_deal_on(
+async def test_an_older_copy_at_the_next_start_closes_its_open_tables(
     server: Node, tmp_path: Path, killed: bool
 ) -> None:
-    seated = await Seated.at(server)
+    seated = await Seated.at_a_table(server)
     copy = back_up(server.database, tmp_path / "copy.db")
     await seated.player.call("deck.draw")
     await seated.leave()
@@ -184,11 +186,13 @@ async def test_an_older_copy_under_the_next_server_does_not_deal_on(
     await client.close()
 
 
-async def test_nor_on_a_server_that_was_restored(postgres: Postgres, tmp_path: Path) -> None:
+async def test_an_older_copy_of_a_postgres_database_closes_its_open_tables(
+    postgres: Postgres, tmp_path: Path
+) -> None:
     name = postgres.database()
     node = Node(tmp_path, name="node", address=postgres.url(name))
     await node.open()
-    seated = await Seated.at(node)
+    seated = await Seated.at_a_table(node)
     await seated.leave()
     await node.close()
     postgres.ask("postgres", f"CREATE DATABASE {name}_copy TEMPLATE {name}")
