@@ -83,7 +83,7 @@ def changes(positions: Iterable[int], game: Game) -> Iterator[Change]:
     """Change each of these bytes in two ways that its position determines, and verify."""
     for position in positions:
         byte, chance = game.bundle[position], random.Random(position)
-        for kind in (range(256), kin(byte)):
+        for kind in (range(256), same_class(byte)):
             other = chance.choice([one for one in kind if one != byte])
             forged = game.bundle[:position] + bytes([other]) + game.bundle[position + 1 :]
             where = game.bundle.count(b"\n", 0, position)
@@ -95,13 +95,13 @@ def changes(positions: Iterable[int], game: Game) -> Iterator[Change]:
                 yield Change(position, where, fault.check, fault.line, fault.sentence)
 
 
-def kin(byte: int) -> bytes:
+def same_class(byte: int) -> bytes:
     """The bytes of the same class, which a shallow check would accept."""
     kinds = (b"0123456789", b"abcdef", ascii_lowercase.encode(), ascii_uppercase.encode())
     return next((kind for kind in kinds if byte in kind), bytes(range(32, 127)))
 
 
-def unnoticed(found: Iterable[Change]) -> list[Change]:
+def undetected(found: Iterable[Change]) -> list[Change]:
     """The changes that the verifier accepted or rejected without a check's name and a message."""
     return [change for change in found if not (change.check in CHECKS and change.sentence)]
 
@@ -110,12 +110,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("bundle", type=Path, nargs="?")
     parser.add_argument("--key", help="the table's key, 64 hex digits")
-    asked = parser.parse_args()
-    if asked.bundle is None:
+    options = parser.parse_args()
+    if options.bundle is None:
         with tempfile.TemporaryDirectory(prefix="dealer-bytes-") as folder:
             game = asyncio.run(small_game(Path(folder)))
     else:
-        game = Game(asked.bundle.read_bytes(), bytes.fromhex(asked.key) if asked.key else None)
+        game = Game(
+            options.bundle.read_bytes(), bytes.fromhex(options.key) if options.key else None
+        )
     report = verify(read(game.bundle), key=game.key, saved=game.saved)
     if not report.ok:
         print(f"This bundle does not verify as it is: {report.fault}")
@@ -126,8 +128,8 @@ def main() -> int:
     with multiprocessing.Pool(workers) as pool:
         for part in pool.imap_unordered(partial(_list_of, game), parts):
             found += part
-    missed = unnoticed(found)
-    print(f"{size} bytes, {len(found)} changes, {len(missed)} of them unnoticed; refused as")
+    missed = undetected(found)
+    print(f"{size} bytes, {len(found)} changes, {len(missed)} of them undetected; refused as")
     for check, count in Counter(change.check for change in found if change.check).most_common():
         print(f"  {check:10}{count:>10}")
     for change in missed[:20]:

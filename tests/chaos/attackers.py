@@ -114,12 +114,12 @@ def main() -> int:
     parser.add_argument("numbers", type=int, nargs="*")
     parser.add_argument("--tables", nargs="*", default=[])
     parser.add_argument("--only", nargs="*", default=[], help="names of attacks; all, if not given")
-    asked = parser.parse_args()
-    if asked.burn is not None:
-        burn(asked.burn)
+    options = parser.parse_args()
+    if options.burn is not None:
+        burn(options.burn)
         return 0
-    port, seconds, seed = asked.numbers
-    attackers = Attackers(port, asked.tables, seconds=seconds, seed=seed, only=asked.only)
+    port, seconds, seed = options.numbers
+    attackers = Attackers(port, options.tables, seconds=seconds, seed=seed, only=options.only)
     with suppress(KeyboardInterrupt):
         asyncio.run(attackers.attack())
     print(json.dumps({name: vars(tally) for name, tally in attackers.tallies.items()}))

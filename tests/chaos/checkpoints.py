@@ -4,7 +4,7 @@
 
 Four clients play at each server, and four more at a table that both serve. Meanwhile side tables
 are opened and played, disabled, exported, closed, verified and archived by commands, the read
-models are rebuilt, and one server is killed now and then. Every process has a small WAL, and
+models are rebuilt, and one server is killed repeatedly. Every process has a small WAL, and
 `walwatch.c` traces its locks: a checkpoint without the write lock is a fault. At the end SQLite
 checks the file, and all tables, archived ones too, are compared with what every client received.
 """
@@ -84,7 +84,7 @@ class Trial:
         self.chance = random.Random(seed)
         self.tables = 0
         self.one, self.two = (self._server(name) for name in ("one", "two"))
-        self.registry = LoadBalancer(lambda: [self.one.port, self.two.port])
+        self.balancer = LoadBalancer(lambda: [self.one.port, self.two.port])
 
     def _server(self, name: str) -> ServerProcess:
         server = ServerProcess(self.place, name=name, archive=self.archive)
@@ -93,7 +93,7 @@ class Trial:
 
     @property
     def url(self) -> str:
-        return f"ws://127.0.0.1:{self.registry.port}/ws"
+        return f"ws://127.0.0.1:{self.balancer.port}/ws"
 
     def faults(self, figures: Figures) -> list[str]:
         """The faults found so far, so that a failed trial stops early."""
@@ -101,7 +101,7 @@ class Trial:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        async with self.one, self.two, self.registry:
+        async with self.one, self.two, self.balancer:
             yield
 
 
@@ -185,7 +185,7 @@ async def maintain(trial: Trial, figures: Figures, side: Side, enough: asyncio.E
     """
     while not enough.is_set():
         try:
-            table = await play_aside(trial, side)
+            table = await play_side_table(trial, side)
         except HouseUnreachable:
             continue  # a server was killed before its first answer
         for arguments in (
@@ -212,7 +212,7 @@ async def rotate(trial: Trial, figures: Figures) -> None:
         await server.open()
 
 
-async def play_aside(trial: Trial, side: Side) -> str:
+async def play_side_table(trial: Trial, side: Side) -> str:
     """One player draws at a new table and leaves its round open."""
     async with client(trial.url, "Eve") as eve:
         eve.table = await eve.house.join(await eve.house.open())
@@ -234,10 +234,10 @@ async def command(trial: Trial, figures: Figures, *arguments: str) -> None:
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
     )  # fmt: skip
-    said, _ = await process.communicate()
+    output, _ = await process.communicate()
     figures.commands += 1
     if process.returncode != 0:
-        figures.faults.append(f"dealer {' '.join(arguments)}: {said.decode()[-500:]}")
+        figures.faults.append(f"dealer {' '.join(arguments)}: {output.decode()[-500:]}")
 
 
 # Final comparison
@@ -246,9 +246,9 @@ async def command(trial: Trial, figures: Figures, *arguments: str) -> None:
 async def compare(trial: Trial, figures: Figures, side: Side) -> None:
     """SQLite's integrity check, each table's root, and what the players of side tables received."""
     with closing(sqlite3.connect(trial.one.database)) as database:
-        said = database.execute("PRAGMA integrity_check").fetchall()
-    if said != [("ok",)]:
-        figures.faults.append(f"integrity_check: {said[:3]}")
+        result = database.execute("PRAGMA integrity_check").fetchall()
+    if result != [("ok",)]:
+        figures.faults.append(f"integrity_check: {result[:3]}")
     found = await check_files(trial.one.database)
     figures.faults += found.faults
     for table, sent in side.sent.items():

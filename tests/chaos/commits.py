@@ -39,12 +39,12 @@ class Figures(game_under_faults.Figures):
 
 
 class Cutter(Relay):
-    """Relays to the server's socket at `to`, and cuts appends until it is `mended`."""
+    """Relays to the server's socket at `to`, and cuts appends until it is `reliable`."""
 
     def __init__(self, *, chance: random.Random, figures: Figures) -> None:
         super().__init__()
         self.to = Path()
-        self.mended = True
+        self.reliable = True
         self._chance = chance
         self._figures = figures
 
@@ -64,7 +64,7 @@ class Cutter(Relay):
 
     def _is_append(self, data: bytes) -> bool:
         """Only an append sends JSON: the public part of an event."""
-        return not self.mended and b'{"' in data
+        return not self.reliable and b'{"' in data
 
     async def _cut(
         self,
@@ -105,10 +105,10 @@ async def play_while_cut(folder: Path, *, cuts: int, seed: int) -> Figures:
     await cutter.listen()
 
     async def inject_faults(playing: asyncio.Task[None]) -> None:
-        cutter.mended = False
-        while figures.cuts < cuts and not await game_under_faults.over(playing, 0.02):
+        cutter.reliable = False
+        while figures.cuts < cuts and not await game_under_faults.ended_within(playing, 0.02):
             pass
-        cutter.mended = True
+        cutter.reliable = True
 
     try:
         async with Nodes(folder, seed=seed, busy=2, route=cutter_way(cutter)) as server:

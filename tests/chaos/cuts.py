@@ -36,33 +36,35 @@ class Figures(game_under_faults.Figures):
     games: int = 0
 
 
-async def play_on_bad_lines(folder: Path, *, cuts: int, seed: int) -> Figures:
+async def play_on_bad_links(folder: Path, *, cuts: int, seed: int) -> Figures:
     """Play until this many connections were cut; `seed` determines where."""
     figures, chance = Figures(), random.Random(seed)
     async with ServerProcess(folder) as server:
         while figures.cuts < cuts and not figures.faults:
             figures.games += 1
-            async with BadLink(server.port, chance=chance) as line:
+            async with BadLink(server.port, chance=chance) as link:
                 upto = min(GAME, cuts - figures.cuts)
 
                 async def inject_faults(
-                    playing: asyncio.Task[None], line: BadLink = line, upto: int = upto
+                    playing: asyncio.Task[None], link: BadLink = link, upto: int = upto
                 ) -> None:
-                    line.mended = False
-                    while line.cuts < upto and not await game_under_faults.over(playing, 0.02):
+                    link.reliable = False
+                    while link.cuts < upto and not await game_under_faults.ended_within(
+                        playing, 0.02
+                    ):
                         pass
-                    line.mended = True
+                    link.reliable = True
 
                 game = game_under_faults.Figures()
                 await game_under_faults.play_through(
-                    server, folder / f"{figures.games}", inject_faults, game, url=line.url
+                    server, folder / f"{figures.games}", inject_faults, game, url=link.url
                 )
                 figures.add(game)
-                figures.cuts += line.cuts
-                figures.torn += line.torn
-                figures.connections += line.connections
+                figures.cuts += link.cuts
+                figures.torn += link.torn
+                figures.connections += link.connections
     return figures
 
 
 if __name__ == "__main__":
-    sys.exit(run(__doc__, play_on_bad_lines, count="cuts", default=500))
+    sys.exit(run(__doc__, play_on_bad_links, count="cuts", default=500))

@@ -1,4 +1,4 @@
-"""Floods of traffic that no real client sends; the game goes on, and memory stays bounded.
+"""Floods of traffic that no real client sends; the game continues, and memory stays bounded.
 
     python tests/chaos/floods.py 300
 
@@ -48,59 +48,59 @@ class Figures:
     faults: list[str] = field(default_factory=list)
 
 
-Line = tuple[asyncio.StreamReader, asyncio.StreamWriter]
-Flood = Callable[[Line, random.Random], Awaitable[None]]
+Stream = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+Flood = Callable[[Stream, random.Random], Awaitable[None]]
 
 
-async def say(line: Line, data: bytes) -> None:
-    line[1].write(data)
-    await line[1].drain()
+async def send(stream: Stream, data: bytes) -> None:
+    stream[1].write(data)
+    await stream[1].drain()
 
 
-async def nothing(line: Line, chance: random.Random) -> None:
+async def silence(stream: Stream, chance: random.Random) -> None:
     """Send nothing, and never close."""
 
 
-async def slow_handshake(line: Line, chance: random.Random) -> None:
+async def slow_handshake(stream: Stream, chance: random.Random) -> None:
     for byte in HANDSHAKE.encode():
-        await say(line, bytes([byte]))
+        await send(stream, bytes([byte]))
         await asyncio.sleep(0.02)
 
 
-async def giant_headers(line: Line, chance: random.Random) -> None:
+async def giant_headers(stream: Stream, chance: random.Random) -> None:
     head = HANDSHAKE.encode()[:-2]
-    await say(line, head + b"X-Flood: " + b"a" * 2**20)
-    await say(line, b"\r\n" + b"".join(b"X-%d: b\r\n" % n for n in range(10_000)))
+    await send(stream, head + b"X-Flood: " + b"a" * 2**20)
+    await send(stream, b"\r\n" + b"".join(b"X-%d: b\r\n" % n for n in range(10_000)))
 
 
-async def garbage(line: Line, chance: random.Random) -> None:
-    await say(line, chance.randbytes(64 * 1024))
+async def garbage(stream: Stream, chance: random.Random) -> None:
+    await send(stream, chance.randbytes(64 * 1024))
 
 
-async def _shake(line: Line) -> None:
-    await say(line, HANDSHAKE.encode())
-    await line[0].readuntil(b"\r\n\r\n")
+async def _handshake(stream: Stream) -> None:
+    await send(stream, HANDSHAKE.encode())
+    await stream[0].readuntil(b"\r\n\r\n")
 
 
 def frame(first: int, data: bytes, *, length: int | None = None, mask: bool = True) -> bytes:
     """A frame with this first byte and a header that claims `length` bytes."""
-    said = len(data) if length is None else length
-    head = bytes([first, (0x80 if mask else 0) | 127]) + said.to_bytes(8, "big")
+    claimed = len(data) if length is None else length
+    head = bytes([first, (0x80 if mask else 0) | 127]) + claimed.to_bytes(8, "big")
     return head + (bytes(4) if mask else b"") + data
 
 
-async def huge_frames(line: Line, chance: random.Random) -> None:
-    await _shake(line)
-    await say(line, frame(0x81, b"a" * 2**18, length=chance.choice((2**62, 2**31, 2**18))))
+async def huge_frames(stream: Stream, chance: random.Random) -> None:
+    await _handshake(stream)
+    await send(stream, frame(0x81, b"a" * 2**18, length=chance.choice((2**62, 2**31, 2**18))))
 
 
-async def fragments(line: Line, chance: random.Random) -> None:
-    await _shake(line)
-    await say(line, frame(0x01, b"{") + frame(0x00, b" " * chance.choice((0, 200))) * 10_000)
+async def fragments(stream: Stream, chance: random.Random) -> None:
+    await _handshake(stream)
+    await send(stream, frame(0x01, b"{") + frame(0x00, b" " * chance.choice((0, 200))) * 10_000)
 
 
-async def bad_frames(line: Line, chance: random.Random) -> None:
-    await _shake(line)
+async def bad_frames(stream: Stream, chance: random.Random) -> None:
+    await _handshake(stream)
     wrong = (
         frame(0x81, b"{}", mask=False),
         frame(0xF1, b"{}"),
@@ -112,23 +112,23 @@ async def bad_frames(line: Line, chance: random.Random) -> None:
         frame(0x88, b"\x03\xe8\xff\xfe"),
         frame(0x81, b"{}", length=2**63 + 2),
     )
-    await say(line, chance.choice(wrong) * 100)
+    await send(stream, chance.choice(wrong) * 100)
 
 
-async def not_text(line: Line, chance: random.Random) -> None:
-    await _shake(line)
-    await say(line, frame(0x81, b'{"jsonrpc":"2.0","id":1,"method":"\xff\xfe"}') * 300)
-    await say(line, frame(0x82, b"\x00" * 1000) * 10)
+async def not_text(stream: Stream, chance: random.Random) -> None:
+    await _handshake(stream)
+    await send(stream, frame(0x81, b'{"jsonrpc":"2.0","id":1,"method":"\xff\xfe"}') * 300)
+    await send(stream, frame(0x82, b"\x00" * 1000) * 10)
 
 
-async def pings(line: Line, chance: random.Random) -> None:
+async def pings(stream: Stream, chance: random.Random) -> None:
     """Send ten thousand pings and read no answer."""
-    await _shake(line)
-    await say(line, frame(0x89, b"a" * 100) * 10_000)
+    await _handshake(stream)
+    await send(stream, frame(0x89, b"a" * 100) * 10_000)
 
 
 FLOODS: tuple[Flood, ...] = (
-    nothing,
+    silence,
     slow_handshake,
     giant_headers,
     garbage,
@@ -174,7 +174,7 @@ async def flood(folder: Path, *, connections: int, seed: int) -> Figures:
     if figures.memory_after > GROWTH * figures.memory_before:
         figures.faults.append("the process has grown")
     if "Traceback" in server.output.read_text():
-        figures.faults.append(f"a traceback stands in {server.output}")
+        figures.faults.append(f"{server.output} has a traceback")
     return figures
 
 
@@ -187,18 +187,18 @@ async def wave(
         async with gate:
             figures.connections += 1
             with suppress(OSError):
-                line = await asyncio.open_connection("127.0.0.1", port)
+                stream = await asyncio.open_connection("127.0.0.1", port)
                 try:
                     with suppress(TimeoutError):
                         async with asyncio.timeout(8):
-                            await kind(line, chance)
-                            while await line[0].read(2**16):
+                            await kind(stream, chance)
+                            while await stream[0].read(2**16):
                                 pass
                             figures.closed_by_the_server += 1
                 except (ConnectionError, asyncio.IncompleteReadError):
                     figures.closed_by_the_server += 1
                 finally:
-                    line[1].transport.abort()
+                    stream[1].transport.abort()
 
     await asyncio.gather(*(one() for _ in range(connections)))
 
@@ -218,8 +218,8 @@ async def watch(server: ServerProcess, enough: asyncio.Event, figures: Figures) 
 
 
 def memory(pid: int) -> float:
-    """MiB of resident memory, to one decimal place."""
-    return round(process.resident(pid), 1)
+    """MiB of physical memory in use (RSS), to one decimal place."""
+    return round(process.rss(pid), 1)
 
 
 if __name__ == "__main__":

@@ -34,8 +34,8 @@ from tests.harness.limits import NO_RATES
 from tests.harness.load_clients import SocketClient, SocketlessClient
 from tests.harness.script import run
 
-AT_A_TIME = 100
-A_TABLE = 3000
+BATCH = 100
+PER_TABLE = 3000
 """Messages after which another table is opened."""
 
 SOCKETS = 0.02
@@ -68,17 +68,17 @@ class ErrorCollector(logging.Handler):
         self._figures = figures
 
     def emit(self, record: logging.LogRecord) -> None:
-        told = logging.Formatter().format(record)
-        self._figures.faults.append(f"the server's log has: {told[-1500:]}")
+        text = logging.Formatter().format(record)
+        self._figures.faults.append(f"the server's log has: {text[-1500:]}")
 
 
 async def fuzz(folder: Path, *, messages: int, seed: int) -> Figures:
     """Send this many messages; stop at the first fault."""
     figures, chance = Figures(), random.Random(seed)
-    ear, begun = ErrorCollector(figures), time.monotonic()
-    logging.getLogger().addHandler(ear)
+    collector, begun = ErrorCollector(figures), time.monotonic()
+    logging.getLogger().addHandler(collector)
     asyncio.get_running_loop().set_exception_handler(
-        lambda loop, context: figures.faults.append(f"nobody caught {context}")
+        lambda loop, context: figures.faults.append(f"unhandled: {context}")
     )
     try:
         async with (
@@ -88,7 +88,7 @@ async def fuzz(folder: Path, *, messages: int, seed: int) -> Figures:
             while figures.messages < messages and not figures.faults:
                 await one_table(gateway, messages, chance, figures)
     finally:
-        logging.getLogger().removeHandler(ear)
+        logging.getLogger().removeHandler(collector)
     figures.seconds = round(time.monotonic() - begun, 1)
     return figures
 
@@ -100,61 +100,61 @@ async def one_table(
     figures.tables += 1
     context = gateway.context
     cards = [secrets.token_urlsafe(6) for _ in range(30)]
-    papers: list[SocketlessClient | SocketClient] = [SocketlessClient(context) for _ in range(4)]
-    opened = await asked(papers[0], "table.open", seats=6, deck=cards, rules={"entropy": "house"})
+    clients: list[SocketlessClient | SocketClient] = [SocketlessClient(context) for _ in range(4)]
+    opened = await call(clients[0], "table.open", seats=6, deck=cards, rules={"entropy": "house"})
     table = opened["table"]
     tokens = [opened["host_token"]]
-    for paper in papers[1:3]:
-        tokens.append((await asked(paper, "table.join", table=table, name="Ada"))["token"])
+    for player in clients[1:3]:
+        tokens.append((await call(player, "table.join", table=table, name="Ada"))["token"])
     hidden = [text.encode() for text in (*cards, *tokens, opened["invite"])]
     secret = re.compile(b"|".join(map(re.escape, hidden)))
-    speech = Grammar(Context(table, tokens, cards), chance)
+    grammar = Grammar(Context(table, tokens, cards), chance)
     for method, params in (("round.open", {}), ("deck.shuffle", {}), ("deck.deal", {"each": 3})):
-        await asked(papers[0], method, table=table, **params)
-    for _ in range(A_TABLE // AT_A_TIME):
+        await call(clients[0], method, table=table, **params)
+    for _ in range(PER_TABLE // BATCH):
         if figures.messages >= messages or figures.faults:
             break
-        place = chance.randrange(len(papers))
+        place = chance.randrange(len(clients))
         if chance.random() < SOCKETS:
             socket = await connect(f"ws://127.0.0.1:{gateway.port}/ws", compression=None)
             client: SocketlessClient | SocketClient = SocketClient(context, socket)
-            figures.over_sockets += min(AT_A_TIME, messages - figures.messages)
+            figures.over_sockets += min(BATCH, messages - figures.messages)
         else:
-            client = papers[place]
-        await a_hundred(client, speech, secret, messages, figures)
+            client = clients[place]
+        await send_hundred(client, grammar, secret, messages, figures)
         live_table = gateway.context.service.live_table(table)
-        speech.context.version = 0 if live_table is None else live_table.committed
+        grammar.context.version = 0 if live_table is None else live_table.committed
         if isinstance(client, SocketClient):
             await client.leave()
         elif client.ended is not None:
-            papers[place] = SocketlessClient(context)
-    figures.versions += speech.context.version
-    for one in papers:
+            clients[place] = SocketlessClient(context)
+    figures.versions += grammar.context.version
+    for one in clients:
         await one.leave()
 
 
-async def asked(client: SocketlessClient | SocketClient, method: str, **params: Any) -> Any:
+async def call(client: SocketlessClient | SocketClient, method: str, **params: Any) -> Any:
     request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
     (answer,) = await client.deliver([json.dumps(request).encode()])
     return json.loads(answer)["result"]
 
 
-async def a_hundred(
+async def send_hundred(
     client: SocketlessClient | SocketClient,
-    speech: Grammar,
+    grammar: Grammar,
     secret: re.Pattern[bytes],
     messages: int,
     figures: Figures,
 ) -> None:
-    """A hundred messages on one connection, and the answers."""
-    upto = min(messages, figures.messages + AT_A_TIME)
-    frames = [speech.frame(f"f{number}") for number in range(figures.messages, upto)]
+    """Send a hundred messages on one connection and check the answers."""
+    upto = min(messages, figures.messages + BATCH)
+    frames = [grammar.frame(f"f{number}") for number in range(figures.messages, upto)]
     figures.messages = upto
     try:
         async with asyncio.timeout(60):
             answers = await client.deliver(frames)
     except TimeoutError:
-        figures.faults.append(f"no end of answering {frames}")
+        figures.faults.append(f"not all of {frames} were answered")
         return
     for answer in answers:
         if b'"error":' in answer and (found := secret.search(answer)):
@@ -170,7 +170,7 @@ async def a_hundred(
 
 
 def count_answers(frames: list[bytes], answers: list[bytes], figures: Figures) -> None:
-    """Each readable request has its answer, and there are no others."""
+    """Check that each readable request has one answer, and that there are no others."""
     got = Counter(json.dumps(json.loads(answer)["id"]) for answer in answers)
     owed: Counter[str] = Counter()
     anonymous = quiet = 0
@@ -179,7 +179,7 @@ def count_answers(frames: list[bytes], answers: list[bytes], figures: Figures) -
         if readable and id is not None:
             owed[id] += 1
         elif readable or b'"id"' not in frame:
-            quiet += 1  # a notification, or what was left of one
+            quiet += 1  # a notification, or a part of one
         else:
             anonymous += 1
     figures.owed += owed.total()
@@ -190,10 +190,10 @@ def count_answers(frames: list[bytes], answers: list[bytes], figures: Figures) -
     nameless -= missing.total()
     twice = strange.keys() & owed.keys()
     if twice or not 0 <= nameless + strange.total() <= anonymous + quiet:
-        figures.faults.append(f"owed {missing}, got too many {strange}: {frames}")
+        figures.faults.append(f"missing {missing}, too many {strange}: {frames}")
     elif nameless + strange.total() < anonymous:
-        odd = [frame for frame in frames if not id_of(frame)[1]]
-        figures.faults.append(f"{anonymous} unreadable, {nameless} answers: {odd}")
+        unreadable = [frame for frame in frames if not id_of(frame)[1]]
+        figures.faults.append(f"{anonymous} unreadable, {nameless} answers: {unreadable}")
 
 
 def id_of(frame: bytes) -> tuple[str | None, bool]:

@@ -23,7 +23,7 @@ RARE = {"table.open": 0.1, "table.close": 0.002, "table.leave": 0.02, "round.clo
 WRONG = 0.04
 """Probability that a member has a value that its type does not allow."""
 
-BENT = 0.2
+MUTATED = 0.2
 """Probability that a frame is mutated."""
 
 ODD: tuple[Any, ...] = (
@@ -68,7 +68,7 @@ class Grammar:
             request.pop(chance.choice(list(request)))
         text = json.dumps(request, ensure_ascii=chance.random() < 0.5, allow_nan=False)
         data = text.encode(errors="surrogatepass")
-        return self._bent(data) if chance.random() < BENT else data
+        return self._mutated(data) if chance.random() < MUTATED else data
 
     def _struct(self, kind: Any) -> dict[str, Any]:
         chance, made = self._chance, {}
@@ -96,9 +96,9 @@ class Grammar:
             "source": ["deck", "pile:discard", "hand"],
         }
         if name == "cmd":
-            fresh = f"{chance.getrandbits(96):024x}"
-            context.cmds = [*context.cmds[-50:], fresh]
-            return fresh if chance.random() < 0.8 else chance.choice(context.cmds)
+            new = f"{chance.getrandbits(96):024x}"
+            context.cmds = [*context.cmds[-50:], new]
+            return new if chance.random() < 0.8 else chance.choice(context.cmds)
         known = plausible.get(name)
         if known and chance.random() < 0.9 and not isinstance(kind, inspect.LiteralType):
             return chance.choice(known)
@@ -129,7 +129,7 @@ class Grammar:
             case _:
                 return {chance.choice(("preset", "draw", "seats", "x")): chance.choice(ODD)}
 
-    def _bent(self, data: bytes) -> bytes:
+    def _mutated(self, data: bytes) -> bytes:
         chance = self._chance
         for _ in range(chance.choice((1, 1, 1, 2, 5))):
             at = chance.randrange(len(data) + 1)
@@ -140,14 +140,14 @@ class Grammar:
                     data[:at] + data[upto:],
                     data[:upto] + data[at:upto] + data[upto:],
                     data[:at],
-                    data[:at] + chance.choice(SPICE) + data[at:],
+                    data[:at] + chance.choice(INSERTED) + data[at:],
                 )
             )
             data = data or b" "
         return data
 
 
-SPICE: Sequence[bytes] = (
+INSERTED: Sequence[bytes] = (
     b"\xff", b"\xc3\x28", b"\xed\xa0\x80", b"\xef\xbb\xbf", b"\\u0000", b"\\ud800", b'"', b"{",
     b"}", b"[" * 200, b'{"a":' * 100, b",", b":", b"NaN", b"1e999", b"-0", b"\x00", b"\n",
     b'"id":1,', b'"method":"ping",', b"9" * 400,

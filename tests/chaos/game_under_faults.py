@@ -1,4 +1,4 @@
-"""A game that goes on while faults are injected; at the end all records are compared with the log.
+"""A game under injected faults; at the end the records of all clients are compared with the log.
 
 Four players shuffle, deal, draw and discard, concurrently where the rules allow it, and a spectator
 watches. The caller injects the faults. Then the log is compared with every client's own record of
@@ -25,7 +25,7 @@ from tests.harness.table_of_clients import Clients, RecordedClient, connect_clie
 
 
 class PlayedServer(Protocol):
-    """What a game needs of a server: ServerProcess, Nodes and Composed have it."""
+    """The server of a game: ServerProcess, Nodes and Composed implement it."""
 
     @property
     def url(self) -> str: ...
@@ -48,8 +48,8 @@ class Figures:
     events: int = 0
     acknowledged: int = 0
     resumes: int = 0
-    sent_back: int = 0
-    put_off: int = 0
+    snapshot_instead: int = 0
+    refusals: int = 0
     received_again: int = 0
     lost: int = 0
     doubled: int = 0
@@ -74,7 +74,7 @@ async def play_through(
 ) -> None:
     """Play on an open server, or by the `url` of a relay to it, until the faults are over.
 
-    The clients have their stores in `folder`. Violated guarantees are added to `figures`.
+    The clients have their stores in `folder`. Add violated guarantees to `figures`.
     """
     begun = time.monotonic()
     async with connect_clients(url or server.url, folder=folder / "clients") as clients:
@@ -113,36 +113,36 @@ async def play_through(
     figures.seconds = round(time.monotonic() - begun, 1)
 
 
-async def over(playing: asyncio.Task[None], seconds: float) -> bool:
-    """Let the game go on for this long; True if it ended before, which only an error causes."""
+async def ended_within(playing: asyncio.Task[None], seconds: float) -> bool:
+    """Wait for this long; True if the game ended before, which only an error causes."""
     done, _ = await asyncio.wait((playing,), timeout=seconds)
     return bool(done)
 
 
 async def versions(table: RemoteTable) -> list[int]:
     """The version of each event from the client's iterator."""
-    return [happened.version async for happened in table.events()]
+    return [event.version async for event in table.events()]
 
 
 # The game: requests that are retried until they succeed
 
 
-async def play(connect_clients: Clients, enough: asyncio.Event) -> None:
+async def play(clients: Clients, enough: asyncio.Event) -> None:
     """Rounds of shuffling, dealing, drawing and discarding, until `enough` is set."""
-    host, *others = connect_clients.tables
+    host, *others = clients.tables
     while not enough.is_set():
         await host.round_open()
         await host.shuffle()
         await host.deal(2)
-        await connect_clients.all_see(lambda table: table.deck_count == 44)
+        await clients.all_see(lambda table: table.deck_count == 44)
         for _ in range(3):
-            await asyncio.gather(*(draw_and_discard(table) for table in connect_clients.tables))
+            await asyncio.gather(*(draw_and_discard(table) for table in clients.tables))
             await others[0].draw(end="random")
             await host.until(lambda table: len(table.piles["discard"]) >= 12)
             discards = len(host.piles["discard"])
             await host.return_(count=discards, source="pile:discard")
             await host.shuffle()
-        await asyncio.gather(*(table.show(table.hand[0]) for table in connect_clients.tables))
+        await asyncio.gather(*(table.show(table.hand[0]) for table in clients.tables))
         await host.round_close()
     await host.close()
 
@@ -153,7 +153,7 @@ async def draw_and_discard(table: RemoteTable) -> None:
         await table.discard(card)
 
 
-# The comparison of the log with what each client was sent, answered and dealt
+# Comparison of the log with each client's events, answers and cards
 
 
 def compare_received(
@@ -163,23 +163,23 @@ def compare_received(
     record = client.record
     figures.resumes += record.resumes
     figures.received_again += record.again
-    figures.put_off += sum(answer.refusal is not None for answer in record.answers)
-    sent_back = sum('"method":"snapshot"' in frame for frame in record.frames)
-    figures.sent_back += sent_back
-    if sent_back:
-        figures.faults.append(f"{client.name} had seen events, and was given a snapshot instead")
+    figures.refusals += sum(answer.refusal is not None for answer in record.answers)
+    snapshot_instead = sum('"method":"snapshot"' in frame for frame in record.frames)
+    figures.snapshot_instead += snapshot_instead
+    if snapshot_instead:
+        figures.faults.append(f"{client.name} got a snapshot instead of events")
     wrong = record.different + sum(
         version > len(log) or log[version - 1] != leaf for version, leaf in record.leaves.items()
     )
     figures.changed += wrong
     if wrong:
-        figures.faults.append(f"{client.name} was told {wrong} events that the log has otherwise")
+        figures.faults.append(f"{client.name} received {wrong} events that differ from the log")
     expected = list(range(len(log) - len(seen) + 1, len(log) + 1))
     if seen != expected:
         figures.faults.append(f"{client.name} read events with a gap, twice, or out of order")
     missing = set(expected) - set(record.leaves)
     if missing:
-        figures.faults.append(f"{client.name} was never told {sorted(missing)}")
+        figures.faults.append(f"{client.name} never received {sorted(missing)}")
 
 
 CAUSED = {
@@ -200,7 +200,7 @@ CAUSED = {
 """The type of the events of a method; a draw at random also shuffles."""
 
 
-def compare_answered(connect_clients: Clients, log: list[Leaf], figures: Figures) -> None:
+def compare_answered(clients: Clients, log: list[Leaf], figures: Figures) -> None:
     """Every successful command is in the log at the version of its answer, and only there.
 
     Each client retries until it is answered, so the log has no command without an answer.
@@ -208,7 +208,7 @@ def compare_answered(connect_clients: Clients, log: list[Leaf], figures: Figures
     granted: Counter[str] = Counter()
     # A voided shuffle is started again automatically.
     granted["ShuffleStarted"] = sum(event["type"] == "ShuffleVoided" for event in log)
-    for client in connect_clients.clients:
+    for client in clients.clients:
         answers = {answer.params["cmd"]: answer for answer in client.record.changes()}
         for answer in answers.values():
             if answer.method not in CAUSED:
@@ -224,12 +224,12 @@ def compare_answered(connect_clients: Clients, log: list[Leaf], figures: Figures
             if found < count or last > len(log):
                 figures.lost += 1
                 figures.faults.append(f"{client.name}'s {answer} is not in the log")
-    happened = Counter(event["type"] for event in log)
+    logged = Counter(event["type"] for event in log)
     for kind in set(CAUSED.values()):
-        if happened[kind] != granted[kind]:
-            figures.doubled += max(0, happened[kind] - granted[kind])
-            figures.lost += max(0, granted[kind] - happened[kind])
-            figures.faults.append(f"{kind}: {happened[kind]} in the log, {granted[kind]} granted")
+        if logged[kind] != granted[kind]:
+            figures.doubled += max(0, logged[kind] - granted[kind])
+            figures.lost += max(0, granted[kind] - logged[kind])
+            figures.faults.append(f"{kind}: {logged[kind]} in the log, {granted[kind]} granted")
 
 
 ENDS_WITH = frozenset({"round.open", "round.close", "deck.deal", "deck.draw", "hand.discard",
@@ -252,7 +252,7 @@ def how_many(answer: Answer) -> int:
             return 1
 
 
-def compare_cards(connect_clients: Clients, log: list[Leaf], figures: Figures) -> None:
+def compare_cards(clients: Clients, log: list[Leaf], figures: Figures) -> None:
     """The cards of the answers are those that the closed rounds show to have been drawn."""
     truth = faces(log)
     drawn = {
@@ -261,7 +261,7 @@ def compare_cards(connect_clients: Clients, log: list[Leaf], figures: Figures) -
         for public in (leaf["public"],)
         if leaf["type"] == "CardDrawn"
     }
-    for client in connect_clients.players:
+    for client in clients.players:
         for version, slot, card in cards_answered(client):
             if drawn.get(version) != (slot, card, client.seat):
                 figures.changed += 1

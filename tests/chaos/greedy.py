@@ -1,4 +1,4 @@
-"""One address makes the server write as much as it can; its budget bounds that, others play on.
+"""One address makes the server write as much as it can, within its budget; others can play.
 
     python tests/chaos/greedy.py 600
 
@@ -46,10 +46,9 @@ class Figures:
     """Written and grown in MB, draws in milliseconds, memory in MiB."""
 
     seconds: float = 0.0
-    carried_out: int = 0
+    granted: int = 0
     refused: int = 0
     closed: int = 0
-    turned_away: int = 0
     written: float = 0.0
     grown: float = 0.0
     bound: float = 0.0
@@ -113,12 +112,12 @@ class Attacker:
         try:
             answer = await client.call(method, **params)
         except Refusal as refusal:
-            # Refused requests soon lock the address out: a patient attack is the worst.
+            # Refused requests soon lock the address out, so a patient attack writes the most.
             self._figures.refused += 1
             wait = refusal.error["data"].get("retry_after_ms", 100) / 1000
             await asyncio.sleep(min(wait, 2.0) * (1 + self._chance.random()))
             return None
-        self._figures.carried_out += 1
+        self._figures.granted += 1
         return dict(answer)
 
 
@@ -151,7 +150,7 @@ def size(folder: Path) -> int:
     return sum(file.stat().st_size for file in folder.glob("dealer.db*"))
 
 
-async def be_greedy(
+async def exhaust_budget(
     folder: Path, *, seconds: int, seed: int, burst: float = LIMITS.address_bytes_burst
 ) -> Figures:
     """Attack for this many seconds, with a budget that starts at `burst` bytes."""
@@ -184,9 +183,9 @@ async def be_greedy(
         if getattr(figures, name) > figures.bound:
             figures.faults.append(f"more was {name} than the budget of one address")
     if "Traceback" in server.output.read_text():
-        figures.faults.append(f"a traceback stands in {server.output}")
+        figures.faults.append(f"{server.output} has a traceback")
     return figures
 
 
 if __name__ == "__main__":
-    sys.exit(run(__doc__, be_greedy, count="seconds", default=60))
+    sys.exit(run(__doc__, exhaust_budget, count="seconds", default=60))

@@ -35,7 +35,7 @@ class Figures(game_under_faults.Figures):
     hints_mixed: int = 0
 
 
-async def play_on_odd_hints(
+async def play_with_bad_hints(
     folder: Path, *, rounds: int, seed: int, poll_seconds: float = 1.0
 ) -> Figures:
     """Play this many rounds in both ways; the nodes poll every `poll_seconds`."""
@@ -49,21 +49,21 @@ async def play_on_odd_hints(
             inject_faults = partial(until_played, server, rounds)
             await game_under_faults.play_through(server, place, inject_faults, game)
             figures.add(game)
-        said = "".join(node.output.read_text() for node in server.nodes)
-        counted = sum(map(int, re.findall(rf"hints {how}: (\d+)", said)))
+        output = "".join(node.output.read_text() for node in server.nodes)
+        counted = sum(map(int, re.findall(rf"hints {how}: (\d+)", output)))
         setattr(figures, f"hints_{how}", counted)
         if not counted:
-            figures.faults.append(f"there were no hints to be {how}")
+            figures.faults.append(f"no hints were {how}")
     return figures
 
 
 async def until_played(server: Nodes, rounds: int, playing: asyncio.Task[None]) -> None:
     """Wait until all rounds but the last are over, which the players finish."""
-    while not await game_under_faults.over(playing, 0.2):
+    while not await game_under_faults.ended_within(playing, 0.2):
         ((closed,),) = await server.ask(ROUNDS)
         if closed >= rounds - 1:
             return
 
 
 if __name__ == "__main__":
-    sys.exit(run(__doc__, play_on_odd_hints, count="rounds", default=5))
+    sys.exit(run(__doc__, play_with_bad_hints, count="rounds", default=5))

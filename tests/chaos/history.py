@@ -3,7 +3,7 @@
     python tests/chaos/history.py 5000 [--nodes 2]
 
 Each of four seats plays from several connections. Commands are sent twice over two of them, sent
-again when a connection breaks, and decided at old versions; the server is killed now and then. The
+again when a connection breaks, and decided at old versions; the server is killed repeatedly. The
 history of calls and answers is checked against the log.
 """
 
@@ -39,7 +39,7 @@ KILL_EVERY = 600
 
 @dataclass
 class Figures:
-    """`answered_twice` counts the commands that two connections were answered, always the same."""
+    """`answered_twice` counts the commands that were answered on two connections."""
 
     commands: int = 0
     granted: int = 0
@@ -71,7 +71,7 @@ class ConcurrentClients:
         self._clock = count(1)
 
     async def sit_down(self) -> None:
-        """The host opens a round with a shoe that lasts, and the seats are taken."""
+        """Open a table, take its seats and open a round with a large shoe."""
         host = await RpcClient.connect(self.server.port)
         opened = await host.call("table.open", seats=SEATS)
         self.table = opened["table"]
@@ -91,18 +91,18 @@ class ConcurrentClients:
         client: RpcClient | None = None
         while self.left > 0:
             self.left -= 1
-            asked = self._next(seat)
-            self.history.append(asked)
-            client = await self._ask(asked, client)
-            if asked.method == "hand.return" and asked.first is None:
-                self.hands[seat].update(asked.params["cards"])
-            if asked.method == "deck.draw":
-                self.hands[seat].update(asked.result.get("slots", ()))
+            call = self._next(seat)
+            self.history.append(call)
+            client = await self._ask(call, client)
+            if call.method == "hand.return" and call.first is None:
+                self.hands[seat].update(call.params["cards"])
+            if call.method == "deck.draw":
+                self.hands[seat].update(call.result.get("slots", ()))
         if client is not None:
             await client.close()
 
     def _next(self, seat: int) -> Call:
-        """Return a card where there are many, otherwise draw; now and then a query."""
+        """A return if the hand has many cards, otherwise a draw; sometimes a query."""
         method, params, hand = (
             "deck.draw",
             dict[str, Any](count=self.chance.choice((1, 2))),
@@ -114,34 +114,32 @@ class ConcurrentClients:
             hand = tuple(self.chance.sample(sorted(self.hands[seat]), self.chance.choice((1, 2))))
             self.hands[seat].difference_update(hand)
             method, params = "hand.return", {"cards": list(hand)}
-        asked = Call(seat, method, f"{len(self.history)}", next(self._clock), params)
+        call = Call(seat, method, f"{len(self.history)}", next(self._clock), params)
         if method != "table.state":
-            params["cmd"] = asked.cmd
+            params["cmd"] = call.cmd
             if self.chance.random() < 0.3:
-                asked.expect = params["expect"] = self.newest - self.chance.choice((0, 0, 1, 5))
-        return asked
+                call.expect = params["expect"] = self.newest - self.chance.choice((0, 0, 1, 5))
+        return call
 
-    async def _ask(self, asked: Call, client: RpcClient | None) -> RpcClient | None:
-        """Send until there is an answer, on another connection if necessary; the remaining
-        connection.
-        """
-        twice = asked.method != "table.state" and self.chance.random() < 0.1
-        other = await self._answer_of(asked, None) if twice else (None, None)
-        answer, client = await self._answer_of(asked, client)
+    async def _ask(self, call: Call, client: RpcClient | None) -> RpcClient | None:
+        """Send until there is an answer; the connection, which may be another one."""
+        twice = call.method != "table.state" and self.chance.random() < 0.1
+        other = await self._answer_of(call, None) if twice else (None, None)
+        answer, client = await self._answer_of(call, client)
         for one, via in ((answer, client), other):
-            self._settle(asked, one)
+            self._settle(call, one)
             if via is not None and via is not client:
                 await via.close()
         return client
 
     async def _answer_of(
-        self, asked: Call, client: RpcClient | None
+        self, call: Call, client: RpcClient | None
     ) -> tuple[Any, RpcClient | None]:
         while True:
             if client is None or client.closed.done():
                 client = await self._connect()
-            token = self.tokens[asked.seat]
-            answer = client.send(asked.method, table=self.table, token=token, **asked.params)
+            token = self.tokens[call.seat]
+            answer = client.send(call.method, table=self.table, token=token, **call.params)
             client._sending.add_done_callback(lambda sent: sent.cancelled() or sent.exception())
             if self.chance.random() < 0.05:
                 if self.chance.random() < 0.5:
@@ -154,8 +152,8 @@ class ConcurrentClients:
             try:
                 return answer.result(), client
             except Refusal as refusal:
-                # Eight conflicts with another node in a row: it may be sent again.
-                raced = refusal.reason == "conflict" and asked.expect is None
+                # Eight consecutive conflicts with another node: the command may be sent again.
+                raced = refusal.reason == "conflict" and call.expect is None
                 if not raced and refusal.reason not in ("unavailable", "overloaded"):
                     return refusal, client
                 self.raced += raced
@@ -167,60 +165,62 @@ class ConcurrentClients:
                 return await RpcClient.connect(self.server.port)
             await asyncio.sleep(0.02)
 
-    def _settle(self, asked: Call, answer: Any) -> None:
+    def _settle(self, call: Call, answer: Any) -> None:
         """Record an answer; the first one counts, later ones must equal it."""
         if answer is None:
             return
-        if asked.answered:
-            if isinstance(answer, Refusal) or asked.reason:
-                self._contradict(asked, answer)
+        if call.answered:
+            if isinstance(answer, Refusal) or call.reason:
+                self._contradict(call, answer)
             else:
-                asked.more.append(answer)
+                call.more.append(answer)
             return
-        asked.answered = next(self._clock)
+        call.answered = next(self._clock)
         if isinstance(answer, Refusal):
-            asked.reason = str(answer.reason)
+            call.reason = str(answer.reason)
             return
-        asked.result, asked.last = answer, answer["version"]
-        self.newest = max(self.newest, asked.last or 0)
-        if asked.method != "table.state":
-            length = len(answer["slots"] if "slots" in answer else asked.params["cards"])
-            asked.first = answer["version"] - length + 1
+        call.result, call.last = answer, answer["version"]
+        self.newest = max(self.newest, call.last or 0)
+        if call.method != "table.state":
+            length = len(answer["slots"] if "slots" in answer else call.params["cards"])
+            call.first = answer["version"] - length + 1
 
     @staticmethod
-    def _contradict(asked: Call, answer: Any) -> None:
+    def _contradict(call: Call, answer: Any) -> None:
         """A refused command may be refused again, but not refused and granted."""
         refused = str(answer.reason) if isinstance(answer, Refusal) else ""
-        if bool(refused) != bool(asked.reason):
-            asked.more.append({"refused": refused})
+        if bool(refused) != bool(call.reason):
+            call.more.append({"refused": refused})
 
 
-async def one_order(folder: Path, *, commands: int, seed: int, nodes: int = 1) -> Figures:
+async def check_linearizability(
+    folder: Path, *, commands: int, seed: int, nodes: int = 1
+) -> Figures:
     """Send this many commands; the server is killed every `KILL_EVERY` commands."""
     async with open_server(folder, nodes=nodes, seed=seed) as server:
-        crowd = ConcurrentClients(server, commands=commands, seed=seed)
-        await crowd.sit_down()
-        playing = asyncio.create_task(crowd.play())
+        clients = ConcurrentClients(server, commands=commands, seed=seed)
+        await clients.sit_down()
+        playing = asyncio.create_task(clients.play())
         kills = 0
         while not playing.done():
             await asyncio.wait((playing,), timeout=0.02)
-            if len(crowd.history) > (kills + 0.5) * KILL_EVERY and not playing.done():
+            if len(clients.history) > (kills + 0.5) * KILL_EVERY and not playing.done():
                 await server.kill()
                 await server.open()
                 kills += 1
         await playing
-        log = leaves(read(await server.bundle(crowd.table)))
-    history = crowd.history
-    reasons = Counter(asked.reason for asked in history)
+        log = leaves(read(await server.bundle(clients.table)))
+    history = clients.history
+    reasons = Counter(call.reason for call in history)
     figures = Figures(
-        commands=sum(asked.method != "table.state" for asked in history),
-        granted=sum(asked.first is not None for asked in history),
-        questions=sum(asked.method == "table.state" for asked in history),
+        commands=sum(call.method != "table.state" for call in history),
+        granted=sum(call.first is not None for call in history),
+        questions=sum(call.method == "table.state" for call in history),
         conflicts=reasons["conflict"],
         other_refusals=sum(n for reason, n in reasons.items() if reason not in ("", "conflict")),
-        sent_again=crowd.sent_again,
-        raced=crowd.raced,
-        answered_twice=sum(bool(asked.more) for asked in history),
+        sent_again=clients.sent_again,
+        raced=clients.raced,
+        answered_twice=sum(bool(call.more) for call in history),
         kills=kills,
         events=len(log),
         faults=violations(history, log),
@@ -230,4 +230,4 @@ async def one_order(folder: Path, *, commands: int, seed: int, nodes: int = 1) -
 
 
 if __name__ == "__main__":
-    sys.exit(run(__doc__, one_order, count="commands", default=5000, several=True))
+    sys.exit(run(__doc__, check_linearizability, count="commands", default=5000, several=True))

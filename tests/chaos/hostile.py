@@ -121,7 +121,7 @@ async def attack(folder: Path, *, seconds: float, seed: int, only: Sequence[str]
         await _phase(figures, server, "alone", before)
         if seconds >= MEASURABLE:
             await _phase(figures, server, "loaded", before, "--burn", str(before))
-        figures.memory_before = process.resident(server.pid)
+        figures.memory_before = process.rss(server.pid)
         arguments = [str(server.port), str(round(seconds)), str(seed), "--tables"]
         out = await _phase(
             figures,
@@ -137,7 +137,7 @@ async def attack(folder: Path, *, seconds: float, seed: int, only: Sequence[str]
         figures.measured.phase = "after"
         enough.set()
         await asyncio.gather(*playing)
-        await _look_after(figures, server, tables)
+        await _check_afterwards(figures, server, tables)
         server.terminate()
         if code := await server.ended():
             figures.faults.append(f"the server ended with {code}")
@@ -167,7 +167,7 @@ async def _phase(
     figures.measured.phase = name
     while time.monotonic() < begun + seconds or (load and load.returncode is None):
         await asyncio.sleep(0.1)
-        memory = process.resident(server.pid)
+        memory = process.rss(server.pid)
         figures.memory_at_most = max(figures.memory_at_most, memory)
         phase.written = (process.bytes_written(server.pid) - written) / 1e6
         if load and load.returncode is None:
@@ -188,7 +188,7 @@ async def _phase(
     return await reading if reading else b""
 
 
-async def _look_after(figures: Figures, server: ServerProcess, tables: list[Table]) -> None:
+async def _check_afterwards(figures: Figures, server: ServerProcess, tables: list[Table]) -> None:
     """The server must still answer, and every honest table must verify."""
     client = await RpcClient.connect(server.port, local_addr=(HONEST[0], 0))
     await client.call("ping")
@@ -197,7 +197,7 @@ async def _look_after(figures: Figures, server: ServerProcess, tables: list[Tabl
         figures.faults.extend(await table.audit(await server.bundle(table.id)))
         figures.faults.extend(await resumed_from_the_start(server.port, table))
         await table.leave()
-    figures.memory_after = process.resident(server.pid)
+    figures.memory_after = process.rss(server.pid)
     for name, tally in figures.attacks.items():
         figures.refused.update(tally["refused"])
         if not tally["visits"]:
@@ -244,7 +244,7 @@ def table_of(figures: Figures) -> list[str]:
         f"written for the attack: {figures.of_attack('written'):.0f} MB by write_bytes,"
         f" {figures.of_attack('grown'):.0f} MB by the files' size (goal: under"
         f" {WRITTEN_MB:.0f} in ten minutes)",
-        f"p99 under attack: {figures.slower} times that beside an equal load"
+        f"p99 under attack: {figures.slower} times that next to an equal load"
         f" (goal: at most {SLOWER})",
         f"honest players: {sum(map(len, figures.measured.latencies.values()))} draws,"
         f" {figures.measured.resumes} resumes, faults {len(figures.faults)}",
@@ -269,13 +269,13 @@ def _share(figures: Figures, phase: str, of: str) -> float:
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("seconds", type=float, nargs="?", default=GOAL_SECONDS)
-    parser.add_argument("seed", type=int, nargs="?", default=None, help="of what is left to chance")
+    parser.add_argument("seed", type=int, nargs="?", default=None, help="of the random choices")
     parser.add_argument("--only", nargs="*", default=[], help="names of attacks; all, if not given")
-    asked = parser.parse_args()
-    seed = secrets.randbelow(2**32) if asked.seed is None else asked.seed
+    options = parser.parse_args()
+    seed = secrets.randbelow(2**32) if options.seed is None else options.seed
     with tempfile.TemporaryDirectory(prefix="dealer-trial-") as folder:
         figures = asyncio.run(
-            attack(Path(folder), seconds=asked.seconds, seed=seed, only=asked.only)
+            attack(Path(folder), seconds=options.seconds, seed=seed, only=options.only)
         )
     print("\n".join(table_of(figures)))
     for sentence in figures.missed:

@@ -42,7 +42,7 @@ BODIES = (
     b"GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\na",
     b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
 )
-REQUESTS_NEVER_UNDERSTOOD = (
+UNREADABLE_REQUESTS = (
     b"[" * 8000,
     b'{"a":' * 3000,
     b'{"jsonrpc":"2.0","id":1,"method":"ping","params":' + b"[" * 2000 + b"]" * 2000 + b"}",
@@ -116,7 +116,7 @@ async def strange_requests(me: Attacker) -> None:
             reader, writer = await me.get(path)
             await _answer(reader, writer)
     for data in BODIES:
-        reader, writer = await me.line()
+        reader, writer = await me.connect()
         writer.write(data)
         me.tally.requests += 1
         with suppress(OSError, TimeoutError):
@@ -140,11 +140,11 @@ async def unreadable(me: Attacker) -> None:
     """Requests with deep nesting, duplicate members, unknown methods or no JSON."""
     async with await me.socket() as socket:
         while me.running():
-            for data in REQUESTS_NEVER_UNDERSTOOD:
+            for data in UNREADABLE_REQUESTS:
                 me.tally.requests += 1
-                await socket.say(data)
+                await socket.send_frame(data)
             method = {"jsonrpc": "2.0", "id": secrets.token_hex(8), "method": secrets.token_hex(8)}
-            await socket.say(json.dumps(method).encode())
+            await socket.send_frame(json.dumps(method).encode())
 
 
 async def control_frames(me: Attacker) -> None:
@@ -153,11 +153,11 @@ async def control_frames(me: Attacker) -> None:
         while me.running():
             for first in (0x89, 0x8A):
                 me.tally.requests += 1
-                await socket.say(b"a" * 100, first)
-            await socket.say(b"", 0x01)
+                await socket.send_frame(b"a" * 100, first)
+            await socket.send_frame(b"", 0x01)
             for _ in range(30):
-                await socket.say(b"", 0x00)
-            await socket.say(b'{"jsonrpc":"2.0","id":1,"method":"ping"}', 0x80)
+                await socket.send_frame(b"", 0x00)
+            await socket.send_frame(b'{"jsonrpc":"2.0","id":1,"method":"ping"}', 0x80)
 
 
 async def behind_a_page(me: Attacker) -> None:
@@ -189,14 +189,14 @@ async def crowd(me: Attacker) -> None:
 
 def _flood(kind: Flood) -> Callable[[Attacker], Awaitable[None]]:
     async def attack(me: Attacker) -> None:
-        line = await me.line()
+        stream = await me.connect()
         try:
             async with asyncio.timeout(max(0.1, me.until - time.monotonic())):
-                await kind(line, me.chance)
-                while await line[0].read(2**16):
+                await kind(stream, me.chance)
+                while await stream[0].read(2**16):
                     await me.pace()
         finally:
-            line[1].transport.abort()
+            stream[1].transport.abort()
 
     attack.__doc__ = kind.__doc__
     return attack

@@ -64,7 +64,7 @@ class Attacker:
     own: list[tuple[str, str]]
     throttle: Throttle | None = None
     until: float = 0.0
-    home: tuple[str, str] | None = None  # a table of this worker, and its host token
+    first_table: tuple[str, str] | None = None  # a table of this worker, and its host token
 
     def running(self) -> bool:
         return time.monotonic() < self.until
@@ -91,7 +91,7 @@ class Attacker:
         self.tally.connections += 1
         return sock
 
-    async def line(
+    async def connect(
         self, *, small: bool = False
     ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         return await asyncio.open_connection(sock=await self.dial(small=small), limit=2**16)
@@ -100,7 +100,7 @@ class Attacker:
         """A WebSocket connection; raises Rejected if the server refuses it."""
         if self.throttle is not None:
             await self.throttle()
-        reader, writer = await self.line(small=small)
+        reader, writer = await self.connect(small=small)
         writer.write(
             f"GET {path} HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n"
             f"Connection: Upgrade\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
@@ -117,14 +117,14 @@ class Attacker:
             writer.transport.abort()
             if self.throttle is not None:
                 after = re.search(rb"\r\nRetry-After: ([0-9]+)", head)
-                self.throttle.shut_out(float(after[1]) if after else 1.0)
+                self.throttle.on_refused(float(after[1]) if after else 1.0)
             raise Rejected(status)
         self.tally.admitted += 1
         return Socket(self, reader, writer)
 
     async def get(self, path: str, *, small: bool = False, more: str = "") -> tuple[Any, Any]:
         """A GET request that was sent; no byte of the answer was read."""
-        reader, writer = await self.line(small=small)
+        reader, writer = await self.connect(small=small)
         writer.write(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n{more}\r\n".encode())
         self.tally.requests += 1
         return reader, writer
@@ -141,7 +141,7 @@ class Socket:
         self.writer = writer
         self._id = 0
         self.table: str | None = None
-        self.heard: dict[str, bytes] = {}  # the latest notification of each method
+        self.latest: dict[str, bytes] = {}  # the latest notification of each method
 
     async def __aenter__(self) -> Socket:
         return self
@@ -149,7 +149,7 @@ class Socket:
     async def __aexit__(self, *_: object) -> None:
         self.writer.transport.abort()
 
-    async def say(self, data: bytes, first: int = 0x81) -> None:
+    async def send_frame(self, data: bytes, first: int = 0x81) -> None:
         """A frame with this first byte, masked with zeros."""
         await self._me.pace()
         size = len(data)
@@ -167,34 +167,34 @@ class Socket:
         if self.table is not None:
             params.setdefault("table", self.table)
         frame = {"jsonrpc": "2.0", "id": self._id, "method": method, "params": params}
-        await self.say(json.dumps(frame, separators=(",", ":")).encode())
+        await self.send_frame(json.dumps(frame, separators=(",", ":")).encode())
         return self._id
 
-    async def ask(self, method: str, **params: Any) -> dict[str, Any]:
+    async def call(self, method: str, **params: Any) -> dict[str, Any]:
         """The result of a request; raises Refused with the reason."""
         try:
-            result = await self._ask(method, **params)
+            result = await self._call(method, **params)
         except Refused as refused:
             self._me.tally.refused[refused.reason] += 1
             raise
         self._me.tally.granted += 1
         return result
 
-    async def insist(self, method: str, **params: Any) -> dict[str, Any]:
+    async def call_with_retry(self, method: str, **params: Any) -> dict[str, Any]:
         """The same, repeated after the server's retry delay; raises Refused for another reason."""
         while True:
             try:
-                return await self.ask(method, **params)
+                return await self.call(method, **params)
             except Refused as refused:
                 if refused.reason != "rate_limited" or not self._me.running():
                     raise
                 await self._me.rest(refused.retry_after)
 
-    async def changed(self, method: str, **params: Any) -> dict[str, Any]:
-        """`insist` with a new command id."""
-        return await self.insist(method, cmd=secrets.token_hex(16), **params)
+    async def command(self, method: str, **params: Any) -> dict[str, Any]:
+        """`call_with_retry` with a new command id."""
+        return await self.call_with_retry(method, cmd=secrets.token_hex(16), **params)
 
-    async def _ask(self, method: str, **params: Any) -> dict[str, Any]:
+    async def _call(self, method: str, **params: Any) -> dict[str, Any]:
         number = await self.send(method, **params)
         answers = f'{{"jsonrpc":"2.0","id":{number},'.encode()
         async with asyncio.timeout(ANSWER_SECONDS):
@@ -211,7 +211,7 @@ class Socket:
 
     def _note(self, payload: bytes) -> None:
         if payload.startswith(b'{"jsonrpc":"2.0","method":"'):
-            self.heard[payload[27 : payload.index(b'"', 27)].decode()] = payload
+            self.latest[payload[27 : payload.index(b'"', 27)].decode()] = payload
 
     async def frame(self) -> bytes:
         """The payload of the next data frame."""
@@ -225,7 +225,7 @@ class Socket:
             if first == 0x88:
                 code = int.from_bytes(payload[:2])
                 if self._me.throttle is not None and code == TOO_FAST:
-                    self._me.throttle.shut_out(1.0)
+                    self._me.throttle.on_refused(1.0)
                 raise Closed(str(code))
 
     async def drop_frames(self) -> None:
@@ -240,36 +240,36 @@ class Socket:
     async def open(self, **params: Any) -> None:
         """Host a new table or, if none may be opened, one that was opened before."""
         try:
-            opened = await self.insist("table.open", **params)
+            opened = await self.call_with_retry("table.open", **params)
         except Refused:
             if not self._me.own:
                 raise
             self.table, token = self._me.chance.choice(self._me.own)
-            await self.insist("table.resume", token=token, after=0)
+            await self.call_with_retry("table.resume", token=token, after=0)
             return
         self.table = opened["table"]
         self._me.own.append((opened["table"], opened["host_token"]))
         del self._me.own[:-2000]
 
-    async def come_home(self) -> bool:
+    async def host_own_table(self) -> bool:
         """Host the table that this worker opened first, so that it grows; whether it is new."""
         me = self._me
-        if me.home is None:
+        if me.first_table is None:
             await self.open()
-            me.home = me.own[-1]
+            me.first_table = me.own[-1]
             return True
-        self.table, token = me.home
-        await self.insist("table.resume", token=token, after=2**53 - 1)
+        self.table, token = me.first_table
+        await self.call_with_retry("table.resume", token=token, after=2**53 - 1)
         return False
 
     async def sit(self, name: str = "x", **params: Any) -> dict[str, Any]:
-        return await self.insist("table.join", name=name, **params)
+        return await self.call_with_retry("table.join", name=name, **params)
 
     async def round(self, **params: Any) -> int:
         """Open a round with the most cards allowed, after closing another one."""
         with suppress(Refused):
-            await self.changed("round.close")
-        opened = await self.changed("round.open", deck=BIG_DECK, **params)
+            await self.command("round.close")
+        opened = await self.command("round.open", deck=BIG_DECK, **params)
         number: int = opened["round"]
         return number
 

@@ -58,7 +58,7 @@ class Throttle:
         self._next = max(self._next, now) + 1 / self._rate
         await asyncio.sleep(self._next - now)
 
-    def shut_out(self, seconds: float) -> None:
+    def on_refused(self, seconds: float) -> None:
         """The address was refused and may retry after this delay."""
         now = time.monotonic()
         self._next = max(self._next, now + seconds)

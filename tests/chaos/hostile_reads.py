@@ -28,12 +28,12 @@ async def join_and_leave(me: Attacker) -> None:
     async with await me.socket() as socket:
         socket.table = me.chance.choice(me.honest)
         with suppress(Refused):
-            await socket.insist("table.presence")
+            await socket.call_with_retry("table.presence")
         while me.running():
             with suppress(Refused):
                 await socket.sit(name="y" * 64)
             with suppress(Refused):
-                await socket.changed("table.leave")
+                await socket.command("table.leave")
 
 
 async def presence(me: Attacker) -> None:
@@ -42,8 +42,8 @@ async def presence(me: Attacker) -> None:
         async with await me.socket() as socket:
             for socket.table in me.honest:
                 with suppress(Refused):
-                    await socket.insist("table.watch")
-                    await socket.insist("table.presence")
+                    await socket.call_with_retry("table.watch")
+                    await socket.call_with_retry("table.presence")
 
 
 async def watchers(me: Attacker) -> None:
@@ -52,7 +52,7 @@ async def watchers(me: Attacker) -> None:
         while me.running():
             for socket.table in me.honest:
                 with suppress(Refused):
-                    await socket.insist("table.watch", after=0)
+                    await socket.call_with_retry("table.watch", after=0)
         await socket.drop_frames()
 
 
@@ -69,9 +69,9 @@ async def states(me: Attacker) -> None:
     async with await me.socket() as socket:
         await socket.open()
         await socket.round(entropy="house")
-        await socket.changed("deck.shuffle")
+        await socket.command("deck.shuffle")
         while me.running():
-            await socket.insist("table.state")
+            await socket.call_with_retry("table.state")
 
 
 async def resume_flapping(me: Attacker) -> None:
@@ -80,11 +80,11 @@ async def resume_flapping(me: Attacker) -> None:
         await socket.open()
         token = (await socket.sit())["token"]
         await socket.round(entropy="house")
-        await socket.changed("deck.shuffle")
+        await socket.command("deck.shuffle")
         table = socket.table
     while me.running():
         async with await me.socket() as socket:
-            await socket.insist("table.resume", table=table, token=token, after=0)
+            await socket.call_with_retry("table.resume", table=table, token=token, after=0)
 
 
 async def proofs(me: Attacker) -> None:
@@ -93,9 +93,9 @@ async def proofs(me: Attacker) -> None:
         async with await me.socket() as socket:
             socket.table = me.own[0][0]
             with suppress(Refused):
-                await socket.insist("table.watch", after=1)
+                await socket.call_with_retry("table.watch", after=1)
             with suppress(Refused):
-                await socket.insist("table.watch", after=0)
+                await socket.call_with_retry("table.watch", after=0)
 
 
 async def held_requests(me: Attacker) -> None:
@@ -117,21 +117,21 @@ async def hellos(me: Attacker) -> None:
             known = [{"table": table, "token": token, "after": 0} for table, token in me.own[-32:]]
             wrong = [{"table": secrets.token_hex(16), "token": "host." + "0" * 64}] * 32
             with suppress(Refused):
-                await socket.insist("session.hello", tokens=known + wrong)
+                await socket.call_with_retry("session.hello", tokens=known + wrong)
 
 
 async def lists(me: Attacker) -> None:
     """List the lobby as often as it is answered."""
     async with await me.socket() as socket:
         while me.running():
-            await socket.insist("table.list")
+            await socket.call_with_retry("table.list")
 
 
 async def discoveries(me: Attacker) -> None:
     """The largest answer to the smallest request."""
     async with await me.socket() as socket:
         while me.running():
-            await socket.insist("rpc.discover")
+            await socket.call_with_retry("rpc.discover")
 
 
 async def guesses(me: Attacker) -> None:
@@ -146,7 +146,7 @@ async def guesses(me: Attacker) -> None:
                 ("table.join", {"name": "x", "seat": 1, "invite": token[-32:]}),
             ):
                 with suppress(Refused):
-                    await socket.ask(method, table=table, **params)
+                    await socket.call(method, table=table, **params)
 
 
 async def other_hands(me: Attacker) -> None:
@@ -156,7 +156,7 @@ async def other_hands(me: Attacker) -> None:
             socket.table = me.chance.choice(me.honest)
             for method, params in _FOREIGN:
                 with suppress(Refused):
-                    await socket.ask(method, **params)
+                    await socket.call(method, **params)
 
 
 async def reopening(me: Attacker) -> None:
@@ -165,7 +165,7 @@ async def reopening(me: Attacker) -> None:
         async with await me.socket() as socket:
             for _ in range(20):
                 await socket.send("ping")
-            await socket.ask("ping")
+            await socket.call("ping")
 
 
 READS: dict[str, tuple[Attack, int]] = {

@@ -43,9 +43,9 @@ async def big_names(me: Attacker) -> None:
                 await socket.open(name=name, rules={"name": name})
             with suppress(Refused):
                 await socket.sit(name=name)
-            await socket.insist("table.leave")
+            await socket.call_with_retry("table.leave")
             with suppress(Refused):
-                await socket.insist("table.list")
+                await socket.call_with_retry("table.list")
 
 
 async def house_shuffles(me: Attacker) -> None:
@@ -54,16 +54,16 @@ async def house_shuffles(me: Attacker) -> None:
         async with await me.socket() as socket:
             await socket.open()
             await socket.round(entropy="house")
-            await socket.changed("deck.shuffle")
+            await socket.command("deck.shuffle")
 
 
 async def reshuffles(me: Attacker) -> None:
     """Shuffle one table repeatedly in one round: every seal adds 1,020 slots to it."""
     async with await me.socket() as socket:
-        if await socket.come_home():
+        if await socket.host_own_table():
             await socket.round(entropy="house")
         while me.running():
-            await socket.changed(
+            await socket.command(
                 "deck.shuffle", algorithm=me.chance.choice(("backward", "forward"))
             )
 
@@ -79,11 +79,11 @@ async def players_shuffles(me: Attacker) -> None:
                 break
             nonce = secrets.token_bytes(32)
             digest = socket.digest(round_, k, seat, nonce)
-            await socket.insist("entropy.commit", round=round_, k=k, digest=digest)
-            await socket.changed("deck.shuffle")
+            await socket.call_with_retry("entropy.commit", round=round_, k=k, digest=digest)
+            await socket.command("deck.shuffle")
             if k % 2:
                 break
-            await socket.insist("entropy.reveal", round=round_, k=k, nonce=nonce.hex())
+            await socket.call_with_retry("entropy.reveal", round=round_, k=k, nonce=nonce.hex())
 
 
 async def waiting_shuffles(me: Attacker) -> None:
@@ -93,7 +93,7 @@ async def waiting_shuffles(me: Attacker) -> None:
             await socket.open()
             await socket.sit()
             await socket.round(entropy="players", commit_ms=LONG, reveal_ms=LONG)
-            await socket.changed("deck.shuffle")
+            await socket.command("deck.shuffle")
 
 
 async def draws_at_random(me: Attacker) -> None:
@@ -103,7 +103,7 @@ async def draws_at_random(me: Attacker) -> None:
         await socket.sit()
         await socket.round(entropy="house")
         while me.running():
-            await socket.changed("deck.draw", **{"from": "random"})
+            await socket.command("deck.draw", **{"from": "random"})
 
 
 async def many_events(me: Attacker) -> None:
@@ -112,11 +112,11 @@ async def many_events(me: Attacker) -> None:
         await socket.open()
         await socket.sit()
         await socket.round(entropy="house")
-        await socket.changed("deck.shuffle")
+        await socket.command("deck.shuffle")
         while me.running():
-            slots = (await socket.changed("deck.draw", count=1000))["slots"]
-            await socket.changed("hand.show", cards=slots)
-            await socket.changed("hand.return", cards=slots)
+            slots = (await socket.command("deck.draw", count=1000))["slots"]
+            await socket.command("hand.show", cards=slots)
+            await socket.command("hand.return", cards=slots)
 
 
 async def entropy_spam(me: Attacker) -> None:
@@ -129,14 +129,14 @@ async def entropy_spam(me: Attacker) -> None:
             nonce = secrets.token_bytes(32)
             k = me.chance.choice((0, 0, 1, 2**32 - 1))
             with suppress(Refused):
-                await socket.ask(
+                await socket.call(
                     "entropy.commit",
                     round=round_,
                     k=k,
                     digest=socket.digest(round_, k, seat, nonce),
                 )
             with suppress(Refused):
-                await socket.ask("entropy.reveal", round=round_, k=k, nonce=nonce.hex())
+                await socket.call("entropy.reveal", round=round_, k=k, nonce=nonce.hex())
 
 
 async def cosignatures(me: Attacker) -> None:
@@ -154,16 +154,16 @@ async def cosignatures(me: Attacker) -> None:
             )
             for line in lines:
                 with suppress(Refused):
-                    await socket.ask("table.cosign", cosignature=line)
+                    await socket.call("table.cosign", cosignature=line)
             with suppress(Refused):
-                await socket.changed("round.open", entropy="house")
+                await socket.command("round.open", entropy="house")
             with suppress(Refused):
-                await socket.changed("deck.shuffle")
-            note = (await socket.insist("table.resume", token=joined["token"], after=0))[
+                await socket.command("deck.shuffle")
+            note = (await socket.call_with_retry("table.resume", token=joined["token"], after=0))[
                 "checkpoint"
             ]
             with suppress(Refused):
-                await socket.changed("round.close")
+                await socket.command("round.close")
 
 
 async def unique_commands(me: Attacker) -> None:
@@ -171,17 +171,17 @@ async def unique_commands(me: Attacker) -> None:
     async with await me.socket() as socket:
         await socket.open()
         await socket.sit()
-        await socket.changed("round.open", entropy="house")
-        await socket.changed("deck.shuffle")
+        await socket.command("round.open", entropy="house")
+        await socket.command("deck.shuffle")
         for number in range(10_000):
             if not me.running():
                 break
             cmd = f"{number:064d}"
             with suppress(Refused):
-                drawn = await socket.insist("deck.draw", cmd=cmd)
-                await socket.insist("hand.return", cmd=f"r{cmd[1:]}", cards=drawn["slots"])
+                drawn = await socket.call_with_retry("deck.draw", cmd=cmd)
+                await socket.call_with_retry("hand.return", cmd=f"r{cmd[1:]}", cards=drawn["slots"])
             with suppress(Refused):
-                await socket.ask("deck.draw", cmd=cmd, count=2)
+                await socket.call("deck.draw", cmd=cmd, count=2)
 
 
 async def moves_of_many(me: Attacker) -> None:
@@ -189,12 +189,12 @@ async def moves_of_many(me: Attacker) -> None:
     async with await me.socket() as socket:
         await socket.open()
         await socket.round(entropy="house")
-        await socket.changed("deck.shuffle")
-        await socket.changed("pile.move", **{"from": "deck"}, to="pile:x", count=1000)
+        await socket.command("deck.shuffle")
+        await socket.command("pile.move", **{"from": "deck"}, to="pile:x", count=1000)
         slots = list(range(20, 1020))
         while me.running():
             with suppress(Refused):
-                await socket.changed("pile.move", pile="x", to="pile:x", cards=[*slots, 5000])
+                await socket.command("pile.move", pile="x", to="pile:x", cards=[*slots, 5000])
 
 
 async def several_tables(me: Attacker) -> None:

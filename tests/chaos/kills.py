@@ -1,4 +1,4 @@
-"""A game that goes on while its server is killed repeatedly; nothing may be lost or doubled.
+"""A game during which the server is killed repeatedly; nothing may be lost or doubled.
 
     python tests/chaos/kills.py 200 [--nodes 2]
 
@@ -70,13 +70,13 @@ async def kill(
 ) -> None:
     """Kill the server at random instants, and start it again each time."""
     while figures.kills < kills:
-        if await game_under_faults.over(playing, chance.uniform(0, INSTANT)):
+        if await game_under_faults.ended_within(playing, chance.uniform(0, INSTANT)):
             return
         await server.kill()
         figures.kills += 1
         while figures.kills < kills and chance.random() < WHILE_STARTING:
             await server.start()
-            await game_under_faults.over(playing, chance.uniform(0, INSTANT))
+            await game_under_faults.ended_within(playing, chance.uniform(0, INSTANT))
             await server.kill()
             figures.kills += 1
             figures.of_them_while_starting += 1

@@ -43,9 +43,9 @@ KINDS = {"deck.draw": "CardDrawn", "hand.return": "CardMoved"}
 
 def violations(history: Sequence[Call], log: Sequence[Leaf]) -> list[str]:
     """The violations, one sentence each; `log` has the table's events from the first on."""
-    wishes = [calls for calls in history if calls.first is not None]
+    granted = [calls for calls in history if calls.first is not None]
     owners: dict[int, Call] = {}
-    faults = [*_places(wishes, log, owners), *_strangers(owners, log)]
+    faults = [*_places(granted, log, owners), *_not_granted(owners, log)]
     faults += _real_time(history)
     for calls in history:
         faults += _expectation(calls, owners, len(log))
@@ -55,37 +55,37 @@ def violations(history: Sequence[Call], log: Sequence[Leaf]) -> list[str]:
     return faults
 
 
-def _places(wishes: Sequence[Call], log: Sequence[Leaf], owners: dict[int, Call]) -> Iterator[str]:
+def _places(granted: Sequence[Call], log: Sequence[Leaf], owners: dict[int, Call]) -> Iterator[str]:
     """Each granted command is in the log at the versions of its answer, and only there."""
-    for wish in wishes:
-        assert wish.first is not None
-        assert wish.last is not None
-        for version in range(wish.first, wish.last + 1):
+    for call in granted:
+        assert call.first is not None
+        assert call.last is not None
+        for version in range(call.first, call.last + 1):
             if version in owners:
-                yield f"version {version} was given to {owners[version].cmd} and to {wish.cmd}"
-            owners[version] = wish
-        events = log[wish.first - 1 : wish.last]
-        slots = wish.result.get("slots") or wish.params["cards"]
+                yield f"version {version} was given to {owners[version].cmd} and to {call.cmd}"
+            owners[version] = call
+        events = log[call.first - 1 : call.last]
+        slots = call.result.get("slots") or call.params["cards"]
         found = [
             (event["type"], event["public"]["slot"], _seat(event["public"])) for event in events
         ]
-        if found != [(KINDS[wish.method], slot, wish.seat) for slot in slots]:
-            yield f"{wish.cmd} was granted at {wish.first} to {wish.last}, where {found} stands"
+        if found != [(KINDS[call.method], slot, call.seat) for slot in slots]:
+            yield f"{call.cmd} was granted {call.first} to {call.last}, where the log has {found}"
 
 
 def _seat(public: dict[str, Any]) -> int:
     return int(public["seat"] if "seat" in public else public["from"].removeprefix("hand:"))
 
 
-def _strangers(owners: dict[int, Call], log: Sequence[Leaf]) -> Iterator[str]:
+def _not_granted(owners: dict[int, Call], log: Sequence[Leaf]) -> Iterator[str]:
     """Every command was answered, so the log has no command that was not granted."""
     for event in log:
         if event["type"] in KINDS.values() and event["version"] not in owners:
-            yield f"version {event['version']} was granted to nobody"
+            yield f"version {event['version']} was granted to no client"
 
 
 def _real_time(history: Sequence[Call]) -> Iterator[str]:
-    """What was answered before a call began is before that call in the log."""
+    """A version that was answered before a call began precedes that call in the log."""
     done = sorted((one for one in history if one.last is not None), key=lambda one: one.answered)
     ticks = [one.answered for one in done]
     newest, highest = [0], 0
@@ -95,9 +95,9 @@ def _real_time(history: Sequence[Call]) -> Iterator[str]:
     for one in done:
         before = newest[bisect_left(ticks, one.called)]
         if one.first is not None and one.first <= before:
-            yield f"{one.cmd} stands at {one.first}, but was asked when {before} was known"
+            yield f"{one.cmd} is at {one.first}, but was sent after {before} was answered"
         if one.first is None and (one.last or 0) < before:
-            yield f"{one.cmd} was told of {one.last} when {before} was known"
+            yield f"{one.cmd} was answered {one.last} after {before} was answered"
 
 
 def _expectation(calls: Call, owners: dict[int, Call], head: int) -> Iterator[str]:
@@ -105,13 +105,13 @@ def _expectation(calls: Call, owners: dict[int, Call], head: int) -> Iterator[st
     if calls.first is None and calls.last is not None:
         owner = owners.get(calls.last)
         if owner is not None and owner.called >= calls.answered:
-            yield f"{calls.cmd} was told of {calls.last} before anybody asked for it"
+            yield f"{calls.cmd} was answered {calls.last} before that version was sent"
     if calls.expect is None:
         return
     if calls.first is not None and calls.first - 1 > calls.expect:
-        yield f"{calls.cmd} was decided on {calls.expect} and stands at {calls.first}"
+        yield f"{calls.cmd} was decided on {calls.expect} and is at {calls.first}"
     if calls.reason == "conflict":
         owner = owners.get(calls.expect + 1)
         later = owner is not None and owner.called >= calls.answered
         if later or calls.expect >= head:
-            yield f"{calls.cmd} was told that the table was past {calls.expect}, and it was not"
+            yield f"{calls.cmd} had a conflict, but the table was not past {calls.expect}"

@@ -20,7 +20,7 @@ class Point(NamedTuple):
     commit: str = ""
 
 
-FIRST_DAY = {
+STARTING = {
     "before the database is opened": Point(
         "dealer.eventlog.sqlite.store:SqliteStore.open", "begin"
     ),
@@ -37,11 +37,13 @@ FIRST_DAY = {
     ),
     "the write-ahead log is grown": Point("dealer.eventlog.sqlite.store:SqliteStore._grow", "end"),
     "the key is drafted": Point("dealer.eventlog.key_file:make", "call os:link"),
-    "the key hangs beside its draft": Point("dealer.eventlog.key_file:make", "call os:unlink"),
-    "the key hangs, the database has no check of it": Point(
+    "the key file is linked, its draft remains": Point(
+        "dealer.eventlog.key_file:make", "call os:unlink"
+    ),
+    "the key file exists, the database has no check of it": Point(
         "dealer.eventlog.log:Log.put_metadata", "begin"
     ),
-    "the mark is there, and blank": Point(
+    "the mark exists and is empty": Point(
         "dealer.eventlog.high_water_mark:HighWaterMark.begin", "begin"
     ),
 }
@@ -53,24 +55,22 @@ SLICE = "dealer.projector.runner:Projector.slice"
 
 PLAYING = {
     "a table has been loaded": Point("dealer.service.loading:Loader.load", "end"),
-    "a command is judged": Point("dealer.service.executor:CommandExecutor.decide", "begin", 5),
+    "a command is decided": Point("dealer.service.executor:CommandExecutor.decide", "begin", 5),
     "before append": Point("dealer.eventlog.log:Log.submit", "begin", 5),
-    "after it lies on the processor": Point("dealer.eventlog.log:Log.submit", "end", 5),
+    "after the append is queued": Point("dealer.eventlog.log:Log.submit", "end", 5),
     "before BEGIN": Point(APPEND, "begin", 5),
     "after BEGIN": Point(APPEND, "after BEGIN", 5),
     "before the head moves": Point(APPEND, "before UPDATE stream", 5),
-    "the head moved, no event there": Point(APPEND, "before INSERT INTO event", 5),
-    "the events there": Point(APPEND, "after INSERT INTO event", 5),
+    "the head moved, no event written": Point(APPEND, "before INSERT INTO event", 5),
+    "the events are written": Point(APPEND, "after INSERT INTO event", 5),
     "before a checkpoint's signing": Point("dealer.proof.checkpoint:Signer.sign", "begin", 3),
     "after a checkpoint's signing": Point("dealer.proof.checkpoint:Signer.sign", "end", 3),
     "between the events and their checkpoint": Point(
         "dealer.eventlog.sqlite.batch:_note", "begin", 3
     ),
     "after a checkpoint's writing": Point("dealer.eventlog.sqlite.batch:_note", "end", 3),
-    "before a checkpoint that was asked for": Point(
-        "dealer.eventlog.log:Log.put_checkpoint", "begin"
-    ),
-    "a player's cosignature is in": Point("dealer.service.service:Service.cosign", "end", 3),
+    "before a requested checkpoint": Point("dealer.eventlog.log:Log.put_checkpoint", "begin"),
+    "a player's cosignature is stored": Point("dealer.service.service:Service.cosign", "end", 3),
     "before COMMIT": Point(APPEND, "before COMMIT", 5),
     "after COMMIT": Point(APPEND, "after COMMIT", 5),
     "the loop's thread commits": Point(
@@ -97,7 +97,7 @@ PLAYING = {
     "after COMMIT, on the loop": Point(
         "dealer.service.command_processor:CommandProcessor._append_committed", "begin", 5
     ),
-    "a command is heard again": Point(
+    "a command is received again": Point(
         "dealer.service.duplicates:DuplicateCommands.answer",
         "begin",
         after="after COMMIT, on the loop",
@@ -137,10 +137,12 @@ PLAYING = {
 """Reached while four clients play."""
 
 DRAINING = {
-    "told to close": Point("dealer.gateway.server:Gateway.drain", "begin"),
-    "the clients know": Point("dealer.gateway.server:Gateway._announce_drain", "end"),
-    "goodbye is said": Point("dealer.gateway.ws.admission:ConnectionRegistry.close_all", "end"),
-    "the tables are let go of": Point("dealer.service.service:Service.close", "end"),
+    "the drain begins": Point("dealer.gateway.server:Gateway.drain", "begin"),
+    "the clients are notified": Point("dealer.gateway.server:Gateway._announce_drain", "end"),
+    "the connections are closed": Point(
+        "dealer.gateway.ws.admission:ConnectionRegistry.close_all", "end"
+    ),
+    "the tables are released": Point("dealer.service.service:Service.close", "end"),
     "before the log is closed": Point("dealer.eventlog.log:Log.close", "begin"),
     "after the log is closed": Point("dealer.eventlog.log:Log.close", "end"),
 }
@@ -152,10 +154,10 @@ REBUILDING = {
     "the new read models are prepared": Point(f"{REBUILD}._prepare", "end"),
     "some events are replayed": Point(f"{REBUILD}._write", "end"),
     "before the swap": Point(f"{REBUILD}._swap", "begin"),
-    "in the swap, half gone": Point(f"{REBUILD}._swap", "before ALTER TABLE", 4),
+    "in the swap, some tables renamed": Point(f"{REBUILD}._swap", "before ALTER TABLE", 4),
     "in the swap, before the mark": Point(f"{REBUILD}._swap", "before UPDATE stream"),
     "after the swap, before COMMIT": Point(f"{REBUILD}._swap", "end"),
 }
 """Reached by `dealer rebuild`, in its own process next to the running server."""
 
-ALL = FIRST_DAY | PLAYING | DRAINING | REBUILDING
+ALL = STARTING | PLAYING | DRAINING | REBUILDING

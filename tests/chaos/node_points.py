@@ -3,7 +3,8 @@
     python tests/chaos/node_points.py 1
 
 The count is the number of passes through all points, which are as in `points.py`. The other node
-goes on, and the clients reconnect to it. At the end the read models are compared with the log too.
+continues, and the clients reconnect to it. At the end the read models are also
+compared with the log.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ POINTS = {
     "before the statement that is its own COMMIT": Point(
         f"{BATCH}:Batch._write_together", "begin", 5
     ),
-    "after COMMIT, before anybody knows": Point(f"{BATCH}:Batch._write_together", "end", 5),
+    "after COMMIT, before any notice": Point(f"{BATCH}:Batch._write_together", "end", 5),
     "one by one, before BEGIN": Point(f"{BATCH}:Batch._write_singly", "begin", 2),
     "one by one, written and not committed": Point(f"{BATCH}:_write_one", "end", 2),
     "one by one, after COMMIT": Point(f"{BATCH}:Batch._write_singly", "end", 2),
@@ -52,9 +53,9 @@ POINTS = {
     ),
     "before a checkpoint's signing": Point("dealer.proof.checkpoint:Signer.sign", "begin", 3),
     "after a checkpoint's signing": Point("dealer.proof.checkpoint:Signer.sign", "end", 3),
-    "another was quicker": Point("dealer.service.reload:Reloader._reload", "begin"),
+    "another node appended first": Point("dealer.service.reload:Reloader._reload", "begin"),
     "the other's events are read": Point("dealer.service.loading:Loader.advance", "end"),
-    "a hint comes": Point("dealer.eventlog.postgres.notifier:Notifier._on_hint", "begin", 3),
+    "a hint arrives": Point("dealer.eventlog.postgres.notifier:Notifier._on_hint", "begin", 3),
     "in the middle of projection": Point(
         "dealer.projector.writer:ReadModelWriter.write", "begin", 2
     ),
@@ -74,10 +75,10 @@ class Figures(game_under_faults.Figures):
     read_models_differ: int = 0
 
 
-async def die_on_a_server(
+async def die_on_postgres(
     folder: Path, *, times: int, seed: int, names: Sequence[str] = tuple(POINTS)
 ) -> Figures:
-    """Go through the points with these names this often; `seed` determines at which passing."""
+    """Go through the points with these names this often; `seed` determines at which pass."""
     figures, chance = Figures(points=len(names)), random.Random(seed)
     async with Nodes(folder, seed=seed) as server:
         game = game_under_faults.Figures()
@@ -86,7 +87,7 @@ async def die_on_a_server(
         figures.add(game)
         figures.read_models_differ = await differences(server)
     if figures.read_models_differ:
-        figures.faults.append("the read models are not what the log says")
+        figures.faults.append("the read models differ from the log")
     return figures
 
 
@@ -102,8 +103,8 @@ async def die(
         point, node = POINTS[name], chance.choice(server.nodes)
         await node.kill()
         ordinary = node.program
-        passing = chance.randint(1, point.often)
-        node.program = (RUNNER, point.function, point.place, str(passing))
+        nth_pass = chance.randint(1, point.often)
+        node.program = (RUNNER, point.function, point.place, str(nth_pass))
         try:
             await node.start()
         finally:
@@ -129,10 +130,10 @@ async def differences(server: Nodes) -> int:
     process = await asyncio.create_subprocess_exec(
         sys.executable, *arguments, cwd=ROOT, stdout=asyncio.subprocess.PIPE
     )
-    said, _ = await process.communicate()
+    output, _ = await process.communicate()
     assert process.returncode in (0, 1), process.returncode
-    return int(json.loads(said)["different"])
+    return int(json.loads(output)["different"])
 
 
 if __name__ == "__main__":
-    sys.exit(run(__doc__, die_on_a_server, count="times", default=1))
+    sys.exit(run(__doc__, die_on_postgres, count="times", default=1))

@@ -26,7 +26,7 @@ LATE = 0.3
 
 def patch(how: str, seconds: float) -> None:
     """Patch the notifier so that notifications are `lost` or `mixed` up."""
-    counted, heard, close = 0, Notifier._on_hint, Notifier.close
+    counted, receive, close = 0, Notifier._on_hint, Notifier.close
     head_poller.POLL_SECONDS = seconds
 
     def on_hint(self: Notifier, *hint: Any) -> None:
@@ -36,7 +36,7 @@ def patch(how: str, seconds: float) -> None:
             # Each is delivered twice, both out of order.
             loop = asyncio.get_running_loop()
             for _ in range(2):
-                loop.call_later(random.uniform(0, LATE), heard, self, *hint)
+                loop.call_later(random.uniform(0, LATE), receive, self, *hint)
 
     async def closed(self: Notifier) -> None:
         sys.stderr.write(f"hints {how}: {counted}\n")

@@ -23,10 +23,10 @@ PAGES = 20
 """Frames of the WAL after which the servers take a checkpoint."""
 
 MAP = "PRAGMA mmap_size=100000000"
-LOOK = "SELECT count(*) FROM event"
+COUNT = "SELECT count(*) FROM event"
 
 
-def take_turns() -> None:
+def wait_for_line() -> None:
     print("ready", flush=True)
     sys.stdin.readline()
 
@@ -35,8 +35,8 @@ def as_sqlite(file: Path) -> None:
     """What SQLite does after a commit that reached `wal_autocheckpoint`."""
     with closing(sqlite3.connect(file, isolation_level=None)) as database:
         database.execute(MAP)
-        database.execute(LOOK).fetchall()
-        take_turns()
+        database.execute(COUNT).fetchall()
+        wait_for_line()
         database.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
         print("done", flush=True)
         sys.stdin.readline()
@@ -48,9 +48,9 @@ def as_servers(file: Path) -> None:
     checkpoints: Any = store._checkpoints
     store.open()
     checkpoints.take(store._connection)
-    for statement in (MAP, LOOK):
+    for statement in (MAP, COUNT):
         checkpoints._connection.exec_driver_sql(statement).fetchall()
-    take_turns()
+    wait_for_line()
     assert checkpoints.due()
     store.maintain()
     print("done", flush=True)

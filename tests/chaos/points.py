@@ -1,11 +1,11 @@
-"""Kills the server at every named point of its code, one after the other; nothing may be lost.
+"""The server is killed at every named point of its code in turn; nothing may be lost.
 
     python tests/chaos/points.py 1
 
-The count is the number of passes through all points; DEALER_COMMIT=loop in the environment has the
-event loop's thread commit, =thread the writer thread. The process sends itself SIGKILL at the point
-(`dies_at.py`). Then its files are checked, a new server opens them, and the game goes on; at the
-end all clients' records are compared with the log.
+The count is the number of passes through all points. With DEALER_COMMIT=loop in the environment the
+event loop's thread commits, with =thread the writer thread. The process sends itself SIGKILL at the
+point (`dies_at.py`). Then its files are checked, a new server opens them, and the game continues.
+At the end the records of all clients are compared with the log.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from tests.chaos import game_under_faults
-from tests.chaos.named_points import ALL, DRAINING, FIRST_DAY, PLAYING, REBUILDING, Point
+from tests.chaos.named_points import ALL, DRAINING, PLAYING, REBUILDING, STARTING, Point
 from tests.harness.database_check import CheckResult, check_copy, check_files
 from tests.harness.script import run
 from tests.harness.server_process import PATIENT, ROOT, ServerProcess
@@ -42,16 +42,16 @@ class Figures(game_under_faults.Figures):
 
     points: int = 0
     deaths: int = 0
-    files_looked_at: int = 0
+    files_checked: int = 0
 
 
-async def die_everywhere(
+async def die_at_points(
     folder: Path, *, times: int, seed: int, names: Sequence[str] = tuple(ALL)
 ) -> Figures:
-    """Go through the points with these names this often; `seed` determines at which passing."""
+    """Go through the points with these names this often; `seed` determines at which pass."""
     figures, chance = Figures(points=len(names)), random.Random(seed)
     for number in range(times):
-        await first_days(folder / f"days{number}", names, figures)
+        await die_starting(folder / f"starts{number}", names, figures)
         inject_faults = partial(dying, folder / f"found{number}", names, chance, figures)
         async with ServerProcess(folder, name=f"server{number}") as server:
             game = game_under_faults.Figures()
@@ -63,13 +63,13 @@ async def die_everywhere(
     return figures
 
 
-async def first_days(folder: Path, names: Sequence[str], figures: Figures) -> None:
-    """Servers that die before they were ever ready; the next one opens the files they left."""
-    for number, name in enumerate(name for name in names if name in FIRST_DAY):
+async def die_starting(folder: Path, names: Sequence[str], figures: Figures) -> None:
+    """Servers die before they are ready; the next one opens the files that they left."""
+    for number, name in enumerate(name for name in names if name in STARTING):
         place = folder / str(number)
         place.mkdir(parents=True)
         server = ServerProcess(place)
-        await start_doomed(server, FIRST_DAY[name], 1)
+        await start_dying(server, STARTING[name], 1)
         await died(server, name, figures)
         note(figures, name, await check_files(server.database))
 
@@ -90,9 +90,9 @@ async def dying(
         if name in PLAYING:
             await die_playing(server, name, chance, figures)
         elif name in DRAINING:
-            await start_doomed(server, DRAINING[name], 1)
+            await start_dying(server, DRAINING[name], 1)
             await server.ready()
-            await game_under_faults.over(playing, chance.uniform(0.1, 0.4))
+            await game_under_faults.ended_within(playing, chance.uniform(0.1, 0.4))
             server.terminate()
             await died(server, name, figures)
         else:
@@ -109,12 +109,12 @@ async def die_playing(
 ) -> None:
     point = PLAYING[name]
     if not point.after:
-        await start_doomed(server, point, chance.randint(1, point.often))
+        await start_dying(server, point, chance.randint(1, point.often))
         await died(server, name, figures)
         return
     for _ in range(TRIES):
         await die_playing(server, point.after, chance, figures)
-        await start_doomed(server, point, 1)
+        await start_dying(server, point, 1)
         with suppress(TimeoutError):
             async with asyncio.timeout(TRY_SECONDS):
                 await died(server, name, figures)
@@ -123,10 +123,10 @@ async def die_playing(
     raise AssertionError(f"the server did not reach {name!r}")
 
 
-async def start_doomed(server: ServerProcess, point: Point, passing: int) -> None:
+async def start_dying(server: ServerProcess, point: Point, nth_pass: int) -> None:
     """Start a server that will die there; the one after it is an ordinary server again."""
     ordinary = server.program, server.environment
-    server.program = (RUNNER, point.function, point.place, str(passing))
+    server.program = (RUNNER, point.function, point.place, str(nth_pass))
     if point.commit:
         server.environment = server.environment | {"DEALER_COMMIT": point.commit}
     try:
@@ -143,7 +143,7 @@ async def died(server: ServerProcess, name: str, figures: Figures) -> None:
 
 
 def note(figures: Figures, name: str, found: CheckResult) -> None:
-    figures.files_looked_at += 1
+    figures.files_checked += 1
     figures.faults += [f"{name}: {fault}" for fault in found.faults]
 
 
@@ -154,9 +154,9 @@ async def rebuild_and_die(server: ServerProcess, name: str, figures: Figures) ->
     code, _ = await rebuild(server, arguments)
     assert code == -signal.SIGKILL, f"{name}: the rebuild ended with {code}"
     figures.deaths += 1
-    code, said = await rebuild(server, ("-m", "dealer.cli"))
-    if code or json.loads(said)["different"]:
-        figures.faults.append(f"{name}: the next rebuild ended with {code} and {said!r}")
+    code, output = await rebuild(server, ("-m", "dealer.cli"))
+    if code or json.loads(output)["different"]:
+        figures.faults.append(f"{name}: the next rebuild ended with {code} and {output!r}")
 
 
 async def rebuild(server: ServerProcess, program: Sequence[str]) -> tuple[int | None, bytes]:
@@ -165,9 +165,9 @@ async def rebuild(server: ServerProcess, program: Sequence[str]) -> tuple[int | 
         sys.executable, *arguments, cwd=ROOT, stdout=asyncio.subprocess.PIPE
     )
     async with asyncio.timeout(PATIENT):
-        said, _ = await process.communicate()
-    return process.returncode, said
+        output, _ = await process.communicate()
+    return process.returncode, output
 
 
 if __name__ == "__main__":
-    sys.exit(run(__doc__, die_everywhere, count="times", default=1))
+    sys.exit(run(__doc__, die_at_points, count="times", default=1))

@@ -1,11 +1,11 @@
-/* Writes down what a process does to the files of one folder, so that a power cut can be played.
+/* Records the writes and syncs of a process to the files of one folder, to simulate power cuts.
 
    gcc -shared -fPIC -O1 -o powercut.so powercut.c -ldl -lpthread
    LD_PRELOAD=powercut.so POWERCUT_FOLDER=/where/the/database/is POWERCUT_TRACE=trace program …
 
-   Each record is a header, then a name (with rename and link: two, a zero between them), then
-   what was written. One lock around a call and its record: their order is the order of the calls,
-   and a record of a sync stands behind all that it made safe. */
+   Each record is a header, a name (for rename and link two, with a zero between them), and the
+   bytes written. A lock is held during a call and its record, so records are in the order of the
+   calls, and the record of a sync follows those of all writes that it made durable. */
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -42,7 +42,7 @@ __attribute__((constructor)) static void begin(void) {
     trace = real(file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 }
 
-/* The shared-memory index is made anew from the log after a cut, and is never written through. */
+/* The shared-memory index is rebuilt from the log after a cut, so it is not recorded. */
 static int is_ours(const char *path) {
     if (trace < 0 || path == NULL || strncmp(path, folder, folder_length)) return 0;
     size_t length = strlen(path);

@@ -42,15 +42,15 @@ FEWEST, MOST = 400, 3000
 class Figures:
     """`lost` and `halves` count the cuts that removed an acknowledged append, or half of one.
 
-    `lost_with_normal` counts what the same cuts cost a server that does not sync its commits.
+    `lost_with_normal` counts what the same cuts lost of a server that does not sync its commits.
     """
 
     cuts: int = 0
     events: int = 0
     syncs: int = 0
     loose_writes: int = 0
-    cuts_after_first_word: int = 0
-    events_not_told_found: int = 0
+    cuts_after_first_answer: int = 0
+    unacknowledged_events: int = 0
     lost: int = 0
     halves: int = 0
     cuts_with_normal: int = 0
@@ -134,14 +134,14 @@ async def traced(
     }
     async with server, connect_clients(server.url) as clients:
         for client in clients.clients:
-            listen(client, file, received)
+            record_frames(client, file, received)
         await clients.sit_down(seats=len(clients.players))
         received.table = clients.id
         await play_events(clients, events)
     return (file.read_bytes(), place.stat().st_ino), received
 
 
-def listen(client: RecordedClient, trace: Path, received: Received) -> None:
+def record_frames(client: RecordedClient, trace: Path, received: Received) -> None:
     """Note the length of the trace before the client handles the frame."""
     record = client.record
     inner = record._receive
@@ -207,16 +207,16 @@ async def check_cut(
     figures.faults += [f"cut at {moment}: {fault}" for fault in found.faults]
     leaves = found.tables.get(received.table, [])
     known = received.upto(moment)
-    figures.cuts_after_first_word += bool(known)
-    figures.events_not_told_found += max(0, len(leaves) - known)
+    figures.cuts_after_first_answer += bool(known)
+    figures.unacknowledged_events += max(0, len(leaves) - known)
     if len(leaves) < known:
         figures.lost += 1
-        figures.faults.append(f"cut at {moment}: {known} events told, {len(leaves)} there")
+        figures.faults.append(f"cut at {moment}: {known} events acknowledged, {len(leaves)} found")
     if len(leaves) not in received.ends | {0}:
         figures.halves += 1
         figures.faults.append(f"cut at {moment}: an append ends half-way, at {len(leaves)}")
     if any(received.leaves.get(version, leaf) != leaf for version, leaf in enumerate(leaves, 1)):
-        figures.faults.append(f"cut at {moment}: an event is not what was told")
+        figures.faults.append(f"cut at {moment}: an event differs from the one received")
 
 
 if __name__ == "__main__":

@@ -79,10 +79,10 @@ class Table:
         return tokens
 
     async def flow(self) -> None:
-        """Draw, return and shuffle cards until it is over; the version increases."""
+        """Draw, return and shuffle cards until `over`; the version increases."""
         host, *players = self._players
         while not self.over:
-            self._tell(await host.call("deck.shuffle"))
+            self._advance(await host.call("deck.shuffle"))
             # Another node reads it with a delay.
             await asyncio.gather(*(player.until_version(self.version) for player in players))
             for _ in range(8):
@@ -93,14 +93,14 @@ class Table:
                         for player, answer in zip(players, drawn, strict=True)
                     )
                 )
-                self._tell(moved[-1])
+                self._advance(moved[-1])
             for player in self._players:
                 player.notifications.clear()
                 player.frames.clear()
         for player in self._players:
             await player.close()
 
-    def _tell(self, answer: dict[str, Any]) -> None:
+    def _advance(self, answer: dict[str, Any]) -> None:
         self.version = max(self.version, answer["version"])
         self._moved.set()
 
@@ -111,9 +111,7 @@ class Table:
 
 
 class Viewer:
-    """Reconnects at one table; `last` is the newest version received, `received` every event's
-    leaf.
-    """
+    """Reconnects at one table; `last` is the newest version received, `received` has the leaves."""
 
     def __init__(self, table: Table, token: str | None, chance: random.Random) -> None:
         self.last = 0
@@ -122,7 +120,7 @@ class Viewer:
         self._token = token
         self._chance = chance
 
-    async def come_and_go(self, left: list[int]) -> None:
+    async def reconnect(self, left: list[int]) -> None:
         figures = self._table.figures
         while left:
             left.pop()
@@ -174,9 +172,9 @@ class Viewer:
                 faults.append(f"after {after} came a snapshot of {result['version']}")
             figures.snapshots += after is None
             after = result["version"]
-            news = client.notifications[: len(client.notices("snapshot"))]
+            first = client.notifications[: len(client.notices("snapshot"))]
             if any(
-                one["method"] != "snapshot" or one["params"]["version"] != after for one in news
+                one["method"] != "snapshot" or one["params"]["version"] != after for one in first
             ):
                 faults.append(f"a snapshot did not come first, or is not of {after}")
         versions = client.versions
@@ -191,7 +189,7 @@ class Viewer:
         self.last = after + len(versions)
 
 
-async def come_and_go(folder: Path, *, reconnects: int, seed: int, nodes: int = 1) -> Figures:
+async def reconnect(folder: Path, *, reconnects: int, seed: int, nodes: int = 1) -> Figures:
     """Let the viewers reconnect this often, concurrently."""
     figures, chance = Figures(), random.Random(seed)
     limits = (*NO_RATES_OPTIONS, "closing=0.5", f"resume={RESUME}")
@@ -201,7 +199,7 @@ async def come_and_go(folder: Path, *, reconnects: int, seed: int, nodes: int = 
         viewers = [Viewer(table, token, chance) for token in tokens]
         flowing = asyncio.create_task(table.flow())
         left = list(range(reconnects))
-        coming = asyncio.gather(*(viewer.come_and_go(left) for viewer in viewers))
+        coming = asyncio.gather(*(viewer.reconnect(left) for viewer in viewers))
         await asyncio.wait((flowing, coming), return_when=asyncio.FIRST_COMPLETED)
         table.over = True
         await flowing
@@ -211,9 +209,9 @@ async def come_and_go(folder: Path, *, reconnects: int, seed: int, nodes: int = 
     figures.events = len(log)
     for viewer in viewers:
         if any(lines[version] != leaf for version, leaf in viewer.received.items()):
-            figures.faults.append("an event was received that the log has otherwise")
+            figures.faults.append("a received event differs from the log")
     return figures
 
 
 if __name__ == "__main__":
-    sys.exit(run(__doc__, come_and_go, count="reconnects", default=1000, several=True))
+    sys.exit(run(__doc__, reconnect, count="reconnects", default=1000, several=True))

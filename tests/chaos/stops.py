@@ -25,7 +25,7 @@ from tests.harness.script import run
 INSTANT = 0.7
 """Most seconds between a start of the server and the next stop."""
 
-AWAY = 2.5
+STOPPED = 2.5
 """Most seconds that the server stays stopped."""
 
 BUSY = 1
@@ -34,10 +34,10 @@ BUSY = 1
 
 @dataclass
 class Figures(game_under_faults.Figures):
-    """`connections` are those of the clients; `said_unready` counts each node at each stop."""
+    """`connections` are those of the clients; `unready` counts each node at each stop."""
 
     stops: int = 0
-    said_unready: int = 0
+    unready: int = 0
     connections: int = 0
     connections_cut: int = 0
 
@@ -65,12 +65,12 @@ async def stop(
 ) -> None:
     """Stop the server at random instants, and start it again each time."""
     while figures.stops < stops:
-        if await game_under_faults.over(playing, chance.uniform(0, INSTANT)):
+        if await game_under_faults.ended_within(playing, chance.uniform(0, INSTANT)):
             return
         await server.stop_server()
         figures.stops += 1
-        figures.said_unready += await server.all_unready()
-        await game_under_faults.over(playing, chance.uniform(0, AWAY))
+        figures.unready += await server.all_unready()
+        await game_under_faults.ended_within(playing, chance.uniform(0, STOPPED))
         await server.start_server()
         await server.all_ready()
         figures.connections, figures.connections_cut = (

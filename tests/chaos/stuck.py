@@ -47,7 +47,7 @@ class Figures:
 
     draws: int = 0
     stuck: int = 0
-    let_go: int = 0
+    disconnected: int = 0
     slowest_before: float = 0.0
     slowest_at_their_table: float = 0.0
     slowest_at_another: float = 0.0
@@ -123,16 +123,16 @@ class StuckClients:
         return Frame(Opcode.TEXT, request.encode()).serialize(mask=True)
 
     async def stops_reading(self, sock: socket.socket) -> None:
-        """Read nothing more."""
+        """Do not read."""
 
     async def disappears(self, sock: socket.socket) -> None:
         """Half-open: the server gets no FIN and no byte."""
 
     async def reads_slowly(self, sock: socket.socket) -> None:
-        """Read a byte now and then."""
+        """Read one byte at a time, with pauses."""
         loop = asyncio.get_running_loop()
         with suppress(OSError):
-            while await loop.sock_recv(sock, 1):  # noqa: ASYNC110  so slow it is
+            while await loop.sock_recv(sock, 1):  # noqa: ASYNC110  it reads slowly
                 await asyncio.sleep(0.1)
 
     async def sends_slowly(self, sock: socket.socket) -> None:
@@ -158,8 +158,8 @@ async def play_among_stuck(folder: Path, *, draws: int, seed: int) -> Figures:
         await stuck.connect()
         await draw_on(theirs, other, draws, chance, figures)
         figures.stuck = len(stuck.socks)
-        figures.let_go = figures.stuck - open_connections(server, besides=4)
-        # Earlier ones may have been disconnected; the shutdown needs fresh ones.
+        figures.disconnected = figures.stuck - open_connections(server, besides=4)
+        # Earlier ones may have been disconnected; the shutdown needs connected ones.
         late = StuckClients(server.port, theirs.id)
         await late.connect()
         before = (await theirs.player.call("deck.draw"))["version"]
@@ -177,7 +177,7 @@ async def play_among_stuck(folder: Path, *, draws: int, seed: int) -> Figures:
         again = await RpcClient.connect(server.port)
         back = await again.call("table.resume", table=theirs.id, token=theirs.token, after=before)
         if back["version"] != before:
-            figures.faults.append(f"{before} was answered, and {back['version']} is there")
+            figures.faults.append(f"{before} was answered, but the version is {back['version']}")
         await again.close()
         for table in (theirs, other):
             await table.host.close()

@@ -7,19 +7,19 @@ from pathlib import Path
 
 from dealer.proof.bundle import read
 from dealer.proof.verify import verify
-from tests.chaos.any_byte import changes, small_game, unnoticed
+from tests.chaos.any_byte import changes, small_game, undetected
 
 POSITIONS = 800
 
 
-async def test_any_byte_that_is_changed_is_noticed(tmp_path: Path) -> None:
+async def test_a_change_of_any_byte_is_detected(tmp_path: Path) -> None:
     game = await small_game(tmp_path)
     honest = verify(read(game.bundle), key=game.key, saved=game.saved)
     assert honest.fault is None
     assert honest.remarks.cosigned > 0
     size = len(game.bundle)
     found = list(changes(random.Random(size).sample(range(size), POSITIONS), game))
-    assert unnoticed(found) == []
+    assert undetected(found) == []
     checks = {change.check for change in found}
     assert checks == {"form", "heads"}  # no later check is reached
     for change in found:

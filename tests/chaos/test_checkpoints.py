@@ -78,14 +78,14 @@ def other_process(route: str, folder: Path) -> Iterator[subprocess.Popen[str]]:
         process.communicate()
 
 
-def hear(process: subprocess.Popen[str], answer: str) -> None:
+def expect_line(process: subprocess.Popen[str], answer: str) -> None:
     """Wait for the process's next line, which must be `answer`."""
     assert process.stdout is not None
     assert process.stdout.readline() == f"{answer}\n"
 
 
 def checkpoint_paused(process: subprocess.Popen[str], folder: Path) -> None:
-    """Returns when the process has read the number of frames of the WAL, and nothing else."""
+    """Return when the process has read the WAL's number of frames and nothing else."""
     assert process.stdin is not None
     (folder / "pause").touch()
     process.stdin.write("\n")
@@ -93,9 +93,9 @@ def checkpoint_paused(process: subprocess.Popen[str], folder: Path) -> None:
     (folder / "pause.at").open("rb").close()
 
 
-def go_on(process: subprocess.Popen[str], folder: Path) -> None:
+def resume(process: subprocess.Popen[str], folder: Path) -> None:
     (folder / "pause.go").open("wb").close()
-    hear(process, "done")
+    expect_line(process, "done")
     (folder / "pause").unlink()
 
 
@@ -106,15 +106,15 @@ def append(store: SqliteStore, after: int) -> int:
     return after + 1
 
 
-def is_whole(file: Path, events: int) -> bool:
+def is_intact(file: Path, events: int) -> bool:
     """Whether SQLite finds no damage, and every acknowledged event."""
     try:
         with closing(sqlite3.connect(file)) as database:
-            said = database.execute("PRAGMA integrity_check").fetchall()
+            result = database.execute("PRAGMA integrity_check").fetchall()
             rows = database.execute("SELECT version, public FROM event ORDER BY version").fetchall()
     except sqlite3.DatabaseError:
         return False
-    return said == [("ok",)] and rows == [(v, f"{v:04}" * 800) for v in range(1, events + 1)]
+    return result == [("ok",)] and rows == [(v, f"{v:04}" * 800) for v in range(1, events + 1)]
 
 
 def opened(folder: Path) -> SqliteStore:
@@ -143,22 +143,22 @@ def later_events(store: SqliteStore, version: int) -> int:
 
 
 def test_a_checkpoint_without_the_write_lock_loses_commits(tmp_path: Path) -> None:
-    """The loss that the lock prevents: SQLite's own way, on a version with the bug."""
+    """An SQLite with the bug loses commits with its own checkpoints, which the lock prevents."""
     store, version = opened(tmp_path), 0
     with other_process("sqlite", tmp_path) as process:
-        hear(process, "ready")
+        expect_line(process, "ready")
         for _ in range(FIRST):
             version = append(store, version)
         checkpoint(store)
         checkpoint_paused(process, tmp_path)
         version = append(store, version)  # restarts the WAL
-        go_on(process, tmp_path)
+        resume(process, tmp_path)
         with suppress(DatabaseError, AssertionError):
             later_events(store, version)  # may detect the damage itself
-        whole = is_whole(tmp_path / "log.db", version + LATER + 1)
+        intact = is_intact(tmp_path / "log.db", version + LATER + 1)
     store.close()
-    assert whole != is_affected(sqlite3.sqlite_version_info), (
-        f"SQLite {sqlite3.sqlite_version} is not what its number says: was it patched?"
+    assert intact != is_affected(sqlite3.sqlite_version_info), (
+        f"SQLite {sqlite3.sqlite_version} does not behave as its number says: was it patched?"
     )
 
 
@@ -167,15 +167,15 @@ def test_a_checkpoint_under_the_write_lock_loses_nothing_on_the_same_schedule(
 ) -> None:
     store, version = opened(tmp_path), 0
     with other_process("servers", tmp_path) as process:
-        hear(process, "ready")
+        expect_line(process, "ready")
         for _ in range(FIRST):
             version = append(store, version)
         checkpoint(store)
         checkpoint_paused(process, tmp_path)
         with pytest.raises(DatabaseLocked):
             append(store, version)  # so the WAL is not restarted
-        go_on(process, tmp_path)
+        resume(process, tmp_path)
         version = later_events(store, version)
-        assert is_whole(tmp_path / "log.db", version)
+        assert is_intact(tmp_path / "log.db", version)
     store.close()
-    assert is_whole(tmp_path / "log.db", version)
+    assert is_intact(tmp_path / "log.db", version)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from tests.chaos.cuts import play_on_bad_lines
+from tests.chaos.cuts import play_on_bad_links
 
 CUTS = int(os.environ.get("DEALER_LINES", "30"))
 
 
-async def test_lines_that_are_cut_lose_and_double_nothing(tmp_path: Path) -> None:
-    figures = await play_on_bad_lines(tmp_path, cuts=CUTS, seed=CUTS)
+async def test_cut_connections_lose_and_double_nothing(tmp_path: Path) -> None:
+    figures = await play_on_bad_links(tmp_path, cuts=CUTS, seed=CUTS)
     assert figures.faults == []
     assert figures.cuts >= CUTS
     assert figures.torn > 0

@@ -10,7 +10,7 @@ from tests.chaos.floods import FLOODS, flood
 CONNECTIONS = int(os.environ.get("DEALER_FLOODS", "4"))
 
 
-async def test_floods_stop_no_game_and_fill_no_memory(tmp_path: Path) -> None:
+async def test_floods_stop_no_game_and_do_not_grow_the_server(tmp_path: Path) -> None:
     figures = await flood(tmp_path, connections=CONNECTIONS, seed=CONNECTIONS)
     assert figures.faults == []
     assert figures.connections == len(FLOODS) * CONNECTIONS

@@ -14,14 +14,14 @@ from tests.chaos.fuzz_grammar import METHODS
 MESSAGES = int(os.environ.get("DEALER_FUZZ", "9000"))
 
 
-async def test_whatever_is_said_is_answered_once_and_nothing_leaks(tmp_path: Path) -> None:
+async def test_every_message_is_answered_once_and_nothing_leaks(tmp_path: Path) -> None:
     figures = await fuzz(tmp_path, messages=MESSAGES, seed=MESSAGES)
     assert figures.faults == []
     assert figures.messages == MESSAGES
     assert min(figures.granted, figures.refused, figures.unreadable, figures.over_sockets) > 0
 
 
-def test_every_method_is_babbled() -> None:
+def test_the_grammar_has_every_method() -> None:
     assert {"deck.draw", "table.join", "session.hello", "pile.move"} < set(METHODS)
 
 
@@ -29,7 +29,7 @@ def frame(**members: object) -> bytes:
     return json.dumps({"jsonrpc": "2.0", "method": "ping"} | members).encode()
 
 
-ASKED = [frame(id="a"), frame(id=2), frame(), b'{"id"', frame(id=1.5)]
+FRAMES = [frame(id="a"), frame(id=2), frame(), b'{"id"', frame(id=1.5)]
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ ASKED = [frame(id="a"), frame(id=2), frame(), b'{"id"', frame(id=1.5)]
         ([frame(id="a"), frame(id=2)] + [frame(id=None)] * 4, False),
     ],
 )
-def test_an_answer_too_many_or_too_few_is_counted(answers: list[bytes], good: bool) -> None:
+def test_missing_and_additional_answers_are_detected(answers: list[bytes], good: bool) -> None:
     figures = Figures()
-    count_answers(ASKED, answers, figures)
+    count_answers(FRAMES, answers, figures)
     assert (figures.faults == []) is good

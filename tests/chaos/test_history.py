@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from tests.chaos.history import one_order
+from tests.chaos.history import check_linearizability
 from tests.chaos.linearizability import Call, violations
 
 COMMANDS = int(os.environ.get("DEALER_COMMANDS", "900"))
 
 
-async def test_all_that_many_clients_do_at_once_has_one_order(tmp_path: Path) -> None:
-    figures = await one_order(tmp_path, commands=COMMANDS, seed=COMMANDS)
+async def test_concurrent_commands_are_linearizable(tmp_path: Path) -> None:
+    figures = await check_linearizability(tmp_path, commands=COMMANDS, seed=COMMANDS)
     assert figures.faults == []
     assert figures.kills >= 1
     assert min(figures.granted, figures.conflicts, figures.sent_again, figures.questions) > 0
@@ -48,12 +48,12 @@ GOOD = [
     drew("a", 1, 1, 6),
     drew("b", 2, 2, 3, expect=1),
     drew("c", 3, 4, 7, expect=2),
-    Call(1, "table.state", "look", 5, {}, answered=8, last=3),
+    Call(1, "table.state", "query", 5, {}, answered=8, last=3),
     Call(1, "deck.draw", "late", 4, {}, expect=2, answered=9, reason="conflict"),
 ]
 
 
-def test_a_good_history_is_found_good() -> None:
+def test_a_linearizable_history_has_no_violation() -> None:
     assert violations(GOOD, LOG) == []
 
 
@@ -61,22 +61,22 @@ def test_a_good_history_is_found_good() -> None:
     "wrong",
     [
         GOOD[:2] + GOOD[3:],  # a card that no command was granted
-        [*GOOD, drew("d", 3, 1, 9)],  # one card granted twice
+        [*GOOD, drew("d", 3, 1, 9)],  # a card granted twice
         [*GOOD, drew("d", 4, 1, 9)],  # granted, and not in the log
         [drew("a", 1, 4, 6), *GOOD[1:]],  # called after the second was answered
         [GOOD[0], replace(GOOD[1], expect=0), *GOOD[2:]],  # decided at an older version
         [
             *GOOD[:3],
-            Call(1, "table.state", "look", 8, {}, answered=9, last=2),
+            Call(1, "table.state", "query", 8, {}, answered=9, last=2),
         ],  # an older version
         [
             *GOOD[:3],
-            Call(1, "table.state", "look", 2, {}, answered=3, last=3),
+            Call(1, "table.state", "query", 2, {}, answered=3, last=3),
         ],  # a later version
-        [*GOOD[:4], replace(GOOD[4], expect=3)],  # a conflict without a reason
+        [*GOOD[:4], replace(GOOD[4], expect=3)],  # a conflict although nothing changed
         [*GOOD[:3], replace(GOOD[4], answered=4)],  # a conflict with a later event
-        [replace(GOOD[0], more=[{"version": 2}]), *GOOD[1:]],  # another answer the second time
+        [replace(GOOD[0], more=[{"version": 2}]), *GOOD[1:]],  # a different second answer
     ],
 )
-def test_a_history_without_one_order_is_found_out(wrong: list[Call]) -> None:
+def test_a_history_that_is_not_linearizable_is_detected(wrong: list[Call]) -> None:
     assert violations(wrong, LOG) != []

@@ -13,7 +13,7 @@ KILLS = int(os.environ.get("DEALER_KILLS", "4"))
 
 
 @pytest.mark.parametrize("commit", ["thread", "loop"])
-async def test_a_house_that_is_killed_loses_and_doubles_nothing(
+async def test_a_killed_server_loses_and_doubles_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, commit: str
 ) -> None:
     monkeypatch.setenv("DEALER_COMMIT", commit)

@@ -17,7 +17,7 @@ CUTS = int(os.environ.get("DEALER_CUTS", "10"))
 
 
 @pytest.mark.parametrize("commit", ["thread", "loop"])
-async def test_a_power_cut_takes_nothing_that_anybody_was_told(
+async def test_a_power_cut_loses_no_acknowledged_event(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, commit: str
 ) -> None:
     monkeypatch.setenv("DEALER_COMMIT", commit)
@@ -26,8 +26,8 @@ async def test_a_power_cut_takes_nothing_that_anybody_was_told(
     figures = await cut_power(tmp_path, cuts=CUTS, seed=CUTS)
     assert figures.faults == []
     assert (figures.lost, figures.halves) == (0, 0)
-    assert figures.cuts_after_first_word > CUTS // 4
-    assert figures.lost_with_normal > 0, "cuts that would cost something are not found"
+    assert figures.cuts_after_first_answer > CUTS // 4
+    assert figures.lost_with_normal > 0, "the check does not detect lost events"
 
 
 def step(kind: int, *, offset: int = 0, length: int = 0, data: bytes = b"") -> Step:
@@ -35,7 +35,7 @@ def step(kind: int, *, offset: int = 0, length: int = 0, data: bytes = b"") -> S
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_what_was_synced_is_there_and_the_rest_in_whole_sectors(tmp_path: Path, seed: int) -> None:
+def test_synced_bytes_survive_and_others_in_whole_sectors(tmp_path: Path, seed: int) -> None:
     disk = Disk(folder=1)
     for one in (
         step(CREATE),
@@ -55,7 +55,7 @@ def test_what_was_synced_is_there_and_the_rest_in_whole_sectors(tmp_path: Path, 
         assert set(found[begin:end]) in ({ord("a")}, {ord("b")})
 
 
-def test_a_name_that_was_not_synced_may_be_gone(tmp_path: Path) -> None:
+def test_a_file_name_that_was_not_synced_may_be_lost(tmp_path: Path) -> None:
     disk, seen = Disk(folder=1), set()
     disk.take(step(CREATE))
     disk.take(step(WRITE, data=b"a"))

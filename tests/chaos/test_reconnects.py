@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from tests.chaos.reconnects import come_and_go
+from tests.chaos.reconnects import reconnect
 
 RECONNECTS = int(os.environ.get("DEALER_RECONNECTS", "80"))
 
 
-async def test_who_comes_and_goes_is_told_every_version_once(tmp_path: Path) -> None:
-    figures = await come_and_go(tmp_path, reconnects=RECONNECTS, seed=RECONNECTS)
+async def test_a_reconnecting_client_receives_every_version_once(tmp_path: Path) -> None:
+    figures = await reconnect(tmp_path, reconnects=RECONNECTS, seed=RECONNECTS)
     assert figures.faults == []
     assert figures.reconnects == RECONNECTS
     assert figures.resets + figures.snapshots > 0

@@ -10,7 +10,7 @@ from tests.chaos.stuck import EACH, play_among_stuck
 DRAWS = int(os.environ.get("DEALER_DRAWS", "30"))
 
 
-async def test_stuck_guests_delay_nobody_and_hold_up_no_closing(tmp_path: Path) -> None:
+async def test_stuck_clients_delay_no_other_client_and_no_shutdown(tmp_path: Path) -> None:
     figures = await play_among_stuck(tmp_path, draws=DRAWS, seed=DRAWS)
     assert figures.faults == []
     assert figures.stuck == 4 * EACH

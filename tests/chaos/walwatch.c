@@ -3,10 +3,10 @@
    gcc -shared -fPIC -O1 -o walwatch.so walwatch.c -ldl
    LD_PRELOAD=walwatch.so WALWATCH_FOLDER=/where/the/database/is WALWATCH_TRACE=trace program …
 
-   One line a lock: the process, the file (`shm`, the index of the WAL, or `db`), what was done
+   Each lock is one line: the process, the file (`shm`, the index of the WAL, or `db`), the action
    (`write` or `read` lock taken, `unlock`, `close`, which drops all of a file's locks), the first
-   byte, how many bytes. A lock is recorded after it was taken and before it is dropped, so what a
-   process holds by its lines it really holds. Lines of one process are in the order of its calls.
+   byte, and the number of bytes. A lock is recorded after it was taken and before it is dropped, so
+   a process holds every lock that the trace shows. Lines of a process are in the order of its calls.
 
    WALWATCH_PAUSE=path pauses the process where SQLite unmaps the database, if a file of that name
    exists. A checkpoint of a connection with `PRAGMA mmap_size` unmaps it between reading how many
@@ -105,7 +105,7 @@ int close(int fd) {
 MMAP(mmap)
 MMAP(mmap64)
 
-/* A FIFO is opened when its other end is, and not before. */
+/* The open of a FIFO returns when its other end is opened. */
 static void meet(const char *end, int flags) {
     char path[4096];
     snprintf(path, sizeof path, "%s%s", watched_pause, end);

@@ -55,11 +55,11 @@ class Watch:
         self.faults: list[str] = []
         self._trace = trace
         self._read = 0
-        self._queued: dict[str, _Held] = {}
+        self._held: dict[str, _Held] = {}
 
     @property
     def processes(self) -> int:
-        return len(self._queued)
+        return len(self._held)
 
     def read(self) -> None:
         """Read the lines that were added since the last call."""
@@ -72,7 +72,7 @@ class Watch:
         self._read += len(whole)
         for line in whole.decode().splitlines():
             process, file, what, start, length = line.split()
-            held = self._queued.setdefault(process, _Held())
+            held = self._held.setdefault(process, _Held())
             self._take(process, held, file, what, int(start), int(length))
 
     def _take(

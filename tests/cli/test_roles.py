@@ -14,7 +14,7 @@ from dealer.proof.bundle import read
 from dealer.proof.verify import verify
 from dealer.service.startup import open_service
 from tests.harness.composed import Database, composed
-from tests.harness.postgres import OwnServer, asked, migrated, own_server
+from tests.harness.postgres import OwnServer, migrated, own_server, query
 
 from .conftest import Ask, play_and_open
 
@@ -43,10 +43,10 @@ def set_up(database: Database, file: dict[str, Any]) -> None:
 
 
 async def projected(url: str, key: Path) -> None:
-    """Wait until the read models hold every event."""
-    behind = "SELECT id FROM stream WHERE version > projected"
+    """Wait until the read models have every event."""
+    lagging = "SELECT id FROM stream WHERE version > projected"
     async with open_service(url, house="house.example", house_key=key), asyncio.timeout(20):
-        while await asyncio.to_thread(asked, url, behind):  # noqa: ASYNC110
+        while await asyncio.to_thread(query, url, lagging):  # noqa: ASYNC110
             await asyncio.sleep(0.05)
 
 
@@ -87,13 +87,13 @@ def test_a_node_cannot_change_events_or_the_schema(
     node = database.url("node")
     asyncio.run(play_and_open(node, tmp_path / "key"))
     log = "SELECT * FROM event ORDER BY stream, version"
-    before = asked(node, log)
+    before = query(node, log)
     assert len(before) > 100
     for change in FORBIDDEN:
         with pytest.raises(asyncpg.InsufficientPrivilegeError):
-            asked(node, change)
-    assert asked(node, log) == before
-    roles = asked(
+            query(node, change)
+    assert query(node, log) == before
+    roles = query(
         node,
         "SELECT rolname, rolsuper, rolcreatedb, rolcreaterole, rolreplication, rolbypassrls"
         " FROM pg_roles WHERE rolname LIKE 'dealer!_%' ESCAPE '!' ORDER BY rolname",
@@ -101,17 +101,17 @@ def test_a_node_cannot_change_events_or_the_schema(
     assert roles == [("dealer_node", *[False] * 5), ("dealer_owner", *[False] * 5)]
     # The triggers also apply to the owner, as whom only the migration connects.
     with pytest.raises(asyncpg.IntegrityConstraintViolationError, match="never changed"):
-        asked(database.url("owner"), "DELETE FROM event")
+        query(database.url("owner"), "DELETE FROM event")
 
 
 def test_later_migrations_keep_the_privileges(database: Database, file: dict[str, Any]) -> None:
     set_up(database, file)
-    asked(database.url("owner"), "CREATE TABLE later (id integer PRIMARY KEY)")
-    asked(database.url("node"), "INSERT INTO later VALUES (1)")
-    asked(database.url("node"), "UPDATE later SET id = 2")
-    assert asked(database.url("node"), "SELECT id FROM later") == [(2,)]
+    query(database.url("owner"), "CREATE TABLE later (id integer PRIMARY KEY)")
+    query(database.url("node"), "INSERT INTO later VALUES (1)")
+    query(database.url("node"), "UPDATE later SET id = 2")
+    assert query(database.url("node"), "SELECT id FROM later") == [(2,)]
     with pytest.raises(asyncpg.InsufficientPrivilegeError):
-        asked(database.url("node"), "DROP TABLE later")
+        query(database.url("node"), "DROP TABLE later")
 
 
 def test_a_database_created_by_the_superuser_keeps_working(
@@ -121,16 +121,16 @@ def test_a_database_created_by_the_superuser_keeps_working(
     migrated(superuser)
     asyncio.run(play_and_open(superuser, tmp_path / "key"))
     log = "SELECT * FROM event ORDER BY stream, version"
-    before = asked(superuser, log)
+    before = query(superuser, log)
     set_up(database, file)
     owners = "SELECT DISTINCT tableowner FROM pg_tables WHERE schemaname = 'public'"
-    assert asked(superuser, owners) == [("dealer_owner",)]
-    assert asked(database.url("node"), log) == before
+    assert query(superuser, owners) == [("dealer_owner",)]
+    assert query(database.url("node"), log) == before
     for change in FORBIDDEN:
         with pytest.raises(asyncpg.InsufficientPrivilegeError):
-            asked(database.url("node"), change)
-    asked(database.url("owner"), "ALTER TABLE event ADD COLUMN later integer")
-    asked(
+            query(database.url("node"), change)
+    query(database.url("owner"), "ALTER TABLE event ADD COLUMN later integer")
+    query(
         database.url("owner"),
         "CREATE OR REPLACE FUNCTION row_is_kept() RETURNS trigger LANGUAGE plpgsql"
         " AS $$ BEGIN RAISE EXCEPTION 'kept'; END $$",
@@ -155,7 +155,7 @@ def test_which_commands_need_the_owner(
         refused = ask(*command, *node)
         assert refused.code == 1
         assert "lacks privileges on the database" in refused.err
-    assert asked(database.url("node"), "SELECT count(*) FROM archived") == [(0,)]
+    assert query(database.url("node"), "SELECT count(*) FROM archived") == [(0,)]
     answer = ask("archive", closed, "--to", folder, *owner)
     assert answer.code == 0, answer.err
     assert verify(read((folder / f"{closed}.jsonl").read_bytes())).ok
@@ -173,14 +173,14 @@ def test_a_password_is_read_from_its_file_and_written_nowhere(
     database: Database, file: dict[str, Any]
 ) -> None:
     superuser = database.server.url(database.name)
-    asked(superuser, f"ALTER DATABASE {database.name} SET log_statement = 'all'")
+    query(superuser, f"ALTER DATABASE {database.name} SET log_statement = 'all'")
     set_up(database, file)
     old = database.url("node")
     (database.secrets / "node_password").write_text('a\'new one\\ with "signs"\n')
     database.run(file, "rights")
-    assert asked(database.url("node"), "SELECT current_user::text") == [("dealer_node",)]
+    assert query(database.url("node"), "SELECT current_user::text") == [("dealer_node",)]
     with pytest.raises(asyncpg.InvalidPasswordError):
-        asked(old, "SELECT 1")
+        query(old, "SELECT 1")
     written = (database.server.folder / "log").read_text(encoding="utf-8")
     assert "GRANT" not in written
     assert "SELECT current_user" in written

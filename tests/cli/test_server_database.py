@@ -13,7 +13,7 @@ from dealer.eventlog.migrate import revisions
 from dealer.game.cards import STANDARD
 from dealer.game.commands import Actor, CloseRound, Deal, OpenRound, StartShuffle, TakeSeat
 from dealer.service.startup import open_service
-from tests.harness.postgres import Postgres, asked
+from tests.harness.postgres import Postgres, query
 
 from .conftest import Ask, Serve
 
@@ -69,7 +69,7 @@ def test_every_command_works_after_migrate(
     assert ask("verify", tmp_path / "whole.jsonl").code == 0
     assert "51" in ask("audit", table).out
     assert "0 rows differed" in ask("rebuild").out
-    asked(url, "UPDATE swaps SET card_i = 'none' WHERE step = 3")
+    query(url, "UPDATE swaps SET card_i = 'none' WHERE step = 3")
     meddled = json.loads(ask("rebuild", "--json").out)
     assert meddled["different"] == 2
     assert meddled["differences"][0]["row"][0] == table
@@ -97,12 +97,12 @@ def test_missing_prerequisites_are_reported_without_the_password(
         assert "s3cret" not in answer.out + answer.err
         return answer.code, answer.err
 
-    code, said = ended()
+    code, output = ended()
     assert code == 2
-    assert "--house-key" in said
-    code, said = ended("--house-key", key)
+    assert "--house-key" in output
+    code, output = ended("--house-key", key)
     assert code == 1
-    assert "run `dealer migrate" in said
+    assert "run `dealer migrate" in output
 
 
 def test_two_servers_share_a_database_and_need_one_key(
@@ -110,10 +110,10 @@ def test_two_servers_share_a_database_and_need_one_key(
 ) -> None:
     ask("migrate", "--database", url)
     common = ("--database", url, "--port", 0, "--ops-port", 0, "--house-key")
-    houses = [serve(*common, key) for _ in range(2)]
-    assert len({house.address for house in houses}) == 2
+    servers = [serve(*common, key) for _ in range(2)]
+    assert len({server.address for server in servers}) == 2
     stranger = serve(*common, tmp_path / "another.key").ended()
     assert stranger.code == 1
     assert "house key" in stranger.err
-    for house in houses:
-        assert house.end().code == 0
+    for server in servers:
+        assert server.end().code == 0

@@ -35,12 +35,12 @@ async def test_a_game_continues_when_one_node_is_killed_and_the_other_drains(
         async def inject_faults(playing: asyncio.Task[None]) -> None:
             first, second = server.nodes
             for node, number in ((first, signal.SIGKILL), (second, signal.SIGTERM)):
-                if await game_under_faults.over(playing, 1.0):
+                if await game_under_faults.ended_within(playing, 1.0):
                     return
                 if await asyncio.to_thread(served_draws, node):
                     used.add(node)
                 await node.end(number)
-                if await game_under_faults.over(playing, 1.0):
+                if await game_under_faults.ended_within(playing, 1.0):
                     return
                 await node.open()
 

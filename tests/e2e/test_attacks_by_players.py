@@ -120,7 +120,7 @@ async def test_a_copied_digest_cannot_be_opened(malicious: MaliciousServer) -> N
         shown = shuffle(bob.table).nonces[ada.seat]
         assert shown == nonces(ada)[0]
         await refused(EntropyMismatch, bob, "entropy.reveal", round=1, k=0, nonce=shown.hex())
-        malicious.time_is_up(clients.id)
+        malicious.expire_deadline(clients.id)
         await clients.all_see(sealed(1))
         await clients.all_see(committed(ada.seat))
         digest = own_digest(bob, k=2)
@@ -139,7 +139,7 @@ async def test_a_player_that_withholds_is_counted_and_gives_no_more_entropy(
         await cleo.table.change("entropy.commit", round=1, k=0, digest=own_digest(cleo))
         await ada.table.shuffle(wait=False)
         await clients.all_see(revealed(ada.seat, bob.seat))
-        malicious.time_is_up(clients.id)
+        malicious.expire_deadline(clients.id)
         await clients.all_see(sealed(1))
         # The others' nonces were new, and the next shuffle waits for no player.
         for player in (ada, bob):
@@ -241,7 +241,7 @@ async def test_a_late_player_is_left_out_of_one_shuffle(malicious: MaliciousServ
         await ada.table.shuffle(wait=False)
         await clients.all_see(committed(ada.seat))
         assert not closed(ada.table)
-        malicious.time_is_up(clients.id)
+        malicious.expire_deadline(clients.id)
         await clients.all_see(sealed(0))
         his.allow(2)
         await clients.all_see(committed(1, 2))
@@ -296,7 +296,7 @@ async def test_a_seat_left_after_the_digests_were_closed(
             hers.allow(9)
             if not shown:
                 await clients.all_see(revealed(ada.seat))
-                malicious.time_is_up(clients.id)
+                malicious.expire_deadline(clients.id)
             await clients.all_see(sealed(0 if shown else 1))
             remarks = await finish_and_verify(malicious, clients)
             expected = (1, 0, 0) if shown else (2, 1, 1)

@@ -18,13 +18,13 @@ from dealer.service import CommitNotice, LiveTable, executor
 from tests.harness.malicious_server import (
     WAIT,
     MaliciousServer,
-    detected,
+    detects_cheating,
     malicious,
     nonces,
     open_round,
+    refuses_table,
+    revealed_under_roots,
     seated,
-    shown_under,
-    stays_away,
 )
 from tests.harness.table_of_clients import Clients, RecordedClient, client
 
@@ -51,7 +51,7 @@ async def test_a_card_swapped_after_the_seal(malicious: MaliciousServer) -> None
         faces, (bottom, *_, top) = round_.faces, round_.cards("deck")
         faces[top], faces[bottom] = faces[bottom], faces[top]
         drawing = asyncio.ensure_future(bob.table.draw())
-        evidence = await detected(bob, NOT_THE_SEALED_CARD)
+        evidence = await detects_cheating(bob, NOT_THE_SEALED_CARD)
         with pytest.raises(HouseCheated, match=NOT_THE_SEALED_CARD):
             await drawing
         assert evidence.frames[0]["private"]["card"] == faces[top]
@@ -59,12 +59,12 @@ async def test_a_card_swapped_after_the_seal(malicious: MaliciousServer) -> None
         # He leaves; the players that could not see that card find it in the round's secret.
         await ada.table.until(lambda table: list(table.seats) == [ada.seat])
         closing = asyncio.ensure_future(ada.table.round_close())
-        await detected(ada, HID_ANOTHER)
+        await detects_cheating(ada, HID_ANOTHER)
         await asyncio.gather(closing, return_exceptions=True)
         report = await malicious.audit(ada)
         assert report.fault is not None
         assert report.fault.check == "moves"
-        await stays_away(malicious, bob, sentence=NOT_THE_SEALED_CARD)
+        await refuses_table(malicious, bob, sentence=NOT_THE_SEALED_CARD)
 
 
 # Two histories
@@ -88,13 +88,13 @@ async def test_one_player_is_shown_another_event(malicious: MaliciousServer) -> 
             await bob.table.until(lambda table: table.seats.get(3) == "Clio")
             await ada.table.round_open(entropy="house")
             await ada.table.shuffle()
-            evidence = await detected(bob, ANOTHER_LOG)
+            evidence = await detects_cheating(bob, ANOTHER_LOG)
             assert len(evidence.notes) >= 2
             await ada.table.until(lambda table: 2 not in table.seats)
             assert len(await cleo.table.draw(2)) == 2
             await ada.table.round_close()
             assert (await malicious.audit(ada, cleo)).ok
-        await stays_away(malicious, bob, sentence=ANOTHER_LOG)
+        await refuses_table(malicious, bob, sentence=ANOTHER_LOG)
 
 
 async def test_two_histories_both_signed(malicious: MaliciousServer, tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ async def test_two_histories_both_signed(malicious: MaliciousServer, tmp_path: P
             size, roots = heads_that_differ(evidence["notes"], ada.table.key, clients.id)
             assert size == moved.table.version
             assert len(roots) == 2
-            await stays_away(malicious, again, sentence=TWO_LOGS)
+            await refuses_table(malicious, again, sentence=TWO_LOGS)
 
 
 def heads_that_differ(notes: list[str], key: bytes | None, table: str) -> tuple[int, set[bytes]]:
@@ -182,19 +182,19 @@ async def test_another_root_signed_for_one_player(malicious: MaliciousServer) ->
         await open_round(clients)
         malicious.change_notices_of_seat(bob.seat, sign_another_root)
         await ada.table.shuffle(wait=False)
-        evidence = await detected(bob, ANOTHER_LOG)
+        evidence = await detects_cheating(bob, ANOTHER_LOG)
         assert len(evidence.notes) >= 2
-        assert shown_under(bob) == [b""]
+        assert revealed_under_roots(bob) == [b""]
         # The game continues without him, and the left-out seat is counted.
         await ada.table.until(lambda table: 2 not in table.seats)
         await ada.table.until(revealed)
-        malicious.time_is_up(clients.id)
+        malicious.expire_deadline(clients.id)
         await ada.table.sealed()
         await ada.table.round_close()
         remarks = (report := await malicious.audit(ada)).remarks
         assert report.ok
         assert (remarks.shuffles, remarks.voided, remarks.withheld) == (2, 1, 1)
-        await stays_away(malicious, bob, sentence=ANOTHER_LOG)
+        await refuses_table(malicious, bob, sentence=ANOTHER_LOG)
 
 
 async def test_c1_that_no_player_is_shown(malicious: MaliciousServer) -> None:
@@ -208,9 +208,9 @@ async def test_c1_that_no_player_is_shown(malicious: MaliciousServer) -> None:
         malicious.change_notices(without_c1)
         await ada.table.shuffle(wait=False)
         await clients.all_see(lambda table: table.shuffling)
-        malicious.time_is_up(clients.id)
+        malicious.expire_deadline(clients.id)
         await clients.all_see(lambda table: table.round == 1 and not table.shuffling)
-        assert shown_under(ada) == shown_under(bob) == [b""]
+        assert revealed_under_roots(ada) == revealed_under_roots(bob) == [b""]
         await ada.table.round_close()
         remarks = (report := await malicious.audit(ada, bob)).remarks
         assert report.ok
@@ -235,11 +235,11 @@ async def test_a_digest_that_is_dropped(malicious: MaliciousServer) -> None:
         await ada.table.shuffle(wait=False)
         await bob.table.until(lambda table: table.shuffling)
         await ada.table.until(lambda table: len(current_shuffle(table).digests) == 1)
-        malicious.time_is_up(clients.id)
+        malicious.expire_deadline(clients.id)
         await clients.all_see(lambda table: not table.shuffling)
         assert bob.table.doubts == ["Shuffle 0 of round 1 does not use our bytes."]
         assert ada.table.doubts == []
-        assert shown_under(bob)[0] == b""
+        assert revealed_under_roots(bob)[0] == b""
         await ada.table.round_close()
         remarks = (report := await malicious.audit(ada, bob)).remarks
         assert report.ok
@@ -278,11 +278,11 @@ async def test_a_digest_that_is_replaced_in_the_log_and_shown_to_its_owner(
         malicious.change_notices_of_seat(bob.seat, show_his_digest)
         await open_round(clients)
         await ada.table.shuffle(wait=False)
-        evidence = await detected(bob, ANOTHER_LOG)
+        evidence = await detects_cheating(bob, ANOTHER_LOG)
         assert len(evidence.notes) >= 2
         assert any(digests[0] in leaf for leaf in evidence.leaves)
-        assert shown_under(bob) == [b""]
-        await stays_away(malicious, bob, sentence=ANOTHER_LOG)
+        assert revealed_under_roots(bob) == [b""]
+        await refuses_table(malicious, bob, sentence=ANOTHER_LOG)
 
 
 async def test_a_digest_that_is_replaced_for_all_players(malicious: MaliciousServer) -> None:
@@ -294,8 +294,8 @@ async def test_a_digest_that_is_replaced_for_all_players(malicious: MaliciousSer
         await ada.table.shuffle(wait=False)
         await clients.all_see(lambda table: closed(table) and revealed(table))
         assert bob.table.doubts == ["Shuffle 0 has another digest than ours."]
-        assert shown_under(bob) == [b""]
-        malicious.time_is_up(clients.id)
+        assert revealed_under_roots(bob) == [b""]
+        malicious.expire_deadline(clients.id)
         await clients.all_see(lambda table: not table.shuffling)
         await ada.table.round_close()
         remarks = (report := await malicious.audit(ada, bob)).remarks
@@ -323,7 +323,7 @@ async def test_a_reveal_that_is_dropped(malicious: MaliciousServer) -> None:
         malicious.intercept(RevealEntropy, bob.seat)
         await ada.table.shuffle(wait=False)
         await clients.all_see(lambda table: closed(table) and revealed(table))
-        malicious.time_is_up(clients.id)
+        malicious.expire_deadline(clients.id)
         await clients.all_see(lambda table: not table.shuffling)
         assert "recorded that we withheld our bytes in shuffle 0 of round 1" in bob.table.doubts[0]
         assert len(set(nonces(ada))) == len(nonces(ada)) >= 2  # new for each k
@@ -352,21 +352,21 @@ async def test_bytes_that_are_left_out_of_the_tape(
 
 
 async def play_and_be_detected(malicious: MaliciousServer, clients: Clients, *, check: str) -> None:
-    """A round whose secret, once published, proves the house's cheating to everyone."""
+    """Play a round whose published secret proves to every player that the house cheated."""
     ada, bob = clients.players
     await open_round(clients)
     await ada.table.shuffle()
     assert len(await bob.table.draw(2)) == 2
     closing = asyncio.ensure_future(ada.table.round_close())
     for player in (ada, bob):
-        evidence = await detected(player, HID_ANOTHER)
+        evidence = await detects_cheating(player, HID_ANOTHER)
         assert '"RoundClosed"' in "".join(evidence.leaves) + str(evidence.frames)
     await asyncio.gather(closing, return_exceptions=True)
     report = await malicious.audit(ada, bob)
     assert report.fault is not None
     assert report.fault.check == check
     for player in (ada, bob):
-        await stays_away(malicious, player, sentence="contradicts the round")
+        await refuses_table(malicious, player, sentence="contradicts the round")
 
 
 # An older backup
@@ -394,10 +394,10 @@ async def test_an_older_backup_under_connected_players(
         await malicious.open()
         for player in clients.players:
             # Once the first has left, the second may see a log that is longer again.
-            evidence = await detected(player, f"{WENT_BACK}|{ANOTHER_LOG}")
+            evidence = await detects_cheating(player, f"{WENT_BACK}|{ANOTHER_LOG}")
             assert len(evidence.notes) >= 2
         for player in clients.players:
-            await stays_away(malicious, player, sentence=f"{WENT_BACK}|{ANOTHER_LOG}")
+            await refuses_table(malicious, player, sentence=f"{WENT_BACK}|{ANOTHER_LOG}")
 
 
 @pytest.mark.parametrize(
@@ -431,7 +431,7 @@ async def test_an_older_backup_under_returning_players(
                     # One head of each history.
                     assert saved & set(evidence["notes"])
                     assert set(evidence["notes"]) - saved
-                await stays_away(malicious, player, sentence=sentence)
+                await refuses_table(malicious, player, sentence=sentence)
 
 
 async def rejoin(player: RecordedClient, table: str) -> None:

@@ -43,7 +43,7 @@ async def wait_for_lobby(
 
 
 async def wait_for_log_line(*servers: ServerProcess, event: str) -> None:
-    """Wait until each of these processes has logged that it wait_for_lobby."""
+    """Wait until each of these processes has logged the event."""
     async with asyncio.timeout(PATIENT):
         while not all(f"  {event}  target=" in one.output.read_text() for one in servers):  # noqa: ASYNC110
             await asyncio.sleep(0.05)

@@ -26,7 +26,7 @@ async def test_a_whole_game_from_socket_to_audit(server: ServerProcess, tmp_path
     await server.open()
     # Clients without stored state, so that the new process sends them everything.
     async with connect_clients(server.url, folder=tmp_path, names=NAMES[:3]) as clients:
-        await clients.come_back(table)
+        await clients.rejoin(table)
         await clients.all_caught_up()
         assert [cards_of(client.table) for client in clients.clients] == before
         await play_to_the_end(clients)

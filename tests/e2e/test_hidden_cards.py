@@ -47,7 +47,7 @@ async def test_no_client_receives_a_card_early(tmp_path: Path) -> None:
             pages += [await server.fetch(path) for path in ("/", f"/tables/{clients.id}")]
             pages.append(await server.bundle(clients.id))
         async with connect_clients(server.url, folder=tmp_path, names=NAMES[:3]) as clients:
-            await clients.come_back(eve.table.id)
+            await clients.rejoin(eve.table.id)
             await provoke(clients)
             await clients.tables[0].round_close()
             await clients.all_caught_up()

@@ -114,7 +114,7 @@ def guess_everything(table: bytes, kept: list[tuple[int, str, bytes | None, byte
 
 
 def check_lengths(rows: list[tuple[str, str, bytes | None, bytes | None]]) -> None:
-    """A hidden part is as long as any other of its type, whatever the digits of j or the card."""
+    """All hidden parts of a type have the same length, which does not depend on j or the card."""
     lengths = defaultdict(set)
     for kind, _, hidden, _ in rows:
         if hidden is not None:

@@ -16,7 +16,7 @@ from dealer.service import head_poller
 from tests.gateway.conftest import Connect, OpenGateway
 from tests.gateway.rpc_client import Refusal, RpcClient
 from tests.gateway.tables import SeatedTable, seat_and_shuffle, seat_players
-from tests.harness.postgres import asked
+from tests.harness.postgres import query
 
 
 @pytest.fixture(autouse=True)
@@ -54,7 +54,7 @@ def rewind(url: str, version: int) -> None:
         return
     trigger = "ALTER TABLE event {} TRIGGER USER"
     for statement in (trigger.format("DISABLE"), *statements, trigger.format("ENABLE")):
-        asked(url, statement)
+        query(url, statement)
 
 
 async def poll(*gateways: Gateway) -> None:

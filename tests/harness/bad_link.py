@@ -18,7 +18,7 @@ RESET = struct.pack("ii", 1, 0)
 
 
 class BadLink(Relay):
-    """Relays to the port `server`: without faults while `mended`, otherwise it counts `cuts`.
+    """Relays to the port `server`: without faults while `reliable`, otherwise it counts `cuts`.
 
     Each connection gets a random number of bytes that may pass in each direction. At the first byte
     beyond it both ends are closed, or reset, or one direction stays open for a moment, so that a
@@ -31,8 +31,8 @@ class BadLink(Relay):
         self.cuts = 0
         self.connections = 0
         self.torn = 0  # cut inside the bytes that one end had sent in one write
-        self.mended = True
-        self._house = server
+        self.reliable = True
+        self._server_port = server
         self._chance = chance
 
     @property
@@ -42,23 +42,23 @@ class BadLink(Relay):
     async def carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
         first = await reader.read(CHUNK)
-        if not self.mended and self._chance.random() < 0.1:
+        if not self.reliable and self._chance.random() < 0.1:
             # Sent twice: the answer to the first copy is not delivered.
-            _, lost = await self.reach(self._house)
+            _, lost = await self.reach(self._server_port)
             lost.write(first)
             lost.close()
-        there, back = await self.reach(self._house)
-        ways = [
-            asyncio.create_task(self._carry(reader, back, first)),
-            asyncio.create_task(self._carry(there, writer, b"")),
+        server_reader, server_writer = await self.reach(self._server_port)
+        directions = [
+            asyncio.create_task(self._carry(reader, server_writer, first)),
+            asyncio.create_task(self._carry(server_reader, writer, b"")),
         ]
         try:
-            await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
-            if not self.mended:
-                await asyncio.wait(ways, timeout=self._chance.choice((0.0, 0.0, 0.02, 0.1)))
+            await asyncio.wait(directions, return_when=asyncio.FIRST_COMPLETED)
+            if not self.reliable:
+                await asyncio.wait(directions, timeout=self._chance.choice((0.0, 0.0, 0.02, 0.1)))
         finally:
-            await self.break_off(ways)
-            for end in (writer, back):
+            await self.break_off(directions)
+            for end in (writer, server_writer):
                 self._close(end)
 
     async def _carry(
@@ -71,7 +71,7 @@ class BadLink(Relay):
         late = self._chance.choice((0.0, 0.0, 0.0, 0.01))
         with suppress(OSError):
             while data or (data := await source.read(CHUNK)):
-                if not self.mended:
+                if not self.reliable:
                     await asyncio.sleep(late * self._chance.random())
                     if len(data) > left:
                         self.cuts += 1

@@ -1,4 +1,4 @@
-"""A recording of one client: every frame that it received, in order, and every answer."""
+"""A record of one client: every frame that it received, in order, and every answer."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ class Record:
         self.frames.append(text)
         frame = json.loads(text)
         if "method" in frame:
-            self._told(frame["method"], frame["params"])
+            self._notified(frame["method"], frame["params"])
         else:
             self._answered(frame)
         self._receive(text)
 
-    def _told(self, method: str, params: dict[str, Any]) -> None:
+    def _notified(self, method: str, params: dict[str, Any]) -> None:
         if method == "events":
             for event in params["list"]:
                 self._event(event)
@@ -69,14 +69,14 @@ class Record:
         self.leaves[version] = leaf
 
     def _answered(self, frame: dict[str, Any]) -> None:
-        question = self._connection._requests.get(frame["id"])
-        if question is None:
+        request = self._connection._requests.get(frame["id"])
+        if request is None:
             return
         refusal = frame.get("error", {}).get("data", {}).get("reason", "")
         self.answers.append(
             Answer(
-                question.method,
-                question.params,
+                request.method,
+                request.params,
                 frame.get("result") or {},
                 refusal if "error" in frame else None,
             )

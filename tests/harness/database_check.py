@@ -41,14 +41,14 @@ def copy_database(database: Path, copy_to: Path) -> Path:
     copy_to.mkdir(parents=True, exist_ok=True)
     for end in FILES:
         copy.with_name(copy.name + end).unlink(missing_ok=True)
-        there = database.with_name(database.name + end)
-        if there.exists():
-            shutil.copy(there, copy.with_name(copy.name + end))
+        original = database.with_name(database.name + end)
+        if original.exists():
+            shutil.copy(original, copy.with_name(copy.name + end))
     return copy
 
 
 async def check_files(database: Path, *, saved: Mapping[str, Sequence[str]] = EMPTY) -> CheckResult:
-    """The same on the files themselves; opening them changes them.
+    """Check the files themselves, which changes them.
 
     `saved` has the checkpoints that clients saved, by table.
     """

@@ -51,7 +51,7 @@ class DatabaseLink(Relay):
             await self.break_off((back,))
 
     @staticmethod
-    async def _pass_back(server: asyncio.StreamReader, to_house: asyncio.StreamWriter) -> None:
+    async def _pass_back(server: asyncio.StreamReader, to_node: asyncio.StreamWriter) -> None:
         with suppress(ConnectionError):
-            await pass_on(server, to_house)
-        to_house.close()
+            await pass_on(server, to_node)
+        to_node.close()

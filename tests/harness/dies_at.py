@@ -35,13 +35,13 @@ def named(function: str) -> tuple[Any, str, Callable[..., Any]]:
     return owner, last, inspect.getattr_static(owner, last)
 
 
-def arm(function: str, place: str, passing: int) -> None:
-    """Arrange that the process kills itself when it reaches the point the `passing`th time."""
-    passings = count(1)
+def arm(function: str, place: str, nth: int) -> None:
+    """Arrange that the process kills itself when it reaches the point for the nth time."""
+    passes = count(1)
     inside = local()
 
     def reach(*_: object) -> None:
-        if next(passings) == passing:
+        if next(passes) == nth:
             os.kill(os.getpid(), signal.SIGKILL)
 
     def reach_inside(*_: object) -> None:
@@ -107,8 +107,8 @@ def _listen(event_name: str, beginning: str, callback: Callable[[], None]) -> No
 
 
 if __name__ == "__main__":
-    where, place, passing, *arguments = sys.argv[1:]
-    arm(where, place, int(passing))
+    where, place, nth, *arguments = sys.argv[1:]
+    arm(where, place, int(nth))
     sys.argv = ["dealer", *arguments]
     from dealer.cli import main
 

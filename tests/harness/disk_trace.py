@@ -1,6 +1,6 @@
 """A disk rebuilt from the trace of its writes, and the states it may have after a power cut.
 
-What was synced is safe. Of everything else (names that were created or removed, and sectors of 512
+Synced data is safe. Of all other changes (names that were created or removed, and sectors of 512
 bytes that were written) any subset may have reached the disk, in any order; a sector is atomic.
 """
 
@@ -93,9 +93,7 @@ class Disk:
             file.loose = []
 
     def cut(self, into: Path, chance: random.Random) -> None:
-        """Write into `into`, replacing its files, one state that a power cut may leave at this
-        moment.
-        """
+        """Write a state that a power cut may leave now into `into`, replacing its files."""
         into.mkdir(exist_ok=True)
         for file in into.iterdir():
             file.unlink()

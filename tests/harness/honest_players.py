@@ -1,9 +1,9 @@
 """Honest players at several tables, one draw in flight at each table, with latencies.
 
-They play as people play: rounds with every seat's entropy in the shuffle, one card at a time with
-pauses, now and then a card played to the table, and a connection that breaks and resumes. Versions
-that a client receives must be consecutive, and at the end every acknowledged card must be in the
-log, in a bundle that verifies.
+They play at a person's pace: rounds with every seat's entropy in the shuffle, one card at a time
+with pauses, sometimes a card played to the table, and a connection that breaks and resumes. The
+versions that a client receives must be consecutive, and at the end every acknowledged card must be
+in the log, in a bundle that verifies.
 """
 
 from __future__ import annotations
@@ -74,16 +74,16 @@ class Player:
             cmd = secrets.token_hex(16)
             return await self.client.call(method, table=self._table, cmd=cmd, **params)
 
-    async def saw(self, kind: str) -> dict[str, Any]:
+    async def wait_for_event(self, kind: str) -> dict[str, Any]:
         """Wait for an event of this type since the last `checked`; its public part."""
         found: list[dict[str, Any]] = []
 
-        def there() -> bool:
+        def arrived() -> bool:
             found.extend(event for event in self.client.events if event["type"] == kind)
             return bool(found)
 
         async with asyncio.timeout(PATIENT):
-            await self.client.until(there)
+            await self.client.until(arrived)
         public: dict[str, Any] = found[-1]["public"]
         return public
 
@@ -91,7 +91,7 @@ class Player:
         """Sentences about missing or repeated versions; then discard what was received."""
         for version in self.client.versions:
             if version != self.version + 1:
-                yield f"{self._name} was sent version {version} after {self.version}"
+                yield f"{self._name} received version {version} after {self.version}"
             self.version = version
         self.client.notifications.clear()
         self.client.frames.clear()
@@ -160,7 +160,7 @@ class Table:
         self._check()
         await self._ask_host("round.close")
         player = self._chance.choice(self._players)
-        await player.saw("RoundClosed")
+        await player.wait_for_event("RoundClosed")
         self._measured.faults += player.checked()
         await player.resume()
         self._measured.resumes += 1
@@ -215,7 +215,7 @@ class Table:
             if event["type"] != "CardDrawn" or [event["public"]["slot"]] != slots:
                 faults.append(f"version {version} is not the draw that was acknowledged")
             elif round_ in closed and [faces[round_, slot] for slot in slots] != cards:
-                faults.append(f"the card of version {version} is not the one that was told")
+                faults.append(f"the card of version {version} is not the one that was acknowledged")
         return faults
 
     async def leave(self) -> None:
@@ -224,7 +224,7 @@ class Table:
 
 
 async def resumed_from_the_start(port: int, table: Table) -> list[str]:
-    """Sentences, unless a player that resumes after version 0 receives every version once."""
+    """Faults, unless a player that resumes after version 0 receives every version once."""
     player = table._players[0]
     client = await RpcClient.connect(port)
     back = await client.call("table.resume", table=table.id, token=player.token, after=0)

@@ -21,27 +21,27 @@ class LoadBalancer(Relay):
         self.cut = 0
         self._ports = ports
         self._turn = 0
-        self._led: dict[asyncio.Task[None], int] = {}
+        self._node_ports: dict[asyncio.Task[None], int] = {}
 
     async def spread(self) -> None:
         """Break every second connection of a node that has most of them; the clients reconnect."""
-        for port in set(self._led.values()):
-            there = [pair for pair, to in self._led.items() if to == port]
-            if len(there) > len(self._led) / 2 + 1:
-                await self.break_off(there[::2])
+        for port in set(self._node_ports.values()):
+            connections = [pair for pair, target in self._node_ports.items() if target == port]
+            if len(connections) > len(self._node_ports) / 2 + 1:
+                await self.break_off(connections[::2])
 
     async def carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        there, back = await self._lead()
+        server_reader, server_writer = await self._connect()
         self.connections += 1
-        asked = asyncio.create_task(pass_on(reader, back))
-        answered = asyncio.create_task(pass_on(there, writer))
+        requests = asyncio.create_task(pass_on(reader, server_writer))
+        answers = asyncio.create_task(pass_on(server_reader, writer))
         try:
-            await asyncio.wait((asked, answered), return_when=asyncio.FIRST_COMPLETED)
-            self.cut += not asked.done()
+            await asyncio.wait((requests, answers), return_when=asyncio.FIRST_COMPLETED)
+            self.cut += not requests.done()
         finally:
-            await self.break_off((asked, answered))
+            await self.break_off((requests, answers))
 
-    async def _lead(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         ports = list(self._ports())
         for _ in ports:
             self._turn += 1
@@ -52,7 +52,7 @@ class LoadBalancer(Relay):
                 continue
             task = asyncio.current_task()
             assert task is not None
-            self._led[task] = port
-            task.add_done_callback(self._led.pop)
+            self._node_ports[task] = port
+            task.add_done_callback(self._node_ports.pop)
             return pair
-        raise ConnectionRefusedError("all houses are shut")
+        raise ConnectionRefusedError("no node accepts connections")

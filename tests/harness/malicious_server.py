@@ -1,6 +1,6 @@
-"""A server in the test's process whose clock, commit notices, memory and file a test can modify.
+"""A server in the test's process; a test can modify its clock, commit notices, memory and file.
 
-It is the real service behind the real gateway, and signs whatever it was made to commit to.
+It is the real service behind the real gateway, and signs every log that it has committed to.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from tests.harness.server_process import PATIENT
 from tests.harness.table_of_clients import Clients, RecordedClient, client, connect_clients
 
 WAIT = 60_000
-"""Milliseconds that rounds wait for entropy; only `time_is_up` ends the wait."""
+"""Milliseconds that rounds wait for entropy; only `expire_deadline` ends the wait."""
 
 LIMITS = Limits(**NO_RATES, closing=0.2, drain=3.0)
 
@@ -77,7 +77,7 @@ class MaliciousServer:
         """Advance the clock by this many milliseconds, also while the server is closed."""
         self._late += ms
 
-    def time_is_up(self, table: str) -> None:
+    def expire_deadline(self, table: str) -> None:
         """Make the pending deadline of a table expire, by the monotonic clock."""
         self.pass_time()
         live_table, deadlines = self.live_table(table), self.service._processor.deadlines
@@ -129,21 +129,21 @@ class MaliciousServer:
         (publish,) = self.service._listeners
 
         def notify(live_table: LiveTable, notice: CommitNotice) -> None:
-            everybody = live_table.subscribers
-            theirs = {each for each in everybody if seat_of(each) == seat}
+            subscribers = live_table.subscribers
+            theirs = {each for each in subscribers if seat_of(each) == seat}
             try:
-                live_table.subscribers = everybody - theirs
+                live_table.subscribers = subscribers - theirs
                 publish(live_table, notice)
                 live_table.subscribers = theirs
                 publish(live_table, change(live_table, notice))
             finally:
-                live_table.subscribers = everybody
+                live_table.subscribers = subscribers
 
         self.service._listeners = [notify]
 
     def intercept(self, kind: type[Command], seat: int, instead: Command | None = None) -> None:
         """Answer a seat's command of this kind with success, and drop it or run `instead`."""
-        perform = self.service.submit
+        run_command = self.service.submit
 
         def submit(live_table: LiveTable, command: Command, done: OnResult, **options: Any) -> None:
             if isinstance(command, kind) and getattr(command, "actor", Actor()).seat == seat:
@@ -151,7 +151,7 @@ class MaliciousServer:
                     done(CommandResult(live_table.table.version, []))
                     return
                 command = instead
-            perform(live_table, command, done, **options)
+            run_command(live_table, command, done, **options)
 
         self.service.submit = submit  # type: ignore[method-assign]
 
@@ -195,7 +195,7 @@ async def seated(malicious: MaliciousServer, *names: str) -> AsyncIterator[Clien
 async def open_round(clients: Clients) -> None:
     """Open a round and wait for the digests of its first shuffle."""
     await clients.tables[0].round_open(commit_ms=WAIT, reveal_ms=WAIT)
-    await clients.all_see(lambda table: promised(table) == len(clients.players))
+    await clients.all_see(lambda table: early_digests(table) == len(clients.players))
 
 
 def seat_of(subscription: Any) -> int | None:
@@ -204,7 +204,7 @@ def seat_of(subscription: Any) -> int | None:
     return None if holder is None else int(holder.seat)
 
 
-def promised(table: Any) -> int:
+def early_digests(table: Any) -> int:
     round_ = table.state.round
     return 0 if round_ is None else len(round_.early_digests)
 
@@ -234,13 +234,13 @@ def nonces(player: RecordedClient) -> list[bytes]:
     return [nonce.value for nonce in player.table._session.store.nonces.values()]
 
 
-def shown_under(player: RecordedClient) -> list[bytes]:
-    """The roots that a client showed its bytes under; empty where it kept them."""
+def revealed_under_roots(player: RecordedClient) -> list[bytes]:
+    """The root under which a client revealed each of its nonces; empty if it revealed none."""
     kept = player.table._session.store.nonces.values()
     return [nonce.revealed_under for nonce in kept]
 
 
-async def detected(player: RecordedClient, sentence: str) -> Evidence:
+async def detects_cheating(player: RecordedClient, sentence: str) -> Evidence:
     """The client leaves the table with this message, permanently, and stores the evidence."""
     table = player.table
     with pytest.raises(HouseCheated, match=sentence) as fault:
@@ -257,7 +257,9 @@ async def detected(player: RecordedClient, sentence: str) -> Evidence:
     return evidence
 
 
-async def stays_away(malicious: MaliciousServer, player: RecordedClient, *, sentence: str) -> None:
+async def refuses_table(
+    malicious: MaliciousServer, player: RecordedClient, *, sentence: str
+) -> None:
     """A new process with the same store refuses the table, as `sentence` (a pattern) says."""
     await player.house.close()
     folder = malicious.database.parent / "clients"
@@ -267,6 +269,6 @@ async def stays_away(malicious: MaliciousServer, player: RecordedClient, *, sent
     assert kept["table"] == table
     assert kept["notes"]
     async with client(malicious.url, player.name, folder=folder) as again:
-        for come_back in (again.house.join, again.house.watch):
+        for enter in (again.house.join, again.house.watch):
             with pytest.raises(HouseCheated, match=f"was left because .*({sentence})"):
-                await come_back(table)
+                await enter(table)

@@ -73,7 +73,7 @@ class Nodes:
         self._folder = folder
         self._count = count
         self._chance = random.Random(seed)
-        self._way = route or (lambda server, database: server.url(database))
+        self._route = route or (lambda server, database: server.url(database))
         self._program = program
         self._options = options
         self._database = ""
@@ -84,7 +84,7 @@ class Nodes:
         async with self._stack as stack:
             self.server = await asyncio.to_thread(stack.enter_context, own_server(safe=True))
             self._database = await asyncio.to_thread(self.server.database)
-            address = self._way(self.server, self._database)
+            address = self._route(self.server, self._database)
             for number in range(self._count):
                 node = Node(self._folder, name=f"node{number}", address=address, **self._options)
                 node.program = self._program

@@ -42,7 +42,7 @@ class Postgres:
 
     def ask(self, database: str, sql: str, *parameters: Any) -> list[tuple[Any, ...]]:
         """Rows of a statement, on a connection and an event loop of their own."""
-        return asked(self.url(database), sql, *parameters)
+        return query(self.url(database), sql, *parameters)
 
     def empty(self) -> str:
         """The name of a new database without a schema."""
@@ -168,7 +168,7 @@ def programs() -> Path:
     return Path(places[-1]).parent
 
 
-def asked(url: str, sql: str, *parameters: Any) -> list[tuple[Any, ...]]:
+def query(url: str, sql: str, *parameters: Any) -> list[tuple[Any, ...]]:
     """Rows of a statement, on a connection and an event loop of their own."""
 
     async def ask() -> list[tuple[Any, ...]]:
@@ -180,17 +180,17 @@ def asked(url: str, sql: str, *parameters: Any) -> list[tuple[Any, ...]]:
         finally:
             await connection.close()
 
-    return elsewhere(ask)
+    return in_a_thread(ask)
 
 
 def migrated(url: str) -> None:
     """Migrate the database at `url` to the newest schema."""
     from dealer.eventlog.backends import migrate_database
 
-    elsewhere(lambda: migrate_database(url))
+    in_a_thread(lambda: migrate_database(url))
 
 
-def elsewhere(work: Any) -> Any:
+def in_a_thread(work: Any) -> Any:
     """The result of a coroutine function, run on an event loop in another thread."""
     outcome: list[Any] = []
 

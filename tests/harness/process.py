@@ -9,13 +9,13 @@ MIB = 2**20
 _TICK = os.sysconf("SC_CLK_TCK")
 
 
-def resident(pid: int) -> float:
-    """MiB of resident memory (VmRSS)."""
+def rss(pid: int) -> float:
+    """MiB of physical memory in use (VmRSS)."""
     return _status(pid, "VmRSS")
 
 
 def peak(pid: int) -> float:
-    """Highest MiB of resident memory since the process started (VmHWM)."""
+    """Highest MiB of physical memory in use since the process started (VmHWM)."""
     return _status(pid, "VmHWM")
 
 

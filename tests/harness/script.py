@@ -31,7 +31,7 @@ def run(
     """
     parser = argparse.ArgumentParser(description=(doc or "").splitlines()[0])
     parser.add_argument(count, type=int, nargs="?", default=default)
-    parser.add_argument("seed", type=int, nargs="?", default=None, help="of what is left to chance")
+    parser.add_argument("seed", type=int, nargs="?", default=None, help="of the random choices")
     if several:
         parser.add_argument("--nodes", type=int, default=1, help="over one PostgreSQL server")
     arguments = vars(parser.parse_args())

@@ -1,4 +1,4 @@
-"""A server in its own process, which a test can kill and start again."""
+"""A server in its own process, which a test can kill and restart."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ServerProcess:
     `output` is a file with the standard output and the log of the process.
     """
 
-    def __init__(self, folder: Path, *, name: str = "house", **options: Any) -> None:
+    def __init__(self, folder: Path, *, name: str = "server", **options: Any) -> None:
         self.database = folder / "dealer.db"
         self.output = folder / f"{name}.log"
         self.port = 0
@@ -139,10 +139,10 @@ class ServerProcess:
     async def projected(self) -> None:
         """Wait until the read models have the newest version of every table."""
         async with asyncio.timeout(PATIENT):
-            while self._behind():  # noqa: ASYNC110  another process is waited for
+            while self._lagging():  # noqa: ASYNC110  another process is waited for
                 await asyncio.sleep(0.02)
 
-    def _behind(self) -> int:
+    def _lagging(self) -> int:
         with closing(sqlite3.connect(self.database)) as database:
             sql = "SELECT count(*) FROM stream WHERE projected < version"
             (count,) = database.execute(sql).fetchone()

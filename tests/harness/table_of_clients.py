@@ -58,7 +58,7 @@ class Clients:
         self.spectator.table = await self.spectator.house.watch(opened.id)
         await self.all_see(lambda table: len(table.seats) == len(self.players))
 
-    async def come_back(self, table: str) -> None:
+    async def rejoin(self, table: str) -> None:
         """Take the seats that the clients' stores have tokens for."""
         for player in self.players:
             player.table = await player.house.join(table)
@@ -75,9 +75,9 @@ class Clients:
         self.players.remove(player)
         await self.all_see(lambda table: len(table.seats) == len(self.players))
 
-    async def all_see(self, truth: Callable[[RemoteTable], bool]) -> None:
+    async def all_see(self, condition: Callable[[RemoteTable], bool]) -> None:
         async with asyncio.timeout(PATIENT):
-            await asyncio.gather(*(client.table.until(truth) for client in self.clients))
+            await asyncio.gather(*(client.table.until(condition) for client in self.clients))
 
     async def all_caught_up(self) -> None:
         """Wait until all clients have the newest version that any of them has."""
@@ -116,14 +116,14 @@ async def connect_clients(
         yield Clients(players, spectator)
 
 
-async def play_everything(connect_clients: Clients) -> None:
+async def play_everything(clients: Clients) -> None:
     """A round with every kind of move, after which one player leaves; the round stays open."""
-    ada, bob, cleo, dan = connect_clients.tables
+    ada, bob, cleo, dan = clients.tables
     await ada.round_open()
     await ada.shuffle()
     await ada.deal(5)
-    await connect_clients.all_see(lambda table: table.deck_count == 32)
-    for table in connect_clients.tables:
+    await clients.all_see(lambda table: table.deck_count == 32)
+    for table in clients.tables:
         weak = table.hand[:2]
         await table.discard(weak)
         await table.draw(2)
@@ -132,7 +132,7 @@ async def play_everything(connect_clients: Clients) -> None:
     await bob.draw(end="bottom")
     (random,) = await cleo.draw(end="random")
     await cleo.play(random)
-    await bob.give(bob.hand[0], to=connect_clients.players[3].seat)
+    await bob.give(bob.hand[0], to=clients.players[3].seat)
     await dan.until(lambda table: len(table.hand) == 6)
     await dan.show(dan.hand[-1])
     await cleo.show(cleo.hand[0], to=bob.seat)
@@ -144,12 +144,12 @@ async def play_everything(connect_clients: Clients) -> None:
     await ada.pile_move("deck", to="side", count=3)
     await cleo.pile_turn("side")
     await dan.draw(end="random")
-    await connect_clients.leaves(connect_clients.players[3])
+    await clients.leaves(clients.players[3])
 
 
-async def play_to_the_end(connect_clients: Clients) -> None:
+async def play_to_the_end(clients: Clients) -> None:
     """Close the round, play a short one with the house's entropy only, and close the table."""
-    ada, bob = connect_clients.tables[:2]
+    ada, bob = clients.tables[:2]
     await ada.round_close()
     await ada.round_open(entropy="house", deck="54")
     await ada.shuffle(algorithm="forward")
@@ -158,4 +158,4 @@ async def play_to_the_end(connect_clients: Clients) -> None:
     await ada.shuffle(steps=5)
     await ada.round_close()
     await ada.close()
-    await connect_clients.all_see(lambda table: table.closed)
+    await clients.all_see(lambda table: table.closed)

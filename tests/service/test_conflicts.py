@@ -16,7 +16,7 @@ from tests.service.tables import HOST, new_table, round_of, shared_table
 
 
 async def test_a_void_state_is_not_signed(open_service) -> None:
-    """Two heads of one length under the house's key would be proof that it cheated."""
+    """Two heads of one length under the house's key would be evidence that it cheated."""
     one, two = await open_service(), await open_service()
     here, there = await shared_table(one, two)
     await two.execute(there, TakeSeat("Dan"))

@@ -18,7 +18,7 @@ from dealer.game.commands import (
     TakeSeat,
 )
 from dealer.service import IdempotencyKey, deadlines, head_poller
-from tests.harness.postgres import asked
+from tests.harness.postgres import query
 from tests.service.conftest import OpenNodes
 from tests.service.tables import (
     HOST,
@@ -46,7 +46,7 @@ async def test_a_table_that_cannot_be_read_does_not_delay_others(
     bad, good = await new_table(one), await new_table(one)
     for table in (bad, good):
         (await two.load(table.table_id)).subscribers.add("a subscriber")
-    await asyncio.to_thread(asked, postgres_url, UNKNOWN_EVENT, bad.id)
+    await asyncio.to_thread(query, postgres_url, UNKNOWN_EVENT, bad.id)
     listener = Listener(two)
     loaded = two.live_table(bad.table_id)
     assert loaded is not None
@@ -62,7 +62,7 @@ async def test_requests_to_a_table_that_cannot_be_read_get_an_error(
 ) -> None:
     one, two = await open_nodes(2)
     bad, there = await shared_table(one, two)
-    await asyncio.to_thread(asked, postgres_url, UNKNOWN_EVENT, bad.id)
+    await asyncio.to_thread(query, postgres_url, UNKNOWN_EVENT, bad.id)
     for call in (lambda: two.load(bad.table_id), lambda: two.execute(there, Draw(Actor(seat=1)))):
         async with asyncio.timeout(20):
             with pytest.raises(DealerError):

@@ -32,7 +32,7 @@ def test_a_stored_command_is_exact_or_absent(steps: list[tuple[int, bool]]) -> N
         found = recent.get(name)
         if found is None:
             assert command.committed
-            assert name not in latest  # the latest ones are in memory, whatever their buckets
+            assert name not in latest  # the latest ones are in memory in any bucket
         else:
             assert (found.digest, found.version, found.count, found.committed) == (
                 command.digest, command.version, command.count, command.committed,

@@ -22,7 +22,7 @@ from dealer.service import Service, file_watch, restore_check
 from dealer.service.admin import read_audit_entries
 from dealer.service.close_tables import close_tables
 from dealer.service.startup import open_service
-from tests.harness.postgres import Postgres, asked
+from tests.harness.postgres import Postgres, query
 from tests.service.tables import HOST, bundle_of, commit_entropy, new_table
 
 pytestmark = pytest.mark.slow
@@ -270,9 +270,9 @@ async def test_a_database_without_the_events_of_an_archived_table_is_not_older(
             database.commit()
     else:
         await asyncio.to_thread(
-            asked, url, row.format("$1", "$2", "$3", "$4"), live_table.id, *[bytes(32)] * 3
+            query, url, row.format("$1", "$2", "$3", "$4"), live_table.id, *[bytes(32)] * 3
         )
-        await asyncio.to_thread(asked, url, delete.format("$1"), live_table.id)
+        await asyncio.to_thread(query, url, delete.format("$1"), live_table.id)
     async with opened() as service:
         assert not await is_closed(service, open_.table_id)
 

@@ -16,7 +16,7 @@ from dealer.game.view import SPECTATOR
 from dealer.proof.verify import verify
 from dealer.service import IdempotencyKey, Service, head_poller
 from dealer.service.startup import open_service
-from tests.harness.postgres import OwnServer, asked
+from tests.harness.postgres import OwnServer, query
 from tests.service.conftest import OpenNodes
 from tests.service.tables import (
     HOST,
@@ -268,7 +268,7 @@ async def test_a_rewound_log_is_read_again(postgres_url: str, open_nodes: OpenNo
         f"UPDATE stream SET version = {last - 1}",
         "ALTER TABLE event ENABLE TRIGGER USER",
     ):
-        asked(postgres_url, statement)
+        query(postgres_url, statement)
     await one.execute(here, TakeSeat("Eve"))
     assert here.table.version == here.committed == last
     assert "Eve" in [player.name for player in here.table.seats.values()]

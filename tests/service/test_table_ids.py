@@ -13,7 +13,7 @@ from dealer.game.commands import TakeSeat
 from dealer.proof.verify import verify
 from dealer.service import IdempotencyKey, Service
 from dealer.service.requests import ANONYMOUS_SCOPE
-from tests.harness.postgres import asked
+from tests.harness.postgres import query
 
 CMD = "a-command-id-that-is-unguessable"
 
@@ -39,7 +39,7 @@ def all_rows(url: str) -> list[bytes]:
     return [
         b"".join(each if isinstance(each, bytes) else str(each).encode() for each in row)
         for table in ("stream", "event", "checkpoint", "house")
-        for row in asked(url, f"SELECT * FROM {table}")
+        for row in query(url, f"SELECT * FROM {table}")
     ]
 
 

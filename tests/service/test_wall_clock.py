@@ -91,7 +91,7 @@ async def test_a_step_excludes_no_player_and_stalls_no_shuffle(
 async def test_a_wait_ends_by_the_monotonic_clock(
     service: Service, clock: WallClock, step: int
 ) -> None:
-    """Seat 2 sends nothing in both waits, and each of them ends, whatever the wall clock shows."""
+    """Seat 2 sends nothing in both waits, and each of them ends at any time of the wall clock."""
     live_table = await new_table(service, entropy="players", commit_ms=1000, reveal_ms=1000)
     await service.execute(live_table, StartShuffle(HOST))
     clock.ms += step
