@@ -95,13 +95,13 @@ def ask(
 
 @pytest.fixture(scope="session")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Played:
-    return asyncio.run(_make(tmp_path_factory.mktemp("house")))
+    return asyncio.run(_make(tmp_path_factory.mktemp("server")))
 
 
 @pytest.fixture
 def played(made: Played, tmp_path: Path) -> Played:
     """A copy of the database with its key for one test."""
-    folder = tmp_path / "house"
+    folder = tmp_path / "server"
     shutil.copytree(made.folder, folder)
     return made._replace(folder=folder)
 
@@ -133,7 +133,7 @@ async def _make(folder: Path) -> Played:
 
 
 async def play_and_open(url: str, key: Path) -> tuple[str, str]:
-    """A table that was played to its end, and an open one."""
+    """The ids of a table that was played to its end, and of an open one."""
     async with open_service(url, house="house.example", house_key=key) as service:
         async with open_gateway(service, port=0) as gateway:
             closed = await play(f"ws://127.0.0.1:{gateway.port}/ws", lambda _: None)

@@ -1,4 +1,4 @@
-"""`dealer archive`: closed tables become files that prove them, also after a crash at any point."""
+"""`dealer archive`: closed tables become verifiable files, also after a crash at any point."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ POINTS = {
     "the table is archived": ("dealer.service.admin:AdminService.archive", "end", "1"),
     "some rows are deleted": ("dealer.service.archiver:delete_slice", "end", "1"),
 }
-"""Points at which the process is killed, as `tests/harness/dies_at.py` takes them."""
+"""Points at which the process is killed, as arguments of `tests/harness/dies_at.py`."""
 ROOT = Path(__file__).parents[2]
 DIES_AT = str(ROOT / "tests" / "harness" / "dies_at.py")
 
@@ -54,7 +54,7 @@ def rows(played: Played, sql: str) -> list[Any]:
         return database.execute(sql).fetchall()
 
 
-def proved(file: Path, played: Played) -> bytes:
+def check_file(file: Path, played: Played) -> bytes:
     data = file.read_bytes()
     report = verify(read(data), key=played.key, saved=played.saved)
     assert report.ok, report.fault
@@ -70,7 +70,7 @@ def test_archiving_writes_a_file_and_deletes_all_rows(
         "--operator", "Zoe",
     )  # fmt: skip
     assert answer.code == 0, answer.err
-    data = proved(folder / f"{played.closed}.jsonl", played)
+    data = check_file(folder / f"{played.closed}.jsonl", played)
     assert data == whole
     number = f"(SELECT id FROM stream WHERE hex(table_id) = upper('{played.closed}'))"
     for table in (
@@ -82,9 +82,9 @@ def test_archiving_writes_a_file_and_deletes_all_rows(
     assert left > 0
     assert rows(played, "SELECT sha256 FROM archived") == [(sha256(data).digest(),)]
     (line,) = ask("journal", "--database", played.url, "--json").lines[:1]
-    told = json.loads(line)
-    assert (told["who"], told["what"], told["target"]) == ("Zoe", "archive", played.closed)
-    assert told["details"]["sha256"] == sha256(data).hexdigest()
+    entry = json.loads(line)
+    assert (entry["who"], entry["what"], entry["target"]) == ("Zoe", "archive", played.closed)
+    assert entry["details"]["sha256"] == sha256(data).hexdigest()
 
 
 def test_other_commands_report_an_archived_table(ask: Ask, played: Played, folder: Path) -> None:
@@ -159,7 +159,7 @@ def test_a_bundle_that_does_not_verify_deletes_nothing(
 
 
 @pytest.mark.parametrize(
-    "harm",
+    "damage",
     [
         "UPDATE event SET public = replace(public, '\"i\":51', '\"i\":50')"
         " WHERE id = (SELECT min(id) FROM event WHERE type = 'CardsSwapped')",
@@ -168,13 +168,13 @@ def test_a_bundle_that_does_not_verify_deletes_nothing(
     ],
 )
 def test_a_table_that_does_not_verify_does_not_affect_the_others(
-    ask: Ask, played: Played, folder: Path, harm: str
+    ask: Ask, played: Played, folder: Path, damage: str
 ) -> None:
     assert ask("close", played.open, "--why", "x", "--database", played.url).code == 0
     with closing(sqlite3.connect(played.file)) as database, database:
         database.execute("DROP TRIGGER event_refuses_update")
         (first,) = database.execute("SELECT id FROM stream ORDER BY id").fetchone()
-        database.execute(harm)
+        database.execute(damage)
         left = database.execute("SELECT count(*) FROM event WHERE stream = ?", (first,)).fetchone()
     answer = ask("archive", "--older-than", "0m", "--to", folder, "--database", played.url)
     assert answer.code == 1
@@ -191,7 +191,7 @@ def test_a_cosignature_that_arrives_meanwhile_is_not_lost(
     write_file = archiver.write_file
     times: list[int] = []
 
-    def slow(file: Path, data: bytes, draft: Path) -> None:
+    def add_cosignature(file: Path, data: bytes, draft: Path) -> None:
         write_file(file, data, draft)
         if not times:
             with closing(sqlite3.connect(played.file)) as database, database:
@@ -202,7 +202,7 @@ def test_a_cosignature_that_arrives_meanwhile_is_not_lost(
                 database.execute("UPDATE checkpoint SET note = ? WHERE note = ?", (changed, note))
         times.append(1)
 
-    monkeypatch.setattr(archiver, "write_file", slow)
+    monkeypatch.setattr(archiver, "write_file", add_cosignature)
     answer = ask("archive", played.closed, "--to", folder, "--database", played.url)
     assert len(times) == 1
     assert answer.code == 1
@@ -217,20 +217,20 @@ def test_two_processes_do_not_overwrite_each_others_files(
     other: list[subprocess.CompletedProcess[str]] = []
     write_file = archiver.write_file
 
-    def meanwhile(file: Path, data: bytes, draft: Path) -> None:
+    def archive_in_another_process(file: Path, data: bytes, draft: Path) -> None:
         drafts.append(draft)
         command = [sys.executable, "-m", "dealer.cli", "archive", played.closed]
         command += ["--to", str(folder), "--database", played.url]
         other.append(subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False))
         write_file(file, data, draft)
 
-    monkeypatch.setattr(archiver, "write_file", meanwhile)
+    monkeypatch.setattr(archiver, "write_file", archive_in_another_process)
     answer = ask("archive", played.closed, "--to", folder, "--database", played.url)
     assert answer.code == 0, answer.err
     assert other[0].returncode == 1
     assert f"is running in {folder}" in other[0].stderr
     (file,) = folder.iterdir()
-    proved(file, played)
+    check_file(file, played)
     # Where the folder cannot be locked the drafts have different names.
     assert re.fullmatch(rf"{played.closed}\.jsonl\.[0-9a-f]{{8}}\.part", drafts[0].name)
 
@@ -250,14 +250,14 @@ def test_no_table_is_lost_when_the_process_is_killed(
     assert archived == (point in ("the table is archived", "some rows are deleted"))
     assert left == before or archived
     if archived:
-        proved(file, played)
+        check_file(file, played)
         answer = ask("archive", "--older-than", "0m", "--to", folder, "--database", played.url)
         assert answer.out.startswith("0 tables archived"), answer
     else:
         assert ask("audit", played.closed, "--database", played.url).code == 0
         answer = ask("archive", played.closed, "--to", folder, "--database", played.url)
     assert answer.code == 0, answer
-    proved(file, played)
+    check_file(file, played)
     assert [one.name for one in folder.iterdir()] == [file.name]
     left_over = "SELECT count(*) FROM event WHERE stream IN (SELECT stream FROM archived)"
     assert rows(played, left_over) == [(0,)]
@@ -267,8 +267,8 @@ def test_the_operator_closes_idle_tables(ask: Ask, played: Played, folder: Path)
     closing_all = ("close", "--idle", "0m", "--why", "gone")
     answer = ask(*closing_all, "--database", played.url)
     assert (answer.code, answer.out) == (0, "1 table closed.\n"), answer.err
-    told = json.loads(ask("journal", "--database", played.url, "--json").lines[0])
-    assert (told["what"], told["target"], told["why"]) == ("close", played.open, "gone")
+    entry = json.loads(ask("journal", "--database", played.url, "--json").lines[0])
+    assert (entry["what"], entry["target"], entry["why"]) == ("close", played.open, "gone")
     assert ask(*closing_all, "--database", played.url).out == "0 tables closed.\n"
     once = ask("close", played.open, "--why", "x", "--database", played.url)
     assert (once.code, once.err) == (1, f"dealer: Table {played.open} is closed already.\n")
@@ -287,7 +287,7 @@ def test_a_closed_table_cannot_be_disabled(ask: Ask, played: Played) -> None:
     assert ask("disable", played.open, "--why", "x", "--database", played.url).code == 0
 
 
-def gone(address: str, code: int) -> str:
+def error_body(address: str, code: int) -> str:
     with pytest.raises(HTTPError) as caught:
         urlopen(address, timeout=30)
     assert caught.value.code == code
@@ -297,20 +297,22 @@ def gone(address: str, code: int) -> str:
 def test_the_server_serves_archived_bundles(
     ask: Ask, played: Played, folder: Path, serve: Serve
 ) -> None:
-    told = ("--database", played.url, "--port", 0, "--ops-port", 0)
-    house = serve(*told, "--archive", folder)
-    table = f"{house.address}tables/{played.closed}"
+    options = ("--database", played.url, "--port", 0, "--ops-port", 0)
+    server = serve(*options, "--archive", folder)
+    table = f"{server.address}tables/{played.closed}"
     with urlopen(f"{table}/bundle.jsonl", timeout=30) as answer:
         before = answer.read()
     assert ask("archive", played.closed, "--to", folder, "--database", played.url).code == 0
-    assert "archived" in gone(table, 410)
+    assert "archived" in error_body(table, 410)
     with urlopen(f"{table}/bundle.jsonl", timeout=30) as answer:
         assert answer.read() == before
     with urlopen(f"{table}/audit", timeout=30) as answer:
         assert answer.status == 200
     (folder / f"{played.closed}.jsonl").write_bytes(before[:-2])
-    assert "later" in gone(f"{table}/bundle.jsonl", 503)
+    assert "later" in error_body(f"{table}/bundle.jsonl", 503)
     (folder / f"{played.closed}.jsonl").unlink()
-    assert "not here" in gone(f"{table}/bundle.jsonl", 410)
-    elsewhere = serve(*told)
-    assert "not kept here" in gone(f"{elsewhere.address}tables/{played.closed}/bundle.jsonl", 410)
+    assert "not here" in error_body(f"{table}/bundle.jsonl", 410)
+    without_archive = serve(*options)
+    assert "not kept here" in error_body(
+        f"{without_archive.address}tables/{played.closed}/bundle.jsonl", 410
+    )

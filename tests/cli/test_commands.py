@@ -68,11 +68,11 @@ def test_a_closed_pipe_is_no_error(played: Played) -> None:
 def test_every_limit_can_be_set_and_has_a_help_text() -> None:
     assert list(LIMITS) == [one.name for one in fields(Limits)]
     assert read_limits((), {}) == Limits()
-    told = read_limits(
+    limits = read_limits(
         ["rate=2.5", "connections-per-address=7"],
         {"DEALER_LIMIT_RATE": "9", "DEALER_LIMIT_BURST": "3", "DEALER_LIMIT_DRAIN": ""},
     )
-    assert told == Limits(rate=2.5, connections_per_address=7, burst=3.0)
+    assert limits == Limits(rate=2.5, connections_per_address=7, burst=3.0)
 
 
 def test_settings_have_defaults_and_are_checked() -> None:

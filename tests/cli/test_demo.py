@@ -75,25 +75,25 @@ def test_a_demo_takes_a_server_or_a_database(ask: Ask) -> None:
 async def test_a_game_survives_repeated_kills_of_the_server(
     serve: Serve,
 ) -> None:
-    house = serve("--port", 0, "--ops-port", 0)
-    address = await asyncio.to_thread(lambda: house.address)
+    server = serve("--port", 0, "--ops-port", 0)
+    address = await asyncio.to_thread(lambda: server.address)
     port = address.rstrip("/").rpartition(":")[2]
-    told: list[str] = []
+    sentences: list[str] = []
 
     def report(sentence: str) -> None:
-        nonlocal house
-        told.append(sentence)
-        if len(told) in (2, 9):
-            house.end(signal.SIGKILL)
-            house = serve("--port", port, "--ops-port", 0)
+        nonlocal server
+        sentences.append(sentence)
+        if len(sentences) in (2, 9):
+            server.end(signal.SIGKILL)
+            server = serve("--port", port, "--ops-port", 0)
 
     table = await play(f"ws://127.0.0.1:{port}/ws", report)
-    assert "The table closes" in told[-1]
+    assert "The table closes" in sentences[-1]
     lines = await asyncio.to_thread(from_house, address, table)
     report_ = verify(lines)
     assert report_.ok, report_.fault
     assert report_.remarks.rounds == 2
-    assert house.end().code == 0
+    assert server.end().code == 0
 
 
 @pytest.mark.parametrize(

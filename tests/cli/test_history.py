@@ -67,8 +67,8 @@ def test_a_poker_hand_of_the_only_round(ask: Ask, played: Played) -> None:
         async with open_service(played.url) as service:
             live_table, _ = await service.open_table({"game": "holdem"})
             opened = OpenRound(HOST, STANDARD, "house", 1000, 1000)
-            wishes = (TakeSeat("Eve"), TakeSeat("Fay"), opened, StartShuffle(HOST), Deal(HOST, 2))
-            for command in (*wishes, CloseRound(HOST)):
+            commands = (TakeSeat("Eve"), TakeSeat("Fay"), opened, StartShuffle(HOST), Deal(HOST, 2))
+            for command in (*commands, CloseRound(HOST)):
                 await service.execute(live_table, command)
             return live_table.table_id
 

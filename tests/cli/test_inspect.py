@@ -228,8 +228,8 @@ def test_an_audit_prints_the_events_before_the_fault(ask: Ask, played: Played) -
     assert answer.code == 1
     found = re.search(r"^(seals|moves): no, in line (\d+): ", answer.out, re.MULTILINE)
     assert found is not None, answer.out
-    told = [line.split()[0] for line in answer.lines if re.match(r" {1,6}\d+  \d\d:", line)]
-    versions = list(map(int, told))
+    numbers = [line.split()[0] for line in answer.lines if re.match(r" {1,6}\d+  \d\d:", line)]
+    versions = list(map(int, numbers))
     assert versions[0] == 1
     assert versions[-1] == int(found[2]) - 1
 
@@ -243,11 +243,11 @@ def _roots(leaves: list[str]) -> Iterator[tuple[int, bytes]]:
 
 def test_an_audit_as_json_has_every_swap(ask: Ask, played: Played) -> None:
     answer = ask("audit", played.closed, "--json", "--database", played.url)
-    told = json.loads(answer.out)
-    assert told["ok"]
-    swaps = [one for one in told["story"] if one["type"] == "CardsSwapped"]
+    report = json.loads(answer.out)
+    assert report["ok"]
+    swaps = [one for one in report["story"] if one["type"] == "CardsSwapped"]
     first = [one for one in swaps if (one["round"], one["k"]) == (1, 0)]
-    opened = next(one for one in told["story"] if one["type"] == "RoundOpened")
+    opened = next(one for one in report["story"] if one["type"] == "RoundOpened")
     log = ask("log", played.closed, "--json", "--database", played.url).lines
     deck = json.loads(log[opened["version"] - 1])["public"]["deck"]
     words = iter([one["words"][-1] for one in first])
@@ -258,7 +258,7 @@ def test_an_audit_as_json_has_every_swap(ask: Ask, played: Played) -> None:
         assert (one["step"], one["i"], one["j"]) == (step, i, j)
         assert one["cards"] == [deck[i], deck[j]]
         deck[i], deck[j] = deck[j], deck[i]
-    drawn = [one["cards"][0] for one in told["story"] if one["type"] == "CardDrawn"]
+    drawn = [one["cards"][0] for one in report["story"] if one["type"] == "CardDrawn"]
     assert drawn[:3] == deck[:-4:-1]
 
 
@@ -304,7 +304,7 @@ def test_an_open_round_keeps_its_cards(ask: Ask, played: Played) -> None:
 
 
 def test_reading_commands_change_no_file(ask: Ask, played: Played, tmp_path: Path) -> None:
-    """The write-ahead log of a killed server stays unchanged, too."""
+    """The write-ahead log of a killed server stays unchanged as well."""
     left = tmp_path / "left"
     with closing(sqlite3.connect(played.file)) as other:
         with other:
@@ -360,7 +360,7 @@ def test_an_output_file_that_cannot_be_written(ask: Ask, played: Played) -> None
     answer = ask("export", played.closed, "-o", file, "--database", played.url)
     assert answer.code == 1
     assert "cannot be written" in answer.err
-    # A failed export leaves what was there.
+    # A failed export leaves the earlier file unchanged.
     kept = played.folder / "kept.jsonl"
     kept.write_text("kept")
     assert ask("export", "f" * 32, "-o", kept, "--database", played.url).code == 1

@@ -1,4 +1,4 @@
-"""`dealer lab`: experiments, the check of all methods, real tables, and bits for others to test."""
+"""`dealer lab`: experiments, the check of all methods, real tables, and bits for other programs."""
 
 from __future__ import annotations
 
@@ -152,9 +152,9 @@ def test_statistics_over_a_table_of_many_rounds(
     table = asyncio.run(_many_rounds(url))
     result = json.loads(ask("lab", "table", table, "--database", url, "--json").out)
     assert (result["n"], result["shuffles"], result["fair"]) == (len(CARDS), ROUNDS, True)
-    asked = {one["name"]: one["p"] for one in result["findings"]}
-    assert asked["orders, χ²"] is None
-    assert 0 < asked["place × card, χ²"] <= 1
+    p_values = {one["name"]: one["p"] for one in result["findings"]}
+    assert p_values["orders, χ²"] is None
+    assert 0 < p_values["place × card, χ²"] <= 1
     heat = tmp_path / "heat.svg"
     assert ask("lab", "table", table, "--database", url, "--heat", heat).code == 0
     assert f"{ROUNDS} shuffles of {len(CARDS)} cards" in heat.read_text()
@@ -168,12 +168,12 @@ async def _many_rounds(url: str) -> str:
     async with open_service(url, house="house.example") as service:
         live_table, _ = await service.open_table({})
         for _ in range(ROUNDS):
-            for wish in (
+            for command in (
                 OpenRound(HOST, CARDS, "house", 1000, 1000),
                 StartShuffle(HOST),
                 CloseRound(HOST),
             ):
-                await service.execute(live_table, wish)
+                await service.execute(live_table, command)
         await service.execute(live_table, CloseTable(HOST))
         return live_table.table_id
 
@@ -213,12 +213,12 @@ sys.exit({code})
 
 
 @pytest.mark.parametrize(
-    ("verdict", "code", "ends", "said"),
+    ("verdict", "code", "ends", "message"),
     [("PASSED", 0, 0, ""), ("FAILED", 0, 1, "1 tests of dieharder failed"), ("", 3, 1, "code 3")],
 )
 def test_dieharder_gets_the_bits_and_its_verdict_counts(
     ask: Ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-    verdict: str, code: int, ends: int, said: str,
+    verdict: str, code: int, ends: int, message: str,
 ) -> None:  # fmt: skip
     program = tmp_path / "dieharder"
     program.write_text(STUB.format(python=sys.executable, size=300_000, verdict=verdict, code=code))
@@ -226,7 +226,7 @@ def test_dieharder_gets_the_bits_and_its_verdict_counts(
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     answer = ask("lab", "dieharder", "-d", "0", "--source", "pcg64")
     assert (answer.code, answer.lines[0]) == (ends, "-g 200 -d 0 300000")
-    assert said in answer.err
+    assert message in answer.err
     assert ask("lab", "dieharder", "--source", "pcg64").lines[0] == "-g 200 -a 300000"
 
 

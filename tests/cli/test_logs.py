@@ -10,20 +10,20 @@ from dealer.gateway.observe.log_throttle import LogThrottle
 
 async def test_errors_of_one_kind_are_logged_once_a_second(monkeypatch, caplog) -> None:
     loop, now = asyncio.get_running_loop(), [0.0]
-    seldom = LogThrottle(logs.log, clock=lambda: now[0])
-    monkeypatch.setattr(logs, "_log_throttle", lambda: seldom)
+    throttle = LogThrottle(logs.log, clock=lambda: now[0])
+    monkeypatch.setattr(logs, "_log_throttle", lambda: throttle)
 
-    def fail(error: Exception, what: str = "judging a command failed") -> None:
+    def fail(error: Exception, what: str = "deciding a command failed") -> None:
         logs.log_unhandled(loop, {"message": f"{what}\nin detail", "exception": error})
 
     for _ in range(20):
         fail(RuntimeError("a bug"))
     fail(ValueError("another"))
-    fail(RuntimeError("a bug"), "telling of an append failed")
+    fail(RuntimeError("a bug"), "notifying of an append failed")
     assert [record.fields["what"] for record in caplog.records] == [
-        "judging a command failed",
-        "judging a command failed",
-        "telling of an append failed",
+        "deciding a command failed",
+        "deciding a command failed",
+        "notifying of an append failed",
     ]
     assert caplog.records[0].exc_info[0] is RuntimeError
     now[0] = 1.5

@@ -20,8 +20,8 @@ def test_migrate_creates_a_schema_once(ask: Ask, tmp_path: Path) -> None:
     url, newest = f"sqlite:///{tmp_path}/new.db", revisions()[-1]
     assert ask("migrate", "--database", url).out == f"The schema was empty and is now {newest}.\n"
     assert "nothing was changed" in ask("migrate", "--database", url).out
-    told = json.loads(ask("migrate", "--json", "--database", url).out)
-    assert told == {"from": newest, "to": newest}
+    result = json.loads(ask("migrate", "--json", "--database", url).out)
+    assert result == {"from": newest, "to": newest}
 
 
 def test_migrate_explains_its_errors(ask: Ask, tmp_path: Path) -> None:
@@ -38,10 +38,10 @@ def test_correct_read_models_are_rebuilt_without_differences(ask: Ask, played: P
     answer = ask("rebuild", "--database", played.url)
     assert answer.code == 0
     assert "0 rows differed" in answer.out
-    told = json.loads(ask("rebuild", "--json", "--database", played.url).out)
+    result = json.loads(ask("rebuild", "--json", "--database", played.url).out)
     with closing(sqlite3.connect(played.file)) as other:
         events = other.execute("SELECT count(*) FROM event").fetchone()[0]
-    assert told == {"events": events, "different": 0, "differences": [], "stopped": []}
+    assert result == {"events": events, "different": 0, "differences": [], "stopped": []}
 
 
 def test_an_altered_row_is_reported_and_repaired(ask: Ask, played: Played) -> None:

@@ -19,12 +19,12 @@ FEW = (
 
 
 async def test_a_low_soft_limit_is_raised(tmp_path: Path) -> None:
-    house = ServerProcess(tmp_path)
-    house.program = ("-c", FEW)
-    async with house:
+    server = ServerProcess(tmp_path)
+    server.program = ("-c", FEW)
+    async with server:
         hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-        assert open_files(house.pid) == (hard, hard)
-        players = [await RpcClient.connect(house.port) for _ in range(45)]
+        assert open_files(server.pid) == (hard, hard)
+        players = [await RpcClient.connect(server.port) for _ in range(45)]
         for player in players:
             await player.call("ping")
         for player in players:

@@ -1,4 +1,4 @@
-"""The operators' document says what the program says: settings, log lines, metrics, commands."""
+"""OPERATING.md agrees with the program: settings, log lines, metrics, commands."""
 
 from __future__ import annotations
 
@@ -88,8 +88,8 @@ def events() -> set[str]:
                 match node.args[second]:
                     case ast.Constant(value=str(name)):
                         found.add(name)
-                    case said:
-                        assert ast.unparse(said) == "event"  # "disabled" and "enabled"
+                    case other:
+                        assert ast.unparse(other) == "event"  # "disabled" and "enabled"
     return found | {"disabled", "enabled"}
 
 
@@ -118,7 +118,7 @@ def test_the_alerts() -> None:
 
 
 def test_the_quoted_messages_exist() -> None:
-    said = " ".join(
+    source = " ".join(
         "".join(
             str(part.value) if isinstance(part, ast.Constant) else "\N{HORIZONTAL ELLIPSIS}"
             for part in (node.values if isinstance(node, ast.JoinedStr) else [node])
@@ -130,7 +130,7 @@ def test_the_quoted_messages_exist() -> None:
     )
     for row in table("Sentences"):
         for words in code(row[0]):
-            assert words in said, words
+            assert words in source, words
 
 
 def test_the_commands_run(ask: Ask, played: Played, monkeypatch: pytest.MonkeyPatch) -> None:

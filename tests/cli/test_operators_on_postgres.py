@@ -21,7 +21,7 @@ def test_the_operators_commands(ask: Ask, postgres: Postgres, tmp_path: Path) ->
     key, folder = tmp_path / "house.key", tmp_path / "archive"
     folder.mkdir()
     at = ("--database", database.url)
-    under = (*at, "--house-key", key)
+    with_key = (*at, "--house-key", key)
     closed, still_open = asyncio.run(play_and_open(database.url, key))
     assert ask("disable", still_open, "--why", "x", *at).code == 0
     assert ask("disable", "--house", "--why", "x", *at).code == 0
@@ -34,14 +34,14 @@ def test_the_operators_commands(ask: Ask, postgres: Postgres, tmp_path: Path) ->
     assert ask("tables", *at).lines[-1].startswith("1 more is archived")
     rebuilt = ask("rebuild", *at)
     assert rebuilt.code == 0, rebuilt
-    answer = ask("rotate-key", "--why", "x", *under)
+    answer = ask("rotate-key", "--why", "x", *with_key)
     assert answer.code == 0, answer.err
-    answer = ask("close", "--idle", "0m", "--why", "x", *under)
+    answer = ask("close", "--idle", "0m", "--why", "x", *with_key)
     assert (answer.code, answer.out) == (0, "1 table closed.\n"), answer.err
     assert ask("archive", "--older-than", "0m", "--to", folder, *at).code == 0
-    assert "is deleted" in ask("rotate-key", "--retire", *under).out
-    told = [json.loads(line)["what"] for line in ask("journal", "--json", *at).lines]
-    assert told == [
+    assert "is deleted" in ask("rotate-key", "--retire", *with_key).out
+    actions = [json.loads(line)["what"] for line in ask("journal", "--json", *at).lines]
+    assert actions == [
         "retire-key", "archive", "close", "rotate-key", "rebuild", "archive", "enable",
         "disable", "disable", "migrate",
     ]  # fmt: skip

@@ -37,7 +37,7 @@ POINTS = {
     "the log has the new key": ("dealer.service.admin:AdminService.add_key", "end", "1"),
     "the new key is in place": ("dealer.service.key_rotation:sync_folder", "end", "2"),
 }
-"""Points at which the process is killed, as `tests/harness/dies_at.py` takes them."""
+"""Points at which the process is killed, as arguments of `tests/harness/dies_at.py`."""
 CMD = "0123456789abcdef0123456789"
 
 
@@ -46,7 +46,7 @@ async def bundle(service: Service, live_table: LiveTable) -> bytes:
 
 
 async def play_on(service: Service, table: str) -> bytes:
-    """Play the open round of the table to its end; returns the key it is signed under."""
+    """Play the open round of the table to its end; the key of its checkpoints."""
     live_table = await service.load(table)
     key = live_table.table.key
     await service.execute(
@@ -90,12 +90,12 @@ def test_new_tables_have_the_new_key_and_old_ones_keep_theirs(ask: Ask, played: 
     assert (played.folder / "dealer.db.key").read_bytes() != before
     for file in played.folder.glob("dealer.db.key*"):
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    under, anew = asyncio.run(play_both(played))
-    assert under.hex() == played.key
-    assert anew != under
-    told = json.loads(ask("journal", "--database", played.url, "--json").lines[0])
-    assert (told["what"], told["why"], told["who"]) == ("rotate-key", "yearly", "Zoe")
-    assert before.hex() not in str(told)
+    old_key, new_key = asyncio.run(play_both(played))
+    assert old_key.hex() == played.key
+    assert new_key != old_key
+    entry = json.loads(ask("journal", "--database", played.url, "--json").lines[0])
+    assert (entry["what"], entry["why"], entry["who"]) == ("rotate-key", "yearly", "Zoe")
+    assert before.hex() not in str(entry)
 
 
 def test_tables_under_either_key_are_audited(ask: Ask, played: Played) -> None:
@@ -122,25 +122,25 @@ def test_earlier_tokens_and_commands_stay_valid(ask: Ask, played: Played) -> Non
             tokens = service.tokens_of(live_table.table.key)
             assert tokens.actor(live_table.id, live_table.table, token) == HOST
 
-    told = asyncio.run(before())
+    opened = asyncio.run(before())
     ask("rotate-key", "--why", "x", "--database", played.url)
-    asyncio.run(after(*told))
+    asyncio.run(after(*opened))
 
 
 def test_a_running_server_finds_a_key_made_after_its_start(ask: Ask, played: Played) -> None:
-    async def beside() -> None:
+    async def rotate_while_running() -> None:
         async with open_service(played.url, house="house.example") as one:
             first = await play_new_table(one)
             await asyncio.to_thread(_rotate, played)
             async with open_service(played.url, house="house.example") as other:
                 live_table, _ = await other.open_table({"name": "new"})
                 assert live_table.table.key != first
-                there = await one.load(live_table.table_id)
-                await one.execute(there, CloseTable(HOST))
-                lines = (await bundle(one, there)).split(b"\n")
+                loaded = await one.load(live_table.table_id)
+                await one.execute(loaded, CloseTable(HOST))
+                lines = (await bundle(one, loaded)).split(b"\n")
             assert verify(lines, key=live_table.table.key).ok
 
-    asyncio.run(beside())
+    asyncio.run(rotate_while_running())
 
 
 def _rotate(played: Played) -> None:
@@ -152,7 +152,7 @@ def _rotate(played: Played) -> None:
 def test_a_running_server_opens_no_table_under_the_old_key(
     played: Played, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def running() -> None:
+    async def keep_running() -> None:
         async with open_service(played.url, house="house.example") as service:
             await asyncio.to_thread(_rotate, played)
             for _ in range(2):
@@ -161,13 +161,15 @@ def test_a_running_server_opens_no_table_under_the_old_key(
                 await service.open_table({})
             assert (await play_on(service, played.open)).hex() == played.key
 
-    asyncio.run(running())
-    said = [one.getMessage() for one in caplog.records if one.name == "dealer.service.maintenance"]
-    assert said == ["restart to use the new key"]
+    asyncio.run(keep_running())
+    messages = [
+        one.getMessage() for one in caplog.records if one.name == "dealer.service.maintenance"
+    ]
+    assert messages == ["restart to use the new key"]
     asyncio.run(_play_new_table(played))
 
 
-def test_a_key_is_kept_if_a_table_is_opened_under_it_meanwhile(played: Played) -> None:
+def test_a_key_is_kept_if_a_table_is_opened_under_it_during_its_deletion(played: Played) -> None:
     waited: list[float] = []
     (played.folder / "archive").mkdir()
 
@@ -185,8 +187,10 @@ def test_a_key_is_kept_if_a_table_is_opened_under_it_meanwhile(played: Played) -
             assert await archiving == (2, [])
             gone, kept = await retire_keys(played.url, "", "test", wait=begin)
             assert gone == []
-            told = [(line.what, line.target) for line in await read_audit_entries(one.log, limit=2)]
-            assert told == [("keep-key", "key"), ("retire-key", "key")]
+            entries = [
+                (line.what, line.target) for line in await read_audit_entries(one.log, limit=2)
+            ]
+            assert entries == [("keep-key", "key"), ("retire-key", "key")]
             return kept
 
     (kept,) = map(Path, asyncio.run(retire()))
@@ -205,9 +209,9 @@ def test_all_tables_stay_playable_when_the_process_is_killed(
     command += ["--database", played.url]
     died = subprocess.run(command, cwd=ROOT, timeout=120, capture_output=True, check=False)
     assert died.returncode == -signal.SIGKILL, died.stderr
-    under, anew = asyncio.run(play_both(played))
-    assert under.hex() == played.key
-    assert (anew != under) == (point in ("the log has the new key", "the new key is in place"))
+    old_key, new_key = asyncio.run(play_both(played))
+    assert old_key.hex() == played.key
+    assert (new_key != old_key) == (point in ("the log has the new key", "the new key is in place"))
     again = ask("rotate-key", "--why", "again", "--database", played.url)
     assert again.code == 0, again.err
     assert ("finished" in again.out) == (point == "the log has the new key")
@@ -215,7 +219,7 @@ def test_all_tables_stay_playable_when_the_process_is_killed(
     assert first in keys
     assert len(keys) == (3 if point == "the new key is in place" else 2)
     assert not (played.folder / "dealer.db.key.new").exists()
-    assert asyncio.run(_play_new_table(played)) != under
+    assert asyncio.run(_play_new_table(played)) != old_key
 
 
 async def _play_new_table(played: Played) -> bytes:
@@ -244,7 +248,7 @@ def test_an_old_key_is_deleted_when_its_last_table_is_archived(
     asyncio.run(_play_new_table(played))
 
 
-def test_a_lost_earlier_key_is_named(ask: Ask, played: Played) -> None:
+def test_a_missing_earlier_key_is_reported(ask: Ask, played: Played) -> None:
     ask("rotate-key", "--why", "x", "--database", played.url)
     (old,) = played.folder.glob("dealer.db.key.*")
     old.unlink()

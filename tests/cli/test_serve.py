@@ -35,17 +35,17 @@ def refused(answer: Answer, *words: str) -> None:
 def test_it_starts_without_configuration_and_stops_on_a_signal(
     serve: Serve, tmp_path: Path, how: signal.Signals
 ) -> None:
-    house = serve(*FREE)
-    address = house.address
+    server = serve(*FREE)
+    address = server.address
     with urlopen(address, timeout=30) as page:
         assert page.status == 200
         assert b"<html" in page.read()
     key = tmp_path / "dealer.db.key"
     assert (tmp_path / "dealer.db").is_file()
     assert stat.S_IMODE(key.stat().st_mode) == 0o600
-    answer = house.end(how)
+    answer = server.end(how)
     assert answer.code == 0
-    assert f"dealer demo --url {address}" in house.hint
+    assert f"dealer demo --url {address}" in server.hint
     events = [line.split()[2] for line in answer.err.splitlines()]
     assert events == ["start", "migrated", "ready", "drain", "drained", "stop"], answer.err
 
@@ -135,8 +135,8 @@ def test_a_wrong_variable_is_reported(ask: Ask, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_reading_commands_work_while_a_server_runs(ask: Ask, played: Played, serve: Serve) -> None:
-    house = serve("--database", played.url, "--house", "house.example", *FREE)
-    address = house.address
+    server = serve("--database", played.url, "--house", "house.example", *FREE)
+    address = server.address
     for arguments in (
         ("tables",),
         ("log", played.closed),
@@ -148,18 +148,18 @@ def test_reading_commands_work_while_a_server_runs(ask: Ask, played: Played, ser
     ):
         answer = ask(*arguments, "--database", played.url)
         assert answer.code == 0, (arguments, answer)
-    told = ask("audit", played.closed, "--url", address)
-    assert told == ask("audit", played.closed, "--database", played.url)
+    answer = ask("audit", played.closed, "--url", address)
+    assert answer == ask("audit", played.closed, "--database", played.url)
     unknown = ask("audit", "0" * 32, "--url", address)
     assert unknown.code == 1
     assert "no bundle" in unknown.err
     assert ask("demo", "--url", address).code == 0
-    assert house.end().code == 0
+    assert server.end().code == 0
 
 
 def test_an_unreachable_server(ask: Ask) -> None:
-    with closing(socket.create_server(("127.0.0.1", 0))) as gone:
-        address = f"http://127.0.0.1:{gone.getsockname()[1]}/"
+    with closing(socket.create_server(("127.0.0.1", 0))) as closed:
+        address = f"http://127.0.0.1:{closed.getsockname()[1]}/"
     for arguments in (("audit", "0" * 32), ("export", "0" * 32), ("demo",)):
         answer = ask(*arguments, "--url", address)
         assert answer.code == 1

@@ -1,4 +1,4 @@
-"""Two versions of the program on one database: the older one rejects what it does not know."""
+"""Two versions of the program on one database: the older one rejects unknown schemas and events."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .conftest import Ask, Played
 
 @contextmanager
 def older(monkeypatch: pytest.MonkeyPatch, *, by: int = 1) -> Iterator[str]:
-    """A program without the newest migrations; the newest revision that it knows."""
+    """Simulate a program without the newest migrations; the newest revision that it knows."""
     known = migrate.revisions()[:-by]
     with monkeypatch.context() as patch:
         patch.setattr(migrate, "revisions", lambda: known)
@@ -114,6 +114,8 @@ def test_an_unknown_event_makes_only_its_table_unavailable(played: Played) -> No
     asyncio.run(open_both())
 
 
-def test_the_window_stays_shut_too(played: Played, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_read_only_log_refuses_a_newer_schema_as_well(
+    played: Played, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with older(monkeypatch), pytest.raises(SchemaTooNew):
         asyncio.run(open_readonly(played.url))

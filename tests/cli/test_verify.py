@@ -37,14 +37,14 @@ def test_a_fair_game(ask: Ask, game: Path) -> None:
 
 
 def test_a_fair_game_as_json(ask: Ask, game: Path, played: Played) -> None:
-    told = json.loads(ask("verify", game, "--json", "--key", played.key).out)
-    assert told["ok"]
-    assert told["fault"] is None
-    assert told["key"] == played.key
-    assert told["remarks"]["rounds"] == 2
-    assert told["remarks"]["shuffles"] >= 3
-    assert told["remarks"]["pinned"]
-    assert told["swaps"] > 51 + 51
+    result = json.loads(ask("verify", game, "--json", "--key", played.key).out)
+    assert result["ok"]
+    assert result["fault"] is None
+    assert result["key"] == played.key
+    assert result["remarks"]["rounds"] == 2
+    assert result["remarks"]["shuffles"] >= 3
+    assert result["remarks"]["pinned"]
+    assert result["swaps"] > 51 + 51
 
 
 def test_standard_input(ask: Ask, game: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,9 +109,9 @@ def test_a_forged_bundle_is_reported_with_its_fault(
     answer = ask("verify", game)
     assert answer.code == 1
     assert verdict in answer.out
-    told = json.loads(ask("verify", game, "--json").out)
-    assert not told["ok"]
-    assert told["fault"]["check"] == verdict.split(":")[0]
+    result = json.loads(ask("verify", game, "--json").out)
+    assert not result["ok"]
+    assert result["fault"]["check"] == verdict.split(":")[0]
 
 
 @pytest.mark.parametrize("data", [b"", b"\x00\xff\n", b"[1]\n", b"a bundle\n"])
