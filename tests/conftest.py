@@ -44,7 +44,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """One worker more than there are processors, for many tests wait for servers or the disk.
+    """One worker more than there are processors, because many tests wait for servers or the disk.
 
     None for a single file, which starts faster in this process.
     """
@@ -67,7 +67,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> _TierSchedul
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Folders outside the quick tier are not even imported for it."""
+    """Folders outside the quick tier are not imported for it."""
     if not config.option.all and collection_path.parent == TESTS:
         return collection_path.name in FOLDERS or None
     return None

@@ -73,7 +73,7 @@ def test_a_circle_is_found() -> None:
 
 
 def test_pure_rooms_need_only_cryptography(graph: grimp.ImportGraph) -> None:
-    """Besides the standard library and each other."""
+    """They import only the standard library and each other."""
     needed = {
         target.split(".")[0]
         for module in pure(graph)
@@ -103,7 +103,7 @@ def test_a_clock_is_found() -> None:
 
 
 def test_verifying_needs_no_server(graph: grimp.ImportGraph) -> None:
-    """A fresh interpreter imports the pure rooms and loads no other dependency of the project."""
+    """A new interpreter imports the pure rooms and loads no other dependency of the project."""
     modules = pure(graph)
     assert len(modules) > len(PURE)
     program = (
@@ -119,7 +119,7 @@ def test_verifying_needs_no_server(graph: grimp.ImportGraph) -> None:
 
 
 def test_every_room_is_in_a_contract() -> None:
-    """A new room is put into the layers or beside them, or its imports are not checked."""
+    """Every room is in the layers or next to them; the imports of another one are not checked."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     contracts = {each["id"]: each for each in project["tool"]["importlinter"]["contracts"]}
     layers = " ".join([*contracts["rooms"]["layers"], *contracts["side-rooms"]["source_modules"]])

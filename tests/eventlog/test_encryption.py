@@ -71,9 +71,9 @@ def test_a_part_is_decrypted_only_unchanged_and_in_its_row(damage: str) -> None:
 
 
 def test_a_secret_is_unwrapped_only_for_its_table_and_round() -> None:
-    house = HouseKeys(KEY)
-    stored = house.wrap(b"S" * 64, table=A, round=2, nonce=N)
-    assert house.unwrap(stored, table=A, round=2) == b"S" * 64
+    keys = HouseKeys(KEY)
+    stored = keys.wrap(b"S" * 64, table=A, round=2, nonce=N)
+    assert keys.unwrap(stored, table=A, round=2) == b"S" * 64
     assert b"S" * 8 not in stored
     for table, round, key in ((B, 2, KEY), (A, 3, KEY), (A, 2, KEY[::-1])):
         with pytest.raises(DatabaseDamaged):
@@ -81,13 +81,13 @@ def test_a_secret_is_unwrapped_only_for_its_table_and_round() -> None:
 
 
 def test_every_use_has_its_own_key() -> None:
-    house, other = HouseKeys(KEY), HouseKeys(KEY[::-1])
-    digest = house.command_digest(b"draw As")
-    keys = [house.signing_seed, house.token_key, house.check, digest]
-    assert len({*keys, KEY}) == 5
-    assert [len(key) for key in keys] == [32] * 4
+    one, other = HouseKeys(KEY), HouseKeys(KEY[::-1])
+    digest = one.command_digest(b"draw As")
+    derived = [one.signing_seed, one.token_key, one.check, digest]
+    assert len({*derived, KEY}) == 5
+    assert [len(key) for key in derived] == [32] * 4
     assert digest == HouseKeys(KEY).command_digest(b"draw As")
-    assert digest != house.command_digest(b"draw Ks")
+    assert digest != one.command_digest(b"draw Ks")
     assert digest != other.command_digest(b"draw As")
 
 

@@ -361,7 +361,7 @@ def test_there_is_one_sqlite_library_in_the_process() -> None:
 
 
 def mapped_libraries() -> list[str]:
-    """The files mapped as code that hold an SQLite, once every module of dealer is imported."""
+    """The files mapped as code that contain SQLite, once every module of dealer is imported."""
     import dealer
 
     for module in pkgutil.walk_packages(dealer.__path__, "dealer."):

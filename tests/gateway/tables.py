@@ -13,7 +13,7 @@ from tests.gateway.rpc_client import RpcClient
 
 @dataclass
 class SeatedTable:
-    """A table with a host, who has no seat, and players, each on a connection of its own."""
+    """A table with a host, which has no seat, and players, each on a connection of its own."""
 
     id: str
     host: RpcClient

@@ -26,7 +26,7 @@ def from_address(address: str) -> dict[str, dict[str, str]]:
 
 
 async def until_refused(client: RpcClient, method: str, **params: object) -> Refusal:
-    """Call a method again and again; its first refusal."""
+    """Call a method repeatedly; its first refusal."""
     for _ in range(1000):
         try:
             await client.call(method, **params)

@@ -125,10 +125,10 @@ async def test_a_drain_sends_no_presence(open_gateway, connect) -> None:
 async def test_simultaneous_changes_are_one_notice(gateway, connect, monkeypatch) -> None:
     table = await seat_players(connect, gateway, players=4)
     await table.host.call("table.presence")
-    crowd = [await connect(gateway) for _ in range(8)]
+    spectators = [await connect(gateway) for _ in range(8)]
     before = len(table.host.notices("presence"))
     monkeypatch.setattr(presence, "DELAY", 1.0)  # so that all changes are in one interval
-    await asyncio.gather(*(client.call("table.watch", table=table.id) for client in crowd))
+    await asyncio.gather(*(client.call("table.watch", table=table.id) for client in spectators))
     for client in table.players[1:]:
         client.socket.transport.abort()
     await until_presence(

@@ -41,7 +41,7 @@ def expected(number: int, game: Game) -> dict[str, set[tuple[object, ...]]]:
 
 
 def delete_event(connection: Connection, *, version: int) -> None:
-    """Delete it as an owner of the database can, who drops the trigger first."""
+    """Delete it as an owner of the database can, after dropping the trigger."""
     on_sqlite = not isinstance(connection, Blocking)
     trigger = "event_refuses_delete" if on_sqlite else "event_refuses_change ON event"
     connection.exec_driver_sql(f"DROP TRIGGER {trigger}")
