@@ -86,7 +86,7 @@ async def test_times_are_observed_once_for_each_request_commit_and_load(tmp_path
 
 async def test_the_process_and_the_database_are_described(tmp_path, connect) -> None:
     async with (
-        open_service(f"sqlite:///{tmp_path / 'told.db'}", readers=3, wal_pages=100) as service,
+        open_service(f"sqlite:///{tmp_path / 'log.db'}", readers=3, wal_pages=100) as service,
         serve(service, host="127.0.0.1", port=0, ops_port=0, limits=TEST_LIMITS) as gateway,
     ):
         page = (await get(gateway.ops_port, "/metrics")).text
@@ -95,8 +95,13 @@ async def test_the_process_and_the_database_are_described(tmp_path, connect) -> 
     assert found["dealer_wal_bytes"] >= 100 * 4096
     assert (found["dealer_readers"], found["dealer_readers_busy"]) == (3, 0)
     assert 0 <= found["dealer_probe_age_seconds"] < 60
-    for name in ("cpu_seconds_total", "resident_memory_bytes", "open_fds", "start_time_seconds"):
-        assert found[f"process_{name}"] > 0
+    for name in (
+        "process_cpu_seconds_total",
+        "process_resident_memory_bytes",
+        "process_open_fds",
+        "process_start_time_seconds",
+    ):
+        assert found[name] > 0
 
 
 async def test_busy_readers_are_counted(tmp_path) -> None:

@@ -143,7 +143,7 @@ MEMBERS = {
 
 @given(st.lists(st.sampled_from(sorted(MEMBERS)), max_size=5), st.sampled_from(["", " ", "\t\n"]))
 def test_members_are_repeated_or_not(names: list[str], space: str) -> None:
-    """Whatever strings contain, and wherever there is white space."""
+    """With any content of strings, and with white space at any place."""
     members = ",".join(f'"{name}"{space}:{space}{MEMBERS[name]}' for name in names)
     text = f'{{"jsonrpc":"2.0","id"{space}:9,"method":"deck.draw","params":{{{members}}}}}'
     repeated = len(set(names)) < len(names)

@@ -161,7 +161,7 @@ class Nodes:
                     await asyncio.sleep(0.02)
 
     async def all_unready(self) -> int:
-        """Wait until each node says that it is not ready; their number."""
+        """Wait until each node reports that it is not ready; the number of nodes."""
         async with asyncio.timeout(PATIENT):
             for node in self.nodes:
                 while await node.is_ready():  # noqa: ASYNC110  another process

@@ -44,7 +44,7 @@ def _counted(service: Service) -> None:
 
 
 async def make_read_only(service: Service, url: str, *, read_only: bool) -> None:
-    """What the writer's connection may do from its next transaction on."""
+    """Allow or forbid writes of the writer's connection from its next transaction on."""
     if is_postgres(url):
         sql = f"SET default_transaction_read_only = {'on' if read_only else 'off'}"
         await service.log.run_in_transaction(lambda connection: run(connection, sql))
@@ -153,7 +153,9 @@ async def test_a_log_that_does_not_answer_is_not_waited_for(
     assert probe.problem == "the log does not answer in time"
 
 
-async def test_it_goes_on_after_a_bug(probe: Probe, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_it_continues_after_an_internal_error(
+    probe: Probe, monkeypatch: pytest.MonkeyPatch
+) -> None:
     reported: list[dict[str, Any]] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
     checked, again = 0, asyncio.Event()

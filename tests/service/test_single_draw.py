@@ -1,4 +1,4 @@
-"""A single drawn card has an encoding of its own, which gives the same bytes as the general one."""
+"""The encoding of a single draw gives the same bytes as the general encoding."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_both_encodings_are_equal(
 
 
 async def played(file: Path) -> tuple[list[Any], list[CommitNotice], LiveTable]:
-    """The rows, the notices and the table of a game without chance: random bytes are zeros."""
+    """The rows, the notices and the table of a game in which all random bytes are zeros."""
     async with await Log.open(f"sqlite:///{file}") as log:
         ticks = count(1_790_000_000_000)
         service = Service(log, HouseKeys(bytes(32)), clock=lambda: next(ticks))
@@ -104,7 +104,7 @@ async def played(file: Path) -> tuple[list[Any], list[CommitNotice], LiveTable]:
         return rows, notices, live_table
 
 
-async def test_a_game_has_the_same_rows_notices_and_state_either_way(
+async def test_a_game_has_the_same_rows_notices_and_state_with_both_encodings(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     single = []
