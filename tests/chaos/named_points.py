@@ -70,7 +70,9 @@ PLAYING = {
     ),
     "after a checkpoint's writing": Point("dealer.eventlog.sqlite.batch:_note", "end", 3),
     "before a requested checkpoint": Point("dealer.eventlog.log:Log.put_checkpoint", "begin"),
-    "a player's cosignature is stored": Point("dealer.service.service:Service.cosign", "end", 3),
+    "a player's cosignature is stored": Point(
+        "dealer.service.checkpoints:Checkpoints.cosign", "end", 3
+    ),
     "before COMMIT": Point(APPEND, "before COMMIT", 5),
     "after COMMIT": Point(APPEND, "after COMMIT", 5),
     "the loop's thread commits": Point(
