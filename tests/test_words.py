@@ -1,8 +1,8 @@
 """Words that the project's texts do not use, each with the standard term to write instead.
 
-It reads identifiers, comments, docstrings, messages and documents of `dealer/`, `migrations/`, the
-README and the files around them. Names that clients, operators or SQL users depend on keep their
-spelling; CONTRACT lists them with the reason.
+It reads identifiers, comments, docstrings, messages and documents of `dealer/`, `migrations/`,
+`tests/`, the README and the files around them. Names that clients, operators or SQL users depend
+on keep their spelling; CONTRACT lists them with the reason.
 """
 
 from __future__ import annotations
@@ -83,6 +83,9 @@ def texts() -> Iterator[tuple[str, Path]]:
         if path.suffix in KINDS and "__pycache__" not in path.parts:
             parts = path.relative_to(ROOT).parts
             yield parts[1] if parts[0] == "dealer" and len(parts) > 2 else parts[0], path
+    for path in sorted((ROOT / "tests").rglob("*")):
+        if path.suffix in KINDS and "__pycache__" not in path.parts and path != Path(__file__):
+            yield "tests", path
     for name in AROUND:
         yield "documents", ROOT / name
     for path in sorted((ROOT / ".compose").glob("*.*")):
