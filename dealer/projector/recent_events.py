@@ -73,11 +73,6 @@ class RecentEvents:
                 self._count -= len(found)
         return taken
 
-    def drop(self) -> None:
-        """Forget all events: they are read from the log."""
-        with self._lock:
-            self._drop()
-
     def pop_incomplete(self) -> bool:
         """Whether events were dropped since the last call."""
         with self._lock:

@@ -75,6 +75,7 @@ class Projector:
         self._events = events
         self._search = True
         self._look = False
+        self._searching = False
         self._lagging = LaggingStreams(events=events)
         self._positions = StreamPositions(bound=tables)
         # Streams that another transaction locked or moved: tried again after the others.
@@ -99,11 +100,14 @@ class Projector:
         self._streams.begin_slice()
         changes = Changes()
         moves: list[Move] = []
-        if self._recent is not None and len(self._recent):
+        # Under load there are always recent events: a search takes every second slice.
+        self._searching = (self._search or self._look) and not self._searching
+        if self._recent is not None and len(self._recent) and not self._searching:
             self._project_recent(connection, self._recent, changes, moves)
-            more = len(self._recent) > 0 or self._search or self._look
+            more = self._search or self._look
         else:
             more = self._project_lagging(connection, changes, moves)
+        more = more or (self._recent is not None and len(self._recent) > 0)
         self._writer.write(connection, changes)
         if moves:
             lost = _not_moved(connection, moves)
@@ -132,6 +136,9 @@ class Projector:
             if number is None or number in self.stopped:
                 continue
             self._streams.round_events.add(number, found)
+            found = [each for each in found if each.version > projected]
+            if not found:
+                continue  # a search has projected them
             if found[0].version != projected + 1:
                 self._search = True
                 continue

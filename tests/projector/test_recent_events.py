@@ -191,6 +191,34 @@ def test_a_stream_that_advances_between_two_searches_is_left_to_its_process(
     assert projected(connection) == [(15, 10)]
 
 
+def test_a_search_is_not_delayed_by_recent_events_without_end(
+    connection: Connection, recent: RecentEvents, projector: Projector
+) -> None:
+    busy, other = Game("busy"), short_game("other")
+    other.log(connection)
+    projector.search()
+    for number in range(6):
+        busy.sit(f"player {number}")
+        commit(connection, busy, recent)
+        once(connection, projector.slice)
+    versions = dict(projected(connection))
+    assert versions[len(other.rows)] == len(other.rows)
+
+
+def test_what_a_search_has_projected_causes_no_other_search(
+    connection: Connection, recent: RecentEvents, projector: Projector
+) -> None:
+    game = short_game()
+    commit(connection, game, recent, upto=10)
+    projector.search()
+    once(connection, projector.slice)
+    assert projected(connection) == [(10, 10)]
+    commit(connection, game, recent, upto=15)
+    once(connection, projector.slice)
+    assert not projector._search
+    assert projected(connection) == [(15, 15)]
+
+
 def test_a_stopped_stream_is_no_reason_to_search(
     connection: Connection, recent: RecentEvents, projector: Projector
 ) -> None:
