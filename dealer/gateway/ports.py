@@ -5,15 +5,18 @@ from __future__ import annotations
 import asyncio
 import errno
 import logging
-from collections.abc import Awaitable, Callable
-from typing import Any
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, cast
 
-from websockets.asyncio.server import Server
+from websockets.asyncio.server import Server, ServerConnection
 from websockets.asyncio.server import serve as listen
 from websockets.http11 import Request, Response
+from websockets.server import ServerProtocol
+from websockets.typing import Subprotocol
 
 from dealer.errors import ConfigurationError
 from dealer.gateway.limits import Limits
+from dealer.gateway.listener import Listener, listening_sockets
 
 # Debug messages of websockets contain frames, and frames contain tokens.
 _quiet = logging.getLogger("dealer.gateway.socket")
@@ -27,29 +30,46 @@ async def open_port(
     process_request: Callable[[Any, Request], Awaitable[Response | None]],
     *,
     limits: Limits,
-    **settings: Any,
+    create_connection: Callable[..., ServerConnection],
+    open_timeout: float | None,
+    admits: Callable[[str], bool] = lambda address: True,
+    select_subprotocol: Callable[[ServerProtocol, Sequence[Subprotocol]], Subprotocol | None]
+    | None = None,
 ) -> Server:
     """Listen for HTTP and WebSocket connections; ConfigurationError if the port cannot be opened.
 
+    `admits` is given an IP address and returns whether a connection of it is accepted.
     `process_request` answers a request, or returns None for a handshake; `handler` runs after the
-    handshake. `settings` are further ones of `websockets.asyncio.server.serve`.
+    handshake. The other arguments are those of `websockets.asyncio.server.serve`.
     """
-    try:
-        return await listen(
-            handler,
-            host,
-            port,
-            process_request=process_request,
-            compression=None,
-            server_header=None,
+    server = listen(
+        handler,
+        process_request=process_request,
+        compression=None,
+        server_header=None,
+        open_timeout=open_timeout,
+        logger=_quiet,
+    )
+
+    def connection() -> ServerConnection:
+        protocol = ServerProtocol(
+            select_subprotocol=select_subprotocol, max_size=limits.message, logger=_quiet
+        )
+        return create_connection(
+            protocol,
+            server,
             ping_interval=None,
             close_timeout=limits.closing,
-            max_size=limits.message,
             max_queue=None,
             write_limit=limits.buffer,
-            logger=_quiet,
-            **settings,
         )
+
+    async def create_server() -> Listener:
+        return Listener(await listening_sockets(host, port), connection, admits)
+
+    server.create_server = cast("Any", create_server)
+    try:
+        return await server
     except OSError as error:
         raise ConfigurationError(_cannot_listen(host, port, error)) from None
 

@@ -142,6 +142,7 @@ class Gateway:
             limits=limits,
             open_timeout=None,  # PlayerConnection has its own timers
             create_connection=partial(PlayerConnection, self.registry.callbacks, limits),
+            admits=self.registry.admits,
             select_subprotocol=select_subprotocol,
         )
         loop = asyncio.get_running_loop()

@@ -4,7 +4,7 @@ clock.
 
 from __future__ import annotations
 
-LONG_STEP = 0.002
+LONG_STEP = 0.001
 """Duration in seconds of an event loop step that is charged double."""
 
 HIGHEST_CHARGE = 0.5

@@ -145,7 +145,7 @@ class ClientBudget:
     # Connections
 
     def floods(self, most: int, now: float) -> bool:
-        """Whether a new connection is to be aborted unread: the address has `most` open ones, or
+        """Whether a new connection is not to be accepted: the address has `most` open ones, or
         opens more per second than it may send messages.
         """
         return self.connections >= most or self._connects.take(now) > 0.0

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Sequence
 from http import HTTPStatus
 from urllib.parse import urlsplit
 
-from websockets.asyncio.server import ServerConnection
 from websockets.datastructures import MultipleValuesError
 from websockets.exceptions import NegotiationError
 from websockets.http11 import Request, Response
 from websockets.protocol import OPEN
+from websockets.server import ServerProtocol
 from websockets.typing import Subprotocol
 
 from dealer.gateway.close_codes import CloseCode
@@ -38,7 +38,7 @@ PAGE_FACTOR = 4
 pages over several connections of their own."""
 
 FLOOD_FACTOR = 2 * PAGE_FACTOR
-"""Multiple of `connections_per_address` above which connections are aborted unread."""
+"""Multiple of `connections_per_address` above which no connection is accepted."""
 
 BEATS = 16
 """Groups in which clients are pinged one after the other, to spread the load."""
@@ -70,28 +70,30 @@ class ConnectionRegistry:
 
     # Connect and disconnect
 
-    def on_connect(self, connection: PlayerConnection) -> bool:
-        """Register a connection; False if it is part of a flood, which is not answered at all.
+    def admits(self, peer: str) -> bool:
+        """Whether a connection from this IP address is accepted; one of a flood is not.
 
         A smaller excess gets an answer. Connections of a proxy are counted once their requests name
         the clients.
         """
-        peer = connection.remote_address
-        connection.peer = peer[0] if isinstance(peer, tuple) else ""
         limits = self.context.limits
         flood = len(self.connections) >= 2 * limits.connections
-        if not (flood or self._proxies.trusts(connection.peer)):
+        if not (flood or self._proxies.trusts(peer)):
             now = self.context.clock()
-            budget = self.context.budgets.client(client_network(connection.peer), now)
+            budget = self.context.budgets.client(client_network(peer), now)
             flood = budget.floods(FLOOD_FACTOR * limits.connections_per_address, now)
         if flood:
             self._reject("flood")
-            return False
+        return not flood
+
+    def on_connect(self, connection: PlayerConnection) -> None:
+        """Register an accepted connection."""
+        peer = connection.remote_address
+        connection.peer = peer[0] if isinstance(peer, tuple) else ""
         self._arrivals += 1
         connection.beat = self._arrivals % BEATS
         self.connections.add(connection)
         self._count(connection, connection.peer)
-        return True
 
     def _count(self, connection: PlayerConnection, address: str) -> None:
         connection.address = client_network(address)
@@ -252,7 +254,7 @@ def table_in(path: str) -> str | None:
 
 
 def select_subprotocol(
-    connection: ServerConnection, offered: Sequence[Subprotocol]
+    protocol: ServerProtocol, offered: Sequence[Subprotocol]
 ) -> Subprotocol | None:
     """`dealer.v1` if it is offered; none if none is; 400 if only others are."""
     if PROTOCOL in offered:

@@ -40,10 +40,10 @@ MAX_FRAGMENTS = 64
 class ConnectionCallbacks(NamedTuple):
     """Called by a connection: when it is made, lost, and closed by the server with a code.
 
-    `on_connect` sets its `peer`, `address` and `budget`, and returns whether it is accepted.
+    `on_connect` sets its `peer`, `address` and `budget`.
     """
 
-    on_connect: Callable[[PlayerConnection], bool]
+    on_connect: Callable[[PlayerConnection], None]
     on_disconnect: Callable[[PlayerConnection], None]
     on_close: Callable[[CloseCode], None]
 
@@ -73,7 +73,6 @@ class PlayerConnection(HttpConnection):
         self.dispatcher: Dispatcher | None = None  # from the end of the handshake on
         self.beat = 0
         self.silent = 0
-        self._accepted = False
         self._between_frames = True  # whether the data so far ended with a frame
         self._rate_limited = False  # closed for its rate: only the client's close frame is read
         self._fragments: list[bytes] = []
@@ -132,14 +131,10 @@ class PlayerConnection(HttpConnection):
     # Lifecycle
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Register the connection, or abort it before anything is read or any task is started."""
         self.transport = cast("asyncio.Transport", transport)
-        self._accepted = self._callbacks.on_connect(self)
-        if self._accepted:
-            super().connection_made(transport)
-            self._start_open_timer()
-        else:
-            self.transport.abort()
+        self._callbacks.on_connect(self)
+        super().connection_made(transport)
+        self._start_open_timer()
 
     def handshake_done(self, dispatcher: Dispatcher) -> None:
         """Dispatch the client's frames from now on, beginning with those it sent early."""
@@ -159,8 +154,6 @@ class PlayerConnection(HttpConnection):
         self._open_timer = None
 
     def connection_lost(self, exc: Exception | None) -> None:
-        if not self._accepted:
-            return
         super().connection_lost(exc)
         for timer in (self._open_timer, self._send_timer, self._close_timer):
             self._cancel(timer)

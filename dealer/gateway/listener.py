@@ -1,0 +1,118 @@
+"""Accepts TCP connections a few at a time, and closes those of a flood before anything is made.
+
+A loop's own server accepts everything that waits in one step of the loop, and makes a transport and
+a protocol for each: a client that opens 400 connections at once would delay every other one's draw
+by 40 ms. Here a step accepts at most `ACCEPTED_AT_ONCE`, and one that is refused costs an `accept`
+and a `close`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import socket
+import struct
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import Any
+
+ACCEPTED_AT_ONCE = 4
+"""Connections accepted in one step of the event loop, and being set up at any time."""
+
+BACKLOG = 100
+"""Connections that the operating system accepts while the process is busy."""
+
+RETRY_SECONDS = 1.0
+"""Seconds without accepting after the process ran out of file descriptors or memory."""
+
+_RESET = struct.pack("ii", 1, 0)  # SO_LINGER: close with a reset, which leaves no TIME_WAIT here
+
+log = logging.getLogger(__name__)
+
+
+class Listener:
+    """Listens on these sockets, in place of the server that `loop.create_server` returns.
+
+    `admits` is given the client's IP address and returns whether a connection of it is accepted.
+    `factory` makes the protocol of an accepted one.
+    """
+
+    def __init__(
+        self,
+        listening: Iterable[socket.socket],
+        factory: Callable[[], asyncio.BaseProtocol],
+        admits: Callable[[str], bool],
+    ) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._factory = factory
+        self._admits = admits
+        self._connecting: set[asyncio.Task[Any]] = set()
+        self.sockets = tuple(listening)
+        for one in self.sockets:
+            self._resume(one)
+
+    def _resume(self, listening: socket.socket) -> None:
+        if listening in self.sockets:
+            self._loop.add_reader(listening, self._accept, listening)
+
+    def _accept(self, listening: socket.socket) -> None:
+        for _ in range(ACCEPTED_AT_ONCE - len(self._connecting)):
+            try:
+                client, address = listening.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError as error:
+                log.warning("cannot accept connections", extra={"fields": {"error": str(error)}})
+                self._loop.remove_reader(listening)
+                self._loop.call_later(RETRY_SECONDS, self._resume, listening)
+                return
+            if self._admits(address[0]):
+                task = self._loop.create_task(self._connect(client))
+                self._connecting.add(task)
+                task.add_done_callback(self._connecting.discard)
+            else:
+                with suppress(OSError):
+                    client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+                client.close()
+
+    async def _connect(self, client: socket.socket) -> None:
+        try:
+            client.setblocking(False)
+            await self._loop.connect_accepted_socket(self._factory, client)
+        except OSError:  # the client is gone
+            client.close()
+
+    # What websockets uses of `asyncio.Server`
+
+    def close(self) -> None:
+        """Stop listening; accepted connections stay open."""
+        listening, self.sockets = self.sockets, ()
+        for one in listening:
+            self._loop.remove_reader(one)
+            one.close()
+
+    def get_loop(self) -> asyncio.AbstractEventLoop:
+        return self._loop
+
+    def is_serving(self) -> bool:
+        return bool(self.sockets)
+
+    async def wait_closed(self) -> None:
+        """Wait for accepted connections that have no transport yet."""
+        await asyncio.gather(*self._connecting, return_exceptions=True)
+
+
+async def listening_sockets(host: str, port: int) -> list[socket.socket]:
+    """Sockets that listen on every address of `host`; OSError if one cannot be opened.
+
+    The loop's own server finds the addresses and binds them, but never listens.
+    """
+    loop = asyncio.get_running_loop()
+    bound = await loop.create_server(asyncio.Protocol, host, port, start_serving=False)
+    listening = [socket.socket(fileno=os.dup(one.fileno())) for one in bound.sockets]
+    bound.close()
+    for one in listening:
+        one.setblocking(False)
+        one.listen(BACKLOG)
+    return listening
