@@ -85,7 +85,7 @@ async def test_the_time_of_a_refused_command_is_charged(open_gateway, connect, s
     limits = replace(TEST_LIMITS, address_cpu=0.1, address_cpu_burst=1.0)
     gateway = await open_gateway(limits=limits)
     table = await seat_players(connect, gateway, players=1)
-    stop_clocks(gateway, step=0.028)
+    stop_clocks(gateway, step=0.02)
     for _ in range(3):
         assert (await refusal(table.players[0], "deck.draw")).reason == "no_round"
     assert (await refusal(table.players[0], "deck.draw")).reason == "rate_limited"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 from contextlib import ExitStack
 
@@ -40,17 +41,23 @@ async def test_an_accepted_connection_is_served_and_a_refused_one_closed(listeni
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     assert await reader.read() == b"hello"
     writer.close()
-    reader, writer = await asyncio.open_connection("127.0.0.1", port, local_addr=("127.0.0.2", 0))
-    with pytest.raises(ConnectionResetError):
-        await reader.read()
-    writer.close()
+    with pytest.raises(ConnectionResetError), socket.socket() as refused:
+        refused.bind(("127.0.0.2", 0))
+        refused.setblocking(False)
+        await asyncio.get_running_loop().sock_connect(refused, ("127.0.0.1", port))
+        await asyncio.get_running_loop().sock_recv(refused, 1)
     assert Greeter.made == 1
     server.close()
 
 
 async def test_one_step_of_the_loop_accepts_a_few_connections(listening) -> None:
     asked: list[str] = []
-    server = Listener(listening, Greeter, lambda address: bool(asked.append(address)))
+
+    def refuse(address: str) -> bool:
+        asked.append(address)
+        return False
+
+    server = Listener(listening, Greeter, refuse)
     address = server.sockets[0].getsockname()
     with ExitStack() as stack:
         for _ in range(3 * ACCEPTED_AT_ONCE):
@@ -79,7 +86,7 @@ async def test_accepting_goes_on_after_the_process_had_no_file_descriptors(
     monkeypatch.setattr(module, "RETRY_SECONDS", 0.01)
     (one,) = listening
 
-    class Exhausted:
+    class Exhausted(socket.socket):
         """The listening socket of a process with too many open files, for one attempt."""
 
         attempts = 0
@@ -88,12 +95,10 @@ async def test_accepting_goes_on_after_the_process_had_no_file_descriptors(
             Exhausted.attempts += 1
             if Exhausted.attempts == 1:
                 raise OSError(24, "Too many open files")
-            return one.accept()
+            return super().accept()
 
-        def __getattr__(self, name: str) -> object:
-            return getattr(one, name)
-
-    server = Listener([Exhausted()], Greeter, lambda address: True)
+    exhausted = Exhausted(fileno=os.dup(one.fileno()))
+    server = Listener([exhausted], Greeter, lambda address: True)
     reader, writer = await asyncio.open_connection(*one.getsockname())
     assert await reader.read() == b"hello"
     assert [record.message for record in caplog.records] == ["cannot accept connections"]

@@ -212,8 +212,8 @@ def test_a_long_step_costs_more_than_the_same_time_in_short_ones() -> None:
     for _ in range(100):
         short.step(0.0005)
     long.step(0.01)
-    assert short.level(0.0) == pytest.approx(10.0 - 0.0625)
-    assert long.level(0.0) == pytest.approx(10.0 - 0.06)
+    assert short.level(0.0) == pytest.approx(10.0 - 0.075)
+    assert long.level(0.0) == pytest.approx(10.0 - 0.11)
 
 
 def test_one_step_costs_no_more_than_half_a_second_besides_its_time() -> None:
