@@ -18,7 +18,7 @@ from contextlib import suppress
 from typing import Any
 
 ACCEPTED_AT_ONCE = 4
-"""Connections accepted in one step of the event loop, and being set up at any time."""
+"""Connections accepted in one step of the event loop."""
 
 BACKLOG = 100
 """Connections that the operating system accepts while the process is busy."""
@@ -57,7 +57,7 @@ class Listener:
             self._loop.add_reader(listening, self._accept, listening)
 
     def _accept(self, listening: socket.socket) -> None:
-        for _ in range(ACCEPTED_AT_ONCE - len(self._connecting)):
+        for _ in range(ACCEPTED_AT_ONCE):
             try:
                 client, address = listening.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):

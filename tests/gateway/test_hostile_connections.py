@@ -29,7 +29,8 @@ async def test_connections_without_requests_are_bounded_for_each_address(open_ga
             sock.connect(("127.0.0.1", gateway.port))
         refused, accepted = gateway.metrics.refused, gateway.registry.connections
         await eventually(lambda: refused["flood"] + len(accepted) == most + 20)
-        assert most <= len(accepted) < most + ACCEPTED_AT_ONCE
+        # An accepted connection counts some steps of the event loop later.
+        assert most <= len(accepted) < most + 5 * ACCEPTED_AT_ONCE
         other = await RpcClient.connect(gateway.port)
         await other.call("ping")
         await other.close()
