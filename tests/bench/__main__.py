@@ -20,6 +20,7 @@ import append
 import append_postgres
 import draw
 import load
+import memory
 import work
 
 SEATS = 4
@@ -90,3 +91,4 @@ if __name__ == "__main__":
     show(work.measure())
     show(draw.measure())
     show(sockets(args.seconds))
+    show(memory.measure())
