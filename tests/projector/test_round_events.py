@@ -34,33 +34,38 @@ def without_commitments(event: Event) -> Event:
 
 
 @given(
-    history=st.lists(EVENTS, max_size=120),
-    takes=st.lists(st.integers(1, 70), min_size=1, max_size=20),
-    first=st.integers(0, 130),
-    count=st.integers(1, 130),
+    history=st.lists(EVENTS, min_size=70, max_size=100),
+    takes=st.lists(st.integers(1, 50), min_size=3, max_size=10),
+    closed=st.sampled_from([0, 1, 2, 60, 61, 62, 90]),
 )
 def test_a_range_has_the_events_that_were_added(
-    history: list[Event], takes: list[int], first: int, count: int
+    history: list[Event], takes: list[int], closed: int
 ) -> None:
-    added = [RecentEvent(version, 0, event) for version, event in enumerate([OPENED, *history], 1)]
+    history = [OPENED, *history]
+    history[60] = OPENED
+    added = [RecentEvent(version, 0, event) for version, event in enumerate(history, 1)]
     kept, at = RoundEvents(), 0
     for take in [*takes, len(added)]:
         more = added[max(0, at - 1) : at + take]  # one of them was added before
         if more:
             kept.add(1, more)
         at += take
-    last = first + count - 1
     found = [(each.version, without_commitments(each.event)) for each in added]
-    expected = found[first - 1 : last] if first > 0 and last <= len(found) else None
-    assert kept.range(1, first, last) == expected
     opened = [version for version, event in found if event is OPENED]
-    before = [version for version in opened if version < first]
-    assert kept.opened(1, first) == (before[-1] if before else None)
-    kept.forget(1, first)
-    after = [version for version in opened if version > first]
-    if after:
-        assert kept.range(1, after[0], len(found)) == found[after[0] - 1 :]
-    assert kept.range(1, first, first) is None
+    _compare(kept, found, 1)
+    for before in range(1, len(found) + 2, 10):
+        expected = max((version for version in opened if version < before), default=None)
+        assert kept.opened(1, before) == expected
+    kept.forget(1, closed)
+    _compare(kept, found, min((version for version in opened if version > closed), default=None))
+
+
+def _compare(kept: RoundEvents, found: list[tuple[int, Event]], begin: int | None) -> None:
+    """Every range is there that begins at version `begin` or later, and no other one."""
+    for first in range(0, len(found) + 2, 9):
+        for last in range(max(first, 1), len(found) + 2, 13):
+            there = begin is not None and begin <= first and last <= len(found)
+            assert kept.range(1, first, last) == (found[first - 1 : last] if there else None)
 
 
 def test_round_events_are_dropped_if_one_is_missing_or_there_are_too_many() -> None:
