@@ -1,4 +1,4 @@
-"""Memory of a resident table, in KiB: `python tests/bench/memory.py [tables]`.
+"""Memory of a table, in KiB: `python tests/bench/memory.py [tables]`.
 
 A server in its own process grows by tables at which four seats draw 100 cards, with the connections
 of host and seats; what idle connections take is measured in another one, and subtracted. SQLite's
