@@ -1,8 +1,7 @@
 """Events that this process has committed and not yet projected, kept as objects.
 
 The projector takes them from here instead of reading, decrypting and decoding them again. What is
-missing here, for whatever reason, it reads from the log. Also keeps the open rounds' events with
-their hidden parts, for the replay at the round's end.
+missing here, for whatever reason, it reads from the log.
 """
 
 from __future__ import annotations
@@ -14,13 +13,9 @@ from typing import NamedTuple
 
 from dealer.game import events
 from dealer.game.events import Event
-from dealer.projector.types import Number
 
 PENDING = 50_000
 """Events that wait to be projected, at most, about 6 MB; then the log is read."""
-
-ROUND_EVENTS = 100_000
-"""Events of open rounds that are kept, at most, about 12 MB; then the log is read."""
 
 
 class RecentEvent(NamedTuple):
@@ -86,63 +81,6 @@ class RecentEvents:
         self._incomplete = self._incomplete or bool(self._tables)
         self._tables.clear()
         self._count = 0
-
-
-class RoundEvents:
-    """The events of each stream from the RoundOpened of its open round on, where none is missing.
-
-    When there are more than `bound`, the streams whose last event is the oldest are dropped.
-    """
-
-    def __init__(self, *, bound: int = ROUND_EVENTS) -> None:
-        self._bound = bound
-        self._streams: OrderedDict[Number, list[RecentEvent]] = OrderedDict()
-        self._count = 0
-
-    def add(self, number: Number, more: Sequence[RecentEvent]) -> None:
-        """Add the next events of a stream, some of which may have been added before."""
-        kept = self._pop(number)
-        known = kept[-1].version if kept else 0
-        if kept and more[0].version > known + 1:
-            kept = []
-        for each in more:
-            if each.version > known and (kept or isinstance(each.event, events.RoundOpened)):
-                kept.append(each)
-        self._put(number, kept)
-        while self._count > self._bound:
-            self._count -= len(self._streams.popitem(last=False)[1])
-
-    def opened(self, number: Number, before: int) -> int | None:
-        """The version of the last RoundOpened before version `before`; None if it is not kept."""
-        for each in reversed(self._streams.get(number, ())):
-            if each.version < before and isinstance(each.event, events.RoundOpened):
-                return each.version
-        return None
-
-    def range(self, number: Number, first: int, last: int) -> list[RecentEvent] | None:
-        """Versions first … last of a stream; None unless all of them are kept."""
-        kept = self._streams.get(number)
-        if kept is None or first < kept[0].version or last > kept[-1].version:
-            return None
-        offset = kept[0].version
-        return kept[first - offset : last - offset + 1]
-
-    def forget(self, number: Number, closed: int) -> None:
-        """Drop the events of the round that version `closed` closes."""
-        rest = [each for each in self._pop(number) if each.version > closed]
-        while rest and not isinstance(rest[0].event, events.RoundOpened):
-            rest.pop(0)
-        self._put(number, rest)
-
-    def _pop(self, number: Number) -> list[RecentEvent]:
-        kept = self._streams.pop(number, [])
-        self._count -= len(kept)
-        return kept
-
-    def _put(self, number: Number, kept: list[RecentEvent]) -> None:
-        if kept:
-            self._streams[number] = kept
-            self._count += len(kept)
 
 
 def public_event(event: Event) -> Event:

@@ -22,7 +22,8 @@ from dealer.game.state import Table
 from dealer.projector.changes import Changes
 from dealer.projector.fold import TimedEvent, fold
 from dealer.projector.history import last_round_opened, public_state, read_events
-from dealer.projector.recent_events import RecentEvent, RoundEvents, public_event
+from dealer.projector.recent_events import RecentEvent, public_event
+from dealer.projector.round_events import RoundEvents
 from dealer.projector.round_reveal import RoundReveal
 from dealer.projector.types import InconsistentEvent, Number, StreamKey
 from dealer.proof.codec import decode
@@ -105,6 +106,10 @@ class StreamProjector:
         return table
 
     def _put(self, number: Number, table: Table) -> None:
+        if table.round is not None:
+            # The fold needs neither, and they take half of the memory.
+            table.round.known.clear()
+            table.round.sealed.clear()
         size = size_of(table)
         self._states[number] = table, size
         self.bytes += size
@@ -206,7 +211,7 @@ class StreamProjector:
         self._revealed_left -= last - reveal.reached
         kept = recent.range(number, first, last)
         if kept is not None:
-            reveal.add(((version, event) for version, _, event in kept), into)
+            reveal.add(kept, into)
         else:
             secrets = {event.round: reveal.secret}
             read = read_events(connection, stream, first=first, last=last, secrets=secrets)

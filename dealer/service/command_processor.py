@@ -90,10 +90,11 @@ class CommandProcessor:
         if self._log.full:
             request.done(Overloaded("The server has too much to write; try again shortly."))
             return
-        stored = live_table.stored_commands.get(request.name) if request.name is not None else None
-        if stored is not None:
-            self._duplicates.answer(live_table, request, stored)
-            return
+        if request.name is not None:
+            stored = live_table.stored_commands.get(request.name, request.digest)
+            if stored is not None:
+                self._duplicates.answer(live_table, request, stored)
+                return
         try:
             append = self._executor.decide(live_table, request)
         except Refused as refusal:

@@ -1,13 +1,14 @@
 """Recent commands of a table, packed: most repetitions are answered without reading the log.
 
-A command in flight is stored as an object. After its commit it takes 52 bytes in one of 32 buckets,
+A command in flight is stored as an object. After its commit it takes 36 bytes in one of 16 buckets,
 chosen by the hash of its name:
 
-    hash(name) as a signed 64-bit number ‖ digest (32 bytes) ‖ version of its first event (64 bits)
-    ‖ number of events (32 bits)
+    hash(name) as a signed 64-bit number ‖ the first 16 bytes of its digest ‖ version of its first
+    event (64 bits) ‖ number of events (32 bits)
 
 The hash is Python's, with a different key in each process. If two names of one table have the same
-hash, the digest still shows whether the command is the same.
+hash, the digest still shows whether the command is the same: it is an HMAC, of which 128 bits
+suffice for that.
 """
 
 from __future__ import annotations
@@ -16,20 +17,21 @@ from struct import Struct
 
 from dealer.service.requests import StoredCommand
 
-BUCKETS = 32
+BUCKETS = 16
 BUCKET = 9
 """Commands in a bucket: a full one drops its oldest for the next. A full bucket is small enough for
 Python's own allocator; larger ones fragment the heap."""
 
 _NAME = Struct(">q")
-_RECORD = Struct(">q32sQI")
+_RECORD = Struct(">q16sQI")
 _DIGEST_BYTES = 32
+_KEPT_BYTES = 16
 _IN_FLIGHT = 700
 _EMPTY = 100
 
 
 class RecentCommands:
-    """About the newest 288 commands of one table by name (role and id); the log has the others."""
+    """About the newest 144 commands of one table by name (role and id); the log has the others."""
 
     __slots__ = ("_buckets", "_in_flight")
 
@@ -45,8 +47,11 @@ class RecentCommands:
             size += _EMPTY + len(bucket)
         return size
 
-    def get(self, name: str) -> StoredCommand | None:
-        """The record of a command; of a committed one a new object each time."""
+    def get(self, name: str, digest: bytes) -> StoredCommand | None:
+        """The record of a command; of a committed one a new object each time.
+
+        The record's digest is `digest` if that is the command's, otherwise another one.
+        """
         found = self._in_flight.get(name)
         if found is not None or not self._buckets:
             return found
@@ -55,7 +60,9 @@ class RecentCommands:
         place = _find(bucket, _NAME.pack(number))
         if place < 0:
             return None
-        _, digest, version, count = _RECORD.unpack_from(bucket, place)
+        _, kept, version, count = _RECORD.unpack_from(bucket, place)
+        if len(digest) != _DIGEST_BYTES or digest[:_KEPT_BYTES] != kept:
+            digest = kept
         return StoredCommand(digest, version, count, committed=True)
 
     def start(self, name: str, command: StoredCommand) -> None:
@@ -69,7 +76,8 @@ class RecentCommands:
             return True
         number = hash(name)
         bucket = self._buckets.get(number % BUCKETS, b"")
-        record = _RECORD.pack(number, command.digest, command.version, command.count)
+        kept = command.digest[:_KEPT_BYTES]
+        record = _RECORD.pack(number, kept, command.version, command.count)
         if bucket and _find(bucket, record[: _NAME.size]) >= 0:
             return False
         full = len(bucket) >= BUCKET * _RECORD.size

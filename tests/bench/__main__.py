@@ -19,7 +19,9 @@ from typing import Any
 import append
 import append_postgres
 import draw
+import growth
 import load
+import memory
 import work
 
 SEATS = 4
@@ -84,9 +86,20 @@ def show(rows: list[dict[str, Any]]) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("seconds", type=float, nargs="?", default=5.0, help="of each load")
+    parser.add_argument(
+        "--growth",
+        type=int,
+        nargs="*",
+        metavar="EVENTS",
+        help="measure only how costs grow with the log: some minutes (100000 1000000 10000000)",
+    )
     args = parser.parse_args()
+    if args.growth is not None:
+        growth.measure(tuple(args.growth) or growth.SIZES)
+        sys.exit()
     show(append.measure())
     show(append_postgres.measure())
     show(work.measure())
     show(draw.measure())
     show(sockets(args.seconds))
+    show(memory.measure())

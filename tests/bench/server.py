@@ -1,6 +1,7 @@
 """A server for benchmarks, with limits that a load does not reach. Prints its port.
 
-It collects garbage and switches threads as `dealer serve` does.
+It collects garbage and switches threads as `dealer serve` does. A second argument bounds the page
+cache of SQLite, in KiB.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import sys
 
 from dealer.cli.commands.serve import SWITCH_INTERVAL
 from dealer.cli.garbage_collection import FullCollections
+from dealer.eventlog.sqlite import store
 from dealer.gateway.limits import Limits
 from dealer.gateway.server import serve
 from dealer.service.startup import open_service
@@ -48,6 +50,9 @@ async def main(folder: str) -> None:
 
 if __name__ == "__main__":
     sys.setswitchinterval(SWITCH_INTERVAL)
+    if len(sys.argv) > 2:
+        # The page cache grows with the log up to its bound, in any measurement of memory.
+        store.CACHE_KIB = int(sys.argv[2])
     try:
         from uvloop import run
     except ImportError:

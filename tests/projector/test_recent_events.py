@@ -14,7 +14,7 @@ from dealer.errors import ConcurrentUpdate
 from dealer.game.commands import Deal
 from dealer.game.events import CardShown, SeatLeft
 from dealer.projector.lagging import LaggingStreams
-from dealer.projector.recent_events import RecentEvent, RecentEvents, RoundEvents, public_event
+from dealer.projector.recent_events import RecentEvent, RecentEvents, public_event
 from dealer.projector.runner import Projector
 from dealer.projector.stream_projector import StreamProjector
 from dealer.proof.codec import decode
@@ -265,25 +265,3 @@ def test_any_game_gives_the_rows_that_the_log_gives(choices: Sequence[int], migr
                 catch_up(connection, projector)
         catch_up(connection, projector)
         assert models(connection) == expected(game)
-
-
-def test_round_events_are_dropped_if_one_is_missing_or_there_are_too_many() -> None:
-    found = events_of(short_game().open_round())
-    last = len(found)
-    first, second = (each.version for each in found if type(each.event).__name__ == "RoundOpened")
-    kept = RoundEvents(bound=2 * last)
-    kept.add(1, found[:20])
-    assert kept.opened(1, last + 1) == first
-    assert kept.range(1, first, 20) == found[first - 1 : 20]
-    assert kept.range(1, first - 1, 20) is None
-    assert kept.range(1, first, 21) is None
-    kept.add(1, found[21:])
-    assert kept.opened(1, second) is None
-    for number in (1, 2, 3):
-        kept.add(number, found)
-    assert [kept.opened(number, second) for number in (1, 2, 3)] == [None, first, first]
-    kept.forget(2, second - 1)
-    assert kept.opened(2, last + 1) == second
-    assert kept.opened(2, second) is None
-    kept.forget(2, last)
-    assert kept.range(2, second, last) is None

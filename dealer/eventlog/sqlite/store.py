@@ -30,6 +30,9 @@ from dealer.eventlog.sqlite.wal import WalCheckpoints, writer_engine
 T = TypeVar("T")
 
 PAGE = 4096
+CACHE_KIB = 32_768
+"""Bound on the page cache of the writer's connection."""
+
 _FRAME = PAGE + 24
 _MAX_CACHED_STREAMS = 50_000
 _ATTEMPTS = 40
@@ -205,7 +208,7 @@ class SqliteStore:
         execute = connection.execution_options(isolation_level="AUTOCOMMIT").exec_driver_sql
         execute(f"PRAGMA synchronous={self._synchronous}")
         self._use_wal(connection)
-        execute("PRAGMA cache_size=-32768")
+        execute(f"PRAGMA cache_size=-{CACHE_KIB}")
         execute("PRAGMA temp_store=MEMORY")
         # Without it, INSERT OR REPLACE deletes rows without firing the triggers that forbid it.
         execute("PRAGMA recursive_triggers=ON")
