@@ -26,6 +26,15 @@ class Greeter(asyncio.Protocol):
         transport.close()
 
 
+async def receive_from(address: tuple[str, int], *, own_address: str) -> bytes:
+    with socket.socket() as client:
+        client.bind((own_address, 0))
+        client.setblocking(False)
+        loop = asyncio.get_running_loop()
+        await loop.sock_connect(client, address)
+        return await loop.sock_recv(client, 1)
+
+
 @pytest.fixture
 async def listening():
     Greeter.made = 0
@@ -41,11 +50,8 @@ async def test_an_accepted_connection_is_served_and_a_refused_one_closed(listeni
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     assert await reader.read() == b"hello"
     writer.close()
-    with pytest.raises(ConnectionResetError), socket.socket() as refused:
-        refused.bind(("127.0.0.2", 0))
-        refused.setblocking(False)
-        await asyncio.get_running_loop().sock_connect(refused, ("127.0.0.1", port))
-        await asyncio.get_running_loop().sock_recv(refused, 1)
+    with pytest.raises(ConnectionResetError):
+        await receive_from(("127.0.0.1", port), own_address="127.0.0.2")
     assert Greeter.made == 1
     server.close()
 
