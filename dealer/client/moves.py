@@ -40,6 +40,18 @@ class Moves(ABC):
     async def sealed(self) -> None:
         """Wait until no shuffle is running."""
 
+    async def vacate(self, seat: int, reason: str = "") -> None:
+        """Remove the player of a seat, as the host; the cards of its hand stay there."""
+        await self.change("seat.vacate", seat=seat, reason=reason or None)
+
+    async def transfer_host(self, seat: int) -> None:
+        """Make the player of a seat the host, for as long as that player stays."""
+        await self.change("table.transfer_host", seat=seat)
+
+    async def note(self, kind: str, text: str) -> None:
+        """Add a text of at most 2,048 bytes to the log, for everyone: a bet, a question, chat."""
+        await self.change("table.note", kind=kind, text=text)
+
     async def round_open(
         self,
         *,

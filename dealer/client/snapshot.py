@@ -41,9 +41,11 @@ def _table(state: Members, seat: int | None) -> Table:
                 player["name"],
                 bytes.fromhex(player["key"]) if "key" in player else None,
                 player["since"],
+                player.get("bot", False),
             )
             for player in state["seats"]
         },
+        host_seat=state.get("host_seat"),
         round=_round(state["round"], seat) if "round" in state else None,
         round_versions=[0] * state["rounds"],
         closed=state["closed"],

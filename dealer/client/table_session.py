@@ -17,7 +17,7 @@ from dealer.client.requests import Members, forget
 from dealer.client.store import TableStore
 from dealer.client.verified_log import Gap
 from dealer.errors import BadToken, DealerError, HouseCheated
-from dealer.game.events import SeatLeft, TableClosed
+from dealer.game.events import SeatGivenUp, TableClosed
 from dealer.proof.checkpoint import Cosigner
 
 RESUMES_MAX = 4
@@ -195,7 +195,7 @@ class TableSession:
             return
         event = happened.event
         since = self.store.facts.get("since") or 0
-        ours = isinstance(event, SeatLeft) and event.seat == self.verifier.seat
+        ours = isinstance(event, SeatGivenUp) and event.seat == self.verifier.seat
         if ours and happened.version > since:  # an earlier version is of an earlier player
             self._seat_lost()
         self.events.put(happened)

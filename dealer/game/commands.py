@@ -21,13 +21,15 @@ Where = Literal["top", "bottom"] | int
 class Actor(NamedTuple):
     """The sender of a command: the host, the player at a seat, both, or neither.
 
-    With `taken_at`, the version of the seat's SeatTaken event, a command is refused after that
-    player left the seat; without it the command is of the seat's current player.
+    `host` says that the sender has the host token. With `taken_at`, the version of the seat's
+    SeatTaken event, a command is refused after that player left the seat; without it the command is
+    of the seat's current player. A `service` is a program with a service key for this table.
     """
 
     host: bool = False
     seat: int | None = None
     taken_at: int | None = None
+    service: bool = False
 
 
 @immutable
@@ -46,6 +48,7 @@ class TakeSeat:
     name: str
     seat: int | None = None  # the lowest free seat if None
     key: bytes | None = None
+    bot: bool = False
 
 
 @immutable
@@ -53,6 +56,32 @@ class LeaveSeat:
     """Leave the actor's seat; the hand stays with the seat."""
 
     actor: Actor
+
+
+@immutable
+class VacateSeat:
+    """Remove the player of a seat, for a reason of at most 256 bytes; the hand stays."""
+
+    actor: Actor
+    seat: int
+    reason: str = ""
+
+
+@immutable
+class TransferHost:
+    """Make the player of a seat the host."""
+
+    actor: Actor
+    seat: int
+
+
+@immutable
+class AddNote:
+    """Add a text of at most 2,048 bytes to the log, under a kind such as `poker.bet`."""
+
+    actor: Actor
+    kind: str
+    text: str
 
 
 @immutable
@@ -191,6 +220,9 @@ Command = (
     OpenTable
     | TakeSeat
     | LeaveSeat
+    | VacateSeat
+    | TransferHost
+    | AddNote
     | CloseTable
     | OpenRound
     | CloseRound

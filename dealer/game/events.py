@@ -55,11 +55,12 @@ class TableOpened(EventType):
 
 @immutable
 class SeatTaken(EventType):
-    """A player took a seat; `key` cosigns checkpoints, 32 bytes."""
+    """A player took a seat; `key` cosigns checkpoints, 32 bytes; `bot` is a program's claim."""
 
     seat: int
     name: str
     key: bytes | None = None
+    bot: bool = False
 
 
 @immutable
@@ -67,6 +68,31 @@ class SeatLeft(EventType):
     """A player left a seat; its hand stays."""
 
     seat: int
+
+
+@immutable
+class SeatVacated(EventType):
+    """The host or a service removed the player of a seat, `by` either; its hand stays."""
+
+    seat: int
+    by: str
+    reason: str
+
+
+@immutable
+class HostTransferred(EventType):
+    """The player of a seat became the host, for as long as that player stays."""
+
+    seat: int
+
+
+@immutable
+class NoteAdded(EventType):
+    """A text was added by a seat, or by the host or a service (0); it changes nothing."""
+
+    seat: int
+    kind: str
+    text: str
 
 
 @immutable
@@ -253,6 +279,9 @@ Event = (
     TableOpened
     | SeatTaken
     | SeatLeft
+    | SeatVacated
+    | HostTransferred
+    | NoteAdded
     | RoundOpened
     | ShuffleStarted
     | EntropyCommitted
@@ -269,6 +298,9 @@ Event = (
     | RoundClosed
     | TableClosed
 )
+
+SeatGivenUp = SeatLeft | SeatVacated
+"""A player no longer holds a seat."""
 
 TYPES: dict[str, type[EventType]] = {kind.__name__: kind for kind in get_args(Event)}
 """Every type of event by its name in the log."""

@@ -1,4 +1,4 @@
-"""Validation of player and table names: short, and with at least one visible character."""
+"""Validation of texts that clients choose: names of players and tables, reasons, notes."""
 
 from __future__ import annotations
 
@@ -37,6 +37,15 @@ def check_name(name: str, *, of: str = "A name") -> None:
             f"{of} has 1 to {NAME_MAX} characters, no control characters and at least one visible "
             "character, such as a letter or a digit."
         )
+
+
+def check_text(text: str, most: int, *, of: str) -> None:
+    """Raise BadRequest unless `text` has at most `most` bytes of UTF-8 and no control character.
+
+    The log can hold no other text. `of` is the subject of the error's sentence.
+    """
+    if _CONTROL.search(text) or len(text.encode()) > most:
+        raise BadRequest(f"{of} has at most {most} bytes and no control characters.")
 
 
 def _is_visible(character: str) -> bool:

@@ -26,12 +26,16 @@ WHO = ("host", "players", "nobody")
 
 _HOSTED = dict.fromkeys(("open", "close", "shuffle", "deal", "collect"), "host")
 _STACKS = ("draw", "burn", "cut", "pile", "turn")
+_NOTES = ("annotate",)
 _HANDS = ("discard", "play", "give", "show", "return")
 
 PRESETS: dict[str, dict[str, str]] = {
-    "free": _HOSTED | dict.fromkeys((*_STACKS, *_HANDS), "players"),
-    "dealer": _HOSTED | dict.fromkeys(_STACKS, "host") | dict.fromkeys(_HANDS, "players"),
-    "shared": dict.fromkeys((*_HOSTED, *_STACKS, *_HANDS), "players") | {"collect": "host"},
+    "free": _HOSTED | dict.fromkeys((*_STACKS, *_HANDS, *_NOTES), "players"),
+    "dealer": _HOSTED
+    | dict.fromkeys(_STACKS, "host")
+    | dict.fromkeys((*_HANDS, *_NOTES), "players"),
+    "shared": dict.fromkeys((*_HOSTED, *_STACKS, *_HANDS, *_NOTES), "players")
+    | {"collect": "host"},
 }
 ACTIONS = tuple(PRESETS["free"])
 

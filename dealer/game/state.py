@@ -36,11 +36,12 @@ class SeatHolder(NamedTuple):
 
 @dataclass(slots=True)
 class Player:
-    """The player of a seat."""
+    """The player of a seat; `bot` is a program's claim to be one."""
 
     name: str
     key: bytes | None
     taken_at: int  # version of the SeatTaken event
+    bot: bool = False
 
 
 @dataclass(slots=True)
@@ -121,7 +122,11 @@ class Round:
 
 @dataclass(slots=True)
 class Table:
-    """The state of a table, evolved from its events."""
+    """The state of a table, evolved from its events.
+
+    `host_seat` is the seat of the player whom the host made host; None while the host is the one
+    who opened the table.
+    """
 
     version: int = 0
     at: int = 0
@@ -129,6 +134,7 @@ class Table:
     key: bytes = b""
     rules: Rules = field(default_factory=Rules)
     seats: dict[int, Player] = field(default_factory=dict)
+    host_seat: int | None = None
     round: Round | None = None
     round_versions: list[int] = field(default_factory=list)  # of the RoundOpened events
     closed: bool = False
@@ -205,10 +211,14 @@ def evolve(table: Table, event: Event, at: int) -> None:
             _open_round(table, event)
         case events.RoundClosed():
             table.round = None
-        case events.SeatTaken(seat=seat, name=name, key=key):
-            table.seats[seat] = Player(name, key, table.version)
-        case events.SeatLeft(seat=seat):
+        case events.NoteAdded():
+            pass
+        case events.SeatTaken(seat=seat, name=name, key=key, bot=bot):
+            table.seats[seat] = Player(name, key, table.version, bot)
+        case events.SeatLeft(seat=seat) | events.SeatVacated(seat=seat):
             _leave(table, seat)
+        case events.HostTransferred(seat=seat):
+            table.host_seat = seat
         case events.TableOpened(origin=origin, key=key, rules=rules):
             table.origin, table.key, table.rules = origin, key, Rules.read(rules)
         case events.TableClosed():
@@ -312,6 +322,8 @@ def _seal(table: Table, event: events.DeckSealed) -> None:
 def _leave(table: Table, seat: int) -> None:
     """Free a seat. Its hand stays; the seat no longer knows other faces that its player saw."""
     del table.seats[seat]
+    if table.host_seat == seat:
+        table.host_seat = None
     round_ = table.round
     if round_ is None:
         return

@@ -51,9 +51,12 @@ def snapshot(table: Table, viewer: Viewer) -> dict[str, Any]:
         "seats": [
             {"seat": seat, "name": player.name, "since": player.taken_at}
             | ({"key": player.key.hex()} if player.key else {})
+            | ({"bot": True} if player.bot else {})
             for seat, player in sorted(table.seats.items())
         ],
     }
+    if table.host_seat is not None:
+        state["host_seat"] = table.host_seat
     if table.round is not None:
         state["round"] = _round_view(table.round, viewer)
     return state

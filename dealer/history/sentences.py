@@ -93,6 +93,9 @@ CardlessEvent = (
     | events.TableClosed
     | events.SeatTaken
     | events.SeatLeft
+    | events.SeatVacated
+    | events.HostTransferred
+    | events.NoteAdded
     | events.RoundOpened
     | events.RoundClosed
     | events.ShuffleStarted
@@ -111,10 +114,18 @@ def _cardless(table: Table, event: CardlessEvent) -> str:
             return f"the table {origin} opens; its key is {key.hex()}"
         case events.TableClosed():
             return "the table closes"
-        case events.SeatTaken(seat=seat, name=name, key=key):
-            return f"{name} sits down at seat {seat}" + (f", key {key.hex()}" if key else "")
+        case events.SeatTaken(seat=seat, name=name, key=key, bot=bot):
+            who = f"{name} (a bot)" if bot else name
+            return f"{who} sits down at seat {seat}" + (f", key {key.hex()}" if key else "")
         case events.SeatLeft(seat=seat):
             return f"{_who(table, seat)} leaves seat {seat}"
+        case events.SeatVacated(seat=seat, by=by, reason=reason):
+            why = f": {reason}" if reason else ""
+            return f"the {by} removes {_who(table, seat)} from seat {seat}{why}"
+        case events.HostTransferred(seat=seat):
+            return f"{_who(table, seat)} is the host from here on"
+        case events.NoteAdded(seat=seat, kind=kind, text=text):
+            return f"{_who(table, seat) if seat else 'the host'} notes ({kind}): {text}"
         case events.RoundOpened(round=number, deck=deck, entropy=entropy, commitment=commitment):
             whose = "the house alone" if entropy == "house" else "the house and the players"
             return (

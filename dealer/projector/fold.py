@@ -52,7 +52,7 @@ def evolve_partial(table: Table, event: Event, at: int) -> None:
 
     A player who leaves may have sat down before that; nothing else about the player is needed.
     """
-    if isinstance(event, events.SeatLeft):
+    if isinstance(event, events.SeatGivenUp):
         table.seats.setdefault(event.seat, Player("", None, 0))
     evolve(table, event, at)
 
@@ -121,7 +121,7 @@ class _Folding:
         row = (self.stream.number, event.seat, self.version, at, event.name, key, None, None)
         self.changes.add("seats", row)
 
-    def seat_left(self, event: events.SeatLeft, at: int) -> None:
+    def seat_left(self, event: events.SeatGivenUp, at: int) -> None:
         left = (self.version, at, self.stream.number, event.seat, self.version)
         self.changes.update("seat left", left)
 
@@ -262,6 +262,7 @@ _RULES: dict[type[Event], Callable[..., None]] = {
     events.TableClosed: _Folding.table_closed,
     events.SeatTaken: _Folding.seat_taken,
     events.SeatLeft: _Folding.seat_left,
+    events.SeatVacated: _Folding.seat_left,
     events.RoundOpened: _Folding.round_opened,
     events.ShuffleStarted: _Folding.shuffle_started,
     events.EntropyClosed: _Folding.entropy_closed,

@@ -18,6 +18,9 @@ from dealer.projector.types import InconsistentEvent, Number
 _IGNORED = (
     events.SeatTaken,
     events.SeatLeft,
+    events.SeatVacated,
+    events.HostTransferred,
+    events.NoteAdded,
     events.EntropyCommitted,
     events.EntropyRevealed,
 )

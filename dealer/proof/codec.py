@@ -82,7 +82,7 @@ def public(event: Event) -> Public:
     members: Public = {}
     for name, attribute in _MEMBERS[type(event)]:
         value = getattr(event, attribute)
-        if value is None:
+        if value is None or value is False:
             continue
         if attribute in _BYTES:
             value = value.hex()
@@ -174,6 +174,8 @@ def _reader(kind: type[Any]) -> Callable[[Members, Members], Event]:
         for name, convert, is_hidden in plan:
             if is_hidden:
                 values.append(hidden.get(name))
+            elif name == "bot":
+                values.append(public.get(name, False))
             elif convert is None:
                 values.append(public[name])
             elif name == "key":

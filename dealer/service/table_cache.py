@@ -22,6 +22,7 @@ from dealer.game.commands import (
     FinishShuffle,
     LeaveSeat,
     RevealEntropy,
+    VacateSeat,
 )
 from dealer.histogram import LONG_SECONDS, Histogram
 from dealer.service.live_table import LiveTable
@@ -57,6 +58,7 @@ _ENDING = (
     LeaveSeat,
     CheckDeadlines,
     RevealEntropy,
+    VacateSeat,
 )
 """Commands that end something, or let a running shuffle finish; allowed without room."""
 

@@ -151,7 +151,7 @@ export interface Rules extends Partial<Record<Action, Who>> {
 export type Action =
   | "open" | "close" | "shuffle" | "deal" | "collect"
   | "draw" | "burn" | "cut" | "pile" | "turn"
-  | "discard" | "play" | "give" | "show" | "return";
+  | "discard" | "play" | "give" | "show" | "return" | "annotate";
 
 /** `players` are the host and every seated player. */
 export type Who = "host" | "players" | "nobody";
@@ -275,6 +275,12 @@ export interface RemoteTable {
   discard(cards: Cards, options?: { pile?: string; face?: Face }): Promise<void>;
   /** Put cards of the hand onto a pile; default: face up onto `table`. */
   play(cards: Cards, options?: { pile?: string; face?: Face }): Promise<void>;
+  /** Remove the player of a seat, as the host; `reason` has at most 256 bytes. */
+  vacate(seat: number, reason?: string): Promise<void>;
+  /** Make the player of a seat the host, for as long as that player stays. */
+  transferHost(seat: number): Promise<void>;
+  /** Add a text of at most 2,048 bytes to the log, for everyone; `kind` is [a-z0-9._-]{1,64}. */
+  note(kind: string, text: string): Promise<void>;
   /** Give cards of the hand to the seat `to`. */
   give(cards: Cards, options: { to: number }): Promise<void>;
   /** Show cards of the hand to all, or only to the seat `to`. */
@@ -392,6 +398,8 @@ export interface TableState {
   readonly rounds: number;
   /** In order of seats. */
   readonly seats: readonly Seat[];
+  /** The seat of the player whom the host made host; null while it is who opened the table. */
+  readonly hostSeat: number | null;
   /** The open round. */
   readonly round: RoundState | null;
 }
@@ -403,6 +411,8 @@ export interface Seat {
   readonly key: string | null;
   /** The version at which the player took the seat. */
   readonly since: number;
+  /** Whether it is a program, as its owner says. */
+  readonly bot: boolean;
 }
 
 export interface RoundState {
@@ -484,8 +494,11 @@ export type HappenedOf<Type extends keyof Events> = TableEventOf<Type>;
 /** The public part of each type of event. Digests, nonces and salts are 64 hex digits. */
 export interface Events {
   TableOpened: { protocol: string; origin: string; key: string; rules: Rules };
-  SeatTaken: { seat: number; name: string; key?: string };
+  SeatTaken: { seat: number; name: string; key?: string; bot?: true };
   SeatLeft: { seat: number };
+  SeatVacated: { seat: number; by: "host" | "service"; reason: string };
+  HostTransferred: { seat: number };
+  NoteAdded: { seat: number; kind: string; text: string };
   RoundOpened: {
     round: number; deck: string[]; entropy: "players" | "house";
     commit_ms: number; reveal_ms: number; commitment: string;

@@ -475,6 +475,7 @@ function canonical(value) {
 
 const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
 const isText = (value) => typeof value === "string";
+const isTextUpTo = (most) => (value) => isText(value) && utf8.encode(value).length <= most;
 const isInteger = (value) => typeof value === "number";
 const isNumber = (value) => isInteger(value) && value < 2 ** 32;
 const isFromOne = (value) => isNumber(value) && value >= 1;
@@ -502,8 +503,11 @@ const IN_SHUFFLE = { round: isFromOne, k: isNumber };
 /** The members of each event type's public part; a name with `?` is optional. */
 export const EVENT_MEMBERS = new Map(Object.entries({
   TableOpened: { protocol: is(PROTOCOL), origin: isOrigin, key: isBytes32, rules: isObject },
-  SeatTaken: { seat: isFromOne, name: isText, "key?": isBytes32 },
+  SeatTaken: { seat: isFromOne, name: isText, "key?": isBytes32, "bot?": (value) => value === true },
   SeatLeft: { seat: isFromOne },
+  SeatVacated: { seat: isFromOne, by: is("host", "service"), reason: isTextUpTo(256) },
+  HostTransferred: { seat: isFromOne },
+  NoteAdded: { seat: isNumber, kind: matches(/^[a-z0-9._-]{1,64}$/), text: isTextUpTo(2048) },
   RoundOpened: {
     ...IN_ROUND, deck: isDeck, entropy: is("players", "house"),
     commit_ms: isNumber, reveal_ms: isNumber, commitment: isBytes32,
@@ -612,6 +616,9 @@ function checkMembers(what, value, shape) {
 // that some SeatTaken names (other lines are refused, so that no byte can change unnoticed). Last,
 // there is a checkpoint at every EntropyClosed, DeckSealed, RoundClosed and TableClosed, and at the
 // last leaf (the line is that of the leaf without one).
+
+/** After these events the player no longer holds the seat. */
+export const SEAT_GIVEN_UP = ["SeatLeft", "SeatVacated"];
 
 export const CHECKPOINT_TYPES = ["EntropyClosed", "DeckSealed", "RoundClosed", "TableClosed"];
 
@@ -817,6 +824,9 @@ const EVENTS = {
   TableOpened: ["moves", () => {}], // "form" checks its position, "heads" its content
   SeatTaken: ["moves", seatTaken],
   SeatLeft: ["moves", seatLeft],
+  SeatVacated: ["moves", seatLeft],
+  HostTransferred: ["moves", takenSeatOf],
+  NoteAdded: ["moves", (ledger, event) => { if (event.seat !== 0) takenSeatOf(ledger, event); }],
   RoundOpened: ["secrets", roundOpened],
   ShuffleStarted: ["tape", shuffleStarted],
   EntropyCommitted: ["secrets", entropyCommitted],
@@ -1259,10 +1269,20 @@ function seatTaken(ledger, { seat }) {
   ledger.everSeated.add(seat);
 }
 
-// Leaving a seat withdraws its digest, until EntropyClosed. The hand stays.
+// The seat of HostTransferred, and of a NoteAdded unless it is 0, is taken; neither moves a card, so
+// both may come during a shuffle.
 
-function seatLeft(ledger, { seat }) {
-  if (!ledger.seats.delete(seat)) fail("This seat is free.");
+function takenSeatOf(ledger, { seat }) {
+  if (!ledger.seats.has(seat)) fail("This seat is free.");
+}
+
+// Leaving a seat, or being removed from it (SeatVacated), withdraws its digest, until EntropyClosed.
+// The hand stays.
+
+function seatLeft(ledger, event) {
+  takenSeatOf(ledger, event);
+  const { seat } = event;
+  ledger.seats.delete(seat);
   ledger.round?.earlyDigests.delete(seat);
   if (!ledger.round?.shuffle?.closed) ledger.round?.shuffle?.digests.delete(seat);
 }
@@ -1273,7 +1293,7 @@ function seatLeft(ledger, { seat }) {
 function cardDrawn(ledger, event, leaf) {
   const round = stillRoundOf(ledger, event);
   if (seatOf(event.from) !== null) fail("A card cannot be drawn from a hand.");
-  if (!ledger.seats.has(event.seat)) fail("This seat is free.");
+  takenSeatOf(ledger, event);
   const from = cardsOf(round, event.from);
   const place = placeOf(round, event.from, event.slot);
   checkIntoHand(ledger, round, leaf, from[place]);

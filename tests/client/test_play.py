@@ -14,6 +14,7 @@ from dealer.errors import (
     ConfigurationError,
     HouseCheated,
     HouseUnreachable,
+    Refused,
     SessionEnded,
 )
 from dealer.game.events import CardDrawn, DeckSealed, EntropyRevealed, RoundClosed
@@ -258,6 +259,23 @@ async def test_leaving_frees_the_seat_and_ends_the_events(connect):
         await bob.until(lambda table: table.seats == {2: "Bob"})
         await ada.round_open()  # the host stays host
         await bob.until(lambda table: table.round == 1)
+
+
+async def test_the_host_hands_on_its_role_and_removes_a_player(connect):
+    async with connect(name="Ada") as hers, connect(name="Bob") as his, connect() as whose:
+        ada = await hers.join(await hers.open())
+        bob = await his.join(ada.id)
+        watching = await whose.watch(ada.id)
+        await ada.transfer_host(2)
+        await bob.note("chat", "I deal \u2660")
+        await bob.vacate(1, "it is late")
+        await watching.until(lambda table: table.seats == {2: "Bob"})
+        assert watching.state.host_seat == 2
+        with pytest.raises(Refused):
+            await bob.vacate(1)
+        await ada.until(lambda table: table.seat is None)
+    async with connect() as later:
+        assert (await later.watch(ada.id)).state.host_seat == 2
 
 
 async def test_a_newer_connection_of_the_same_seat_ends_the_older(connect, tmp_path):

@@ -97,6 +97,9 @@ def any_command(table: Table) -> st.SearchStrategy[c.Command]:
         st.builds(c.RevealEntropy, actors, rounds, ks, bytes_32),
         st.builds(c.TakeSeat, st.sampled_from(["ann", "", "x" * 65]), seats),
         st.builds(c.LeaveSeat, actors),
+        st.builds(c.VacateSeat, actors, seats.filter(bool), st.sampled_from(["", "x" * 257])),
+        st.builds(c.TransferHost, actors, seats.filter(bool)),
+        st.builds(c.AddNote, actors, st.sampled_from(["chat", "A"]), st.sampled_from(["", "\n"])),
         st.builds(c.FinishShuffle, bytes_32),
         st.builds(
             c.OpenRound, actors, st.sampled_from([("a",), (), ("a", "a"), tuple(CODES)]),

@@ -6,6 +6,8 @@ import pytest
 
 from dealer.errors import (
     BadRequest,
+    NotEntitled,
+    NotHost,
     NotYourSeat,
     SeatOccupied,
     TableFull,
@@ -13,11 +15,32 @@ from dealer.errors import (
     UnknownTable,
     VersionConflict,
 )
-from dealer.game.commands import Actor, CloseTable, Draw, LeaveSeat, OpenTable, Show, TakeSeat
-from dealer.game.events import SeatLeft, SeatTaken, TableOpened
+from dealer.game.commands import (
+    Actor,
+    AddNote,
+    CloseTable,
+    Cut,
+    Draw,
+    LeaveSeat,
+    OpenTable,
+    Show,
+    TakeSeat,
+    TransferHost,
+    VacateSeat,
+)
+from dealer.game.events import (
+    HostTransferred,
+    NoteAdded,
+    SeatLeft,
+    SeatTaken,
+    SeatVacated,
+    TableOpened,
+)
+from dealer.game.rules import Rules
 
 HOST = Actor(host=True)
-ONE = Actor(seat=1)
+ONE, TWO = Actor(seat=1), Actor(seat=2)
+SERVICE = Actor(service=True)
 KEY = b"k" * 32
 
 
@@ -129,3 +152,83 @@ def test_a_hand_stays_with_its_seat_and_peeked_cards_do_not(play):
     assert game.stack("hand:1") == hand
     assert game.round.sees(1, hand[0])
     assert not game.round.sees(1, top)
+
+
+# Removing a player, and another host
+
+
+@pytest.mark.parametrize(("actor", "by"), [(HOST, "host"), (SERVICE, "service")])
+def test_the_host_and_a_service_remove_a_player(play, actor, by):
+    game = play()
+    game.do(Draw(ONE))
+    hand = game.stack("hand:1")
+    assert game.do(VacateSeat(actor, 1, "away")) == [SeatVacated(1, by, "away")]
+    assert 1 not in game.table.seats
+    assert game.stack("hand:1") == hand
+    game.refuses(Draw(ONE), NotYourSeat)
+    game.refuses(VacateSeat(actor, 1), BadRequest, "Seat 1 is not taken")
+
+
+def test_a_player_removes_no_other_player(play):
+    play().refuses(VacateSeat(ONE, 2), NotHost, "Only the host may remove a player")
+
+
+@pytest.mark.parametrize("reason", ["x" * 257, "\u00e9" * 129, "two\nlines"])
+def test_a_reason_is_short_and_on_one_line(play, reason):
+    play().refuses(VacateSeat(HOST, 1, reason), BadRequest, "A reason has at most 256 bytes")
+
+
+def test_the_new_host_acts_in_place_of_the_old_one(play):
+    game = play()
+    cut = {"preset": "dealer"}
+    game.table.rules = Rules.check(cut)
+    game.refuses(Cut(ONE, 1), NotHost)
+    assert game.do(TransferHost(HOST, 1)) == [HostTransferred(1)]
+    game.refuses(Cut(HOST, 1), NotHost)
+    game.refuses(Cut(TWO, 1), NotHost)
+    assert game.do(Cut(ONE, 1))
+    assert game.do(TransferHost(ONE, 2)) == [HostTransferred(2)]
+    assert game.do(Cut(TWO, 1))
+    game.refuses(TransferHost(TWO, 9), BadRequest, "Seat 9 is not taken")
+
+
+@pytest.mark.parametrize("leave", [LeaveSeat(ONE), VacateSeat(SERVICE, 1)])
+def test_a_table_whose_host_left_has_its_first_host_again(play, leave):
+    """The next player of that seat is not the host."""
+    game = play()
+    game.do(TransferHost(HOST, 1))
+    game.do(leave)
+    game.do(TakeSeat("eve", 1))
+    game.refuses(VacateSeat(ONE, 2), NotHost)
+    assert game.do(VacateSeat(HOST, 1)) == [SeatVacated(1, "host", "")]
+
+
+# Notes
+
+
+@pytest.mark.parametrize(("actor", "seat"), [(ONE, 1), (HOST, 0), (SERVICE, 0)])
+def test_a_note_is_of_a_seat_or_of_the_host(play, actor, seat):
+    game = play()
+    before = game.round.stacks
+    added = game.do(AddNote(actor, "poker.bet", "5 \u2660"))
+    assert added == [NoteAdded(seat, "poker.bet", "5 \u2660")]
+    assert game.round.stacks == before
+
+
+def test_spectators_add_no_notes_and_rules_may_forbid_them(play):
+    game = play()
+    game.refuses(AddNote(Actor(), "chat", "hello"), NotEntitled, "take a seat")
+    game.table.rules = Rules.check({"annotate": "nobody"})
+    for actor in (ONE, HOST, SERVICE):
+        game.refuses(AddNote(actor, "chat", "hello"), NotEntitled, "do not allow anyone")
+
+
+@pytest.mark.parametrize("kind", ["", "Chat", "a b", "a" * 65, "chat\n"])
+def test_the_kind_of_a_note_is_a_word(play, kind):
+    play().refuses(AddNote(ONE, kind, "hello"), BadRequest, "The kind of a note")
+
+
+@pytest.mark.parametrize("text", ["x" * 2049, "\u00e9" * 1025, "two\nlines", "\x7f"])
+def test_a_note_has_no_more_than_2048_bytes(play, text):
+    play().refuses(AddNote(ONE, "chat", text), BadRequest, "A note has at most 2048 bytes")
+    assert play().do(AddNote(ONE, "chat", "\u00e9" * 1024))

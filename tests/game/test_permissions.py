@@ -9,6 +9,7 @@ import pytest
 from dealer.errors import NotEntitled, NotHost, NotYourSeat
 from dealer.game.commands import (
     Actor,
+    AddNote,
     CloseRound,
     CloseTable,
     Command,
@@ -52,18 +53,20 @@ NEEDS: dict[str, list[Callable[..., Command]]] = {
         lambda a: Move(a, "pile", "hand:1", "hand:2"),
     ],
     "show": [lambda a: Show(a, "hand:1"), lambda a: Show(a, "hand:1", to=2)],
+    "annotate": [lambda a: AddNote(a, "chat", "hello")],
     "return": [
         lambda a: Move(a, "return", "hand:1", DECK),
         lambda a: Move(a, "pile", "hand:1", DECK),
     ],
 }
 HANDS = ("discard", "play", "give", "show", "return")
+PLAYERS = (*HANDS, "annotate")
 CASES = [(action, command) for action, commands in NEEDS.items() for command in commands]
 
 EXPECTED = {
     "free": {"open": "host", "close": "host", "shuffle": "host", "deal": "host", "collect": "host"},
     "dealer": {
-        action: "host" for action in ACTIONS if action not in HANDS
+        action: "host" for action in ACTIONS if action not in PLAYERS
     },
     "shared": {"collect": "host"},
 }  # fmt: skip

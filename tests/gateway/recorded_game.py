@@ -181,8 +181,11 @@ async def _resume_cosign_and_close(
     await spectator.call("audit.bundle")
     await spectator.call("table.list")
     await ann.call("table.leave")
-    await host.call("round.close")
-    closed = await host.call("table.close")
+    await carol.call("table.note", kind="poker.bet", text='{"bet":5}')
+    await host.call("seat.vacate", seat=2, reason="away for ten minutes")
+    await host.call("table.transfer_host", seat=3)
+    await carol.call("round.close")
+    closed = await carol.call("table.close")
     await carol.until_version(closed["version"])
 
 

@@ -77,3 +77,47 @@ async def test_a_player_that_left_at_another_node_sees_no_card_of_the_next_one(
     await ann.call("ping")
     assert codes_in(ann.frames) == set()
     assert ann.versions[-1] == last
+
+
+async def test_a_removed_player_neither_acts_nor_sees_any_more(gateway, connect) -> None:
+    table = await seat_and_shuffle(connect, gateway, players=2, watch="nobody")
+    ann, bob = table.players
+    removed = await table.host.call("seat.vacate", seat=1, reason="away")
+    await bob.until_version(removed["version"])
+    drawn = await bob.call("deck.draw")
+    await bob.until_version(drawn["version"])
+    with pytest.raises(Refusal) as caught:
+        await ann.call("deck.draw")
+    assert caught.value.reason == "not_entitled"
+    assert ann.events[-1]["type"] == "SeatVacated"
+    assert ann.events[-1]["public"] == {"by": "host", "reason": "away", "seat": 1}
+    again = await connect(gateway)
+    with pytest.raises(Refusal) as caught:
+        await again.call("table.resume", table=table.id, token=table.tokens[0], after=0)
+    assert caught.value.reason == "bad_token"
+
+
+async def test_a_note_is_for_everyone_and_executed_once(gateway, connect) -> None:
+    table = await seat_and_shuffle(connect, gateway, players=2)
+    ann, bob = table.players
+    note = {"kind": "chat", "text": "any sevens? \u2660", "cmd": "a note"}
+    added = await ann.call("table.note", **note)
+    assert await ann.call("table.note", **note) == added
+    await bob.until_version(added["version"])
+    assert [event["public"] for event in bob.events if event["type"] == "NoteAdded"] == [
+        {"kind": "chat", "seat": 1, "text": "any sevens? \u2660"}
+    ]
+
+
+async def test_the_new_host_deals_and_a_snapshot_names_its_seat(gateway, connect) -> None:
+    table = await seat_and_shuffle(connect, gateway, players=2)
+    ann, bob = table.players
+    await table.host.call("table.transfer_host", seat=1)
+    assert (await bob.call("table.state"))["state"]["host_seat"] == 1
+    with pytest.raises(Refusal) as caught:
+        await table.host.call("deck.deal", each=1)
+    assert caught.value.reason == "not_entitled"
+    await ann.call("deck.deal", each=1)
+    await ann.call("table.leave")
+    await table.host.call("round.close")
+    assert "host_seat" not in (await bob.call("table.state"))["state"]

@@ -18,7 +18,12 @@ from dealer.proof.keys import RoundKeys, player_digest, secret_length
 from dealer.proof.tree import Tree, leaf_hash
 
 DUE = ("EntropyClosed", "DeckSealed", "RoundClosed", "TableClosed")
-VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "fairness.json").read_text())
+_FOLDER = Path(__file__).parents[1] / "vectors"
+VECTORS = [
+    vector
+    for name in ("fairness.json", "services.json")
+    for vector in json.loads((_FOLDER / name).read_text())
+]
 Leaf = dict[str, Any]
 
 
@@ -108,9 +113,22 @@ class LogBuilder:
             "TableOpened", protocol="dealer/v1", origin=self.origin, key=key, rules=rules
         )
 
-    def sit(self, seat: int, name: str = "Ada", *, keyed: bool = False) -> LogBuilder:
-        key = {"key": self.cosigner(seat).public_key.hex()} if keyed else {}
-        return self.append("SeatTaken", seat=seat, name=name, **key)
+    def sit(
+        self, seat: int, name: str = "Ada", *, keyed: bool = False, bot: bool = False
+    ) -> LogBuilder:
+        optional: dict[str, Any] = {"key": self.cosigner(seat).public_key.hex()} if keyed else {}
+        if bot:
+            optional["bot"] = True
+        return self.append("SeatTaken", seat=seat, name=name, **optional)
+
+    def vacate(self, seat: int, *, by: str = "host", reason: str = "") -> LogBuilder:
+        return self.append("SeatVacated", seat=seat, by=by, reason=reason)
+
+    def transfer(self, seat: int) -> LogBuilder:
+        return self.append("HostTransferred", seat=seat)
+
+    def note(self, seat: int = 0, kind: str = "chat", text: str = "hello") -> LogBuilder:
+        return self.append("NoteAdded", seat=seat, kind=kind, text=text)
 
     def open_round(
         self, deck: Sequence[str] = CARDS, entropy: str = "house", *, secret: bytes | None = None
@@ -321,7 +339,16 @@ def from_script(script: Mapping[str, Any]) -> LogBuilder:
             case "open_table":
                 log.open_table(**step["rules"])
             case "sit":
-                log.sit(step["seat"], step["name"], keyed="keyed" in step)
+                log.sit(step["seat"], step["name"], keyed="keyed" in step, bot="bots" in step)
+            case "vacate":
+                log.vacate(step["seat"], by=step["by"], reason=step["reason"])
+            case "transfer":
+                log.transfer(step["seat"])
+            case "note":
+                log.note(step["seat"], step["kind"], step["text"])
+            case "commit":
+                for seat in step["seats"]:
+                    log.commit(seat, step["k"])
             case "open_round":
                 log.open_round(step["deck"], step["entropy"])
             case "shuffle":

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from dealer.errors import Refused
 from dealer.game.commands import (
     Actor,
+    AddNote,
     CheckDeadlines,
     CloseRound,
     CloseTable,
@@ -29,6 +30,8 @@ from dealer.game.commands import (
     Show,
     StartShuffle,
     TakeSeat,
+    TransferHost,
+    VacateSeat,
 )
 from dealer.game.decide import NoRoundSecrets, decide
 from dealer.game.events import EntropyClosed, RoundClosed
@@ -125,6 +128,9 @@ def command_makers(draw: st.DrawFn) -> Any:
             [
                 lambda p: TakeSeat("Ada", seat),
                 lambda p: LeaveSeat(actor),
+                lambda p: VacateSeat(HOST, seat),
+                lambda p: TransferHost(HOST, seat),
+                lambda p: AddNote(actor, "chat", "hello"),
                 lambda p: OpenRound(HOST, CARDS[: n + 1], entropy, 1000, 1000),
                 lambda p: StartShuffle(HOST, stack, algorithm, steps),
                 lambda p: StartShuffle(HOST),

@@ -79,6 +79,12 @@ def sealed_with(**changes: Any) -> Step:
     return seal
 
 
+def shuffle_with_notes(log: LogBuilder) -> object:
+    for step in log.plan([1, 2]):
+        log.swap(*step).note(2)
+    return log.seal()
+
+
 def append(type_: str, hidden: object = None, **public: Any) -> Step:
     return lambda log: log.append(type_, hidden, **public)
 
@@ -160,6 +166,28 @@ RULES: list[tuple[str, str, Callable[[], LogBuilder], Step]] = [
         "a seat is left twice",
         table,
         then(append("SeatLeft", seat=1), append("SeatLeft", seat=1)),
+    ),
+    ("moves", "an empty seat is vacated", table, lambda s: s.vacate(3)),
+    ("moves", "a vacated seat is left", lambda: table().vacate(1), append("SeatLeft", seat=1)),
+    ("secrets", "a player who was removed", lambda: players().vacate(1), commit()),
+    ("moves", "a vacated seat draws", lambda: dealt().vacate(2), lambda s: s.draw(2)),
+    ("moves", "the host is an empty seat", table, lambda s: s.transfer(3)),
+    ("moves", "a note of an empty seat", table, lambda s: s.note(3)),
+    ("moves", "a note after the end", lambda: table().close_table(), lambda s: s.note()),
+    ("moves", "a host after the end", lambda: table().close_table(), lambda s: s.transfer(1)),
+    ("moves", "a seat vacated after the end", lambda: table().close_table(), lambda s: s.vacate(1)),
+    ("form", "a removal by a seat", table, lambda s: s.vacate(1, by="seat")),
+    ("form", "a reason of 257 bytes", table, lambda s: s.vacate(1, reason="\u00e9" * 128 + "x")),
+    ("form", "a note of 2,049 bytes", table, lambda s: s.note(text="\u00e9" * 1024 + "x")),
+    ("form", "a note without a kind", table, lambda s: s.note(kind="")),
+    ("form", "a kind of 65 characters", table, lambda s: s.note(kind="a" * 65)),
+    ("form", "a kind in capitals", table, lambda s: s.note(kind="Chat")),
+    ("form", "a note of seat 2^32", table, lambda s: s.note(2**32)),
+    (
+        "form",
+        "a bot that is none",
+        table,
+        append("SeatTaken", seat=3, name="Eve", bot=False),
     ),
     ("moves", "the table closes over an open round", dealt, append("TableClosed")),
     (
@@ -514,6 +542,18 @@ RULES: list[tuple[str, str, Callable[[], LogBuilder], Step]] = [
 LEGAL: list[tuple[str, Callable[[], LogBuilder], Step]] = [
     ("a seat is taken under a shuffle", closed, lambda s: s.sit(3)),
     ("a seat is left under a shuffle", closed, append("SeatLeft", seat=1)),
+    ("a seat is vacated under a shuffle", closed, lambda s: s.vacate(1)),
+    ("the host changes under a shuffle", closed, lambda s: s.transfer(1)),
+    ("a note under a shuffle", closed, lambda s: s.note(1)),
+    ("a note between two swaps", revealed, shuffle_with_notes),
+    ("a note of the host without a round", table, lambda s: s.note(0, "a" * 64, "\u00e9" * 1024)),
+    ("a reason of 256 bytes", table, lambda s: s.vacate(2, by="service", reason="x" * 256)),
+    ("a bot sits down", table, lambda s: s.sit(3, bot=True)),
+    (
+        "a removed player's digest is dropped before C1",
+        lambda: players().start().commit(1).vacate(1).sit(1),
+        commit(1),
+    ),
     (
         "a player who left opens a digest that counts",
         lambda: closed().append("SeatLeft", seat=1),

@@ -51,6 +51,8 @@ def everything() -> LogBuilder:
     """A game with every type of event and every kind of move."""
     log = seated().open_round(CARDS, "players")
     log.cut(3).commit(2).append("SeatLeft", seat=2).sit(2, "Bea")
+    log.note(1, "poker.bet", '{"bet":5}').transfer(2).sit(3, "Robby", keyed=True, bot=True)
+    log.vacate(3, reason="away for ten minutes").note()
     log.shuffle(seats=[10, 2, 1], reveal=[1, 2, 10], cosign=[1])
     for seat in (1, 2, 10, 1):
         log.draw(seat)
@@ -68,7 +70,7 @@ def everything() -> LogBuilder:
 def test_every_event_type_verifies() -> None:
     log = everything()
     types = {leaf["type"] for leaf in log.leaves}
-    assert len(types) == 18
+    assert len(types) == 21
     report = verify(log.lines(), key=log.signer.public_key)
     assert report.fault is None
     assert asdict(report.remarks) == {

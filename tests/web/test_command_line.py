@@ -17,7 +17,7 @@ from tests.web.mutated_notes import NoteSigner
 
 pytestmark = pytest.mark.slow
 
-HONEST, WRONG = (vector["in"] for vector in vectors("audit"))
+HONEST, WRONG = (vector["in"] for vector in vectors("audit")[:2])
 KEY = HONEST["key"]
 CHECKS = ["form", "heads", "saved", "secrets", "tape", "seals", "moves"]
 

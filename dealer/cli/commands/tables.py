@@ -58,7 +58,8 @@ async def _find(limit: int, database: str) -> tuple[list[dict[str, Any]], int, b
                 newer = dict(map(tuple, await log.fetch(NEWER, (stream, projected))))
                 rounds += newer.get("RoundOpened", 0)
                 playing += newer.get("RoundOpened", 0) - newer.get("RoundClosed", 0)
-                seated += newer.get("SeatTaken", 0) - newer.get("SeatLeft", 0)
+                seated += newer.get("SeatTaken", 0)
+                seated -= newer.get("SeatLeft", 0) + newer.get("SeatVacated", 0)
                 closed = closed or "TableClosed" in newer
             rules = json.loads(public)["rules"]
             found.append(

@@ -10,6 +10,7 @@ from typing import assert_never
 
 from dealer.errors import TableIsClosed, UnknownTable
 from dealer.game.commands import (
+    AddNote,
     CheckDeadlines,
     CloseRound,
     CloseTable,
@@ -28,6 +29,8 @@ from dealer.game.commands import (
     Show,
     StartShuffle,
     TakeSeat,
+    TransferHost,
+    VacateSeat,
 )
 from dealer.game.decide import cards, rounds, seats, shuffles
 from dealer.game.decide.permission import require_current_seat
@@ -86,5 +89,11 @@ def decide(command: Command, table: Table, house: RoundSecrets) -> list[Event]:
             return seats.take_seat(command, table)
         case LeaveSeat():
             return seats.leave_seat(command, table)
+        case AddNote():
+            return seats.add_note(command, table)
+        case VacateSeat():
+            return seats.vacate_seat(command, table)
+        case TransferHost():
+            return seats.transfer_host(command, table)
         case _:
             assert_never(command)

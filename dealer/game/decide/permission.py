@@ -7,10 +7,24 @@ from dealer.game.commands import Actor
 from dealer.game.state import Round, Table
 
 
+def is_host(table: Table, actor: Actor) -> bool:
+    """Whether the actor is the host.
+
+    That is the player whom the last host chose, while that player stays; otherwise the sender with
+    the host token.
+    """
+    if table.host_seat is not None:
+        return actor.seat == table.host_seat
+    return actor.host
+
+
 def require_permission(table: Table, actor: Actor, action: str) -> None:
-    """Raise NotHost or NotEntitled unless the table's rules allow `action` to this actor."""
+    """Raise NotHost or NotEntitled unless the table's rules allow `action` to this actor.
+
+    A service may do what the host may.
+    """
     who = table.rules.who[action]
-    if who != "nobody" and actor.host:
+    if who != "nobody" and (actor.service or is_host(table, actor)):
         return
     if who == "players" and actor.seat in table.seats:
         return

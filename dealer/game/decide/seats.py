@@ -1,16 +1,31 @@
-"""Commands that open a table, take a seat and leave one."""
+"""Commands that open a table, and those about its seats; also notes."""
 
 from __future__ import annotations
 
-from dealer.errors import BadRequest, SeatOccupied, TableFull, VersionConflict
+import re
+
+from dealer.errors import BadRequest, NotHost, SeatOccupied, TableFull, VersionConflict
 from dealer.game import events
-from dealer.game.commands import LeaveSeat, OpenTable, TakeSeat
-from dealer.game.decide.permission import require_seat
+from dealer.game.commands import (
+    Actor,
+    AddNote,
+    LeaveSeat,
+    OpenTable,
+    TakeSeat,
+    TransferHost,
+    VacateSeat,
+)
+from dealer.game.decide.permission import is_host, require_permission, require_seat
 from dealer.game.decide.shuffles import close_if_complete
 from dealer.game.events import Event
-from dealer.game.names import check_name
+from dealer.game.names import check_name, check_text
 from dealer.game.rules import Rules
 from dealer.game.state import Table
+
+REASON_BYTES = 256
+NOTE_BYTES = 2048
+
+_NOTE_KIND = re.compile("[a-z0-9._-]{1,64}")
 
 
 def open_table(command: OpenTable, table: Table) -> list[Event]:
@@ -38,10 +53,49 @@ def take_seat(command: TakeSeat, table: Table) -> list[Event]:
         raise SeatOccupied(
             f"Seat {seat} is taken; choose another seat, or name none to get the next free one."
         )
-    return [events.SeatTaken(seat, command.name, command.key)]
+    return [events.SeatTaken(seat, command.name, command.key, command.bot)]
 
 
 def leave_seat(command: LeaveSeat, table: Table) -> list[Event]:
     """Leave the seat that the actor holds."""
     seat = require_seat(table, command.actor)
     return [events.SeatLeft(seat), *close_if_complete(table, left=seat)]
+
+
+def vacate_seat(command: VacateSeat, table: Table) -> list[Event]:
+    """Remove the player of a seat."""
+    _require_host(table, command.actor, "remove a player")
+    check_text(command.reason, REASON_BYTES, of="A reason")
+    seat = _taken(table, command.seat)
+    by = "service" if command.actor.service else "host"
+    vacated = events.SeatVacated(seat, by, command.reason)
+    return [vacated, *close_if_complete(table, left=seat)]
+
+
+def transfer_host(command: TransferHost, table: Table) -> list[Event]:
+    """Make the player of a seat the host."""
+    _require_host(table, command.actor, "make another player the host")
+    return [events.HostTransferred(_taken(table, command.seat))]
+
+
+def add_note(command: AddNote, table: Table) -> list[Event]:
+    """Add a text of the actor's seat, or of the host or a service, which have none."""
+    actor = command.actor
+    require_permission(table, actor, "annotate")
+    if not _NOTE_KIND.fullmatch(command.kind):
+        raise BadRequest(
+            "The kind of a note has 1 to 64 characters: a-z, 0-9, full stop, hyphen, underscore."
+        )
+    check_text(command.text, NOTE_BYTES, of="A note")
+    return [events.NoteAdded(actor.seat or 0, command.kind, command.text)]
+
+
+def _require_host(table: Table, actor: Actor, to: str) -> None:
+    if not (actor.service or is_host(table, actor)):
+        raise NotHost(f"Only the host may {to}.")
+
+
+def _taken(table: Table, seat: int) -> int:
+    if seat not in table.seats:
+        raise BadRequest(f"Seat {seat} is not taken.")
+    return seat

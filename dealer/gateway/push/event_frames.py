@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from typing import get_args
 
-from dealer.game.events import TYPES, SeatLeft
+from dealer.game.events import TYPES, SeatGivenUp
 from dealer.game.view import Viewer
 from dealer.gateway.wire import protocol as wire
 from dealer.gateway.wire import results as r
 from dealer.service import EncodedEvent
 
-_SEAT_LEFT = SeatLeft.__name__
+_SEAT_GIVEN_UP = frozenset(kind.__name__ for kind in get_args(SeatGivenUp))
 _CHECKPOINTED = frozenset(name for name, kind in TYPES.items() if kind.CHECKPOINT)
 
 
@@ -47,9 +48,9 @@ def may_have_checkpoints(entries: Iterable[EncodedEvent]) -> bool:
 
 
 def seats_left(entries: Iterable[EncodedEvent]) -> dict[int, int]:
-    """The seats that were given up in these events, each with the version of the first SeatLeft."""
+    """The seats that were given up in these events, each with the first version of that."""
     left: dict[int, int] = {}
     for entry in entries:
-        if entry.type == _SEAT_LEFT:
+        if entry.type in _SEAT_GIVEN_UP:
             left.setdefault(json.loads(entry.leaf)["public"]["seat"], entry.version)
     return left

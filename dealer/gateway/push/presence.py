@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
+from typing import get_args
 
-from dealer.game.events import SeatLeft, SeatTaken
+from dealer.game.events import SeatGivenUp, SeatTaken
 from dealer.game.state import SeatHolder
 from dealer.gateway.push.subscription import Subscription
 from dealer.gateway.wire import protocol as wire
@@ -20,7 +21,7 @@ from dealer.service import Attendance, EncodedEvent, LiveTable, SharedPresence
 DELAY = 0.1
 """Seconds in which changes are collected into one notification."""
 
-_SEAT_EVENTS = {SeatTaken.__name__, SeatLeft.__name__}
+_SEAT_EVENTS = {kind.__name__ for kind in (SeatTaken, *get_args(SeatGivenUp))}
 
 
 class Presence:

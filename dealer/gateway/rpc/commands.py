@@ -15,6 +15,7 @@ from dealer.errors import BadRequest
 from dealer.game import cards as decks
 from dealer.game.commands import (
     Actor,
+    AddNote,
     CloseRound,
     CloseTable,
     Command,
@@ -28,6 +29,8 @@ from dealer.game.commands import (
     RevealEntropy,
     Show,
     StartShuffle,
+    TransferHost,
+    VacateSeat,
 )
 from dealer.game.decide.permission import require_seat
 from dealer.game.events import CardDrawn, RoundClosed, RoundOpened, ShuffleStarted
@@ -209,6 +212,21 @@ def move(actor: Actor, q: p.PileMove, table: Table) -> Command:
     source = stack_named(q.pile) if q.pile is not None else _stack(q.source or "", actor, table)
     to = _stack(q.to, actor, table)
     return Move(actor, "pile", source, to, _refs(q.cards), q.count, q.where, q.face)
+
+
+def vacate_seat(actor: Actor, q: p.SeatVacate, table: Table) -> Command:
+    """Remove the player of a seat; the hand stays with the seat."""
+    return VacateSeat(actor, q.seat, q.reason)
+
+
+def transfer_host(actor: Actor, q: p.TableTransferHost, table: Table) -> Command:
+    """Make the player of a seat the host, for as long as that player stays."""
+    return TransferHost(actor, q.seat)
+
+
+def note(actor: Actor, q: p.TableNote, table: Table) -> Command:
+    """Add a text to the log for everyone: a bet, a question, chat. It moves no card."""
+    return AddNote(actor, q.kind, q.text)
 
 
 def close_table(actor: Actor, q: p.Command, table: Table) -> Command:

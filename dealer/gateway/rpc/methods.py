@@ -81,6 +81,13 @@ METHODS: dict[str, Method] = {
     "entropy.reveal": _command(
         p.EntropyReveal, r.Changed, TableCommand(c.reveal_entropy, c.changed), automatic=True
     ),
+    "seat.vacate": _command(
+        p.SeatVacate, r.Changed, TableCommand(c.vacate_seat, c.changed, role="host")
+    ),
+    "table.transfer_host": _command(
+        p.TableTransferHost, r.Changed, TableCommand(c.transfer_host, c.changed, role="host")
+    ),
+    "table.note": _command(p.TableNote, r.Changed, TableCommand(c.note, c.changed)),
     "table.open": Method(p.TableOpen, (r.Opened,), joining.table_open),
     "table.join": Method(p.TableJoin, (r.Joined,), joining.table_join),
     "table.watch": Method(p.TableWatch, (r.State, r.Resumed), joining.table_watch),

@@ -18,6 +18,9 @@ EVENTS = {
     "TableOpened": "A table was opened; always version 1.",
     "SeatTaken": "A player took a seat.",
     "SeatLeft": "A player left the seat.",
+    "SeatVacated": "The host or a service removed the player of the seat.",
+    "HostTransferred": "The player of the seat became the host.",
+    "NoteAdded": "A text was added by a seat, or by the host or a service (seat 0).",
     "RoundOpened": "A round was opened with a deck, bottom first, and the house's commitment.",
     "ShuffleStarted": "A shuffle was requested; players commit to their entropy.",
     "EntropyCommitted": "A seat committed to random bytes.",
@@ -44,8 +47,18 @@ NUMBER: Schema = {"type": "integer", "minimum": 0, "maximum": 2**32 - 1}
 TIME: Schema = {"type": "integer", "minimum": 0, "maximum": 2**53 - 1}
 VERSION: Schema = {"type": "integer", "minimum": 1, "maximum": 2**53 - 1}
 
-_FORMS = {"stack": STACK, "from": STACK, "to": STACK, "card": CODE}
-_TYPES: dict[type[Any], Schema] = {int: NUMBER, str: {"type": "string"}, bytes: HASH}
+NOTE_KIND: Schema = {"type": "string", "pattern": "^[a-z0-9._-]{1,64}$"}
+REMOVER: Schema = {"type": "string", "enum": ["host", "service"]}
+
+_FORMS = {
+    "stack": STACK, "from": STACK, "to": STACK, "card": CODE, "kind": NOTE_KIND, "by": REMOVER,
+}  # fmt: skip
+_TYPES: dict[type[Any], Schema] = {
+    int: NUMBER,
+    str: {"type": "string"},
+    bytes: HASH,
+    bool: {"type": "boolean", "const": True},  # false is left out
+}
 
 
 def object_of(properties: Mapping[str, Schema], *, optional: Collection[str] = ()) -> Schema:
@@ -96,6 +109,8 @@ def _public(kind: type[Any]) -> Schema:
     properties, optional = {}, set()
     for name, attribute in members(kind):
         kinds = [one for one in get_args(hints[attribute]) if one is not type(None)]
+        if hints[attribute] is bool:
+            optional.add(name)
         if type(None) in get_args(hints[attribute]):
             optional.add(name)
             (hints[attribute],) = kinds

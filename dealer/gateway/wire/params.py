@@ -84,6 +84,20 @@ class TableResume(Params, kw_only=True):
     table: Text | None = None
 
 
+class SeatVacate(Command, kw_only=True):
+    seat: Number
+    reason: Annotated[str, Meta(max_length=256)] = ""
+
+
+class TableTransferHost(Command, kw_only=True):
+    seat: Number
+
+
+class TableNote(Command, kw_only=True):
+    kind: Annotated[str, Meta(pattern="^[a-z0-9._-]{1,64}$")]
+    text: Annotated[str, Meta(max_length=2048)]
+
+
 class TableCosign(OfTable, kw_only=True):
     cosignature: Annotated[str, Meta(max_length=1024)]
     cmd: Cmd | None = None

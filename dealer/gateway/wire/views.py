@@ -10,12 +10,16 @@ from typing import Any, Literal, NotRequired, TypedDict
 
 
 class SeatView(TypedDict):
-    """A player at a seat; `since` is the version of the SeatTaken event."""
+    """A player at a seat; `since` is the version of the SeatTaken event.
+
+    `bot` is true for a program that says that it is one.
+    """
 
     seat: int
     name: str
     since: int
     key: NotRequired[str]
+    bot: NotRequired[bool]
 
 
 class ShuffleView(TypedDict):
@@ -60,7 +64,10 @@ class RoundView(TypedDict):
 
 
 class View(TypedDict):
-    """A table as one viewer may see it; `rounds` counts the rounds opened so far."""
+    """A table as one viewer may see it; `rounds` counts the rounds opened so far.
+
+    `host_seat` is that of the player whom the host made host.
+    """
 
     version: int
     at: int
@@ -70,6 +77,7 @@ class View(TypedDict):
     closed: bool
     rounds: int
     seats: list[SeatView]
+    host_seat: NotRequired[int]
     round: NotRequired[RoundView]
 
 

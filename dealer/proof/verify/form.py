@@ -102,6 +102,15 @@ def _hashes(value: Any) -> bool:
     return type(value) is list and all(map(_hash, value))
 
 
+def _text_up_to(most: int) -> Fits:
+    """A string of at most `most` bytes of UTF-8."""
+    return lambda value: type(value) is str and len(value.encode()) <= most
+
+
+def _true(value: Any) -> bool:
+    return value is True
+
+
 def _object(value: Any) -> bool:
     return type(value) is dict
 
@@ -128,6 +137,17 @@ PUBLIC: Mapping[str, Mapping[str, Fits]] = {
     },
     "SeatTaken": {"seat": _from_one, "name": _text},
     "SeatLeft": {"seat": _from_one},
+    "SeatVacated": {
+        "seat": _from_one,
+        "by": _one_of("host", "service"),
+        "reason": _text_up_to(256),
+    },
+    "HostTransferred": {"seat": _from_one},
+    "NoteAdded": {
+        "seat": _number,
+        "kind": _matching("[a-z0-9._-]{1,64}"),
+        "text": _text_up_to(2048),
+    },
     "RoundOpened": {
         **_IN_ROUND,
         "deck": _is_deck,
@@ -164,7 +184,7 @@ PUBLIC: Mapping[str, Mapping[str, Fits]] = {
     "TableClosed": {},
 }
 
-_OPTIONAL: Mapping[str, Mapping[str, Fits]] = {"SeatTaken": {"key": _hash}}
+_OPTIONAL: Mapping[str, Mapping[str, Fits]] = {"SeatTaken": {"key": _hash, "bot": _true}}
 
 _LEAF: Mapping[str, Fits] = {
     "at": _integer,

@@ -1,7 +1,9 @@
 """Rules of all events except those of shuffles: seats, rounds, moved and shown cards.
 
-- SeatTaken, SeatLeft (moves): a free seat, a taken seat; at any time before TableClosed. Leaving
-  removes the seat's digest before EntropyClosed; its hand stays.
+- SeatTaken, SeatLeft, SeatVacated (moves): a free seat, a taken seat; at any time before
+  TableClosed. Leaving removes the seat's digest before EntropyClosed; its hand stays.
+- HostTransferred, NoteAdded (moves): the seat is taken, or a note's is 0; at any time before
+  TableClosed, also during a shuffle. They change no card.
 - RoundOpened (secrets): rounds are numbered 1, 2, 3 …, one open at a time; if the round is closed
   later, its S has the length required for the deck and opens the commitment.
 - RoundClosed (secrets): it names the open round, and no shuffle is running.
@@ -49,16 +51,25 @@ def seat_taken(ledger: Ledger, leaf: Leaf) -> None:
 
 
 def seat_left(ledger: Ledger, leaf: Leaf) -> None:
-    """SeatLeft: the seat is taken; its digest is dropped until EntropyClosed."""
-    seat = leaf.public["seat"]
-    if seat not in ledger.seats:
-        raise RuleViolation("This seat is not taken.")
+    """SeatLeft, SeatVacated: the seat is taken; its digest is dropped until EntropyClosed."""
+    seat = _taken(ledger, leaf)
     ledger.seats.remove(seat)
     round_ = ledger.round
     if round_ is not None:
         round_.ahead.pop(seat, None)
         if round_.shuffle is not None and not round_.shuffle.closed:
             round_.shuffle.digests.pop(seat, None)
+
+
+def host_transferred(ledger: Ledger, leaf: Leaf) -> None:
+    """HostTransferred: the seat is taken."""
+    _taken(ledger, leaf)
+
+
+def note_added(ledger: Ledger, leaf: Leaf) -> None:
+    """NoteAdded: the seat is taken, or 0 for the host or a service."""
+    if leaf.public["seat"]:
+        _taken(ledger, leaf)
 
 
 def round_opened(ledger: Ledger, leaf: Leaf) -> None:
@@ -91,11 +102,10 @@ def drawn(ledger: Ledger, leaf: Leaf) -> None:
     """CardDrawn: from a deck or pile that has the slot, by a taken seat."""
     public = leaf.public
     round_ = ledger.idle_round(leaf)
-    source, slot, seat = public["from"], public["slot"], public["seat"]
+    source, slot = public["from"], public["slot"]
     if seat_of(source) is not None:
         raise RuleViolation("A hand cannot be drawn from.")
-    if seat not in ledger.seats:
-        raise RuleViolation("This seat is not taken.")
+    seat = _taken(ledger, leaf)
     cards = _cards_with(round_, source, slot)
     _check_into_hand(round_, leaf, slot)
     if cards[-1] != slot:
@@ -145,8 +155,7 @@ def peeked(ledger: Ledger, leaf: Leaf) -> None:
     round_ = ledger.idle_round(leaf)
     if not round_.on_table(leaf.public["slot"]):
         raise RuleViolation("No stack contains this slot.")
-    if leaf.public["seat"] not in ledger.seats:
-        raise RuleViolation("This seat is not taken.")
+    _taken(ledger, leaf)
 
 
 def cut(ledger: Ledger, leaf: Leaf) -> None:
@@ -159,6 +168,14 @@ def cut(ledger: Ledger, leaf: Leaf) -> None:
     if at > len(cards):
         raise RuleViolation(f"The stack has {len(cards)} cards.")
     cards[:] = cards[at:] + cards[:at]
+
+
+def _taken(ledger: Ledger, leaf: Leaf) -> int:
+    """The event's seat, which must be taken."""
+    seat: int = leaf.public["seat"]
+    if seat not in ledger.seats:
+        raise RuleViolation("This seat is not taken.")
+    return seat
 
 
 def _cards_with(round_: Round, stack: str, slot: int) -> list[int]:

@@ -8,7 +8,7 @@
  * Nothing is checked here: the input is what `verify` has accepted.
  */
 
-import { seatOf } from "../verify.js";
+import { SEAT_GIVEN_UP, seatOf } from "../verify.js";
 
 const EVENT_CHECKS = ["secrets", "tape", "seals", "moves"];
 const NO_SLOTS = Object.freeze(new Set());
@@ -52,7 +52,7 @@ export function roundsOf(lines, report) {
       rounds.push(round);
     }
     if (leaf.type === "SeatTaken") seats.set(leaf.public.seat, leaf.public.name);
-    if (leaf.type === "SeatLeft") seats.delete(leaf.public.seat);
+    if (SEAT_GIVEN_UP.includes(leaf.type)) seats.delete(leaf.public.seat);
     if (round === null) continue;
     round.leaves.push(leaf);
     round.last = leaf.version;
@@ -117,6 +117,7 @@ export const faceOf = (round, card) => round.deck[originOf(round, card)];
 const CHANGES = {
   SeatTaken: ({ seats }, { seat, name }) => ({ seats: new Map(seats).set(seat, name) }),
   SeatLeft: seatLeft,
+  SeatVacated: seatLeft,
   ShuffleStarted: shuffleStarted,
   CardsSwapped: cardsSwapped,
   ShuffleVoided: ({ shuffle }, _, round, version) => {

@@ -3,7 +3,7 @@
 import { cardName } from "../cards.js";
 import { escapeControl } from "../dom.js";
 import { audit as texts } from "../texts/audit.js";
-import { seatOf } from "../verify.js";
+import { SEAT_GIVEN_UP, seatOf } from "../verify.js";
 import { faceOf } from "./moments.js";
 import { ALL_CARDS, knows } from "./visibility.js";
 
@@ -31,7 +31,7 @@ export function sentenceOf(round, index, viewer) {
 function eventSentence(round, moment, previous, viewer) {
   const { type, public: event, shuffle, swap } = moment;
   if (swap !== null) return swapSentence(shuffle, swap, viewer);
-  const seated = type === "SeatLeft" ? previous : moment; // when the seat had its player
+  const seated = SEAT_GIVEN_UP.includes(type) ? previous : moment; // when the seat had its player
   return texts.moments[type]({
     ...event,
     count: event.deck?.length,

@@ -8,8 +8,8 @@
  */
 
 import {
-  CHECKPOINT_TYPES, EVENT_MEMBERS, RuleViolation, applyEvent, cardIn, checkLeaf, isBytes32,
-  leafHash, leafText, newLedger, slotCommitment, unhex,
+  CHECKPOINT_TYPES, EVENT_MEMBERS, RuleViolation, SEAT_GIVEN_UP, applyEvent, cardIn, checkLeaf,
+  isBytes32, leafHash, leafText, newLedger, slotCommitment, unhex,
 } from "../verify.js";
 import {
   ConfigurationError, DealerError, HouseCheated, MissingEvents, accusationFor, accuse,
@@ -31,8 +31,10 @@ export class EventVerifier {
   origin = "";
   /** @type {Record<string, any>} */
   rules = {};
-  /** @type {Map<number, { name: string, key: string | null, since: number }>} by seat */
+  /** @type {Map<number, Omit<import("../client.js").Seat, "seat">>} by seat */
   players = new Map();
+  /** @type {number | null} seat of the player whom the host made host */
+  hostSeat = null;
   rounds = 0; // opened so far
   /** @type {Set<string>} digests that came as leaves of the open round */
   digests = new Set();
@@ -184,10 +186,13 @@ export class EventVerifier {
       this.rules = event.rules;
       this.log.pinKey(event.key);
     } else if (type === "SeatTaken") {
-      const { seat, name, key = null } = event;
-      this.players.set(seat, { name, key, since: version });
-    } else if (type === "SeatLeft") {
+      const { seat, name, key = null, bot = false } = event;
+      this.players.set(seat, { name, key, since: version, bot });
+    } else if (SEAT_GIVEN_UP.includes(type)) {
       this.players.delete(event.seat);
+      if (this.hostSeat === event.seat) this.hostSeat = null;
+    } else if (type === "HostTransferred") {
+      this.hostSeat = event.seat;
     } else if (type === "RoundOpened") {
       this.#openRound(event);
     } else if (type === "ShuffleStarted") {

@@ -36,7 +36,8 @@ export class RemoteTable {
   }
 
   get host() {
-    return Boolean(this.#session.hostToken);
+    const { hostSeat } = this.state;
+    return hostSeat === null ? Boolean(this.#session.hostToken) : hostSeat === this.seat;
   }
 
   get seats() {
@@ -203,6 +204,21 @@ export class RemoteTable {
   /** @type {Declared["play"]} */
   async play(cards, { pile, face } = {}) {
     await this.change("hand.play", { cards: listOf(cards), pile, face });
+  }
+
+  /** @type {Declared["vacate"]} */
+  async vacate(seat, reason = "") {
+    await this.change("seat.vacate", { seat, reason });
+  }
+
+  /** @type {Declared["transferHost"]} */
+  async transferHost(seat) {
+    await this.change("table.transfer_host", { seat });
+  }
+
+  /** @type {Declared["note"]} */
+  async note(kind, text) {
+    await this.change("table.note", { kind, text });
   }
 
   /** @type {Declared["give"]} */

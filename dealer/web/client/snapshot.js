@@ -7,22 +7,23 @@ import { RuleViolation, isBytes32, isCount, isOrigin, unhex } from "../verify.js
  * the snapshot is malformed.
  */
 export function readSnapshot(state, ledger) {
-  const { version, at, origin, key, rules, closed, rounds, seats, round } = state;
+  const { version, at, origin, key, rules, closed, rounds, seats, host_seat = null, round } = state;
   ensure(isCount(version) && isCount(at) && isOrigin(origin) && isBytes32(key));
   ensure(typeof rules === "object" && rules !== null && typeof closed === "boolean");
   ensure(isCount(rounds) && Array.isArray(seats));
   const players = new Map();
-  for (const { seat, name, since, key: own = null } of seats) {
-    ensure(isCount(seat) && typeof name === "string" && isCount(since));
+  for (const { seat, name, since, key: own = null, bot = false } of seats) {
+    ensure(isCount(seat) && typeof name === "string" && isCount(since) && typeof bot === "boolean");
     ensure(own === null || isBytes32(own));
-    players.set(seat, { name, key: own, since });
+    players.set(seat, { name, key: own, since, bot });
   }
+  ensure(host_seat === null || players.has(host_seat));
   ledger.seats = new Set(players.keys());
   ledger.everSeated = ANY_SEAT; // a snapshot does not say who has left
   ledger.remarks.rounds = rounds;
   ledger.closed = closed;
   ledger.round = round === undefined ? null : readRound(round);
-  return { version, at, origin, rules, rounds, players, ledger };
+  return { version, at, origin, rules, rounds, players, hostSeat: host_seat, ledger };
 }
 
 /** In place of the set of seats that were ever taken, where that is not known. */

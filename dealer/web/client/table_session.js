@@ -7,6 +7,7 @@
  * good: it stores the evidence, and every waiter gets HouseCheated.
  */
 
+import { SEAT_GIVEN_UP } from "../verify.js";
 import { Checks } from "./checks.js";
 import { DueRequests } from "./due_requests.js";
 import { AsyncQueue, Emitter, Waiters } from "./emitter.js";
@@ -281,7 +282,7 @@ export class TableSession {
     const since = this.store.facts.since ?? 0;
     event.live = !this.#resuming && version > this.#target;
     this.checks.onEvent(event, since);
-    const ours = type === "SeatLeft" && event.public.seat === this.verifier.seat;
+    const ours = SEAT_GIVEN_UP.includes(type) && event.public.seat === this.verifier.seat;
     // Before `since` another player had this seat.
     if (ours && version > since) this.releaseSeat();
     this.history.push(event);

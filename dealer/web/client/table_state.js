@@ -8,6 +8,7 @@ const ACTIONS = {
   open: "host", close: "host", shuffle: "host", deal: "host", collect: "host",
   draw: "players", burn: "players", cut: "players", pile: "players", turn: "players",
   discard: "players", play: "players", give: "players", show: "players", return: "players",
+  annotate: "players",
 };
 const PRESETS = {
   free: ACTIONS,
@@ -25,10 +26,11 @@ const WHO = ["host", "players", "nobody"];
  * @returns {TableState}
  */
 export function tableState(verifier) {
-  const { version, at, origin, key, rules, players, rounds, ledger } = verifier;
+  const { version, at, origin, key, rules, players, hostSeat, rounds, ledger } = verifier;
   const seats = [...players].sort(([a], [b]) => a - b);
   return {
     version, at, origin, key, ...readRules(rules), closed: ledger.closed, rounds,
+    hostSeat,
     seats: seats.map(([seat, player]) => ({ seat, ...player })),
     round: ledger.round && roundState(ledger.round, verifier),
   };

@@ -91,6 +91,12 @@ export class LogLines {
       TableClosed: () => lines.tableClosed,
       SeatTaken: () => (own ? lines.youSit(data.seat) : lines.sits(name, data.seat)),
       SeatLeft: () => (own ? lines.youLeft : lines.left(name)),
+      SeatVacated: () => {
+        const reason = escapeControl(data.reason);
+        return own ? lines.youWereRemoved(reason) : lines.removed(name, reason);
+      },
+      HostTransferred: () => (own ? lines.youAreHost : lines.isHost(name)),
+      NoteAdded: () => lines.note(data.seat === 0 ? lines.theHost : name, escapeControl(data.text)),
       RoundOpened: () => lines.roundOpened(data.round, data.deck?.length),
       RoundClosed: () => lines.roundClosed(data.round),
       StackCut: () => lines.cut(this.#stack(data.stack)),

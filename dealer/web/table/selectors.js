@@ -93,7 +93,7 @@ export function formerPlayers(table) {
     if (type === "SeatTaken") {
       names.set(event.seat, event.name);
       former.delete(event.seat);
-    } else if (type === "SeatLeft") {
+    } else if (type === "SeatLeft" || type === "SeatVacated") {
       former.set(event.seat, names.get(event.seat) ?? texts.seat(event.seat));
     }
   }

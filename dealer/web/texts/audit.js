@@ -176,6 +176,11 @@ export const audit = {
       (entropy === "house" ? ", and uses no players’ random bytes." : "."),
     SeatTaken: ({ player }) => `${player} sits down.`,
     SeatLeft: ({ player }) => `${player} leaves; the hand stays.`,
+    SeatVacated: ({ player, by, reason }) =>
+      `The ${by} removes ${player}${reason && ` (${reason})`}; the hand stays.`,
+    HostTransferred: ({ player }) => `${player} is the host from here on.`,
+    NoteAdded: ({ player, seat, kind, text }) =>
+      `${seat === 0 ? "The host" : player} notes (${kind}): ${text}`,
     ShuffleStarted: ({ k, stack, n, steps }) =>
       `Shuffle ${k + 1} begins: ${stackName(stack)}, ${counted(n, "card")}, ` +
       `${counted(steps, "swap")}.`,

@@ -367,6 +367,36 @@ async def test_leaving_frees_the_seat_and_ends_the_events(clients, real_server):
     assert result[:2] == [2, None]
 
 
+async def test_the_host_hands_on_its_role_removes_a_player_and_everyone_reads_notes(
+    clients, real_server
+):
+    await clients.sit("ada", "bob", url=real_server.url)
+    result = await clients.run(
+        """
+        await its.ada.transferHost(2);
+        await its.bob.until((table) => table.host);
+        await its.bob.note("chat", "I deal \u2660");
+        await its.bob.vacate(1, "it is late");
+        await its.ada.until((table) => table.seat === null);
+        const { history, state } = its.bob;
+        return [
+          history.slice(-3).map(({ type, public: event }) => [type, event]), its.ada.host,
+          state.hostSeat, state.seats.map(({ seat }) => seat),
+        ];
+        """
+    )
+    assert result == [
+        [
+            ["HostTransferred", {"seat": 2}],
+            ["NoteAdded", {"kind": "chat", "seat": 2, "text": "I deal \u2660"}],
+            ["SeatVacated", {"by": "host", "reason": "it is late", "seat": 1}],
+        ],
+        False,
+        2,
+        [2],
+    ]
+
+
 async def test_a_newer_connection_takes_over_the_seat(clients, real_server, tmp_path):
     await clients.connect("first", real_server.url, folder=str(tmp_path))
     await clients.run("its.table = await its.first.join(await its.first.open())")
