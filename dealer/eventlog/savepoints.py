@@ -25,15 +25,17 @@ from dealer.proof.tree import HASH_BYTES
 # one is replaced whatever its version. None is added to a table that has left the log.
 _PUT = (
     "INSERT INTO table_savepoint (stream, version, format, code, sealed)"
-    " SELECT s.id, ?, ?, ?, ? FROM stream s WHERE s.table_id = ? AND s.version >= ?"
+    " SELECT s.id, ?, ?, ?, ? FROM stream s WHERE s.{} = ? AND s.version >= ?"
     " AND NOT EXISTS (SELECT 1 FROM archived a WHERE a.stream = s.id)"
     " ON CONFLICT (stream) DO UPDATE SET version = excluded.version, format = excluded.format,"
     " code = excluded.code, sealed = excluded.sealed"
 )
 _READ = (
     "SELECT p.version, p.format, p.code, p.sealed FROM table_savepoint p"
-    " JOIN stream s ON s.id = p.stream WHERE s.table_id = ?"
+    " JOIN stream s ON s.id = p.stream WHERE s.{} = ?"
 )
+_TABLE = {"sqlite": "table_id", "postgresql": "id"}
+"""The column of `stream` with the table's id and an index on it."""
 
 
 class SavedTable(NamedTuple):
@@ -92,7 +94,7 @@ def put(
         _encode(saved), table=table, version=saved.version, format=FORMAT, code=code, nonce=nonce
     )
     parameters = (saved.version, FORMAT, code, sealed, table, saved.version)
-    connection.exec_driver_sql(_PUT, parameters)
+    connection.exec_driver_sql(_PUT.format(_TABLE[connection.dialect.name]), parameters)
     return False
 
 
@@ -101,7 +103,7 @@ async def read(log: ReadOnlyLog, keys: HouseKeys, table: bytes) -> SavedTable | 
 
     Raises DatabaseDamaged if it is not what the house stored for this table and version.
     """
-    rows = await log.fetch(_READ, (table,))
+    rows = await log.fetch(_READ.format(_TABLE[log.dialect]), (table,))
     if not rows:
         return None
     version, format_, code, sealed = rows[0]

@@ -258,14 +258,13 @@ class LiveTable:
     def _new_savepoint(self) -> Savepoint:
         return Savepoint.at(self.table, self.tree, self.secret, self.c1_root, self.leaf)
 
-    def at_checkpoint(self, opened: int) -> None:
+    def at_checkpoint(self) -> None:
         """Loading has reached the newest checkpoint: the state here may be stored.
 
-        Not in a round that was closed since: it was loaded without its faces. `opened` is the
-        version at which the round that is open now was opened, or 0.
+        Its round is open in the log, too, so that its faces are known: a round that was closed
+        since would have a newer checkpoint.
         """
-        known = self.table.round is None or 0 < opened <= self.table.version
-        if known and self.storing.is_due(self.table.version):
+        if self.storing.is_due(self.table.version):
             self.storing.due = self._new_savepoint()
 
     def signed_savepoint(self) -> Savepoint | None:

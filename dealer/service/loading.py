@@ -92,7 +92,7 @@ class Loader:
                 except Exception as error:
                     fault = error  # raised at the end: "altered rows" is the better explanation
                 if row.version == size and fault is None:
-                    live_table.at_checkpoint(opened)
+                    live_table.at_checkpoint()
         if live_table.tree.size < size:
             raise tampered(live_table.table_id)
         if fault is not None:
