@@ -11,13 +11,16 @@ from dealer.game.state import evolve
 from dealer.service.archive import require_here
 from dealer.service.decoding import event_of, leaf_of, tampered
 from dealer.service.encoding import EncodedEvent, encoded_event
-from dealer.service.event_reader import CHUNK, EventReader
+from dealer.service.event_reader import EventReader
 from dealer.service.live_table import LiveTable
 from dealer.service.requests import StoredCommand
 from dealer.service.round_secret_cache import RoundSecretCache
 from dealer.service.savepoint import STORE_EVERY, LogTail, Savepoint
 from dealer.service.snapshots import CommitNotice
 from dealer.service.stored_savepoints import StoredSavepoints
+
+SLICE = 256
+"""Events that are evolved in one step of the loop, some 3 ms: others play while a table loads."""
 
 
 class Loader:
@@ -77,7 +80,7 @@ class Loader:
         if newest is not None and start:
             _, root = self._secrets.signed(live_table, newest[1])
             self._check_start(live_table, opened, root if start == size else None)
-        async for rows in self._log.stream(table, after=start, upto=upto, chunk=CHUNK):
+        async for rows in self._log.stream(table, after=start, upto=upto, chunk=SLICE):
             for row in rows:
                 if row.version == 1 and newest is not None:
                     _, root = self._secrets.signed(live_table, newest[1], key=_key_in(row))

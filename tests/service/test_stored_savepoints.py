@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import Connection
 
 from dealer.errors import DatabaseDamaged
-from dealer.eventlog import savepoints
+from dealer.eventlog import Row, savepoints
 from dealer.game.commands import (
     Actor,
     CloseRound,
@@ -23,7 +23,7 @@ from dealer.game.commands import (
     TakeSeat,
 )
 from dealer.proof.tree import leaf_hash
-from dealer.service import Service, stored_savepoints
+from dealer.service import Service, loading, stored_savepoints
 from dealer.service.decoding import leaf_of
 from dealer.service.requests import IdempotencyKey
 from tests.service.bare_service import bare_service
@@ -247,3 +247,23 @@ async def test_a_state_that_is_too_large_is_not_stored(
     live_table = await long_table(service)
     assert live_table.storing.due is None
     assert await service.log.fetch("SELECT count(*) FROM table_savepoint") == [(0,)]
+
+
+async def test_a_load_gives_way_to_other_tables(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A load of 10^6 events takes seconds; a player of another table waits for a slice of it."""
+    live_table = await long_table(service)
+    await execute(service, "DELETE FROM table_savepoint")
+    monkeypatch.setattr(loading, "SLICE", 4)
+    reading, largest = service.log.read, 0
+
+    async def read(table: bytes, **options: Any) -> list[Row]:
+        nonlocal largest
+        rows = await reading(table, **options)
+        largest = max(largest, len(rows))
+        return rows
+
+    monkeypatch.setattr(service.log, "read", read)
+    await service.loader.load(live_table.id)
+    assert largest == 4
