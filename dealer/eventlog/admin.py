@@ -31,6 +31,7 @@ from sqlalchemy import (
 
 from dealer.errors import ConcurrentUpdate, UnknownTable
 from dealer.eventlog.openers import opener
+from dealer.eventlog.savepoints import table_savepoint
 from dealer.eventlog.schema import Number, checkpoint, event, house, metadata, postgres, stream
 
 RETIRED = ".retired"
@@ -214,6 +215,7 @@ def delete_archived_rows(
         return True
     connection.execute(delete(checkpoint).where(checkpoint.c.stream == number))
     connection.execute(delete(opener).where(opener.c.stream == number))
+    connection.execute(delete(table_savepoint).where(table_savepoint.c.stream == number))
     for name in models:
         model = metadata.tables[name]
         connection.execute(delete(model).where(model.c.stream == number))

@@ -6,6 +6,8 @@ Every ciphertext is AES-256-GCM, preceded by its random 12-byte nonce:
                   how many digits j has; under the round's seal_key,
                   associated data T("hidden") ‖ lp(table_id, be64(version))
     secret S      under the house's wrapping key, T("secret") ‖ lp(table_id, be32(round))
+    savepoint     under the house's savepoint key,
+                  T("savepoint") ‖ lp(table_id, be64(version), be32(format), code)
 
 The house's keys all come from one master key of 32 bytes: HKDF-SHA-512(ikm = master, no salt,
 info = T("house-" + use), 32 bytes). The caller passes the random nonces.
@@ -94,6 +96,7 @@ class HouseKeys:
         self._command_key = _derived(master, "command")
         self._digests: dict[bytes, bytes] = {}
         self._wrapping = AESGCM(_derived(master, "wrapping"))
+        self._savepoints = AESGCM(_derived(master, "savepoint"))
         self._more = more
         self._known = {one.public_key: one for one in (*earlier, self)}
 
@@ -146,6 +149,27 @@ class HouseKeys:
                 nonce, ciphertext = stored[:NONCE_BYTES], stored[NONCE_BYTES:]
                 return one._wrapping.decrypt(nonce, ciphertext, about)
         return _open(self._wrapping, stored, about)
+
+    def seal_savepoint(
+        self, plain: bytes, *, table: bytes, version: int, format: int, code: bytes, nonce: bytes
+    ) -> bytes:
+        """The stored form of a savepoint, bound to its table, version, format and code."""
+        about = _savepoint(table, version, format, code)
+        return nonce + self._savepoints.encrypt(nonce, plain, about)
+
+    def open_savepoint(
+        self, stored: bytes, *, table: bytes, version: int, format: int, code: bytes
+    ) -> bytes:
+        """The savepoint, decrypted with any of the house's keys; DatabaseDamaged if none fits."""
+        about = _savepoint(table, version, format, code)
+        for one in (self, *self.earlier):
+            with suppress(InvalidTag, ValueError):
+                return one._savepoints.decrypt(stored[:NONCE_BYTES], stored[NONCE_BYTES:], about)
+        raise DatabaseDamaged("The savepoint cannot be decrypted: its row was altered or moved.")
+
+
+def _savepoint(table: bytes, version: int, format: int, code: bytes) -> bytes:
+    return T("savepoint") + lp(table, be64(version), be32(format), code)
 
 
 def _secret(table: bytes, round: int) -> bytes:

@@ -125,6 +125,18 @@ def counters(service: Service) -> dict[str, Number]:
     return {
         "dealer_hints_sent": ("Tables in hints to other nodes.", hints_sent),
         "dealer_hints_received": ("Tables in hints of other nodes.", hints_received),
+        "dealer_savepoints_written": (
+            "Savepoints of long tables that were written.",
+            lambda: service.savepoints.written,
+        ),
+        "dealer_savepoints_used": (
+            "Tables loaded from a savepoint.",
+            lambda: service.savepoints.used,
+        ),
+        "dealer_savepoints_refused": (
+            "Savepoints that did not agree with the log.",
+            lambda: service.savepoints.refused,
+        ),
     }
 
 

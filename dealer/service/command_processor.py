@@ -32,6 +32,7 @@ from dealer.service.rejections import RejectionConfirmer
 from dealer.service.reload import Reloader
 from dealer.service.requests import ATTEMPTS, CommandResult, Request, StoredCommand, unavailable
 from dealer.service.snapshots import CommitNotice, NoticeListener
+from dealer.service.stored_savepoints import StoredSavepoints
 from dealer.service.table_cache import TableCache
 
 
@@ -50,6 +51,7 @@ class CommandProcessor:
         executor: CommandExecutor,
         cache: TableCache,
         tasks: BackgroundTasks,
+        savepoints: StoredSavepoints,
         *,
         notify: NoticeListener,
         on_foreign_events: Callable[[LiveTable], None],
@@ -57,6 +59,7 @@ class CommandProcessor:
         self._log = log
         self._executor = executor
         self._cache = cache
+        self._savepoints = savepoints
         self._notify = notify
         self.deadlines = Deadlines(executor, self.submit)
         self.reloader = Reloader(
@@ -165,10 +168,12 @@ class CommandProcessor:
         """Publish first, then answer the caller, then the others that waited for it."""
         live_table, request = pending.live_table, pending.request
         entries = pending.encoded.entries
-        live_table.append_committed(pending.last, entries[-1].leaf)
+        notes = pending.encoded.notes
+        signed = notes[-1][0] if notes else 0
+        live_table.append_committed(pending.last, entries[-1].leaf, signed=signed)
         if live_table.subscribers and not self._cache.full:
             live_table.ring.extend(entries)
-        self._notify(live_table, CommitNotice(entries, pending.encoded.notes))
+        self._notify(live_table, CommitNotice(entries, notes))
         result = CommandResult(pending.last, pending.events)
         request.done(result)
         stored = pending.stored
@@ -184,6 +189,8 @@ class CommandProcessor:
         if live_table.commit_waiters:
             live_table.notify_commit_waiters()
         self._cache.committed(live_table)
+        if signed:
+            self._savepoints.write_due(live_table)
 
     def _append_lost(self, pending: PendingAppend, result: Result | DealerError) -> None:
         """Nothing of the append was written: the state in memory is ahead of the log."""

@@ -42,7 +42,8 @@ Callers wait for a version with `when_committed` or `wait_committed`. A version 
 the table was reloaded is answered with False, even where other processes wrote as many events.
 
 A `savepoint` is a copy of the table at a version that was on disk. A reload starts from it and
-reads only the log's tail. Without one it reads the whole table.
+reads only the log's tail. Without one it reads the whole table. Of a long table the newest one that
+a checkpoint covers is stored in the database, for the next load (`storing`).
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ from dealer.service.event_ring import EventRing
 from dealer.service.recent_commands import RecentCommands
 from dealer.service.requests import PendingDraw, Request, StoredCommand, resolve_bool
 from dealer.service.round_secret import RoundSecret
-from dealer.service.savepoint import SAVEPOINT_EVERY, Savepoint
+from dealer.service.savepoint import SAVEPOINT_EVERY, Savepoint, SavepointStoring
 
 TABLE_BYTES = 4_500
 """Estimated bytes of a live table without its game state and its caches."""
@@ -133,6 +134,7 @@ class LiveTable:
     in_flight: int = 0
     archived_reason: str = ""
     savepoint: Savepoint | None = None
+    storing: SavepointStoring = field(default_factory=SavepointStoring)
     chain: Chain = field(default_factory=Chain)
     ring: EventRing = field(default_factory=EventRing)  # empty while there are no subscribers
     stored_commands: RecentCommands = field(default_factory=RecentCommands)
@@ -177,10 +179,15 @@ class LiveTable:
         self._transition("begin_append")
         self.in_flight += 1
 
-    def append_committed(self, version: int, leaf: str) -> None:
-        """An append is on disk; its last event has this version and this leaf."""
+    def append_committed(self, version: int, leaf: str, *, signed: int = 0) -> None:
+        """An append is on disk; its last event has this version and this leaf.
+
+        `signed` is the size of its newest checkpoint, 0 if it has none.
+        """
         self.in_flight -= 1
         self._transition("append_committed")
+        if signed:
+            self.storing.checkpoint(signed, self.savepoint)
         self.committed = version
         self.leaf = leaf
         self.refresh_savepoint()
@@ -200,6 +207,7 @@ class LiveTable:
         self.table, self.tree, self.secret = fresh.table, fresh.tree, fresh.secret
         self.c1_root, self.leaf = fresh.c1_root, fresh.leaf
         self.chain, self.savepoint = fresh.chain, fresh.savepoint
+        self.storing = fresh.storing
         self.stored_commands = fresh.stored_commands
         self.commands_evicted = fresh.commands_evicted
         self.ring.clear()
@@ -245,7 +253,27 @@ class LiveTable:
         if self.table.version != self.committed:
             return
         if self.savepoint is None or self.committed - self.savepoint.version >= SAVEPOINT_EVERY:
-            self.savepoint = Savepoint.at(self.table, self.tree, self.secret, self.c1_root)
+            self.savepoint = self._new_savepoint()
+
+    def _new_savepoint(self) -> Savepoint:
+        return Savepoint.at(self.table, self.tree, self.secret, self.c1_root, self.leaf)
+
+    def at_checkpoint(self) -> None:
+        """Loading has reached the newest checkpoint: the state here may be stored.
+
+        Its round is open in the log, too, so that its faces are known: a round that was closed
+        since would have a newer checkpoint.
+        """
+        if self.storing.is_due(self.table.version):
+            self.storing.due = self._new_savepoint()
+
+    def signed_savepoint(self) -> Savepoint | None:
+        """The newest state that is on disk and covered by a checkpoint; None if there is none."""
+        signed = self.storing.signed
+        if self.table.version == self.committed == signed:
+            return self._new_savepoint()
+        savepoint = self.savepoint
+        return savepoint if savepoint is not None and savepoint.version <= signed else None
 
     def pop_savepoint(self) -> Savepoint | None:
         """The savepoint, to be used once: a reload that fails with it reads the whole table."""

@@ -4,42 +4,83 @@ from __future__ import annotations
 
 import asyncio
 
-from dealer.errors import DealerError
+from dealer.errors import DatabaseDamaged, DealerError
 from dealer.eventlog import Log, Row
 from dealer.game.decide import NoRoundSecrets
 from dealer.game.state import evolve
 from dealer.service.archive import require_here
 from dealer.service.decoding import event_of, leaf_of, tampered
 from dealer.service.encoding import EncodedEvent, encoded_event
-from dealer.service.event_reader import CHUNK, EventReader
+from dealer.service.event_reader import EventReader
 from dealer.service.live_table import LiveTable
 from dealer.service.requests import StoredCommand
 from dealer.service.round_secret_cache import RoundSecretCache
-from dealer.service.savepoint import LogTail, Savepoint
+from dealer.service.savepoint import STORE_EVERY, LogTail, Savepoint
 from dealer.service.snapshots import CommitNotice
+from dealer.service.stored_savepoints import StoredSavepoints
+
+SLICE = 256
+"""Events that are evolved in one step of the loop, some 3 ms: others play while a table loads."""
 
 
 class Loader:
     """Builds live tables from `log`; `secrets` decrypts the secrets of open rounds."""
 
-    def __init__(self, log: Log, secrets: RoundSecretCache, reader: EventReader) -> None:
+    def __init__(
+        self, log: Log, secrets: RoundSecretCache, reader: EventReader, stored: StoredSavepoints
+    ) -> None:
         self._log = log
         self._secrets = secrets
         self._reader = reader
+        self._stored = stored
 
     async def load(self, table: bytes) -> LiveTable:
         """The table as the log has it, checked against its newest checkpoint; version 0 if none.
 
-        Raises TableArchived if it was archived, DatabaseDamaged if the rows are not those that the
-        house signed, or if the secret of the open round cannot be decrypted.
+        A long table is loaded from its stored savepoint, and whole if that does not agree with the
+        log. Raises TableArchived if it was archived, DatabaseDamaged if the rows are not those that
+        the house signed, or if the secret of the open round cannot be decrypted.
         """
-        live_table = LiveTable(table, table.hex())
         self._secrets.forget(table)
         newest = await self._log.newest_checkpoint(table)
+        if newest is not None and newest[0] >= STORE_EVERY:
+            live_table = await self._load_from_savepoint(table, newest)
+            if live_table is not None:
+                return live_table
+        live_table = LiveTable(table, table.hex())
+        await self._fold(live_table, newest)
+        if not live_table.tree.size:
+            await require_here(self._log, table)
+        return live_table
+
+    async def _load_from_savepoint(self, table: bytes, newest: tuple[int, str]) -> LiveTable | None:
+        """None if the table has no savepoint, or if the log does not follow from it."""
+        live_table = await self._stored.find(table, upto=newest[0])
+        if live_table is None:
+            return None
+        try:
+            await self._fold(live_table, newest)
+        except DealerError as error:
+            if not isinstance(error, DatabaseDamaged):
+                raise
+            self._stored.refuse(table, error)
+            return None
+        except Exception as error:  # of events that do not fit the state
+            self._stored.refuse(table, error)
+            return None
+        self._stored.used += 1
+        return live_table
+
+    async def _fold(self, live_table: LiveTable, newest: tuple[int, str] | None) -> None:
+        """Evolve the table with the rest of the log, and check the rows against `newest`."""
+        table, start = live_table.id, live_table.table.version
         opened, upto = await self._log.open_round(table)  # only an open round needs its secret
         fault: Exception | None = None
         size, root = 0 if newest is None else newest[0], b""
-        async for rows in self._log.stream(table, upto=upto, chunk=CHUNK):
+        if newest is not None and start:
+            _, root = self._secrets.signed(live_table, newest[1])
+            self._check_start(live_table, opened, root if start == size else None)
+        async for rows in self._log.stream(table, after=start, upto=upto, chunk=SLICE):
             for row in rows:
                 if row.version == 1 and newest is not None:
                     _, root = self._secrets.signed(live_table, newest[1], key=_key_in(row))
@@ -53,14 +94,27 @@ class Loader:
                         evolve(live_table.table, event_of(row, live_table.secret), row.at)
                 except Exception as error:
                     fault = error  # raised at the end: "altered rows" is the better explanation
-        if not live_table.tree.size:
-            await require_here(self._log, table)
+                if row.version == size and fault is None:
+                    live_table.at_checkpoint()
         if live_table.tree.size < size:
             raise tampered(live_table.table_id)
         if fault is not None:
             raise fault
+        live_table.storing.signed = size
         live_table.loaded()
-        return live_table
+
+    def _check_start(self, live_table: LiveTable, opened: int, root: bytes | None) -> None:
+        """Check a savepoint against the newest checkpoint's `root`, if that has its version.
+
+        Raises DatabaseDamaged if they differ, or if another round than the log's is open in it.
+        """
+        table = live_table.table
+        if root is not None and live_table.tree.root() != root:
+            raise tampered(live_table.table_id)
+        if not 0 < opened <= table.version:
+            live_table.secret = NoRoundSecrets()  # that round is closed by now
+        elif table.round is None or table.round_versions[-1] != opened:
+            raise tampered(live_table.table_id)
 
     async def advance(self, live_table: LiveTable) -> tuple[LiveTable, CommitNotice]:
         """The table as the log has it now, and the events after `committed`.
@@ -107,10 +161,12 @@ class Loader:
         fresh = LiveTable(live_table.id, live_table.table_id, leaf=live_table.leaf)
         fresh.table, fresh.tree = savepoint.table(), savepoint.tree.copy()
         fresh.secret, fresh.c1_root = savepoint.secret, savepoint.c1_root
+        fresh.storing = live_table.storing
         # Commands that were decided in memory and never written are dropped.
         fresh.commands_evicted = live_table.commands_evicted
         fresh.stored_commands = live_table.stored_commands.committed()
         size, root = self._secrets.signed(live_table, tail.notes[-1][1]) if tail.notes else (0, b"")
+        fresh.storing.signed = max(fresh.storing.signed, size)
         entries: list[EncodedEvent] = []
         # First of all: rows that replaced others need not evolve from this savepoint.
         if live_table.committed and not tail.has(live_table.id, live_table.committed, fresh.leaf):

@@ -52,8 +52,10 @@ class RoundSecretCache:
 
     def unwrap(self, table: bytes, row: Row) -> RoundSecret:
         """The secret in a RoundOpened row."""
-        number = row.members()["round"]
-        wrapped = row.hidden or b""
+        return self.unwrap_stored(table, row.members()["round"], row.hidden or b"")
+
+    def unwrap_stored(self, table: bytes, number: int, wrapped: bytes) -> RoundSecret:
+        """The secret of a round, given as it is stored; DatabaseDamaged if it is of another."""
         secret = self._key.unwrap(wrapped, table=table, round=number)
         return RoundSecret(table=table, round=number, secret=secret, wrapped=wrapped)
 

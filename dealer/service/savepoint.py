@@ -2,45 +2,98 @@
 
 The state in memory may be ahead of the log, and that part is void once another process was quicker.
 A savepoint is a copy of the table at a version that is on disk, a few hundred events back at most.
-Evolving it with the log's tail gives the current state without reading the whole table.
+Evolving it with the log's tail gives the current state without reading the whole table. The newest
+savepoint of a long table is also stored in the database (`dealer.service.stored_savepoints`).
 """
 
 from __future__ import annotations
 
-import pickle
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from dealer.errors import DatabaseDamaged
 from dealer.eventlog import Row
 from dealer.eventlog.rows import leaf_of
+from dealer.eventlog.savepoints import SavedTable
+from dealer.eventlog.table_codec import decode_table, encode_table
 from dealer.game.decide import NoRoundSecrets
 from dealer.game.state import Table
-from dealer.proof.tree import Tree
+from dealer.proof.tree import Tree, leaf_hash
 from dealer.service.round_secret import RoundSecret
 
 SAVEPOINT_EVERY = 256
 """Events after which a savepoint is replaced by a newer one."""
 
+STORE_EVERY = 2048
+"""Events of a table between two savepoints in the database; a shorter table has none there."""
+
 
 class Savepoint(NamedTuple):
-    """A table at a version that is on disk; `state` is a pickle that only this process reads."""
+    """A table at a version that is on disk; `leaf` is the leaf of that version's event.
+
+    `state` is that of `dealer.eventlog.table_codec`.
+    """
 
     version: int
     state: bytes
     tree: Tree
     secret: RoundSecret | NoRoundSecrets
     c1_root: bytes
+    leaf: str
 
     @classmethod
     def at(
-        cls, table: Table, tree: Tree, secret: RoundSecret | NoRoundSecrets, c1_root: bytes
+        cls,
+        table: Table,
+        tree: Tree,
+        secret: RoundSecret | NoRoundSecrets,
+        c1_root: bytes,
+        leaf: str,
     ) -> Savepoint:
-        return cls(table.version, pickle.dumps(table), tree.copy(), secret, c1_root)
+        return cls(table.version, encode_table(table), tree.copy(), secret, c1_root, leaf)
 
     def table(self) -> Table:
         """A new copy of the table."""
-        table: Table = pickle.loads(self.state)
-        return table
+        return decode_table(self.state)
+
+    def saved(self) -> SavedTable:
+        """What of it is stored in the database."""
+        return SavedTable(
+            version=self.version,
+            leaf=leaf_hash(self.leaf.encode()),
+            edge=self.tree.edge,
+            c1_root=self.c1_root,
+            wrapped=self.secret.wrapped if isinstance(self.secret, RoundSecret) else b"",
+            state=self.state,
+        )
+
+
+@dataclass(slots=True)
+class SavepointStoring:
+    """Which savepoint of a table goes to the database: one that a checkpoint covers.
+
+    `due` is to be written, `stored` the version of the one that is there as far as this process
+    knows, `signed` the size of the newest checkpoint that it knows.
+    """
+
+    due: Savepoint | None = None
+    stored: int = 0
+    signed: int = 0
+
+    def is_due(self, version: int) -> bool:
+        """Whether a savepoint at `version` is worth storing."""
+        return version - self.stored >= STORE_EVERY
+
+    def checkpoint(self, size: int, savepoint: Savepoint | None) -> None:
+        """A checkpoint of this size is on disk; `savepoint` is from before the events it covers."""
+        self.signed = size
+        if savepoint is not None and savepoint.version <= size and self.is_due(savepoint.version):
+            self.due = savepoint
+
+    def take_due(self) -> Savepoint | None:
+        """The savepoint to be written now; it is not due any longer."""
+        savepoint, self.due = self.due, None
+        return savepoint
 
 
 class LogTail(NamedTuple):

@@ -41,6 +41,7 @@ from dealer.service.random_draws import RandomDraws
 from dealer.service.requests import CommandResult, IdempotencyKey, OnResult, Request, resolve
 from dealer.service.round_secret_cache import RoundSecretCache
 from dealer.service.snapshots import CommitNotice, NoticeListener, Snapshot
+from dealer.service.stored_savepoints import StoredSavepoints
 from dealer.service.table_cache import BYTES, TABLES, TableCache
 from dealer.service.table_ids import check_rules, id_and_key
 from dealer.service.table_lifecycle import TableLifecycle
@@ -83,7 +84,8 @@ class Service:
         self.lobby = Lobby(log, self.openers, per_network=per_network)
         secrets = RoundSecretCache(log, key)
         self.reader = EventReader(log, secrets)
-        self.loader = Loader(log, secrets, self.reader)
+        self.savepoints = StoredSavepoints(log, key, secrets)
+        self.loader = Loader(log, secrets, self.reader, self.savepoints)
         self.tables = TableCache(
             self.loader,
             bound=tables,
@@ -101,6 +103,7 @@ class Service:
             self._executor,
             self.tables,
             self._tasks,
+            self.savepoints,
             notify=self._notify,
             on_foreign_events=self._record_mark,
         )
@@ -110,6 +113,7 @@ class Service:
             self.tables,
             self._reloader,
             self._processor.deadlines,
+            self.savepoints,
             on_load=lambda live_table: self._record_mark(live_table, old=True),
         )
         self.wakeups = self.lifecycle.wakeups

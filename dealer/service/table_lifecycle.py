@@ -13,6 +13,7 @@ from dealer.service.archive import require_here
 from dealer.service.deadlines import Deadlines
 from dealer.service.live_table import LiveTable
 from dealer.service.reload import Reloader
+from dealer.service.stored_savepoints import StoredSavepoints
 from dealer.service.table_cache import TableCache
 from dealer.service.wakeups import Wakeups
 
@@ -26,6 +27,7 @@ class TableLifecycle:
         cache: TableCache,
         reloader: Reloader,
         deadlines: Deadlines,
+        savepoints: StoredSavepoints,
         *,
         on_load: Callable[[LiveTable], None],
     ) -> None:
@@ -33,6 +35,7 @@ class TableLifecycle:
         self._cache = cache
         self._reloader = reloader
         self._deadlines = deadlines
+        self._savepoints = savepoints
         self._on_load = on_load
         self.wakeups = Wakeups(self._wake, on_size=self._count_wakeups)
 
@@ -62,11 +65,13 @@ class TableLifecycle:
         if not self.wakeups.sleep(live_table):
             return False
         live_table.postpone_draw()
+        self._savepoints.write_newest(live_table)
         return True
 
     async def close(self) -> None:
-        """Cancel all deadlines."""
+        """Write the savepoints of long tables, and cancel all deadlines."""
         await self.wakeups.close()
+        await self._savepoints.close(self._cache)
         for live_table in self._cache:
             self._deadlines.disarm(live_table)
 
@@ -75,6 +80,7 @@ class TableLifecycle:
 
     async def _load(self, table: str) -> LiveTable:
         live_table = await self._cache.load(table)
+        self._savepoints.write_due(live_table)
         self._arm(live_table)
         self._on_load(live_table)
         return live_table

@@ -7,12 +7,15 @@ import os
 import signal
 import sqlite3
 import sys
+from collections.abc import Callable
 
 import asyncpg
-from sqlalchemy import Engine, event
+from sqlalchemy import Connection, Engine, event
 
-from dealer.eventlog import Append, Appended, Log, Row
+from dealer.eventlog import Append, Appended, Log, Row, savepoints
 from dealer.eventlog.commit_policy import MAX_ROWS
+from dealer.eventlog.encryption import HouseKeys
+from dealer.eventlog.savepoints import SavedTable
 
 
 def _row(version: int, command: str) -> Row:
@@ -66,6 +69,32 @@ async def die_before_commit(url: str, commit: str, table: str) -> None:
     # event loop would leave them to the writer thread.
     rows = [_row(version, f"never {version}") for version in range(1, MAX_ROWS + 1)]
     await log.append(Append(bytes.fromhex(table), 0, rows))
+
+
+async def die_before_savepoint(url: str, commit: str, table: str) -> None:
+    await _put_savepoint(url, commit, bytes.fromhex(table), then=_die)
+
+
+async def die_after_savepoint(url: str, commit: str, table: str) -> None:
+    await _put_savepoint(url, commit, bytes.fromhex(table))
+    _die()
+
+
+async def _put_savepoint(
+    url: str, commit: str, table: bytes, then: Callable[[], object] = lambda: None
+) -> None:
+    """Append an event and put a savepoint, with `then` before its COMMIT."""
+    saved = SavedTable(1, b"l" * 32, [b"e" * 32], b"c1", b"wrapped", b"state")
+
+    def work(connection: Connection) -> bool:
+        keys = HouseKeys(b"k" * 32)
+        more = savepoints.put(connection, keys=keys, table=table, saved=saved, nonce=b"n" * 12)
+        then()
+        return more
+
+    log = await Log.open(url, commit=commit)
+    await log.append(Append(table, 0, [_row(1, "x")]))
+    await log.run_when_idle(work)
 
 
 async def open_once(url: str) -> None:

@@ -80,6 +80,24 @@ def test_a_secret_is_unwrapped_only_for_its_table_and_round() -> None:
             HouseKeys(key).unwrap(stored, table=table, round=round)
 
 
+@pytest.mark.parametrize("other", ["table", "version", "format", "code", "key", "bit", "cut"])
+def test_a_savepoint_is_opened_only_unchanged_and_in_its_row(other: str) -> None:
+    about: dict[str, Any] = {"table": A, "version": 7, "format": 1, "code": b"c" * 8}
+    stored = HouseKeys(KEY).seal_savepoint(b"As Ks", **about, nonce=N)
+    assert b"As" not in stored
+    assert HouseKeys(KEY).open_savepoint(stored, **about) == b"As Ks"
+    about |= {
+        name: value
+        for name, value in {"table": B, "version": 8, "format": 2, "code": b"d" * 8}.items()
+        if name == other
+    }
+    if other == "bit":
+        stored = stored[:-1] + bytes([stored[-1] ^ 1])
+    stored = stored[:10] if other == "cut" else stored
+    with pytest.raises(DatabaseDamaged, match="savepoint"):
+        HouseKeys(KEY[::-1] if other == "key" else KEY).open_savepoint(stored, **about)
+
+
 def test_every_use_has_its_own_key() -> None:
     one, other = HouseKeys(KEY), HouseKeys(KEY[::-1])
     digest = one.command_digest(b"draw As")

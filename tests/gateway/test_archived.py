@@ -134,8 +134,11 @@ async def test_histories_are_the_same_after_the_archiving(gateway, connect, tmp_
     await archive(tmp_path, table.id)
     for path, then in zip(paths, before, strict=True):
         now = await get(gateway.port, path)
-        assert (now.status, now.headers, now.body) == (then.status, then.headers, then.body), path
         head = await get(gateway.port, path, method="HEAD")
+        for got in (then, now, head):  # only the database knows, without reading all, what is final
+            got.headers.pop("etag", None)
+            got.headers.pop("cache-control")
+        assert (now.status, now.headers, now.body) == (then.status, then.headers, then.body), path
         assert (head.status, head.headers, head.body) == (then.status, then.headers, b""), path
 
 

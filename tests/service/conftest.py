@@ -64,3 +64,13 @@ async def open_nodes(postgres_url: str, tmp_path: Path) -> AsyncIterator[OpenNod
             ]
 
         yield open_
+
+
+@pytest.fixture
+def often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A savepoint in memory after each event, and in the database after each checkpoint."""
+    monkeypatch.setattr("dealer.service.savepoint.STORE_EVERY", 1)
+    monkeypatch.setattr("dealer.service.loading.STORE_EVERY", 1)
+    monkeypatch.setattr("dealer.service.stored_savepoints.STORE_EVERY", 1)
+    monkeypatch.setattr("dealer.service.stored_savepoints.ON_LEAVING", 1)
+    monkeypatch.setattr("dealer.service.live_table.SAVEPOINT_EVERY", 1)

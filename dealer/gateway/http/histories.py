@@ -14,6 +14,7 @@ from websockets.http11 import Request, Response
 
 from dealer.errors import HistoryUnavailable
 from dealer.gateway.http.concurrency import ConcurrencyLimit
+from dealer.gateway.http.downloads import Download, HistoryCache
 from dealer.gateway.http.history_process import make_history
 from dealer.gateway.http.responses import BLOCK, PLAIN, HttpClient, blocks_of, response, stream
 from dealer.gateway.limits import Limits
@@ -39,11 +40,18 @@ class Histories:
         self._turns = turns
         self._process = asyncio.Lock()
         self._concurrency = ConcurrencyLimit("histories")  # a large one takes seconds
+        self._cache = HistoryCache()
 
     @staticmethod
     def has(what: str) -> bool:
         """Whether `what`, an address below the table's, is that of a history."""
         return _WHAT.fullmatch(what) is not None
+
+    @staticmethod
+    def round_of(what: str) -> int | None:
+        """The number of the round at the address `what`; None if it is not that of a round."""
+        match = _WHAT.fullmatch(what)
+        return None if match is None or match["round"] is None else int(match["round"])
 
     async def answer(
         self,
@@ -53,42 +61,56 @@ class Histories:
         what: str,
         *,
         events: int,
+        download: Download,
     ) -> Response | None:
         """Send the history at the address `what` below the table's; 404 if there is none.
 
         `bundle` are the lines of a bundle with so many `events`, which are read when the process
         starts. Returns None if the answer was sent or the client has disconnected.
         """
-        match = _WHAT.fullmatch(what)
-        number, given = (None, None) if match is None else match.group("round", "form")
-        round, form = None if number is None else int(number), "phh" if given == "phh" else "text"
+        form = "phh" if what.endswith(".phh") else "text"
         kind = phh.KIND if form == "phh" else PLAIN
         try:
-            _require_short(events, self._limits.history)
-            with self._concurrency.admitted(connection.address):
-                await self._turns.pause(connection.budget)
-                async with self._process:
-                    blocks = blocks_of(bundle, self._reading)
-                    making = partial(make_history, blocks, form=form, round=round)
-                    made = await _while_connected(
-                        connection, metered(making, connection.budget.cpu)
-                    )
+            made = self._cache.get(download.etag)
+            if made is None:
+                _require_short(events, self._limits.history)
+                with self._concurrency.admitted(connection.address):
+                    made = await self._make(connection, bundle, form, self.round_of(what))
                 if made is None:
                     return None
-                length = int.from_bytes(made[-4:], "little")  # RFC 1952, ISIZE
-                if request.method == "HEAD":
-                    return response(HTTPStatus.OK, b"", kind=kind, Content_Length=str(length))
-                await stream(
-                    connection,
-                    request,
-                    _decompressed(made),
-                    turns=self._turns,
-                    send_timeout=self._limits.sending,
-                    kind=kind,
-                    length=length,
-                )
+                self._cache.put(download.etag, made)
+            return await self._send(connection, request, made, kind, download)
         except HistoryUnavailable as error:
             return response(HTTPStatus.NOT_FOUND, f"{error}\n")
+
+    async def _make(
+        self, connection: HttpClient, bundle: AsyncGenerator[str], form: str, round: int | None
+    ) -> bytes | None:
+        """The compressed history; None if the client disconnects."""
+        await self._turns.pause(connection.budget)
+        async with self._process:
+            blocks = blocks_of(bundle, self._reading)
+            making = partial(make_history, blocks, form=form, round=round)
+            return await _while_connected(connection, metered(making, connection.budget.cpu))
+
+    async def _send(
+        self, connection: HttpClient, request: Request, made: bytes, kind: str, download: Download
+    ) -> Response | None:
+        plain = int.from_bytes(made[-4:], "little")  # RFC 1952, ISIZE
+        length = len(made) if download.gzip else plain
+        if request.method == "HEAD":
+            more = {name.replace("-", "_"): value for name, value in download.headers().items()}
+            return response(HTTPStatus.OK, b"", kind=kind, Content_Length=str(length), **more)
+        await stream(
+            connection,
+            request,
+            _parts(made) if download.gzip else _decompressed(made),
+            turns=self._turns,
+            send_timeout=self._limits.sending,
+            kind=kind,
+            length=length,
+            more=download.headers(),
+        )
         return None
 
 
@@ -114,6 +136,11 @@ async def _while_connected(connection: HttpClient, work: Coroutine[Any, Any, T])
         making.cancel()
         leaving.cancel()
         await asyncio.gather(making, leaving, return_exceptions=True)
+
+
+async def _parts(packed: bytes) -> AsyncGenerator[bytes]:
+    for start in range(0, len(packed), BLOCK):
+        yield packed[start : start + BLOCK]
 
 
 async def _decompressed(packed: bytes) -> AsyncGenerator[bytes]:

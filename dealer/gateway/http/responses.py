@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from http import HTTPStatus
+from types import MappingProxyType
 from typing import Protocol
 
 from websockets.datastructures import Headers
@@ -71,15 +72,17 @@ async def stream(
     send_timeout: float,
     kind: str,
     length: int | None = None,
+    more: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Answer with blocks as they are made, in total `length` bytes if that is known, and close.
 
-    A client that does not read within `send_timeout` seconds is disconnected; then, in HTTP/1.1,
-    the last bytes or chunk are missing, so that the client detects the truncation. Each block waits
-    until the client's address has paid for the processor time of the earlier ones.
+    `more` are headers. A client that does not read within `send_timeout` seconds is disconnected;
+    then, in HTTP/1.1, the last bytes or chunk are missing, so that the client detects the
+    truncation. Each block waits until the client's address has paid for the processor time of the
+    earlier ones.
     """
     chunked = request.protocol == "HTTP/1.1" and length is None
-    headers = Headers(_headers(kind))
+    headers = Headers(_headers(kind) | dict(more))
     if length is not None:
         headers["Content-Length"] = str(length)
     if chunked:

@@ -28,6 +28,7 @@ from dealer.errors import (
 from dealer.game.state import Table
 from dealer.gateway.http.audit_page import audit_page
 from dealer.gateway.http.concurrency import ConcurrencyLimit, TooManyConcurrent
+from dealer.gateway.http.downloads import PLAIN_DOWNLOAD, Download, compressed, download_of
 from dealer.gateway.http.histories import Histories
 from dealer.gateway.http.responses import (
     PAGE,
@@ -157,9 +158,15 @@ class Router:
         if what == BUNDLE or self._histories.has(what):
             self._require_watching(request, live_table)
             self._require_paid(connection)
+            number = self._histories.round_of(what)
+            download = await download_of(self._service, live_table, request, what, round=number)
+            if answer := download.unchanged(request):
+                return answer
             lines = self._service.bundle(live_table, writing=partial(self._pay, connection))
             events = live_table.committed
-            return await self._bundle_or_history(connection, request, lines, what, events=events)
+            return await self._bundle_or_history(
+                connection, request, lines, what, events=events, download=download
+            )
         return _not_found()
 
     def _require_watching(self, request: Request, live_table: LiveTable) -> None:
@@ -209,22 +216,26 @@ class Router:
         what: str,
         *,
         events: int,
+        download: Download = PLAIN_DOWNLOAD,
     ) -> Response | None:
         """Send a bundle, given as lines with so many events, or the history made from it."""
         if what != BUNDLE:
-            histories = self._histories
-            return await histories.answer(connection, request, lines, what, events=events)
+            return await self._histories.answer(
+                connection, request, lines, what, events=events, download=download
+            )
         if request.method == "HEAD":
             async with aclosing(lines):
                 await anext(lines)  # raises if the bundle cannot be read, or not with this token
             return response(HTTPStatus.OK, b"", kind=JSONL)
+        blocks = blocks_of(lines, self._reading)
         await stream(
             connection,
             request,
-            blocks_of(lines, self._reading),
+            compressed(blocks) if download.gzip else blocks,
             turns=self._turns,
             send_timeout=self._limits.sending,
             kind=JSONL,
+            more=download.headers(),
         )
         return None
 

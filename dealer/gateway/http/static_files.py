@@ -43,6 +43,11 @@ PUBLIC = re.compile(r"/(?P<path>client\.js|client\.d\.ts|verify\.js|client/\w+\.
 _GZIP = re.compile(r"\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))")
 
 
+def accepts_gzip(request: Request) -> bool:
+    """Whether the client decompresses gzip."""
+    return _GZIP.search(request.headers.get("Accept-Encoding", "")) is not None
+
+
 @dataclass(frozen=True, eq=False)
 class File:
     """The bytes of a file, with its media type, ETag and compressed form."""
@@ -70,7 +75,7 @@ class File:
             more["ETag"] = self.etag
         if self.etag in request.headers.get("If-None-Match", ""):
             return response(HTTPStatus.NOT_MODIFIED, b"", kind=self.kind, **more)
-        if _GZIP.search(request.headers.get("Accept-Encoding", "")):
+        if accepts_gzip(request):
             more["Content_Encoding"] = "gzip"
             return response(status, self.gzipped, kind=self.kind, **more)
         return response(status, self.data, kind=self.kind, **more)

@@ -1,0 +1,119 @@
+"""SQL table `table_savepoint`: the newest savepoint of each long game table.
+
+A savepoint is the state of a table at one of its versions with the right edge of its Merkle tree,
+encrypted. It is a shortcut, never an authority: a table is loaded from it only if the rest of the
+log leads from its tree to the root that the newest checkpoint signs. Nothing needs these rows; all
+of them may be deleted at any time, and the next load of a table takes longer.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import msgspec
+from sqlalchemy import Column, Connection, Integer, LargeBinary, MetaData, Table
+
+from dealer.errors import DatabaseDamaged
+from dealer.eventlog.encryption import HouseKeys
+from dealer.eventlog.read_only_log import ReadOnlyLog
+from dealer.eventlog.schema import Number, metadata, postgres
+from dealer.eventlog.table_codec import CODE_BYTES, FORMAT, decode_table, fold_code
+from dealer.game.state import Table as State
+from dealer.proof.tree import HASH_BYTES
+
+# A log that was rewound to an older state may get a savepoint of a lower version, so that the newer
+# one is replaced whatever its version. None is added to a table that has left the log.
+_PUT = (
+    "INSERT INTO table_savepoint (stream, version, format, code, sealed)"
+    " SELECT s.id, ?, ?, ?, ? FROM stream s WHERE s.{} = ? AND s.version >= ?"
+    " AND NOT EXISTS (SELECT 1 FROM archived a WHERE a.stream = s.id)"
+    " ON CONFLICT (stream) DO UPDATE SET version = excluded.version, format = excluded.format,"
+    " code = excluded.code, sealed = excluded.sealed"
+)
+_READ = (
+    "SELECT p.version, p.format, p.code, p.sealed FROM table_savepoint p"
+    " JOIN stream s ON s.id = p.stream WHERE s.{} = ?"
+)
+_TABLE = {"sqlite": "table_id", "postgresql": "id"}
+"""The column of `stream` with the table's id and an index on it."""
+
+
+class SavedTable(NamedTuple):
+    """The content of a savepoint: a table after its first `version` events.
+
+    `leaf` is the hash of the last one's leaf and `edge` the right edge of the tree, hashes of 32
+    bytes. `c1_root` is the root of the last checkpoint C1, or empty; `wrapped` is the stored form
+    of the open round's secret, empty without a round; `state` is that of `table_codec`.
+    """
+
+    version: int
+    leaf: bytes
+    edge: list[bytes]
+    c1_root: bytes
+    wrapped: bytes
+    state: bytes
+
+    def table(self) -> State:
+        """A new table with this state; raises ValueError for a state that is not one."""
+        return decode_table(self.state)
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(SavedTable).decode
+
+
+def define_tables(schema: MetaData) -> None:
+    """Add the table of this module to a schema."""
+    key = LargeBinary(16).with_variant(Integer(), "sqlite")
+    Table(
+        "table_savepoint",
+        schema,
+        Column("stream", key, primary_key=True, autoincrement=False),
+        Column("version", Number, nullable=False),
+        Column("format", Integer, nullable=False),
+        Column("code", LargeBinary(CODE_BYTES), nullable=False),
+        Column("sealed", LargeBinary, nullable=False),
+    )
+
+
+define_tables(metadata)
+define_tables(postgres)
+table_savepoint = metadata.tables["table_savepoint"]
+
+
+def put(
+    connection: Connection, *, keys: HouseKeys, table: bytes, saved: SavedTable, nonce: bytes
+) -> bool:
+    """Replace the savepoint of a table; returns False: the work is complete.
+
+    `keys` are those that the table is signed under; `nonce` is 12 random bytes. Nothing is written
+    if the log has not that many events of the table, or if it is archived.
+    """
+    code = fold_code()
+    sealed = keys.seal_savepoint(
+        _encode(saved), table=table, version=saved.version, format=FORMAT, code=code, nonce=nonce
+    )
+    parameters = (saved.version, FORMAT, code, sealed, table, saved.version)
+    connection.exec_driver_sql(_PUT.format(_TABLE[connection.dialect.name]), parameters)
+    return False
+
+
+async def read(log: ReadOnlyLog, keys: HouseKeys, table: bytes) -> SavedTable | None:
+    """The savepoint of a table; None if there is none, or if other code wrote it.
+
+    Raises DatabaseDamaged if it is not what the house stored for this table and version.
+    """
+    rows = await log.fetch(_READ.format(_TABLE[log.dialect]), (table,))
+    if not rows:
+        return None
+    version, format_, code, sealed = rows[0]
+    if (format_, code) != (FORMAT, fold_code()):
+        return None
+    plain = keys.open_savepoint(sealed, table=table, version=version, format=format_, code=code)
+    try:
+        saved = _decode(plain)
+    except ValueError:
+        raise DatabaseDamaged("The savepoint of this table cannot be decoded.") from None
+    if saved.version != version or len(saved.leaf) != HASH_BYTES:
+        raise DatabaseDamaged("The savepoint of this table is not of this version.")
+    return saved

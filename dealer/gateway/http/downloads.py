@@ -1,0 +1,121 @@
+"""Downloads of public tables: compressed where the client accepts it, with an ETag where they
+cannot change, and the histories of these kept for the next client.
+
+The history of a closed round, and that of a closed table, never change. The bundle of a closed
+table changes only when one of its checkpoints is cosigned. Downloads of private tables are neither
+compressed (BREACH: they are secret, and players choose names in them) nor stored by clients.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections import OrderedDict
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from hashlib import sha256
+from http import HTTPStatus
+from typing import NamedTuple
+
+from websockets.http11 import Request, Response
+
+from dealer.eventlog.rows import leaf_of
+from dealer.gateway.http.responses import response
+from dealer.gateway.http.static_files import REVALIDATE, accepts_gzip
+from dealer.gateway.version import program_version
+from dealer.service import LiveTable, Service
+
+CACHED = 8 * 2**20
+"""Bytes of compressed histories that are kept."""
+
+CACHED_EACH = 2**20
+"""Bytes above which a compressed history is not kept."""
+
+
+class Download(NamedTuple):
+    """How a download is sent: with gzip or plain, and with this `etag`, empty if it may change."""
+
+    etag: str = ""
+    gzip: bool = False
+
+    def headers(self) -> dict[str, str]:
+        """Headers of the answer beside those of every download."""
+        more = {"Content-Encoding": "gzip"} if self.gzip else {}
+        if self.etag:
+            more |= {"ETag": self.etag, "Cache-Control": REVALIDATE}
+        return more | {"Vary": "Accept-Encoding"}
+
+    def unchanged(self, request: Request) -> Response | None:
+        """304 if the client has this content; None otherwise."""
+        if not self.etag or self.etag not in request.headers.get("If-None-Match", ""):
+            return None
+        more = {"ETag": self.etag, "Cache_Control": REVALIDATE, "Vary": "Accept-Encoding"}
+        return response(HTTPStatus.NOT_MODIFIED, b"", **more)
+
+
+PLAIN_DOWNLOAD = Download()
+
+
+async def download_of(
+    service: Service, live_table: LiveTable, request: Request, what: str, *, round: int | None
+) -> Download:
+    """How to send `what` of this table, its bundle or the history of all or of one `round`."""
+    table = live_table.table
+    if not table.rules.watched:
+        return PLAIN_DOWNLOAD
+    packed = accepts_gzip(request)
+    content: str | None = None
+    # The state may be ahead of the log: an event that is not on disk is not final.
+    if live_table.committed == table.version and not live_table.reloading:
+        if round is not None:
+            content = await _closed_round(service, live_table, round)
+        elif table.closed:
+            ((_, cosigned),) = (await service.log.heads_and_cosigned([live_table.id])).values()
+            content = f"{cosigned} {live_table.leaf}"
+    if content is None:
+        return Download(gzip=packed)
+    digest = sha256(f"{program_version()} {what} {content}".encode()).hexdigest()[:32]
+    return Download(f'W/"{digest}"', packed)
+
+
+async def _closed_round(service: Service, live_table: LiveTable, number: int) -> str | None:
+    """The leaf of the RoundOpened, unlike that of any other round; None unless it is closed."""
+    table = live_table.table
+    is_open = table.round is not None and table.round.number == number
+    if is_open or not 1 <= number <= len(table.round_versions):
+        return None
+    opened = table.round_versions[number - 1]
+    rows = await service.log.read(live_table.id, after=opened - 1, limit=1)
+    return leaf_of(live_table.id, rows[0]) if rows else None
+
+
+class HistoryCache:
+    """Compressed histories that cannot change, by ETag: at most `CACHED` bytes of them."""
+
+    def __init__(self) -> None:
+        self.bytes = 0
+        self._histories: OrderedDict[str, bytes] = OrderedDict()
+
+    def get(self, etag: str) -> bytes | None:
+        """A history, which counts as used."""
+        if etag in self._histories:
+            self._histories.move_to_end(etag)
+        return self._histories.get(etag)
+
+    def put(self, etag: str, packed: bytes) -> None:
+        """Keep a history, unless it is large or may change; the least recently used ones go."""
+        if not etag or len(packed) > CACHED_EACH or etag in self._histories:
+            return
+        self._histories[etag] = packed
+        self.bytes += len(packed)
+        while self.bytes > CACHED:
+            _, gone = self._histories.popitem(last=False)
+            self.bytes -= len(gone)
+
+
+async def compressed(blocks: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
+    """The blocks as one gzip stream; holds no more than a block."""
+    packing = zlib.compressobj(1, wbits=zlib.MAX_WBITS | 16)
+    async with aclosing(blocks):
+        async for block in blocks:
+            yield packing.compress(block)
+    yield packing.flush()

@@ -1,0 +1,82 @@
+"""The encoding of a table's state: the same state again, in the same order, or an error."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dealer.eventlog import table_codec
+from dealer.eventlog.table_codec import decode_table, encode_table, fold_code
+from dealer.game.cards import STANDARD
+from dealer.game.commands import Deal
+from dealer.game.state import Player, Round, Shuffle, Table, replay
+from tests.projector.random_games import HOST, Game, random_step
+
+CHOICES = st.lists(st.integers(0, 19 * 25 - 1), min_size=5, max_size=50)
+
+
+def dicts_of(table: Table) -> list[list[object]]:
+    """The keys of all dicts of a state, in their order."""
+    found: list[list[object]] = [list(table.seats)]
+    if table.round is not None:
+        found += [list(table.round.stacks), list(table.round.early_digests)]
+        if table.round.shuffle is not None:
+            found += [list(table.round.shuffle.digests), list(table.round.shuffle.nonces)]
+    return found
+
+
+@settings(max_examples=60, deadline=None)
+@given(choices=CHOICES)
+def test_a_state_is_the_same_after_every_event(choices: list[int]) -> None:
+    game = Game(rules={"preset": "shared", "x": [1, {"é": "ü"}]}).sit("Ada", "Bob").open_round()
+    for choice in choices:
+        random_step(game, choice)
+        again = decode_table(encode_table(game.table))
+        assert again == game.table
+        assert dicts_of(again) == dicts_of(game.table)
+        assert encode_table(again) == encode_table(game.table)
+
+
+def test_a_decoded_state_can_be_evolved_further() -> None:
+    game = Game().sit("Ada", "Bob").open_round()
+    game.do(Deal(HOST, 2))
+    table = decode_table(encode_table(game.table))
+    game.shuffle()
+    game.close_round()
+    assert replay(game.events) == game.table
+    assert table != game.table
+    assert table == replay(game.events[: table.version])
+
+
+def test_a_face_is_one_object_for_all_slots() -> None:
+    game = Game().sit("Ada").open_round(deck=STANDARD)
+    game.shuffle()
+    table = decode_table(encode_table(game.table))
+    assert table.round is not None
+    assert len({id(face) for face in table.round.faces}) == len(STANDARD)
+
+
+@pytest.mark.parametrize(
+    ("kind", "encoded"),
+    [(Table, "_Table"), (Round, "_Round"), (Shuffle, "_Shuffle"), (Player, "_Player")],
+)
+def test_every_member_of_the_state_is_encoded(kind: type, encoded: str) -> None:
+    names = getattr(table_codec, encoded).__struct_fields__
+    assert list(names) == [field.name for field in fields(kind)]
+
+
+@pytest.mark.parametrize("cut", [0, 1, 40, -1])
+def test_other_bytes_are_an_error(cut: int) -> None:
+    data = encode_table(Game().sit("Ada").open_round().table)
+    with pytest.raises(ValueError):  # noqa: PT011  of msgspec, in its own words
+        decode_table(data[:cut])
+    with pytest.raises(ValueError):  # noqa: PT011
+        decode_table(b"\x90" + data)
+
+
+def test_the_code_has_a_number_of_its_own() -> None:
+    assert len(fold_code()) == table_codec.CODE_BYTES
+    assert fold_code() is fold_code()

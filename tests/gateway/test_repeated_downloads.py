@@ -1,0 +1,136 @@
+"""Downloads of what cannot change: compressed, with an ETag, made once; and what may change."""
+
+from __future__ import annotations
+
+import gzip
+
+import pytest
+
+from dealer.gateway.http import downloads, histories, history_process
+from dealer.gateway.http.downloads import HistoryCache, compressed
+from tests.gateway.http_client import get
+from tests.gateway.tables import seat_and_shuffle
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def made(monkeypatch):
+    """The histories that a process has made."""
+    found = []
+
+    async def make(blocks, **options):
+        found.append(options)
+        return await history_process.make_history(blocks, **options)
+
+    monkeypatch.setattr(histories, "make_history", make)
+    return found
+
+
+async def test_a_bundle_is_compressed_for_clients_that_accept_it(gateway, connect) -> None:
+    table = await seat_and_shuffle(connect, gateway, players=1)
+    path = f"/tables/{table.id}/bundle.jsonl"
+    plain = await get(gateway.port, path)
+    assert "content-encoding" not in plain.headers
+    packed = await get(gateway.port, path, Accept_Encoding="gzip")
+    assert packed.headers["content-encoding"] == "gzip"
+    assert plain.headers["vary"] == packed.headers["vary"] == "Accept-Encoding"
+    assert len(packed.body) < len(plain.body) / 2
+    assert gzip.decompress(packed.body) == plain.body
+
+
+async def test_what_may_change_has_no_etag(gateway, connect, made) -> None:
+    table = await seat_and_shuffle(connect, gateway, players=1)
+    for name in ("bundle.jsonl", "history.txt", "round-1.txt", "round-1.txt"):
+        got = await get(gateway.port, f"/tables/{table.id}/{name}")
+        assert (got.status, got.headers["cache-control"]) == (200, "no-store")
+        assert "etag" not in got.headers
+    assert len(made) == 3
+
+
+async def test_the_history_of_a_closed_round_is_made_once(gateway, connect, made) -> None:
+    table = await seat_and_shuffle(connect, gateway, players=1)
+    await table.host.call("round.close")
+    path = f"/tables/{table.id}/round-1.txt"
+    first = await get(gateway.port, path)
+    assert first.headers["cache-control"] == "no-cache"
+    await table.host.call("round.open", entropy="house")
+    packed = await get(gateway.port, path, Accept_Encoding="gzip")
+    assert gzip.decompress(packed.body) == first.body
+    head = await get(gateway.port, path, method="HEAD")
+    assert head.headers["content-length"] == first.headers["content-length"]
+    known = await get(gateway.port, path, If_None_Match=first.headers["etag"])
+    assert (known.status, known.body, known.headers["etag"]) == (304, b"", first.headers["etag"])
+    assert (await get(gateway.port, path, If_None_Match='W/"other"')).body == first.body
+    assert len(made) == 1
+    other = await get(gateway.port, f"/tables/{table.id}/round-2.txt")
+    assert "etag" not in other.headers
+
+
+async def test_a_closed_table_has_one_bundle_until_it_is_cosigned(
+    service, gateway, connect, made
+) -> None:
+    table = await seat_and_shuffle(connect, gateway, players=1)
+    await table.host.call("round.close")
+    await table.host.call("table.close")
+    path = f"/tables/{table.id}/bundle.jsonl"
+    first = await get(gateway.port, path)
+    etag = first.headers["etag"]
+    assert (await get(gateway.port, path, If_None_Match=etag)).status == 304
+    history = await get(gateway.port, f"/tables/{table.id}/history.txt")
+    assert history.headers["etag"] != etag
+
+    def cosigned(connection):
+        connection.exec_driver_sql("UPDATE stream SET cosigned = cosigned + 1")
+
+    await service.log.run_in_transaction(cosigned)
+    again = await get(gateway.port, path, If_None_Match=etag)
+    assert again.status == 200
+    assert again.headers["etag"] != etag
+
+
+async def test_downloads_of_a_private_table_are_not_stored(gateway, connect, made) -> None:
+    """Nor compressed: the length would depend on what is secret."""
+    table = await seat_and_shuffle(connect, gateway, players=1, watch="nobody")
+    await table.host.call("round.close")
+    token = {"Authorization": f"Bearer {table.tokens[0]}", "Accept_Encoding": "gzip"}
+    for name in ("round-1.txt", "round-1.txt", "bundle.jsonl"):
+        got = await get(gateway.port, f"/tables/{table.id}/{name}", **token)
+        assert (got.status, got.headers["cache-control"]) == (200, "no-store")
+        assert "etag" not in got.headers
+        assert "content-encoding" not in got.headers
+    assert len(made) == 2
+    assert (await get(gateway.port, f"/tables/{table.id}/round-1.txt")).status == 401
+
+
+def test_kept_histories_are_bounded(monkeypatch) -> None:
+    monkeypatch.setattr(downloads, "CACHED", 30)
+    monkeypatch.setattr(downloads, "CACHED_EACH", 10)
+    cache = HistoryCache()
+    for number in range(4):
+        cache.put(str(number), b"x" * 10)
+        assert cache.get("0") is not None
+    assert cache.bytes == 30
+    assert [cache.get(str(number)) is None for number in range(4)] == [False, True, False, False]
+    cache.put("large", b"x" * 11)
+    cache.put("", b"x")
+    cache.put("3", b"y")
+    assert (cache.get("large"), cache.get(""), cache.get("3")) == (None, None, b"x" * 10)
+
+
+async def test_compression_takes_a_block_when_the_client_reads() -> None:
+    taken = []
+
+    async def blocks():
+        for number in range(50):
+            taken.append(number)
+            yield b"%d" % number * 1000
+
+    parts = compressed(blocks())
+    given = []
+    for number in range(50):
+        given.append(await anext(parts))
+        assert taken == list(range(number + 1))
+    given += [part async for part in parts]
+    whole = b"".join(b"%d" % number * 1000 for number in range(50))
+    assert gzip.decompress(b"".join(given)) == whole
