@@ -2,7 +2,8 @@
 
 The new rows are written to SQL tables named `rebuilt_…`, in slices, while readers and the projector
 continue; then one transaction swaps the tables. Each game table's old rows are compared with the
-new ones at the version of the old ones. A rebuild that was interrupted is begun anew by the next.
+new ones at the version of the old ones. If a rebuild is interrupted, the next one starts again from
+the first event.
 """
 
 from __future__ import annotations

@@ -156,6 +156,7 @@ class Projector:
         """Project lagging streams, if they are to be searched for; True if there are more."""
         if self._look:
             self._look = False
+            self._lagging.sweep(connection)
             if self._lagging.is_stuck(connection, without=self.stopped):
                 self._search = True
         if self._recent is not None and not self._search:
