@@ -20,6 +20,7 @@ import append
 import append_postgres
 import draw
 import load
+import projection
 import work
 
 SEATS = 4
@@ -88,5 +89,6 @@ if __name__ == "__main__":
     show(append.measure())
     show(append_postgres.measure())
     show(work.measure())
+    show(projection.measure())
     show(draw.measure())
     show(sockets(args.seconds))
