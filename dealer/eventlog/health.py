@@ -10,6 +10,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection
 
 from dealer.eventlog.log import Log
+from dealer.eventlog.queries import lagging
 from dealer.eventlog.read_only_log import ReadOnlyLog
 
 LAGGING_MAX = 1000
@@ -25,7 +26,7 @@ _DELETE = "DELETE FROM node WHERE id = ?"
 
 _LAG = f"""
 SELECT coalesce(sum(events), 0), count(*)
-FROM (SELECT version - projected AS events FROM stream WHERE version > projected
+FROM (SELECT version - projected AS events FROM stream WHERE {{}}
       LIMIT {LAGGING_MAX}) AS lagging
 """
 
@@ -52,7 +53,7 @@ async def require_write(log: Log) -> None:
 
 async def projector_lag(log: ReadOnlyLog) -> ProjectorLag:
     """The lag of the read models, of at most LAGGING_MAX tables; raises DatabaseError."""
-    ((events, tables),) = await log.fetch(_LAG)
+    ((events, tables),) = await log.fetch(_LAG.format(lagging(log.dialect)))
     return ProjectorLag(int(events), int(tables))
 
 

@@ -15,6 +15,15 @@ COLUMNS = "version, type, schema, at, public, commitment, hidden, command, diges
 _MAX_VARIABLES = 500
 
 
+def lagging(dialect: Dialect, stream: str = "stream") -> str:
+    """The condition that a row of `stream` has events to be projected, for which there is an index.
+
+    On PostgreSQL the index has all rows that may have such events.
+    """
+    condition = f"{stream}.version > {stream}.projected"
+    return f"{stream}.behind AND {condition}" if dialect == "postgresql" else condition
+
+
 class Queries:
     """SELECTs with `?` for parameters, of which the first are table ids of 16 bytes."""
 

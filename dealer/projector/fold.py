@@ -14,7 +14,7 @@ from dealer.game import events
 from dealer.game.events import Event
 from dealer.game.stacks import hand
 from dealer.game.state import Player, Round, Shuffle, Table, evolve
-from dealer.projector.changes import Cards, Changes
+from dealer.projector.changes import Cards, Changes, Row
 from dealer.projector.round_reveal import RoundReveal, close_round
 from dealer.projector.types import InconsistentEvent, StreamKey
 from dealer.proof.canonical import dump
@@ -37,7 +37,7 @@ def fold(stream: StreamKey, table: Table, timed_events: Iterable[TimedEvent]) ->
     `table` needs the open round and the version only; players who sat down before the round opened
     may be missing. After an InconsistentEvent `table` must not be used again.
     """
-    folding = _Folding(stream, table)
+    folding = Folding(stream, table)
     for timed in timed_events:
         version = folding.version
         try:
@@ -57,7 +57,9 @@ def evolve_partial(table: Table, event: Event, at: int) -> None:
     evolve(table, event, at)
 
 
-class _Folding:
+class Folding:
+    """The fold of one table's events into `changes`; see `fold`."""
+
     def __init__(self, stream: StreamKey, table: Table) -> None:
         self.stream = stream
         self.table = table
@@ -73,7 +75,7 @@ class _Folding:
         if rule is not None:
             rule(self, event, at)
         if isinstance(event, events.RoundClosed):
-            self._close(event, at, reveal)
+            self.close(event, at, reveal)
         evolve_partial(self.table, event, at)
 
     def finish(self) -> Changes:
@@ -152,10 +154,10 @@ class _Folding:
         self._end_shuffle("voided", None, at)
 
     def swapped(self, event: events.CardsSwapped, at: int) -> None:
-        self._remember(self.shuffle.stack)
+        self.remember(self.shuffle.stack)
 
     def sealed(self, event: events.DeckSealed, at: int) -> None:
-        self._remember(self.shuffle.stack)
+        self.remember(self.shuffle.stack)
         self._end_shuffle("sealed", event.first, at)
 
     def _end_shuffle(self, outcome: str, first: int | None, at: int) -> None:
@@ -163,14 +165,18 @@ class _Folding:
         ended = (outcome, self.version, at, len(shuffle.nonces), first)
         self.changes.update("shuffle ended", (*ended, self.stream.number, round_.number, shuffle.k))
 
-    def _close(self, event: events.RoundClosed, at: int, reveal: RoundReveal | None) -> None:
+    def close(self, event: events.RoundClosed, at: int, reveal: RoundReveal | None) -> None:
+        """Write the round's end, with all faces out of `reveal`."""
         number, round_ = self.stream.number, self.round
         for stack in round_.stacks:
-            self._remember(stack)
-        closed = (self.version, at, event.secret.hex(), number, event.round)
-        self.changes.update("round closed", closed)
+            self.remember(stack)
+        self.changes.update("round closed", self.closed_row(event, at))
         close_round(number, round_, self._before, reveal, self.changes)
         self._before, self._newly_shown = {}, set()
+
+    def closed_row(self, event: events.RoundClosed, at: int) -> Row:
+        """The values that close a round's row."""
+        return (self.version, at, event.secret.hex(), self.stream.number, event.round)
 
     # Cards
 
@@ -184,8 +190,8 @@ class _Folding:
     def _move(
         self, name: str, at: int, slot: int, source: str, target: str, place: int | None
     ) -> None:
-        self._remember(source)
-        self._remember(target)
+        self.remember(source)
+        self.remember(target)
         round_ = self.round
         cards = round_.cards(source)
         last = len(cards) - 1
@@ -204,7 +210,7 @@ class _Folding:
         stack = round_.stack_of(slot)
         if stack is None:
             raise ValueError(f"slot {slot} is not on the table")
-        self._remember(stack)
+        self.remember(stack)
         self._newly_shown.add(slot)
         number, place = self.stream.number, round_.cards(stack).index(slot)
         self.changes.add(
@@ -214,11 +220,15 @@ class _Folding:
                 stack, place, slot, event.card, 1,
             ),
         )  # fmt: skip
+        self.open_earlier(slot, event.card)
+
+    def open_earlier(self, slot: int, card: str) -> None:
+        """Write the face of a shown card to its earlier moves in the round."""
         began = self.table.round_versions[-1]
-        self.changes.update("face shown", (event.card, number, began, self.version, slot))
+        self.changes.update("face shown", (card, self.stream.number, began, self.version, slot))
 
     def cut(self, event: events.StackCut, at: int) -> None:
-        self._remember(event.stack)
+        self.remember(event.stack)
         self.changes.add(
             "moves",
             (
@@ -229,7 +239,7 @@ class _Folding:
 
     # Stacks
 
-    def _remember(self, stack: str) -> None:
+    def remember(self, stack: str) -> None:
         """Keep a stack's state before its first change, so that only the difference is written."""
         if stack not in self._before:
             self._before[stack] = public(self.round, stack)
@@ -258,19 +268,19 @@ def public(round_: Round, stack: str) -> Cards:
 
 
 _RULES: dict[type[Event], Callable[..., None]] = {
-    events.TableOpened: _Folding.table_opened,
-    events.TableClosed: _Folding.table_closed,
-    events.SeatTaken: _Folding.seat_taken,
-    events.SeatLeft: _Folding.seat_left,
-    events.SeatVacated: _Folding.seat_left,
-    events.RoundOpened: _Folding.round_opened,
-    events.ShuffleStarted: _Folding.shuffle_started,
-    events.EntropyClosed: _Folding.entropy_closed,
-    events.ShuffleVoided: _Folding.shuffle_voided,
-    events.CardsSwapped: _Folding.swapped,
-    events.DeckSealed: _Folding.sealed,
-    events.CardDrawn: _Folding.drawn,
-    events.CardMoved: _Folding.moved,
-    events.CardShown: _Folding.shown,
-    events.StackCut: _Folding.cut,
+    events.TableOpened: Folding.table_opened,
+    events.TableClosed: Folding.table_closed,
+    events.SeatTaken: Folding.seat_taken,
+    events.SeatLeft: Folding.seat_left,
+    events.SeatVacated: Folding.seat_left,
+    events.RoundOpened: Folding.round_opened,
+    events.ShuffleStarted: Folding.shuffle_started,
+    events.EntropyClosed: Folding.entropy_closed,
+    events.ShuffleVoided: Folding.shuffle_voided,
+    events.CardsSwapped: Folding.swapped,
+    events.DeckSealed: Folding.sealed,
+    events.CardDrawn: Folding.drawn,
+    events.CardMoved: Folding.moved,
+    events.CardShown: Folding.shown,
+    events.StackCut: Folding.cut,
 }

@@ -12,6 +12,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from dealer.eventlog.queries import lagging
 from dealer.projector.types import Number
 from dealer.projector.writer import on_postgres
 
@@ -29,7 +30,7 @@ _LAST = 2**63 - 1
 _CLAIM = """
 WITH few AS MATERIALIZED (
     SELECT id, table_id, projected FROM stream
-    WHERE version > projected AND id > ? AND id <= ? AND NOT id = ANY(?)
+    WHERE behind AND version > projected AND id > ? AND id <= ? AND NOT id = ANY(?)
     ORDER BY id LIMIT ?
 ), mine AS MATERIALIZED (
     SELECT * FROM few
@@ -45,7 +46,17 @@ FROM mine s CROSS JOIN LATERAL (
 _HIGHEST = b"\xff" * 16
 _CANDIDATES = 1024
 
-_POSITIONS = "SELECT id, projected FROM stream WHERE version > projected LIMIT 1000"
+_POSITIONS = "SELECT id, projected FROM stream WHERE {} LIMIT 1000"
+
+# A stream that is behind is marked; the mark is taken back when the stream has not changed from one
+# sweep to the next. Taken back at once, it would change with each append, and so the index.
+_QUIET = "SELECT id, version FROM stream WHERE behind AND version = projected LIMIT 10000"
+_UNMARK = """
+UPDATE stream SET behind = false WHERE id IN (
+    SELECT id FROM stream WHERE id = ANY(?) AND version = projected
+    FOR NO KEY UPDATE SKIP LOCKED)"""
+SWEEP = 30
+"""Looks from one sweep to the next."""
 
 
 class LaggingStreams:
@@ -55,6 +66,8 @@ class LaggingStreams:
         self._events = events
         self._after: Number | None = None
         self._seen: dict[Number, int] = {}
+        self._looks = 0
+        self._quiet: dict[Number, int] = {}
 
     def next(
         self, connection: Connection, *, without: Collection[Number], first: Number | None
@@ -81,11 +94,27 @@ class LaggingStreams:
         """
         found = {
             number: projected
-            for number, projected in connection.exec_driver_sql(_POSITIONS)
+            for number, projected in connection.exec_driver_sql(
+                _POSITIONS.format(lagging("postgresql" if on_postgres(connection) else "sqlite"))
+            )
             if number not in without
         }
         seen, self._seen = self._seen, found
         return any(seen.get(number) == projected for number, projected in found.items())
+
+    def sweep(self, connection: Connection) -> None:
+        """At every SWEEPth call, unmark the streams that were projected and quiet since the last.
+
+        SQLite has no marks.
+        """
+        self._looks += 1
+        if self._looks % SWEEP or not on_postgres(connection):
+            return
+        found = dict(map(tuple, connection.exec_driver_sql(_QUIET).fetchall()))
+        unmarked = [number for number, at in self._quiet.items() if found.get(number) == at]
+        if unmarked:
+            connection.exec_driver_sql(_UNMARK, (unmarked,))
+        self._quiet = found
 
     def _select(
         self,

@@ -22,7 +22,7 @@ SELECT id FROM (
     (SELECT stream AS id, opened_at FROM tables ORDER BY opened_at DESC, stream LIMIT ?)
     UNION ALL
     SELECT s.id, e.at FROM stream s JOIN event e ON e.stream = s.id AND e.version = 1
-    WHERE s.version > s.projected AND s.projected = 0
+    WHERE s.behind AND s.version > s.projected AND s.projected = 0
 ) AS known ORDER BY opened_at DESC, id LIMIT ?"""
 
 # The open round of a table, if any, is its last one.

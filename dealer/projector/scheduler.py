@@ -16,7 +16,7 @@ from dealer.errors import ConcurrentUpdate, DatabaseError, Unavailable
 from dealer.eventlog import Log
 from dealer.histogram import LONG_SECONDS, Histogram
 from dealer.projector.recent_events import RecentEvents
-from dealer.projector.runner import Projector
+from dealer.projector.runner import Projector, events_per_slice
 
 APPENDS = 256
 SECONDS = 0.25
@@ -39,7 +39,7 @@ class ProjectionScheduler:
 
     def __init__(self, log: Log, *, appends: int = APPENDS, seconds: float = SECONDS) -> None:
         self.recent = RecentEvents()
-        self.projector = Projector(recent=self.recent)
+        self.projector = Projector(recent=self.recent, events=events_per_slice(log.dialect))
         self.slice_seconds = Histogram(LONG_SECONDS)
         self._look_timer: asyncio.TimerHandle | None = None
         self._log = log

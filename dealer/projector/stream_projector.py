@@ -100,6 +100,10 @@ class StreamProjector:
         """Replay rounds from their beginning: what a slice has written was not committed."""
         self._reveals.clear()
 
+    def begin_between_rounds(self, number: Number, version: int) -> None:
+        """Say that no round is open at `version`, so that the state need not be read."""
+        self._put(number, Table(version=version))
+
     def _take(self, number: Number) -> Table | None:
         table, size = self._states.pop(number, (None, 0))
         self.bytes -= size

@@ -22,6 +22,7 @@ import draw
 import growth
 import load
 import memory
+import projection
 import work
 
 SEATS = 4
@@ -100,6 +101,7 @@ if __name__ == "__main__":
     show(append.measure())
     show(append_postgres.measure())
     show(work.measure())
+    show(projection.measure())
     show(draw.measure())
     show(sockets(args.seconds))
     show(memory.measure())

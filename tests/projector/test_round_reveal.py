@@ -6,7 +6,8 @@ import pytest
 from sqlalchemy import Connection
 
 from dealer.game.commands import Deal
-from dealer.projector.rebuild import PREFIX, Rebuild
+from dealer.projector.rebuild import Rebuild
+from dealer.projector.rebuilt_tables import PREFIX
 from dealer.projector.runner import Projector
 from dealer.projector.stream_projector import StreamProjector
 from tests.harness.postgres import Blocking
@@ -121,7 +122,7 @@ def test_a_rebuild_replays_it_in_slices_as_well(connection: Connection) -> None:
     game = long_game().close_round()
     game.log(connection)
     catch_up(connection)
-    rebuild = Rebuild()
+    rebuild = Rebuild(events=40)
     rebuild._streams = StreamProjector(tables=1, revealed=REVEALED)
     slices = 0
     while once(connection, rebuild.slice):

@@ -1,0 +1,153 @@
+"""A rebuild folds closed rounds as a whole, and leaves what is unusual to the other fold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from sqlalchemy import Connection
+
+from dealer.eventlog import Row
+from dealer.game.commands import StartShuffle
+from dealer.projector.rebuild import Rebuild
+from dealer.projector.stream_projector import StreamProjector
+from tests.projector.databases import catch_up, drain, models, projected
+from tests.projector.random_games import HOST, Game, short_game
+from tests.projector.reference_models import Expected
+
+
+def closed_games(count: int) -> list[Game]:
+    return [short_game(name).open_round().close_round() for name in "abcdef"[:count]]
+
+
+def expected(games: list[Game]) -> dict[str, set[tuple[object, ...]]]:
+    rows: dict[str, set[tuple[object, ...]]] = {}
+    for number, game in enumerate(games, 1):
+        reference = Expected(number, game.id)
+        for event, at in game.events:
+            reference.take(event, at)
+        for model, found in reference.rows().items():
+            rows[model] = rows.get(model, set()) | found
+    return rows
+
+
+def test_closed_rounds_are_not_folded_event_by_event(
+    connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    games = closed_games(3)
+    for game in games:
+        game.log(connection)
+    monkeypatch.delattr(StreamProjector, "project")
+    rebuild = Rebuild()
+    drain(connection, rebuild.slice)
+    assert models(connection) == expected(games)
+    assert rebuild.done == sum(len(game.rows) for game in games)
+
+
+def test_each_row_of_a_closed_round_is_written_once(
+    connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    games = closed_games(3)
+    for game in games:
+        game.log(connection)
+    rebuild = Rebuild()
+    written: dict[str, int] = {}
+    write = rebuild._writer.write
+
+    def count(it: Connection, changes: object) -> None:
+        for model, rows in changes.added.items():  # type: ignore[attr-defined]
+            written[model] = written.get(model, 0) + len(rows)
+        assert not changes.truncated  # type: ignore[attr-defined]
+        assert not changes.updated.keys() & {"face opened", "face shown"}  # type: ignore[attr-defined]
+        write(it, changes)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(rebuild._writer, "write", count)
+    drain(connection, rebuild.slice)
+    assert written == {model: len(rows) for model, rows in models(connection).items()}
+
+
+def test_a_round_that_is_longer_than_a_slice_is_rebuilt(connection: Connection) -> None:
+    games = [
+        short_game("a"),
+        Game("long").sit("Ada").open_round(deck=[f"{n:03}" for n in range(90)]),
+    ]
+    games[1].close_round().open_round()
+    for game in games:
+        game.log(connection)
+    catch_up(connection)
+    rebuild = Rebuild(events=64)
+    drain(connection, rebuild.slice)
+    assert (rebuild.different, rebuild.stopped) == (0, {})
+    assert models(connection) == expected(games)
+
+
+def swap_hidden(rows: list[Row], one: int, other: int) -> None:
+    rows[one] = rows[one]._replace(hidden=rows[other].hidden)
+
+
+def first(game: Game, kind: str) -> int:
+    return next(n for n, row in enumerate(game.rows) if row.type == kind)
+
+
+def alter_swap(game: Game) -> None:
+    swap_hidden(game.rows, first(game, "CardsSwapped"), first(game, "CardsSwapped") + 1)
+
+
+def alter_draw(game: Game) -> None:
+    swap_hidden(game.rows, first(game, "CardDrawn"), first(game, "CardDrawn") + 1)
+
+
+def drop_hidden(game: Game) -> None:
+    swap = first(game, "CardsSwapped")
+    game.rows[swap] = game.rows[swap]._replace(hidden=None)
+
+
+def alter_public(game: Game) -> None:
+    draw = first(game, "CardDrawn")
+    game.rows[draw] = game.rows[draw]._replace(public="{")
+
+
+def raise_schema(game: Game) -> None:
+    draw = first(game, "CardDrawn")
+    game.rows[draw] = game.rows[draw]._replace(schema=2)
+
+
+def remove_seal(game: Game) -> None:
+    """Close the round after swaps that no seal follows."""
+    seal = first(game, "DeckSealed")
+    close = game.rows[first(game, "RoundClosed")]
+    game.rows[seal:] = [close._replace(version=seal + 1)]
+
+
+@pytest.mark.parametrize(
+    "alter", [alter_swap, alter_draw, drop_hidden, alter_public, raise_schema, remove_seal]
+)
+def test_an_altered_round_stops_the_table_as_the_projector_stops(
+    alter: Callable[[Game], None], connection: Connection
+) -> None:
+    sound, damaged = short_game("a"), short_game("b")
+    alter(damaged)
+    sound.log(connection)
+    damaged.log(connection)
+    (stopped,) = catch_up(connection).stopped.values()
+    before, positions = models(connection), projected(connection)
+    rebuild = Rebuild()
+    drain(connection, rebuild.slice)
+    assert list(rebuild.stopped.values()) == [stopped]
+    assert models(connection) == before
+    assert projected(connection) == positions
+
+
+def test_a_shuffle_that_was_voided_is_part_of_a_closed_round(
+    connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    game = Game().sit("Ada", "Bob").open_round(entropy="players", shuffled=False)
+    game.do(StartShuffle(HOST))
+    game.commit()
+    game.settle(silent=(1,))
+    game.shuffle()
+    game.close_round().log(connection)
+    assert first(game, "ShuffleVoided")
+    monkeypatch.delattr(StreamProjector, "project")
+    drain(connection, Rebuild().slice)
+    assert models(connection) == expected([game])
