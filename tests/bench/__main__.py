@@ -18,6 +18,7 @@ from typing import Any
 
 import append
 import append_postgres
+import bytes
 import draw
 import load
 import work
@@ -87,6 +88,7 @@ if __name__ == "__main__":
     args = parser.parse_args()
     show(append.measure())
     show(append_postgres.measure())
+    show(bytes.measure())
     show(work.measure())
     show(draw.measure())
     show(sockets(args.seconds))
