@@ -1,10 +1,10 @@
 """Recent commands of a table, packed: most repetitions are answered without reading the log.
 
-A command in flight is stored as an object. After its commit it takes 52 bytes in one of 32 buckets,
+A command in flight is stored as an object. After its commit it takes 36 bytes in one of 32 buckets,
 chosen by the hash of its name:
 
-    hash(name) as a signed 64-bit number ‖ digest (32 bytes) ‖ version of its first event (64 bits)
-    ‖ number of events (32 bits)
+    hash(name) as a signed 64-bit number ‖ first 16 bytes of its digest
+    ‖ version of its first event (64 bits) ‖ number of events (32 bits)
 
 The hash is Python's, with a different key in each process. If two names of one table have the same
 hash, the digest still shows whether the command is the same.
@@ -22,8 +22,8 @@ BUCKET = 9
 Python's own allocator; larger ones fragment the heap."""
 
 _NAME = Struct(">q")
-_RECORD = Struct(">q32sQI")
-_DIGEST_BYTES = 32
+_RECORD = Struct(">q16sQI")
+_DIGEST_BYTES = 16
 _IN_FLIGHT = 700
 _EMPTY = 100
 
@@ -65,11 +65,12 @@ class RecentCommands:
     def settle(self, name: str, command: StoredCommand) -> bool:
         """Add a committed command; whether another one was evicted for it."""
         self._in_flight.pop(name, None)
-        if len(command.digest) != _DIGEST_BYTES:
+        if len(command.digest) < _DIGEST_BYTES:
             return True
         number = hash(name)
         bucket = self._buckets.get(number % BUCKETS, b"")
-        record = _RECORD.pack(number, command.digest, command.version, command.count)
+        digest = command.digest[:_DIGEST_BYTES]
+        record = _RECORD.pack(number, digest, command.version, command.count)
         if bucket and _find(bucket, record[: _NAME.size]) >= 0:
             return False
         full = len(bucket) >= BUCKET * _RECORD.size

@@ -20,7 +20,7 @@ def test_a_stored_command_is_exact_or_absent(steps: list[tuple[int, bool]]) -> N
         name = f"seat:1:2/{number}"
         if name in model:
             continue
-        command = StoredCommand(number.to_bytes(32, "big"), version, number)
+        command = StoredCommand(number.to_bytes(16, "big"), version, number)
         model[name] = command
         recent.start(name, command)
         assert recent.get(name) is command
@@ -44,7 +44,7 @@ def test_a_stored_command_is_exact_or_absent(steps: list[tuple[int, bool]]) -> N
 def test_memory_of_stored_commands_is_bounded() -> None:
     recent = RecentCommands()
     for number in range(10_000):
-        command = StoredCommand(bytes(32), number, 1)
+        command = StoredCommand(bytes(16), number, 1)
         recent.start(str(number), command)
         recent.settle(str(number), command)
     assert recent.size < BUCKETS * BUCKET * 80
