@@ -28,7 +28,7 @@ NAMED = 100
 """How many differences are listed; all are counted."""
 
 _ROWS = (
-    "SELECT version, type, schema, at, public FROM event"
+    "SELECT version, type, schema, at, public, hidden FROM event"
     " WHERE stream = ? AND version > ? AND version <= ? ORDER BY version LIMIT ?"
 )
 # The events of an archived table are deleted, and its rows with them.
@@ -162,7 +162,7 @@ class Rebuild:
     def _write(self, connection: Connection, stream: StreamKey, after: int, upto: int) -> int:
         while after < upto and self._left > 0 and stream.number not in self.stopped:
             found = connection.exec_driver_sql(_ROWS, (stream.number, after, upto, self._left))
-            rows = [(row[0], row[1], row[2], row[3], row[4]) for row in found]
+            rows = [tuple(row) for row in found]
             if not rows:
                 reason = f"Version {after + 1} is missing in the log."
                 self.stopped[stream.number] = Stopped(stream.table.hex(), after, reason)
