@@ -124,6 +124,19 @@ SELECT stream, version, event_type(type, public) AS type, schema, at,
        event_public(type, public, hidden) AS public, commitment,
        {POSTGRES_HIDDEN.format("")} AS hidden, event_command(command) AS command, digest
 FROM event"""
+# PostgreSQL deletes through such a view with its owner's rights; default privileges may grant that.
+POSTGRES_READ_ONLY = """\
+DO $$
+DECLARE role name;
+BEGIN
+    FOR role IN
+        SELECT DISTINCT r.rolname FROM pg_class c CROSS JOIN aclexplode(c.relacl) a
+        JOIN pg_roles r ON r.oid = a.grantee
+        WHERE c.oid = CAST('events' AS regclass) AND a.grantee <> c.relowner
+    LOOP
+        EXECUTE format('REVOKE INSERT, UPDATE, DELETE ON events FROM %I', role);
+    END LOOP;
+END $$"""
 POSTGRES_KEPT = f"""\
 CREATE OR REPLACE FUNCTION event_is_kept() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -176,7 +189,8 @@ def execute(*statements: str) -> None:
 
 def upgrade() -> None:
     if op.get_bind().dialect.name == "postgresql":
-        execute(POSTGRES_TYPE, POSTGRES_PUBLIC, POSTGRES_COMMAND, POSTGRES_VIEW, POSTGRES_KEPT)
+        execute(POSTGRES_TYPE, POSTGRES_PUBLIC, POSTGRES_COMMAND)
+        execute(POSTGRES_VIEW, POSTGRES_READ_ONLY, POSTGRES_KEPT)
     else:
         execute("DROP TRIGGER event_refuses_update", SQLITE_VIEW, SQLITE_TRIGGER, SQLITE_FORM)
 
