@@ -58,6 +58,7 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO dealer_no
 SELECT format('REVOKE %s ON public.%I FROM dealer_node', rights, name)
 FROM (VALUES
     ('event', 'UPDATE, DELETE'),
+    ('events', 'INSERT, UPDATE, DELETE'),
     ('journal', 'UPDATE, DELETE'),
     ('archived', 'INSERT, UPDATE, DELETE'),
     ('stream', 'DELETE'),

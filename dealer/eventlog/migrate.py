@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Connection
 
 from dealer.errors import DatabaseError, SchemaOutdated, SchemaTooNew
+from dealer.eventlog import event_form
 from dealer.eventlog.schema import postgres
 
 if TYPE_CHECKING:
@@ -92,7 +93,10 @@ def upgrade(connection: Connection) -> None:
         return
     from alembic import command
 
+    empty = current(connection) is None
     command.upgrade(_config(connection), "head")
+    if empty:
+        event_form.write(connection, event_form.Form.SHORT)
 
 
 def check(connection: Connection) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from dealer.eventlog import short_form
 from dealer.eventlog.store import Dialect
 
 COLUMNS = "version, type, schema, at, public, commitment, hidden, command, digest"
@@ -34,7 +35,7 @@ class Queries:
         notes = f"SELECT size, note FROM checkpoint WHERE stream = {stream}"
         events = f"SELECT {COLUMNS} FROM event WHERE stream = {stream}"
         self.read = f"{events} AND version > ? AND version <= ? ORDER BY version LIMIT ?"
-        self.command = f"{events} AND command = ?"
+        self.command = f"{events} AND command IN (?, ?)"
         self.checkpoints = f"{notes} AND size > ? ORDER BY size LIMIT ?"
         self.newest = f"{notes} AND size <= ? ORDER BY size DESC LIMIT ?"
         self.head = f"SELECT version FROM stream WHERE {table} = ?"
@@ -47,6 +48,12 @@ class Queries:
             f" ORDER BY e.version DESC LIMIT 1) FROM stream s WHERE s.{table} = ?"
         )
         self._postgres = postgres
+
+    def stored_command(self, command: str) -> tuple[str, str | bytes]:
+        """The two forms in which a command's id may be stored; the parameters of `command`."""
+        if self._postgres:
+            return short_form.stored_texts(command)
+        return short_form.stored_forms(command)
 
     def heads(self, tables: list[bytes]) -> Iterator[tuple[str, tuple[Any, ...]]]:
         """Statements, each with its parameters, whose rows are (table, version, cosigned)."""

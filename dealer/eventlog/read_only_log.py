@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Iterable
 from typing import Any, Self
 
 from dealer.errors import Unavailable
+from dealer.eventlog import short_form
 from dealer.eventlog.queries import Queries
 from dealer.eventlog.read_pool import PoolUse
 from dealer.eventlog.rows import Row
@@ -104,7 +105,7 @@ class ReadOnlyLog:
         rows = await self.fetch(
             self._queries.read, (table, after, _NO_LIMIT if upto is None else upto, limit)
         )
-        return list(map(Row._make, rows))
+        return [Row._make(short_form.decode(row)) for row in rows]
 
     async def stream(
         self, table: bytes, *, after: int = 0, upto: int | None = None, chunk: int = 1000
@@ -131,8 +132,9 @@ class ReadOnlyLog:
 
     async def find_command(self, table: bytes, command: str) -> Row | None:
         """The first event of the append that carried out this command id; None if there is none."""
-        rows = await self.fetch(self._queries.command, (table, command))
-        return Row._make(rows[0]) if rows else None
+        stored = self._queries.stored_command(command)
+        rows = await self.fetch(self._queries.command, (table, *stored))
+        return Row._make(short_form.decode(rows[0])) if rows else None
 
     async def checkpoints(
         self, table: bytes, *, after: int = -1, limit: int = 1000

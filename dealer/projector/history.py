@@ -14,6 +14,7 @@ from sqlalchemy import Connection
 
 from dealer.errors import DatabaseDamaged, UnknownTable
 from dealer.eventlog.encryption import RoundCipher
+from dealer.eventlog.short_form import decode_public
 from dealer.game.events import Event
 from dealer.game.state import Table, evolve
 from dealer.projector.fold import evolve_partial
@@ -26,7 +27,7 @@ _RANGE = (
     " WHERE stream = ? AND version BETWEEN ? AND ? ORDER BY version"
 )
 _BACKWARDS = (
-    "SELECT version, type, schema, at, public FROM event"
+    "SELECT version, type, schema, at, public, hidden FROM event"
     " WHERE stream = ? AND version <= ? ORDER BY version DESC LIMIT ?"
 )
 _CHUNK = 256
@@ -54,6 +55,7 @@ def read_events(
     ciphers: dict[int, RoundCipher] = {}
     for row in connection.exec_driver_sql(_RANGE, (stream.number, first, last)):
         version, kind, schema, at, public, commitment, hidden = row
+        kind, public = decode_public(kind, public, hidden)
         members = json.loads(public)
         part = _NOTHING
         # The hidden part of RoundOpened is the encrypted secret, and has no commitment.
@@ -86,7 +88,8 @@ def public_state(connection: Connection, stream: Number, version: int) -> Table:
     """
     rows = list(_of_open_round(connection, stream, version))
     table = Table(version=version - len(rows))
-    for _, kind, schema, at, public in reversed(rows):
+    for _, kind, schema, at, public, hidden in reversed(rows):
+        kind, public = decode_public(kind, public, hidden)
         event = decode(kind, schema, json.loads(public), _NOTHING)
         evolve_partial(table, event, at)
     return table

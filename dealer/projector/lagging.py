@@ -18,7 +18,7 @@ from dealer.projector.writer import on_postgres
 
 # CROSS JOIN makes SQLite start with the few lagging streams, which have a partial index.
 _NEXT = """
-SELECT s.id, s.table_id, s.projected, e.version, e.type, e.schema, e.at, e.public
+SELECT s.id, s.table_id, s.projected, e.version, e.type, e.schema, e.at, e.public, e.hidden
 FROM stream s CROSS JOIN event e ON e.stream = s.id AND e.version > s.projected
 WHERE s.version > s.projected AND s.id > ? AND s.id <= ? AND s.id NOT IN ({})
 ORDER BY s.id, e.version LIMIT ?"""
@@ -38,7 +38,7 @@ WITH few AS MATERIALIZED (
                                          AS bigint))
     LIMIT ?
 )
-SELECT s.id, s.table_id, s.projected, e.version, e.type, e.schema, e.at, e.public
+SELECT s.id, s.table_id, s.projected, e.version, e.type, e.schema, e.at, e.public, e.hidden
 FROM mine s CROSS JOIN LATERAL (
     SELECT * FROM event e WHERE e.stream = s.id AND e.version > s.projected
     ORDER BY e.version LIMIT ?
@@ -72,7 +72,7 @@ class LaggingStreams:
     def next(
         self, connection: Connection, *, without: Collection[Number], first: Number | None
     ) -> Sequence[Any]:
-        """The next rows (id, table_id, projected, version, type, schema, at, public).
+        """The next rows (id, table_id, projected, version, type, schema, at, public, hidden).
 
         Streams in `without` are left out. If `first` lags, only its rows are returned.
         """

@@ -15,6 +15,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from dealer.errors import ConcurrentUpdate
+from dealer.eventlog.short_form import decode_public
 from dealer.projector.changes import Changes
 from dealer.projector.closed_rounds import COLUMNS, ClosedRow, fold_closed_rounds
 from dealer.projector.comparison import Comparison, Difference
@@ -190,7 +191,7 @@ class Rebuild:
         number = stream.number
         types = [row[1] for row in rows[: self._single_left]]
         count = types.index("RoundClosed") + 1 if "RoundClosed" in types else len(types)
-        single = [row[:5] for row in rows[:count]]
+        single = [(*row[:5], None) for row in rows[:count]]
         self._flush(connection)
         if number not in self._in_round:
             self._streams.begin_between_rounds(number, after)
@@ -227,5 +228,9 @@ class Rebuild:
 def _read(
     connection: Connection, number: Number, after: int, upto: int, limit: int
 ) -> list[ClosedRow]:
+    rows: list[ClosedRow] = []
     found = connection.exec_driver_sql(_ROWS, (number, after, upto, limit))
-    return [tuple(row) for row in found.fetchall()]
+    for version, kind, schema, at, public, committed, hidden in found.fetchall():
+        kind, public = decode_public(kind, public, hidden)
+        rows.append((version, kind, schema, at, public, committed, hidden))
+    return rows

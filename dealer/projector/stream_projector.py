@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection
 
 from dealer.errors import DealerError
+from dealer.eventlog.short_form import decode_public
 from dealer.game.events import Event, RoundClosed
 from dealer.game.size import size_of
 from dealer.game.state import Table
@@ -28,8 +29,8 @@ from dealer.projector.round_reveal import RoundReveal
 from dealer.projector.types import InconsistentEvent, Number, StreamKey
 from dealer.proof.codec import decode
 
-EventRow = tuple[int, str, int, int, str]
-"""(version, type, schema, at, public) of a stored event."""
+EventRow = tuple[int, str, int, int, str, bytes | None]
+"""(version, type, schema, at, public, hidden) of a stored event, in any form."""
 
 Read = Callable[[Any], tuple[int, int, Event]]
 """Reads (version, at, event), without the hidden part, of what `project` is given."""
@@ -37,7 +38,8 @@ Read = Callable[[Any], tuple[int, int, Event]]
 
 def read_row(row: EventRow) -> tuple[int, int, Event]:
     """Decode an EventRow; raises UnknownEvent, or ValueError, KeyError or TypeError."""
-    version, kind, schema, at, public = row
+    version, kind, schema, at, public, hidden = row
+    kind, public = decode_public(kind, public, hidden)
     return version, at, decode(kind, schema, json.loads(public), {})
 
 

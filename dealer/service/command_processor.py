@@ -94,7 +94,7 @@ class CommandProcessor:
             request.done(Overloaded("The server has too much to write; try again shortly."))
             return
         if request.name is not None:
-            stored = live_table.stored_commands.get(request.name, request.digest)
+            stored = live_table.stored_commands.get(request.name)
             if stored is not None:
                 self._duplicates.answer(live_table, request, stored)
                 return

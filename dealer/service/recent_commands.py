@@ -24,8 +24,7 @@ Python's own allocator; larger ones fragment the heap."""
 
 _NAME = Struct(">q")
 _RECORD = Struct(">q16sQI")
-_DIGEST_BYTES = 32
-_KEPT_BYTES = 16
+_DIGEST_BYTES = 16
 _IN_FLIGHT = 700
 _EMPTY = 100
 
@@ -47,11 +46,8 @@ class RecentCommands:
             size += _EMPTY + len(bucket)
         return size
 
-    def get(self, name: str, digest: bytes) -> StoredCommand | None:
-        """The record of a command; of a committed one a new object each time.
-
-        The record's digest is `digest` if that is the command's, otherwise another one.
-        """
+    def get(self, name: str) -> StoredCommand | None:
+        """The record of a command; of a committed one a new object each time, with half a digest."""
         found = self._in_flight.get(name)
         if found is not None or not self._buckets:
             return found
@@ -60,9 +56,7 @@ class RecentCommands:
         place = _find(bucket, _NAME.pack(number))
         if place < 0:
             return None
-        _, kept, version, count = _RECORD.unpack_from(bucket, place)
-        if len(digest) != _DIGEST_BYTES or digest[:_KEPT_BYTES] != kept:
-            digest = kept
+        _, digest, version, count = _RECORD.unpack_from(bucket, place)
         return StoredCommand(digest, version, count, committed=True)
 
     def start(self, name: str, command: StoredCommand) -> None:
@@ -72,12 +66,12 @@ class RecentCommands:
     def settle(self, name: str, command: StoredCommand) -> bool:
         """Add a committed command; whether another one was evicted for it."""
         self._in_flight.pop(name, None)
-        if len(command.digest) != _DIGEST_BYTES:
+        if len(command.digest) < _DIGEST_BYTES:
             return True
         number = hash(name)
         bucket = self._buckets.get(number % BUCKETS, b"")
-        kept = command.digest[:_KEPT_BYTES]
-        record = _RECORD.pack(number, kept, command.version, command.count)
+        digest = command.digest[:_DIGEST_BYTES]
+        record = _RECORD.pack(number, digest, command.version, command.count)
         if bucket and _find(bucket, record[: _NAME.size]) >= 0:
             return False
         full = len(bucket) >= BUCKET * _RECORD.size

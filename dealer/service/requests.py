@@ -87,6 +87,11 @@ class StoredCommand:
     waiters: list[Request] = field(default_factory=list)
 
     _COUNT_BYTES = 4
+    _COMPARED = 16
+
+    def matches(self, digest: bytes) -> bool:
+        """Whether it is the command with this digest, of which the log may have 16 bytes only."""
+        return self.digest[: self._COMPARED] == digest[: self._COMPARED]
 
     def packed(self) -> bytes:
         """The bytes in the log next to the command's id: digest, then the count as be32."""

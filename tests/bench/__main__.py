@@ -18,6 +18,7 @@ from typing import Any
 
 import append
 import append_postgres
+import bytes
 import draw
 import growth
 import load
@@ -100,6 +101,7 @@ if __name__ == "__main__":
         sys.exit()
     show(append.measure())
     show(append_postgres.measure())
+    show(bytes.measure())
     show(work.measure())
     show(projection.measure())
     show(draw.measure())

@@ -147,8 +147,8 @@ def test_a_bundle_that_does_not_verify_deletes_nothing(
     with closing(sqlite3.connect(played.file)) as database, database:
         database.execute("DROP TRIGGER event_refuses_update")
         database.execute(
-            "UPDATE event SET public = replace(public, '\"i\":51', '\"i\":50')"
-            " WHERE id = (SELECT min(id) FROM event WHERE type = 'CardsSwapped')"
+            "UPDATE event SET public = replace(public, '[51,', '[50,')"
+            " WHERE id = (SELECT min(id) FROM event WHERE type = 'S')"
         )
     before = rows(played, "SELECT count(*) FROM event")
     answer = ask("archive", played.closed, "--to", folder, "--database", played.url)
@@ -161,8 +161,8 @@ def test_a_bundle_that_does_not_verify_deletes_nothing(
 @pytest.mark.parametrize(
     "damage",
     [
-        "UPDATE event SET public = replace(public, '\"i\":51', '\"i\":50')"
-        " WHERE id = (SELECT min(id) FROM event WHERE type = 'CardsSwapped')",
+        "UPDATE event SET public = replace(public, '[51,', '[50,')"
+        " WHERE id = (SELECT min(id) FROM event WHERE type = 'S')",
         "UPDATE event SET public = '{' WHERE id = (SELECT min(id) FROM event)",
         "DELETE FROM checkpoint WHERE stream = (SELECT min(stream) FROM event)",
     ],

@@ -43,7 +43,7 @@ def test_a_demo_passes_every_check(ask: Ask, tmp_path: Path) -> None:
     ):
         assert words in answer.out
     with closing(sqlite3.connect(tmp_path / "demo.db")) as log:
-        types = {kind for (kind,) in log.execute("SELECT DISTINCT type FROM event")}
+        types = {kind for (kind,) in log.execute("SELECT DISTINCT type FROM events")}
         shuffles = log.execute("SELECT stack, n FROM shuffles WHERE outcome = 'sealed'").fetchall()
     assert {"CardDrawn", "CardMoved", "CardShown", "StackCut", "TableClosed"} <= types
     assert len(shuffles) >= 3

@@ -53,6 +53,8 @@ async def projected(url: str, key: Path) -> None:
 FORBIDDEN = (
     "UPDATE event SET public = 'forged'",
     "DELETE FROM event",
+    "UPDATE events SET at = 1",
+    "DELETE FROM events",
     "TRUNCATE event",
     "INSERT INTO event SELECT * FROM event"
     " ON CONFLICT (stream, version) DO UPDATE SET public = 'forged'",

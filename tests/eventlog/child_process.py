@@ -12,7 +12,7 @@ from collections.abc import Callable
 import asyncpg
 from sqlalchemy import Connection, Engine, event
 
-from dealer.eventlog import Append, Appended, Log, Row, savepoints
+from dealer.eventlog import Append, Appended, Log, Row, savepoints, shortening
 from dealer.eventlog.commit_policy import MAX_ROWS
 from dealer.eventlog.encryption import HouseKeys
 from dealer.eventlog.savepoints import SavedTable
@@ -45,6 +45,25 @@ async def compete(url: str, commit: str, table: str, name: str, count: str) -> N
 async def die_after_commit(url: str, commit: str, table: str) -> None:
     log = await Log.open(url, commit=commit, wal_pages=50, committed=_die)
     await log.append(Append(bytes.fromhex(table), 0, [_row(1, "only once")]))
+
+
+async def die_shortening(url: str, commit: str) -> None:
+    """Die in the third transaction that shortens events, before its COMMIT."""
+    shortening.ROWS, shortening._PAUSE = 8, 0.0
+    log = await Log.open(url, commit=commit, wal_pages=50)
+    slices = 0
+    work = shortening.Pass.slice
+
+    def die_in_the_third(self: shortening.Pass, connection: Connection) -> object:
+        nonlocal slices
+        slices += 1
+        key = work(self, connection)
+        if slices == 3:
+            _die()
+        return key
+
+    shortening.Pass.slice = die_in_the_third  # type: ignore[method-assign, assignment]
+    await shortening.shorten(log, settle_seconds=0)
 
 
 async def die_before_commit(url: str, commit: str, table: str) -> None:

@@ -99,7 +99,7 @@ async def played(file: Path) -> tuple[list[Any], list[CommitNotice], LiveTable]:
         await service.execute(live_table, Draw(Actor(seat=2), where="bottom"))
         await service.execute(live_table, Deal(HOST, 1, (2,)))
         await service.execute(live_table, Draw(Actor(seat=2), 2))
-        rows = await log.fetch("SELECT * FROM event ORDER BY stream, version")
+        rows = await log.fetch("SELECT * FROM events ORDER BY stream, version")
         await service.close()
         return rows, notices, live_table
 

@@ -7,8 +7,11 @@ skipped, so a process that froze in a transaction delays only the tables that it
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
+
+from dealer.eventlog.rows import Row
+from dealer.eventlog.short_form import command_as_text, encode
 
 if TYPE_CHECKING:
     import asyncpg
@@ -20,6 +23,8 @@ COLUMNS = (
     "stream", "version", "type", "schema", "at", "public", "commitment", "hidden", "command",
     "digest",
 )  # fmt: skip
+
+_COMMAND = Row._fields.index("command")
 
 _TAKE = """
 WITH request AS MATERIALIZED (
@@ -94,6 +99,15 @@ async def _copy(
             await raw.execute("ROLLBACK")
         raise
     return tables
+
+
+def stored_short(row: Row) -> Sequence[Any]:
+    """The columns of a row in the short form."""
+    stored = encode(row)
+    command = stored[_COMMAND]
+    if not isinstance(command, bytes):
+        return stored
+    return (*stored[:_COMMAND], command_as_text(command), *stored[_COMMAND + 1 :])
 
 
 def columns(rows: Iterable[tuple[Any, ...]], width: int) -> list[list[Any]]:

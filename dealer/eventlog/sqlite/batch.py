@@ -8,7 +8,8 @@ rolls back, and `write_individually` gives each request its own result.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
@@ -16,7 +17,9 @@ from sqlalchemy.exc import DBAPIError
 from dealer.errors import DatabaseDamaged
 from dealer.eventlog.checkpoint_notes import conflict_if_missing, merge_signatures
 from dealer.eventlog.db_errors import BAD_VALUES, translate
-from dealer.eventlog.rows import Append, Appended, Conflict, Known, Result
+from dealer.eventlog.event_form import Form
+from dealer.eventlog.rows import Append, Appended, Conflict, Known, Result, Row
+from dealer.eventlog.short_form import decode_command, encode_all, stored_forms
 
 _FIND = "SELECT table_id, id FROM stream WHERE table_id IN ({})"
 _CREATE = "INSERT INTO stream (table_id, version, projected) VALUES (?, 0, 0)"
@@ -29,7 +32,7 @@ _NOTE = "INSERT INTO checkpoint (stream, size, note) VALUES (?, ?, ?) ON CONFLIC
 _STORED_NOTE = "SELECT note FROM checkpoint WHERE stream = ? AND size = ?"
 _UPDATE_NOTE = "UPDATE checkpoint SET note = ? WHERE stream = ? AND size = ?"
 _COSIGNED = "UPDATE stream SET cosigned = cosigned + 1 WHERE id = ?"
-_COMMAND = "SELECT version, digest FROM event WHERE stream = ? AND command = ?"
+_COMMAND = "SELECT version, command, digest FROM event WHERE stream = ? AND command IN (?, ?)"
 _HEAD = "SELECT version FROM stream WHERE id = ?"
 _HEAD_UNLESS_ARCHIVED = f"{_HEAD} AND NOT EXISTS (SELECT 1 FROM archived WHERE stream = ?)"
 
@@ -37,11 +40,16 @@ _MAX_VARIABLES = 500
 
 
 def write_batch(
-    connection: Connection, requests: Sequence[Append], streams: dict[bytes, int]
+    connection: Connection,
+    requests: Sequence[Append],
+    streams: dict[bytes, int],
+    *,
+    form: Form = Form.SHORT,
 ) -> list[Result] | None:
     """Write all requests; None if that failed, and then the transaction must be rolled back.
 
-    `streams` caches the row numbers of tables by id; numbers found here are added to it.
+    `streams` caches the row numbers of tables by id; numbers found here are added to it. `form` is
+    that of the database.
     """
     execute = connection.exec_driver_sql
     if any(r.chain is not None and r.chain.broken for r in requests):
@@ -54,7 +62,11 @@ def write_batch(
             # Of several appends to one table each expects the version of the one before.
             if execute(_MOVE, moves).rowcount != len(moves):
                 return None
-            execute(_ADD, [(streams[r.table], *row) for r in requests for row in r.rows])
+            if form is not Form.SHORT and _any_known(connection, requests, streams):
+                return None
+            columns_of = _columns_of(form)
+            rows = [each for r in requests for each in columns_of(streams[r.table], r.rows)]
+            execute(_ADD, rows)
         for request in requests:
             if request.checkpoints:
                 number = streams[request.table]
@@ -72,14 +84,19 @@ def write_batch(
 
 
 def write_individually(
-    connection: Connection, requests: Sequence[Append], streams: dict[bytes, int], *, name: str
+    connection: Connection,
+    requests: Sequence[Append],
+    streams: dict[bytes, int],
+    *,
+    name: str,
+    form: Form = Form.SHORT,
 ) -> list[Result]:
     """Write each request under a savepoint, in order; a request that fails writes nothing."""
     results: list[Result] = []
     for request in requests:
         connection.exec_driver_sql("SAVEPOINT request")
         try:
-            result = _write_one(connection, request, streams)
+            result = _write_one(connection, request, streams, form)
         except (DBAPIError, *BAD_VALUES, DatabaseDamaged) as error:
             if not _is_request_error(error):
                 raise
@@ -94,17 +111,18 @@ def write_individually(
     return results
 
 
-def _write_one(connection: Connection, request: Append, streams: dict[bytes, int]) -> Result:
+def _write_one(
+    connection: Connection, request: Append, streams: dict[bytes, int], form: Form
+) -> Result:
     execute = connection.exec_driver_sql
     if not _load_numbers(connection, (request,), streams):
         return Conflict(0)
     number = streams[request.table]
     if request.rows:
         # A command that was carried out is Known, whatever version this request expects.
-        if request.rows[0].command is not None:
-            found = execute(_COMMAND, (number, request.rows[0].command)).first()
-            if found is not None:
-                return Known(found[0], found[1])
+        known = _find_command(connection, number, request)
+        if known is not None:
+            return known
         head = execute(_HEAD, (number,)).first()
         if head is None:
             del streams[request.table]  # cached before the log was restored from a backup
@@ -114,13 +132,41 @@ def _write_one(connection: Connection, request: Append, streams: dict[bytes, int
         if broken or version != request.expected:
             return Conflict(version)
         execute(_MOVE, (version + len(request.rows), number, version))
-        execute(_ADD, [(number, *row) for row in request.rows])
+        execute(_ADD, _columns_of(form)(number, request.rows))
     else:
         conflict = _conflict_if_missing(connection, number, request)
         if conflict is not None:
             return conflict
     _note(connection, number, request.checkpoints)
     return Appended(request.end)
+
+
+def _columns_of(form: Form) -> Callable[[int, Sequence[Row]], list[tuple[Any, ...]]]:
+    return _canonical if form is Form.CANONICAL else encode_all
+
+
+def _canonical(number: int, rows: Sequence[Row]) -> list[tuple[Any, ...]]:
+    return [(number, *row) for row in rows]
+
+
+def _any_known(
+    connection: Connection, requests: Sequence[Append], streams: dict[bytes, int]
+) -> bool:
+    """Whether a command of these requests is in the log."""
+    pairs = ((streams[request.table], request) for request in requests if request.rows)
+    return any(_find_command(connection, number, request) for number, request in pairs)
+
+
+def _find_command(connection: Connection, number: int, request: Append) -> Known | None:
+    """Where the log has the request's command, in either form."""
+    command = request.rows[0].command
+    if command is None:
+        return None
+    found = connection.exec_driver_sql(_COMMAND, (number, *stored_forms(command))).first()
+    if found is None:
+        return None
+    version, stored, digest = found
+    return Known(version, decode_command(stored, digest)[1])
 
 
 def _load_numbers(

@@ -19,8 +19,9 @@ from typing import TypeVar
 from sqlalchemy import Connection
 
 from dealer.errors import DatabaseLocked, DatabaseReplaced
-from dealer.eventlog import migrate
+from dealer.eventlog import event_form, migrate
 from dealer.eventlog.db_errors import FAULTS, translate
+from dealer.eventlog.event_form import Form
 from dealer.eventlog.rows import Append, Result
 from dealer.eventlog.sqlite import batch
 from dealer.eventlog.sqlite import upgrade as upgrading
@@ -69,6 +70,7 @@ class SqliteStore:
         self._connection: Connection | None = None
         self._waits = True
         self._streams: dict[bytes, int] = {}
+        self._form = Form.MIXED
 
     def open(self) -> None:
         """Connect, migrate and grow the WAL; raises DatabaseError."""
@@ -77,6 +79,7 @@ class SqliteStore:
             connection = self._connect()
             if not migrate.is_current(connection):
                 connection = self._upgrade()
+            self._form = event_form.read(connection)
             self._grow(connection)
             # Of a new database SQLite creates the WAL with the first transaction.
             self.identity.opened()
@@ -89,13 +92,13 @@ class SqliteStore:
         connection = self._begin_append(wait=wait)
         committing = False
         try:
-            results = batch.write_batch(connection, requests, self._streams)
+            results = batch.write_batch(connection, requests, self._streams, form=self._form)
             if results is None:
                 connection.exec_driver_sql("ROLLBACK")
                 self._forget(requests)
                 connection.exec_driver_sql("BEGIN IMMEDIATE")
                 results = batch.write_individually(
-                    connection, requests, self._streams, name=self.name
+                    connection, requests, self._streams, name=self.name, form=self._form
                 )
             committing, begun = True, perf_counter()
             connection.exec_driver_sql("COMMIT")

@@ -1,8 +1,9 @@
-"""Migration of an SQLite file from a release that checkpoints its WAL automatically.
+"""Migration of an SQLite file from a release that must not have it open beside this one.
 
-Such a release beside this one could lose events (see `dealer.eventlog.sqlite.wal`), so its schema
-is migrated only while no other connection to the file is open; from then on such a release refuses
-the schema when it starts.
+A release before schema 0005 checkpoints the WAL automatically and could lose events (see
+`dealer.eventlog.sqlite.wal`), one before 0007 cannot read events in their short form. So these
+schemas are migrated only while no other connection to the file is open; from then on such a release
+refuses the schema when it starts.
 """
 
 from __future__ import annotations
@@ -12,11 +13,13 @@ from sqlalchemy import Connection
 from dealer.errors import DatabaseLocked
 from dealer.eventlog import migrate
 from dealer.eventlog.db_errors import FAULTS, translate
-from dealer.eventlog.sqlite.wal import FIRST_SCHEMA
+
+FIRST_SCHEMA = "0007"
+"""The schema of the first release whose programs can share a file with this one."""
 
 
-def may_checkpoint_automatically(revision: str | None) -> bool:
-    """Whether a program of this schema may be a release that checkpoints automatically."""
+def needs_exclusive_access(revision: str | None) -> bool:
+    """Whether a program of this schema may be a release that must not share the file."""
     return revision is not None and revision < FIRST_SCHEMA
 
 
@@ -25,7 +28,7 @@ def upgrade(connection: Connection, *, name: str) -> bool:
 
     The connection is in WAL mode, outside of a transaction. After True it may be in DELETE mode.
     """
-    if not may_checkpoint_automatically(migrate.current(connection)):
+    if not needs_exclusive_access(migrate.current(connection)):
         return _migrate(connection, begin="BEGIN IMMEDIATE", exclusive=False)
     try:
         # SQLite leaves WAL mode only if no other connection to the file is open.
@@ -46,7 +49,7 @@ def _migrate(connection: Connection, *, begin: str, exclusive: bool) -> bool:
             # Another process may have set WAL mode before this transaction began.
             allowed = execute("PRAGMA journal_mode").scalar() == "delete"
         else:
-            allowed = not may_checkpoint_automatically(migrate.current(connection))
+            allowed = not needs_exclusive_access(migrate.current(connection))
         if allowed:
             migrate.upgrade(connection)
         execute("COMMIT")
@@ -60,8 +63,9 @@ def in_use(name: str, revision: str | None) -> DatabaseLocked:
     """The error if another program keeps the file open."""
     return DatabaseLocked(
         f"The database {name} is open in another program, and its schema {revision} is of a "
-        "release of dealer that checkpoints SQLite's write-ahead log without the write lock: with "
-        "SQLite before 3.51.3 (but for 3.50.7 and 3.44.6) it and this release together could lose "
-        f"events. Stop every program that has the file open (`lsof {name}` names them), then start "
+        "release of dealer that cannot read what this release writes (and before schema 0005 "
+        "checkpoints SQLite's write-ahead log without the write lock: with SQLite before 3.51.3, "
+        "but for 3.50.7 and 3.44.6, it and this release together could lose events). "
+        f"Stop every program that has the file open (`lsof {name}` names them), then start "
         "this one again."
     )
