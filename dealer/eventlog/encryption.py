@@ -2,9 +2,8 @@
 
 Every ciphertext is AES-256-GCM, preceded by its random 12-byte nonce:
 
-    hidden part   JCS padded with spaces to a multiple of 16 bytes (of 32 by earlier releases),
-                  because its length would reveal how many digits j has; the cards of a deck have
-                  codes of one length; under the round's seal_key,
+    hidden part   JCS padded with spaces to a multiple of 32 bytes, because its length would reveal
+                  how many digits j has; under the round's seal_key,
                   associated data T("hidden") ‖ lp(table_id, be64(version))
     secret S      under the house's wrapping key, T("secret") ‖ lp(table_id, be32(round))
     savepoint     under the house's savepoint key,
@@ -31,7 +30,7 @@ from dealer.proof.pack import T, be32, be64, lp
 
 NONCE_BYTES = 12
 MASTER_BYTES = 32
-_BLOCK = 16
+_BLOCK = 32
 
 _SHORT, _DIGESTS = 64, 256
 """Bytes of a content whose digest is kept, and the number of these."""
