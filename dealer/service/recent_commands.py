@@ -47,7 +47,7 @@ class RecentCommands:
         return size
 
     def get(self, name: str) -> StoredCommand | None:
-        """The record of a command; of a committed one a new object each time, with half a digest."""
+        """The record of a command; of a committed one a new object, with half of the digest."""
         found = self._in_flight.get(name)
         if found is not None or not self._buckets:
             return found
