@@ -139,8 +139,9 @@ class Database:
 class Composed:
     """Two nodes behind a proxy; players connect to `port`, over TLS to `tls_port`."""
 
-    def __init__(self, nodes: tuple[Node, Node]) -> None:
+    def __init__(self, nodes: tuple[Node, Node], database: Database) -> None:
         self.nodes = nodes
+        self.database = database
         self.port, self.tls_port = free_port(), free_port()
 
     @property
@@ -185,7 +186,7 @@ async def as_composed(
             for name in ("migrate", *NODES)
         )
         nodes = first, second
-        running = Composed(nodes)
+        running = Composed(nodes, database)
         await asyncio.to_thread(database.run, file, "roles")
         migrating = await migration.run(*file["services"]["migrate"]["command"])
         assert await migrating.wait() == 0, migration.output.read_text()
