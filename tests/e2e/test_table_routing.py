@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 from collections import defaultdict
 from contextlib import AsyncExitStack
+from http import HTTPStatus
+from http.client import HTTPConnection
 from pathlib import Path
 
-from dealer.client import connect
-from tests.harness.composed import Composed, as_composed
+from dealer.client import RetryPolicy, connect
+from dealer.errors import Disabled
+from tests.harness.composed import Composed, Node, as_composed
 from tests.harness.server_process import PATIENT
 from tests.web.client.node_client import NodeClient
 
 TABLES = 8
 CONNECTIONS = 5
+IN_A_ROW = 10
 
 PRESENT = "SELECT encode(table_id, 'hex'), node, seats, watching FROM presence"
 
@@ -66,3 +71,41 @@ async def present(server: Composed) -> tuple[dict[str, set[bytes]], dict[str, in
             if sum(connections.values()) >= TABLES * CONNECTIONS:
                 return nodes, connections
             await asyncio.sleep(0.1)
+
+
+async def test_clients_without_a_table_avoid_a_node_with_the_earlier_key(tmp_path: Path) -> None:
+    """While no node was restarted since a rotation, all of them get clients as before."""
+    async with as_composed(tmp_path) as server:
+        rotation = await server.migration.run("rotate-key", "--why", "yearly")
+        assert await rotation.wait() == 0, server.migration.output.read_text()
+        for node in server.nodes:
+            async with asyncio.timeout(PATIENT):
+                while await asyncio.to_thread(opens_tables, node):  # noqa: ASYNC110
+                    await asyncio.sleep(0.05)
+        async with connect(server.url) as house:
+            assert await house.tables() == []
+        _, second = server.nodes
+        await second.end(signal.SIGTERM)
+        await second.open()
+        opened = 0
+        async with asyncio.timeout(PATIENT):
+            while opened < IN_A_ROW:
+                opened = opened + 1 if await can_open(server.url) else 0
+
+
+async def can_open(url: str) -> bool:
+    """Whether a new client can open a table."""
+    async with connect(url, patience=RetryPolicy(attempts=1)) as house:
+        try:
+            await house.open()
+        except Disabled:
+            return False
+        return True
+
+
+def opens_tables(node: Node) -> bool:
+    connection = HTTPConnection("127.0.0.1", node.ops_port, timeout=PATIENT)
+    connection.request("GET", "/readyz?for=new-tables")
+    status = connection.getresponse().status
+    connection.close()
+    return status == HTTPStatus.OK
