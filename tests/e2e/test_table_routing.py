@@ -19,7 +19,9 @@ from tests.web.client.node_client import NodeClient
 
 TABLES = 8
 CONNECTIONS = 5
-IN_A_ROW = 10
+IN_A_ROW = 4
+PAUSE = 0.3
+"""Seconds between two clients of one address, for its limits."""
 
 PRESENT = "SELECT encode(table_id, 'hex'), node, seats, watching FROM presence"
 
@@ -91,6 +93,7 @@ async def test_clients_without_a_table_avoid_a_node_with_the_earlier_key(tmp_pat
         async with asyncio.timeout(PATIENT):
             while opened < IN_A_ROW:
                 opened = opened + 1 if await can_open(server.url) else 0
+                await asyncio.sleep(PAUSE)
 
 
 async def can_open(url: str) -> bool:
