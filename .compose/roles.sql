@@ -68,4 +68,8 @@ FROM (VALUES
 ) AS narrowed (name, rights)
 WHERE to_regclass(format('public.%I', name)) IS NOT NULL
 \gexec
+-- Nodes reach the partitions of a table through the table only.
+SELECT format('REVOKE ALL ON %s FROM dealer_node', inhrelid::regclass)
+FROM pg_inherits WHERE inhparent = to_regclass('public.event')
+\gexec
 COMMIT;

@@ -14,14 +14,8 @@ from contextlib import suppress
 from typing import Protocol
 
 from dealer.backoff import Backoff
-from dealer.client.requests import (
-    Answered,
-    Members,
-    PendingRequest,
-    RetryPolicy,
-    forget,
-    refusal,
-)
+from dealer.client.address import ServerAddress
+from dealer.client.requests import Answered, Members, PendingRequest, RetryPolicy, forget, refusal
 from dealer.client.socket import Socket
 from dealer.errors import DealerError, HouseUnreachable, Refused, SessionEnded
 
@@ -50,10 +44,14 @@ class FrameHandler(Protocol):
 
 
 class Connection:
-    """A connection to the server at `url` (ws:// or wss://), opened by `start`."""
+    """A connection to the server at `url` (ws:// or wss://), opened by `start`.
 
-    def __init__(self, url: str, *, patience: RetryPolicy | None = None) -> None:
+    Its sockets are opened at the address of `table`, or of the first table that it follows.
+    """
+
+    def __init__(self, url: str, *, table: str | None = None, patience: RetryPolicy | None = None):
         self.url = url
+        self._address = ServerAddress(url, table)
         self.patience = patience or RetryPolicy()
         self.handlers: dict[str, FrameHandler] = {}
         self.attached: set[str] = set()
@@ -64,6 +62,8 @@ class Connection:
         self._not_before = 0.0  # no reconnect before, at the request of a draining server
         self._backoff = Backoff(first=self.patience.backoff, longest=self.patience.backoff_max)
         self._lost_at = 0.0  # when the connection was lost; 0 while connected
+        self._by_table = False  # whether the server asked for sockets at the tables' addresses
+        self._moving: asyncio.Task[None] | None = None  # closes the socket of another address
         self._error: DealerError | None = None
         self._task: asyncio.Task[None] | None = None
 
@@ -77,9 +77,8 @@ class Connection:
                 await hello
         except TimeoutError as error:
             await self.close()
-            raise HouseUnreachable(
-                f"The server at {self.url} does not answer like a dealer server."
-            ) from error
+            sentence = f"The server at {self.url} does not answer like a dealer server."
+            raise HouseUnreachable(sentence) from error
 
     async def close(self) -> None:
         """Close the connection; pending requests fail with HouseUnreachable."""
@@ -132,6 +131,18 @@ class Connection:
             if request.table == table and not request.future.done():
                 request.future.set_exception(error)
 
+    def route_to(self, table: str) -> None:
+        """Open sockets at this table's address from now on, unless another table is followed.
+
+        If the server asked for that, an open socket that awaits no answer is replaced.
+        """
+        if self.handlers.keys() - {table} or not self._address.route_to(table):
+            return
+        idle = not any(request.sent for request in self._requests.values())
+        if self._by_table and self._socket is not None and idle:
+            self._moving = asyncio.create_task(self._socket.close())
+            self._socket = None
+
     def drop_socket(self) -> None:
         """Drop the socket; the client reconnects automatically."""
         if self._socket is not None:
@@ -174,9 +185,9 @@ class Connection:
                 self._send(request)
 
     async def _open(self) -> Socket:
-        socket = self._socket = await Socket.open(self.url, self.patience)
+        self._socket = await Socket.open(self._address.url, self.patience)
         self.sockets += 1
-        return socket
+        return self._socket
 
     async def _reopen(self) -> Socket:
         """Open a new socket, with exponential backoff and jitter."""
@@ -184,15 +195,18 @@ class Connection:
         self._lost_at = self._lost_at or loop.time()
         while True:
             drained = max(self._not_before - loop.time(), 0)
-            await asyncio.sleep(drained + self._backoff.next_jittered())
+            pause = 0.0 if self._moving else self._backoff.next_jittered()
+            self._moving = None
+            await asyncio.sleep(drained + pause)
             if loop.time() - self._lost_at > self.patience.away + drained:
                 sentence = f"The server at {self.url} could not be reached for too long."
                 raise HouseUnreachable(sentence)
             with suppress(HouseUnreachable):
                 return await self._open()
 
-    def _greeted(self, _: Members) -> None:
+    def _greeted(self, result: Members) -> None:
         """The server answered: reset the backoff."""
+        self._by_table = result.get("by_table") is True
         self._backoff = Backoff(first=self.patience.backoff, longest=self.patience.backoff_max)
         self._lost_at = 0.0
 

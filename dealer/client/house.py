@@ -27,6 +27,7 @@ def connect(
     store: str | os.PathLike[str] | None = None,
     cosigner: Cosigner | bool | None = True,
     patience: RetryPolicy | None = None,
+    table: str | None = None,
 ) -> House:
     """A connection to the server at `url` (`ws://…/ws`, `wss://…/ws`); use `async with` or `await`.
 
@@ -34,9 +35,12 @@ def connect(
     bytes committed to shuffles and verified signed heads; without it they are lost with the
     process. A player cosigns verified checkpoints: with an Ed25519 key per table, which is created
     when the player joins and kept in the store, or with `cosigner`; `cosigner=False` turns it off.
-    `patience` has the timeouts and the backoff.
+    `patience` has the timeouts and the backoff. `table` is the id of the table to join or watch, if
+    it is known: a load balancer then connects to its node at once.
     """
-    return House(url, name=name, store=Store(store), cosigner=cosigner, patience=patience)
+    return House(
+        url, name=name, store=Store(store), cosigner=cosigner, patience=patience, table=table
+    )
 
 
 class House:
@@ -50,8 +54,9 @@ class House:
         store: Store,
         cosigner: Cosigner | bool | None,
         patience: RetryPolicy | None,
+        table: str | None = None,
     ) -> None:
-        self.connection = Connection(url, patience=patience)
+        self.connection = Connection(url, table=table, patience=patience)
         self._name = name
         self._store = store
         self._cosigner = cosigner
@@ -97,6 +102,7 @@ class House:
 
         result = await self._ask("table.open", params, answered)
         table_id = result["table"]
+        self.connection.route_to(table_id)
         await self._follow(table_id, key=bytes.fromhex(result["key"])).start()
         return await self._caught_up(table_id, result["version"])
 
@@ -115,6 +121,7 @@ class House:
         received is trusted and pinned. Raises HouseCheated for a table with stored evidence.
         """
         table_id = table if isinstance(table, str) else table.id
+        self.connection.route_to(table_id)
         kept = self._store.table(table_id)
         if kept.facts.get("token") and table_id not in self._sessions:
             try:
@@ -136,6 +143,7 @@ class House:
 
     async def watch(self, table: str, *, key: bytes | None = None) -> RemoteTable:
         """Follow a table as a spectator."""
+        self.connection.route_to(table)
         session = self._follow(table, key=key)
         result = await self._ask("table.watch", {"table": table}, session.joined)
         return await self._caught_up(table, result["version"])

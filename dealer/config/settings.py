@@ -341,6 +341,16 @@ class Settings:
             choices=LOG_LEVELS,
         ),
     ] = "INFO"
+    otlp_traces: Annotated[
+        str | None,
+        Option(
+            "--otlp-traces",
+            "DEALER_OTLP_TRACES",
+            "URL of an OpenTelemetry collector, like http://localhost:4318/v1/traces, that spans "
+            "of requests, commits and projections are sent to; needs `pip install dealer[otel]`.",
+            metavar="URL",
+        ),
+    ] = None
     limits: Limits = field(default_factory=default_limits)
 
     def __post_init__(self) -> None:

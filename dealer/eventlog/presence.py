@@ -1,14 +1,16 @@
 """SQL tables `node` and `presence`: the players connected to each node; not part of the log.
 
 A node that has connections at tables keeps a row in `node`, whose `at` it renews as a heartbeat,
-and for each such table a row in `presence`. Another node reads the rows of nodes that are alive.
-These writes run while no append is queued, and are not fsynced.
+and for each such table a row in `presence`, even if its connections are neither seats nor
+spectators. Another node reads the rows of nodes that are alive. These writes run while no append is
+queued, and are not fsynced.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from sqlalchemy import Column, Connection, Index, Integer, LargeBinary, MetaData, Table, Text
@@ -81,13 +83,14 @@ define_tables(postgres)
 async def write(
     log: Log,
     node: bytes,
-    changed: Mapping[bytes, Attendance],
+    changed: Mapping[bytes, Attendance | None],
     *,
     unchanged: Mapping[bytes, Attendance],
 ) -> None:
     """Renew a node's heartbeat and write the attendance of the tables where it changed.
 
-    If another node has deleted this node's rows, after missed heartbeats, all are written again.
+    None stands for a table without connections. If another node has deleted this node's rows, after
+    missed heartbeats, all are written again.
     Raises DatabaseError.
     """
 
@@ -113,7 +116,7 @@ async def forget(log: Log, nodes: Collection[bytes]) -> None:
 def _write(
     connection: Connection,
     node: bytes,
-    changed: Mapping[bytes, Attendance],
+    changed: Mapping[bytes, Attendance | None],
     unchanged: Mapping[bytes, Attendance],
 ) -> None:
     execute = connection.exec_driver_sql
@@ -123,14 +126,14 @@ def _write(
         changed = {**unchanged, **changed}
     rows = [
         (table, node, json.dumps(sorted(there.seats)), there.watching)
-        for table, there in sorted(changed.items())
-        if there != NO_CONNECTION
+        for table, there in sorted(changed.items(), key=itemgetter(0))
+        if there is not None
     ]
     if rows:
         execute(_PUT, rows)
-    left = [(table, node) for table, there in sorted(changed.items()) if there == NO_CONNECTION]
+    left = [(table, node) for table, there in changed.items() if there is None]
     if left:
-        execute(_DROP, left)
+        execute(_DROP, sorted(left))
 
 
 async def heartbeats(log: ReadOnlyLog) -> list[Heartbeat]:

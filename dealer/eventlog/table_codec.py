@@ -31,6 +31,7 @@ class _Player(Struct, array_like=True, forbid_unknown_fields=True):
     name: str
     key: bytes | None
     taken_at: int
+    bot: bool
 
 
 class _Shuffle(Struct, array_like=True, forbid_unknown_fields=True):
@@ -74,6 +75,7 @@ class _Table(Struct, array_like=True, forbid_unknown_fields=True):
     key: bytes
     rules: dict[str, Any]
     seats: dict[int, _Player]
+    host_seat: int | None
     round: _Round | None
     round_versions: list[int]
     closed: bool
@@ -93,9 +95,10 @@ def encode_table(table: Table) -> bytes:
             key=table.key,
             rules=dict(table.rules.given),
             seats={
-                seat: _Player(player.name, player.key, player.taken_at)
+                seat: _Player(player.name, player.key, player.taken_at, player.bot)
                 for seat, player in table.seats.items()
             },
+            host_seat=table.host_seat,
             round=None if table.round is None else _round(table.round),
             round_versions=table.round_versions,
             closed=table.closed,
@@ -113,9 +116,10 @@ def decode_table(data: bytes) -> Table:
         key=found.key,
         rules=Rules.read(found.rules),
         seats={
-            seat: Player(player.name, player.key, player.taken_at)
+            seat: Player(player.name, player.key, player.taken_at, player.bot)
             for seat, player in found.seats.items()
         },
+        host_seat=found.host_seat,
         round=None if found.round is None else _decoded_round(found.round),
         round_versions=found.round_versions,
         closed=found.closed,

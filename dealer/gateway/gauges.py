@@ -47,18 +47,22 @@ def gauges(
             lambda: context.in_flight,
         ),
         "dealer_draining": ("1 while the server shuts down.", lambda: context.draining),
-        **_readiness(operations),
+        **_readiness(service, operations),
         **_database(service),
         **_projection(service, operations),
     }
 
 
-def _readiness(operations: Operations) -> dict[str, Number]:
-    probe = operations.probe
+def _readiness(service: Service, operations: Operations) -> dict[str, Number]:
+    probe, maintenance = operations.probe, service.maintenance
     return {
         "dealer_ready": (
             "1 if /readyz says that the server is ready.",
             lambda: operations.problem is None,
+        ),
+        "dealer_restart_needed": (
+            "1 if this process opens no tables, because the house's key was rotated.",
+            lambda: maintenance.restart_needed is not None,
         ),
         "dealer_probe_age_seconds": (
             "Seconds since the readiness was last checked.",

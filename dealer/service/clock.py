@@ -21,6 +21,11 @@ MAX_CLOCK_SKEW_MS = 2000
 _ASK = "SELECT extract(epoch FROM clock_timestamp()) * 1000"
 
 
+def utc_ns() -> int:
+    """Nanoseconds since 1970."""
+    return time.time_ns()
+
+
 def utc_ms() -> int:
     """The system's wall clock."""
     return time.time_ns() // 1_000_000

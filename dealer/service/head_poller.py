@@ -42,6 +42,7 @@ class HeadPoller:
 
     def on_hint(self, tables: set[bytes]) -> None:
         """Poll these tables now, where they have subscribers: another process may have written."""
+        self._presence.on_hint(tables)
         self._hinted |= tables
         self._hint.set()
 

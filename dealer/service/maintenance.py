@@ -32,6 +32,11 @@ OLD_KEY = "key"
 DISK = "disk"
 """The target for new tables and rounds while the disk has less free space than the floor."""
 
+RESTART_NEEDED = (
+    "This server opens no tables until it is restarted, because the house has a new key; existing "
+    "tables continue."
+)
+
 RECOVERY_FACTOR = 1.1
 """The disk counts as recovered when this many times the floor is free."""
 
@@ -73,6 +78,11 @@ class MaintenanceMode:
             "(--disk-floor) no tables or rounds are opened; free space."
         )
 
+    @property
+    def restart_needed(self) -> str | None:
+        """Why this process opens no tables until it is restarted; None if it opens them."""
+        return RESTART_NEEDED if OLD_KEY in self.targets else None
+
     def require(self, table: str, command: Command) -> None:
         """Raise Disabled if `command` begins something that may not begin now."""
         if not self.targets or not isinstance(command, _BEGINNINGS):
@@ -83,10 +93,7 @@ class MaintenanceMode:
                 "again later."
             )
         if OLD_KEY in self.targets and isinstance(command, OpenTable):
-            raise Disabled(
-                "This server opens no tables until it is restarted, because the house has a new "
-                "key; existing tables continue. Try again later."
-            )
+            raise Disabled(f"{RESTART_NEEDED} Try again later.")
         if DISK in self.targets and isinstance(command, OpenTable | OpenRound):
             raise Disabled(
                 "The server opens no tables or rounds for now, because its disk is nearly full; "

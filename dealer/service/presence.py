@@ -4,6 +4,8 @@ Once a second, with the poll of the heads, a node writes the attendance of the t
 changed, in one transaction that no append waits for, and reads the attendance at the other nodes of
 the tables with subscribers here. A node with connections renews its heartbeat; a node whose
 heartbeat stops is considered dead, and its connections no longer count.
+
+The same rows show at which tables no other node has a connection: appends there need no hint.
 """
 
 from __future__ import annotations
@@ -40,6 +42,9 @@ POLL_MAX_SECONDS = 1.5
 """The most that one poll adds to a node's silence: after an outage of the database no node has
 sent a heartbeat."""
 
+HINTED_SECONDS = 5.0
+"""Seconds that another node's hint counts as a connection there, until its row can be read."""
+
 CLOSE_SECONDS = 1.0
 NODE_BYTES = 8
 
@@ -60,8 +65,10 @@ class SharedPresence:
         self._log = log
         self._node = secrets.token_bytes(NODE_BYTES)
         self._written: dict[bytes, Attendance] = {}
-        self._pending: dict[bytes, Attendance] = {}
+        self._pending: dict[bytes, Attendance | None] = {}
         self._elsewhere: dict[bytes, Attendance] = {}
+        self._read: set[bytes] = set()  # the tables whose rows were read last
+        self._hinted: dict[bytes, float] = {}  # until when
         self._peers: dict[bytes, _Peer] = {}
         self._beat_at = 0.0
         self._polled_at = 0.0
@@ -71,9 +78,12 @@ class SharedPresence:
         """Register a listener for tables whose connections at other nodes changed."""
         self._listeners.append(listener)
 
-    def report(self, live_table: LiveTable, here: Attendance) -> None:
-        """Note the connections to this node at a table; the next exchange writes them."""
-        if here != self._written.get(live_table.id, NO_CONNECTION):
+    def report(self, live_table: LiveTable, here: Attendance | None) -> None:
+        """Note the connections to this node at a table, None if there are none.
+
+        The next exchange writes them.
+        """
+        if here != self._written.get(live_table.id):
             self._pending[live_table.id] = here
         else:
             self._pending.pop(live_table.id, None)
@@ -81,6 +91,18 @@ class SharedPresence:
     def elsewhere(self, live_table: LiveTable) -> Attendance:
         """The connections at the other nodes, as last read."""
         return self._elsewhere.get(live_table.id, NO_CONNECTION)
+
+    def on_hint(self, tables: set[bytes]) -> None:
+        """Another node has connections at these tables, or appended to them."""
+        until = asyncio.get_running_loop().time() + HINTED_SECONDS
+        self._hinted |= dict.fromkeys(tables, until)
+
+    def alone(self, table: bytes) -> bool:
+        """Whether no other node had a connection at this table when that was last read.
+
+        False of a table without subscribers here, as nothing is read of it.
+        """
+        return table in self._read and table not in self._elsewhere and table not in self._hinted
 
     async def exchange(self, followed: Sequence[LiveTable]) -> None:
         """Write what is due, and read the other nodes' attendance of the `followed` tables.
@@ -91,8 +113,10 @@ class SharedPresence:
         beat_due = self._written and loop.time() - self._beat_at >= BEAT_SECONDS
         if (self._pending or beat_due) and (self._writing is None or self._writing.done()):
             self._writing = loop.create_task(self._write())
+        self._hinted = {one: end for one, end in self._hinted.items() if end > loop.time()}
         if not followed:
             self._elsewhere.clear()
+            self._read.clear()
             return
         self._update_peers(await heartbeats(self._log), now=loop.time())
         alive = {node for node, peer in self._peers.items() if peer.silent < EXPIRY_SECONDS}
@@ -100,6 +124,7 @@ class SharedPresence:
         if alive:
             found = await attendance(self._log, [one.id for one in followed], nodes=alive)
         before, self._elsewhere = self._elsewhere, found
+        self._read = {live_table.id for live_table in followed}
         for live_table in followed:
             if found.get(live_table.id) != before.get(live_table.id):
                 for listener in self._listeners:
@@ -150,7 +175,7 @@ class SharedPresence:
             return
         self._beat_at = asyncio.get_running_loop().time()
         for table, there in changed.items():
-            if there == NO_CONNECTION:
+            if there is None:
                 self._written.pop(table, None)
             else:
                 self._written[table] = there

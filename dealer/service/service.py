@@ -185,6 +185,9 @@ class Service:
 
     def subscribe(self, live_table: LiveTable, subscriber: object) -> None:
         """Keep the table in memory, with its newest events, until `unsubscribe`."""
+        if self.hints is not None and not live_table.subscribers:
+            # From now on other nodes send hints of this table; its row in `presence` comes later.
+            self.hints.notify([live_table.id])
         live_table.subscribers.add(subscriber)
         self.tables.weigh(live_table)
 

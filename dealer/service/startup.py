@@ -123,7 +123,8 @@ async def _background(service: Service, log: Log, closer: AutoClose) -> AsyncIte
     def on_commit(batch: list[tuple[Append, Result]]) -> None:
         scheduler.on_commit(len(batch))
         if hints is not None:
-            hints.notify(each.table for each, result in batch if isinstance(result, Appended))
+            tables = {each.table for each, result in batch if isinstance(result, Appended)}
+            hints.notify(table for table in tables if not service.presence.alone(table))
         service.stats.batch(batch)
 
     def on_written(requests: Sequence[Append], results: Sequence[Result]) -> None:

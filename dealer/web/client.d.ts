@@ -38,6 +38,11 @@ export interface ConnectOptions {
   retry?: Partial<RetryPolicy>;
   /** @deprecated The old name of `retry`, until the next release. */
   patience?: Partial<RetryPolicy>;
+  /**
+   * The id of the table that will be joined or watched, if it is known: a load balancer then
+   * connects to its node at once.
+   */
+  table?: string | null;
   /** The WebSocket class; default `globalThis.WebSocket` (browsers, node 22 and later). */
   WebSocket?: any;
 }

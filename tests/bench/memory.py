@@ -42,7 +42,7 @@ _SHARED = (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType
 def server() -> Iterator[tuple[int, int]]:
     """A server in its own process; yields its port and its process id."""
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
-        program = [sys.executable, str(Path(__file__).with_name("server.py")), folder, "256"]
+        program = [sys.executable, str(Path(__file__).with_name("server.py")), folder, "", "256"]
         process = subprocess.Popen(program, stdout=subprocess.PIPE, text=True)
         assert process.stdout is not None
         try:

@@ -1,7 +1,10 @@
-"""A server for benchmarks, with limits that a load does not reach. Prints its port.
+"""A server for benchmarks, with limits that a load does not reach.
 
-It collects garbage and switches threads as `dealer serve` does. A second argument bounds the page
-cache of SQLite, in KiB.
+    server.py FOLDER [DATABASE [CACHE]]
+
+By default an SQLite file in the folder, which has the house key; CACHE bounds its page cache, in KiB.
+Prints its port, and at its end how many tables were in the hints that it sent to other nodes and
+received. It collects garbage and switches threads as `dealer serve` does.
 """
 
 from __future__ import annotations
@@ -9,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
+from pathlib import Path
 
 from dealer.cli.commands.serve import SWITCH_INTERVAL
 from dealer.cli.garbage_collection import FullCollections
@@ -34,27 +38,31 @@ LIMITS = Limits(
 )
 
 
-async def main(folder: str) -> None:
+async def main(folder: str, database: str = "") -> None:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with (
-        open_service(f"sqlite:///{folder}/bench.db") as service,
+        open_service(
+            database or f"sqlite:///{folder}/bench.db", house_key=Path(folder, "house.key")
+        ) as service,
         serve(service, port=0, limits=LIMITS) as gateway,
     ):
         collecting = asyncio.create_task(FullCollections().run())
         print(gateway.port, flush=True)
         await stop.wait()
         collecting.cancel()
+        hints = service.hints
+        print(*((0, 0) if hints is None else (hints.sent, hints.received)), flush=True)
 
 
 if __name__ == "__main__":
     sys.setswitchinterval(SWITCH_INTERVAL)
-    if len(sys.argv) > 2:
+    if len(sys.argv) > 3:
         # The page cache grows with the log up to its bound, in any measurement of memory.
-        store.CACHE_KIB = int(sys.argv[2])
+        store.CACHE_KIB = int(sys.argv[3])
     try:
         from uvloop import run
     except ImportError:
         run = asyncio.run  # type: ignore[assignment]
-    run(main(sys.argv[1]))
+    run(main(*sys.argv[1:3]))

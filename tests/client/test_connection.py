@@ -38,7 +38,9 @@ class FakeServer:
 
     def __init__(self):
         self.requests = []
+        self.paths = []
         self.answers_hello = True
+        self.hello = {}
 
     async def __aenter__(self):
         self.listener = await listen(self.serve, "127.0.0.1", 0, subprotocols=[SUBPROTOCOL])
@@ -50,12 +52,13 @@ class FakeServer:
         await self.listener.wait_closed()
 
     async def serve(self, socket):
+        self.paths.append(socket.request.path)
         try:
             async for text in socket:
                 frame = json.loads(text)
                 if frame["method"] == "session.hello":
                     if self.answers_hello:
-                        await answer(socket, frame, {})
+                        await answer(socket, frame, self.hello)
                     continue
                 self.requests.append(frame)
                 await self.script(frame, socket)

@@ -130,6 +130,26 @@ async def test_hints_between_nodes_are_counted(open_node, connect, url) -> None:
     await eventually(lambda: other.metrics.counters[received][1]() > 0)
 
 
+async def test_a_table_of_one_node_causes_no_hints(open_node, connect, url) -> None:
+    if not is_postgres(url):
+        pytest.skip("one node")
+    one = await open_node()
+    table = await seat_and_shuffle(connect, one, players=1)
+    presence, sent = one.context.service.presence, one.metrics.counters["dealer_hints_sent"][1]
+    (live_table,) = one.context.service.tables
+    await eventually(lambda: presence.alone(live_table.id))
+    other = await open_node()
+    before = sent()
+    for _ in range(5):
+        await table.players[0].call("deck.draw")
+    watching = await connect(other)
+    await watching.call("table.watch", table=table.id)
+    await eventually(lambda: not presence.alone(live_table.id))
+    assert sent() == before
+    await table.players[0].call("deck.draw")
+    await eventually(lambda: sent() == before + 1)
+
+
 def test_an_observation_goes_to_the_bucket_of_its_upper_bound() -> None:
     histogram = Histogram((1.0, 2.0))
     for value in (0.5, 1.0, 1.5, 3.0):

@@ -139,8 +139,10 @@ class Database:
 class Composed:
     """Two nodes behind a proxy; players connect to `port`, over TLS to `tls_port`."""
 
-    def __init__(self, nodes: tuple[Node, Node]) -> None:
+    def __init__(self, nodes: tuple[Node, Node], database: Database, migration: Node) -> None:
         self.nodes = nodes
+        self.migration = migration  # runs commands as the owner of the tables
+        self.database = database
         self.port, self.tls_port = free_port(), free_port()
 
     @property
@@ -156,7 +158,7 @@ class Composed:
         for name, node in zip(NODES, self.nodes, strict=True):
             local = f"127.0.0.1:{node.port} port {node.ops_port}"
             text, count = re.subn(f"server {name} {name}:8080", f"server {name} {local}", text)
-            assert count == 2
+            assert count == 3
         text = text.replace("maxconn 10000", "maxconn 1000")  # for a low descriptor limit
         text = text.replace("bind :8080", f"bind 127.0.0.1:{self.port}")
         text = text.replace("bind :8443", f"bind 127.0.0.1:{self.tls_port}")
@@ -185,7 +187,7 @@ async def as_composed(
             for name in ("migrate", *NODES)
         )
         nodes = first, second
-        running = Composed(nodes)
+        running = Composed(nodes, database, migration)
         await asyncio.to_thread(database.run, file, "roles")
         migrating = await migration.run(*file["services"]["migrate"]["command"])
         assert await migrating.wait() == 0, migration.output.read_text()

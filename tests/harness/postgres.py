@@ -104,6 +104,12 @@ class OwnServer(Postgres):
                     raise
             time.sleep(0.02)
 
+    @property
+    def pid(self) -> int:
+        """The process id of the running server."""
+        assert self._process is not None
+        return self._process.pid
+
     def stop(self, how: str = "immediate") -> None:
         """`immediate` is like SIGKILL: the server recovers from its log at the next start."""
         if self._process is not None:

@@ -48,7 +48,7 @@ async def test_a_node_reads_the_connections_of_another(open_service) -> None:
     await exchange(one, here)
     await exchange(two, there)
     assert two.presence.elsewhere(there) == Attendance(frozenset(), 3)
-    one.presence.report(here, Attendance())
+    one.presence.report(here, None)
     await exchange(one)
     await exchange(two, there)
     assert two.presence.elsewhere(there) == Attendance()
@@ -211,3 +211,37 @@ async def test_a_cosignature_is_pushed_at_other_nodes_by_the_poll_alone(open_ser
     assert newest is not None
     assert newest[1].count("— player/") == 3
     assert others[-1].notes == notices[-1].notes == [newest]
+
+
+async def test_a_table_is_shared_while_another_node_has_any_connection_there(open_service) -> None:
+    """Even one that is neither a seat nor a spectator, such as a host's."""
+    one, two = await open_service(), await open_service()
+    here, there = await shared_table(one, two)
+    assert not one.presence.alone(here.id), "nothing was read yet"
+    await exchange(one, here)
+    assert one.presence.alone(here.id)
+    two.presence.report(there, Attendance())
+    await exchange(two, there)
+    await exchange(one, here)
+    assert not one.presence.alone(here.id)
+    two.presence.report(there, None)
+    await exchange(two, there)
+    await exchange(one, here)
+    assert one.presence.alone(here.id)
+    await exchange(one)
+    assert not one.presence.alone(here.id), "it is no longer followed"
+
+
+async def test_a_hint_of_another_node_counts_until_its_row_can_be_read(
+    open_service, monkeypatch
+) -> None:
+    one = await open_service()
+    here = await new_table(one)
+    await exchange(one, here)
+    one.head_poller.on_hint({here.id})
+    await exchange(one, here)
+    assert not one.presence.alone(here.id)
+    monkeypatch.setattr(module, "HINTED_SECONDS", 0.0)
+    one.head_poller.on_hint({here.id})
+    await exchange(one, here)
+    assert one.presence.alone(here.id)

@@ -87,6 +87,7 @@ def run(work: Coroutine[Any, Any, None]) -> None:
 
 async def _serve(settings: Settings) -> None:
     from dealer.gateway import serve as open_gateway
+    from dealer.gateway.observe.tracing import tracing
     from dealer.gateway.server import require_free
     from dealer.service.startup import open_service
 
@@ -130,8 +131,9 @@ async def _serve(settings: Settings) -> None:
         ) as gateway,
     ):
         collecting = asyncio.create_task(FullCollections().run())
-        _print_address(settings, gateway)
-        await stop.wait()
+        with tracing(settings.otlp_traces, service, gateway.metrics):
+            _print_address(settings, gateway)
+            await stop.wait()
         collecting.cancel()
         echo("The server stops; tables and seats are kept.")
     log.info("stop")

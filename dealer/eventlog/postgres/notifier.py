@@ -1,4 +1,4 @@
-"""LISTEN/NOTIFY hints between nodes: these tables were appended to.
+"""LISTEN/NOTIFY hints between nodes: tables that were appended to, or that have a first subscriber.
 
 A hint may be lost, repeated or late: every node also polls the heads of the tables that it serves.
 Hints are sent after the commit, on a connection of their own (NOTIFY takes a lock of the whole

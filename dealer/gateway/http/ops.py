@@ -19,9 +19,16 @@ from dealer.gateway.observe.metrics import Metrics
 from dealer.gateway.rpc.context import GatewayContext
 from dealer.service.probe import Probe
 
+NEW_TABLES = "for=new-tables"
+"""The query of `/readyz` that asks whether this node opens tables, too."""
+
 
 class Operations:
-    """`/healthz`: the process runs; `/readyz`: the log can be written and read; `/metrics`."""
+    """`/healthz`: the process runs; `/readyz`: the log can be written and read; `/metrics`.
+
+    `/readyz?for=new-tables` is not ready either while the node has to be restarted before it opens
+    tables, so that a load balancer prefers others for clients that may open one.
+    """
 
     def __init__(
         self, context: GatewayContext, probe: Probe, metrics: Metrics, *, hosts: HostNames
@@ -32,7 +39,7 @@ class Operations:
         self._hosts = hosts
 
     async def answer(self, connection: HttpConnection, request: Request) -> Response:
-        path = request.path.partition("?")[0]
+        path, _, query = request.path.partition("?")
         refusal = host_refused(self._hosts, request) or cross_site_refused(request)
         if refusal is not None:
             return refusal
@@ -43,7 +50,7 @@ class Operations:
         if path == "/healthz":
             return response(HTTPStatus.OK, "alive\n")
         if path == "/readyz":
-            return self._ready()
+            return self._ready(new_tables=query == NEW_TABLES)
         if path == "/metrics":
             return response(HTTPStatus.OK, self._metrics.page(), kind=CONTENT_TYPE_LATEST)
         return response(HTTPStatus.NOT_FOUND, "This port has /healthz, /readyz and /metrics.\n")
@@ -53,10 +60,12 @@ class Operations:
         """Why the server is not ready; None if it is."""
         return "draining" if self._context.draining else self.probe.problem
 
-    def _ready(self) -> Response:
-        problem = self.problem
+    def _ready(self, *, new_tables: bool) -> Response:
+        maintenance = self._context.service.maintenance
+        restart_needed = maintenance.restart_needed
+        problem = self.problem or (restart_needed if new_tables else None)
         if problem is not None:
             return response(HTTPStatus.SERVICE_UNAVAILABLE, f"{problem}\n")
-        notice = self._context.service.maintenance.notice
-        lines = ["ready", self.probe.database, *([] if notice is None else [notice])]
+        remarks = filter(None, (maintenance.notice, restart_needed))
+        lines = ["ready", self.probe.database, *remarks]
         return response(HTTPStatus.OK, "".join(f"{line}\n" for line in lines))

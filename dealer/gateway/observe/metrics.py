@@ -33,7 +33,8 @@ def _request_histogram() -> Histogram:
 class Metrics(Collector):
     """Counters and histograms of one server, which uses a `database` of this kind.
 
-    `gauges`, `counters` and `histograms` are read on each scrape: name → (help, read).
+    `gauges`, `counters` and `histograms` are read on each scrape: name → (help, read). `on_answer`
+    is called with the arguments of `answered`.
     """
 
     def __init__(self, *, database: str = "") -> None:
@@ -52,6 +53,7 @@ class Metrics(Collector):
         self.gauges: dict[str, tuple[str, Callable[[], float]]] = {}
         self.counters: dict[str, tuple[str, Callable[[], float]]] = {}
         self.histograms: dict[str, tuple[str, Callable[[], Histogram]]] = {}
+        self.on_answer: Callable[[str, str, float], None] | None = None
         self._build = {
             "version": program_version(),
             "python": platform.python_version(),
@@ -65,6 +67,8 @@ class Metrics(Collector):
         """Count a request that took this long; costs less than 1 µs."""
         self.calls[method, outcome] += 1
         self.request_seconds[method].observe(seconds)
+        if self.on_answer is not None:
+            self.on_answer(method, outcome, seconds)
 
     def page(self) -> bytes:
         """The exposition text that Prometheus scrapes."""

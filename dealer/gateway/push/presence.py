@@ -47,7 +47,7 @@ class Presence:
         holders = (subscription.membership.holder for subscription in subscribers)
         acting = frozenset((one.seat, one.taken_at) for one in holders if one is not None)
         watching = sum(subscription.only_watches() for subscription in subscribers)
-        self._shared.report(live_table, Attendance(acting, watching))
+        self._shared.report(live_table, Attendance(acting, watching) if subscribers else None)
         elsewhere = self._shared.elsewhere(live_table)
         before, recorded = self._recorded.get(live_table, {}), {}
         for seat, player in sorted(live_table.table.seats.items()):

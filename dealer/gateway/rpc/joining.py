@@ -166,7 +166,8 @@ async def session_hello(session: Session, call: Call) -> None:
             statuses.append(r.TableStatus(**msgspec.structs.asdict(resumption.answer)))
             resumptions.append(resumption)
     server = r.Server(name="dealer", version=program_version(), protocol=wire.PROTOCOL)
-    session.answer(call, r.HelloResult(server=server, tables=statuses))
+    by_table = None if session.context.service.hints is None else True
+    session.answer(call, r.HelloResult(server=server, tables=statuses, by_table=by_table))
     for resumption in resumptions:
         resumption.start(session)
 

@@ -115,8 +115,12 @@ class TableStatus(Result, kw_only=True):
 
 
 class HelloResult(Result, kw_only=True):
+    """`by_table`: other nodes may serve the same tables, so that a client connects to `/ws/<table>`
+    as soon as it knows its table, and a load balancer brings a table's players to one node."""
+
     server: Server
     tables: list[TableStatus]
+    by_table: bool | None = None
 
 
 class TableStatuses(Result, kw_only=True):

@@ -48,6 +48,7 @@ const FINAL_CODES = {
 /** Temporary refusals that last too long for the connection to retry them. */
 const NOT_RETRIED = new Set(["shuffle_running", "disabled"]);
 const AWAY_AFTER = 3; // failed attempts in a row
+const TABLE_ID = /^[0-9a-f]{32}$/;
 
 export class Connection {
   /** @type {Map<string, TableListener>} by table */
@@ -72,15 +73,19 @@ export class Connection {
   #failures = 0;
   #error = null;
   #endWait = null; // ends a pause early
+  #routedTo = null; // the table whose address sockets are opened at
+  #byTable = false; // whether the server asked for one address for each table
   #onPageActive = () => this.#checkNow();
 
   /**
    * @param {string} url
    * @param {any} WebSocketClass
    * @param {RetryPolicy} policy
+   * @param {string | null} table that will be followed, if it is known
    */
-  constructor(url, WebSocketClass, policy) {
+  constructor(url, WebSocketClass, policy, table = null) {
     this.url = url;
+    this.routeTo(table);
     this.#WebSocketClass = WebSocketClass;
     this.#policy = policy;
     this.#backoff = policy.backoff;
@@ -162,8 +167,32 @@ export class Connection {
     }
   }
 
+  /**
+   * Open sockets at this table's address, unless this connection follows another table: a load
+   * balancer routes the clients of a table to one node. If the server asked for that, an open
+   * socket without pending requests is replaced now.
+   */
+  routeTo(table) {
+    const others = [...this.listeners.keys()].some((one) => one !== table);
+    if (others || table === this.#routedTo || !TABLE_ID.test(table)) return;
+    this.#routedTo = table;
+    const busy = [...this.#requests.values()].some((request) => request.sent);
+    if (this.#byTable && this.#socket && !busy) this.#move();
+  }
+
+  async #move() {
+    const socket = this.#socket;
+    this.#socket = null;
+    await socket.close();
+    if (!this.#error) await this.#reconnect(true);
+  }
+
   #hello() {
-    const hello = this.request("session.hello", {}, { onResult: () => this.#onConnected() });
+    const onResult = (result) => {
+      this.#byTable = result.by_table === true;
+      this.#onConnected();
+    };
+    const hello = this.request("session.hello", {}, { onResult });
     hello.promise.catch(() => {});
     return hello;
   }
@@ -177,7 +206,8 @@ export class Connection {
   }
 
   async #openSocket() {
-    const socket = await openSocket(this.url, this.#WebSocketClass, this.#policy);
+    const url = tableUrl(this.url, this.#routedTo);
+    const socket = await openSocket(url, this.#WebSocketClass, this.#policy);
     this.socketCount += 1;
     return socket;
   }
@@ -202,12 +232,15 @@ export class Connection {
     this.#reconnect();
   }
 
-  /** Open a new socket, with exponential back-off and jitter between attempts. */
-  async #reconnect() {
+  /**
+   * Open a new socket, with exponential back-off and jitter between attempts, and before the first
+   * unless `immediately`.
+   */
+  async #reconnect(immediately = false) {
     this.#lostAt ||= now();
-    for (;;) {
+    for (let attempt = 0; ; attempt += 1) {
       const drained = Math.max(this.#notBefore - now(), 0);
-      await this.#wait(drained + jittered(this.#backoff));
+      await this.#wait(drained + (immediately && !attempt ? 0 : jittered(this.#backoff)));
       if (this.#error) return;
       this.#backoff = Math.min(2 * this.#backoff, this.#policy.backoffMax);
       if (now() - this.#lostAt > this.#policy.away + drained) {
@@ -347,4 +380,9 @@ export class Connection {
     this.status = { state, since: Date.now(), error: this.#error };
     this.emitter.emit("connection", this.status);
   }
+}
+
+/** The address of a table at the server at `url`; `url` itself if that is no "…/ws". */
+function tableUrl(url, table) {
+  return table && /\/ws\/?$/.test(url) ? `${url.replace(/\/$/, "")}/${table}` : url;
 }

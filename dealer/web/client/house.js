@@ -25,7 +25,8 @@ export async function connect(url = null, options = {}) {
       "node 20 with --experimental-websocket, or pass one as the option `WebSocket`.");
   }
   const noSignatures = await checkMachine().then(() => null, (error) => error.message);
-  const connection = new Connection(String(url ?? ownServer()), WebSocketClass, policy);
+  const address = String(url ?? ownServer());
+  const connection = new Connection(address, WebSocketClass, policy, options.table);
   await connection.start();
   return new House(connection, { name: options.name, store, cosigner, noSignatures });
 }
@@ -78,6 +79,7 @@ class House {
     };
     const params = definedMembers({ deck, seats, rules, name });
     const result = await this.#request("table.open", params, onResult);
+    this.#connection.routeTo(result.table);
     const session = await this.#follow(result.table, result.key);
     await session.start();
     return this.#upToDate(result.table, result.version);
@@ -86,6 +88,7 @@ class House {
   /** @type {Declared["join"]} */
   async join(table, { name, seat, invite, key } = {}) {
     const id = typeof table === "string" ? table : table.id;
+    this.#connection.routeTo(id);
     const store = this.#storeOf(id);
     const active = this.#active(id);
     if (active && active.verifier.seat !== null) return this.#tables.get(id);
@@ -109,6 +112,7 @@ class House {
   /** @type {Declared["watch"]} */
   async watch(table, { key } = {}) {
     if (this.#active(table)) return this.#tables.get(table);
+    this.#connection.routeTo(table);
     const session = await this.#follow(table, key);
     const params = { table };
     const result = await this.#request("table.watch", params, (answer) => session.begin(answer));
@@ -118,6 +122,7 @@ class House {
   /** @type {Declared["enter"]} */
   async enter(table, { key } = {}) {
     if (!this.#active(table)) {
+      this.#connection.routeTo(table);
       const returned = await this.#returnTo(table, this.#storeOf(table), key);
       if (returned) return returned;
     }

@@ -66,7 +66,7 @@ class TablePage {
 
   async start() {
     const store = browserStore();
-    const options = { name: storedName() || texts.guest, store };
+    const options = { name: storedName() || texts.guest, store, table: this.id };
     this.#house = await this.#connectWithRetry(options);
     this.#house.on("connection", (status) => this.table ?? this.#banner.draw(status));
     const returning = this.#house.kept(this.id).seat !== null && !hasJustJoined(this.id);

@@ -8,6 +8,7 @@ import json
 import pytest
 from websockets.asyncio.server import ServerConnection
 
+from tests.client.conftest import TABLE
 from tests.client.test_connection import FakeServer, answer, refuse
 from tests.web.client.node_client import JsError
 
@@ -226,3 +227,28 @@ async def test_the_old_name_of_the_retry_policy_still_works(clients):
         with pytest.raises(JsError, match=r"HouseUnreachable: .* does not answer session.hello"):
             await clients.connect("house", fake.url, patience={"open": 100}, retry={})
     assert await clients.run("return client.SetupError === client.ConfigurationError")
+
+
+async def test_a_table_s_address_is_used_as_soon_as_the_table_is_known(fake, clients):
+    """One node keeps the socket that it has; at several it is replaced, without a pause."""
+
+    async def act(frame, socket):
+        await refuse(socket, frame, 32, "unknown_table", temporary=False)
+
+    fake.script = act
+    watch = "await its.house.watch(args.table).catch(({ reason }) => reason)"
+    watching = {"js": watch, "table": TABLE}
+    await clients.run(**watching)
+    assert fake.paths == ["/ws"]
+    fake.hello = {"by_table": True}
+    connecting = """
+        its.second = await client.connect(args.url, { retry: { backoff: 60_000 } });
+        return its.second.watch(args.table).catch(({ reason }) => reason);
+    """
+    assert await clients.run(connecting, url=fake.url, table=TABLE) == "unknown_table"
+    assert fake.paths[1:] == ["/ws", f"/ws/{TABLE}"]
+    known = "its.third = await client.connect(args.url, { table: args.table });" + watch.replace(
+        "its.house", "its.third"
+    )
+    await clients.run(known, url=fake.url, table=TABLE)
+    assert fake.paths[3:] == [f"/ws/{TABLE}"]

@@ -1,0 +1,93 @@
+"""OpenTelemetry spans of requests, commits and slices of the projection (the extra `otel`).
+
+A span is made when its work has ended, from the time that the metrics measure anyway: without
+tracing nothing is imported, and the way of a request has one comparison more. Spans have no parent.
+Their attributes are names of methods and outcomes: no table, player, card, token or other text of a
+client.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from dealer.errors import ConfigurationError
+from dealer.gateway.observe.metrics import Metrics
+from dealer.gateway.version import program_version
+from dealer.service import Service
+from dealer.service.clock import utc_ns
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import TracerProvider
+
+COMMIT = "eventlog.commit"
+SLICE = "projector.slice"
+
+
+@contextmanager
+def tracing(collector: str | None, service: Service, metrics: Metrics) -> Iterator[None]:
+    """Send spans to the OTLP collector at this URL while the block runs; none without a URL.
+
+    Raises ConfigurationError where the packages of the extra are missing.
+    """
+    if not collector:
+        yield
+        return
+    try:
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+        from opentelemetry.sdk.resources import Resource
+        from opentelemetry.sdk.trace import TracerProvider
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor
+    except ImportError:
+        raise ConfigurationError(
+            "--otlp-traces needs further packages: pip install 'dealer[otel]'."
+        ) from None
+    resource = Resource.create({"service.name": "dealer", "service.version": program_version()})
+    provider = TracerProvider(resource=resource, shutdown_on_exit=False)
+    # Exports in a thread of its own; spans that a slow collector does not take are dropped.
+    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=collector)))
+    try:
+        with recording(provider, service, metrics):
+            yield
+    finally:
+        provider.shutdown()
+
+
+@contextmanager
+def recording(provider: TracerProvider, service: Service, metrics: Metrics) -> Iterator[None]:
+    """Make spans with this provider while the block runs."""
+    from opentelemetry.context import Context
+    from opentelemetry.trace import SpanKind
+
+    tracer = provider.get_tracer("dealer", program_version())
+
+    def record(
+        name: str, kind: SpanKind, seconds: float, attributes: dict[str, str] | None = None
+    ) -> None:
+        end = utc_ns()
+        span = tracer.start_span(
+            name,
+            context=Context(),
+            kind=kind,
+            attributes=attributes,
+            start_time=end - int(seconds * 1e9),
+        )
+        span.end(end)
+
+    def on_answer(method: str, outcome: str, seconds: float) -> None:
+        attributes = {"rpc.system": "jsonrpc", "rpc.method": method, "dealer.outcome": outcome}
+        record(method, SpanKind.SERVER, seconds, attributes)
+
+    commits = service.log.commit_seconds
+    slices = None if service.projection is None else service.projection.slice_seconds
+    metrics.on_answer = on_answer
+    commits.listener = lambda seconds: record(COMMIT, SpanKind.CLIENT, seconds)
+    if slices is not None:
+        slices.listener = lambda seconds: record(SLICE, SpanKind.INTERNAL, seconds)
+    try:
+        yield
+    finally:
+        metrics.on_answer = commits.listener = None
+        if slices is not None:
+            slices.listener = None
