@@ -30,7 +30,7 @@ def test_hidden_parts_are_stored_as_published(vector: dict[str, Any]) -> None:
     key, nonce = bytes.fromhex(inputs["key"]), bytes.fromhex(inputs["nonce"])
     cipher = RoundCipher(table=bytes.fromhex(inputs["table"]), seal_key=key)
     hidden, stored = _jcs(inputs["hidden"]), bytes.fromhex(vector["out"]["stored"])
-    # Earlier releases padded to a multiple of 32 bytes; that is decrypted for ever.
+    # Earlier releases padded to a multiple of 32 bytes; that is still decrypted.
     if inputs.get("block") == 16:
         assert cipher.encrypt(inputs["version"], hidden, nonce=nonce) == stored
     assert cipher.decrypt(inputs["version"], stored) == hidden
