@@ -29,9 +29,6 @@ from sqlalchemy.engine import URL
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from sqlalchemy.pool import NullPool
 
-FIRST_SCHEMA = "0005"
-"""The first schema whose programs all take their WAL checkpoints under the write lock."""
-
 GROWN = 8
 """A warning is logged when the WAL has this many times the pages at which it is checkpointed."""
 
