@@ -2,9 +2,9 @@
 
     server.py FOLDER [DATABASE [CACHE]]
 
-By default an SQLite file in the folder, which has the house key; CACHE bounds its page cache, in KiB.
-Prints its port, and at its end how many tables were in the hints that it sent to other nodes and
-received. It collects garbage and switches threads as `dealer serve` does.
+By default an SQLite file in the folder, which has the house key; CACHE bounds its page cache, in
+KiB. Prints its port, and at its end how many tables were in the hints that it sent to other nodes
+and received. It collects garbage and switches threads as `dealer serve` does.
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 
     python tests/chaos/reconnects.py 1000 [--nodes 2]
 
-Two players play without a pause. Eight others, some with a seat and some without, break their
-connection repeatedly: in the middle of an answer, of a list of events, or immediately. They resume
-after the last version that they received, after one that does not exist, or after so many missed
-events that they get a snapshot.
+Two players play as long as one of the others waits for events. Eight others, some with a seat and
+some without, break their connection repeatedly: in the middle of an answer, of a list of events, or
+immediately. They resume after the last version that they received, after one that does not exist,
+or after so many missed events that they get a snapshot.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from __future__ import annotations
 import asyncio
 import random
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -58,7 +60,9 @@ class Table:
         self.id = ""
         self.version = 0
         self.over = False
+        self.waiting = 0
         self._moved = asyncio.Event()
+        self._awaited = asyncio.Event()
         self._players: list[RpcClient] = []
 
     async def open(self) -> list[str | None]:
@@ -79,9 +83,15 @@ class Table:
         return tokens
 
     async def flow(self) -> None:
-        """Draw, return and shuffle cards until `over`; the version increases."""
+        """Draw, return and shuffle cards until `over`, as long as viewers wait for events.
+
+        A reset takes time that grows with the table, and a table that grows meanwhile has no end.
+        """
         host, *players = self._players
         while not self.over:
+            while not (self.waiting or self.over):
+                self._awaited.clear()
+                await self._awaited.wait()
             self._advance(await host.call("deck.shuffle"))
             # Another node reads it with a delay.
             await asyncio.gather(*(player.until_version(self.version) for player in players))
@@ -104,10 +114,26 @@ class Table:
         self.version = max(self.version, answer["version"])
         self._moved.set()
 
+    def end(self) -> None:
+        """End the flow."""
+        self.over = True
+        self._awaited.set()
+
+    @asynccontextmanager
+    async def flowing(self) -> AsyncIterator[None]:
+        """Let events flow."""
+        self.waiting += 1
+        self._awaited.set()
+        try:
+            yield
+        finally:
+            self.waiting -= 1
+
     async def past(self, version: int) -> None:
-        while self.version <= version and not self.over:
-            self._moved.clear()
-            await self._moved.wait()
+        async with self.flowing():
+            while self.version <= version and not self.over:
+                self._moved.clear()
+                await self._moved.wait()
 
 
 class Viewer:
@@ -136,7 +162,8 @@ class Viewer:
                 async with asyncio.timeout(PATIENT):
                     await begun[1]
                     wanted = self._chance.choice((0, 1, 5, 60, 200))
-                    await client.until(lambda g=client, w=wanted: len(g.versions) >= w)
+                    async with self._table.flowing():
+                        await client.until(lambda g=client, w=wanted: len(g.versions) >= w)
             client.socket.transport.abort()
             await client.wait_closed()
             self._take(client, *begun)
@@ -201,7 +228,7 @@ async def reconnect(folder: Path, *, reconnects: int, seed: int, nodes: int = 1)
         left = list(range(reconnects))
         coming = asyncio.gather(*(viewer.reconnect(left) for viewer in viewers))
         await asyncio.wait((flowing, coming), return_when=asyncio.FIRST_COMPLETED)
-        table.over = True
+        table.end()
         await flowing
         await coming
         lines = read(await server.bundle(table.id))

@@ -48,21 +48,21 @@ async def die_after_commit(url: str, commit: str, table: str) -> None:
 
 
 async def die_shortening(url: str, commit: str) -> None:
-    """Die in the third transaction that shortens events, before its COMMIT."""
+    """Die in the fifth transaction that shortens events, before its COMMIT."""
     shortening.ROWS, shortening._PAUSE = 8, 0.0
     log = await Log.open(url, commit=commit, wal_pages=50)
     slices = 0
     work = shortening.Pass.slice
 
-    def die_in_the_third(self: shortening.Pass, connection: Connection) -> object:
+    def die_in_the_fifth(self: shortening.Pass, connection: Connection) -> object:
         nonlocal slices
         slices += 1
         key = work(self, connection)
-        if slices == 3:
+        if slices == 5:
             _die()
         return key
 
-    shortening.Pass.slice = die_in_the_third  # type: ignore[method-assign, assignment]
+    shortening.Pass.slice = die_in_the_fifth  # type: ignore[method-assign, assignment]
     await shortening.shorten(log, settle_seconds=0)
 
 
