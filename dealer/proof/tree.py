@@ -162,7 +162,7 @@ class ConsistencyProof:
             raise ValueError(f"a tree of {new} leaves does not extend one of {old} leaves")
         self._new = new
         self._given = 0
-        self._subtrees = [(first, end, Tree()) for first, end in _subtrees(old, new)]
+        self._subtrees = [(first, end, Tree()) for first, end in subtrees_of_proof(old, new)]
 
     @property
     def missing(self) -> int:
@@ -183,7 +183,7 @@ class ConsistencyProof:
         return [tree.root() for _, _, tree in self._subtrees]
 
 
-def _subtrees(old: int, new: int) -> list[tuple[int, int]]:
+def subtrees_of_proof(old: int, new: int) -> list[tuple[int, int]]:
     """(first leaf, end) of the subtrees whose roots are a consistency proof, in its order."""
     if old in (0, new):
         return []

@@ -1,17 +1,13 @@
-"""Event reader: a table's committed events, stored commands and consistency proofs."""
+"""Event reader: a table's committed events, and stored commands."""
 
 from __future__ import annotations
-
-import asyncio
-from collections.abc import Awaitable, Callable
 
 from dealer.eventlog import Log
 from dealer.game.commands import Draw
 from dealer.game.decide import NoRoundSecrets
 from dealer.game.events import PRIVATE_FACE_TYPES, CardDrawn, Event
-from dealer.proof.tree import ConsistencyProof, leaf_hash
 from dealer.service.archive import require_here
-from dealer.service.decoding import event_of, leaf_of, tampered
+from dealer.service.decoding import event_of, leaf_of
 from dealer.service.encoding import EncodedEvent, encoded_event
 from dealer.service.live_table import LiveTable
 from dealer.service.requests import CommandResult, StoredCommand
@@ -20,17 +16,6 @@ from dealer.service.round_secret_cache import RoundSecretCache
 
 CHUNK = 1000
 """Events that are read from the log at a time."""
-
-SLICE = 256
-"""Events that are read and hashed at a time for a proof: one or two milliseconds of the loop."""
-
-
-Pause = Callable[[], Awaitable[None]]
-
-
-async def no_pause() -> None:
-    """Yield to the loop once."""
-    await asyncio.sleep(0)
 
 
 class EventReader:
@@ -102,19 +87,3 @@ class EventReader:
         if any(event.seat != draw.actor.seat for event in events if isinstance(event, CardDrawn)):
             return None
         return CommandResult(drawn[-1].version, events)
-
-    async def consistency(
-        self, live_table: LiveTable, *, old: int, new: int, pause: Pause
-    ) -> list[str]:
-        """RFC 6962's proof that the first `old` leaves of the `new` ones never changed; hex.
-
-        Computed in slices of a few milliseconds, between which `pause` is awaited.
-        """
-        proof = ConsistencyProof(old, new)
-        async for rows in self._log.stream(live_table.id, upto=new, chunk=SLICE):
-            proof.extend([leaf_hash(leaf_of(live_table.id, row).encode()) for row in rows])
-            await pause()
-        if proof.missing:
-            await require_here(self._log, live_table.id)
-            raise tampered(live_table.table_id)
-        return [node.hex() for node in proof.nodes()]

@@ -118,7 +118,7 @@ class PendingRejection(NamedTuple):
     chain: Chain
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, weakref_slot=True)
 class LiveTable:
     """One table in memory; `id` has 16 bytes, `table_id` is the same in hex."""
 

@@ -27,6 +27,7 @@ from dealer.service.checkpoints import Checkpoints
 from dealer.service.clock import Clock, utc_ms
 from dealer.service.command_processor import CommandProcessor
 from dealer.service.commit_stats import CommitStats
+from dealer.service.consistency import ConsistencyProofs
 from dealer.service.encoding import EncodedEvent
 from dealer.service.event_reader import EventReader
 from dealer.service.executor import CommandExecutor
@@ -84,6 +85,7 @@ class Service:
         self.lobby = Lobby(log, self.openers, per_network=per_network)
         secrets = RoundSecretCache(log, key)
         self.reader = EventReader(log, secrets)
+        self.consistency = ConsistencyProofs(log)
         self.savepoints = StoredSavepoints(log, key, secrets)
         self.loader = Loader(log, secrets, self.reader, self.savepoints)
         self.tables = TableCache(

@@ -15,7 +15,7 @@ from dealer.gateway.rate_limit.budgets import ClientBudget
 from dealer.gateway.rate_limit.cpu_time import Turns, metered
 from dealer.gateway.rpc import dispatcher
 from dealer.proof.tree import leaf_hash
-from dealer.service import event_reader
+from dealer.service import consistency
 from tests.gateway.conftest import TEST_LIMITS, ManualClock
 from tests.gateway.http_client import get
 from tests.gateway.rpc_client import Refusal, RpcClient, eventually
@@ -216,8 +216,8 @@ async def test_a_proof_is_computed_in_slices(open_gateway, connect, monkeypatch)
         at_once = 0
         ticking = asyncio.get_running_loop().call_soon(turn_of_the_loop)
 
-    monkeypatch.setattr(event_reader, "leaf_hash", count)
-    monkeypatch.setattr(event_reader, "SLICE", 16)
+    monkeypatch.setattr(consistency, "leaf_hash", count)
+    monkeypatch.setattr(consistency, "BLOCK", 16)
     ticking = asyncio.get_running_loop().call_soon(turn_of_the_loop)
     spectator = await connect(gateway)
     await spectator.call("table.watch", table=table.id, after=1)

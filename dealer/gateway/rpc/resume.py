@@ -75,8 +75,8 @@ async def _resume_from_snapshot(session: Session, membership: Membership, after:
         proof = []  # every log is consistent with the empty one
     elif after <= seen.version:
         async with session.turn():
-            proof = await context.service.reader.consistency(
-                live_table, old=after, new=seen.version, pause=session.pause
+            proof = await context.service.consistency.proof(
+                live_table, old=after, new=seen.version, edge=seen.edge, pause=session.pause
             )
     answer = r.Resumed(
         checkpoint=seen.checkpoint,
