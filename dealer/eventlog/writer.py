@@ -211,6 +211,8 @@ class Writer:
 
     def _work(self) -> bool:
         """Write a batch, run a job, do maintenance; False if there was no batch and no job."""
+        # Read first, so that requests that were queued before a job are written before it.
+        job_waits = bool(self._jobs)
         with self._store_lock:
             written = self._batches.write()
             maintenance_due = self._store.maintenance_due()
@@ -219,7 +221,7 @@ class Writer:
             self._call_on_loop(self._deliveries.deliver)
             self._batches_since_job += 1
         job_due = not written or self._batches_since_job >= BATCHES_PER_SLICE
-        run_job = job_due and bool(self._jobs) and not self._closing
+        run_job = job_due and job_waits and not self._closing
         if run_job or maintenance_due:
             with self._store_lock:
                 if run_job:
