@@ -5,7 +5,16 @@ from __future__ import annotations
 import re
 from urllib.parse import urlsplit, urlunsplit
 
+from dealer.errors import BadRequest
+
 _TABLE_ID = re.compile(r"[0-9a-f]{32}")
+
+
+def require_table_id(table: str) -> str:
+    """The id itself; BadRequest if it cannot be a table's."""
+    if not _TABLE_ID.fullmatch(table):
+        raise BadRequest("A table's id has 32 hexadecimal digits (0-9, a-f): copy it whole.")
+    return table
 
 
 class ServerAddress:

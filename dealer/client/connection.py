@@ -17,7 +17,13 @@ from dealer.backoff import Backoff
 from dealer.client.address import ServerAddress
 from dealer.client.requests import Answered, Members, PendingRequest, RetryPolicy, forget, refusal
 from dealer.client.socket import Socket
-from dealer.errors import DealerError, HouseUnreachable, Refused, SessionEnded
+from dealer.errors import (
+    ConfigurationError,
+    DealerError,
+    HouseUnreachable,
+    Refused,
+    SessionEnded,
+)
 
 FINAL = {
     4401: "The server does not accept this client's token.",
@@ -104,6 +110,10 @@ class Connection:
         `answered` is called with the result before any later frame is read.
         """
         future: asyncio.Future[Members] = asyncio.get_running_loop().create_future()
+        if self._socket is None and self._task is None and self._error is None:
+            raise ConfigurationError(
+                "The connection is not open: use `async with connect(…)` or `await connect(…)`."
+            )
         if self._error is not None:
             future.set_exception(self._error)
             return future

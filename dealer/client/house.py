@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Generator, Mapping
+from contextlib import suppress
 from types import TracebackType
 from typing import Any
 
+from dealer.client.address import require_table_id
 from dealer.client.connection import Connection
 from dealer.client.moves import Deck, deck_spec
 from dealer.client.requests import Members, RetryPolicy
@@ -120,12 +122,12 @@ class House:
         `key` is the table's key, 32 bytes, if it is known from elsewhere; otherwise the first key
         received is trusted and pinned. Raises HouseCheated for a table with stored evidence.
         """
-        table_id = table if isinstance(table, str) else table.id
+        table_id = require_table_id(table if isinstance(table, str) else table.id)
         self.connection.route_to(table_id)
         kept = self._store.table(table_id)
         if kept.facts.get("token") and table_id not in self._sessions:
             try:
-                return await self._resume_seat(table_id, key=key)
+                return await self._resume(table_id, key=key)
             except BadToken:
                 kept.learn(token=None, seat=None, since=None)
         session = self._follow(table_id, key=key)
@@ -142,8 +144,14 @@ class House:
         return await self._caught_up(table_id, result["version"])
 
     async def watch(self, table: str, *, key: bytes | None = None) -> RemoteTable:
-        """Follow a table as a spectator."""
-        self.connection.route_to(table)
+        """Follow a table without a seat: as its host if the store has its token, or to watch it."""
+        self.connection.route_to(require_table_id(table))
+        kept = self._store.table(table)
+        host_only = kept.facts.get("host_token") and not kept.facts.get("token")
+        if host_only and table not in self._sessions:
+            with suppress(BadToken):
+                return await self._resume(table, key=key)
+            kept.learn(host_token=None)
         session = self._follow(table, key=key)
         result = await self._ask("table.watch", {"table": table}, session.joined)
         return await self._caught_up(table, result["version"])
@@ -153,7 +161,7 @@ class House:
         result = await self.connection.ask("table.list", {}, table=None)
         return list(result["tables"])
 
-    async def _resume_seat(self, table_id: str, *, key: bytes | None) -> RemoteTable:
+    async def _resume(self, table_id: str, *, key: bytes | None) -> RemoteTable:
         session = self._follow(table_id, key=key)
         try:
             version = (await session.start())["version"]

@@ -10,6 +10,7 @@ import pytest
 import dealer
 from dealer.client.store import Store
 from dealer.errors import (
+    BadRequest,
     CardNotInHand,
     ConfigurationError,
     HouseCheated,
@@ -276,6 +277,30 @@ async def test_the_host_hands_on_its_role_and_removes_a_player(connect):
         await ada.until(lambda table: table.seat is None)
     async with connect() as later:
         assert (await later.watch(ada.id)).state.host_seat == 2
+
+
+async def test_a_host_without_a_seat_comes_back(connect, tmp_path):
+    async with connect(store=tmp_path) as house:
+        table = await house.open(rules={"preset": "dealer"})
+    async with connect(store=tmp_path) as house:
+        again = await house.watch(table.id)
+        assert await again.round_open() == 1
+
+
+async def test_a_table_id_that_cannot_be_one_is_refused_before_it_is_used(connect, tmp_path):
+    folder = tmp_path / "store"
+    async with connect(store=folder) as house:
+        for wrong in ("nonsense", "", "../" * 10 + "aa", "0199F3C2" * 4):
+            for follow in (house.join, house.watch):
+                with pytest.raises(BadRequest, match="32 hexadecimal digits"):
+                    await follow(wrong)
+    assert not folder.exists()
+
+
+async def test_a_connection_that_was_not_opened_says_so(connect):
+    house = connect()
+    with pytest.raises(ConfigurationError, match="async with connect"):
+        await house.open()
 
 
 async def test_a_newer_connection_of_the_same_seat_ends_the_older(connect, tmp_path):
