@@ -121,7 +121,7 @@ async def test_a_changed_request_is_reported(server, open_page) -> None:
 
         page.on_message(pass_on)
 
-    await ada.page.route_web_socket(re.compile("/ws$"), change_requests)
+    await ada.page.route_web_socket(re.compile("/ws(/|$)"), change_requests)
     await ada.open_table()
     await ada.do("Shuffle and start")
     await ada.expect_log("Shuffled 52 cards (51 swaps), with random bytes of the house only.")

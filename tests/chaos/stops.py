@@ -67,16 +67,15 @@ async def stop(
     while figures.stops < stops:
         if await game_under_faults.ended_within(playing, chance.uniform(0, INSTANT)):
             return
+        cut = server.balancer.cut  # by clients that move to the address of their table
         await server.stop_server()
         figures.stops += 1
         figures.unready += await server.all_unready()
         await game_under_faults.ended_within(playing, chance.uniform(0, STOPPED))
         await server.start_server()
         await server.all_ready()
-        figures.connections, figures.connections_cut = (
-            server.balancer.connections,
-            server.balancer.cut,
-        )
+        figures.connections = server.balancer.connections
+        figures.connections_cut += server.balancer.cut - cut
 
 
 if __name__ == "__main__":
