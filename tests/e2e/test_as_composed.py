@@ -28,21 +28,29 @@ def test_the_nodes_have_only_settings_that_exist() -> None:
 async def test_a_game_continues_when_one_node_is_killed_and_the_other_drains(
     tmp_path: Path,
 ) -> None:
-    """Each node is stopped once; the players only see resumes."""
+    """The node at which the players meet is stopped, then the other; they only see resumes."""
     figures, used = game_under_faults.Figures(), set[Node]()
     async with as_composed(tmp_path) as server:
 
         async def inject_faults(playing: asyncio.Task[None]) -> None:
-            first, second = server.nodes
-            for node, number in ((first, signal.SIGKILL), (second, signal.SIGTERM)):
-                if await game_under_faults.ended_within(playing, 1.0):
+            first, other = server.nodes
+            while not served_draws(first):
+                if await game_under_faults.ended_within(playing, 0.1):
                     return
-                if await asyncio.to_thread(served_draws, node):
-                    used.add(node)
-                await node.end(number)
-                if await game_under_faults.ended_within(playing, 1.0):
+                first, other = other, first
+            used.add(first)
+            await first.end(signal.SIGKILL)
+            while not served_draws(other):
+                if await game_under_faults.ended_within(playing, 0.1):
                     return
-                await node.open()
+            used.add(other)
+            await first.open()
+            if await game_under_faults.ended_within(playing, 1.0):
+                return
+            await other.end(signal.SIGTERM)
+            if await game_under_faults.ended_within(playing, 1.0):
+                return
+            await other.open()
 
         await game_under_faults.play_through(server, tmp_path, inject_faults, figures)
     assert figures.faults == []
