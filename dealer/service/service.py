@@ -41,6 +41,7 @@ from dealer.service.presence import SharedPresence
 from dealer.service.random_draws import RandomDraws
 from dealer.service.requests import CommandResult, IdempotencyKey, OnResult, Request, resolve
 from dealer.service.round_secret_cache import RoundSecretCache
+from dealer.service.service_keys import ServiceKeys
 from dealer.service.snapshots import CommitNotice, NoticeListener, Snapshot
 from dealer.service.stored_savepoints import StoredSavepoints
 from dealer.service.table_cache import BYTES, TABLES, TableCache
@@ -76,6 +77,7 @@ class Service:
         self.projection: ProjectionScheduler | None = None
         self.hints: Notifier | None = None
         self.maintenance = MaintenanceMode()
+        self.service_keys = ServiceKeys()
         self.archive = ArchiveFolder(archive)
         self._mark: HighWaterMark | None = None
         self.log = log

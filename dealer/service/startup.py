@@ -102,12 +102,13 @@ async def open_service(
 
 
 async def _check_environment(service: Service, key: HouseKeys) -> None:
-    """Check the clock, read the maintenance targets and record the schema before serving."""
+    """Check the clock, read maintenance targets and service keys, and record the schema."""
     wrong = await clock_skew(service.log, service.now)
     if wrong is not None:
         raise ConfigurationError(f"{wrong} and start again.")
     service.maintenance.check = key.check
     await service.maintenance.refresh(service.log)
+    await service.service_keys.refresh(service.log)
     moved = await record_schema(service.log)
     if moved is not None:
         log_.info("migrated", extra={"fields": dict(zip(("before", "now"), moved, strict=True))})
@@ -148,6 +149,7 @@ async def _background(service: Service, log: Log, closer: AutoClose) -> AsyncIte
         async with _running(
             service.head_poller.run(),
             service.maintenance.run(log),
+            service.service_keys.run(log),
             watch_file(log, service.stats),
             closer.run(),
             service.openers.run(),

@@ -28,6 +28,7 @@ from dealer.gateway.rate_limit.budgets import (
 from dealer.gateway.rpc.context import GatewayContext
 from dealer.gateway.rpc.memberships import Memberships
 from dealer.gateway.wire import protocol as wire
+from dealer.service.service_keys import ServiceKey
 
 PING_FRAME = "ping frame"
 """Label of a WebSocket ping or pong in the metric of calls."""
@@ -45,13 +46,20 @@ SUSPICIOUS = (BadToken, CommandReused, EntropyMismatch)
 class Session:
     """State of one connection; it writes to `transport`. `table` is the id in its address.
 
+    `service_key` is the valid key of another server's connection, None for a player's.
     `number` distinguishes it from other sessions of this server, in the log lines.
     """
 
     def __init__(
-        self, context: GatewayContext, transport: Transport, *, table: str | None = None
+        self,
+        context: GatewayContext,
+        transport: Transport,
+        *,
+        table: str | None = None,
+        service_key: ServiceKey | None = None,
     ) -> None:
         self.context = context
+        self.service_key = service_key
         context.sessions += 1
         self.number = context.sessions
         self.transport = transport

@@ -1,0 +1,95 @@
+"""SQL tables `service_key` and `service_table`: keys of other people's servers, and their tables.
+
+They are not part of the log. Of a key only a digest is stored; a revoked key keeps its row, so that
+its name stays with the tables that it opened and with the entries of the operators' journal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from sqlalchemy import (
+    Column,
+    Connection,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+    UniqueConstraint,
+    insert,
+    update,
+)
+
+from dealer.errors import ConcurrentUpdate
+from dealer.eventlog.admin import AuditRow, add_entry
+from dealer.eventlog.read_only_log import ReadOnlyLog
+from dealer.eventlog.schema import Number, metadata, postgres
+
+_COLUMNS = "id, name, digest, rights, created_at, revoked_at"
+
+
+class StoredKey(NamedTuple):
+    """A row of `service_key`; `digest` is SHA-256 of the key, `rights` are separated by spaces.
+
+    Times are milliseconds since 1970; `revoked_at` is None for a key that is valid.
+    """
+
+    id: int
+    name: str
+    digest: bytes
+    rights: str
+    created_at: int
+    revoked_at: int | None
+
+
+def define_tables(schema: MetaData) -> None:
+    """Add the tables of this module to a schema."""
+    Table(
+        "service_key",
+        schema,
+        Column("id", Number, primary_key=True),
+        Column("name", Text, nullable=False, unique=True),
+        Column("digest", LargeBinary(32), nullable=False, unique=True),
+        Column("rights", Text, nullable=False),
+        Column("created_at", Number, nullable=False),
+        Column("revoked_at", Number),
+    )
+    # Written before the table's first event, so that no event of it is without its key.
+    Table(
+        "service_table",
+        schema,
+        Column("table_id", LargeBinary(16), primary_key=True),
+        Column("key", Number, nullable=False),
+        Column("ref", Text),
+        UniqueConstraint("key", "ref"),
+    )
+
+
+define_tables(metadata)
+define_tables(postgres)
+_key = metadata.tables["service_key"]
+
+
+async def stored_keys(log: ReadOnlyLog) -> list[StoredKey]:
+    """All keys, also those that were revoked, by name; raises DatabaseError."""
+    rows = await log.fetch(f"SELECT {_COLUMNS} FROM service_key ORDER BY name")
+    return [StoredKey(*row) for row in rows]
+
+
+def add(connection: Connection, key: Mapping[str, object], entry: AuditRow) -> None:
+    """Add a key, given as columns without `id`; ConcurrentUpdate if its name is taken."""
+    taken = connection.execute(_key.select().where(_key.c.name == key["name"])).first()
+    if taken is not None:
+        raise ConcurrentUpdate(f"There is a key {key['name']} already; choose another name.")
+    connection.execute(insert(_key).values(**key))
+    add_entry(connection, entry)
+
+
+def revoke(connection: Connection, name: str, entry: AuditRow) -> bool:
+    """Revoke a key at the entry's time; False, and no write, if it is revoked already."""
+    valid = (_key.c.name == name) & _key.c.revoked_at.is_(None)
+    changed = connection.execute(update(_key).where(valid).values(revoked_at=entry.at)).rowcount
+    if changed:
+        add_entry(connection, entry)
+    return bool(changed)

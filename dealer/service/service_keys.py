@@ -1,0 +1,92 @@
+"""Service keys: the bearer secrets by which other people's servers identify themselves.
+
+A key is `dk_` and 43 characters of base64url, 32 random bytes. It is shown once, where it is made;
+the database has its SHA-256, which is enough for a secret of that entropy. Every process polls the
+keys, so that a revoked one ends within a second, also on open connections.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import secrets
+from base64 import urlsafe_b64encode
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import sha256
+
+from dealer.errors import DealerError
+from dealer.eventlog.read_only_log import ReadOnlyLog
+from dealer.eventlog.service_keys import stored_keys
+
+RIGHTS = ("open", "seat", "read", "close", "admin")
+"""What a key may do: open tables, seat and remove players, read what happens, close tables; with
+`admin` all of that at every table, otherwise at the tables that it opened."""
+
+POLL_SECONDS = 0.5
+"""Seconds between two polls: all processes follow within a second."""
+
+_KEY = re.compile(r"dk_[A-Za-z0-9_-]{43}")
+
+
+def new_key() -> str:
+    """A new key."""
+    return "dk_" + urlsafe_b64encode(secrets.token_bytes(32)).rstrip(b"=").decode()
+
+
+def digest_of(key: str) -> bytes:
+    """What is stored of a key."""
+    return sha256(key.encode()).digest()
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceKey:
+    """A valid key: `id` is its number in the database, `rights` are some of `RIGHTS`."""
+
+    id: int
+    name: str
+    rights: frozenset[str]
+
+    def may(self, right: str) -> bool:
+        return right in self.rights or "admin" in self.rights
+
+
+class ServiceKeys:
+    """The valid keys of one database, as of the last poll."""
+
+    def __init__(self) -> None:
+        self._keys: dict[bytes, ServiceKey] = {}
+        self._listeners: list[Callable[[ServiceKey], None]] = []
+
+    def on_revoked(self, listener: Callable[[ServiceKey], None]) -> None:
+        """Register a listener for keys that are no longer valid, or have other rights."""
+        self._listeners.append(listener)
+
+    def find(self, key: str) -> ServiceKey | None:
+        """The valid key with this text."""
+        if not _KEY.fullmatch(key):
+            return None
+        # A lookup by digest: its timing says nothing of the key.
+        return self._keys.get(digest_of(key))
+
+    async def refresh(self, log: ReadOnlyLog) -> None:
+        """Read the keys; raises DatabaseError."""
+        found = {
+            row.digest: ServiceKey(row.id, row.name, frozenset(row.rights.split()))
+            for row in await stored_keys(log)
+            if row.revoked_at is None
+        }
+        before, self._keys = self._keys, found
+        for digest, key in before.items():
+            if found.get(digest) != key:
+                for listener in self._listeners:
+                    listener(key)
+
+    async def run(self, log: ReadOnlyLog) -> None:
+        """Poll until cancelled; while the database is unavailable the last known keys apply."""
+        while True:
+            await asyncio.sleep(POLL_SECONDS)
+            try:
+                await self.refresh(log)
+            except DealerError:
+                continue
