@@ -13,8 +13,9 @@ from alembic import context
 from alembic.util import CommandError
 from sqlalchemy import Connection, create_engine
 
-import dealer.eventlog.admin  # adds its tables to the metadata
-import dealer.eventlog.presence  # noqa: F401  adds its tables too
+import dealer.eventlog.admin
+import dealer.eventlog.presence
+import dealer.eventlog.service_keys  # noqa: F401  they add theirs
 from dealer.eventlog.address import is_postgres
 from dealer.eventlog.postgres.database import PostgresDatabase
 from dealer.eventlog.schema import metadata, postgres
