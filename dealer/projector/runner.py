@@ -48,10 +48,15 @@ UPDATE stream s SET projected = m.reached FROM step m, locked l
 WHERE l.id = m.id AND s.id = m.id AND s.projected = m.projected RETURNING s.id"""
 
 EVENTS = 96
-"""Events per slice: some two milliseconds and one commit, for which appends wait."""
+"""Events per slice that are read from the log: some two milliseconds and one commit, for which
+appends wait."""
 
 EVENTS_ON_POSTGRES = 384
 """The same on PostgreSQL, where a slice takes a dozen round trips whatever its number of events."""
+
+RECENT_EVENTS = 512
+"""Events per slice that are in memory: some five milliseconds. Many small slices would take twice
+the processor time, and appends would wait for most of it."""
 
 Move = tuple[int, Number, int]
 """(reached, number, projected): the update of one stream's `projected`."""
@@ -68,7 +73,7 @@ class Projector:
     `recent` has the events that this process commits. Other lagging streams are searched for when
     `search` was called, or always if `recent` is None. `stopped` has the stopped tables by their
     `stream` values: they are tried again by another Projector, after a restart. `done` counts the
-    events applied. A slice applies about `events`, and replays as many of closed rounds.
+    events applied. A slice applies about `events`, or `RECENT_EVENTS` of those in memory.
     """
 
     def __init__(
@@ -134,7 +139,7 @@ class Projector:
         self, connection: Connection, recent: RecentEvents, changes: Changes, moves: list[Move]
     ) -> None:
         """Project what this process committed; what does not follow is searched for in the log."""
-        taken = recent.take(self._events)
+        taken = recent.take(RECENT_EVENTS)
         positions = self._positions.of(connection, [table for table, _ in taken])
         for table, found in taken:
             number, projected = positions.get(table, (None, 0))

@@ -1,7 +1,8 @@
-"""Schedules the projection: after 256 appends, or a quarter of a second after the first one.
+"""Schedules the projection: a quarter of a second after the first append, or after 4,096 of them.
 
-Projecting an event alone costs many times its share of a slice. Nothing is lost if the process
-dies: the next one, or another node, finds the lagging streams in the database.
+Projecting an event alone costs many times its share of a slice, and appends wait for a slice.
+Nothing is lost if the process dies: the next one, or another node, finds the lagging streams in the
+database.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from dealer.histogram import LONG_SECONDS, Histogram
 from dealer.projector.recent_events import RecentEvents
 from dealer.projector.runner import Projector, events_per_slice
 
-APPENDS = 256
+APPENDS = 4096
 SECONDS = 0.25
 LOOK_SECONDS = 2.0
 """Interval of the looks for streams that no other process projects any more."""

@@ -63,8 +63,9 @@ class Reached(NamedTuple):
     stopped: Stopped | None = None
 
 
-REVEALED = 128
-"""Events of closed rounds that are replayed per slice: about three milliseconds with their rows."""
+REVEALED = 512
+"""Events of closed rounds that are replayed per slice: some six milliseconds with their rows, and
+twice that if they are not in memory."""
 
 BYTES = 8 * 2**20
 """Bound on the estimated size of cached states: some thousand tables of 52 cards."""
