@@ -8,9 +8,10 @@ import signal
 import sqlite3
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import asyncpg
-from sqlalchemy import Connection, Engine, event
+from sqlalchemy import Connection
 
 from dealer.eventlog import Append, Appended, Log, Row, savepoints, shortening
 from dealer.eventlog.commit_policy import MAX_ROWS
@@ -69,11 +70,14 @@ async def die_shortening(url: str, commit: str) -> None:
 async def die_before_commit(url: str, commit: str, table: str) -> None:
     log = await Log.open(url, commit=commit, wal_pages=50)
 
-    @event.listens_for(Engine, "before_cursor_execute")
-    def _(connection: object, cursor: object, statement: str, *_: object) -> None:
+    def die_at(statement: str) -> None:
         if statement == "COMMIT":
             _die()
 
+    sys.path.insert(0, str(Path(__file__).parents[2]))
+    from tests.harness.statements import watch
+
+    watch("before", die_at)
     execute = asyncpg.Connection.execute
 
     async def die_at_commit(

@@ -19,6 +19,7 @@ from dealer.eventlog.sqlite import store as sqlite
 from dealer.eventlog.sqlite.wal import WalCheckpoints
 from tests.eventlog.conftest import TemporarySqlite
 from tests.eventlog.requests import A, B, append, line_of, other_process
+from tests.harness.statements import watch_direct
 
 LOOP, THREAD = "loop", "thread"
 ENOUGH = 200
@@ -139,17 +140,17 @@ async def test_a_large_append_is_left_to_the_thread(on_loop: Recorded) -> None:
 
 
 async def test_while_another_process_has_the_lock_the_thread_waits_for_it(
-    sqlite_database: TemporarySqlite, on_loop: Recorded
+    sqlite_database: TemporarySqlite, on_loop: Recorded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await on_loop.log.append(append(A, 0))
     begun: list[tuple[str, bool]] = []
 
-    def on_statement(_: object, __: object, sql: str, *___: object) -> None:
+    def on_statement(sql: str) -> None:
         if sql.startswith("BEGIN"):
             begun.append((current_thread().name, store._waits))
 
     store: Any = on_loop.log._writer._store
-    sqlalchemy_event.listen(store._connection, "before_cursor_execute", on_statement)
+    watch_direct("before", on_statement, patch=monkeypatch.setattr)
     holder = other_process("hold", str(sqlite_database.file))
     assert await line_of(holder) == "held\n"
     waiting = [on_loop.log.append(append(A, 1))]

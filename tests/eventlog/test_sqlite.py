@@ -31,6 +31,7 @@ from dealer.eventlog.readonly import open_readonly
 from dealer.eventlog.sqlite import store as sqlite
 from tests.eventlog.conftest import TemporarySqlite
 from tests.eventlog.requests import A, B, C, append, line_of, other_process
+from tests.harness.statements import watch_direct
 
 
 @pytest.fixture
@@ -107,18 +108,14 @@ async def test_an_error_at_the_commit_leaves_no_part_of_the_batch(
 ) -> None:
     async with await database.open() as log:
         await log.append(append(A, 0, "1"))
-        store: Any = log._writer._store
-        connection = store._connection
-        execute = connection.exec_driver_sql
 
-        def fail_at_commit(statement: str, *parameters: object) -> object:
+        def fail_at_commit(statement: str) -> None:
             if statement == "COMMIT":
-                cause = sqlite3.OperationalError("disk I/O error")
-                cause.sqlite_errorcode = sqlite3.SQLITE_IOERR_FSYNC
-                raise OperationalError(statement, None, cause)
-            return execute(statement, *parameters)
+                error = sqlite3.OperationalError("disk I/O error")
+                error.sqlite_errorcode = sqlite3.SQLITE_IOERR_FSYNC
+                raise error
 
-        monkeypatch.setattr(connection, "exec_driver_sql", fail_at_commit)
+        watch_direct("before", fail_at_commit, patch=monkeypatch.setattr)
         requests = [append(A, 1, "2", command="x"), append(B, 0, "1")]
         answers = await asyncio.gather(*map(log.append, requests), return_exceptions=True)
         assert [type(answer) for answer in answers] == [OutcomeUnknown] * 2

@@ -63,7 +63,7 @@ def arm(function: str, place: str, nth: int) -> None:
     if when == "call":
         _wrap(what, begin=reach_inside)
     else:
-        _listen(f"{when}_cursor_execute", what, reach_inside)
+        _listen(when, what, reach_inside)
 
 
 def _no_op() -> None:
@@ -97,13 +97,14 @@ def _wrap(
     setattr(owner, name, method(wrapped) if plain is not found else wrapped)
 
 
-def _listen(event_name: str, beginning: str, callback: Callable[[], None]) -> None:
-    from sqlalchemy import Engine, event
+def _listen(when: str, beginning: str, callback: Callable[[], None]) -> None:
+    from tests.harness.statements import watch
 
-    @event.listens_for(Engine, event_name)
-    def _(connection: object, cursor: object, sql: str, *_: object) -> None:
+    def check(sql: str) -> None:
         if sql.strip().startswith(beginning):
             callback()
+
+    watch("before" if when == "before" else "after", check)
 
 
 if __name__ == "__main__":

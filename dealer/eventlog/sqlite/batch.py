@@ -20,6 +20,7 @@ from dealer.eventlog.db_errors import BAD_VALUES, translate
 from dealer.eventlog.event_form import Form
 from dealer.eventlog.rows import Append, Appended, Conflict, Known, Result, Row
 from dealer.eventlog.short_form import decode_command, encode_all, stored_forms
+from dealer.eventlog.sqlite import direct
 
 _FIND = "SELECT table_id, id FROM stream WHERE table_id IN ({})"
 _CREATE = "INSERT INTO stream (table_id, version, projected) VALUES (?, 0, 0)"
@@ -51,7 +52,6 @@ def write_batch(
     `streams` caches the row numbers of tables by id; numbers found here are added to it. `form` is
     that of the database.
     """
-    execute = connection.exec_driver_sql
     if any(r.chain is not None and r.chain.broken for r in requests):
         return None
     try:
@@ -59,14 +59,15 @@ def write_batch(
             return None
         moves = [(r.end, streams[r.table], r.expected) for r in requests if r.rows]
         if moves:
+            driver = direct.driver_of(connection)
             # Of several appends to one table each expects the version of the one before.
-            if execute(_MOVE, moves).rowcount != len(moves):
+            if direct.executemany(driver, _MOVE, moves) != len(moves):
                 return None
             if form is not Form.SHORT and _any_known(connection, requests, streams):
                 return None
             columns_of = _columns_of(form)
             rows = [each for r in requests for each in columns_of(streams[r.table], r.rows)]
-            execute(_ADD, rows)
+            direct.executemany(driver, _ADD, rows)
         for request in requests:
             if request.checkpoints:
                 number = streams[request.table]

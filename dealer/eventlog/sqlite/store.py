@@ -23,7 +23,7 @@ from dealer.eventlog import event_form, migrate
 from dealer.eventlog.db_errors import FAULTS, translate
 from dealer.eventlog.event_form import Form
 from dealer.eventlog.rows import Append, Result
-from dealer.eventlog.sqlite import batch
+from dealer.eventlog.sqlite import batch, direct
 from dealer.eventlog.sqlite import upgrade as upgrading
 from dealer.eventlog.sqlite.file_identity import FileIdentity, make_private
 from dealer.eventlog.sqlite.wal import WalCheckpoints, writer_engine
@@ -101,7 +101,7 @@ class SqliteStore:
                     connection, requests, self._streams, name=self.name, form=self._form
                 )
             committing, begun = True, perf_counter()
-            connection.exec_driver_sql("COMMIT")
+            direct.execute(direct.driver_of(connection), "COMMIT")
             self.commit_seconds = perf_counter() - begun
             self._require_same_file(connection)
         except BaseException as error:
@@ -166,7 +166,7 @@ class SqliteStore:
         try:
             connection = self._connect()
             self._set_waiting(connection, wait)
-            connection.exec_driver_sql("BEGIN IMMEDIATE")
+            direct.execute(direct.driver_of(connection), "BEGIN IMMEDIATE")
         except Exception as error:
             fault = translate(error, name=self.name)
             if wait or not isinstance(fault, DatabaseLocked):
