@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from typing import Any, NoReturn
 
 from dealer.errors import NotCanonical
@@ -48,7 +49,7 @@ def decode(text: bytes | str, *, newlines: bool = False) -> Any:
     if text.count("[") + text.count("{") > DEPTH_MAX:
         _check_depth(text)
     try:
-        value = json.loads(text, parse_float=_no_fraction, parse_constant=_no_constant)
+        value = _parse(text)
     except NotCanonical:
         raise
     except ValueError as error:
@@ -61,29 +62,36 @@ def decode(text: bytes | str, *, newlines: bool = False) -> Any:
 
 def dump(value: object) -> str:
     """The canonical text of `value`, which must be one that `encode` accepts; not validated."""
-    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    return _print(value)
 
 
 def _check(value: Any, depth: int, *, newlines: bool) -> None:
-    kind = type(value)
-    if kind is str:
-        if (_unfit_note if newlines else _unfit)(value):
-            raise NotCanonical("A string contains a control character or half of a surrogate pair.")
-    elif kind is int:
-        if not 0 <= value <= INTEGER_MAX:
-            raise NotCanonical("A number is not an integer from 0 to 2^53-1.")
-    elif kind is dict:
+    unfit = _unfit_note if newlines else _unfit
+    if type(value) is dict:
         _descend(depth)
-        for key, member in value.items():
+        for key in value:
             if type(key) is not str or not _key(key):
                 raise NotCanonical("A key does not match [a-z][a-z0-9_]*.")
-            _check(member, depth - 1, newlines=newlines)
-    elif kind is list or kind is tuple:
+        members: Iterable[Any] = value.values()
+    elif type(value) is list or type(value) is tuple:
         _descend(depth)
-        for member in value:
+        members = value
+    else:
+        members = (value,)
+    for member in members:
+        kind = type(member)
+        if kind is str:
+            if unfit(member):
+                raise NotCanonical(
+                    "A string contains a control character or half of a surrogate pair."
+                )
+        elif kind is int:
+            if not 0 <= member <= INTEGER_MAX:
+                raise NotCanonical("A number is not an integer from 0 to 2^53-1.")
+        elif kind is dict or kind is list or kind is tuple:
             _check(member, depth - 1, newlines=newlines)
-    elif kind is not bool:
-        raise NotCanonical("A value is null, a fraction or of another type outside the subset.")
+        elif kind is not bool:
+            raise NotCanonical("A value is null, a fraction or of another type outside the subset.")
 
 
 def _descend(depth: int) -> None:
@@ -107,3 +115,7 @@ def _no_fraction(_: str) -> NoReturn:
 
 def _no_constant(_: str) -> NoReturn:
     raise NotCanonical("NaN and Infinity are not allowed.")
+
+
+_parse = json.JSONDecoder(parse_float=_no_fraction, parse_constant=_no_constant).decode
+_print = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
