@@ -593,8 +593,11 @@ export interface Store {
 
 /** A store in memory, for as long as the page or the process. */
 export function memoryStore(): Store;
-/** The browser's localStorage: survives a reload; one store for each origin. */
-export function browserStore(): Store;
+/**
+ * The browser's localStorage: survives a reload; one store for each origin. Throws
+ * ConfigurationError where the browser denies it, as some do in frames of other sites.
+ */
+export function browserStore(storage?: Pick<Storage, "getItem" | "setItem">): Store;
 /** A folder of small files that only this user can read; on node only. */
 export function fileStore(folder: string): Promise<Store>;
 

@@ -193,9 +193,9 @@ def test_free_names_are_not_compared_with_known_ones():
 def test_waits_are_from_a_tenth_of_a_second_to_ten_minutes(name):
     for wait in (100, 600_000):
         Rules.check({name: wait})
-    for wait in (99, 600_001, 1000.0, True, "1000", None):
+    for refused in (99, 600_001, 1000.0, True, "1000", None):
         with pytest.raises(BadRequest, match=f"'{name}' must be 100 to 600000"):
-            Rules.check({name: wait})
+            Rules.check({name: refused})
 
 
 @pytest.mark.parametrize("seats", [0, -1, "4", True, None, 2.5])

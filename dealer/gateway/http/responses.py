@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from http import HTTPStatus
 from types import MappingProxyType
@@ -16,14 +16,22 @@ from dealer.errors import DealerError
 from dealer.gateway.rate_limit.budgets import ClientBudget
 from dealer.gateway.rate_limit.cpu_time import Turns
 
-POLICY = {
-    "Content-Security-Policy": (
+
+def framing(origins: Sequence[str] = ()) -> str:
+    """The directive by which only pages of these origins may show a page in a frame."""
+    return " ".join(("frame-ancestors", *(origins or ("'none'",))))
+
+
+def page_policy(origins: Sequence[str] = ()) -> str:
+    """The Content-Security-Policy of pages and pictures; `origins` may show them in a frame."""
+    return (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-        "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+        f"connect-src 'self'; base-uri 'none'; form-action 'none'; {framing(origins)}; "
         "require-trusted-types-for 'script'"
-    ),
-    "Referrer-Policy": "no-referrer",
-}
+    )
+
+
+POLICY = {"Content-Security-Policy": page_policy(), "Referrer-Policy": "no-referrer"}
 """Headers of pages and pictures; on scripts and styles they would have no effect."""
 
 PLAIN = "text/plain; charset=utf-8"

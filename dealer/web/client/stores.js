@@ -132,13 +132,26 @@ export function memoryStore() {
   };
 }
 
-/** @returns {Store} */
-export function browserStore() {
-  const { localStorage } = globalThis;
+/**
+ * @param {Pick<Storage, "getItem" | "setItem">} [storage]
+ * @returns {Store}
+ */
+export function browserStore(storage = localStorageOfPage()) {
   return {
-    get: (key) => localStorage.getItem(key),
-    set: (key, value) => localStorage.setItem(key, value),
+    get: (key) => storage.getItem(key),
+    set: (key, value) => storage.setItem(key, value),
   };
+}
+
+function localStorageOfPage() {
+  try {
+    return globalThis.localStorage;
+  } catch (error) {
+    throw new ConfigurationError(
+      "This browser denies the page its storage, so a seat would be lost with the page. Pass " +
+      `memoryStore() to play nevertheless. (${error.message})`,
+    );
+  }
 }
 
 /**

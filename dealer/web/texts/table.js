@@ -3,7 +3,7 @@
 import { capital, counted, joined } from "./english.js";
 
 export const table = {
-  title: (name) => `${name} · dealer`,
+  title: (name, brand) => `${name} · ${brand ?? "dealer"}`,
   nameless: "A table",
   guest: "Guest",
   close: "Close",
@@ -13,6 +13,11 @@ export const table = {
   thePile: (name) => (name === "table" ? "the table" : `the ${name} pile`),
   handOf: (name) => `${name}’s hand`,
   ownHand: "your hand",
+
+  notStored:
+    "This browser stores nothing for this page, perhaps because it is in a frame of another site. " +
+    "You can play, but may lose your seat if you load the page again.",
+  ownTab: "Open the table in a tab of its own",
 
   allTables: "All tables",
   invite: "Invite",
