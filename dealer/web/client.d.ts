@@ -307,7 +307,10 @@ export interface RemoteTable {
   pileTurn(pile: string, cards?: Cards | null): Promise<void>;
   /** Close the table permanently, and with it an open round. */
   close(): Promise<void>;
-  /** Leave the seat; the cards of its hand stay. The host remains host. */
+  /**
+   * Leave the seat, where the cards of the hand stay, and the table. A host with a seat stays as
+   * host; call it again to leave the table.
+   */
   leave(): Promise<void>;
   /** The path of the table's bundle, for a verifier, and the current version. */
   bundle(): Promise<{ url: string; version: number }>;
