@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from dealer.errors import DealerError
@@ -64,7 +66,7 @@ async def test_closed_tables_are_not_resumed(connect, proxy):
 async def test_a_table_whose_closing_was_not_answered_is_closed_once(connect, proxy):
     async with connect(proxy.url, name="Ada") as house:
         table = await house.join(await house.open())
-        version, lost = table.version, []
+        version, lost = table.version, list[Any]()
 
         def answer(frame):
             if "result" in frame and frame["result"].get("version") == version + 1 and not lost:

@@ -27,6 +27,7 @@ import { ConfigurationError } from "./errors.js";
  */
 
 const MAX_HEADS = 64;
+const SEAT_TOKEN = /^seat\.([1-9][0-9]{0,9})\.([1-9][0-9]{0,14})\./;
 
 /** @param {ShuffleSeat} shuffleSeat */
 export const shuffleKey = ({ round, k, seat, since }) => `${round}-${k}-${seat}-${since}`;
@@ -48,7 +49,7 @@ export class TableStore {
 
   reload() {
     /** @type {Record<string, any>} */
-    this.facts = this.#read("seat") ?? {};
+    this.facts = this.#withSeat(this.#read("seat") ?? {});
     /** @type {SavedHead[]} */
     this.heads = this.#read("heads") ?? [];
     /** @type {Evidence[]} */
@@ -101,6 +102,22 @@ export class TableStore {
     } catch {
       this.#write("evidence", this.evidence.map((one) => ({ ...one, leaves: [] })));
     }
+  }
+
+  /**
+   * The facts with `seat` and `since` as in the token: a record that another program wrote may lack
+   * them, and without `since` the client would take its seat for another player's.
+   */
+  #withSeat(facts) {
+    const { token, since } = facts;
+    if (!token) return facts;
+    const found = SEAT_TOKEN.exec(token);
+    if (found) return { ...facts, seat: Number(found[1]), since: Number(found[2]) };
+    if (Number.isSafeInteger(since)) return facts;
+    throw new ConfigurationError(
+      `The stored value ${this.#path}seat has a token of an unknown form, and no \`since\`, the ` +
+      "version at which the seat was taken. Restore the store, or delete this value to watch.",
+    );
   }
 
   #read(name) {
