@@ -1,13 +1,10 @@
-/**
- * Storage of the pages: the browser's, or memory where it is denied, as in frames of other sites.
- * Memory is handed to the next page (`goTo`) in the entry of the frame's history.
- */
+/** Storage of the pages: the browser's, or memory where it is denied, as in some frames. */
 
 const PROBE = "dealer/page/probe";
 
 /** @typedef {Pick<Storage, "getItem" | "setItem" | "removeItem">} Values */
 
-/** @type {Record<string, Map<string, string>>} by the name of the storage that is denied */
+/** @type {Record<string, Map<string, string>>} by name of the storage that is denied */
 const inMemory = {};
 
 /**
@@ -39,10 +36,10 @@ export const stored = open("localStorage");
 /** For this tab. */
 export const tabStored = open("sessionStorage");
 
-/** Whether the browser stores what a page needs to return to its seat. */
+/** Whether a page can return to its seat. */
 export const persistent = !("localStorage" in inMemory);
 
-/** Open another page of this server. */
+/** Open another page of this server, and hand it the memory in the entry of the history. */
 export function goTo(path) {
   if (persistent) {
     location.assign(path);

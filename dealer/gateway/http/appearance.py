@@ -40,6 +40,8 @@ class Appearance:
     def apply(self, page: str, *, folder: str) -> str:
         """An HTML page with this appearance; `folder` is the address of the web folder."""
         head = ""
+        if self.title is not None or self.logo is not None:
+            head += f'<link rel="stylesheet" href="{folder}brand.css">\n'
         if self.properties:
             head += f'<link rel="stylesheet" href="{folder}{THEME}">\n'
         if self.title is not None:

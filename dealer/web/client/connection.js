@@ -262,8 +262,8 @@ export class Connection {
   }
 
   /**
-   * On a new socket: first hello, then a resume of each table, then all pending requests. A closed
-   * table is resumed only for a pending request.
+   * On a new socket: first hello, then a resume of each table (of a closed one only for a pending
+   * request), then all pending requests.
    */
   #resume(socket) {
     const pending = this.#requests;

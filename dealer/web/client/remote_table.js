@@ -291,7 +291,7 @@ export class RemoteTable {
     }
     session.releaseSeat();
     if (stays) return;
-    // The answer was lost, and the repeated request was that of a host without a seat.
+    // An answer was lost, and the repetition came from a host without a seat.
     if (seated && session.hostToken) session.resume();
     else session.end(null);
   }

@@ -104,10 +104,7 @@ export class TableStore {
     }
   }
 
-  /**
-   * The facts with `seat` and `since` as in the token: a record that another program wrote may lack
-   * them, and without `since` the client would take its seat for another player's.
-   */
+  /** The facts with `seat` and `since` of the token, which another program may have left out. */
   #withSeat(facts) {
     const { token, since } = facts;
     if (!token) return facts;
@@ -116,7 +113,7 @@ export class TableStore {
     if (Number.isSafeInteger(since)) return facts;
     throw new ConfigurationError(
       `The stored value ${this.#path}seat has a token of an unknown form, and no \`since\`, the ` +
-      "version at which the seat was taken. Restore the store, or delete this value to watch.",
+      "version at which the seat was taken.",
     );
   }
 

@@ -310,7 +310,7 @@ class TablePage {
   }
 }
 
-/** Say that this browser stores nothing for the page, and link to the page without a frame. */
+/** Say that nothing is stored, and link to the page without a frame. */
 function showStorageNotice(id) {
   const href = `/tables/${id}`;
   const link = element("a", { href, target: "_blank", rel: "noopener" }, texts.ownTab);

@@ -15,8 +15,7 @@ export const table = {
   ownHand: "your hand",
 
   notStored:
-    "This browser stores nothing for this page, perhaps because it is in a frame of another site. " +
-    "You can play, but may lose your seat if you load the page again.",
+    "This browser stores nothing for this page: you may lose your seat if you load it again.",
   ownTab: "Open the table in a tab of its own",
 
   allTables: "All tables",
