@@ -42,6 +42,10 @@ class FrameHandler(Protocol):
     def attach(self) -> None:
         """A new socket is open: resume after the last event."""
 
+    @property
+    def over(self) -> bool:
+        """Whether the table is closed, so that no more events will come."""
+
     def notified(self, method: str, params: Members) -> None:
         """Handle a notification about this table."""
 
@@ -183,12 +187,17 @@ class Connection:
             self._give_up(HouseUnreachable(f"This client failed: {error!r}"))
 
     def _resume(self) -> None:
-        """After a reconnect: send hello, resume each table, then repeat pending requests."""
+        """After a reconnect: send hello, resume each table, then repeat pending requests.
+
+        A closed table is resumed only for a pending request.
+        """
         requests, self._requests = self._requests, {}
+        awaited = {one.table for one in requests.values() if not one.future.done()}
         greeting = self.ask("session.hello", {}, table=None, answered=self._greeted)
         greeting.add_done_callback(forget)
-        for handler in list(self.handlers.values()):
-            handler.attach()
+        for table, handler in list(self.handlers.items()):
+            if not handler.over or table in awaited:
+                handler.attach()
         for request in requests.values():
             if not request.future.done():
                 self._requests[request.id] = request

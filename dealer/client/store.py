@@ -14,12 +14,15 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from dealer.errors import ConfigurationError
+
+_SEAT_TOKEN = re.compile(r"seat\.([1-9][0-9]{0,9})\.([1-9][0-9]{0,14})\.")
 
 Sitting = tuple[int, int, int, int]
 """round, k, seat, and the version at which the seat was taken: the key of a nonce."""
@@ -89,7 +92,7 @@ class TableFolder(TableStore):
         try:
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
             if seat.exists():
-                self.facts = json.loads(seat.read_text())
+                self.facts = _with_seat(json.loads(seat.read_text()))
             for line in _lines(path / "nonces.jsonl"):
                 self._read_nonce(line)
             self.heads = [
@@ -179,6 +182,26 @@ class Store:
     def _path(self) -> Path:
         assert self._folder is not None
         return self._folder
+
+
+def _with_seat(facts: dict[str, Any]) -> dict[str, Any]:
+    """The facts with `seat` and `since` as in the token; ValueError if neither has them.
+
+    A record that another program wrote may lack them, and without `since` the client would take its
+    seat for another player's, and send no random bytes.
+    """
+    token = facts.get("token")
+    if not token:
+        return facts
+    found = _SEAT_TOKEN.match(token)
+    if found is not None:
+        return facts | {"seat": int(found[1]), "since": int(found[2])}
+    if type(facts.get("since")) is not int:
+        raise ValueError(
+            "seat.json has a token of an unknown form, and no `since`, the version at which the "
+            "seat was taken"
+        )
+    return facts
 
 
 def _lines(file: Path) -> Iterator[dict[str, Any]]:

@@ -173,17 +173,26 @@ class RemoteTable(Moves):
         self._session.responder.entropy.compare(round_, taken=taken, asked=asked)
 
     async def leave(self) -> None:
-        """Leave the seat; the cards of its hand stay there. A host stays host."""
-        session = self._session
+        """Leave the seat, where the cards of its hand stay, and the table.
+
+        A host with a seat stays as host; call it again to leave the table.
+        """
+        session, seated = self._session, self.seat is not None
+        stays = False
         try:
-            await session.ask("table.leave", {}, changes=True)
+            stays = (await session.ask("table.leave", {}, changes=True)).get("host") is True
         except BadToken:
             # The answer was lost with a socket, and the token was already invalid on the next one.
             if self.seat is None:
                 raise
         session.store.learn(token=None, seat=None, since=None)
         self._verifier.seat = None
-        if session.host_token is None:
+        if stays:
+            return
+        if seated and session.host_token is not None:
+            # The answer was lost, and the repeated request was that of a host without a seat.
+            session.attach()
+        else:
             session.end(None)
 
     async def bundle(self) -> Members:

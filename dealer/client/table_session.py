@@ -65,6 +65,11 @@ class TableSession:
         """The stored host token."""
         return self.store.facts.get("host_token")
 
+    @property
+    def over(self) -> bool:
+        """Whether the table is closed: no more events will come."""
+        return self.verifier.state.closed
+
     async def until(self, predicate: Predicate) -> None:
         """Wait until `predicate` is true; it is evaluated after every event."""
         if self.error is not None:
@@ -79,7 +84,10 @@ class TableSession:
         if self.error is not None:
             raise self.error
         members = params | {"table": self.id}
-        return self.connection.ask(method, members, table=self.id, changes=changes)
+        asked = self.connection.ask(method, members, table=self.id, changes=changes)
+        if self.over and self.id not in self.connection.attached and not self._resuming:
+            self.attach()  # a closed table is not resumed on a new socket before it is needed
+        return asked
 
     def end(self, error: DealerError | None) -> None:
         """End the session: event streams end and waiting callers get the error."""

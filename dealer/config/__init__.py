@@ -5,8 +5,10 @@ from these declarations. A flag takes precedence over an environment variable.
 """
 
 from dealer.config.checks import age_ms
+from dealer.config.colours import palette
 from dealer.config.database_url import PASSWORD_FILE_VARIABLE, masked, with_password
 from dealer.config.limits import LIMIT_VARIABLE, LIMITS, read_limits
+from dealer.config.logo import read_logo
 from dealer.config.settings import DATABASE, DATABASE_VARIABLE, SETTINGS, Setting, Settings
 
 __all__ = [
@@ -20,6 +22,8 @@ __all__ = [
     "Settings",
     "age_ms",
     "masked",
+    "palette",
     "read_limits",
+    "read_logo",
     "with_password",
 ]

@@ -5,14 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from ipaddress import ip_network
+from pathlib import Path
 from typing import Any
 
+from dealer.config.colours import palette
+from dealer.config.logo import read_logo
 from dealer.errors import ConfigurationError
 
 Check = Callable[[str, Any], None]
 """Takes the flag and the value."""
 
 _HOST_NAME = re.compile(r"\*|(?:\*\.)?[A-Za-z0-9_](?:[A-Za-z0-9._-]*[A-Za-z0-9_])?\.?")
+# The host-source of CSP 3 without wildcards; it has no form for IPv6 addresses.
+_ORIGIN = re.compile(r"https?://[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*(?::(?P<port>[1-9][0-9]{0,4}))?")
+TITLE_MAX = 64
 _AGE = re.compile(r"([0-9]{1,6})([dhm])")
 _AGE_UNITS = {"d": 86_400_000, "h": 3_600_000, "m": 60_000}
 
@@ -44,6 +50,30 @@ def check_host_names(flag: str, values: tuple[str, ...]) -> None:
                 f"{flag} must be a name like cards.example.org, without scheme, port or path, "
                 f"not {name!r}."
             )
+
+
+def check_frame_ancestors(flag: str, values: tuple[str, ...]) -> None:
+    for origin in values:
+        found = _ORIGIN.fullmatch(origin)
+        if not found or not 0 < int(found["port"] or 1) <= 65535:
+            raise ConfigurationError(
+                f"{flag} must be an origin like https://game.example.org or http://localhost:3000, "
+                f"without path, wildcard or slash at the end, not {origin!r}."
+            )
+
+
+def check_title(flag: str, value: str | None) -> None:
+    if value is not None and (not value.isprintable() or not 0 < len(value.strip()) <= TITLE_MAX):
+        raise ConfigurationError(f"{flag} must have 1 to {TITLE_MAX} printable characters.")
+
+
+def check_logo(flag: str, value: Path | None) -> None:
+    if value is not None:
+        read_logo(value, of=flag)
+
+
+def check_colours(flag: str, values: tuple[str, ...]) -> None:
+    palette(values, of=flag)
 
 
 def check_networks(flag: str, values: tuple[str, ...]) -> None:

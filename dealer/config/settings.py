@@ -10,10 +10,14 @@ from dealer.config.checks import (
     Check,
     at_least,
     check_age,
+    check_colours,
+    check_frame_ancestors,
     check_host_names,
     check_house,
+    check_logo,
     check_networks,
     check_port,
+    check_title,
 )
 from dealer.config.database_url import PASSWORD_FILE_VARIABLE
 from dealer.config.limits import default_limits
@@ -175,6 +179,50 @@ class Settings:
             "A web origin whose pages may connect besides the server's own pages; * for all. May "
             "be given several times; in the variable separated by spaces.",
             metavar="ORIGIN",
+        ),
+    ] = ()
+    frame_ancestors: Annotated[
+        tuple[str, ...],
+        Option(
+            "--frame-ancestor",
+            "DEALER_FRAME_ANCESTORS",
+            "An origin, like https://game.example.org, whose pages may show the pages of this "
+            "server in a frame; none if not given. May be given several times; in the variable "
+            "separated by spaces.",
+            metavar="ORIGIN",
+            check=check_frame_ancestors,
+        ),
+    ] = ()
+    title: Annotated[
+        str | None,
+        Option(
+            "--title",
+            "DEALER_TITLE",
+            "Your name for this server, which its pages show.",
+            metavar="TEXT",
+            check=check_title,
+        ),
+    ] = None
+    logo: Annotated[
+        Path | None,
+        Option(
+            "--logo",
+            "DEALER_LOGO",
+            "An image (.svg, .png, .jpg or .webp, at most 128 KiB) that the pages show.",
+            metavar="FILE",
+            check=check_logo,
+        ),
+    ] = None
+    colours: Annotated[
+        tuple[str, ...],
+        Option(
+            "--colour",
+            "DEALER_COLOURS",
+            "A colour of the pages, like felt=#1d4b3a: accent (buttons), accent-ink (text on them)"
+            " or felt (the table). Text must have a contrast of 4.5:1. May be given several times;"
+            " in the variable separated by spaces.",
+            metavar="NAME=#RRGGBB",
+            check=check_colours,
         ),
     ] = ()
     host_names: Annotated[

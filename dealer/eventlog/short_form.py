@@ -10,9 +10,9 @@
 
 A row is shortened only if the canonical one can be made from it again, byte for byte; everything
 else is stored as it is. Only the second half of a digest is dropped: 128 bits of an HMAC are enough
-to compare contents. A short `public` begins with `[`, a canonical one with `{`. After
-a UUID `/` precedes a scope other than of a seat. The types that SQL
-looks for (the beginning and end of tables, rounds and seats) always keep their names.
+to compare contents. A short `public` begins with `[`, a canonical one with `{`. After a UUID `/`
+precedes a scope other than of a seat. The types that SQL looks for (the beginning and end of
+tables, rounds and seats) always keep their names.
 
 `dealer migrate` shortens the rows of earlier releases, and the view `events` of the database makes
 type, public part and command canonical again, for SQL.

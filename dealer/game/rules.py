@@ -6,6 +6,10 @@ like an action overrides it: `{"preset": "dealer", "draw": "players"}`. `host` m
 give, show, return) are limited to the seat that holds it; `collect` moves cards of another seat's
 hand onto a stack and is available to the host at most.
 
+The members that have a meaning are `KNOWN`. Others are free; those whose names begin with `x_` stay
+free in later releases too. A new table may not have a free member that looks like a misspelled
+known one (`check_names`): it would have no effect, without a word.
+
 Rules in an existing log keep their meaning, where each preset allows the host to collect. New
 tables get an explicit `"collect": "nobody"` unless they are opened with another value
 (`for_new_table`), so that old clients too display the rule that applies.
@@ -15,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from difflib import SequenceMatcher, get_close_matches
 from typing import Any
 
 from dealer.errors import BadRequest
@@ -23,6 +28,11 @@ from dealer.game.names import check_name
 SEATS_DEFAULT = 10
 SEATS_MAX = 100
 WHO = ("host", "players", "nobody")
+WAITS = ("commit_ms", "reveal_ms")
+WAIT_MIN_MS = 100
+WAIT_MAX_MS = 600_000
+FREE = "x_"
+"""Names of members that begin with this never get a meaning."""
 
 _HOSTED = dict.fromkeys(("open", "close", "shuffle", "deal", "collect"), "host")
 _STACKS = ("draw", "burn", "cut", "pile", "turn")
@@ -38,6 +48,10 @@ PRESETS: dict[str, dict[str, str]] = {
     | {"collect": "host"},
 }
 ACTIONS = tuple(PRESETS["free"])
+KNOWN = ("preset", "join", "watch", "entropy", "deck", "seats", "name", *WAITS, *ACTIONS)
+"""The names of all members that have a meaning."""
+
+_SIMILAR = 0.8
 
 _NODE, _MEMBER = 80, 90  # estimated bytes of a small object, and of a key and entry in a dict
 
@@ -72,6 +86,8 @@ class Rules:
     def check(cls, given: Mapping[str, Any]) -> Rules:
         """Validate and interpret the rules of a table to be opened; raises BadRequest."""
         for name in given:
+            if name not in KNOWN and name.lower() in KNOWN:
+                raise _unknown(name, name.lower())
             if name in ACTIONS and given[name] not in WHO:
                 raise BadRequest(f"The rule {name!r} must be one of {', '.join(WHO)}.")
         if given.get("preset", "free") not in tuple(PRESETS):
@@ -83,11 +99,37 @@ class Rules:
             raise BadRequest("The rule 'join' must be anyone or invite.")
         if given.get("watch", "anyone") not in ("anyone", "nobody"):
             raise BadRequest("The rule 'watch' must be anyone or nobody.")
+        for name in WAITS:
+            wait = given.get(name, WAIT_MIN_MS)
+            if type(wait) is not int or not WAIT_MIN_MS <= wait <= WAIT_MAX_MS:
+                raise BadRequest(
+                    f"The rule {name!r} must be {WAIT_MIN_MS} to {WAIT_MAX_MS} milliseconds."
+                )
         if "name" in given:
             if not isinstance(given["name"], str):
                 raise BadRequest("The name of a table must be a string.")
             check_name(given["name"], of="The name of a table")
         return cls.read(given)
+
+
+def check_names(given: Mapping[str, Any]) -> None:
+    """Raise BadRequest for a member that looks like a misspelled known one.
+
+    That is one more similar than 0.8 (`difflib`). So `stakes` is free, and `player` and `dealer`
+    too, which have two letters more than `play` and `deal`.
+    """
+    for name in given:
+        if name in KNOWN or name.startswith(FREE):
+            continue
+        similar = get_close_matches(name, KNOWN, n=1, cutoff=_SIMILAR)
+        if similar and SequenceMatcher(None, similar[0], name).ratio() > _SIMILAR:
+            raise _unknown(name, similar[0])
+
+
+def _unknown(name: str, meant: str) -> BadRequest:
+    return BadRequest(
+        f"Unknown rule {name}; did you mean {meant}? Names that begin with {FREE} are free."
+    )
 
 
 def for_new_table(given: Mapping[str, Any]) -> dict[str, Any]:

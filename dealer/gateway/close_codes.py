@@ -27,9 +27,9 @@ class CloseCode(IntEnum):
     MESSAGE_TOO_BIG = 1009, "The message is longer than the limit; final, do not send it again."
     TRY_AGAIN_LATER = (
         1013,
-        "The log cannot be read at the moment: reconnect later, and resume.",
+        "The log cannot be read, or the table was archived: reconnect later, and resume.",
     )
     NO_REQUEST = 4408, "No request arrived in time; final."
     SUPERSEDED = 4409, "A newer connection took the same seat; final."
-    TOO_SLOW = 4508, "The client did not read in time: reconnect, and resume."
+    TOO_SLOW = 4508, "The client did not read, or answer pings, in time: reconnect, and resume."
     RATE_LIMITED = 4529, "Too many requests: reconnect later, and resume."

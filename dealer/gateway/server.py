@@ -24,10 +24,12 @@ from websockets.http11 import Request, Response
 from dealer.errors import ConfigurationError
 from dealer.gateway.close_codes import CloseCode
 from dealer.gateway.gauges import counters, gauges, histograms
+from dealer.gateway.http.appearance import Appearance
 from dealer.gateway.http.connection import HttpConnection
 from dealer.gateway.http.host_names import HostNames, name_of
 from dealer.gateway.http.ops import Operations
 from dealer.gateway.http.router import Router
+from dealer.gateway.http.static_files import PLAIN_APPEARANCE
 from dealer.gateway.limits import Limits
 from dealer.gateway.observe.loop_lag import LoopLagMonitor
 from dealer.gateway.observe.metrics import Metrics
@@ -73,6 +75,8 @@ class Gateway:
     `trusted_proxies` are addresses and networks whose X-Forwarded-For is used. `host_names` are the
     names that requests may have in `Host`, besides localhost, any IP address, `host` and those in
     `origins`; the operator's port also accepts names without a dot, as of containers.
+    `frame_ancestors` are the origins whose pages may show this server's pages in a frame, with the
+    `appearance` that its operator gave them.
     """
 
     def __init__(
@@ -87,6 +91,8 @@ class Gateway:
         origins: Sequence[str] | None = None,
         trusted_proxies: Sequence[str] = (),
         host_names: Sequence[str] = (),
+        frame_ancestors: Sequence[str] = (),
+        appearance: Appearance = PLAIN_APPEARANCE,
     ) -> None:
         limits = limits or Limits()
         clock = asyncio.get_running_loop().time
@@ -113,6 +119,8 @@ class Gateway:
             turns=broadcaster.turns,
             clock=clock,
             documents={"/openrpc.json": _openrpc, "/asyncapi.json": _asyncapi},
+            frame_ancestors=frame_ancestors,
+            appearance=appearance,
         )
         self.probe = Probe(service.log, service.stats, now=service.now, clock=clock)
         self._operations = Operations(

@@ -144,43 +144,12 @@ def verify_inclusion(
 def consistency_proof(leaves: Sequence[bytes], old: int) -> list[bytes]:
     """The proof that the tree over `leaves` extends the tree over the first `old` of them.
 
-    RFC 6962, 2.1.2; it is empty if `old` is 0 or all leaves.
+    All are hashes; RFC 6962, 2.1.2. It is empty if `old` is 0 or the number of leaves. Raises
+    ValueError if `old` is larger.
     """
-    proof = ConsistencyProof(old, len(leaves))
-    proof.extend(leaves)
-    return proof.nodes()
-
-
-class ConsistencyProof:
-    """A consistency proof from `old` to `new` leaves that are supplied in parts and not stored.
-
-    Raises ValueError unless 0 ≤ old ≤ new.
-    """
-
-    def __init__(self, old: int, new: int) -> None:
-        if not 0 <= old <= new:
-            raise ValueError(f"a tree of {new} leaves does not extend one of {old} leaves")
-        self._new = new
-        self._given = 0
-        self._subtrees = [(first, end, Tree()) for first, end in subtrees_of_proof(old, new)]
-
-    @property
-    def missing(self) -> int:
-        """The number of leaves not supplied yet."""
-        return self._new - self._given
-
-    def extend(self, leaves: Sequence[bytes]) -> None:
-        """Supply the next leaves, as hashes."""
-        at = self._given
-        for first, end, tree in self._subtrees:
-            tree.extend(leaves[max(first - at, 0) : max(end - at, 0)])
-        self._given += len(leaves)
-
-    def nodes(self) -> list[bytes]:
-        """The proof; raises ValueError before all leaves were supplied."""
-        if self.missing:
-            raise ValueError(f"{self.missing} of {self._new} leaves were not supplied")
-        return [tree.root() for _, _, tree in self._subtrees]
+    if not 0 <= old <= len(leaves):
+        raise ValueError(f"a tree of {len(leaves)} leaves does not extend one of {old} leaves")
+    return [root_of(leaves[first:end]) for first, end in subtrees_of_proof(old, len(leaves))]
 
 
 def subtrees_of_proof(old: int, new: int) -> list[tuple[int, int]]:

@@ -7,7 +7,6 @@ reads the two blocks in which its two versions are, and what was appended since 
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from weakref import WeakKeyDictionary
 
@@ -23,11 +22,6 @@ BLOCK = 256
 Pause = Callable[[], Awaitable[None]]
 
 
-async def no_pause() -> None:
-    """Yield to the loop once."""
-    await asyncio.sleep(0)
-
-
 class ConsistencyProofs:
     """Makes the proofs from `log`."""
 
@@ -36,13 +30,7 @@ class ConsistencyProofs:
         self._blocks: WeakKeyDictionary[LiveTable, bytearray] = WeakKeyDictionary()
 
     async def proof(
-        self,
-        live_table: LiveTable,
-        *,
-        old: int,
-        new: int,
-        edge: list[str],
-        pause: Pause = no_pause,
+        self, live_table: LiveTable, *, old: int, new: int, edge: list[str], pause: Pause
     ) -> list[str]:
         """The proof that the first `old` leaves of the `new` ones never changed, in hex.
 

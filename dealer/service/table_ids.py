@@ -10,7 +10,7 @@ from typing import Any
 from dealer.errors import BadRequest, NotCanonical
 from dealer.eventlog import Log
 from dealer.eventlog.encryption import HouseKeys
-from dealer.game.rules import Rules
+from dealer.game.rules import Rules, check_names
 from dealer.proof import canonical
 from dealer.proof.pack import T, lp
 from dealer.service.requests import IdempotencyKey
@@ -64,3 +64,4 @@ def check_rules(rules: Mapping[str, Any]) -> None:
             f"A table's rules, without the deck, have {RULES_MAX} bytes at most as JSON; these "
             f"have {length}. Leave something out."
         )
+    check_names(rules)  # after the length, which bounds how many names are compared

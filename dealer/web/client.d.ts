@@ -307,7 +307,10 @@ export interface RemoteTable {
   pileTurn(pile: string, cards?: Cards | null): Promise<void>;
   /** Close the table permanently, and with it an open round. */
   close(): Promise<void>;
-  /** Leave the seat; the cards of its hand stay. The host remains host. */
+  /**
+   * Leave the seat, where the cards of the hand stay, and the table. A host with a seat stays as
+   * host; call it again to leave the table.
+   */
   leave(): Promise<void>;
   /** The path of the table's bundle, for a verifier, and the current version. */
   bundle(): Promise<{ url: string; version: number }>;
@@ -593,8 +596,11 @@ export interface Store {
 
 /** A store in memory, for as long as the page or the process. */
 export function memoryStore(): Store;
-/** The browser's localStorage: survives a reload; one store for each origin. */
-export function browserStore(): Store;
+/**
+ * The browser's localStorage: survives a reload; one store for each origin. Throws
+ * ConfigurationError where the browser denies it, as some do in frames of other sites.
+ */
+export function browserStore(storage?: Pick<Storage, "getItem" | "setItem">): Store;
 /** A folder of small files that only this user can read; on node only. */
 export function fileStore(folder: string): Promise<Store>;
 

@@ -1,12 +1,5 @@
 /**
  * The JavaScript client of dealer: plays at a table of any server and verifies all that it is sent.
- *
- *     import { connect, browserStore } from "./client.js";
- *
- *     const store = browserStore();
- *     const house = await connect("wss://cards.example/ws", { name: "Ada", store });
- *     const table = await house.join(await house.open({ deck: "52" }));
- *
  * It runs in browsers and on node. The public names are described in client.d.ts, and their use in
  * CLIENT.md, which also says how to copy the client: this file, the modules in `client/`, and
  * verify.js, which has the formulas and the rules.

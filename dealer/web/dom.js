@@ -79,3 +79,12 @@ export function reconcile(parent, items, { key, create, update }) {
   }
   for (const child of present.values()) child.remove();
 }
+
+const meta = (name) =>
+  document.querySelector(`meta[name="${name}"]`)?.getAttribute("content") ?? null;
+
+/** The operator's title for this server; null if there is none. */
+export const brandTitle = () => meta("application-name");
+
+/** The address of the operator's logo; null if there is none. */
+export const brandLogo = () => meta("dealer-logo");

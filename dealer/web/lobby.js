@@ -2,7 +2,8 @@
 
 import { cardElement } from "./cards.js";
 import { browserStore, connect } from "./client.js";
-import { element, escapeControl, setText } from "./dom.js";
+import { brandLogo, brandTitle, element, escapeControl, setText } from "./dom.js";
+import { goTo, stored, tabStored } from "./page_storage.js";
 import { lobby as texts } from "./texts/lobby.js";
 
 const NAME = "dealer/page/name";
@@ -13,7 +14,7 @@ const REFRESH_MS = 5000;
 
 const name = element("input", {
   name: "player", autocomplete: "nickname", maxlength: 64, required: true,
-  value: localStorage.getItem(NAME) ?? "",
+  value: stored.getItem(NAME) ?? "",
 });
 const tableName = element("input", { name: "table", maxlength: 64, autocomplete: "off" });
 const seats = element("input", { name: "seats", type: "number", min: 1, max: 100, value: 6 });
@@ -37,9 +38,9 @@ preset.addEventListener("change", () => setText(presetMeans, texts.presetMeans[p
 entropy.addEventListener("change", () => setText(entropyMeans, texts.entropyMeans[entropy.value]));
 
 document.querySelector("#lobby").append(welcome(), columns());
-document.title = texts.title;
+document.title = texts.title(brandTitle());
 
-const house = connect(null, { name: name.value || texts.guest, store: browserStore() });
+const house = connect(null, { name: name.value || texts.guest, store: browserStore(stored) });
 house.then(refresh, (error) => setText(empty, error.message));
 
 function select(name, options) {
@@ -60,7 +61,14 @@ function welcome() {
   fan.append(...["As", "Kh", "Qc", "Jd"].map((code) => cardElement(code)));
   return element(
     "header", { class: "welcome felt" },
-    element("div", {}, element("h1", {}, texts.headline), element("p", {}, texts.promise)),
+    element(
+      "div", {},
+      brandTitle() === null && brandLogo() === null ? "" : element(
+        "p", { class: "brand" },
+        brandLogo() === null ? "" : element("img", { src: brandLogo(), alt: "" }),
+        brandTitle() ?? ""),
+      element("h1", {}, texts.headline), element("p", {}, texts.promise),
+    ),
     fan,
   );
 }
@@ -104,7 +112,7 @@ async function openTable(event) {
   open.disabled = true;
   setText(status, texts.opening);
   const player = name.value.trim();
-  localStorage.setItem(NAME, player);
+  stored.setItem(NAME, player);
   try {
     const table = await (await house).open({
       deck: chosenDeck(),
@@ -113,8 +121,8 @@ async function openTable(event) {
       rules: chosenRules(),
     });
     await (await house).join(table, { name: player, invite: table.invite });
-    sessionStorage.setItem(ARRIVING, table.id);
-    location.assign(`/tables/${table.id}`);
+    tabStored.setItem(ARRIVING, table.id);
+    goTo(`/tables/${table.id}`);
   } catch (error) {
     setText(status, error.message);
     open.disabled = false;

@@ -106,6 +106,8 @@ async def test_a_table_known_from_the_beginning_is_in_the_first_address(server):
 
 
 class Ignored:
+    over = False
+
     def attach(self):
         pass
 

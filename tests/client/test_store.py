@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import stat
 
 import pytest
@@ -17,7 +18,7 @@ HEAD = SavedHead(3, "a note\n", (b"\x01" * 32, b"\x02" * 32))
 @pytest.fixture
 def stored(tmp_path):
     stored = Store(tmp_path / "ada").table(TABLE)
-    stored.learn(token="seat.2", seat=2)
+    stored.learn(token="seat.2.7.mac", seat=2)
     stored.keep_nonce(SITTING, b"\x05" * 32)
     stored.keep_nonce((1, 1, 2, 7), b"\x06" * 32)
     stored.mark_revealed(SITTING, root=b"\x07" * 32)
@@ -41,6 +42,20 @@ def test_everything_is_read_back(stored):
     assert fresh.evidence == [{"sentence": "two histories"}]
     assert file == str(stored.path / "evidence-1.json")
     assert Store(stored.path.parent).tables() == [TABLE]
+
+
+@pytest.mark.parametrize("facts", [{}, {"seat": 2}, {"seat": 9, "since": None}, {"since": "7"}])
+def test_a_record_without_since_gets_it_from_the_token(stored, facts):
+    (stored.path / "seat.json").write_text(json.dumps({"token": "seat.2.7.mac"} | facts))
+    fresh = reopened(stored)
+    assert (fresh.facts["seat"], fresh.facts["since"]) == (2, 7)
+
+
+@pytest.mark.parametrize("token", ["other", "seat.2", "seat.0.7.mac", "seat.2.07.mac"])
+def test_a_record_with_neither_is_refused(stored, token):
+    (stored.path / "seat.json").write_text(json.dumps({"token": token, "seat": 2}))
+    with pytest.raises(ConfigurationError, match="no `since`, the version at which the seat"):
+        reopened(stored)
 
 
 def test_only_the_player_reads_it(stored):

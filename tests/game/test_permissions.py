@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from dealer.errors import NotEntitled, NotHost, NotYourSeat
+from dealer.errors import BadRequest, NotEntitled, NotHost, NotYourSeat
 from dealer.game.commands import (
     Actor,
     AddNote,
@@ -22,7 +22,7 @@ from dealer.game.commands import (
     Show,
     StartShuffle,
 )
-from dealer.game.rules import ACTIONS, PRESETS, Rules
+from dealer.game.rules import ACTIONS, KNOWN, PRESETS, Rules, check_names
 from dealer.game.stacks import BURN, DECK, DISCARD
 
 HOST, ONE, GONE, STRANGER = Actor(host=True), Actor(seat=1), Actor(seat=9), Actor()
@@ -167,6 +167,35 @@ def test_unknown_members_of_the_rules_are_kept():
         False,
         True,
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("comit_ms", "commit_ms"), ("presets", "preset"), ("seat", "seats"), ("watched", "watch")],
+)
+def test_a_misspelled_rule_is_refused_with_the_name_that_was_meant(name, meant):
+    with pytest.raises(BadRequest, match=f"^Unknown rule {name}; did you mean {meant}\\?"):
+        check_names({"stakes": 1, name: 1})
+    assert Rules.read({name: 1}).given == {name: 1}  # old logs have it
+
+
+def test_a_rule_in_another_case_is_refused():
+    with pytest.raises(BadRequest, match="Unknown rule Deck; did you mean deck"):
+        Rules.check({"Deck": "54"})
+
+
+def test_free_names_are_not_compared_with_known_ones():
+    names = ("x_seat", "x_presets", "stakes", "note", "player", "dealer", "variant", "turn_ms")
+    check_names(dict.fromkeys((*names, *KNOWN)))
+
+
+@pytest.mark.parametrize("name", ["commit_ms", "reveal_ms"])
+def test_waits_are_from_a_tenth_of_a_second_to_ten_minutes(name):
+    for wait in (100, 600_000):
+        Rules.check({name: wait})
+    for refused in (99, 600_001, 1000.0, True, "1000", None):
+        with pytest.raises(BadRequest, match=f"'{name}' must be 100 to 600000"):
+            Rules.check({name: refused})
 
 
 @pytest.mark.parametrize("seats", [0, -1, "4", True, None, 2.5])

@@ -100,21 +100,6 @@ def seals_seen_by(client: RpcClient) -> int:
     return [event["type"] for event in client.events].count("DeckSealed")
 
 
-async def test_the_tables_of_a_connection_are_limited(open_gateway, connect) -> None:
-    gateway = await open_gateway(limits=replace(TEST_LIMITS, tables=2))
-    client = await connect(gateway)
-    first = await client.call("table.open")
-    await client.call("table.open")
-    other = await (await connect(gateway)).call("table.open")
-    for method in ("table.open", "table.watch", "table.join"):
-        more = {} if method == "table.open" else {"table": other["table"]}
-        more |= {"name": "x"} if method == "table.join" else {}
-        with pytest.raises(Refusal) as caught:
-            await client.call(method, **more)
-        assert caught.value.reason == "too_many_tables"
-    await client.call("table.join", table=first["table"], name="x")
-
-
 async def test_a_message_over_the_limit_closes_the_connection(gateway, connect) -> None:
     client = await connect(gateway)
     await client.send_raw(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "x" * 16_300}))

@@ -58,6 +58,18 @@ async def test_rules_that_cannot_be_stored_are_refused(gateway, connect, rules) 
     assert await reason_of(host.call("table.open", rules=rules)) == "bad_request"
 
 
+async def test_a_misspelled_rule_is_named(gateway, connect) -> None:
+    host = await connect(gateway)
+    with pytest.raises(Refusal, match="Unknown rule comit_ms; did you mean commit_ms"):
+        await host.call("table.open", rules={"comit_ms": 500})
+    rules = {"commit_ms": 500, "stakes": "matches", "x_seat": [1]}
+    opened = await host.call("table.open", rules=rules)
+    assert (await host.call("table.state", table=opened["table"]))["state"]["rules"] == {
+        "collect": "nobody",
+        **rules,
+    }
+
+
 async def test_every_move_of_a_round(gateway, connect) -> None:
     table = await seat_players(connect, gateway, players=2)
     host, (ann, bob) = table.host, table.players

@@ -130,9 +130,8 @@ async def test_hints_between_nodes_are_counted(open_node, connect, url) -> None:
     await eventually(lambda: other.metrics.counters[received][1]() > 0)
 
 
+@pytest.mark.parametrize("url", ["postgres"], indirect=True)  # an SQLite file has no hints
 async def test_a_table_of_one_node_causes_no_hints(open_node, connect, url) -> None:
-    if not is_postgres(url):
-        pytest.skip("one node")
     one = await open_node()
     table = await seat_and_shuffle(connect, one, players=1)
     presence, sent = one.context.service.presence, one.metrics.counters["dealer_hints_sent"][1]

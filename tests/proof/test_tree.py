@@ -9,7 +9,6 @@ import pytest
 
 from dealer.proof.canonical import encode
 from dealer.proof.tree import (
-    ConsistencyProof,
     Tree,
     consistency_proof,
     inclusion_proof,
@@ -145,21 +144,6 @@ def test_proofs_outside_the_tree_are_refused() -> None:
         inclusion_proof(LEAVES[:3], 3)
     with pytest.raises(ValueError, match="does not extend"):
         consistency_proof(LEAVES[:3], 4)
-
-
-@pytest.mark.parametrize("slice_", [1, 2, 3, 7, 33])
-def test_a_proof_of_leaves_in_slices(slice_: int) -> None:
-    for new in SIZES:
-        for old in range(new + 1):
-            proof = ConsistencyProof(old, new)
-            for first in range(0, new, slice_):
-                assert proof.missing
-                proof.extend(LEAVES[first : min(first + slice_, new)])
-            assert proof.nodes() == consistency_proof(LEAVES[:new], old)
-    unfinished = ConsistencyProof(2, 4)
-    unfinished.extend(LEAVES[:3])
-    with pytest.raises(ValueError, match="1 of 4 leaves"):
-        unfinished.nodes()
 
 
 def test_one_root_is_not_valid_for_two_sizes() -> None:

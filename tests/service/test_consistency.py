@@ -54,6 +54,10 @@ class FakeLog:
         return [node.hex() for node in tree.edge]
 
 
+async def yield_to_loop() -> None:
+    await asyncio.sleep(0)
+
+
 class Proofs:
     """The proofs of one table, compared with those computed from all leaves."""
 
@@ -63,7 +67,9 @@ class Proofs:
         self._proofs = ConsistencyProofs(log)  # type: ignore[arg-type]
 
     async def check(self, old: int, new: int) -> None:
-        found = await self._proofs.proof(self.live_table, old=old, new=new, edge=self.log.edge(new))
+        found = await self._proofs.proof(
+            self.live_table, old=old, new=new, edge=self.log.edge(new), pause=yield_to_loop
+        )
         wanted = consistency_proof(self.log.leaves()[:new], old)
         assert found == [node.hex() for node in wanted], (old, new)
 

@@ -17,10 +17,11 @@ from dealer.cli.options import usage_errors
 from dealer.cli.output import echo, program
 from dealer.cli.server_options import build_settings, takes_settings, validate_paths
 from dealer.cli.version import version
-from dealer.config import Settings, age_ms, masked
+from dealer.config import Settings, age_ms, masked, palette, read_logo
 
 if TYPE_CHECKING:
     from dealer.gateway import Gateway
+    from dealer.gateway.http.appearance import Appearance
 
 log = logging.getLogger(__name__)
 
@@ -128,6 +129,8 @@ async def _serve(settings: Settings) -> None:
             origins=settings.origins or None,
             trusted_proxies=settings.trusted_proxies,
             host_names=(*settings.host_names, settings.house),
+            frame_ancestors=settings.frame_ancestors,
+            appearance=_appearance(settings),
         ) as gateway,
     ):
         collecting = asyncio.create_task(FullCollections().run())
@@ -139,6 +142,17 @@ async def _serve(settings: Settings) -> None:
     log.info("stop")
     # Raises if the database file was deleted while the server ran: its events end with the process.
     service.log.check()
+
+
+def _appearance(settings: Settings) -> Appearance:
+    from dealer.gateway.http.appearance import Appearance
+
+    logo = settings.logo
+    return Appearance(
+        title=settings.title,
+        logo=None if logo is None else (logo.suffix.lower(), read_logo(logo, of="--logo")),
+        properties=palette(settings.colours, of="--colour"),
+    )
 
 
 def _print_address(settings: Settings, gateway: Gateway) -> None:

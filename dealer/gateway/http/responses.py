@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from http import HTTPStatus
 from types import MappingProxyType
@@ -16,21 +16,35 @@ from dealer.errors import DealerError
 from dealer.gateway.rate_limit.budgets import ClientBudget
 from dealer.gateway.rate_limit.cpu_time import Turns
 
-POLICY = {
-    "Content-Security-Policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-        "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
-        "require-trusted-types-for 'script'"
-    ),
-    "Referrer-Policy": "no-referrer",
-}
-"""Headers of pages and pictures; on scripts and styles they would have no effect."""
-
 PLAIN = "text/plain; charset=utf-8"
 PAGE = "text/html; charset=utf-8"
 PICTURE = "image/svg+xml"
 BLOCK = 32 * 1024
 """Bytes of a block of a streamed answer, about."""
+
+
+def framing(origins: Sequence[str] = ()) -> str:
+    """The directive by which only pages of these origins may show a page in a frame."""
+    return " ".join(("frame-ancestors", *(origins or ("'none'",))))
+
+
+def page_policy(origins: Sequence[str] = ()) -> str:
+    """The Content-Security-Policy of pages; pages of `origins` may show them in a frame."""
+    return (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+        f"connect-src 'self'; base-uri 'none'; form-action 'none'; {framing(origins)}; "
+        "require-trusted-types-for 'script'"
+    )
+
+
+POLICIES = {
+    PAGE: {
+        "Content-Security-Policy": page_policy(),
+        "Referrer-Policy": "no-referrer",
+    },
+    PICTURE: {"Content-Security-Policy": f"default-src 'none'; {framing()}"},
+}
+"""Headers of pages and pictures, by type; on scripts and styles they would have no effect."""
 
 
 class HttpClient(Protocol):
@@ -138,4 +152,4 @@ def _headers(kind: str) -> dict[str, str]:
         "X-Content-Type-Options": "nosniff",
         "Cache-Control": "no-store",
     }
-    return fixed | POLICY if kind in (PAGE, PICTURE) else fixed
+    return fixed | POLICIES.get(kind, {})

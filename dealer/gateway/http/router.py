@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from functools import cached_property, partial
 from http import HTTPStatus
@@ -26,6 +26,7 @@ from dealer.errors import (
     Unavailable,
 )
 from dealer.game.state import Table
+from dealer.gateway.http.appearance import Appearance
 from dealer.gateway.http.audit_page import audit_page
 from dealer.gateway.http.concurrency import ConcurrencyLimit, TooManyConcurrent
 from dealer.gateway.http.downloads import PLAIN_DOWNLOAD, Download, compressed, download_of
@@ -34,11 +35,19 @@ from dealer.gateway.http.responses import (
     PAGE,
     HttpClient,
     blocks_of,
+    framing,
+    page_policy,
     response,
     stream,
     without_body,
 )
-from dealer.gateway.http.static_files import KINDS, REVALIDATE, File, StaticFiles
+from dealer.gateway.http.static_files import (
+    KINDS,
+    PLAIN_APPEARANCE,
+    REVALIDATE,
+    File,
+    StaticFiles,
+)
 from dealer.gateway.limits import Limits
 from dealer.gateway.rate_limit.budgets import CPU_EXHAUSTED, WRITES_EXHAUSTED, rate_limited
 from dealer.gateway.rate_limit.costs import COMMIT
@@ -63,7 +72,7 @@ class Router:
     """Answers every HTTP request that is no WebSocket handshake.
 
     `documents` are JSON documents by path, each made on its first request. `clock` gives seconds,
-    for rate limits.
+    for rate limits. `frame_ancestors` are the origins whose pages may show these pages in a frame.
     """
 
     def __init__(
@@ -74,6 +83,8 @@ class Router:
         turns: Turns,
         clock: Callable[[], float],
         documents: Mapping[str, Callable[[], bytes]],
+        frame_ancestors: Sequence[str] = (),
+        appearance: Appearance = PLAIN_APPEARANCE,
     ) -> None:
         self._service = service
         self._limits = limits
@@ -84,7 +95,9 @@ class Router:
         self._reading = asyncio.Lock()  # see `blocks_of`
         self._histories = Histories(self._reading, limits=limits, turns=turns)
         self._archived_limit = ConcurrencyLimit("archived bundles")
-        self._web = StaticFiles()
+        self._web = StaticFiles(appearance)
+        self._page_policy = page_policy(frame_ancestors)
+        self._framing = framing(frame_ancestors)
 
     async def answer(self, connection: HttpClient, request: Request) -> Response | None:
         if request.method not in ("GET", "HEAD"):
@@ -124,7 +137,7 @@ class Router:
             file = self._document(path)
             return file.answer(request, caching=REVALIDATE, Access_Control_Allow_Origin="*")
         if path == AUDIT_FILE:
-            policy = f"{audit_page().policy}; frame-ancestors 'none'"
+            policy = f"{audit_page().policy}; {self._framing}"
             return self._audit_file.answer(
                 request, caching=REVALIDATE, Content_Security_Policy=policy
             )
@@ -144,7 +157,9 @@ class Router:
         return self._document_files[path]
 
     def _page(self, request: Request, name: str) -> Response:
-        return self._web.page(name).answer(request, caching=REVALIDATE)
+        return self._web.page(name).answer(
+            request, caching=REVALIDATE, Content_Security_Policy=self._page_policy
+        )
 
     async def _of_table(
         self, connection: HttpClient, request: Request, table: str, what: str

@@ -19,17 +19,22 @@ from importlib.resources.abc import Traversable
 
 from websockets.http11 import Request, Response
 
+from dealer.gateway.http.appearance import Appearance
 from dealer.gateway.http.responses import PAGE, PICTURE, response
 
+PLAIN_APPEARANCE = Appearance()
 SCRIPT = "text/javascript"  # modules are always decoded as UTF-8
 KINDS = {
     ".css": "text/css; charset=utf-8",
     ".html": PAGE,
+    ".jpg": "image/jpeg",
     ".js": SCRIPT,
     ".json": "application/json",
     ".md": "text/markdown; charset=utf-8",
+    ".png": "image/png",
     ".svg": PICTURE,
     ".ts": "text/plain; charset=utf-8",
+    ".webp": "image/webp",
 }
 IMMUTABLE = "max-age=31536000, immutable"
 REVALIDATE = "no-cache"
@@ -82,15 +87,19 @@ class File:
 
 
 class StaticFiles:
-    """The files of `dealer/web`, read at the first request for one of them."""
+    """The files of `dealer/web`, read at the first request for one of them, and the operator's."""
 
-    def __init__(self) -> None:
+    def __init__(self, appearance: Appearance = PLAIN_APPEARANCE) -> None:
+        self._appearance = appearance
         self._pages: dict[str, File] = {}
 
     @cached_property
     def files(self) -> dict[str, File]:
         """By path in the folder, such as `table/hand.js`."""
-        return dict(_read(resources.files("dealer") / "web", ""))
+        files = dict(_read(resources.files("dealer") / "web", ""))
+        for path, data in self._appearance.files().items():
+            files[path] = File(data, KINDS[path[path.rfind(".") :]])
+        return files
 
     @cached_property
     def hash(self) -> str:
@@ -103,7 +112,9 @@ class StaticFiles:
     def page(self, name: str) -> File:
         """`<name>.html`, with its references to the folder resolved to this version."""
         if name not in self._pages:
-            text = self.files[f"{name}.html"].data.decode().replace(HASHED, f"/web/{self.hash}/")
+            folder = f"/web/{self.hash}/"
+            text = self.files[f"{name}.html"].data.decode().replace(HASHED, folder)
+            text = self._appearance.apply(text, folder=folder)
             self._pages[name] = File(text.encode(), PAGE)
         return self._pages[name]
 

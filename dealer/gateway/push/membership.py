@@ -57,6 +57,14 @@ class Membership:
         """Whether this connection may see the table at the moment."""
         return self.host or self.live_table.table.rules.watched or self.holder is not None
 
+    def is_over(self) -> bool:
+        """Whether the table is closed, and no event of it is still to be pushed."""
+        live_table, subscription = self.live_table, self.subscription
+        committed = live_table.committed
+        if not live_table.table.closed or live_table.table.version != committed:
+            return False  # the state may be ahead of the log
+        return subscription is None or subscription.is_up_to(committed)
+
     def is_spectator(self) -> bool:
         return not self.host and self.holder is None
 

@@ -95,6 +95,10 @@ class Subscription:
         """Whether the viewer no longer holds the seat; never true of a spectator."""
         return self.viewer is not None and not self.live_table.table.still_seated(self.viewer)
 
+    def is_up_to(self, version: int) -> bool:
+        """Whether every event up to a version was sent, or none is to be sent at all."""
+        return self.ended or not self.started or (self.live and self.cursor >= version)
+
     def only_watches(self) -> bool:
         """Whether events are pushed to it as to a spectator."""
         return self.started and self.membership.is_spectator()

@@ -173,7 +173,10 @@ async def session_hello(session: Session, call: Call) -> None:
 
 
 async def table_leave(session: Session, call: Call) -> None:
-    """Leave the seat; without a seat, stop watching."""
+    """Leave the seat, and the table; a host who left a seat stays, one without a seat leaves.
+
+    The result has `host` if this connection stays.
+    """
     q: p.Command = call.params
     memberships = session.memberships
     membership = await memberships.find(q.table, token=q.token)
@@ -181,12 +184,13 @@ async def table_leave(session: Session, call: Call) -> None:
     if actor.seat is None and membership.subscription is None:
         membership.require_watching()  # the answer contains the table's version
     membership.require_version(q.expect)
-    version = live_table.committed
+    version, stays = live_table.committed, False
     if actor.seat is not None:
+        stays = membership.host
         key = command_key(call, f"seat:{actor.seat}:{actor.taken_at}")
         with session.paying(COMMIT):
             done = await session.context.service.execute(live_table, LeaveSeat(actor), key=key)
         version = done.version
-    if not membership.host:
+    if not stays:
         memberships.leave(membership)
-    session.answer(call, r.Changed(version=version))
+    session.answer(call, r.Left(version=version, host=stays or None))

@@ -15,6 +15,8 @@ from dealer.service import Service
 class Memberships:
     """The tables of one connection, at most `bound`; `named` is the one in its address.
 
+    A closed table counts until another one needs its room.
+
     `authenticated` is called with each identity that the connection proves or receives: a seat with
     the version at which it was taken, a table's host, a player's key.
     """
@@ -89,11 +91,18 @@ class Memberships:
         return membership.subscription
 
     def require_room(self) -> None:
-        """Raise TooManyTables unless this connection may be on one more table."""
-        if len(self._memberships) >= self._bound:
+        """Raise TooManyTables unless this connection may be on one more table.
+
+        If it is at the bound, the earliest table that is over for it is dropped.
+        """
+        if len(self._memberships) < self._bound:
+            return
+        over = next((one for one in self._memberships.values() if one.is_over()), None)
+        if over is None:
             raise TooManyTables(
                 f"This connection is at {self._bound} tables, the maximum; leave one of them first."
             )
+        self.leave(over)
 
     def become_host(self, membership: Membership) -> None:
         self.add(membership)

@@ -92,7 +92,7 @@ METHODS: dict[str, Method] = {
     "table.join": Method(p.TableJoin, (r.Joined,), joining.table_join),
     "table.watch": Method(p.TableWatch, (r.State, r.Resumed), joining.table_watch),
     "table.resume": Method(p.TableResume, (r.Resumed,), joining.table_resume),
-    "table.leave": Method(p.Command, (r.Changed,), joining.table_leave),
+    "table.leave": Method(p.Command, (r.Left,), joining.table_leave),
     "table.list": Method(p.Params, (r.Tables,), queries.table_list),
     "table.state": Method(p.OfTable, (r.State,), queries.table_state),
     "table.presence": Method(p.OfTable, (r.Presence,), queries.table_presence),

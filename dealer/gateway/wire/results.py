@@ -17,6 +17,10 @@ class Changed(Result, kw_only=True):
     version: int
 
 
+class Left(Changed, kw_only=True):
+    host: bool | None = None
+
+
 class Opened(Result, kw_only=True):
     table: str
     host_token: str

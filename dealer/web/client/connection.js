@@ -34,6 +34,7 @@ import { IN_BROWSER, jittered, now, randomId } from "./timing.js";
  * @typedef {object} TableListener
  * @property {(method: string, params: any) => void} onNotification
  * @property {() => void} resume called on each new socket
+ * @property {boolean} over whether the table is closed, so that no more events will come
  * @property {(error: Error) => void} end called when the connection ends for good
  */
 
@@ -260,12 +261,18 @@ export class Connection {
     }
   }
 
-  /** On a new socket: first hello, then a resume of each table, then all pending requests. */
+  /**
+   * On a new socket: first hello, then a resume of each table (of a closed one only for a pending
+   * request), then all pending requests.
+   */
   #resume(socket) {
     const pending = this.#requests;
     this.#requests = new Map();
     this.#hello();
-    for (const listener of this.listeners.values()) listener.resume();
+    const awaited = new Set([...pending.values()].map(({ table }) => table));
+    for (const [table, listener] of this.listeners) {
+      if (!listener.over || awaited.has(table)) listener.resume();
+    }
     // A listener cancels the resume requests of the previous socket and sends new ones.
     for (const [id, request] of pending) if (!request.cancelled) this.#requests.set(id, request);
     this.#use(socket);

@@ -280,16 +280,20 @@ export class RemoteTable {
   }
 
   async leave() {
-    const session = this.#session;
+    const [session, seated] = [this.#session, this.seat !== null];
+    let stays = false;
     try {
-      await session.request("table.leave", {}, { changes: true });
+      stays = (await session.request("table.leave", {}, { changes: true })).host === true;
     } catch (error) {
       // The answer was lost with its socket, and the token was already invalid on the next one.
       const left = error instanceof Refused && error.reason === "bad_token";
       if (!left || this.seat === null) throw error;
     }
     session.releaseSeat();
-    if (!session.hostToken) session.end(null);
+    if (stays) return;
+    // An answer was lost, and the repetition came from a host without a seat.
+    if (seated && session.hostToken) session.resume();
+    else session.end(null);
   }
 
   async bundle() {

@@ -27,6 +27,7 @@ import { ConfigurationError } from "./errors.js";
  */
 
 const MAX_HEADS = 64;
+const SEAT_TOKEN = /^seat\.([1-9][0-9]{0,9})\.([1-9][0-9]{0,14})\./;
 
 /** @param {ShuffleSeat} shuffleSeat */
 export const shuffleKey = ({ round, k, seat, since }) => `${round}-${k}-${seat}-${since}`;
@@ -48,7 +49,7 @@ export class TableStore {
 
   reload() {
     /** @type {Record<string, any>} */
-    this.facts = this.#read("seat") ?? {};
+    this.facts = this.#withSeat(this.#read("seat") ?? {});
     /** @type {SavedHead[]} */
     this.heads = this.#read("heads") ?? [];
     /** @type {Evidence[]} */
@@ -103,6 +104,19 @@ export class TableStore {
     }
   }
 
+  /** The facts with `seat` and `since` of the token, which another program may have left out. */
+  #withSeat(facts) {
+    const { token, since } = facts;
+    if (!token) return facts;
+    const found = SEAT_TOKEN.exec(token);
+    if (found) return { ...facts, seat: Number(found[1]), since: Number(found[2]) };
+    if (Number.isSafeInteger(since)) return facts;
+    throw new ConfigurationError(
+      `The stored value ${this.#path}seat has a token of an unknown form, and no \`since\`, the ` +
+      "version at which the seat was taken.",
+    );
+  }
+
   #read(name) {
     const text = this.#store.get(this.#path + name);
     try {
@@ -132,13 +146,26 @@ export function memoryStore() {
   };
 }
 
-/** @returns {Store} */
-export function browserStore() {
-  const { localStorage } = globalThis;
+/**
+ * @param {Pick<Storage, "getItem" | "setItem">} [storage]
+ * @returns {Store}
+ */
+export function browserStore(storage = localStorageOfPage()) {
   return {
-    get: (key) => localStorage.getItem(key),
-    set: (key, value) => localStorage.setItem(key, value),
+    get: (key) => storage.getItem(key),
+    set: (key, value) => storage.setItem(key, value),
   };
+}
+
+function localStorageOfPage() {
+  try {
+    return globalThis.localStorage;
+  } catch (error) {
+    throw new ConfigurationError(
+      "This browser denies the page its storage, so a seat would be lost with the page. Pass " +
+      `memoryStore() to play nevertheless. (${error.message})`,
+    );
+  }
 }
 
 /**

@@ -87,6 +87,11 @@ export class TableSession {
     return this.#status;
   }
 
+  /** Whether the table is closed: no more events will come. */
+  get over() {
+    return this.verifier.ledger.closed;
+  }
+
   // ————— For the program —————
 
   /**
@@ -111,7 +116,10 @@ export class TableSession {
   request(method, params, { changes = false } = {}) {
     if (this.error) return Promise.reject(this.error);
     const members = { ...params, table: this.id };
-    return this.connection.request(method, members, { table: this.id, changes }).promise;
+    const { promise } = this.connection.request(method, members, { table: this.id, changes });
+    // A closed table is not resumed on a new socket before it is needed.
+    if (this.over && !this.connection.attached.has(this.id) && !this.#resuming) this.resume();
+    return promise;
   }
 
   /** End the session. Without an error the player has left. */
@@ -145,7 +153,7 @@ export class TableSession {
   }
 
   get #upToDate() {
-    const attached = this.connection.attached.has(this.id);
+    const attached = this.over || this.connection.attached.has(this.id);
     return attached && !this.#resuming && this.verifier.version >= this.#target;
   }
 

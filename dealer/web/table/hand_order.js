@@ -4,6 +4,7 @@
  */
 
 import { compareCards } from "../cards.js";
+import { stored as storedValues } from "../page_storage.js";
 
 const KEY = "dealer/page/order/";
 
@@ -17,16 +18,16 @@ export class HandOrder {
 
   /**
    * @param {string} table
-   * @param {Pick<Storage, "getItem" | "setItem">} store
+   * @param {Pick<Storage, "getItem" | "setItem">} [store]
    */
-  constructor(table, store = localStorage) {
+  constructor(table, store = storedValues) {
     this.#key = KEY + table;
     this.#store = store;
     try {
-      const stored = JSON.parse(store.getItem(this.#key) ?? "{}");
-      this.#round = stored.round ?? null;
-      this.#slots = Array.isArray(stored.slots) ? stored.slots : [];
-      this.by = stored.by === "suit" || stored.by === "rank" ? stored.by : null;
+      const order = JSON.parse(store.getItem(this.#key) ?? "{}");
+      this.#round = order.round ?? null;
+      this.#slots = Array.isArray(order.slots) ? order.slots : [];
+      this.by = order.by === "suit" || order.by === "rank" ? order.by : null;
     } catch {
       // An unreadable order is no order.
     }

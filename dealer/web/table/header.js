@@ -1,7 +1,7 @@
 /** The header: the table's name and status, the invitation, and the menu. */
 
 import { useFourColours, usesFourColours } from "../cards.js";
-import { element, escapeControl, setText } from "../dom.js";
+import { brandLogo, brandTitle, element, escapeControl, setText } from "../dom.js";
 import { table as texts } from "../texts/table.js";
 import { actionNamed, isVisible } from "./actions.js";
 import { dialog } from "./dialogs.js";
@@ -21,7 +21,7 @@ export class Header {
     container.append(
       element("a", {
         class: "home", href: "/", "aria-label": texts.allTables, title: texts.allTables,
-      }, "♠\ufe0e"),
+      }, ...homeContent()),
       element("div", { class: "title" }, this.#name, this.#status),
       button(texts.invite, "i", () => this.invite()),
       button("?", "?", () => page.help(), { "aria-label": texts.help, title: texts.help }),
@@ -33,7 +33,7 @@ export class Header {
     const { table } = this.#page;
     const name = escapeControl(table.state.name ?? texts.nameless);
     setText(this.#name, name);
-    document.title = texts.title(name);
+    document.title = texts.title(name, brandTitle());
     const people = texts.people(table.seats.size, table.watching);
     setText(this.#status, [texts.status(table), people].join(" · "));
   }
@@ -88,4 +88,13 @@ export class Header {
     ]);
     if (chosen !== null) await this.#page.run(chosen);
   }
+}
+
+/** The operator's logo and title, or a spade. */
+function homeContent() {
+  const [logo, title] = [brandLogo(), brandTitle()];
+  return [
+    logo === null ? "♠\ufe0e" : element("img", { src: logo, alt: "" }),
+    title === null ? "" : element("span", { class: "brand" }, title),
+  ];
 }

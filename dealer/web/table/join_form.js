@@ -1,6 +1,7 @@
 /** The form to take a seat: a name, a seat, and, if the table requires one, an invitation. */
 
 import { element, setText } from "../dom.js";
+import { stored, tabStored } from "../page_storage.js";
 import { table as texts } from "../texts/table.js";
 import { freeSeats, hostCollects } from "./selectors.js";
 
@@ -9,7 +10,7 @@ const MAX_SEATS_LISTED = 30;
 
 /** The player's name, as this browser has stored it. */
 export function storedName() {
-  return localStorage.getItem(NAME) ?? "";
+  return stored.getItem(NAME) ?? "";
 }
 
 /**
@@ -28,10 +29,10 @@ export function takeInvite(id) {
   const key = `dealer/page/invite/${id}`;
   const given = inviteIn(location.hash || "#");
   if (given !== null) {
-    sessionStorage.setItem(key, given);
+    tabStored.setItem(key, given);
     history.replaceState(null, "", location.pathname);
   }
-  return given ?? sessionStorage.getItem(key);
+  return given ?? tabStored.getItem(key);
 }
 
 export class JoinForm {
@@ -94,7 +95,7 @@ export class JoinForm {
   async #onSubmit(event) {
     event.preventDefault();
     const name = this.#name.value.trim();
-    localStorage.setItem(NAME, name);
+    stored.setItem(NAME, name);
     this.#submit.disabled = true;
     setText(this.#status, texts.sittingDown);
     try {

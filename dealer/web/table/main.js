@@ -7,6 +7,7 @@
 
 import { HouseCheated, Refused, SessionEnded, browserStore, connect } from "../client.js";
 import { element, setText } from "../dom.js";
+import { persistent, stored, tabStored } from "../page_storage.js";
 import { table as texts } from "../texts/table.js";
 import { COUNTED, actionForDrop, actionNamed, disabledReason } from "./actions.js";
 import { animateMoves, positionsOf } from "./card_animation.js";
@@ -65,7 +66,8 @@ class TablePage {
   }
 
   async start() {
-    const store = browserStore();
+    const store = browserStore(stored);
+    if (!persistent) showStorageNotice(this.id);
     const options = { name: storedName() || texts.guest, store, table: this.id };
     this.#house = await this.#connectWithRetry(options);
     this.#house.on("connection", (status) => this.table ?? this.#banner.draw(status));
@@ -308,10 +310,18 @@ class TablePage {
   }
 }
 
+/** Say that nothing is stored, and link to the page without a frame. */
+function showStorageNotice(id) {
+  const href = `/tables/${id}`;
+  const link = element("a", { href, target: "_blank", rel: "noopener" }, texts.ownTab);
+  find("#notice").replaceChildren(texts.notStored, " ", link);
+  find("#notice").hidden = false;
+}
+
 /** Whether the player joined this table in the lobby immediately before; true only once. */
 function hasJustJoined(id) {
-  const table = sessionStorage.getItem(ARRIVING);
-  sessionStorage.removeItem(ARRIVING);
+  const table = tabStored.getItem(ARRIVING);
+  tabStored.removeItem(ARRIVING);
   return table === id;
 }
 

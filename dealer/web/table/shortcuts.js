@@ -1,6 +1,7 @@
 /** Keyboard shortcuts: one key for each action. They can be switched off; `?` lists them. */
 
 import { element } from "../dom.js";
+import { stored } from "../page_storage.js";
 import { table as texts } from "../texts/table.js";
 import { ACTIONS, isVisible } from "./actions.js";
 
@@ -21,11 +22,11 @@ export class Shortcuts {
 
   /** Whether single keys are shortcuts; users of speech input may want them off. */
   get enabled() {
-    return localStorage.getItem(SETTING) !== "off";
+    return stored.getItem(SETTING) !== "off";
   }
 
   set enabled(enabled) {
-    localStorage.setItem(SETTING, enabled ? "on" : "off");
+    stored.setItem(SETTING, enabled ? "on" : "off");
   }
 
   #onKeyDown(event) {

@@ -1,7 +1,7 @@
 /** The English texts of the lobby. */
 
 export const lobby = {
-  title: "dealer: open a table",
+  title: (brand) => `${brand ?? "dealer"}: open a table`,
   headline: "A card table that proves its shuffle",
   promise:
     "Open a table, send the link to your friends, and play any card game. Each player’s browser " +

@@ -3,7 +3,7 @@
 import { capital, counted, joined } from "./english.js";
 
 export const table = {
-  title: (name) => `${name} · dealer`,
+  title: (name, brand) => `${name} · ${brand ?? "dealer"}`,
   nameless: "A table",
   guest: "Guest",
   close: "Close",
@@ -13,6 +13,10 @@ export const table = {
   thePile: (name) => (name === "table" ? "the table" : `the ${name} pile`),
   handOf: (name) => `${name}’s hand`,
   ownHand: "your hand",
+
+  notStored:
+    "This browser stores nothing for this page: you may lose your seat if you load it again.",
+  ownTab: "Open the table in a tab of its own",
 
   allTables: "All tables",
   invite: "Invite",

@@ -208,7 +208,7 @@ async def test_a_resume_whose_answer_was_lost_is_replaced_on_the_next_socket(fak
         await clients.run(
             """
             its.store = client.memoryStore();
-            its.store.set(`dealer/${args.table}/seat`, JSON.stringify({ token: "t", seat: 1 }));
+            its.store.set(`dealer/${args.table}/seat`, JSON.stringify({ token: "seat.1.2.t" }));
             its.house = await client.connect(args.url, { store: its.store, retry: args.retry });
             await its.house.enter(args.table);
             """,

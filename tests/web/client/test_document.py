@@ -15,7 +15,17 @@ import pytest
 from websockets.asyncio.client import ClientConnection
 from websockets.asyncio.client import connect as dial
 
+from dealer.client.connection import FINAL
 from dealer.client.socket import SUBPROTOCOL
+from dealer.game.cards import DECK_MAX, SHOE_MAX
+from dealer.game.rules import KNOWN, PRESETS, SEATS_MAX, WAIT_MAX_MS, WAIT_MIN_MS, WHO, Rules
+from dealer.gateway import Limits
+from dealer.gateway.close_codes import CloseCode
+from dealer.gateway.rpc.commands import deck_codes
+from dealer.gateway.rpc.methods import METHODS
+from dealer.gateway.schema.errors import REFUSALS
+from dealer.gateway.schema.notifications import NOTIFICATIONS
+from dealer.service.table_ids import RULES_MAX
 from tests.web.client.node_client import TIMEOUT, sockets
 from tests.web.js_verifier import node
 
@@ -147,6 +157,85 @@ def filled(frame: dict[str, Any], known: dict[str, str]) -> dict[str, Any]:
         elif isinstance(value, str) and value.endswith("…"):
             params[name] = known.get(name, f"{frame['method']} for this test alone")
     return frame | {"params": params}
+
+
+def table(section: str) -> list[list[str]]:
+    """The cells of the rows of the one table in a section, without backticks."""
+    text = DOCUMENT.split(f"\n## {section}\n")[1].split("\n## ")[0]
+    rows = [line for line in text.splitlines() if line.startswith("| ")]
+    return [[cell.strip(" `") for cell in row.strip("|").split("|")] for row in rows[1:]]
+
+
+def test_the_close_codes_are_those_of_the_server():
+    rows = {int(code): then for code, _, then in table("Close codes")}
+    assert set(rows) == {int(code) for code in CloseCode}
+    for code in CloseCode:
+        final = "final" in code.meaning
+        assert (rows[code] == "final") is final, code
+        assert (int(code) in FINAL) is final, code
+    reserved = set(FINAL) - set(rows)
+    (sentence,) = re.findall(r"(\d+)\s+and (\d+) are reserved", DOCUMENT)
+    assert set(map(int, sentence)) == reserved
+
+
+def test_the_close_codes_that_are_final_are_the_same_in_both_clients():
+    text = (WEB / "client" / "connection.js").read_text()
+    (block,) = re.findall(r"const FINAL_CODES = \{(.*?)\};", text, re.DOTALL)
+    assert {int(code) for code in re.findall(r"^  (\d+):", block, re.MULTILINE)} == set(FINAL)
+
+
+def test_every_close_code_is_used():
+    """A code that the server never sends does not belong to the list."""
+    gateway = WEB.parent / "gateway"
+    code = "".join(file.read_text() for file in gateway.rglob("*.py"))
+    for one in CloseCode:
+        assert re.search(rf"close_with\(\s*CloseCode\.{one.name}|{one.name},\n", code), one
+
+
+def test_the_notifications_are_those_of_the_server():
+    assert {row[0] for row in table("Notifications")} == set(NOTIFICATIONS)
+
+
+def test_the_limits_are_the_defaults():
+    defaults = Limits()
+    for name, default, beyond in table("Limits"):
+        assert float(default) == getattr(defaults, name), name
+        for code in re.findall(r"closed with (\d+)", beyond):
+            assert int(code) in set(CloseCode)
+        for reason in re.findall(r"`(\w+)", beyond):
+            assert reason in REFUSALS
+    assert f"more than {defaults.resume:,} events are missing" in DOCUMENT
+    assert (defaults.opening, defaults.tables) == (5.0, 16)  # also named in sentences
+
+
+def test_the_rules_are_those_of_the_server():
+    text = DOCUMENT.split("\n## Rules\n")[1].split("\n## ")[0].split("All other members")[0]
+    named = set(re.findall(r"`(\w+)`", text))
+    values = {*PRESETS, *WHO, "rules", "anyone", "invite", "house"}
+    assert named - values == set(KNOWN)
+    assert f"{WAIT_MIN_MS} to {WAIT_MAX_MS:,}" in text
+    assert f"1 to {SEATS_MAX}" in text
+    assert f"{RULES_MAX:,} bytes of JSON" in DOCUMENT
+
+
+def test_the_decks_are_those_of_the_server():
+    for deck, _ in table("Cards"):
+        given = json.loads(deck.replace(", …]", "]").replace("[…]", '["1a", "1b"]'))
+        Rules.check({"deck": given})
+        assert deck_codes(given)
+    assert deck_codes({"decks": 8})[0] == "As.1"
+    assert deck_codes({"decks": 12, "jokers": 1})[-1] == "X1.12"
+    assert deck_codes("54")[-2:] == ("X1", "X2")
+    assert f"1 to {SHOE_MAX} decks" in DOCUMENT
+    assert f"1 to {DECK_MAX:,} different ones" in DOCUMENT
+
+
+def test_every_method_that_is_named_exists():
+    protocol = DOCUMENT.split("\n## Any other language\n")[1]  # before it are names of the clients
+    kinds = "|".join(sorted({name.partition(".")[0] for name in METHODS}))
+    named = set(re.findall(rf"[`\"]((?:{kinds})\.[a-z_]+)[`\"]", protocol))
+    assert len(named) > 10
+    assert named <= set(METHODS) | set(NOTIFICATIONS)
 
 
 def test_every_public_name_has_its_type():

@@ -333,6 +333,43 @@ async def test_a_restarted_client_returns_to_its_seat(clients, real_server, tmp_
     assert len(values) == len(set(values)) == 3
 
 
+@pytest.mark.parametrize("kept", [["token", "seat", "key"], ["token", "key"]])
+async def test_a_record_without_since_brings_the_players_bytes(
+    clients, real_server, tmp_path, kept
+):
+    """Another program may have written it; the token says when the seat was taken."""
+    await clients.sit("bob", url=real_server.url)
+    await clients.connect("first", real_server.url, folder=str(tmp_path), name="Ada")
+    await clients.run("await its.first.join(its.table); await its.first.close();")
+    (record,) = (file for file in tmp_path.iterdir() if file.name.endswith("seat"))
+    facts = json.loads(record.read_text())
+    record.write_text(json.dumps({name: facts[name] for name in kept}))
+    await clients.connect("second", real_server.url, folder=str(tmp_path), name="Ada")
+    result = await clients.run(
+        """
+        const ada = await its.second.enter(its.table);
+        await its.bob.roundOpen();
+        await its.bob.shuffle();
+        await ada.sealed();
+        return { seat: ada.seat, checks: ada.checks, doubts: ada.doubts };
+        """
+    )
+    states = {check["name"]: check["state"] for check in result["checks"]}
+    assert (result["seat"], result["doubts"], states["entropy"]) == (2, [], "yes")
+
+
+async def test_a_record_with_an_unknown_token_and_no_since_is_refused(
+    clients, real_server, tmp_path
+):
+    table = await clients.sit("bob", url=real_server.url)
+    record = tmp_path / f"dealer%2F{table}%2Fseat"
+    record.write_text(json.dumps({"token": "other", "seat": 2}))
+    await clients.connect("second", real_server.url, folder=str(tmp_path))
+    with pytest.raises(JsError, match="no `since`, the version at which") as caught:
+        await clients.run("await its.second.enter(its.table)")
+    assert caught.value.name == "ConfigurationError"
+
+
 async def test_enter_without_a_seat_watches_and_join_takes_a_seat(clients, real_server):
     await clients.sit("ada", url=real_server.url)
     await clients.connect("house", real_server.url, name="Cleo")

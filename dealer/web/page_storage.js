@@ -1,0 +1,51 @@
+/** Storage of the pages: the browser's, or memory where it is denied, as in some frames. */
+
+const PROBE = "dealer/page/probe";
+
+/** @typedef {Pick<Storage, "getItem" | "setItem" | "removeItem">} Values */
+
+/** @type {Record<string, Map<string, string>>} by name of the storage that is denied */
+const inMemory = {};
+
+/**
+ * @param {"localStorage" | "sessionStorage"} name
+ * @returns {Values}
+ */
+function open(name) {
+  let storage = null;
+  try {
+    storage = globalThis[name];
+    storage.setItem(PROBE, "");
+    storage.removeItem(PROBE);
+    return storage;
+  } catch {
+    if (storage?.length) return storage; // a full one can be read
+  }
+  const values = new Map(globalThis.history?.state?.[name] ?? []);
+  inMemory[name] = values;
+  return {
+    getItem: (key) => values.get(key) ?? null,
+    setItem: (key, value) => void values.set(key, value),
+    removeItem: (key) => void values.delete(key),
+  };
+}
+
+/** For all pages of this server. */
+export const stored = open("localStorage");
+
+/** For this tab. */
+export const tabStored = open("sessionStorage");
+
+/** Whether a page can return to its seat. */
+export const persistent = !("localStorage" in inMemory);
+
+/** Open another page of this server, and hand it the memory in the entry of the history. */
+export function goTo(path) {
+  if (persistent) {
+    location.assign(path);
+    return;
+  }
+  const lists = Object.entries(inMemory).map(([name, values]) => [name, [...values]]);
+  history.replaceState(Object.fromEntries(lists), "", path);
+  location.reload();
+}
