@@ -24,6 +24,7 @@ class Opened(Result, kw_only=True):
     version: int
     origin: str
     key: str
+    ref: str | None = None
 
 
 class State(Result, kw_only=True):
