@@ -39,15 +39,10 @@ from dealer.gateway.rpc.dispatcher import Dispatcher
 from dealer.gateway.rpc.session import Session
 from dealer.gateway.wire import protocol as wire
 from dealer.gateway.wire import results as r
-from dealer.gateway.ws.admission import (
-    BEATS,
-    ConnectionRegistry,
-    is_socket,
-    select_subprotocol,
-    table_in,
-)
+from dealer.gateway.ws.admission import BEATS, ConnectionRegistry
 from dealer.gateway.ws.client_ip import TrustedProxies
 from dealer.gateway.ws.connection import PlayerConnection
+from dealer.gateway.ws.endpoint import is_socket, select_subprotocol, table_in
 from dealer.service import Service
 from dealer.service.probe import Probe
 
@@ -195,6 +190,7 @@ class Gateway:
         log.info("drain", extra={"fields": fields})
         self._server.close(close_connections=False)
         self._announce_drain()
+        self.registry.close_idle()
         await _until(lambda: not context.in_flight, deadline - 2 * limits.closing)
         self.registry.close_all(
             self.registry.clients(),

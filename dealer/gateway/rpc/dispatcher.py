@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from time import thread_time
 
-from dealer.errors import DealerError, Unavailable
+from dealer.errors import BadRequest, DealerError, Unavailable
 from dealer.game.commands import DrawAtRandom
 from dealer.gateway.push.membership import Membership
 from dealer.gateway.rate_limit.costs import bytes_written, event_seconds, request_weight, weight
@@ -94,6 +94,11 @@ class Dispatcher:
             return
         if self._context.draining:
             raise Unavailable("The server is shutting down; reconnect and send this again.")
+        if method.pushes and not self.session.pushes:
+            raise BadRequest(
+                f"{call.method} is about a connection and what follows on it: send it over a "
+                "WebSocket; over HTTP use table.state, and give a token with each request."
+            )
         handler = method.handler
         if isinstance(handler, TableCommand):
             self._run_command(call, handler)
