@@ -161,11 +161,6 @@ class ConnectionRegistry:
         elif code is not CloseCode.SERVICE_RESTART:
             self.context.log_throttle.log(logging.INFO, "connection closed", code=int(code))
 
-    def close_idle(self) -> None:
-        """Close the connections that are kept between two requests."""
-        for connection in list(self.connections):
-            connection.close_if_idle()
-
     # Requests
 
     def check_handshake(self, connection: PlayerConnection, request: Request) -> Response | None:
