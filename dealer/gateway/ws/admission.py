@@ -119,7 +119,9 @@ class ConnectionRegistry:
             budget = self.context.budgets.key(key.id, self.context.clock())
         connection.charge_to(budget, key)
         if refusal is None and key is None and connection.keys_only:
-            return unauthorized("This port is for services: send `Authorization: Bearer KEY`.")
+            refusal = unauthorized("This port is for services: send `Authorization: Bearer KEY`.")
+        if refusal is not None:
+            self._reject("key")
         return refusal
 
     def _service_key(self, request: Request) -> tuple[ServiceKey | None, Response | None]:
