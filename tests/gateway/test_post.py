@@ -224,6 +224,7 @@ async def test_another_method_is_405(gateway, method: str) -> None:
     answer = await get(gateway.port, "/rpc", method=method)
     assert answer.status == 405
     assert answer.headers["allow"] == "POST"
+    assert (answer.text == "") == (method == "HEAD")
 
 
 async def test_options_allow_no_other_origin(gateway) -> None:
@@ -308,6 +309,29 @@ async def test_pipelined_requests_are_answered_in_order(service, gateway, posts)
     for number in range(1501):
         answer = await http.answer()
         assert answer.json["id"] == number
+
+
+async def test_answers_wait_for_a_client_that_does_not_read(service, gateway, posts) -> None:
+    """Pipelined requests are run no faster than their answers are read."""
+    http = await posts()
+    http.reader._transport.pause_reading()
+    http.write(post(request("rpc.discover")) * 400)
+    connection = None
+
+    def paused() -> bool:
+        nonlocal connection
+        connection = next(iter(gateway.registry.connections), None)
+        return connection is not None and connection.paused
+
+    await eventually(paused)
+    assert connection is not None
+    one = len(gateway.context.document().__repr__())
+    for _ in range(50):
+        await asyncio.sleep(0)
+        assert connection.transport.get_write_buffer_size() < gateway.context.limits.buffer + one
+    http.reader._transport.resume_reading()
+    for _ in range(400):
+        assert (await http.answer()).status == 200
 
 
 async def test_a_kept_connection_becomes_any_other(gateway, posts) -> None:

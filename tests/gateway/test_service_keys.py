@@ -292,6 +292,27 @@ async def test_a_key_has_a_rate_of_its_own(service, open_gateway, connect) -> No
         assert await player.call("ping")
 
 
+async def test_a_key_has_a_share_of_the_processor(service, open_gateway, connect) -> None:
+    limits = replace(TEST_LIMITS, key_cpu=1e-9, key_cpu_burst=1e-6)
+    gateway = await open_gateway(limits=limits)
+    key, player = await add_key(service), await connect(gateway)
+    client = await connect(gateway, **with_key(key))
+    assert await client.call("ping")
+    said = await outcome(client, "ping")
+    assert said.startswith("rate_limited: Your service key has used up its share of the server's")
+    assert await player.call("ping")
+
+
+async def test_a_key_has_a_share_of_the_disk(service, open_gateway, connect) -> None:
+    limits = replace(TEST_LIMITS, key_bytes=1e-3, key_bytes_burst=10.0)
+    gateway = await open_gateway(limits=limits)
+    client = await connect(gateway, **with_key(await add_key(service)))
+    await client.call("table.open")
+    said = await outcome(client, "table.open")
+    assert "Your service key has used up its share of the server's disk writes" in said
+    assert await (await connect(gateway)).call("table.open")
+
+
 async def test_a_key_has_a_number_of_connections(service, open_gateway, connect) -> None:
     limits = replace(TEST_LIMITS, connections_per_address=2, key_connections=3)
     gateway = await open_gateway(limits=limits)

@@ -45,6 +45,7 @@ class ClientConnection(HttpConnection):
         self.address = ""
         self.budget: ClientBudget
         self.service_key: ServiceKey | None = None
+        self._leftover = b""  # of what was read, the part after the last request
         self._idle = False  # kept after a POST: no byte of another request has arrived
         self._reading_paused = False
         self._open_timer: asyncio.TimerHandle | None = None  # handshake, request, next request
@@ -115,6 +116,10 @@ class ClientConnection(HttpConnection):
     def resume(self) -> None:
         """Start reading again, unless the client does not read."""
         if self._reading_paused and not self.paused and not self.transport.is_closing():
+            if self._leftover:
+                # In a step of its own: else each pipelined request would be a level of recursion.
+                self.loop.call_soon(self._go_on)
+                return
             self._reading_paused = False
             self.transport.resume_reading()
 
@@ -136,17 +141,17 @@ class ClientConnection(HttpConnection):
     def next_request(self, leftover: bytes) -> None:
         """An answer was written: read the next request, which begins with these bytes."""
         self.end_exchange()
-        if leftover:
-            self._start_open_timer()
-            # In a step of its own: otherwise each pipelined request would be a level of recursion.
-            self.loop.call_soon(self._go_on, leftover)
-            return
-        self._idle = True
-        self._open_timer = self.loop.call_later(self._limits.idle, self.transport.close)
+        self._leftover = leftover
+        if not leftover:
+            self._idle = True
+            self._open_timer = self.loop.call_later(self._limits.idle, self.transport.close)
         self.resume()
 
-    def _go_on(self, leftover: bytes) -> None:
-        if not self.transport.is_closing():
+    def _go_on(self) -> None:
+        leftover = self._leftover
+        if leftover and not (self.paused or self.transport.is_closing()):
+            self._leftover = b""
+            self._start_open_timer()
             self.resume()
             self.data_received(leftover)
 

@@ -90,7 +90,8 @@ class Router:
 
     async def answer(self, connection: HttpClient, request: Request) -> Response | None:
         if request.path.partition("?")[0] == RPC_PATH:
-            return method_refused(request)
+            refused = method_refused(request)
+            return without_body(refused) if request.method == "HEAD" else refused
         if request.method not in ("GET", "HEAD"):
             return response(HTTPStatus.METHOD_NOT_ALLOWED, "Only GET is allowed.\n")
         try:

@@ -110,6 +110,7 @@ def method_refused(request: Request) -> Response:
     """The answer to any request to `/rpc` that is not a POST; no other origin is allowed."""
     if request.method == "OPTIONS":
         status = HTTPStatus.NO_CONTENT
-        return Response(status.value, status.phrase, Headers({"Allow": "POST, OPTIONS"}), b"")
+        headers = Headers({"Allow": "POST, OPTIONS", "Connection": "close"})
+        return Response(status.value, status.phrase, headers, b"")
     sentence = "Send JSON-RPC 2.0 with POST; for notifications, open a WebSocket at /ws.\n"
     return response(HTTPStatus.METHOD_NOT_ALLOWED, sentence, Allow="POST")

@@ -174,7 +174,7 @@ class ConnectionRegistry:
         if refusal is not None:
             return refusal
         if is_socket(request.path):
-            return self._check_socket(connection, request)
+            return self._check_room(connection) or self._check_origin(request)
         return self._check_page(connection)
 
     def check_post(self, connection: ClientConnection, request: Request) -> Response | None:
@@ -184,13 +184,9 @@ class ConnectionRegistry:
             self._check_rate(connection, request, status=HTTPStatus.TOO_MANY_REQUESTS)
             or self._check_host(request)
             or unknown_key
-            or self._check_origin(request)
-            or self._check_page(connection)
+            or self._check_room(connection)
         )
-        if refusal is None and self.context.draining:
-            self._reject("draining")
-            return unavailable("The server is shutting down")
-        return refusal
+        return refusal or self._check_origin(request)
 
     def _check_rate(
         self,
@@ -216,7 +212,8 @@ class ConnectionRegistry:
             self._reject("host")
         return refusal
 
-    def _check_socket(self, connection: PlayerConnection, request: Request) -> Response | None:
+    def _check_room(self, connection: ClientConnection) -> Response | None:
+        """503 where there is no room for another connection that stays open."""
         limits = self.context.limits
         full = len(self.connections) > limits.connections
         of_key = connection.service_key is not None
@@ -230,7 +227,7 @@ class ConnectionRegistry:
             else:
                 self._reject("address", address=connection.address)
             return unavailable("No more connections at the moment")
-        return self._check_origin(request)
+        return None
 
     def _check_origin(self, request: Request) -> Response | None:
         try:
