@@ -149,7 +149,7 @@ class ClientConnection(HttpConnection):
 
     def _go_on(self) -> None:
         leftover = self._leftover
-        if leftover and not (self.paused or self.transport.is_closing()):
+        if leftover and not self.transport.is_closing():
             self._leftover = b""
             self._start_open_timer()
             self.resume()
