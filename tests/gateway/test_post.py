@@ -383,6 +383,19 @@ async def test_a_body_that_is_too_long_is_413(gateway, posts) -> None:
     assert (await http.ask(chunks, headers=("Transfer-Encoding: chunked",))).status == 413
 
 
+async def test_a_client_that_still_sends_reads_the_answer(gateway, posts) -> None:
+    """A connection that is closed with unread data is reset, and the answer lost."""
+    http = await posts()
+    http.reader._transport.pause_reading()
+    http.write(post("", length=2**20))
+    await eventually(lambda: gateway.metrics.posts["413"])
+    for _ in range(20):
+        http.write(b" " * 4096)
+        await asyncio.sleep(0)
+    http.reader._transport.resume_reading()
+    assert (await http.answer()).status == 413
+
+
 @pytest.mark.parametrize(
     ("head", "status"),
     [
@@ -408,6 +421,36 @@ async def test_a_request_that_is_not_http(gateway, posts, head: bytes, status: i
     answer = await http.answer()
     assert answer.status == status
     assert await http.closed() == b""
+
+
+async def test_a_body_has_a_bounded_number_of_chunks(gateway, posts) -> None:
+    headers = ("Transfer-Encoding: chunked",)
+    body = request("ping") + " " * 300
+    for most, status in ((256, 200), (257, 413)):
+        chunks = [body[: len(body) - most + 1], *body[len(body) - most + 1 :]]
+        assert len(chunks) == most
+        sent = "".join(f"{len(one):x}\r\n{one}\r\n" for one in chunks) + "0\r\n\r\n"
+        http = await posts()
+        assert (await http.ask(sent, headers=headers)).status == status
+
+
+async def test_a_head_has_a_bounded_number_of_lines(gateway, posts) -> None:
+    for count, status in ((100, 200), (200, 431)):
+        http = await posts()
+        headers = tuple(f"X-{number}: x" for number in range(count))
+        assert (await http.ask(request("ping"), headers=headers)).status == status
+
+
+async def test_the_time_of_reading_a_request_is_charged(open_gateway) -> None:
+    limits = replace(TEST_LIMITS, address_cpu=1e-9, address_cpu_burst=1e-9)
+    gateway = await open_gateway(limits=limits)
+    http = await Post.connect(gateway.port)
+    http.write(post("", length=10))
+    await eventually(lambda: gateway.context.budgets.client("127.0.0.1", 0.0).busy(0.0))
+    http.writer.close()
+    other = await Post.connect(gateway.port)
+    assert (await other.ask(request("ping"))).status == 429
+    other.writer.close()
 
 
 async def test_a_slow_body_is_408(open_gateway, posts) -> None:

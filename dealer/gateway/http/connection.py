@@ -16,6 +16,9 @@ EARLY = 16 * 1024
 _REQUEST_LINE = re.compile(rb"[!-~]+ [!-~]+ HTTP/1\.[01]\r\n")
 
 
+MAX_LINES = 128
+"""Lines of a head that goes to an exchange."""
+
 _POST = re.compile(rb"POST /rpc HTTP/")
 
 
@@ -80,11 +83,13 @@ class HttpConnection(ServerConnection):
         if self._unreadable:
             super().data_received(bytes(head))
             return
-        if _POST.match(head) and (exchange := self.start_exchange()) is not None:
-            self.exchange = exchange
-            exchange.receive(bytes(head))
-            return
         end += len(END)
+        # websockets itself refuses a head of more lines.
+        if _POST.match(head) and head.count(b"\n", 0, end) <= MAX_LINES:
+            self.exchange = self.start_exchange()
+        if self.exchange is not None:
+            self.exchange.receive(bytes(head))
+            return
         whole, self.body = without_body_headers(bytes(head[:end]))
         self.early += head[end : end + EARLY]
         super().data_received(whole)

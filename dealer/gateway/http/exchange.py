@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from http import HTTPStatus
+from time import thread_time
 from typing import Protocol
 
 import h11
@@ -37,6 +38,9 @@ class PostConnection(Protocol):
         """Close for writing, and drop what arrives, until the client closes or the deadline."""
 
 
+MAX_CHUNKS = 256
+"""Chunks of one body: each takes time, however small it is."""
+
 UNAVAILABLE = HTTPStatus.SERVICE_UNAVAILABLE
 """The status after which no connection is kept."""
 
@@ -48,7 +52,8 @@ class PostExchange:
     """One request of at most `limit` bytes, and its answer.
 
     `check` refuses a request by its head; `run` is called with the body of an accepted one, and has
-    `answer` called, now or later. `count` is called with the status of the answer.
+    `answer` called, now or later. `count` is called with the status of the answer, `charge` with
+    the seconds of processor time that reading took.
     """
 
     def __init__(
@@ -59,8 +64,11 @@ class PostExchange:
         *,
         limit: int,
         count: Callable[[int], None],
+        charge: Callable[[float], None],
     ) -> None:
         self._count = count
+        self._charge = charge
+        self._chunks = 0
         self._connection = connection
         self._check = check
         self._run = run
@@ -75,9 +83,17 @@ class PostExchange:
         """Take the next bytes of the connection, the first time with the request's head."""
         if self._answered:
             return
+        started_at = thread_time()
         self._http.receive_data(data)
-        while not (self._running or self._answered) and self._step():
-            pass
+        complete = False
+        while not (self._running or self._answered or complete):
+            event = self._next_event()
+            complete = isinstance(event, h11.EndOfMessage)
+            if not (complete or self._take(event)):
+                break
+        self._charge(thread_time() - started_at)
+        if complete:
+            self._end()
 
     def time_out(self) -> None:
         """The request did not arrive in time."""
@@ -100,20 +116,22 @@ class PostExchange:
         else:
             self._connection.linger()
 
-    def _step(self) -> bool:
-        """Handle the next part of the request; False if more data is needed."""
+    def _next_event(self) -> object:
+        """The next part of the request, for `_take`; an error where it is not HTTP."""
         try:
-            event = self._http.next_event()
+            return self._http.next_event()
         except h11.RemoteProtocolError as error:
-            status = HTTPStatus(error.error_status_hint)
-            self._answer_early(response(status, f"This is not a valid request: {error}.\n"))
-            return False
+            return error
+
+    def _take(self, event: object) -> bool:
+        """Handle a part of the request; False if more data is needed."""
         if isinstance(event, h11.Request):
             self._begin(event)
         elif isinstance(event, h11.Data):
-            self._add(event.data)
-        elif isinstance(event, h11.EndOfMessage):
-            self._end()
+            self._add(event)
+        elif isinstance(event, h11.RemoteProtocolError):
+            status = HTTPStatus(event.error_status_hint)
+            self._answer_early(response(status, f"This is not a valid request: {event}.\n"))
         else:
             if self._http.they_are_waiting_for_100_continue:
                 self._send(h11.InformationalResponse(status_code=100, headers=[]))
@@ -135,13 +153,14 @@ class PostExchange:
             if self._refusal is not None and self._http.they_are_waiting_for_100_continue:
                 self._answer_early(self._refusal)
 
-    def _add(self, data: bytes | bytearray) -> None:
-        self._body += data
-        if len(self._body) > self._limit:
+    def _add(self, event: h11.Data) -> None:
+        self._body += event.data
+        self._chunks += event.chunk_start
+        if len(self._body) > self._limit or self._chunks > MAX_CHUNKS:
             self._answer_early(self._too_large())
 
     def _too_large(self) -> Response:
-        sentence = f"A request may have at most {self._limit} bytes.\n"
+        sentence = f"A request may have at most {self._limit} bytes, in {MAX_CHUNKS} chunks.\n"
         return response(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, sentence)
 
     def _end(self) -> None:

@@ -199,6 +199,8 @@ class ConnectionRegistry:
         budget, now = connection.budget, self.context.clock()
         budget.spend(request_weight(request.path), now)
         wait = budget.blocked(now)
+        if status is HTTPStatus.TOO_MANY_REQUESTS:
+            wait = max(wait, budget.busy(now))  # before the body is read
         if not wait:
             return None
         self._reject("rate", address=connection.address)
