@@ -2,7 +2,7 @@
 
     DealerError
     ├── Refused               a command that the game or the server rejects; nothing was changed
-    │   ├── NotYourSeat, NotEntitled, NotHost, BadToken
+    │   ├── NotYourSeat, NotEntitled, NotHost, BadToken, BadKey
     │   ├── NoRound, RoundOpen, ShuffleRunning, NoShuffle, NotSealed
     │   ├── DeckEmpty, CardNotInHand, CardNotThere, BadPlace
     │   ├── UnknownTable, TableFull, SeatOccupied, TableIsClosed, TooManyTables, TableArchived
@@ -69,6 +69,11 @@ class NotHost(NotEntitled):
 class BadToken(Refused):
     reason = "bad_token"
     code = 5
+
+
+class BadKey(Refused):
+    reason = "bad_key"
+    code = 6
 
 
 class NoRound(Refused):

@@ -20,7 +20,7 @@ from dealer.game.commands import Command, Draw, DrawAtRandom, OpenTable
 from dealer.game.rules import for_new_table
 from dealer.game.view import Viewer
 from dealer.projector.scheduler import ProjectionScheduler
-from dealer.service.archive import ArchiveFolder
+from dealer.service.archive import ArchiveFolder, require_here
 from dealer.service.background_tasks import BackgroundTasks
 from dealer.service.bundle import DOWNLOAD_CHUNK, BundleRange, bundle_lines
 from dealer.service.checkpoints import Checkpoints
@@ -41,7 +41,9 @@ from dealer.service.presence import SharedPresence
 from dealer.service.random_draws import RandomDraws
 from dealer.service.requests import CommandResult, IdempotencyKey, OnResult, Request, resolve
 from dealer.service.round_secret_cache import RoundSecretCache
+from dealer.service.service_journal import ServiceJournal
 from dealer.service.service_keys import ServiceKeys
+from dealer.service.service_tables import Owner, ServiceTables
 from dealer.service.snapshots import CommitNotice, NoticeListener, Snapshot
 from dealer.service.stored_savepoints import StoredSavepoints
 from dealer.service.table_cache import BYTES, TABLES, TableCache
@@ -79,6 +81,8 @@ class Service:
         self.maintenance = MaintenanceMode()
         self.service_keys = ServiceKeys()
         self.archive = ArchiveFolder(archive)
+        self.service_tables = ServiceTables(log)
+        self.service_journal = ServiceJournal(log)
         self._mark: HighWaterMark | None = None
         self.log = log
         self._key = key
@@ -141,6 +145,7 @@ class Service:
 
     async def close(self) -> None:
         """Stop all work on tables; the log is the caller's to close."""
+        await self.service_journal.close()
         await self.lifecycle.close()
         self._processor.close()
         await self._tasks.close()
@@ -207,16 +212,27 @@ class Service:
         await self._reloader.catch_up(live_table)
 
     async def open_table(
-        self, rules: Mapping[str, Any], *, key: IdempotencyKey | None = None, address: str = ""
+        self,
+        rules: Mapping[str, Any],
+        *,
+        key: IdempotencyKey | None = None,
+        address: str = "",
+        owner: Owner | None = None,
     ) -> tuple[LiveTable, CommandResult]:
         """Open a table. An unguessable `cmd` that is sent again finds the table that it opened.
 
-        `address` is the client's; only a keyed digest of its network is stored, for the lobby.
+        `address` is the client's; only a keyed digest of its network is stored, for the lobby. The
+        `owner` is recorded before the table begins; with a `ref` that it has used before, the table
+        is that one, and `key` has to be the same.
         """
         check_rules(rules)
         table, key = await id_and_key(key, self.log, self._key, now=self.now())
+        if owner is not None:
+            table = await self.service_tables.claim(table, owner)
         live_table = self.tables.get(table.hex())
         if live_table is None:
+            if owner is not None and key is not None:  # it may be a repetition, much later
+                await require_here(self.log, table)
             live_table = await self.lifecycle.load_or_create(table)
         opening = OpenTable(
             self._executor.origin(table), self._executor.public_key, for_new_table(rules)

@@ -15,6 +15,7 @@ from websockets.http11 import Request, Response
 from dealer.errors import DealerError
 from dealer.gateway.rate_limit.budgets import ClientBudget
 from dealer.gateway.rate_limit.cpu_time import Turns
+from dealer.service.service_keys import ServiceKey
 
 PLAIN = "text/plain; charset=utf-8"
 PAGE = "text/html; charset=utf-8"
@@ -48,10 +49,14 @@ POLICIES = {
 
 
 class HttpClient(Protocol):
-    """A connection that receives a streamed answer; `budget` is that of the client's `address`."""
+    """A connection that receives a streamed answer.
+
+    `budget` is that of the client's `address`, or of the valid `service_key` of its request.
+    """
 
     address: str
     budget: ClientBudget
+    service_key: ServiceKey | None
     transport: asyncio.Transport
 
     async def http_drained(self) -> bool:
@@ -66,7 +71,7 @@ def response(status: HTTPStatus, body: str | bytes, *, kind: str = PLAIN, **more
     data = body.encode() if isinstance(body, str) else body
     named = {name.replace("_", "-"): value for name, value in more.items()}
     if status == HTTPStatus.METHOD_NOT_ALLOWED:
-        named["Allow"] = "GET, HEAD"
+        named.setdefault("Allow", "GET, HEAD")
     if status != HTTPStatus.NOT_MODIFIED:
         named.setdefault("Content-Length", str(len(data)))
     return Response(status.value, status.phrase, Headers(_headers(kind) | named), data)

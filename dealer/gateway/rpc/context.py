@@ -21,7 +21,8 @@ log = logging.getLogger(__name__)
 class GatewayContext:
     """`clock` gives seconds, for rates and deadlines. `document` makes the OpenRPC document.
 
-    `sessions` counts those so far, `in_flight` the requests that are not answered yet.
+    `players_open` and `players_list` say whether clients without a service key may open tables, and
+    list them. `sessions` counts those so far, `in_flight` the requests that are not answered yet.
     `log_throttle` logs what clients cause, `budgets` are the rate limits of client addresses.
     """
 
@@ -31,6 +32,8 @@ class GatewayContext:
     metrics: Metrics
     clock: Callable[[], float]
     document: Callable[[], Document]
+    players_open: bool = True
+    players_list: bool = True
     sessions: int = 0
     in_flight: int = 0
     draining: bool = False

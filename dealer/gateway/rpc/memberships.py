@@ -9,13 +9,15 @@ from dealer.game.state import SeatHolder
 from dealer.gateway.push.broadcaster import Broadcaster
 from dealer.gateway.push.membership import Membership
 from dealer.gateway.push.subscription import Subscription, Transport
-from dealer.service import Service
+from dealer.service import LiveTable, Service
+from dealer.service.service_keys import ServiceKey
 
 
 class Memberships:
-    """The tables of one connection, at most `bound`; `named` is the one in its address.
+    """The tables of one connection; `named` is the one in its address.
 
-    A closed table counts until another one needs its room.
+    They are at most `bound`, unless the connection has a `service_key`. A closed table counts until
+    another one needs its room.
 
     `authenticated` is called with each identity that the connection proves or receives: a seat with
     the version at which it was taken, a table's host, a player's key.
@@ -29,6 +31,7 @@ class Memberships:
         *,
         bound: int,
         named: str | None,
+        service_key: ServiceKey | None,
         authenticated: Callable[[Hashable], None],
     ) -> None:
         self._service = service
@@ -37,6 +40,7 @@ class Memberships:
         self._bound = bound
         self._named = named
         self._authenticated = authenticated
+        self.service_key = service_key
         self._memberships: dict[str, Membership] = {}
 
     def all(self) -> list[Membership]:
@@ -61,12 +65,19 @@ class Memberships:
             name = table or self._named
             if name is None:
                 raise BadRequest("Name the table: this connection is at no table, or at several.")
-            membership = Membership(await self._service.load(name))
+            membership = await self._new(await self._service.load(name))
         else:
             await self._service.catch_up(membership.live_table)
         if token is not None and token not in membership.tokens:
             self._accept_token(membership, token)
         return membership
+
+    async def _new(self, live_table: LiveTable) -> Membership:
+        key = self.service_key
+        if key is None:
+            return Membership(live_table)
+        tables = self._service.service_tables
+        return Membership(live_table, await tables.authority(live_table.id, key))
 
     def _accept_token(self, membership: Membership, token: str) -> None:
         live_table = membership.live_table
@@ -95,7 +106,7 @@ class Memberships:
 
         If it is at the bound, the earliest table that is over for it is dropped.
         """
-        if len(self._memberships) < self._bound:
+        if self.service_key is not None or len(self._memberships) < self._bound:
             return
         over = next((one for one in self._memberships.values() if one.is_over()), None)
         if over is None:

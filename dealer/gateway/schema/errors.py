@@ -12,6 +12,7 @@ REFUSALS = {
     "not_your_seat": "This connection has no seat at this table.",
     "not_entitled": "The rules of this table do not permit this to the caller.",
     "bad_token": "The token is not valid for this table, or is no longer valid.",
+    "bad_key": "The service key is not valid, or was revoked.",
     "no_round": "No round is open.",
     "round_open": "A round is open already.",
     "shuffle_running": "A shuffle is running; no card moves before it is sealed.",
