@@ -2,10 +2,11 @@
 
     DealerError
     ├── Refused               a command that the game or the server rejects; nothing was changed
-    │   ├── NotYourSeat, NotEntitled, NotHost, BadToken
+    │   ├── NotYourSeat, NotEntitled, NotHost, BadToken, TicketUsed, TicketExpired
     │   ├── NoRound, RoundOpen, ShuffleRunning, NoShuffle, NotSealed
     │   ├── DeckEmpty, CardNotInHand, CardNotThere, BadPlace
-    │   ├── UnknownTable, TableFull, SeatOccupied, TableIsClosed, TooManyTables, TableArchived
+    │   ├── UnknownTable, TableFull, SeatOccupied, TableIsClosed, TooManyTables, TableArchived,
+    │   │   NameTaken
     │   ├── EntropyOutOfTurn, EntropyMismatch
     │   ├── BadRequest        an invalid parameter
     │   └── VersionConflict, CommandReused, RateLimited, Overloaded, Unavailable, Disabled
@@ -69,6 +70,16 @@ class NotHost(NotEntitled):
 class BadToken(Refused):
     reason = "bad_token"
     code = 5
+
+
+class TicketUsed(BadToken):
+    reason = "ticket_used"
+    code = 6
+
+
+class TicketExpired(BadToken):
+    reason = "ticket_expired"
+    code = 7
 
 
 class NoRound(Refused):
@@ -145,6 +156,11 @@ class TooManyTables(Refused):
 class TableArchived(Refused):
     reason = "table_archived"
     code = 35
+
+
+class NameTaken(Refused):
+    reason = "name_taken"
+    code = 36
 
 
 class EntropyOutOfTurn(Refused):

@@ -134,7 +134,7 @@ class House:
         cosigner = session.responder.cosigner = self._cosigner_at(kept, draw=True)
         members = {
             "table": table_id,
-            "name": name or self._name or "Guest",
+            "name": name or self._name or _unnamed(),
             "seat": seat,
             "invite": invite or kept.facts.get("invite"),
             "key": None if cosigner is None else cosigner.public_key.hex(),
@@ -213,3 +213,8 @@ class House:
 
     async def _caught_up(self, table_id: str, version: int) -> RemoteTable:
         return await self._tables[table_id].until(lambda table: table.version >= version)
+
+
+def _unnamed() -> str:
+    """A name for a player who gives none; names are unique at a table."""
+    return f"Guest {secrets.randbelow(9_000) + 1_000}"

@@ -39,6 +39,11 @@ def check_name(name: str, *, of: str = "A name") -> None:
         )
 
 
+def comparable(name: str) -> str:
+    """The form in which two names are compared: case and extra white space do not matter."""
+    return " ".join(_nfc(_nfc(name).casefold()).split())
+
+
 def check_text(text: str, most: int, *, of: str) -> None:
     """Raise BadRequest unless `text` has at most `most` bytes of UTF-8 and no control character.
 
@@ -46,6 +51,10 @@ def check_text(text: str, most: int, *, of: str) -> None:
     """
     if _CONTROL.search(text) or len(text.encode()) > most:
         raise BadRequest(f"{of} has at most {most} bytes and no control characters.")
+
+
+def _nfc(text: str) -> str:
+    return unicodedata.normalize("NFC", text)
 
 
 def _is_visible(character: str) -> bool:

@@ -26,7 +26,7 @@
 export function connect(url?: string | URL | null, options?: ConnectOptions): Promise<House>;
 
 export interface ConnectOptions {
-  /** The player's name, unless `join` is given another; default "Guest". */
+  /** The player's name, unless `join` is given another; default "Guest" and a number. */
   name?: string;
   /** Where tokens, random bytes and signed heads are stored; default `memoryStore()`. */
   store?: Store;

@@ -106,8 +106,8 @@ class TableCosign(OfTable, kw_only=True):
 class RoundOpen(Command, kw_only=True):
     deck: Deck | None = None
     entropy: Literal["players", "house"] | None = None
-    commit_ms: Number = 10_000
-    reveal_ms: Number = 10_000
+    commit_ms: Number | None = None
+    reveal_ms: Number | None = None
 
 
 class DeckShuffle(Command, kw_only=True):

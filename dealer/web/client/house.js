@@ -100,7 +100,7 @@ class House {
     session.due.cosigner = await this.#cosignerAt(id, { draw: true });
     const params = definedMembers({
       table: id,
-      name: name ?? this.#options.name ?? "Guest",
+      name: name ?? this.#options.name ?? unnamed(),
       seat,
       invite: invite ?? store.facts.invite,
       key: session.due.cosigner?.key,
@@ -205,4 +205,10 @@ class House {
   #upToDate(id, version) {
     return this.#tables.get(id).until((table) => table.version >= version);
   }
+}
+
+/** A name for a player who gives none; names are unique at a table. */
+function unnamed() {
+  const [number] = crypto.getRandomValues(new Uint16Array(1));
+  return `Guest ${1000 + (number % 9000)}`;
 }
