@@ -41,7 +41,8 @@ def check_name(name: str, *, of: str = "A name") -> None:
 
 def comparable(name: str) -> str:
     """The form in which two names are compared: case and extra white space do not matter."""
-    return " ".join(_nfc(_nfc(name).casefold()).split())
+    folded = unicodedata.normalize("NFD", name).casefold()  # decomposed: as Unicode prescribes it
+    return " ".join(unicodedata.normalize("NFC", folded).split())
 
 
 def check_text(text: str, most: int, *, of: str) -> None:
@@ -51,10 +52,6 @@ def check_text(text: str, most: int, *, of: str) -> None:
     """
     if _CONTROL.search(text) or len(text.encode()) > most:
         raise BadRequest(f"{of} has at most {most} bytes and no control characters.")
-
-
-def _nfc(text: str) -> str:
-    return unicodedata.normalize("NFC", text)
 
 
 def _is_visible(character: str) -> bool:
