@@ -74,12 +74,12 @@ class BadToken(Refused):
 
 class TicketUsed(BadToken):
     reason = "ticket_used"
-    code = 6
+    code = 7
 
 
 class TicketExpired(BadToken):
     reason = "ticket_expired"
-    code = 7
+    code = 8
 
 
 class NoRound(Refused):

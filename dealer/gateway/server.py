@@ -28,6 +28,7 @@ from dealer.gateway.http.connection import HttpConnection
 from dealer.gateway.http.host_names import HostNames, name_of
 from dealer.gateway.http.ops import Operations
 from dealer.gateway.http.router import Router
+from dealer.gateway.identity.issuer import Issuer
 from dealer.gateway.limits import Limits
 from dealer.gateway.observe.loop_lag import LoopLagMonitor
 from dealer.gateway.observe.metrics import Metrics
@@ -72,7 +73,8 @@ class Gateway:
     may connect besides the server's own (by default those of this machine), "*" for all.
     `trusted_proxies` are addresses and networks whose X-Forwarded-For is used. `host_names` are the
     names that requests may have in `Host`, besides localhost, any IP address, `host` and those in
-    `origins`; the operator's port also accepts names without a dot, as of containers.
+    `origins`; the operator's port also accepts names without a dot, as of containers. `issuer`
+    verifies the JWTs of the users who take seats by one.
     """
 
     def __init__(
@@ -87,6 +89,7 @@ class Gateway:
         origins: Sequence[str] | None = None,
         trusted_proxies: Sequence[str] = (),
         host_names: Sequence[str] = (),
+        issuer: Issuer | None = None,
     ) -> None:
         limits = limits or Limits()
         clock = asyncio.get_running_loop().time
@@ -99,6 +102,7 @@ class Gateway:
             metrics=self.metrics,
             clock=clock,
             document=_openrpc_document,
+            issuer=issuer,
         )
         names = [*host_names, host, *filter(None, map(name_of, origins or ()))]
         self.registry = ConnectionRegistry(

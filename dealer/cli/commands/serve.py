@@ -21,6 +21,7 @@ from dealer.config import Settings, age_ms, masked
 
 if TYPE_CHECKING:
     from dealer.gateway import Gateway
+    from dealer.gateway.identity.issuer import Issuer
 
 log = logging.getLogger(__name__)
 
@@ -98,6 +99,7 @@ async def _serve(settings: Settings) -> None:
     log.info("start", extra={"fields": fields})
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
+    issuer = _issuer(settings)
     await require_free((settings.host, settings.port), (settings.ops_host, settings.ops_port))
     async with (
         open_service(
@@ -128,6 +130,7 @@ async def _serve(settings: Settings) -> None:
             origins=settings.origins or None,
             trusted_proxies=settings.trusted_proxies,
             host_names=(*settings.host_names, settings.house),
+            issuer=issuer,
         ) as gateway,
     ):
         collecting = asyncio.create_task(FullCollections().run())
@@ -139,6 +142,18 @@ async def _serve(settings: Settings) -> None:
     log.info("stop")
     # Raises if the database file was deleted while the server ran: its events end with the process.
     service.log.check()
+
+
+def _issuer(settings: Settings) -> Issuer | None:
+    """The issuer of JWTs, whose keys are read in the background."""
+    from dealer.gateway.identity.issuer import Issuer
+
+    if not settings.issuer or not settings.audience:
+        return None
+    clock = asyncio.get_running_loop().time
+    issuer = Issuer(settings.issuer, audience=settings.audience, keys=settings.jwks, clock=clock)
+    issuer.keys.start()
+    return issuer
 
 
 def _print_address(settings: Settings, gateway: Gateway) -> None:
