@@ -2,7 +2,7 @@
 
     DealerError
     ├── Refused               a command that the game or the server rejects; nothing was changed
-    │   ├── NotYourSeat, NotEntitled, NotHost, BadToken, TicketUsed, TicketExpired
+    │   ├── NotYourSeat, NotEntitled, NotHost, BadToken, BadKey, TicketUsed, TicketExpired
     │   ├── NoRound, RoundOpen, ShuffleRunning, NoShuffle, NotSealed
     │   ├── DeckEmpty, CardNotInHand, CardNotThere, BadPlace
     │   ├── UnknownTable, TableFull, SeatOccupied, TableIsClosed, TooManyTables, TableArchived,
@@ -70,6 +70,11 @@ class NotHost(NotEntitled):
 class BadToken(Refused):
     reason = "bad_token"
     code = 5
+
+
+class BadKey(Refused):
+    reason = "bad_key"
+    code = 6
 
 
 class TicketUsed(BadToken):

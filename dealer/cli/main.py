@@ -20,6 +20,7 @@ from dealer.cli.commands import (
     export,
     history,
     journal,
+    key,
     log,
     migrate,
     rebuild,
@@ -62,6 +63,7 @@ app.command(rich_help_panel=OPERATE)(disable.enable)
 app.command(rich_help_panel=OPERATE)(journal.journal)
 app.command(rich_help_panel=OPERATE)(close.close)
 app.command(rich_help_panel=OPERATE)(archive.archive)
+app.add_typer(key.app, name="key", rich_help_panel=OPERATE)
 app.command("rotate-key", rich_help_panel=OPERATE)(rotate.rotate_key)
 
 

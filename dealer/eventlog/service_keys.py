@@ -12,6 +12,7 @@ from typing import NamedTuple
 from sqlalchemy import (
     Column,
     Connection,
+    Index,
     LargeBinary,
     MetaData,
     Table,
@@ -63,6 +64,7 @@ def define_tables(schema: MetaData) -> None:
         Column("key", Number, nullable=False),
         Column("ref", Text),
         UniqueConstraint("key", "ref"),
+        Index("ix_service_table_key_table_id", "key", "table_id"),
     )
 
 

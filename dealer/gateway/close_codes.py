@@ -8,7 +8,7 @@ from enum import IntEnum
 class CloseCode(IntEnum):
     """Codes of RFC 6455, section 7.4, and private ones from 4400; `meaning` is a sentence.
 
-    A client reconnects after each of them except 1009, 4408 and 4409, which are final.
+    A client reconnects after each of them except 1009, 4401, 4408 and 4409, which are final.
     """
 
     meaning: str
@@ -29,6 +29,7 @@ class CloseCode(IntEnum):
         1013,
         "The log cannot be read at the moment: reconnect later, and resume.",
     )
+    KEY_REVOKED = 4401, "The service key of the connection was revoked; final."
     NO_REQUEST = 4408, "No request arrived in time; final."
     SUPERSEDED = 4409, "A newer connection took the same seat; final."
     TOO_SLOW = 4508, "The client did not read in time: reconnect, and resume."

@@ -22,6 +22,13 @@ class Limits:
     address_cpu: float = 0.05  # event loop seconds per second, for one client address
     address_cpu_burst: float = 2.0
     tables_per_hour: float = 120.0  # opened by one client address
+    key_rate: float = 200.0  # messages and requests of one service key, on all its connections
+    key_burst: float = 400.0
+    key_bytes: float = 10_485_760.0  # per second, written to disk for one service key
+    key_bytes_burst: float = 134_217_728.0
+    key_cpu: float = 0.25  # event loop seconds per second, for one service key
+    key_cpu_burst: float = 5.0
+    key_connections: int = 500  # of one service key, WebSockets and others
     tables: int = 16  # per connection
     connections: int = 5_000
     connections_per_address: int = 50

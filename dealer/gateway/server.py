@@ -131,6 +131,7 @@ class Gateway:
         self._ops_server: Server | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._lag = LoopLagMonitor(self.metrics.lag, clock=clock)
+        service.service_keys.on_revoked(self.registry.end_service)
         self.metrics.counts = service.stats
         self.metrics.gauges |= gauges(self.context, self.registry, self._operations)
         self.metrics.counters |= counters(service)
@@ -216,7 +217,6 @@ class Gateway:
         log.info("drained", extra={"fields": {"seconds": seconds, "cut": len(aborted)}})
 
     async def _answer(self, connection: PlayerConnection, request: Request) -> Response | None:
-        self.registry.resolve_client_ip(connection, request)
         refusal = self.registry.check_handshake(connection, request)
         if refusal is not None or is_socket(request.path):
             return refusal
@@ -227,8 +227,12 @@ class Gateway:
     async def _run_connection(self, connection: PlayerConnection) -> None:
         self.metrics.accepted += 1
         assert connection.request is not None
-        session = Session(self.context, connection, table=table_in(connection.request.path))
+        key = connection.service_key
+        table = table_in(connection.request.path)
+        session = Session(self.context, connection, table=table, service_key=key)
         connection.handshake_done(Dispatcher(session))
+        if key is not None and not self.context.service.service_keys.is_valid(key):
+            connection.end_service()
         await connection.wait_closed()
 
     async def _keepalive(self) -> None:

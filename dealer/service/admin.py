@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from dealer.eventlog import Log, ReadOnlyLog
+from dealer.eventlog import Log, ReadOnlyLog, service_keys
 from dealer.eventlog import admin as audit_log
 from dealer.eventlog.admin import Archived, AuditRow
 from dealer.service.clock import utc_ms
+from dealer.service.service_keys import RIGHTS, check_key, digest_of, new_key
 
 T = TypeVar("T")
 
@@ -83,6 +84,33 @@ class AdminService:
         entry = self._entry("keep-key", name, why)
         await self._log.run_in_transaction(
             lambda connection: audit_log.keep_key(connection, name, entry)
+        )
+
+    async def add_service_key(self, name: str, rights: Sequence[str], *, why: str = "") -> str:
+        """Add a key of another server and return it; it is stored nowhere.
+
+        `rights` are some of `service_keys.RIGHTS`. Raises ConfigurationError for a name or a right
+        that cannot be, ConcurrentUpdate if a key has or had this name.
+        """
+        check_key(name, rights)
+        key, granted = new_key(), [right for right in RIGHTS if right in rights]
+        entry = self._entry("add-service-key", name, why, {"rights": granted})
+        row = {
+            "name": name,
+            "digest": digest_of(key),
+            "rights": " ".join(granted),
+            "created_at": entry.at,
+        }
+        await self._log.run_in_transaction(
+            lambda connection: service_keys.add(connection, row, entry)
+        )
+        return key
+
+    async def revoke_service_key(self, name: str, *, why: str) -> bool:
+        """Revoke a key; False if no valid key has this name."""
+        entry = self._entry("revoke-service-key", name, why)
+        return await self._log.run_in_transaction(
+            lambda connection: service_keys.revoke(connection, name, entry)
         )
 
     def random(self, length: int) -> bytes:

@@ -31,7 +31,6 @@ from dealer.game.state import SeatHolder
 from dealer.proof.pack import be64, lp
 from dealer.service.live_table import LiveTable
 from dealer.service.requests import CommandResult, IdempotencyKey
-from dealer.service.table_ids import MIN_SECRET_CMD_LENGTH
 from dealer.service.tickets import Ticket, ticket_digest, user_digest
 
 SCOPE = "claim"
@@ -68,7 +67,10 @@ class SeatClaims:
     def of_ticket(
         self, live_table: LiveTable, text: str, ticket: Ticket, *, key: IdempotencyKey | None
     ) -> SeatClaim:
-        """The claim of the holder of a ticket, which was opened; `key` is that of the request."""
+        """The claim of the holder of a ticket, which was opened.
+
+        `key` is that of the request, None if it has none that only its sender can know.
+        """
         keys = self._keys.of(live_table.table.key)
         return SeatClaim(ticket.user, ticket_digest(keys, text), _request(keys, key))
 
@@ -144,10 +146,10 @@ class SeatClaims:
 
 
 def _request(keys: HouseKeys, key: IdempotencyKey | None) -> bytes:
-    """The digest of a request; of one whose id could be guessed, no other request has the same."""
-    if key is None or len(key.cmd) < MIN_SECRET_CMD_LENGTH:
+    """The digest of a request; without a key no other request has the same."""
+    if key is None:
         return secrets.token_bytes(DIGEST_BYTES)
-    return keys.command_digest(b"join " + lp(key.cmd.encode(), key.content))
+    return keys.command_digest(b"join " + lp(key.scope.encode(), key.cmd.encode(), key.content))
 
 
 def _given_again(live_table: LiveTable, claim: SeatClaim, spent: StoredSeat) -> SeatHolder:

@@ -20,7 +20,7 @@ from dealer.game.commands import Command, Draw, DrawAtRandom, OpenTable
 from dealer.game.rules import for_new_table
 from dealer.game.view import Viewer
 from dealer.projector.scheduler import ProjectionScheduler
-from dealer.service.archive import ArchiveFolder
+from dealer.service.archive import ArchiveFolder, require_here
 from dealer.service.background_tasks import BackgroundTasks
 from dealer.service.bundle import DOWNLOAD_CHUNK, BundleRange, bundle_lines
 from dealer.service.checkpoints import Checkpoints
@@ -43,6 +43,7 @@ from dealer.service.requests import CommandResult, IdempotencyKey, OnResult, Req
 from dealer.service.round_secret_cache import RoundSecretCache
 from dealer.service.seat_claims import SeatClaims
 from dealer.service.service_keys import ServiceKeys
+from dealer.service.service_tables import Owner, ServiceTables
 from dealer.service.snapshots import CommitNotice, NoticeListener, Snapshot
 from dealer.service.stored_savepoints import StoredSavepoints
 from dealer.service.table_cache import BYTES, TABLES, TableCache
@@ -81,6 +82,7 @@ class Service:
         self.maintenance = MaintenanceMode()
         self.service_keys = ServiceKeys()
         self.archive = ArchiveFolder(archive)
+        self.service_tables = ServiceTables(log)
         self._mark: HighWaterMark | None = None
         self.log = log
         self._key = key
@@ -216,14 +218,26 @@ class Service:
         await self._reloader.catch_up(live_table)
 
     async def open_table(
-        self, rules: Mapping[str, Any], *, key: IdempotencyKey | None = None, address: str = ""
+        self,
+        rules: Mapping[str, Any],
+        *,
+        key: IdempotencyKey | None = None,
+        address: str = "",
+        owner: Owner | None = None,
     ) -> tuple[LiveTable, CommandResult]:
         """Open a table. An unguessable `cmd` that is sent again finds the table that it opened.
 
-        `address` is the client's; only a keyed digest of its network is stored, for the lobby.
+        `address` is the client's; only a keyed digest of its network is stored, for the lobby. The
+        `owner` is recorded before the table begins; with a `ref` that it has used before, the table
+        is that one, and `key` has to be the same.
         """
         check_rules(rules)
         table, key = await id_and_key(key, self.log, self._key, now=self.now())
+        if owner is not None:
+            claimed = await self.service_tables.claim(table, owner)
+            if claimed != table:
+                await require_here(self.log, claimed)
+            table = claimed
         live_table = self.tables.get(table.hex())
         if live_table is None:
             live_table = await self.lifecycle.load_or_create(table)

@@ -11,11 +11,11 @@ import asyncio
 import re
 import secrets
 from base64 import urlsafe_b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
-from dealer.errors import DealerError
+from dealer.errors import ConfigurationError, DealerError
 from dealer.eventlog.read_only_log import ReadOnlyLog
 from dealer.eventlog.service_keys import stored_keys
 
@@ -26,7 +26,21 @@ RIGHTS = ("open", "seat", "read", "close", "admin")
 POLL_SECONDS = 0.5
 """Seconds between two polls: all processes follow within a second."""
 
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 _KEY = re.compile(r"dk_[A-Za-z0-9_-]{43}")
+
+
+def check_key(name: str, rights: Sequence[str]) -> None:
+    """Raise ConfigurationError unless a key may have this name and these rights."""
+    if not _NAME.fullmatch(name):
+        raise ConfigurationError(
+            "A key's name has 1 to 64 characters: a-z, 0-9, full stop, hyphen and underscore; it "
+            f"begins with a letter or digit. {name[:80]!r} is none."
+        )
+    unknown = sorted(set(rights) - set(RIGHTS))
+    if unknown or not rights:
+        named = f"There is no right {unknown[0]!r}" if unknown else "A key has a right at least"
+        raise ConfigurationError(f"{named}; the rights are {', '.join(RIGHTS)}.")
 
 
 def new_key() -> str:
@@ -68,6 +82,13 @@ class ServiceKeys:
             return None
         # A lookup by digest: its timing says nothing of the key.
         return self._keys.get(digest_of(key))
+
+    def is_valid(self, key: ServiceKey) -> bool:
+        """Whether this key is neither revoked nor replaced by one with other rights."""
+        return key in self._keys.values()
+
+    def __len__(self) -> int:
+        return len(self._keys)
 
     async def refresh(self, log: ReadOnlyLog) -> None:
         """Read the keys; raises DatabaseError."""

@@ -13,7 +13,7 @@ from dealer.eventlog.encryption import HouseKeys
 from dealer.game.rules import Rules
 from dealer.proof import canonical
 from dealer.proof.pack import T, lp
-from dealer.service.requests import IdempotencyKey
+from dealer.service.requests import ANONYMOUS_SCOPE, IdempotencyKey
 
 MIN_SECRET_CMD_LENGTH = 22
 """Length from which a command id that opens a table counts as unguessable, and is stored."""
@@ -30,17 +30,24 @@ def new_id(now: int) -> bytes:
 async def id_and_key(
     key: IdempotencyKey | None, log: Log, keys: HouseKeys, *, now: int
 ) -> tuple[bytes, IdempotencyKey | None]:
-    """The id of a table to be opened, and the key to store; no key that could be guessed."""
-    if key is None or len(key.cmd) < MIN_SECRET_CMD_LENGTH:
+    """The id of a table to be opened, and the key to store; no key that could be guessed.
+
+    Where the caller has a role, only it can use the ids of its own scope, and none is guessed.
+    """
+    if key is None:
+        return new_id(now), None
+    if key.scope != ANONYMOUS_SCOPE:
+        return await table_id_for_command(key.cmd, log, keys, scope=key.scope), key
+    if len(key.cmd) < MIN_SECRET_CMD_LENGTH:
         return new_id(now), None
     return await table_id_for_command(key.cmd, log, keys), key
 
 
-async def table_id_for_command(cmd: str, log: Log, key: HouseKeys) -> bytes:
+async def table_id_for_command(cmd: str, log: Log, key: HouseKeys, *, scope: str = "") -> bytes:
     """The id of the table that this command opens, or has opened under an earlier key."""
+    named = lp(cmd.encode()) + (lp(scope.encode()) if scope else b"")
     ids = [
-        hmac_digest(one.token_key, T("open") + lp(cmd.encode()), "sha256")[:16]
-        for one in (key, *key.earlier)
+        hmac_digest(one.token_key, T("open") + named, "sha256")[:16] for one in (key, *key.earlier)
     ]
     there = await log.heads(ids) if len(ids) > 1 else {}
     return next((table for table in ids if table in there), ids[0])

@@ -32,6 +32,7 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("table_id", name="pk_service_table"),
         sa.UniqueConstraint("key", "ref", name="uq_service_table_key_ref"),
     )
+    op.create_index("ix_service_table_key_table_id", "service_table", ["key", "table_id"])
 
 
 def downgrade() -> None:

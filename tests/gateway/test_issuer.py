@@ -194,7 +194,8 @@ def test_only_public_signature_keys_of_a_known_kind_are_read() -> None:
     ]
     document = {"keys": [*ignored, jwk("EdDSA", "good", use="sig", alg="EdDSA")]}
     assert [(key.id, key.algorithm) for key in read_keys(document)] == [("good", "EdDSA")]
-    for wrong in ([], {"keys": {}}, {}, None):
+    others: list[object] = [[], {"keys": {}}, {}, None]
+    for wrong in others:
         with pytest.raises(FetchFailed, match="not a JWKS"):
             read_keys(wrong)
 

@@ -14,6 +14,12 @@ NO_RATES: dict[str, Any] = {
     "address_cpu": 1e9,
     "address_cpu_burst": 1e9,
     "tables_per_hour": 1e9,
+    "key_rate": 1e9,
+    "key_burst": 1e9,
+    "key_bytes": 1e12,
+    "key_bytes_burst": 1e12,
+    "key_cpu": 1e9,
+    "key_cpu_burst": 1e9,
 }
 
 NO_RATES_OPTIONS = tuple(f"{name}={value}" for name, value in NO_RATES.items())

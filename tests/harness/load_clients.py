@@ -8,9 +8,11 @@ from collections.abc import Callable
 from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed
 
+from dealer.gateway.rate_limit.budgets import ClientBudget
 from dealer.gateway.rpc.context import GatewayContext
 from dealer.gateway.rpc.dispatcher import Dispatcher
 from dealer.gateway.rpc.session import Session
+from dealer.service.service_keys import ServiceKey
 
 HELD = 32
 """Queued requests of a session above which no more are sent."""
@@ -30,6 +32,9 @@ class SocketlessClient:
         self.ended: int | None = None
         self.budget = context.budgets.client("", context.clock())
         self.dispatcher = Dispatcher(Session(context, self))
+
+    def charge_to(self, budget: ClientBudget, key: ServiceKey) -> None:
+        self.budget = budget
 
     def write(self, data: bytes) -> None:
         for text in texts(data):

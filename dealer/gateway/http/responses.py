@@ -15,6 +15,7 @@ from websockets.http11 import Request, Response
 from dealer.errors import DealerError
 from dealer.gateway.rate_limit.budgets import ClientBudget
 from dealer.gateway.rate_limit.cpu_time import Turns
+from dealer.service.service_keys import ServiceKey
 
 POLICY = {
     "Content-Security-Policy": (
@@ -34,10 +35,14 @@ BLOCK = 32 * 1024
 
 
 class HttpClient(Protocol):
-    """A connection that receives a streamed answer; `budget` is that of the client's `address`."""
+    """A connection that receives a streamed answer.
+
+    `budget` is that of the client's `address`, or of the valid `service_key` of its request.
+    """
 
     address: str
     budget: ClientBudget
+    service_key: ServiceKey | None
     transport: asyncio.Transport
 
     async def http_drained(self) -> bool:

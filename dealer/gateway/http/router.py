@@ -27,6 +27,7 @@ from dealer.errors import (
 )
 from dealer.game.state import Table
 from dealer.gateway.http.audit_page import audit_page
+from dealer.gateway.http.authorization import bearer_of
 from dealer.gateway.http.concurrency import ConcurrencyLimit, TooManyConcurrent
 from dealer.gateway.http.downloads import PLAIN_DOWNLOAD, Download, compressed, download_of
 from dealer.gateway.http.histories import Histories
@@ -40,10 +41,10 @@ from dealer.gateway.http.responses import (
 )
 from dealer.gateway.http.static_files import KINDS, REVALIDATE, File, StaticFiles
 from dealer.gateway.limits import Limits
-from dealer.gateway.rate_limit.budgets import CPU_EXHAUSTED, WRITES_EXHAUSTED, rate_limited
+from dealer.gateway.rate_limit.budgets import rate_limited
 from dealer.gateway.rate_limit.costs import COMMIT
 from dealer.gateway.rate_limit.cpu_time import Turns
-from dealer.service import LiveTable, Service
+from dealer.service import Service
 from dealer.service import archive as archived
 from dealer.service.archive import ArchiveRecord
 
@@ -56,7 +57,6 @@ AUDIT_FILE = "/audit.html"
 
 _HASHED = re.compile(r"/web/(?P<folder>[0-9a-f]{16})/(?P<path>[\w./-]+)")
 _TABLE = re.compile(r"/tables/(?P<table>[0-9a-f]{32})(?P<what>/[\w.-]+)?")
-_BEARER = re.compile(r"Bearer +(?P<token>[!-~]+)", re.IGNORECASE)
 
 
 class Router:
@@ -156,7 +156,8 @@ class Router:
         if what in TABLE_PAGES:
             return self._page(request, TABLE_PAGES[what])
         if what == BUNDLE or self._histories.has(what):
-            self._require_watching(request, live_table)
+            if not live_table.table.rules.watched and not await self._may_read(connection, table):
+                self._require_token(request, live_table.id, live_table.table)
             self._require_paid(connection)
             number = self._histories.round_of(what)
             download = await download_of(self._service, live_table, request, what, round=number)
@@ -169,10 +170,13 @@ class Router:
             )
         return _not_found()
 
-    def _require_watching(self, request: Request, live_table: LiveTable) -> None:
-        """Raise BadToken for a private table unless the request has a token of it."""
-        if not live_table.table.rules.watched:
-            self._require_token(request, live_table.id, live_table.table)
+    async def _may_read(self, connection: HttpClient, table: str) -> bool:
+        """Whether the request's service key reads this table even if it is private."""
+        key = connection.service_key
+        if key is None or not key.may("read"):
+            return False
+        authority = self._service.service_tables.authority
+        return await authority(bytes.fromhex(table), key) is not None
 
     async def _of_archived(
         self, connection: HttpClient, request: Request, table: str, what: str
@@ -189,20 +193,21 @@ class Router:
             return self._page(request, TABLE_PAGES[what])
         if what == BUNDLE or self._histories.has(what):
             self._require_paid(connection)
+            service = await self._may_read(connection, table)
             with self._archived_limit.admitted(connection.address):  # each reads a file twice
-                lines = self._archived_lines(request, table, kept)
+                lines = self._archived_lines(request, table, kept, service=service)
                 return await self._bundle_or_history(
                     connection, request, lines, what, events=kept.size
                 )
         return _not_found()
 
     async def _archived_lines(
-        self, request: Request, table: str, kept: ArchiveRecord
+        self, request: Request, table: str, kept: ArchiveRecord, *, service: bool
     ) -> AsyncGenerator[str]:
-        """The lines of an archived bundle; BadToken as in `_require_watching`."""
+        """The lines of an archived bundle; BadToken unless a `service` or a token may read it."""
         with await self._service.archive.open(kept) as file:
             state = await asyncio.to_thread(archived.beginning_in, file)
-            if not state.rules.watched:
+            if not (service or state.rules.watched):
                 state = await asyncio.to_thread(archived.table_in, file)
                 self._require_token(request, bytes.fromhex(table), state)
             async for line in archived.lines_of(file):
@@ -240,21 +245,19 @@ class Router:
         return None
 
     def _require_token(self, request: Request, table: bytes, state: Table) -> None:
-        given = _BEARER.fullmatch(request.headers.get("Authorization", ""))
-        token = "" if given is None else given["token"]
-        self._service.tokens_of(state.key).actor(table, state, token)
+        self._service.tokens_of(state.key).actor(table, state, bearer_of(request.headers) or "")
 
     def _pay(self, connection: HttpClient) -> None:
         """Charge the checkpoint that a download writes; RateLimited if the address may not."""
         wait = connection.budget.pay(COMMIT, self._clock())
         if wait:
-            raise rate_limited(WRITES_EXHAUSTED, wait)
+            raise rate_limited(connection.budget.writes_exhausted, wait)
 
     def _require_paid(self, connection: HttpClient) -> None:
         """Raise RateLimited while the address owes processor time."""
         wait = connection.budget.busy(self._clock())
         if wait:
-            raise rate_limited(CPU_EXHAUSTED, wait)
+            raise rate_limited(connection.budget.cpu_exhausted, wait)
 
 
 def _not_found() -> Response:

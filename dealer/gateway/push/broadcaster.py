@@ -188,7 +188,7 @@ class Broadcaster:
     def _lose_seat(self, subscription: Subscription) -> None:
         """Continue as a spectator after the player left the seat; end where none may watch."""
         subscription.viewer = SPECTATOR
-        if not (subscription.membership.host or subscription.live_table.table.rules.watched):
+        if not subscription.membership.may_watch():
             self.end(subscription)
 
     def _on_log_restored(self, live_table: LiveTable) -> None:

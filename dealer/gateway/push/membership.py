@@ -1,4 +1,4 @@
-"""Membership: the role of one connection at one table - host, player, both, or spectator."""
+"""Membership: the role of one connection at one table - host, player, service, or spectator."""
 
 from __future__ import annotations
 
@@ -7,19 +7,28 @@ from dealer.game.commands import Actor
 from dealer.game.state import SeatHolder
 from dealer.gateway.push.subscription import Subscription
 from dealer.service import LiveTable
+from dealer.service.service_keys import ServiceKey
+
+
+def require_right(key: ServiceKey, right: str) -> None:
+    """Raise NotEntitled, which names the right, unless the key has it."""
+    if not key.may(right):
+        raise NotEntitled(f"This needs the right `{right}`, which your service key does not have.")
 
 
 class Membership:
     """One connection at one table.
 
     `tokens` are those that were verified for it. `subscription` keeps the table in memory, whether
-    events are pushed to it or not.
+    events are pushed to it or not. `service` is the connection's key where it acts at this table by
+    its rights: at a table that it opened, or with the right `admin` at all.
     """
 
-    __slots__ = ("_holder", "host", "live_table", "subscription", "tokens")
+    __slots__ = ("_holder", "host", "live_table", "service", "subscription", "tokens")
 
-    def __init__(self, live_table: LiveTable) -> None:
+    def __init__(self, live_table: LiveTable, service: ServiceKey | None = None) -> None:
         self.live_table = live_table
+        self.service = service
         self.host = False
         self.tokens: set[str] = set()
         self.subscription: Subscription | None = None
@@ -44,6 +53,18 @@ class Membership:
             return Actor(self.host)
         return Actor(self.host, holder.seat, holder.taken_at)
 
+    def service_actor(self, right: str | None) -> Actor:
+        """The sender of a service's command for which a key needs `right`, None for no right.
+
+        With a token of the table the connection acts by the token alone. Raises NotEntitled if the
+        key does not have the right.
+        """
+        actor = self.actor()
+        if self.service is None or right is None or actor.host or actor.seat is not None:
+            return actor
+        require_right(self.service, right)
+        return Actor(service=True)
+
     def take_seat(self, holder: SeatHolder) -> None:
         """Act for a seat from now on; BadRequest if this connection acts for another one."""
         current = self.holder
@@ -55,7 +76,9 @@ class Membership:
 
     def may_watch(self) -> bool:
         """Whether this connection may see the table at the moment."""
-        return self.host or self.live_table.table.rules.watched or self.holder is not None
+        if self.host or self.live_table.table.rules.watched or self.holder is not None:
+            return True
+        return self.service is not None and self.service.may("read")
 
     def is_spectator(self) -> bool:
         return not self.host and self.holder is None
@@ -72,4 +95,6 @@ class Membership:
         of a private table to a stranger.
         """
         if not self.may_watch():
+            if self.service is not None:
+                require_right(self.service, "read")
             raise NotEntitled("This table is not open to spectators.")

@@ -10,12 +10,14 @@ from dealer.game.view import SPECTATOR, Viewer
 from dealer.gateway.close_codes import CloseCode
 from dealer.gateway.rate_limit.budgets import ClientBudget
 from dealer.service import LiveTable
+from dealer.service.service_keys import ServiceKey
 
 
 class Transport(Protocol):
     """Where a session writes to: a WebSocket connection.
 
-    `address` is the client's, as far as trusted proxies report it; `budget` that of this address.
+    `address` is the client's, as far as trusted proxies report it; `budget` that of this address,
+    or of the connection's service key.
     """
 
     address: str
@@ -24,6 +26,9 @@ class Transport(Protocol):
     @property
     def paused(self) -> bool:
         """Whether the write buffer is over its limit, so that no more should be written."""
+
+    def charge_to(self, budget: ClientBudget, key: ServiceKey) -> None:
+        """Count the connection, from now on, as one of this service key."""
 
     def write(self, data: bytes) -> None:
         """Send whole WebSocket frames."""

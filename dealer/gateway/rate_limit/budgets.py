@@ -17,6 +17,7 @@ from __future__ import annotations
 from asyncio import Semaphore
 from collections import OrderedDict
 from collections.abc import Hashable
+from dataclasses import replace
 from heapq import nsmallest
 
 from dealer.errors import RateLimited
@@ -34,9 +35,21 @@ HOUR = 3600.0
 MAX_CONCURRENT = 2
 """Backlog reads, snapshots and proofs that are made concurrently for one address."""
 
-CPU_EXHAUSTED = "Your address has used up its share of the server's processor time"
 
-WRITES_EXHAUSTED = "Your address has used up its share of the server's disk writes"
+def key_limits(limits: Limits) -> Limits:
+    """The limits of a service key: in the place of those of an address, and of a connection."""
+    return replace(
+        limits,
+        rate=limits.key_rate,
+        burst=limits.key_burst,
+        address_rate=limits.key_rate,
+        address_burst=limits.key_burst,
+        address_bytes=limits.key_bytes,
+        address_bytes_burst=limits.key_bytes_burst,
+        address_cpu=limits.key_cpu,
+        address_cpu_burst=limits.key_cpu_burst,
+        connections_per_address=limits.key_connections,
+    )
 
 
 class Allowance:
@@ -63,11 +76,11 @@ class Allowance:
 
 
 class ClientBudget:
-    """Buckets of one client address, shared by its connections.
+    """Buckets of one client address, or of one service key, shared by its connections.
 
-    `connections` counts the open ones. `written` holds bytes that the server may write to disk for
-    this address, `cpu` seconds of the event loop, `tables` tables that it may open. `turns` bounds
-    its concurrent long answers, see `cpu_time.py`.
+    `owner` is what messages call it. `connections` counts the open ones. `written` holds bytes that
+    the server may write to disk for it, `cpu` seconds of the event loop, `tables` tables that an
+    address may open. `turns` bounds its concurrent long answers, see `cpu_time.py`.
     """
 
     __slots__ = (
@@ -75,6 +88,7 @@ class ClientBudget:
         "_connects",
         "_limits",
         "_messages",
+        "_owner",
         "_patience",
         "_released",
         "connections",
@@ -84,8 +98,9 @@ class ClientBudget:
         "written",
     )
 
-    def __init__(self, limits: Limits, now: float) -> None:
+    def __init__(self, limits: Limits, now: float, *, owner: str = "Your address") -> None:
         self._limits = limits
+        self._owner = owner
         self.connections = 0
         self._connects = Bucket(rate=limits.address_rate, burst=limits.address_burst, now=now)
         self._messages = Bucket(rate=limits.address_rate, burst=limits.address_burst, now=now)
@@ -98,6 +113,16 @@ class ClientBudget:
         )
         self._blocked = False
         self._released: list[Allowance] = []  # of closed connections that are in debt
+
+    @property
+    def cpu_exhausted(self) -> str:
+        """Why a request is refused while processor time is owed."""
+        return f"{self._owner} has used up its share of the server's processor time"
+
+    @property
+    def writes_exhausted(self) -> str:
+        """Why a request is refused while disk writes are owed."""
+        return f"{self._owner} has used up its share of the server's disk writes"
 
     # Messages
 
@@ -183,7 +208,7 @@ class ClientBudget:
 
 
 class Budgets:
-    """The budgets of all client addresses, and the current allowance of each player.
+    """The budgets of all client addresses and service keys, and the allowance of each player.
 
     At most about `clients` addresses without a connection and `players` players are kept: beyond
     that the addresses with the least debt and the least recently seen players are dropped.
@@ -196,6 +221,8 @@ class Budgets:
         self._bound = clients
         self._players_bound = players
         self._clients: dict[str, ClientBudget] = {}
+        self._key_limits = key_limits(limits)
+        self._keys: dict[int, ClientBudget] = {}
         self._players: OrderedDict[Hashable, Allowance] = OrderedDict()
         self._forget_at = clients
 
@@ -210,6 +237,14 @@ class Budgets:
                 self._drop_least_indebted(now)
             client = self._clients[address] = ClientBudget(self._limits, now)
         return client
+
+    def key(self, key: int, now: float) -> ClientBudget:
+        """The budget of a service key, by its id; kept as long as the process runs."""
+        budget = self._keys.get(key)
+        if budget is None:
+            budget = ClientBudget(self._key_limits, now, owner="Your service key")
+            self._keys[key] = budget
+        return budget
 
     def authenticated(self, player: Hashable, allowance: Allowance, now: float) -> None:
         """Transfer the debt of the previous connection of `player` to `allowance`."""

@@ -20,10 +20,12 @@ from dealer.gateway.rate_limit.costs import bytes_written, event_seconds, reques
 from dealer.gateway.rate_limit.cpu_time import metered
 from dealer.gateway.rpc.commands import TableCommand, command_key
 from dealer.gateway.rpc.methods import METHODS
+from dealer.gateway.rpc.rights import METHOD_RIGHTS
 from dealer.gateway.rpc.session import PING_FRAME, Session
 from dealer.gateway.wire import protocol as wire
 from dealer.service import CommandResult
 from dealer.service.requests import Outcome
+from dealer.service.service_tables import scope_of
 
 _reader = wire.Reader({name: method.params for name, method in METHODS.items()})
 
@@ -35,7 +37,6 @@ class Dispatcher:
         self.session = session
         self.request_seen = False  # whether a request was decoded
         self._context = session.context
-        self._cpu = session.budget.cpu
         self._queued: deque[bytes] | None = None  # not None while a request blocks later ones
         self._queued_bytes = 0
         self._tasks: set[asyncio.Task[None]] = set()
@@ -55,7 +56,7 @@ class Dispatcher:
         try:
             self._handle(data)
         finally:
-            self._cpu.step(thread_time() - started_at)
+            self.session.budget.cpu.step(thread_time() - started_at)
 
     def on_ping(self) -> bool:
         """Whether a ping or pong is within the rate; it counts like a request."""
@@ -119,9 +120,12 @@ class Dispatcher:
 
     def _execute(self, call: wire.Call, method: TableCommand, membership: Membership) -> None:
         params, live_table = call.params, membership.live_table
-        # Before all others: any other refusal would reveal the table's state to a stranger.
-        membership.require_watching()
-        actor = membership.actor()
+        if membership.service is None:
+            # Before all others: any other refusal would reveal the table's state to a stranger.
+            membership.require_watching()
+            actor = membership.actor()
+        else:
+            actor = membership.service_actor(METHOD_RIGHTS.get(call.method))
         command = method.build(actor, params, live_table.table)
         cost = bytes_written(command, live_table.table)
         self.session.pay(cost)
@@ -129,6 +133,8 @@ class Dispatcher:
             self.session.charge(more)
         as_host = actor.host and (method.role == "host" or actor.seat is None)
         scope = "host" if as_host else f"seat:{actor.seat}:{actor.taken_at or 0}"
+        if actor.service and membership.service is not None:
+            scope = scope_of(membership.service)
         key, service = command_key(call, scope), self._context.service
         if isinstance(command, DrawAtRandom):
             draw = partial(
@@ -148,7 +154,7 @@ class Dispatcher:
             if not isinstance(outcome, CommandResult):
                 self.session.refund(cost, outcome)
                 raise outcome
-            self._cpu.step(event_seconds(outcome.events))
+            self.session.budget.cpu.step(event_seconds(outcome.events))
             self.session.answer(call, method.answer(outcome))
         except Exception as error:
             self.session.fail(call, error)
@@ -165,7 +171,7 @@ class Dispatcher:
         except DealerError as error:
             self.session.refund(cost, error)
             raise
-        self._cpu.step(event_seconds(done.events))
+        self.session.budget.cpu.step(event_seconds(done.events))
         self.session.answer(call, method.answer(done))
 
     # Requests that take more than one step
@@ -176,7 +182,7 @@ class Dispatcher:
         """Run `work` in a task; with `blocking`, later requests are queued until it is done."""
         if blocking:
             self._queued = deque()
-        steps = metered(partial(self._guarded, call, work, blocking), self._cpu)
+        steps = metered(partial(self._guarded, call, work, blocking), self.session.budget.cpu)
         task = self._context.broadcaster.start_task(steps)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

@@ -6,10 +6,10 @@ from typing import Any
 
 import msgspec
 
-from dealer.errors import DealerError, Refused, Unavailable
+from dealer.errors import BadRequest, DealerError, Refused, Unavailable
 from dealer.game.commands import LeaveSeat
 from dealer.game.events import TableOpened
-from dealer.gateway.push.membership import Membership
+from dealer.gateway.push.membership import Membership, require_right
 from dealer.gateway.rate_limit.costs import COMMIT, text_bytes_written
 from dealer.gateway.rpc.commands import command_key, deck_codes
 from dealer.gateway.rpc.resume import Resumption, members, resume, start_stream, take_snapshot
@@ -20,11 +20,14 @@ from dealer.gateway.wire import params as p
 from dealer.gateway.wire import protocol as wire
 from dealer.gateway.wire import results as r
 from dealer.gateway.wire.protocol import Call
+from dealer.service import CommandResult, LiveTable
 from dealer.service.requests import ANONYMOUS_SCOPE
+from dealer.service.service_keys import ServiceKey
+from dealer.service.service_tables import Owner, opening_key
 
 
 async def table_open(session: Session, call: Call) -> None:
-    """Open a table; this connection is its host."""
+    """Open a table; this connection is its host, or acts there by its service key."""
     q: p.TableOpen = call.params
     cached = session.cached_answer(call)
     if cached is not None:
@@ -32,14 +35,21 @@ async def table_open(session: Session, call: Call) -> None:
         return
     service, memberships = session.context.service, session.memberships
     memberships.require_room()
-    rules, content = _rules(q), wire.content(call)
-    with session.paying(text_bytes_written(content), table=True):
-        key = command_key(call, ANONYMOUS_SCOPE)
-        address = session.transport.address
-        live_table, done = await service.open_table(rules, key=key, address=address)
+    owner = session.service_key
+    if owner is not None:
+        require_right(owner, "open")
+        live_table, done = await _open_as_service(session, call, owner)
+    elif q.ref is not None:
+        raise BadRequest("A `ref` needs a service key: it is the id of a service for its table.")
+    else:
+        live_table, done = await _open_as_player(session, call)
     (opened,) = (event for event in done.events if isinstance(event, TableOpened))
     tokens = service.tokens_of(opened.key)
-    memberships.become_host(memberships.get(live_table.table_id) or Membership(live_table))
+    membership = memberships.get(live_table.table_id) or Membership(live_table, owner)
+    if owner is None:
+        memberships.become_host(membership)
+    else:
+        memberships.add(membership)
     answer = r.Opened(
         table=live_table.table_id,
         host_token=tokens.host(live_table.id),
@@ -47,9 +57,30 @@ async def table_open(session: Session, call: Call) -> None:
         version=done.version,
         origin=opened.origin,
         key=opened.key.hex(),
+        ref=q.ref,
     )
     session.cache_answer(call, answer)
     session.answer(call, answer)
+
+
+async def _open_as_player(session: Session, call: Call) -> tuple[LiveTable, CommandResult]:
+    key, rules = command_key(call, ANONYMOUS_SCOPE), _rules(call.params)
+    with session.paying(text_bytes_written(wire.content(call)), table=True):
+        address = session.transport.address
+        return await session.context.service.open_table(rules, key=key, address=address)
+
+
+async def _open_as_service(
+    session: Session, call: Call, owner: ServiceKey
+) -> tuple[LiveTable, CommandResult]:
+    q: p.TableOpen = call.params
+    content, rules = wire.content(call), _rules(q)
+    key = opening_key(owner, ref=q.ref, cmd=q.cmd, content=content)
+    # Without an address: the lobby's bound on the tables of one network is for players.
+    with session.paying(text_bytes_written(content)):
+        return await session.context.service.open_table(
+            rules, key=key, owner=Owner(owner.id, q.ref)
+        )
 
 
 def _rules(q: p.TableOpen) -> dict[str, Any]:
@@ -120,6 +151,8 @@ async def _answer_resume(session: Session, call: Call, membership: Membership, a
 async def session_hello(session: Session, call: Call) -> None:
     """Identify the server, and resume several tables at once."""
     q: p.SessionHello = call.params
+    if q.key is not None:
+        session.identify(q.key)
     statuses: list[r.TableStatus] = []
     resumptions: list[Resumption] = []
     for given in q.tokens:

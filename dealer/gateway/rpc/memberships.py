@@ -9,12 +9,14 @@ from dealer.game.state import SeatHolder
 from dealer.gateway.push.broadcaster import Broadcaster
 from dealer.gateway.push.membership import Membership
 from dealer.gateway.push.subscription import Subscription, Transport
-from dealer.service import Service
+from dealer.service import LiveTable, Service
+from dealer.service.service_keys import ServiceKey
 
 
 class Memberships:
-    """The tables of one connection, at most `bound`; `named` is the one in its address.
+    """The tables of one connection; `named` is the one in its address.
 
+    They are at most `bound`, unless the connection has a `service_key`.
     `authenticated` is called with each identity that the connection proves or receives: a seat with
     the version at which it was taken, a table's host, a player's key.
     """
@@ -27,6 +29,7 @@ class Memberships:
         *,
         bound: int,
         named: str | None,
+        service_key: ServiceKey | None,
         authenticated: Callable[[Hashable], None],
     ) -> None:
         self._service = service
@@ -35,6 +38,7 @@ class Memberships:
         self._bound = bound
         self._named = named
         self._authenticated = authenticated
+        self.service_key = service_key
         self._memberships: dict[str, Membership] = {}
 
     def all(self) -> list[Membership]:
@@ -59,12 +63,19 @@ class Memberships:
             name = table or self._named
             if name is None:
                 raise BadRequest("Name the table: this connection is at no table, or at several.")
-            membership = Membership(await self._service.load(name))
+            membership = await self._new(await self._service.load(name))
         else:
             await self._service.catch_up(membership.live_table)
         if token is not None and token not in membership.tokens:
             self._accept_token(membership, token)
         return membership
+
+    async def _new(self, live_table: LiveTable) -> Membership:
+        key = self.service_key
+        if key is None:
+            return Membership(live_table)
+        tables = self._service.service_tables
+        return Membership(live_table, await tables.authority(live_table.id, key))
 
     def _accept_token(self, membership: Membership, token: str) -> None:
         live_table = membership.live_table
@@ -90,7 +101,7 @@ class Memberships:
 
     def require_room(self) -> None:
         """Raise TooManyTables unless this connection may be on one more table."""
-        if len(self._memberships) >= self._bound:
+        if self.service_key is None and len(self._memberships) >= self._bound:
             raise TooManyTables(
                 f"This connection is at {self._bound} tables, the maximum; leave one of them first."
             )

@@ -25,12 +25,16 @@ class Method:
     """One method; `results` are the types that its result can have.
 
     `automatic` methods are sent by clients without a player's action, and have their own rate.
+    Those that `pushes` is true of are about a connection and what follows on it: they need a
+    WebSocket.
     """
 
     params: type[p.Params]
     results: tuple[type[Struct], ...]
     handler: TableCommand | Handler
     automatic: bool = False
+
+    pushes: bool = False
 
     @property
     def summary(self) -> str:
@@ -84,23 +88,23 @@ METHODS: dict[str, Method] = {
     "seat.vacate": _command(
         p.SeatVacate, r.Changed, TableCommand(c.vacate_seat, c.changed, role="host")
     ),
-    "seat.ticket": Method(p.SeatTicket, (r.SeatTicket,), seating.seat_ticket),
+    "seat.ticket": Method(p.SeatTicket, (r.Ticket,), seating.seat_ticket),
     "table.transfer_host": _command(
         p.TableTransferHost, r.Changed, TableCommand(c.transfer_host, c.changed, role="host")
     ),
     "table.note": _command(p.TableNote, r.Changed, TableCommand(c.note, c.changed)),
     "table.open": Method(p.TableOpen, (r.Opened,), joining.table_open),
     "table.join": Method(p.TableJoin, (r.Joined,), joining.table_join),
-    "table.watch": Method(p.TableWatch, (r.State, r.Resumed), joining.table_watch),
-    "table.resume": Method(p.TableResume, (r.Resumed,), joining.table_resume),
+    "table.watch": Method(p.TableWatch, (r.State, r.Resumed), joining.table_watch, pushes=True),
+    "table.resume": Method(p.TableResume, (r.Resumed,), joining.table_resume, pushes=True),
     "table.leave": Method(p.Command, (r.Changed,), joining.table_leave),
     "table.list": Method(p.Params, (r.Tables,), queries.table_list),
     "table.state": Method(p.OfTable, (r.State,), queries.table_state),
     "table.presence": Method(p.OfTable, (r.Presence,), queries.table_presence),
     "table.cosign": Method(p.TableCosign, (r.Cosigned,), queries.table_cosign, automatic=True),
     "audit.bundle": Method(p.OfTable, (r.Bundle,), queries.audit_bundle),
-    "session.hello": Method(p.SessionHello, (r.HelloResult,), joining.session_hello),
-    "session.refresh": Method(p.Params, (r.TableStatuses,), queries.session_refresh),
+    "session.hello": Method(p.SessionHello, (r.HelloResult,), joining.session_hello, pushes=True),
+    "session.refresh": Method(p.Params, (r.TableStatuses,), queries.session_refresh, pushes=True),
     "rpc.discover": Method(p.Params, (r.Document,), queries.rpc_discover),
     "ping": Method(p.Params, (r.Pong,), queries.ping),
 }

@@ -1,8 +1,9 @@
-"""Seats for guests, and for the users of other servers: by a ticket or by a JWT.
+"""Seats by a name, and for the users of other servers by a ticket or by a JWT.
 
-A guest gives a name. A service makes a ticket for its user (`seat.ticket`); a user of the
-operator's issuer gives a JWT. Such a user has one seat at a table: on another device the same seat
-is given again, and the older connection is closed like that of any seat that is resumed.
+A player without an account gives a name. A service makes a ticket for its user (`seat.ticket`); a
+user of the operator's issuer gives a JWT. Such a user has one seat at a table: on another device
+the same seat is given again, and the older connection is closed like that of any seat that is
+resumed.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dealer.game.decide.seats import is_name_taken
 from dealer.game.events import SeatTaken
 from dealer.game.names import check_name
 from dealer.game.state import SeatHolder
-from dealer.gateway.push.membership import Membership
+from dealer.gateway.push.membership import Membership, require_right
 from dealer.gateway.rate_limit.costs import text_bytes_written
 from dealer.gateway.rpc.commands import command_key
 from dealer.gateway.rpc.session import Session
@@ -21,7 +22,8 @@ from dealer.gateway.wire import params as p
 from dealer.gateway.wire import protocol as wire
 from dealer.gateway.wire import results as r
 from dealer.gateway.wire.protocol import Call
-from dealer.service.requests import ANONYMOUS_SCOPE
+from dealer.service.requests import ANONYMOUS_SCOPE, IdempotencyKey
+from dealer.service.service_tables import scope_of
 from dealer.service.table_ids import MIN_SECRET_CMD_LENGTH
 
 
@@ -30,7 +32,10 @@ async def seat_ticket(session: Session, call: Call) -> None:
     q: p.SeatTicket = call.params
     membership = await session.memberships.find(q.table)
     live_table = membership.live_table
-    _require_service(session)
+    if membership.service is None:
+        membership.require_watching()
+        raise NotEntitled("Only a service makes tickets, for the tables that it opened.")
+    require_right(membership.service, "seat")
     if live_table.table.closed:
         raise TableIsClosed("This table is closed and stays closed; open another one.")
     check_name(q.name)
@@ -40,13 +45,7 @@ async def seat_ticket(session: Session, call: Call) -> None:
     ticket, expires_at = session.context.service.tickets.make(
         live_table, name=q.name, seat=q.seat, subject=q.subject, bot=q.bot, seconds=q.expires_s
     )
-    session.answer(call, r.SeatTicket(ticket=ticket, expires_at=expires_at))
-
-
-def _require_service(session: Session) -> None:
-    key = session.service_key
-    if key is None or not key.may("seat"):
-        raise NotEntitled("Only a service whose key has the right `seat` makes tickets.")
+    session.answer(call, r.Ticket(ticket=ticket, expires_at=expires_at))
 
 
 async def seat_for(session: Session, call: Call, membership: Membership) -> SeatHolder:
@@ -59,19 +58,14 @@ async def seat_for(session: Session, call: Call, membership: Membership) -> Seat
             return await _seat_by_ticket(session, call, membership, q.ticket)
         if q.jwt is not None:
             return await _seat_by_jwt(session, call, membership, q.jwt)
-        return await _seat_of_guest(session, call, membership)
+        return await _seat_by_name(session, call, membership)
 
 
-async def _seat_of_guest(session: Session, call: Call, membership: Membership) -> SeatHolder:
+async def _seat_by_name(session: Session, call: Call, membership: Membership) -> SeatHolder:
     q: p.TableJoin = call.params
     live_table = membership.live_table
     _require_admission(session, membership, q)
-    # A client that guesses another's id is given that seat; so only ids that are too long to be
-    # guessed are recognised on another connection.
-    key = command_key(call, ANONYMOUS_SCOPE)
-    if key is not None and len(key.cmd) < MIN_SECRET_CMD_LENGTH:
-        key = None
-    command = TakeSeat(q.name or "", q.seat, _key(q))
+    command, key = TakeSeat(q.name or "", q.seat, _key(q)), _request_key(session, call)
     done = await session.context.service.execute(live_table, command, key=key)
     (taken,) = (event for event in done.events if isinstance(event, SeatTaken))
     holder = SeatHolder(taken.seat, done.version)
@@ -88,7 +82,7 @@ async def _seat_by_ticket(
     ticket = service.tickets.open(live_table, text)
     if ticket.seat is not None and q.seat not in (None, ticket.seat):
         raise BadRequest(f"This ticket is for seat {ticket.seat}.")
-    key = command_key(call, ANONYMOUS_SCOPE)
+    key = _request_key(session, call)
     claim = service.seat_claims.of_ticket(live_table, text, ticket, key=key)
     holder = await service.seat_claims.find(live_table, claim)
     if holder is None:
@@ -133,6 +127,19 @@ def _require_admission(session: Session, membership: Membership, q: p.TableJoin)
             raise NotEntitled("A seat at this table needs its invitation; ask the host for it.")
     # After the invitation: a conflict would reveal the table's version to a stranger.
     membership.require_version(q.expect)
+
+
+def _request_key(session: Session, call: Call) -> IdempotencyKey | None:
+    """The key by which a repetition of this request is recognised on another connection.
+
+    A client that guesses another's id is given that seat; so only ids that are too long to be
+    guessed count, and those of a service, which only its own connections can send.
+    """
+    service = session.service_key
+    if service is not None:
+        return command_key(call, scope_of(service))
+    key = command_key(call, ANONYMOUS_SCOPE)
+    return None if key is None or len(key.cmd) < MIN_SECRET_CMD_LENGTH else key
 
 
 def _key(q: p.TableJoin) -> bytes | None:

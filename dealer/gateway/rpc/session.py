@@ -10,21 +10,20 @@ from time import perf_counter
 from msgspec import Struct
 
 from dealer.errors import (
+    BadKey,
+    BadRequest,
     BadToken,
     CommandReused,
     DealerError,
     EntropyMismatch,
+    Overloaded,
     RateLimited,
     Refused,
     Unavailable,
 )
 from dealer.gateway.close_codes import CloseCode
 from dealer.gateway.push.subscription import Transport
-from dealer.gateway.rate_limit.budgets import (
-    CPU_EXHAUSTED,
-    WRITES_EXHAUSTED,
-    rate_limited,
-)
+from dealer.gateway.rate_limit.budgets import rate_limited
 from dealer.gateway.rpc.context import GatewayContext
 from dealer.gateway.rpc.memberships import Memberships
 from dealer.gateway.wire import protocol as wire
@@ -39,7 +38,7 @@ AUTOMATIC_WEIGHT = 0.25
 CACHED_ANSWERS = 16
 """Answers to requests without a membership that are kept, to be repeated."""
 
-SUSPICIOUS = (BadToken, CommandReused, EntropyMismatch)
+SUSPICIOUS = (BadKey, BadToken, CommandReused, EntropyMismatch)
 """Refusals that an honest client hardly ever causes; they are logged."""
 
 
@@ -69,12 +68,35 @@ class Session:
             transport,
             bound=context.limits.tables,
             named=table,
+            service_key=service_key,
             authenticated=self._authenticated,
         )
         self.closed = False
         self.budget = transport.budget
         self._allowance = self.budget.lease(context.clock())
         self._answers: dict[tuple[str | None, str], tuple[bytes, Struct]] = {}
+
+    def identify(self, key: str) -> None:
+        """Act as the service of this key from now on, with its limits instead of the address's.
+
+        Raises BadKey for one that is not valid, BadRequest on a connection that acts for a player
+        or for another service, Overloaded where the key has too many connections.
+        """
+        found = self.context.service.service_keys.find(key)
+        if found is None:
+            raise BadKey("This service key is not valid, or was revoked; ask the operator.")
+        if found == self.service_key:
+            return
+        if self.service_key is not None or self.memberships.all():
+            raise BadRequest("Give a service key with the first request of a connection only.")
+        now = self.context.clock()
+        budget = self.context.budgets.key(found.id, now)
+        if budget.connections >= self.context.limits.key_connections:
+            raise Overloaded("This service key has too many connections; close others first.")
+        self.budget.release(self._allowance, now)
+        self.transport.charge_to(budget, found)
+        self.budget, self._allowance = budget, budget.lease(now)
+        self.service_key = self.memberships.service_key = found
 
     def close(self) -> None:
         """Release the connection's tables and its allowance."""
@@ -108,7 +130,7 @@ class Session:
                 CloseCode.RATE_LIMITED, "too many requests: reconnect later and resume"
             )
         elif id is not None:
-            reason = CPU_EXHAUSTED if busy else "Too many requests"
+            reason = self.budget.cpu_exhausted if busy else "Too many requests"
             self.send(wire.refusal(id, rate_limited(reason, wait)))
         return False
 
@@ -124,7 +146,7 @@ class Session:
         """
         wait = self.budget.pay(written, self.context.clock())
         if wait:
-            raise rate_limited(WRITES_EXHAUSTED, wait)
+            raise rate_limited(self.budget.writes_exhausted, wait)
 
     def refund(self, written: int, error: Exception) -> None:
         """Refund what was paid for a request that was refused, and so wrote nothing."""

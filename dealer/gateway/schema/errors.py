@@ -12,6 +12,7 @@ REFUSALS = {
     "not_your_seat": "This connection has no seat at this table.",
     "not_entitled": "The rules of this table do not permit this to the caller.",
     "bad_token": "The token is not valid for this table, or is no longer valid.",
+    "bad_key": "The service key is not valid, or was revoked.",
     "ticket_used": "The ticket was used before, by another request; each is for one use.",
     "ticket_expired": "The ticket has expired; ask for a new one.",
     "no_round": "No round is open.",

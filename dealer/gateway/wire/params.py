@@ -14,6 +14,7 @@ from dealer.game.cards import DECK_MAX, SHOE_MAX
 
 # A text of PostgreSQL cannot contain U+0000: the insert of such an id would fail.
 Cmd = Annotated[str, Meta(min_length=1, max_length=64, pattern=r"^[^\x00]*$")]
+Ref = Annotated[str, Meta(min_length=1, max_length=256, pattern=r"^[^\x00]*$")]
 Text = Annotated[str, Meta(max_length=256)]
 Hex32 = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
 Number = Annotated[int, Meta(ge=0, le=2**32 - 1)]
@@ -61,6 +62,7 @@ class TableOpen(Params, kw_only=True):
     seats: Number | None = None
     rules: dict[str, Any] | None = None
     name: Text | None = None
+    ref: Ref | None = None
     cmd: Cmd | None = None
 
 
@@ -236,4 +238,7 @@ class ResumeToken(Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class SessionHello(Params, kw_only=True):
+    """`key` is the secret of a service that cannot set headers."""
+
+    key: Annotated[str, Meta(max_length=256)] | None = None
     tokens: Annotated[list[ResumeToken], Meta(max_length=64)] = []

@@ -24,6 +24,7 @@ class Opened(Result, kw_only=True):
     version: int
     origin: str
     key: str
+    ref: str | None = None
 
 
 class State(Result, kw_only=True):
@@ -39,7 +40,7 @@ class Joined(State, kw_only=True):
     token: str
 
 
-class SeatTicket(Result, kw_only=True):
+class Ticket(Result, kw_only=True):
     """The ticket, a secret of the user, and when it expires."""
 
     ticket: str

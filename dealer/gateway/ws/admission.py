@@ -16,6 +16,7 @@ from websockets.server import ServerProtocol
 from websockets.typing import Subprotocol
 
 from dealer.gateway.close_codes import CloseCode
+from dealer.gateway.http.authorization import service_key_of, unauthorized
 from dealer.gateway.http.host_names import HostNames
 from dealer.gateway.http.refusals import (
     body_refused,
@@ -23,10 +24,13 @@ from dealer.gateway.http.refusals import (
     request_weight,
     unavailable,
 )
+from dealer.gateway.http.responses import response
+from dealer.gateway.rate_limit.budgets import ClientBudget
 from dealer.gateway.rpc.context import GatewayContext
 from dealer.gateway.wire.protocol import PROTOCOL
 from dealer.gateway.ws.client_ip import TrustedProxies, client_network
 from dealer.gateway.ws.connection import ConnectionCallbacks, PlayerConnection
+from dealer.service.service_keys import ServiceKey
 
 _LOCAL = ("localhost", "127.0.0.1", "::1")
 _WS = re.compile(r"/ws(?:/(?P<table>[0-9a-f]{32}))?/?")
@@ -93,24 +97,47 @@ class ConnectionRegistry:
         self._arrivals += 1
         connection.beat = self._arrivals % BEATS
         self.connections.add(connection)
-        self._count(connection, connection.peer)
-
-    def _count(self, connection: PlayerConnection, address: str) -> None:
-        connection.address = client_network(address)
-        connection.budget = self.context.budgets.client(connection.address, self.context.clock())
+        connection.budget = self._budget_of(connection, connection.peer)
         connection.budget.connections += 1
 
-    @staticmethod
-    def _uncount(connection: PlayerConnection) -> None:
-        connection.budget.connections -= 1
+    def _budget_of(self, connection: PlayerConnection, address: str) -> ClientBudget:
+        connection.address = client_network(address)
+        return self.context.budgets.client(connection.address, self.context.clock())
 
-    def resolve_client_ip(self, connection: PlayerConnection, request: Request) -> None:
-        """Count a client behind a trusted proxy by the client's own address."""
-        if self._proxies.trusts(connection.peer):
+    def identify(self, connection: PlayerConnection, request: Request) -> Response | None:
+        """Count a service by its key, and others by address, behind a trusted proxy by their own.
+
+        Returns 401 for a request whose key is not valid, 400 for one with two.
+        """
+        key, refusal = self._service_key(request)
+        address = connection.peer
+        if self._proxies.trusts(address):
             forwarded = request.headers.get_all("X-Forwarded-For")
-            address = self._proxies.client_ip(connection.peer, forwarded)
-            self._uncount(connection)
-            self._count(connection, address)
+            address = self._proxies.client_ip(address, forwarded)
+        budget = self._budget_of(connection, address)
+        if key is not None:
+            budget = self.context.budgets.key(key.id, self.context.clock())
+        connection.charge_to(budget, key)
+        return refusal
+
+    def _service_key(self, request: Request) -> tuple[ServiceKey | None, Response | None]:
+        try:
+            given = service_key_of(request.headers)
+        except MultipleValuesError:
+            sentence = "The header Authorization occurs twice in the request.\n"
+            return None, response(HTTPStatus.BAD_REQUEST, sentence)
+        if given is None:
+            return None, None
+        key = self.context.service.service_keys.find(given)
+        if key is not None:
+            return key, None
+        return None, unauthorized("This service key is not valid, or was revoked.")
+
+    def end_service(self, key: ServiceKey) -> None:
+        """End the connections of a key that is no longer valid."""
+        for connection in list(self.connections):
+            if connection.service_key == key:
+                connection.end_service()
 
     def _reject(self, reason: str, **fields: str) -> None:
         self.context.metrics.refused[reason] += 1
@@ -118,7 +145,7 @@ class ConnectionRegistry:
 
     def on_disconnect(self, connection: PlayerConnection) -> None:
         self.connections.discard(connection)
-        self._uncount(connection)
+        connection.budget.connections -= 1
 
     def clients(self) -> list[PlayerConnection]:
         """The connections that have a session."""
@@ -136,7 +163,8 @@ class ConnectionRegistry:
 
     def check_handshake(self, connection: PlayerConnection, request: Request) -> Response | None:
         """The answer to a request that is refused; None for any other."""
-        refusal = self._check_rate(connection, request) or self._check_host(request)
+        unknown_key = self.identify(connection, request)
+        refusal = self._check_rate(connection, request) or self._check_host(request) or unknown_key
         if refusal is None and connection.body:
             refusal = body_refused(request.method, connection.body, self.context.limits.message)
         if refusal is not None:
@@ -153,7 +181,8 @@ class ConnectionRegistry:
         if not wait:
             return None
         self._reject("rate", address=connection.address)
-        return unavailable("Too many requests from your address", wait)
+        whose = "your address" if connection.service_key is None else "this service key"
+        return unavailable(f"Too many requests from {whose}", wait)
 
     def _check_host(self, request: Request) -> Response | None:
         """421 for a request under a name that is not this server's."""
@@ -165,7 +194,9 @@ class ConnectionRegistry:
     def _check_socket(self, connection: PlayerConnection, request: Request) -> Response | None:
         limits = self.context.limits
         full = len(self.connections) > limits.connections
-        full_for_address = self._at_address(connection) > limits.connections_per_address
+        of_key = connection.service_key is not None
+        most = limits.key_connections if of_key else limits.connections_per_address
+        full_for_address = self._at_address(connection) > most
         if full or full_for_address or self.context.draining:
             if self.context.draining:
                 self._reject("draining")
@@ -191,17 +222,17 @@ class ConnectionRegistry:
         A client that reads slowly keeps its connection for long, and the number of connections is
         limited.
         """
-        if (
-            self._at_address(connection)
-            <= PAGE_FACTOR * self.context.limits.connections_per_address
-        ):
+        limits = self.context.limits
+        of_key = connection.service_key is not None
+        most = limits.key_connections if of_key else PAGE_FACTOR * limits.connections_per_address
+        if self._at_address(connection) <= most:
             return None
         self._reject("address", address=connection.address)
         return unavailable("No more connections at the moment")
 
     @staticmethod
     def _at_address(connection: PlayerConnection) -> int:
-        """The number of connections of the client's address."""
+        """The number of connections of the client's address, or of its key."""
         return connection.budget.connections
 
     def allows(self, origin: str | None, host: str | None) -> bool:

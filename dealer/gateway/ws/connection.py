@@ -29,6 +29,7 @@ from dealer.gateway.ws.fast_frames import (
     ends_with_close,
     parse_single_text_frame,
 )
+from dealer.service.service_keys import ServiceKey
 
 SLICE = 4096
 """Bytes of many small frames that are read between two checks whether the connection is closed."""
@@ -52,7 +53,8 @@ class PlayerConnection(HttpConnection):
     """A client's connection; as a `Transport` it is what the client's session writes to.
 
     `peer` is the IP address at the other end, possibly a proxy's; `address` the client's as limits
-    count it, see `client_ip.client_network`, and `budget` that of this address. `beat` is the
+    count it, see `client_ip.client_network`, and `budget` that of this address, or of the valid
+    `service_key` that the client gave. `beat` is the
     keepalive beat at which it is pinged, `silent` the pings in a row that nothing followed.
     """
 
@@ -70,6 +72,7 @@ class PlayerConnection(HttpConnection):
         self.peer = ""
         self.address = ""
         self.budget: ClientBudget
+        self.service_key: ServiceKey | None = None
         self.dispatcher: Dispatcher | None = None  # from the end of the handshake on
         self.beat = 0
         self.silent = 0
@@ -85,6 +88,12 @@ class PlayerConnection(HttpConnection):
         protocol.send_frame = self._send_library_frame  # type: ignore[method-assign]
 
     # Transport
+
+    def charge_to(self, budget: ClientBudget, key: ServiceKey | None) -> None:
+        self.budget.connections -= 1
+        self.budget = budget
+        self.service_key = key
+        budget.connections += 1
 
     def write(self, data: bytes) -> None:
         """Send whole frames; nothing is sent after the close frame."""
@@ -127,6 +136,13 @@ class PlayerConnection(HttpConnection):
         self.send_data()
         self.resume()
         self._start_close_timer()
+
+    def end_service(self) -> None:
+        """End the connection of a service whose key was revoked."""
+        if self.dispatcher is None:
+            self.transport.abort()
+        else:
+            self.close_with(CloseCode.KEY_REVOKED, "the service key was revoked")
 
     # Lifecycle
 

@@ -1,0 +1,306 @@
+"""Connections of services: how they identify themselves, what a key may do, and how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from websockets.exceptions import InvalidStatus
+
+from dealer.gateway.close_codes import CloseCode
+from dealer.gateway.rpc.commands import TableCommand
+from dealer.gateway.rpc.methods import METHODS
+from dealer.gateway.rpc.rights import METHOD_RIGHTS, methods_of
+from dealer.service.service_keys import RIGHTS, new_key
+from tests.gateway.conftest import TEST_LIMITS
+from tests.gateway.rpc_client import Refusal, RpcClient
+from tests.gateway.services import add_key, revoke_key, with_key
+from tests.gateway.tables import seat_players
+from tests.gateway.test_private_tables import PARAMS
+
+AT_A_TABLE = sorted(set(METHOD_RIGHTS) - {"table.open", "table.list"})
+PARAMS = PARAMS | {"round.open": {"entropy": "house"}}
+
+
+async def refusal(client: RpcClient, method: str, **params: Any) -> Refusal:
+    with pytest.raises(Refusal) as caught:
+        await client.call(method, **params)
+    return caught.value
+
+
+async def outcome(client: RpcClient, method: str, **params: Any) -> str:
+    """The reason of the refusal and its sentence; nothing if it is accepted."""
+    try:
+        await client.call(method, **params)
+    except Refusal as refused:
+        return f"{refused.reason}: {refused}"
+    return ""
+
+
+def test_every_right_names_methods_that_exist() -> None:
+    assert set(METHOD_RIGHTS) <= set(METHODS)
+    assert set(METHOD_RIGHTS.values()) == set(RIGHTS) - {"admin"}
+    assert methods_of(["admin"]) == sorted(METHOD_RIGHTS)
+    assert methods_of(["seat"]) == ["seat.ticket", "seat.vacate", "table.transfer_host"]
+
+
+@pytest.mark.parametrize("path", ["/ws", "/"])
+async def test_a_key_that_is_not_valid_is_refused_at_the_handshake(
+    service, gateway, connect, path: str
+) -> None:
+    key = await add_key(service)
+    wrong = [new_key(), key[:-1], key + "x", "dk_"]
+    await revoke_key(service)
+    await service.service_keys.refresh(service.log)
+    for one in [*wrong, key]:
+        with pytest.raises(InvalidStatus) as refused:
+            await connect(path=path, **with_key(one))
+        answer = refused.value.response
+        assert answer.status_code == 401
+        assert answer.headers["WWW-Authenticate"] == "Bearer"
+        assert answer.body == b"This service key is not valid, or was revoked.\n"
+
+
+async def test_two_keys_in_one_request_are_refused(service, gateway, connect) -> None:
+    key = f"Bearer {await add_key(service)}"
+    headers = [("Authorization", key), ("Authorization", key)]
+    with pytest.raises(InvalidStatus) as refused:
+        await connect(additional_headers=headers)
+    assert refused.value.response.status_code == 400
+
+
+async def test_another_credential_does_not_keep_a_client_out(gateway, connect) -> None:
+    for given in ("Basic ZDpk", "Bearer of-a-proxy"):
+        client = await connect(additional_headers={"Authorization": given})
+        assert await client.call("ping")
+
+
+async def test_a_key_is_given_with_hello(service, gateway, connect) -> None:
+    key, client = await add_key(service), await connect()
+    refused = await refusal(client, "session.hello", key=new_key())
+    assert (refused.reason, refused.code) == ("bad_key", 6)
+    await client.call("session.hello", key=key)
+    await client.call("session.hello", key=key)  # again the same
+    opened = await client.call("table.open")
+    await client.call("round.open", table=opened["table"], entropy="house")
+    other = await add_key(service, "other")
+    assert (await refusal(client, "session.hello", key=other)).reason == "bad_request"
+
+
+async def test_a_player_does_not_become_a_service(service, gateway, connect) -> None:
+    table = await seat_players(connect, gateway, players=1)
+    key = await add_key(service)
+    assert (await refusal(table.players[0], "session.hello", key=key)).reason == "bad_request"
+    assert await outcome(table.players[0], "table.close") != ""
+
+
+@pytest.mark.parametrize("right", [right for right in RIGHTS if right != "admin"])
+async def test_a_key_may_do_what_its_rights_say(service, gateway, connect, right: str) -> None:
+    opener = await connect(**with_key(await add_key(service, "a", "open", "close", "seat")))
+    key = await add_key(service, "b", right)
+    client = await connect(**with_key(key))
+    rules = {"watch": "nobody"}
+    table = (await opener.call("table.open", rules=rules))["table"]
+    # The table becomes one of the other key's.
+    service.service_tables._owners[bytes.fromhex(table)] = 2
+    player = await connect()
+    await player.call("table.join", table=table, name="ann")
+    for method in AT_A_TABLE:
+        needed = METHOD_RIGHTS[method]
+        said = await outcome(client, method, table=table, **PARAMS.get(method, {}))
+        lacks = f"not_entitled: This needs the right `{needed}`, which your service key does not"
+        assert said.startswith(lacks) == (needed != right), (method, said)
+        if needed == right:
+            assert not said.startswith(("not_entitled", "not_your_seat")), (method, said)
+
+
+@pytest.mark.parametrize("right", RIGHTS)
+async def test_table_open_needs_its_right(service, gateway, connect, right: str) -> None:
+    client = await connect(**with_key(await add_key(service, "b", right)))
+    said = await outcome(client, "table.open")
+    assert (said == "") == (right in ("open", "admin"))
+
+
+async def test_a_key_is_a_stranger_at_tables_of_others(service, gateway, connect) -> None:
+    private = {"watch": "nobody", "join": "invite"}
+    ours = await connect(**with_key(await add_key(service, "a")))
+    tables = [
+        (await seat_players(connect, gateway, players=1, **private)).id,
+        (await ours.call("table.open", rules=private))["table"],
+    ]
+    stranger = await connect(**with_key(await add_key(service, "b")))
+    for table in tables:
+        for method, of in METHODS.items():
+            if isinstance(of.handler, TableCommand) or method in AT_A_TABLE:
+                said = await outcome(stranger, method, table=table, **PARAMS.get(method, {}))
+                assert said == "not_entitled: This table is not open to spectators."
+
+
+async def test_admin_is_for_all_tables(service, gateway, connect) -> None:
+    table = await seat_players(connect, gateway, players=2, watch="nobody", join="invite")
+    admin = await connect(**with_key(await add_key(service, "ops", "admin")))
+    await admin.call("table.watch", table=table.id)
+    await admin.call("round.open", entropy="house")
+    await admin.call("deck.shuffle")
+    await admin.call("deck.deal", each=1)
+    vacated = await admin.call("seat.vacate", seat=1, reason="idle")
+    await admin.until_version(vacated["version"])
+    assert [one["public"] for one in admin.events if one["type"] == "SeatVacated"] == [
+        {"seat": 1, "by": "service", "reason": "idle"}
+    ]
+    await admin.call("table.close")
+
+
+async def test_a_service_sees_what_a_spectator_sees(service, gateway, connect) -> None:
+    """Even of a private table, live, on resume and in the state: no hidden card, no salt."""
+    client = await connect(**with_key(await add_key(service)))
+    opened = await client.call("table.open", rules={"watch": "nobody"})
+    table = opened["table"]
+    await client.call("table.watch", table=table)
+    players = [await connect() for _ in range(2)]
+    for number, player in enumerate(players):
+        await player.call("table.join", table=table, name=f"p{number}")
+    await client.call("round.open", entropy="house")
+    await client.call("deck.shuffle")
+    await client.call("deck.deal", each=2)
+    drawn = await players[0].call("deck.draw")
+    await client.until_version(drawn["version"])
+    state = (await client.call("table.state"))["state"]
+    assert state["round"]["cards"] == []
+    again = await connect(**with_key(await add_key(service, "reader", "admin")))
+    await again.call("table.watch", table=table, after=0)
+    await again.until(lambda: again.notices("resumed"))
+    for seen in (client, again):
+        dealt = [one for one in seen.events if one["type"] == "CardDrawn"]
+        assert len(dealt) == 5
+        assert not any("private" in one or "card" in one["public"] for one in seen.events)
+    assert [one for one in players[0].events if "private" in one]
+
+
+async def test_a_token_acts_instead_of_the_key(service, gateway, connect) -> None:
+    client = await connect(**with_key(await add_key(service, "shop", "open")))
+    opened = await client.call("table.open")
+    table = opened["table"]
+    player = await connect()
+    await player.call("table.join", table=table, name="ann")
+    assert (await refusal(client, "seat.vacate", table=table, seat=1)).reason == "not_entitled"
+    token = opened["host_token"]
+    vacated = await client.call("seat.vacate", table=table, seat=1, token=token)
+    await player.until_version(vacated["version"])
+    assert player.events[-1]["public"]["by"] == "host"
+
+
+async def test_the_command_ids_of_a_key_are_its_own(service, gateway, connect) -> None:
+    """On another connection too, where a connection without a key would be a stranger."""
+    key = await add_key(service)
+    first, second = [await connect(**with_key(key)) for _ in range(2)]
+    opened = [await one.call("table.open", cmd="1") for one in (first, second)]
+    assert opened[0] == opened[1]
+    table = opened[0]["table"]
+    rounds = [
+        await one.call("round.open", table=table, entropy="house", cmd="2")
+        for one in (first, second)
+    ]
+    assert rounds[0] == rounds[1]
+    refused = await refusal(second, "deck.shuffle", table=table, cmd="2")
+    assert refused.reason == "command_reused"
+    other = await connect(**with_key(await add_key(service, "other")))
+    assert (await other.call("table.open", cmd="1"))["table"] != table
+
+
+async def test_a_revoked_key_ends_open_connections(service, gateway, connect) -> None:
+    key = await add_key(service)
+    said_hello = await connect()
+    await said_hello.call("session.hello", key=key)
+    clients = [await connect(**with_key(key)), said_hello]
+    other = await connect(**with_key(await add_key(service, "other")))
+    player = await connect()
+    await revoke_key(service)
+    await service.service_keys.refresh(service.log)
+    for client in clients:
+        assert await client.wait_closed() == int(CloseCode.KEY_REVOKED)
+    assert await other.call("ping")
+    assert await player.call("ping")
+
+
+async def test_a_key_that_is_revoked_during_the_handshake(
+    service, gateway, connect, monkeypatch
+) -> None:
+    key = await add_key(service)
+    monkeypatch.setattr(service.service_keys, "is_valid", lambda key: False)
+    client = await connect(**with_key(key))
+    assert await client.wait_closed() == 4401
+
+
+async def test_revocation_reaches_all_nodes_within_a_second(open_node, connect) -> None:
+    nodes = [await open_node() for _ in range(2)]
+    key = await add_key(nodes[0].context.service)
+    await nodes[1].context.service.service_keys.refresh(nodes[1].context.service.log)
+    clients = [await connect(node, **with_key(key)) for node in nodes]
+    await revoke_key(nodes[0].context.service)
+    revoked_at = asyncio.get_running_loop().time()
+    for client in clients:
+        assert await client.wait_closed() == 4401
+    assert asyncio.get_running_loop().time() - revoked_at < 5  # twice 0.5 s, on a busy machine
+
+
+async def test_a_key_reaches_no_log_line(service, gateway, connect, caplog) -> None:
+    caplog.set_level(logging.DEBUG)
+    key = await add_key(service)
+    client = await connect(**with_key(key))
+    await client.call("table.open")
+    await refusal(client, "table.state", table=key)
+    await refusal(client, "table.state", **{key: 1})
+    said_hello = await connect()
+    await refusal(said_hello, "session.hello", key=key[:-1] + "-")
+    await said_hello.call("session.hello", key=key)
+    await revoke_key(service)
+    await service.service_keys.refresh(service.log)
+    await client.wait_closed()
+    with pytest.raises(InvalidStatus):
+        await connect(**with_key(key))
+    own = [one for one in caplog.records if one.name != "websockets.client"]
+    text = "".join(f"{one.getMessage()} {vars(one)}\n" for one in own)
+    assert "client suspect" in text
+    assert "connection closed" in text
+    assert "dk_" not in text
+
+
+async def test_a_service_has_no_limit_of_tables(service, open_gateway, connect) -> None:
+    gateway = await open_gateway(limits=replace(TEST_LIMITS, tables=2, tables_per_hour=2.0))
+    client = await connect(gateway, **with_key(await add_key(service)))
+    for _ in range(4):
+        await client.call("table.open")
+    player = await connect(gateway)
+    for _ in range(2):
+        await player.call("table.open")
+    assert (await refusal(player, "table.open")).reason == "too_many_tables"
+
+
+async def test_a_key_has_a_rate_of_its_own(service, open_gateway, connect) -> None:
+    limits = replace(TEST_LIMITS, key_rate=0.001, key_burst=9.0)
+    gateway = await open_gateway(limits=limits)
+    key, player = await add_key(service), await connect(gateway)
+    clients = [await connect(gateway, **with_key(key)) for _ in range(2)]  # two each
+    said = [await outcome(client, "ping") for _ in range(3) for client in clients]
+    assert said[:5] == [""] * 5
+    assert said[5].startswith("rate_limited")
+    for _ in range(20):
+        assert await player.call("ping")
+
+
+async def test_a_key_has_a_number_of_connections(service, open_gateway, connect) -> None:
+    limits = replace(TEST_LIMITS, connections_per_address=2, key_connections=3)
+    gateway = await open_gateway(limits=limits)
+    key = await add_key(service)
+    clients = [await connect(gateway, **with_key(key)) for _ in range(3)]
+    with pytest.raises(InvalidStatus):
+        await connect(gateway, **with_key(key))
+    player = await connect(gateway)
+    assert (await refusal(player, "session.hello", key=key)).reason == "overloaded"
+    await clients[0].close()
+    await player.call("session.hello", key=key)
+    assert await connect(gateway)  # the address has none but this one
