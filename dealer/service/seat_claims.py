@@ -101,7 +101,10 @@ class SeatClaims:
         after = 0
         if claim.user:
             stored = await self._stored(live_table, claim.user)
-            after = 0 if stored is None else stored.version
+            if stored is not None:
+                if (holder := _seated(live_table, stored)) is not None:
+                    return holder  # taken since `find`, by another request of the user
+                after = stored.version
         for _ in range(ATTEMPTS):
             # The user may be about to leave: the seat is free only once that is on disk.
             await live_table.wait_committed(live_table.table.version)
