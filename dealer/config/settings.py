@@ -314,6 +314,17 @@ class Settings:
             check=check_age,
         ),
     ] = "0"
+    host_absent: Annotated[
+        str,
+        Option(
+            "--host-absent",
+            "DEALER_HOST_ABSENT",
+            "Age, like 10m, of a host's absence after which the player who has been seated longest"
+            " becomes host, except at tables of services; 0 means never.",
+            metavar="AGE",
+            check=check_age,
+        ),
+    ] = "10m"
     disk_floor: Annotated[
         int,
         Option(

@@ -34,6 +34,7 @@ from dealer.gateway.observe.loop_lag import LoopLagMonitor
 from dealer.gateway.observe.metrics import Metrics
 from dealer.gateway.ports import open_port, port_of, require_free
 from dealer.gateway.push.broadcaster import Broadcaster
+from dealer.gateway.push.host_absence import HostAbsence
 from dealer.gateway.rate_limit.cpu_time import metered
 from dealer.gateway.rpc.context import GatewayContext
 from dealer.gateway.rpc.dispatcher import Dispatcher
@@ -74,7 +75,8 @@ class Gateway:
     `trusted_proxies` are addresses and networks whose X-Forwarded-For is used. `host_names` are the
     names that requests may have in `Host`, besides localhost, any IP address, `host` and those in
     `origins`; the operator's port also accepts names without a dot, as of containers. `issuer`
-    verifies the JWTs of the users who take seats by one.
+    verifies the JWTs of the users who take seats by one. `host_absent_seconds` is how long a host
+    may be absent before another player becomes host; 0 means never.
     """
 
     def __init__(
@@ -90,6 +92,7 @@ class Gateway:
         trusted_proxies: Sequence[str] = (),
         host_names: Sequence[str] = (),
         issuer: Issuer | None = None,
+        host_absent_seconds: float = 0.0,
     ) -> None:
         limits = limits or Limits()
         clock = asyncio.get_running_loop().time
@@ -130,6 +133,7 @@ class Gateway:
         self._server: Server | None = None
         self._ops_server: Server | None = None
         self._tasks: list[asyncio.Task[None]] = []
+        self._hosts = HostAbsence(service, broadcaster.absences, seconds=host_absent_seconds)
         self._lag = LoopLagMonitor(self.metrics.lag, clock=clock)
         service.service_keys.on_revoked(self.registry.end_service)
         self.metrics.counts = service.stats
@@ -170,6 +174,7 @@ class Gateway:
                 await self._close_ports()
                 raise
         self._tasks.append(loop.create_task(self._keepalive()))
+        self._tasks.append(loop.create_task(self._hosts.run()))
         self._lag.start()
         fields = {"address": f"{self._address[0]}:{self.port}"}
         if ops_port is not None:

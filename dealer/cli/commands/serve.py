@@ -131,6 +131,7 @@ async def _serve(settings: Settings) -> None:
             trusted_proxies=settings.trusted_proxies,
             host_names=(*settings.host_names, settings.house),
             issuer=issuer,
+            host_absent_seconds=age_ms(settings.host_absent, of="--host-absent") / 1000,
         ) as gateway,
     ):
         collecting = asyncio.create_task(FullCollections().run())

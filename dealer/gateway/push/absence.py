@@ -33,6 +33,7 @@ class Absences:
         self._service = service
         self._clock = clock
         self._since: dict[LiveTable, dict[SeatHolder, float]] = {}
+        self._present: dict[LiveTable, frozenset[SeatHolder]] = {}
 
     def observe(self, live_table: LiveTable, present: Mapping[SeatHolder, bool]) -> None:
         """Take over who is connected now, after each change."""
@@ -40,14 +41,20 @@ class Absences:
         self._since[live_table] = {
             holder: before.get(holder, now) for holder, here in present.items() if not here
         }
+        self._present[live_table] = frozenset(one for one, here in present.items() if here)
 
     def forget(self, live_table: LiveTable) -> None:
         """Drop a table without connections to this node."""
         self._since.pop(live_table, None)
+        self._present.pop(live_table, None)
 
     def tables(self) -> list[LiveTable]:
         """The tables with connections to this node."""
         return list(self._since)
+
+    def is_present(self, live_table: LiveTable, seat: int) -> bool:
+        """Whether the player of a seat has a connection at any node, as far as this node knows."""
+        return live_table.table.holder(seat) in self._present.get(live_table, ())
 
     def seconds(self, live_table: LiveTable, holder: SeatHolder) -> float:
         """How long a player has been absent, as far as this node knows; 0 if present.

@@ -13,7 +13,7 @@ from typing import get_args
 
 from dealer.game.events import SeatGivenUp, SeatTaken
 from dealer.game.state import SeatHolder
-from dealer.gateway.push.absence import Absences
+from dealer.gateway.push.absence import HOST, Absences
 from dealer.gateway.push.subscription import Subscription
 from dealer.gateway.wire import protocol as wire
 from dealer.gateway.wire import results as r
@@ -51,9 +51,12 @@ class Presence:
             self._absences.forget(live_table)
             self._followed.discard(live_table)
         holders = (subscription.membership.holder for subscription in subscribers)
-        acting = frozenset((one.seat, one.taken_at) for one in holders if one is not None)
+        acting = {(one.seat, one.taken_at) for one in holders if one is not None}
+        if any(subscription.membership.host for subscription in subscribers):
+            acting.add(HOST)
         watching = sum(subscription.only_watches() for subscription in subscribers)
-        self._shared.report(live_table, Attendance(acting, watching) if subscribers else None)
+        own = Attendance(frozenset(acting), watching)
+        self._shared.report(live_table, own if subscribers else None)
         elsewhere = self._shared.elsewhere(live_table)
         before, recorded = self._recorded.get(live_table, {}), {}
         for seat, player in sorted(live_table.table.seats.items()):
@@ -66,6 +69,7 @@ class Presence:
         if subscribers:
             self._recorded[live_table] = recorded
             present = {holder: here for holder, (here, _) in recorded.items()}
+            present[HOST] = HOST in acting or HOST in elsewhere.seats
             self._absences.observe(live_table, present)
         seats = [
             r.Seat(seat=holder.seat, here=here, since=since)
