@@ -54,7 +54,8 @@ ALTER DEFAULT PRIVILEGES FOR ROLE dealer_owner IN SCHEMA public
     GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO dealer_node;
 GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO dealer_node;
 -- Revoke rights that a node does not need: it cannot change or delete events or the journal, nor delete
--- checkpoints, and only the owner archives a table (which deletes its events) or migrates.
+-- checkpoints, and only the owner archives a table (which deletes its events), migrates, or makes and
+-- revokes service keys.
 SELECT format('REVOKE %s ON public.%I FROM dealer_node', rights, name)
 FROM (VALUES
     ('event', 'UPDATE, DELETE'),
@@ -64,6 +65,8 @@ FROM (VALUES
     ('stream', 'DELETE'),
     ('checkpoint', 'DELETE'),
     ('house', 'UPDATE, DELETE'),
+    ('service_key', 'INSERT, UPDATE, DELETE'),
+    ('service_table', 'UPDATE, DELETE'),
     ('alembic_version', 'INSERT, UPDATE, DELETE')
 ) AS narrowed (name, rights)
 WHERE to_regclass(format('public.%I', name)) IS NOT NULL

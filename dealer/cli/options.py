@@ -58,7 +58,7 @@ def _with_password(url: str) -> str:
         return with_password(url, os.environ)
 
 
-_PARSERS = {int: parse_int, float: parse_seconds}
+_PARSERS = {int: parse_int, int | None: parse_int, float: parse_seconds}
 _OPTION_TYPES = {tuple[str, ...]: list[str] | None}
 
 

@@ -16,7 +16,7 @@ from typing import Protocol
 from dealer.backoff import Backoff
 from dealer.client.address import ServerAddress
 from dealer.client.requests import Answered, Members, PendingRequest, RetryPolicy, forget, refusal
-from dealer.client.socket import Socket
+from dealer.client.socket import FINAL, Socket
 from dealer.errors import (
     ConfigurationError,
     DealerError,
@@ -24,14 +24,6 @@ from dealer.errors import (
     Refused,
     SessionEnded,
 )
-
-FINAL = {
-    4401: "The server does not accept this client's token.",
-    4403: "The server does not admit this client.",
-    4408: "The server closed the connection because no request came in time.",
-    4409: "A newer connection has taken over this seat.",
-    1009: "The server closed the connection because a message was too long.",
-}
 
 log = logging.getLogger(__name__)
 
@@ -52,11 +44,20 @@ class FrameHandler(Protocol):
 class Connection:
     """A connection to the server at `url` (ws:// or wss://), opened by `start`.
 
-    Its sockets are opened at the address of `table`, or of the first table that it follows.
+    Its sockets are opened at the address of `table`, or of the first table that it follows; with
+    `key`, as a service.
     """
 
-    def __init__(self, url: str, *, table: str | None = None, patience: RetryPolicy | None = None):
+    def __init__(
+        self,
+        url: str,
+        *,
+        table: str | None = None,
+        patience: RetryPolicy | None = None,
+        key: str | None = None,
+    ) -> None:
         self.url = url
+        self._key = key
         self._address = ServerAddress(url, table)
         self.patience = patience or RetryPolicy()
         self.handlers: dict[str, FrameHandler] = {}
@@ -195,7 +196,7 @@ class Connection:
                 self._send(request)
 
     async def _open(self) -> Socket:
-        self._socket = await Socket.open(self._address.url, self.patience)
+        self._socket = await Socket.open(self._address.url, self.patience, self._key)
         self.sockets += 1
         return self._socket
 

@@ -30,6 +30,7 @@ def connect(
     cosigner: Cosigner | bool | None = True,
     patience: RetryPolicy | None = None,
     table: str | None = None,
+    key: str | None = None,
 ) -> House:
     """A connection to the server at `url` (`ws://…/ws`, `wss://…/ws`); use `async with` or `await`.
 
@@ -38,10 +39,17 @@ def connect(
     process. A player cosigns verified checkpoints: with an Ed25519 key per table, which is created
     when the player joins and kept in the store, or with `cosigner`; `cosigner=False` turns it off.
     `patience` has the timeouts and the backoff. `table` is the id of the table to join or watch, if
-    it is known: a load balancer then connects to its node at once.
+    it is known: a load balancer then connects to its node at once. `key` is a service key, for a
+    program that opens tables for others (`dealer key add`).
     """
     return House(
-        url, name=name, store=Store(store), cosigner=cosigner, patience=patience, table=table
+        url,
+        name=name,
+        store=Store(store),
+        cosigner=cosigner,
+        patience=patience,
+        table=table,
+        key=key,
     )
 
 
@@ -57,8 +65,9 @@ class House:
         cosigner: Cosigner | bool | None,
         patience: RetryPolicy | None,
         table: str | None = None,
+        key: str | None = None,
     ) -> None:
-        self.connection = Connection(url, table=table, patience=patience)
+        self.connection = Connection(url, table=table, patience=patience, key=key)
         self._name = name
         self._store = store
         self._cosigner = cosigner
@@ -91,10 +100,16 @@ class House:
         seats: int | None = None,
         rules: Mapping[str, Any] | None = None,
         name: str | None = None,
+        ref: str | None = None,
     ) -> RemoteTable:
-        """Open a table as its host; `join` it to play as well."""
+        """Open a table as its host; `join` it to play as well.
+
+        `ref` is a service's own id of the table: again it is the same table.
+        """
         given = None if rules is None else dict(rules)
-        members = {"deck": deck_spec(deck), "seats": seats, "rules": given, "name": name}
+        members = {
+            "deck": deck_spec(deck), "seats": seats, "rules": given, "name": name, "ref": ref,
+        }  # fmt: skip
         params = {name: value for name, value in members.items() if value is not None}
 
         def answered(result: Members) -> None:

@@ -8,16 +8,27 @@ from contextlib import suppress
 
 from websockets.asyncio.client import ClientConnection
 from websockets.asyncio.client import connect as dial
-from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidURI
+from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, InvalidURI
 from websockets.typing import Subprotocol
 
 from dealer.client.requests import RetryPolicy
-from dealer.errors import HouseUnreachable
+from dealer.errors import HouseUnreachable, SessionEnded
 
 SUBPROTOCOL = Subprotocol("dealer.v1")
 FRAME_MAX = 16 * 2**20
 ABNORMAL_CLOSURE = 1006
 CLOSING_SECONDS = 1.0
+UNAUTHORIZED = 401
+KEY_REFUSED = 4401
+
+FINAL = {
+    KEY_REFUSED: "The server no longer accepts this client's key.",
+    4403: "The server does not admit this client.",
+    4408: "The server closed the connection because no request came in time.",
+    4409: "A newer connection has taken over this seat.",
+    1009: "The server closed the connection because a message was too long.",
+}
+"""Close codes after which the client does not reconnect, and what each means."""
 
 
 class Socket:
@@ -30,8 +41,11 @@ class Socket:
         self._received_at = 0.0
 
     @classmethod
-    async def open(cls, url: str, patience: RetryPolicy) -> Socket:
-        """Open a socket; HouseUnreachable if that fails."""
+    async def open(cls, url: str, patience: RetryPolicy, key: str | None = None) -> Socket:
+        """Open a socket, with a service key; HouseUnreachable if that fails.
+
+        Raises SessionEnded where the server does not accept the key.
+        """
         try:
             socket = await dial(
                 url,
@@ -42,9 +56,15 @@ class Socket:
                 ping_interval=None,
                 close_timeout=CLOSING_SECONDS,
                 proxy=None,
+                additional_headers=None if key is None else {"Authorization": f"Bearer {key}"},
             )
         except InvalidURI as error:
             raise HouseUnreachable(f"{url} is not the address of a server: {error}") from error
+        except InvalidStatus as error:
+            if key is not None and error.response.status_code == UNAUTHORIZED:
+                sentence = "The server does not accept this service key."
+                raise SessionEnded(sentence, code=KEY_REFUSED) from None
+            raise HouseUnreachable(f"The server at {url} does not answer: {error}") from error
         except (OSError, TimeoutError, InvalidHandshake, EOFError) as error:
             reason = str(error) or type(error).__name__
             raise HouseUnreachable(f"The server at {url} does not answer: {reason}") from error

@@ -25,8 +25,8 @@ def at_least(least: int) -> Check:
     return check
 
 
-def check_port(flag: str, value: int) -> None:
-    if not 0 <= value <= 65535:
+def check_port(flag: str, value: int | None) -> None:
+    if value is not None and not 0 <= value <= 65535:
         raise ConfigurationError(f"{flag} must be a port, a number from 0 to 65535, not {value}.")
 
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 DATABASE_VARIABLE = "DEALER_DATABASE_URL"
 SYNCHRONOUS = ("FULL", "NORMAL", "EXTRA")
 COMMIT = ("auto", "thread", "loop")
+WHO = ("anyone", "service")
 LOG_FORMATS = ("console", "json")
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 
@@ -158,6 +159,44 @@ class Settings:
             check=check_port,
         ),
     ] = 9090
+    service_host: Annotated[
+        str,
+        Option(
+            "--service-host",
+            "DEALER_SERVICE_HOST",
+            "Address that the services' port listens on, if there is one.",
+            metavar="ADDRESS",
+        ),
+    ] = "127.0.0.1"
+    service_port: Annotated[
+        int | None,
+        Option(
+            "--service-port",
+            "DEALER_SERVICE_PORT",
+            "A port for connections with a service key (`dealer key`) only, besides the players' "
+            "port, which accepts them too; 0 chooses a free one.",
+            metavar="PORT",
+            check=check_port,
+        ),
+    ] = None
+    open_tables: Annotated[
+        str,
+        Option(
+            "--open-tables",
+            "DEALER_OPEN_TABLES",
+            "Who opens tables: anyone, or only services, which have a key.",
+            choices=WHO,
+        ),
+    ] = "anyone"
+    lobby: Annotated[
+        str,
+        Option(
+            "--lobby",
+            "DEALER_LOBBY",
+            "Who gets the list of open public tables: anyone, or only services, of their own.",
+            choices=WHO,
+        ),
+    ] = "anyone"
     house: Annotated[
         str,
         Option(

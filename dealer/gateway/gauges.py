@@ -21,6 +21,11 @@ def gauges(
     service = context.service
     return {
         "dealer_connections": ("Open connections.", lambda: len(registry.connections)),
+        "dealer_service_connections": (
+            "Open connections with a service key.",
+            lambda: sum(one.service_key is not None for one in registry.connections),
+        ),
+        "dealer_service_keys": ("Valid service keys.", lambda: len(service.service_keys)),
         "dealer_connections_max": (
             "Connections above which new ones are refused.",
             lambda: context.limits.connections,

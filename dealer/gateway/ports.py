@@ -101,7 +101,7 @@ def _cannot_listen(host: str, port: int, error: OSError) -> str:
     if error.errno == errno.EADDRINUSE:
         return (
             f"Port {port} of {host} is in use: another program, or another dealer, listens there. "
-            "Stop it, or choose another port (--port, --ops-port)."
+            "Stop it, or choose another port (--port, --service-port, --ops-port)."
         )
     if error.errno == errno.EACCES:
         return f"Port {port} of {host} may not be opened by this user; choose one above 1023."

@@ -23,6 +23,7 @@ from websockets.http11 import Request, Response
 
 from dealer.errors import ConfigurationError
 from dealer.gateway.close_codes import CloseCode
+from dealer.gateway.documents import DOCUMENTS, openrpc_document
 from dealer.gateway.gauges import counters, gauges, histograms
 from dealer.gateway.http.connection import HttpConnection
 from dealer.gateway.http.host_names import HostNames, name_of
@@ -39,24 +40,15 @@ from dealer.gateway.rate_limit.cpu_time import metered
 from dealer.gateway.rpc.context import GatewayContext
 from dealer.gateway.rpc.dispatcher import Dispatcher
 from dealer.gateway.rpc.session import Session
-from dealer.gateway.wire import protocol as wire
-from dealer.gateway.wire import results as r
-from dealer.gateway.ws.admission import (
-    BEATS,
-    ConnectionRegistry,
-    is_socket,
-    select_subprotocol,
-    table_in,
-)
+from dealer.gateway.ws.admission import BEATS, ConnectionRegistry
 from dealer.gateway.ws.client_ip import TrustedProxies
 from dealer.gateway.ws.connection import PlayerConnection
+from dealer.gateway.ws.drain import announce_drain, close_idle
+from dealer.gateway.ws.endpoint import is_socket, select_subprotocol, table_in
 from dealer.service import Service
 from dealer.service.probe import Probe
 
 __all__ = ["Gateway", "require_free", "serve"]
-
-SPREAD_MS = 5_000
-"""Interval over which the reconnections after a drain are spread."""
 
 OPERATOR_SECONDS = 10.0
 """Timeout of a request to the operator's port, with its answer."""
@@ -70,8 +62,10 @@ log = logging.getLogger(__name__)
 class Gateway:
     """Serves one service on `host:port`, and its operator on `ops_host:ops_port`.
 
-    Port 0 takes any free one; `ops_port` None opens none. `origins` are the web origins whose pages
-    may connect besides the server's own (by default those of this machine), "*" for all.
+    Port 0 takes any free one; `ops_port` None opens none. `service_host:service_port`, None for
+    none, accepts connections with a service key only. `open_tables` and `lobby` are `anyone` or
+    `service`: who may open and list tables. `origins` are the web origins whose pages may connect
+    besides the server's own (by default those of this machine), "*" for all.
     `trusted_proxies` are addresses and networks whose X-Forwarded-For is used. `host_names` are the
     names that requests may have in `Host`, besides localhost, any IP address, `host` and those in
     `origins`; the operator's port also accepts names without a dot, as of containers. `issuer`
@@ -87,6 +81,10 @@ class Gateway:
         port: int = 8765,
         ops_host: str = "127.0.0.1",
         ops_port: int | None = None,
+        service_host: str = "127.0.0.1",
+        service_port: int | None = None,
+        open_tables: str = "anyone",
+        lobby: str = "anyone",
         limits: Limits | None = None,
         origins: Sequence[str] | None = None,
         trusted_proxies: Sequence[str] = (),
@@ -104,8 +102,10 @@ class Gateway:
             limits=limits,
             metrics=self.metrics,
             clock=clock,
-            document=_openrpc_document,
+            document=openrpc_document,
             issuer=issuer,
+            players_open=open_tables == "anyone",
+            players_list=lobby == "anyone",
         )
         names = [*host_names, host, *filter(None, map(name_of, origins or ()))]
         self.registry = ConnectionRegistry(
@@ -119,7 +119,7 @@ class Gateway:
             limits=limits,
             turns=broadcaster.turns,
             clock=clock,
-            documents={"/openrpc.json": _openrpc, "/asyncapi.json": _asyncapi},
+            documents=DOCUMENTS,
         )
         self.probe = Probe(service.log, service.stats, now=service.now, clock=clock)
         self._operations = Operations(
@@ -130,7 +130,9 @@ class Gateway:
         )
         self._address = (host, port)
         self._ops_address = (ops_host, ops_port)
+        self._service_address = (service_host, service_port)
         self._server: Server | None = None
+        self._service_server: Server | None = None
         self._ops_server: Server | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._hosts = HostAbsence(service, broadcaster.absences, seconds=host_absent_seconds)
@@ -143,48 +145,65 @@ class Gateway:
 
     async def start(self) -> None:
         """Open the ports; ConfigurationError if one cannot be opened."""
-        limits = self.context.limits
-        self._server = await open_port(
-            *self._address,
+        self._server = await self._open_clients_port(*self._address)
+        loop = asyncio.get_running_loop()
+        fields = {"address": f"{self._address[0]}:{self.port}"}
+        try:
+            service_host, service_port = self._service_address
+            if service_port is not None:
+                self._service_server = await self._open_clients_port(
+                    service_host, service_port, keys_only=True
+                )
+                fields["services"] = f"{service_host}:{self.service_port}"
+            ops_host, ops_port = self._ops_address
+            if ops_port is not None:
+                await self.probe.check()
+                self._tasks.append(loop.create_task(self.probe.run()))
+                self._ops_server = await self._open_operators_port(ops_host, ops_port)
+                fields["operator"] = f"{ops_host}:{self.ops_port}"
+        except ConfigurationError:
+            await self._cancel_tasks()
+            await self._close_ports()
+            raise
+        self._tasks.append(loop.create_task(self._keepalive()))
+        self._tasks.append(loop.create_task(self._hosts.run()))
+        self._lag.start()
+        log.info("ready", extra={"fields": fields})
+
+    async def _open_clients_port(self, host: str, port: int, *, keys_only: bool = False) -> Server:
+        limits, callbacks = self.context.limits, self.registry.callbacks
+        return await open_port(
+            host,
+            port,
             self._run_connection,
             self._answer,
             limits=limits,
             open_timeout=None,  # PlayerConnection has its own timers
-            create_connection=partial(PlayerConnection, self.registry.callbacks, limits),
+            create_connection=partial(PlayerConnection, callbacks, limits, keys_only=keys_only),
             admits=self.registry.admits,
             select_subprotocol=select_subprotocol,
         )
-        loop = asyncio.get_running_loop()
-        ops_host, ops_port = self._ops_address
-        if ops_port is not None:
-            await self.probe.check()
-            self._tasks.append(loop.create_task(self.probe.run()))
-            try:
-                self._ops_server = await open_port(
-                    ops_host,
-                    ops_port,
-                    _no_websocket,
-                    self._operations.answer,
-                    limits=limits,
-                    create_connection=HttpConnection,
-                    open_timeout=OPERATOR_SECONDS,
-                )
-            except ConfigurationError:
-                await self._cancel_tasks()
-                await self._close_ports()
-                raise
-        self._tasks.append(loop.create_task(self._keepalive()))
-        self._tasks.append(loop.create_task(self._hosts.run()))
-        self._lag.start()
-        fields = {"address": f"{self._address[0]}:{self.port}"}
-        if ops_port is not None:
-            fields["operator"] = f"{ops_host}:{self.ops_port}"
-        log.info("ready", extra={"fields": fields})
+
+    async def _open_operators_port(self, host: str, port: int) -> Server:
+        return await open_port(
+            host,
+            port,
+            _no_websocket,
+            self._operations.answer,
+            limits=self.context.limits,
+            create_connection=HttpConnection,
+            open_timeout=OPERATOR_SECONDS,
+        )
 
     @property
     def port(self) -> int:
         """The clients' port."""
         return port_of(self._server)
+
+    @property
+    def service_port(self) -> int:
+        """The services' port."""
+        return port_of(self._service_server)
 
     @property
     def ops_port(self) -> int:
@@ -202,8 +221,10 @@ class Gateway:
         context.draining = context.broadcaster.turns.hurry = True
         fields = {"connections": len(connections), "in_flight": context.in_flight}
         log.info("drain", extra={"fields": fields})
-        self._server.close(close_connections=False)
-        self._announce_drain()
+        for server in filter(None, (self._server, self._service_server)):
+            server.close(close_connections=False)
+        announce_drain(self.registry.clients())
+        close_idle(connections)
         await _until(lambda: not context.in_flight, deadline - 2 * limits.closing)
         self.registry.close_all(
             self.registry.clients(),
@@ -245,20 +266,13 @@ class Gateway:
             await asyncio.sleep(self.context.limits.keepalive / BEATS)
             self.registry.ping(beat)
 
-    def _announce_drain(self) -> None:
-        clients = self.registry.clients()
-        for index, connection in enumerate(clients):
-            delay = SPREAD_MS // 5 + SPREAD_MS * index // len(clients)
-            notice = wire.notification("session.drain", r.Drain(reconnect_in_ms=delay))
-            connection.write(wire.text_frame(notice))
-
     async def _cancel_tasks(self) -> None:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _close_ports(self) -> None:
-        for server in (self._server, self._ops_server):
+        for server in (self._server, self._service_server, self._ops_server):
             if server is not None:
                 server.close()
                 # An HTTP answer that does not end is not waited for.
@@ -276,27 +290,6 @@ async def serve(service: Service, **settings: Any) -> AsyncIterator[Gateway]:
         yield gateway
     finally:
         await gateway.drain()
-
-
-# The schema is imported, and its documents are made, on their first request.
-
-
-def _openrpc_document() -> r.Document:
-    from dealer.gateway.schema import document
-
-    return document()
-
-
-def _openrpc() -> bytes:
-    from dealer.gateway.schema import openrpc
-
-    return openrpc()
-
-
-def _asyncapi() -> bytes:
-    from dealer.gateway.schema import asyncapi
-
-    return asyncapi()
 
 
 async def _no_websocket(connection: Any) -> None:

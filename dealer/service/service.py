@@ -42,6 +42,7 @@ from dealer.service.random_draws import RandomDraws
 from dealer.service.requests import CommandResult, IdempotencyKey, OnResult, Request, resolve
 from dealer.service.round_secret_cache import RoundSecretCache
 from dealer.service.seat_claims import SeatClaims
+from dealer.service.service_journal import ServiceJournal
 from dealer.service.service_keys import ServiceKeys
 from dealer.service.service_tables import Owner, ServiceTables
 from dealer.service.snapshots import CommitNotice, NoticeListener, Snapshot
@@ -83,6 +84,7 @@ class Service:
         self.service_keys = ServiceKeys()
         self.archive = ArchiveFolder(archive)
         self.service_tables = ServiceTables(log)
+        self.service_journal = ServiceJournal(log)
         self._mark: HighWaterMark | None = None
         self.log = log
         self._key = key
@@ -152,6 +154,7 @@ class Service:
 
     async def close(self) -> None:
         """Stop all work on tables; the log is the caller's to close."""
+        await self.service_journal.close()
         await self.lifecycle.close()
         self._processor.close()
         await self._tasks.close()
@@ -234,12 +237,11 @@ class Service:
         check_rules(rules)
         table, key = await id_and_key(key, self.log, self._key, now=self.now())
         if owner is not None:
-            claimed = await self.service_tables.claim(table, owner)
-            if claimed != table:
-                await require_here(self.log, claimed)
-            table = claimed
+            table = await self.service_tables.claim(table, owner)
         live_table = self.tables.get(table.hex())
         if live_table is None:
+            if owner is not None and key is not None:  # it may be a repetition, much later
+                await require_here(self.log, table)
             live_table = await self.lifecycle.load_or_create(table)
         opening = OpenTable(
             self._executor.origin(table), self._executor.public_key, for_new_table(rules)

@@ -84,7 +84,7 @@ async def malicious(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[MaliciousServer]:
     """A server in this process whose behaviour a test may change."""
-    monkeypatch.setattr("dealer.gateway.server.SPREAD_MS", 10)
+    monkeypatch.setattr("dealer.gateway.ws.drain.SPREAD_MS", 10)
     server = MaliciousServer(tmp_path)
     await server.open()
     yield server

@@ -73,6 +73,11 @@ FORBIDDEN = (
     "DELETE FROM journal",
     "UPDATE house SET value = ''",
     "DELETE FROM house",
+    "INSERT INTO service_key (name, digest, rights, created_at) VALUES ('x', '', 'admin', 0)",
+    "UPDATE service_key SET rights = 'admin'",
+    "DELETE FROM service_key",
+    "UPDATE service_table SET key = 1",
+    "DELETE FROM service_table",
     "UPDATE alembic_version SET version_num = '0000'",
     "CREATE TABLE another (id integer)",
     "CREATE TEMPORARY TABLE another (id integer)",
@@ -104,6 +109,18 @@ def test_a_node_cannot_change_events_or_the_schema(
     # The triggers also apply to the owner, as whom only the migration connects.
     with pytest.raises(asyncpg.IntegrityConstraintViolationError, match="never changed"):
         query(database.url("owner"), "DELETE FROM event")
+
+
+def test_the_owner_makes_service_keys(database: Database, file: dict[str, Any], ask: Ask) -> None:
+    set_up(database, file)
+    owner, node = database.url("owner"), database.url("node")
+    assert ask("key", "add", "shop", "--may", "open", "--database", owner).code == 0
+    refused = ask("key", "add", "own", "--may", "admin", "--database", node)
+    assert refused.code == 1
+    assert refused.out == ""
+    listed = ask("key", "list", "--database", node).lines
+    assert [line.split()[:2] for line in listed] == [["shop", "open"]]
+    assert ask("key", "revoke", "shop", "--why", "x", "--database", owner).code == 0
 
 
 def test_later_migrations_keep_the_privileges(database: Database, file: dict[str, Any]) -> None:

@@ -186,7 +186,7 @@ async def test_joining_and_opening_across_a_lost_connection(connect, proxy):
 
 
 async def test_clients_resume_after_a_server_restart(connect, real_server, monkeypatch):
-    monkeypatch.setattr("dealer.gateway.server.SPREAD_MS", 100)
+    monkeypatch.setattr("dealer.gateway.ws.drain.SPREAD_MS", 100)
     async with connect(name="Ada") as hers, connect(name="Bob") as his:
         ada = await hers.join(await hers.open())
         bob = await his.join(ada.id)

@@ -100,7 +100,10 @@ async def _serve(settings: Settings) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
     issuer = _issuer(settings)
-    await require_free((settings.host, settings.port), (settings.ops_host, settings.ops_port))
+    ports = [(settings.host, settings.port), (settings.ops_host, settings.ops_port)]
+    if settings.service_port is not None:
+        ports.append((settings.service_host, settings.service_port))
+    await require_free(*ports)
     async with (
         open_service(
             settings.database,
@@ -126,6 +129,10 @@ async def _serve(settings: Settings) -> None:
             port=settings.port,
             ops_host=settings.ops_host,
             ops_port=settings.ops_port,
+            service_host=settings.service_host,
+            service_port=settings.service_port,
+            open_tables=settings.open_tables,
+            lobby=settings.lobby,
             limits=settings.limits,
             origins=settings.origins or None,
             trusted_proxies=settings.trusted_proxies,

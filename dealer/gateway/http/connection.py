@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, Protocol
 
 from websockets.asyncio.server import Server, ServerConnection
 from websockets.server import ServerProtocol
@@ -16,11 +16,28 @@ EARLY = 16 * 1024
 _REQUEST_LINE = re.compile(rb"[!-~]+ [!-~]+ HTTP/1\.[01]\r\n")
 
 
+MAX_LINES = 128
+"""Lines of a head that goes to an exchange."""
+
+_POST = re.compile(rb"POST /rpc HTTP/")
+
+
+class Exchange(Protocol):
+    """A request that websockets does not handle, and its answer."""
+
+    def receive(self, data: bytes) -> None:
+        """Take the next bytes of the connection."""
+
+    def time_out(self) -> None:
+        """The request did not arrive in time."""
+
+
 class HttpConnection(ServerConnection):
     """Separates the head of the request; `body` is the length that it announces, or CHUNKED.
 
     What follows the head is dropped, except up to `EARLY` bytes in `early`: frames that a client
-    sent before its handshake was answered.
+    sent before its handshake was answered. A `POST /rpc` goes to an exchange instead, if
+    `start_exchange` returns one, and the next request of the connection begins after it.
     """
 
     def __init__(self, protocol: ServerProtocol, server: Server, **settings: Any) -> None:
@@ -29,10 +46,13 @@ class HttpConnection(ServerConnection):
         self.early = bytearray()
         self._head: bytearray | None = bytearray()  # None once complete
         self._unreadable = False  # not HTTP: left to websockets
+        self.exchange: Exchange | None = None
 
     def data_received(self, data: bytes) -> None:
         if self._unreadable:
             super().data_received(data)
+        elif self.exchange is not None:
+            self.exchange.receive(data)
         elif self._head is None:
             self.early += data[: EARLY - len(self.early)]
         else:
@@ -41,6 +61,15 @@ class HttpConnection(ServerConnection):
     def frames_received(self, data: bytes) -> None:
         """Pass WebSocket frames to websockets."""
         super().data_received(data)
+
+    def start_exchange(self) -> Exchange | None:
+        """The exchange for a POST; None where it is answered like any other request."""
+        return None
+
+    def end_exchange(self) -> None:
+        """Read the next request, from its head on."""
+        self.exchange = None
+        self._head = bytearray()
 
     def _collect(self, head: bytearray, data: bytes) -> None:
         searched = max(len(head) - len(END), 0)
@@ -55,6 +84,12 @@ class HttpConnection(ServerConnection):
             super().data_received(bytes(head))
             return
         end += len(END)
+        # websockets itself refuses a head of more lines.
+        if _POST.match(head) and head.count(b"\n", 0, end) <= MAX_LINES:
+            self.exchange = self.start_exchange()
+        if self.exchange is not None:
+            self.exchange.receive(bytes(head))
+            return
         whole, self.body = without_body_headers(bytes(head[:end]))
         self.early += head[end : end + EARLY]
         super().data_received(whole)

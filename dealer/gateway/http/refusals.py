@@ -37,10 +37,11 @@ def request_weight(path: str) -> float:
     return next((weight for what, weight in DOWNLOADS if what.search(path)), PAGE)
 
 
-def unavailable(why: str, seconds: float = SECONDS) -> Response:
-    """503, with the seconds after which the client may try again."""
-    sentence = f"{why}; try again later.\n"
-    return response(HTTPStatus.SERVICE_UNAVAILABLE, sentence, Retry_After=str(ceil(seconds)))
+def unavailable(
+    why: str, seconds: float = SECONDS, status: HTTPStatus = HTTPStatus.SERVICE_UNAVAILABLE
+) -> Response:
+    """503 or another status, with the seconds after which the client may try again."""
+    return response(status, f"{why}; try again later.\n", Retry_After=str(ceil(seconds)))
 
 
 def host_refused(hosts: HostNames, request: Request) -> Response | None:

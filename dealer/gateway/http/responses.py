@@ -57,7 +57,7 @@ def response(status: HTTPStatus, body: str | bytes, *, kind: str = PLAIN, **more
     data = body.encode() if isinstance(body, str) else body
     named = {name.replace("_", "-"): value for name, value in more.items()}
     if status == HTTPStatus.METHOD_NOT_ALLOWED:
-        named["Allow"] = "GET, HEAD"
+        named.setdefault("Allow", "GET, HEAD")
     if status != HTTPStatus.NOT_MODIFIED:
         named.setdefault("Content-Length", str(len(data)))
     return Response(status.value, status.phrase, Headers(_headers(kind) | named), data)

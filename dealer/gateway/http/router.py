@@ -39,6 +39,8 @@ from dealer.gateway.http.responses import (
     stream,
     without_body,
 )
+from dealer.gateway.http.rpc import PATH as RPC_PATH
+from dealer.gateway.http.rpc import method_refused
 from dealer.gateway.http.static_files import KINDS, REVALIDATE, File, StaticFiles
 from dealer.gateway.limits import Limits
 from dealer.gateway.rate_limit.budgets import rate_limited
@@ -87,6 +89,9 @@ class Router:
         self._web = StaticFiles()
 
     async def answer(self, connection: HttpClient, request: Request) -> Response | None:
+        if request.path.partition("?")[0] == RPC_PATH:
+            refused = method_refused(request)
+            return without_body(refused) if request.method == "HEAD" else refused
         if request.method not in ("GET", "HEAD"):
             return response(HTTPStatus.METHOD_NOT_ALLOWED, "Only GET is allowed.\n")
         try:

@@ -45,6 +45,7 @@ class Metrics(Collector):
         self.lag = Histogram(SECONDS)
         self.accepted = 0
         self.refused: Counter[str] = Counter()
+        self.posts: Counter[str] = Counter()
         self.resumes = 0
         self.resets = 0
         self.slowed = 0
@@ -89,6 +90,7 @@ class Metrics(Collector):
         for name, help, label, kinds in (
             ("dealer_connections_closed", "Connections closed by the server.", "code", self.closed),
             ("dealer_connections_refused", "Connections refused.", "reason", self.refused),
+            ("dealer_posts", "Requests with POST /rpc by HTTP status.", "status", self.posts),
             ("dealer_appends", "Appends by outcome.", "outcome", self.counts.appends),
             (
                 "dealer_tables_closed",

@@ -23,7 +23,8 @@ class GatewayContext:
     """`clock` gives seconds, for rates and deadlines. `document` makes the OpenRPC document.
 
     `issuer` is that of the JWTs by which its users take seats; None: there is none.
-    `sessions` counts those so far, `in_flight` the requests that are not answered yet.
+    `players_open` and `players_list` say whether clients without a service key may open tables, and
+    list them. `sessions` counts those so far, `in_flight` the requests that are not answered yet.
     `log_throttle` logs what clients cause, `budgets` are the rate limits of client addresses.
     """
 
@@ -34,6 +35,8 @@ class GatewayContext:
     clock: Callable[[], float]
     document: Callable[[], Document]
     issuer: Issuer | None = None
+    players_open: bool = True
+    players_list: bool = True
     sessions: int = 0
     in_flight: int = 0
     draining: bool = False

@@ -13,18 +13,18 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from time import thread_time
 
-from dealer.errors import DealerError, Unavailable
+from dealer.errors import BadRequest, DealerError, Unavailable
 from dealer.game.commands import DrawAtRandom
 from dealer.gateway.push.membership import Membership
 from dealer.gateway.rate_limit.costs import bytes_written, event_seconds, request_weight, weight
 from dealer.gateway.rate_limit.cpu_time import metered
 from dealer.gateway.rpc.commands import TableCommand, command_key
 from dealer.gateway.rpc.methods import METHODS
-from dealer.gateway.rpc.rights import METHOD_RIGHTS
+from dealer.gateway.rpc.rights import JOURNALLED, METHOD_RIGHTS
 from dealer.gateway.rpc.session import PING_FRAME, Session
 from dealer.gateway.wire import protocol as wire
 from dealer.service import CommandResult
-from dealer.service.requests import Outcome
+from dealer.service.requests import OnResult, Outcome
 from dealer.service.service_tables import scope_of
 
 _reader = wire.Reader({name: method.params for name, method in METHODS.items()})
@@ -94,6 +94,11 @@ class Dispatcher:
             return
         if self._context.draining:
             raise Unavailable("The server is shutting down; reconnect and send this again.")
+        if method.pushes and not self.session.pushes:
+            raise BadRequest(
+                f"{call.method} is about a connection and what follows on it: send it over a "
+                "WebSocket; over HTTP use table.state, and give a token with each request."
+            )
         handler = method.handler
         if isinstance(handler, TableCommand):
             self._run_command(call, handler)
@@ -133,8 +138,11 @@ class Dispatcher:
             self.session.charge(more)
         as_host = actor.host and (method.role == "host" or actor.seat is None)
         scope = "host" if as_host else f"seat:{actor.seat}:{actor.taken_at or 0}"
+        done: OnResult = partial(self._on_outcome, call, method, cost)
         if actor.service and membership.service is not None:
             scope = scope_of(membership.service)
+            if call.method in JOURNALLED:
+                done = partial(self._on_service_outcome, call, membership, done)
         key, service = command_key(call, scope), self._context.service
         if isinstance(command, DrawAtRandom):
             draw = partial(
@@ -143,8 +151,22 @@ class Dispatcher:
             self._start(call, partial(self._draw_at_random, call, method, draw, cost))
             return
         self._context.in_flight += 1
-        done = partial(self._on_outcome, call, method, cost)
         service.submit(live_table, command, done, key=key, expect=params.expect)
+
+    def _on_service_outcome(
+        self, call: wire.Call, membership: Membership, done: OnResult, outcome: Outcome
+    ) -> None:
+        """Enter what a service did to others in the operators' journal, and answer."""
+        if isinstance(outcome, CommandResult) and membership.service is not None:
+            seat = getattr(call.params, "seat", None)
+            self._context.service.service_journal.note(
+                membership.service,
+                call.method,
+                membership.live_table.table_id,
+                why=getattr(call.params, "reason", ""),
+                details={"version": outcome.version} | ({} if seat is None else {"seat": seat}),
+            )
+        done(outcome)
 
     def _on_outcome(
         self, call: wire.Call, method: TableCommand, cost: int, outcome: Outcome

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from dealer.errors import BadRequest, DealerError, Refused, Unavailable
+from dealer.errors import BadRequest, DealerError, NotEntitled, Refused, Unavailable
 from dealer.game.commands import LeaveSeat
 from dealer.game.events import TableOpened
 from dealer.gateway.push.membership import Membership, require_right
@@ -41,6 +41,10 @@ async def table_open(session: Session, call: Call) -> None:
         live_table, done = await _open_as_service(session, call, owner)
     elif q.ref is not None:
         raise BadRequest("A `ref` needs a service key: it is the id of a service for its table.")
+    elif not session.context.players_open:
+        raise NotEntitled(
+            "On this server only services open tables: open the link that you were given."
+        )
     else:
         live_table, done = await _open_as_player(session, call)
     (opened,) = (event for event in done.events if isinstance(event, TableOpened))

@@ -98,7 +98,7 @@ METHODS: dict[str, Method] = {
     "table.watch": Method(p.TableWatch, (r.State, r.Resumed), joining.table_watch, pushes=True),
     "table.resume": Method(p.TableResume, (r.Resumed,), joining.table_resume, pushes=True),
     "table.leave": Method(p.Command, (r.Changed,), joining.table_leave),
-    "table.list": Method(p.Params, (r.Tables,), queries.table_list),
+    "table.list": Method(p.TableList, (r.Tables, r.ServiceTables), queries.table_list),
     "table.state": Method(p.OfTable, (r.State,), queries.table_state),
     "table.presence": Method(p.OfTable, (r.Presence,), queries.table_presence),
     "table.cosign": Method(p.TableCosign, (r.Cosigned,), queries.table_cosign, automatic=True),

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from typing import cast
 
-from dealer.errors import NotEntitled
-from dealer.gateway.push.membership import Membership
+from dealer.errors import BadRequest, NotEntitled
+from dealer.gateway.push.membership import Membership, require_right
 from dealer.gateway.rate_limit.costs import COMMIT
 from dealer.gateway.rpc.resume import members, snapshot, table_status
 from dealer.gateway.rpc.session import Session
 from dealer.gateway.wire import params as p
 from dealer.gateway.wire import results as r
 from dealer.gateway.wire.protocol import Call
-from dealer.gateway.wire.views import TableListing
+from dealer.gateway.wire.views import ServiceTableListing, TableListing
+from dealer.service.service_keys import ServiceKey
+from dealer.service.service_lists import list_tables
+
+LISTED_PER_MESSAGE = 50
+"""Tables of a service that a list may have for the cost of one more message."""
 
 
 async def session_refresh(session: Session, call: Call) -> None:
@@ -23,9 +28,34 @@ async def session_refresh(session: Session, call: Call) -> None:
 
 
 async def table_list(session: Session, call: Call) -> None:
-    """The open tables, newest first."""
+    """The open tables, newest first; for a service its own tables, by page."""
+    q: p.TableList = call.params
+    if session.service_key is not None:
+        await _list_own(session, call, session.service_key)
+        return
+    if q != p.TableList():
+        raise BadRequest("Only a service, with a service key, lists tables with parameters.")
+    if not session.context.players_list:
+        raise NotEntitled("This server lists no tables: open the link that you were given.")
     tables = cast("list[TableListing]", await session.context.service.lobby.tables())
     session.answer(call, r.Tables(tables=tables))
+
+
+async def _list_own(session: Session, call: Call, key: ServiceKey) -> None:
+    q: p.TableList = call.params
+    require_right(key, "read")
+    async with session.turn():
+        page = await list_tables(
+            session.context.service.log,
+            key,
+            ref=q.ref,
+            state=q.state,
+            after=q.after,
+            limit=q.limit,
+        )
+    session.charge(len(page.tables) / LISTED_PER_MESSAGE)
+    tables = cast("list[ServiceTableListing]", page.tables)
+    session.answer(call, r.ServiceTables(tables=tables, next=page.next))
 
 
 async def table_state(session: Session, call: Call) -> None:

@@ -98,9 +98,12 @@ def _subscribe_as_seat(session: Session, membership: Membership) -> None:
 def start_stream(
     session: Session, membership: Membership, version: int, *, say_resumed: bool = False
 ) -> None:
-    """Push the events after a version; to be called once the answer is sent."""
+    """Push the events after a version; to be called once the answer is sent.
+
+    Nothing is pushed to a session that cannot receive it.
+    """
     subscription = membership.subscription
-    if subscription is not None:
+    if subscription is not None and session.pushes:
         session.context.broadcaster.start(subscription, after=version, say_resumed=say_resumed)
 
 

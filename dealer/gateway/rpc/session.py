@@ -46,8 +46,11 @@ class Session:
     """State of one connection; it writes to `transport`. `table` is the id in its address.
 
     `service_key` is the valid key of another server's connection, None for a player's.
-    `number` distinguishes it from other sessions of this server, in the log lines.
+    `pushes` says whether events can follow an answer. `number` distinguishes it from other sessions
+    of this server, in the log lines.
     """
+
+    pushes = True
 
     def __init__(
         self,
@@ -131,7 +134,7 @@ class Session:
             )
         elif id is not None:
             reason = self.budget.cpu_exhausted if busy else "Too many requests"
-            self.send(wire.refusal(id, rate_limited(reason, wait)))
+            self.refuse(id, rate_limited(reason, wait))
         return False
 
     def charge(self, weight: float) -> None:
@@ -239,6 +242,10 @@ class Session:
         if call.id is not None:
             self.send(payload)
         self.context.metrics.answered(call.method, outcome, perf_counter() - call.received)
+
+    def refuse(self, id: bytes, error: DealerError) -> None:
+        """Send the refusal of a request that was not run."""
+        self.send(wire.refusal(id, error))
 
     def _log_suspicious(self, call: wire.Call, reason: str) -> None:
         # A table of the request is logged only if it exists: it may be any text, even a token.

@@ -82,6 +82,10 @@ def _channel(messages: dict[str, Part]) -> Part:
                 "headers": {
                     "type": "object",
                     "properties": {
+                        "Authorization": {
+                            "type": "string",
+                            "description": "`Bearer` and a service key; players send none",
+                        },
                         "Sec-WebSocket-Protocol": {"type": "string", "enum": [PROTOCOL]},
                     },
                 },

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 MEMBERS = {
-    "after": "the last version that was seen; 0 for all of it",
+    "after": "the last version that was seen; 0 for all of it; of a list the last table's id",
     "algorithm": "`backward` (from the top) or `forward` (from the bottom)",
     "at": "a place in a stack, 0 the bottom; as a time, epoch milliseconds",
     "bot": "whether the player is a program, as its service says",
@@ -33,6 +33,7 @@ MEMBERS = {
     "k": "ordinal of the shuffle in the round, from 0",
     "key": "an Ed25519 public key, 32 bytes in hex; in `session.hello` a service key, a secret",
     "kind": "kind of the note, such as `poker.bet`: [a-z0-9._-]{1,64}",
+    "limit": "the most entries of an answer",
     "name": "name of the player or of the table",
     "nonce": "the committed bytes, 32 bytes in hex",
     "origin": "name of the table's log in its checkpoints",
@@ -50,6 +51,7 @@ MEMBERS = {
     "size": "how many events a checkpoint covers",
     "slots": "ids of the sealed cards while they are face down",
     "stack": "`deck`, or a pile",
+    "state": "the table as this viewer may see it; in a list `open`, `closed` or `archived`",
     "steps": "how many cards at the top a partial shuffle shuffles",
     "subject": "the service's id of its user, who has one seat at the table on every device",
     "table": "id of a table; may be omitted on a connection with one table only",

@@ -10,6 +10,7 @@ import msgspec
 from dealer.errors import BadRequest, Overloaded, RateLimited, Unavailable
 from dealer.gateway.close_codes import CloseCode
 from dealer.gateway.rpc.methods import METHODS
+from dealer.gateway.rpc.rights import METHOD_RIGHTS
 from dealer.gateway.schema.errors import REFUSALS, refusals
 from dealer.gateway.schema.examples import NONE, examples
 from dealer.gateway.schema.json_schema import any_of, components, notification_schema
@@ -22,11 +23,16 @@ ABOUT = (
     "A card dealer that players can check. One JSON-RPC 2.0 object is one text frame of a "
     f"WebSocket (subprotocol `{PROTOCOL}`, which may be left out) at `/ws`, or at `/ws/<table>` "
     "for one table; batches and binary frames are refused. The events of a table's log are sent as "
-    "notifications, one for every version, so that gaps are detectable."
+    "notifications, one for every version, so that gaps are detectable. `POST /rpc` takes the same "
+    "methods over HTTP, without notifications."
 )
 SERVERS = {
     "ws": "A server in the local network.",
     "wss": "A server behind a proxy with TLS.",
+}
+HTTP_SERVERS = {
+    "http": "The same server, with POST, one request at a time.",
+    "https": "The same behind a proxy with TLS.",
 }
 HOST = {"default": "localhost:8080", "description": "name or address, and port, of the server"}
 
@@ -48,6 +54,11 @@ def document() -> r.Document:
             {"name": scheme, "url": scheme + "://{host}/ws", "summary": summary}
             | {"variables": {"host": HOST}}
             for scheme, summary in SERVERS.items()
+        ]
+        + [
+            {"name": scheme, "url": scheme + "://{host}/rpc", "summary": summary}
+            | {"variables": {"host": HOST}}
+            for scheme, summary in HTTP_SERVERS.items()
         ],
         methods=[_method(name) for name in METHODS],
         components={"schemas": components(), "errors": _errors()},
@@ -92,7 +103,8 @@ def _errors() -> dict[str, Any]:
 
 def _method(name: str) -> dict[str, Any]:
     names = [*(f"fault{code}" for code in ErrorCode), *refusals_of(name)]
-    return {
+    right = METHOD_RIGHTS.get(name)
+    return ({} if right is None else {"x-service-right": right}) | {
         "name": name,
         "summary": METHODS[name].summary,
         "tags": [{"name": name.partition(".")[0]}],

@@ -66,6 +66,15 @@ class TableOpen(Params, kw_only=True):
     cmd: Cmd | None = None
 
 
+class TableList(Params, kw_only=True):
+    """All of them are for services, which list their own tables."""
+
+    ref: Ref | None = None
+    state: Literal["open", "closed", "archived"] | None = None
+    after: Annotated[str, Meta(pattern="^[0-9a-f]{32}$")] | None = None
+    limit: Annotated[int, Meta(ge=1, le=200)] = 50
+
+
 class TableJoin(Params, kw_only=True):
     """Either `name`, or a `ticket`, or a `jwt`, whose claims may give the name."""
 

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from msgspec import Struct, field
 
-from dealer.gateway.wire.views import ErrorData, TableListing, View
+from dealer.gateway.wire.views import ErrorData, ServiceTableListing, TableListing, View
 
 
 class Result(Struct, omit_defaults=True, kw_only=True):
@@ -60,6 +60,13 @@ class Resumed(Result, kw_only=True):
 
 class Tables(Result, kw_only=True):
     tables: list[TableListing]
+
+
+class ServiceTables(Result, kw_only=True):
+    """A page of a service's tables; with `next`, another page follows after that id."""
+
+    tables: list[ServiceTableListing]
+    next: str | None = None
 
 
 class RoundBegun(Result, kw_only=True):

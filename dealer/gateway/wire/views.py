@@ -92,6 +92,24 @@ class TableListing(TypedDict):
     taken: int
 
 
+class ServiceTableListing(TypedDict):
+    """A table of a service; `opened_by` is the name of the key that opened it.
+
+    Name, times, rounds and occupied seats follow the table a moment later.
+    """
+
+    table: str
+    state: Literal["open", "closed", "archived"]
+    version: int
+    name: str | None
+    rounds: int
+    taken: int
+    opened_at: int | None
+    closed_at: NotRequired[int]
+    ref: NotRequired[str]
+    opened_by: NotRequired[str]
+
+
 class ErrorData(TypedDict):
     """`reason` in one word; `temporary` if the same request may succeed later."""
 

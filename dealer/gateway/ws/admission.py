@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Iterable, Sequence
 from http import HTTPStatus
 from urllib.parse import urlsplit
 
 from websockets.datastructures import MultipleValuesError
-from websockets.exceptions import NegotiationError
 from websockets.http11 import Request, Response
 from websockets.protocol import OPEN
-from websockets.server import ServerProtocol
-from websockets.typing import Subprotocol
 
 from dealer.gateway.close_codes import CloseCode
 from dealer.gateway.http.authorization import service_key_of, unauthorized
+from dealer.gateway.http.client_connection import ClientConnection
 from dealer.gateway.http.host_names import HostNames
 from dealer.gateway.http.refusals import (
     body_refused,
@@ -25,15 +22,15 @@ from dealer.gateway.http.refusals import (
     unavailable,
 )
 from dealer.gateway.http.responses import response
+from dealer.gateway.http.rpc import RpcEndpoint
 from dealer.gateway.rate_limit.budgets import ClientBudget
 from dealer.gateway.rpc.context import GatewayContext
-from dealer.gateway.wire.protocol import PROTOCOL
 from dealer.gateway.ws.client_ip import TrustedProxies, client_network
 from dealer.gateway.ws.connection import ConnectionCallbacks, PlayerConnection
+from dealer.gateway.ws.endpoint import is_socket
 from dealer.service.service_keys import ServiceKey
 
 _LOCAL = ("localhost", "127.0.0.1", "::1")
-_WS = re.compile(r"/ws(?:/(?P<table>[0-9a-f]{32}))?/?")
 _PING = b"\x89\x00"
 _SILENT_PINGS = 2
 
@@ -70,7 +67,10 @@ class ConnectionRegistry:
         self.connections: set[PlayerConnection] = set()
         self._arrivals = 0
         self._origins = None if origins is None else frozenset(origins)
-        self.callbacks = ConnectionCallbacks(self.on_connect, self.on_disconnect, self.on_close)
+        rpc = RpcEndpoint(context, self.check_post, context.metrics.posts)
+        self.callbacks = ConnectionCallbacks(
+            self.on_connect, self.on_disconnect, self.on_close, rpc.exchange
+        )
 
     # Connect and disconnect
 
@@ -100,11 +100,11 @@ class ConnectionRegistry:
         connection.budget = self._budget_of(connection, connection.peer)
         connection.budget.connections += 1
 
-    def _budget_of(self, connection: PlayerConnection, address: str) -> ClientBudget:
+    def _budget_of(self, connection: ClientConnection, address: str) -> ClientBudget:
         connection.address = client_network(address)
         return self.context.budgets.client(connection.address, self.context.clock())
 
-    def identify(self, connection: PlayerConnection, request: Request) -> Response | None:
+    def identify(self, connection: ClientConnection, request: Request) -> Response | None:
         """Count a service by its key, and others by address, behind a trusted proxy by their own.
 
         Returns 401 for a request whose key is not valid, 400 for one with two.
@@ -118,6 +118,10 @@ class ConnectionRegistry:
         if key is not None:
             budget = self.context.budgets.key(key.id, self.context.clock())
         connection.charge_to(budget, key)
+        if refusal is None and key is None and connection.keys_only:
+            refusal = unauthorized("This port is for services: send `Authorization: Bearer KEY`.")
+        if refusal is not None:
+            self._reject("key")
         return refusal
 
     def _service_key(self, request: Request) -> tuple[ServiceKey | None, Response | None]:
@@ -159,7 +163,7 @@ class ConnectionRegistry:
         elif code is not CloseCode.SERVICE_RESTART:
             self.context.log_throttle.log(logging.INFO, "connection closed", code=int(code))
 
-    # The handshake
+    # Requests
 
     def check_handshake(self, connection: PlayerConnection, request: Request) -> Response | None:
         """The answer to a request that is refused; None for any other."""
@@ -170,19 +174,38 @@ class ConnectionRegistry:
         if refusal is not None:
             return refusal
         if is_socket(request.path):
-            return self._check_socket(connection, request)
+            return self._check_room(connection) or self._check_origin(request)
         return self._check_page(connection)
 
-    def _check_rate(self, connection: PlayerConnection, request: Request) -> Response | None:
-        """503 for an address that is blocked until its debt is paid."""
+    def check_post(self, connection: ClientConnection, request: Request) -> Response | None:
+        """The answer to a POST that is refused by its head; None for any other."""
+        unknown_key = self.identify(connection, request)
+        refusal = (
+            self._check_rate(connection, request, status=HTTPStatus.TOO_MANY_REQUESTS)
+            or self._check_host(request)
+            or unknown_key
+            or self._check_room(connection)
+        )
+        return refusal or self._check_origin(request)
+
+    def _check_rate(
+        self,
+        connection: ClientConnection,
+        request: Request,
+        *,
+        status: HTTPStatus = HTTPStatus.SERVICE_UNAVAILABLE,
+    ) -> Response | None:
+        """Refusal of an address or key that is blocked until its debt is paid."""
         budget, now = connection.budget, self.context.clock()
         budget.spend(request_weight(request.path), now)
         wait = budget.blocked(now)
+        if status is HTTPStatus.TOO_MANY_REQUESTS:
+            wait = max(wait, budget.busy(now))  # before the body is read
         if not wait:
             return None
         self._reject("rate", address=connection.address)
         whose = "your address" if connection.service_key is None else "this service key"
-        return unavailable(f"Too many requests from {whose}", wait)
+        return unavailable(f"Too many requests from {whose}", wait, status)
 
     def _check_host(self, request: Request) -> Response | None:
         """421 for a request under a name that is not this server's."""
@@ -191,7 +214,8 @@ class ConnectionRegistry:
             self._reject("host")
         return refusal
 
-    def _check_socket(self, connection: PlayerConnection, request: Request) -> Response | None:
+    def _check_room(self, connection: ClientConnection) -> Response | None:
+        """503 where there is no room for another connection that stays open."""
         limits = self.context.limits
         full = len(self.connections) > limits.connections
         of_key = connection.service_key is not None
@@ -205,18 +229,20 @@ class ConnectionRegistry:
             else:
                 self._reject("address", address=connection.address)
             return unavailable("No more connections at the moment")
+        return None
+
+    def _check_origin(self, request: Request) -> Response | None:
         try:
             allowed = self.allows(request.headers.get("Origin"), request.headers.get("Host"))
         except MultipleValuesError:
             allowed = False
-        if not allowed:
-            self._reject("origin")
-            return connection.respond(
-                HTTPStatus.FORBIDDEN, "Pages of this origin may not connect to this server.\n"
-            )
-        return None
+        if allowed:
+            return None
+        self._reject("origin")
+        sentence = "Pages of this origin may not connect to this server.\n"
+        return response(HTTPStatus.FORBIDDEN, sentence)
 
-    def _check_page(self, connection: PlayerConnection) -> Response | None:
+    def _check_page(self, connection: ClientConnection) -> Response | None:
         """503 for an address with far too many connections.
 
         A client that reads slowly keeps its connection for long, and the number of connections is
@@ -231,7 +257,7 @@ class ConnectionRegistry:
         return unavailable("No more connections at the moment")
 
     @staticmethod
-    def _at_address(connection: PlayerConnection) -> int:
+    def _at_address(connection: ClientConnection) -> int:
         """The number of connections of the client's address, or of its key."""
         return connection.budget.connections
 
@@ -271,25 +297,3 @@ class ConnectionRegistry:
     ) -> None:
         for connection in connections:
             connection.close_with(code, reason)
-
-
-def is_socket(path: str) -> bool:
-    """Whether a request path is that of the WebSocket endpoint."""
-    return _WS.fullmatch(path.partition("?")[0]) is not None
-
-
-def table_in(path: str) -> str | None:
-    """The table's id in `/ws/<table>`."""
-    match = _WS.fullmatch(path.partition("?")[0])
-    return None if match is None else match["table"]
-
-
-def select_subprotocol(
-    protocol: ServerProtocol, offered: Sequence[Subprotocol]
-) -> Subprotocol | None:
-    """`dealer.v1` if it is offered; none if none is; 400 if only others are."""
-    if PROTOCOL in offered:
-        return Subprotocol(PROTOCOL)
-    if offered:
-        raise NegotiationError(f"this server speaks {PROTOCOL}")
-    return None

@@ -20,16 +20,15 @@ from websockets.protocol import OPEN
 from websockets.server import ServerProtocol
 
 from dealer.gateway.close_codes import CloseCode
-from dealer.gateway.http.connection import EARLY, HttpConnection
+from dealer.gateway.http.client_connection import ClientConnection
+from dealer.gateway.http.connection import EARLY, Exchange
 from dealer.gateway.limits import Limits
-from dealer.gateway.rate_limit.budgets import ClientBudget
 from dealer.gateway.rpc.dispatcher import Dispatcher
 from dealer.gateway.ws.fast_frames import (
     ends_on_frame_boundary,
     ends_with_close,
     parse_single_text_frame,
 )
-from dealer.service.service_keys import ServiceKey
 
 SLICE = 4096
 """Bytes of many small frames that are read between two checks whether the connection is closed."""
@@ -41,21 +40,20 @@ MAX_FRAGMENTS = 64
 class ConnectionCallbacks(NamedTuple):
     """Called by a connection: when it is made, lost, and closed by the server with a code.
 
-    `on_connect` sets its `peer`, `address` and `budget`.
+    `on_connect` sets its `peer`, `address` and `budget`; `on_post` starts the exchange of a POST.
     """
 
     on_connect: Callable[[PlayerConnection], None]
     on_disconnect: Callable[[PlayerConnection], None]
     on_close: Callable[[CloseCode], None]
+    on_post: Callable[[ClientConnection], Exchange]
 
 
-class PlayerConnection(HttpConnection):
+class PlayerConnection(ClientConnection):
     """A client's connection; as a `Transport` it is what the client's session writes to.
 
-    `peer` is the IP address at the other end, possibly a proxy's; `address` the client's as limits
-    count it, see `client_ip.client_network`, and `budget` that of this address, or of the valid
-    `service_key` that the client gave. `beat` is the
-    keepalive beat at which it is pinged, `silent` the pings in a row that nothing followed.
+    `beat` is the keepalive beat at which it is pinged, `silent` the pings in a row that nothing
+    followed.
     """
 
     def __init__(
@@ -66,13 +64,8 @@ class PlayerConnection(HttpConnection):
         server: Server,
         **settings: Any,
     ) -> None:
-        super().__init__(protocol, server, **settings)
+        super().__init__(limits, callbacks.on_post, protocol, server, **settings)
         self._callbacks = callbacks
-        self._limits = limits
-        self.peer = ""
-        self.address = ""
-        self.budget: ClientBudget
-        self.service_key: ServiceKey | None = None
         self.dispatcher: Dispatcher | None = None  # from the end of the handshake on
         self.beat = 0
         self.silent = 0
@@ -80,20 +73,11 @@ class PlayerConnection(HttpConnection):
         self._rate_limited = False  # closed for its rate: only the client's close frame is read
         self._fragments: list[bytes] = []
         self._drain_waiters: list[asyncio.Future[None]] = []
-        self._reading_paused = False
-        self._open_timer: asyncio.TimerHandle | None = None  # handshake, then first request
         self._send_timer: asyncio.TimerHandle | None = None  # a full write buffer
-        self._close_timer: asyncio.TimerHandle | None = None  # closing handshake
         self._send_frame = protocol.send_frame
         protocol.send_frame = self._send_library_frame  # type: ignore[method-assign]
 
     # Transport
-
-    def charge_to(self, budget: ClientBudget, key: ServiceKey | None) -> None:
-        self.budget.connections -= 1
-        self.budget = budget
-        self.service_key = key
-        budget.connections += 1
 
     def write(self, data: bytes) -> None:
         """Send whole frames; nothing is sent after the close frame."""
@@ -115,16 +99,6 @@ class PlayerConnection(HttpConnection):
         future = self.loop.create_future()
         self._drain_waiters.append(future)
         await future
-
-    def pause(self) -> None:
-        if not self._reading_paused and not self.transport.is_closing():
-            self._reading_paused = True
-            self.transport.pause_reading()
-
-    def resume(self) -> None:
-        if self._reading_paused and not self.paused and not self.transport.is_closing():
-            self._reading_paused = False
-            self.transport.resume_reading()
 
     def close_with(self, code: CloseCode, reason: str) -> None:
         if self.protocol.state is not OPEN:
@@ -150,7 +124,6 @@ class PlayerConnection(HttpConnection):
         self.transport = cast("asyncio.Transport", transport)
         self._callbacks.on_connect(self)
         super().connection_made(transport)
-        self._start_open_timer()
 
     def handshake_done(self, dispatcher: Dispatcher) -> None:
         """Dispatch the client's frames from now on, beginning with those it sent early."""
@@ -164,15 +137,9 @@ class PlayerConnection(HttpConnection):
         elif early:
             self.data_received(bytes(early))
 
-    def start_http_answer(self) -> None:
-        """The request is plain HTTP: from now on the answer's own deadlines apply."""
-        self._cancel(self._open_timer)
-        self._open_timer = None
-
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
-        for timer in (self._open_timer, self._send_timer, self._close_timer):
-            self._cancel(timer)
+        self._cancel(self._send_timer)
         self._end_session()
         self._wake_drain_waiters()
         self._callbacks.on_disconnect(self)
@@ -181,24 +148,11 @@ class PlayerConnection(HttpConnection):
         if self.dispatcher is not None:
             self.dispatcher.close()
 
-    def _start_open_timer(self) -> None:
-        self._cancel(self._open_timer)
-        self._open_timer = self.loop.call_later(self._limits.opening, self._on_open_timeout)
-
     def _on_open_timeout(self) -> None:
         if self.dispatcher is None:
-            self.transport.abort()
+            super()._on_open_timeout()
         elif not self.dispatcher.request_seen:
             self.close_with(CloseCode.NO_REQUEST, "no request came in time")
-
-    def _start_close_timer(self) -> None:
-        if self._close_timer is None:
-            self._close_timer = self.loop.call_later(self._limits.closing, self.transport.abort)
-
-    @staticmethod
-    def _cancel(timer: asyncio.TimerHandle | None) -> None:
-        if timer is not None:
-            timer.cancel()
 
     # Flow control
 

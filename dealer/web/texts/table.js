@@ -28,8 +28,8 @@ export const table = {
   otherDevice: "Play on another device",
   otherDeviceLink: "Your own link",
   otherDeviceIntro:
-    "Open this link on your other device to continue there. Keep it secret: whoever has it plays " +
-    "for you.",
+    "Open this link on your other device to continue there. Keep it secret: with it anyone can " +
+    "play for you.",
   linkInvalid: "This link is no longer valid: its seat was left. You can take a seat here.",
   copy: "Copy the link",
   copied: "The link was copied.",

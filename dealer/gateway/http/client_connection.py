@@ -1,0 +1,167 @@
+"""A client's connection up to its handshake: deadlines, flow control, and several POSTs in a row.
+
+A connection that is kept after a POST waits for the next request until its idle deadline; the
+request that follows may be any other, also a handshake.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, cast
+
+from websockets.asyncio.server import Server
+from websockets.server import ServerProtocol
+
+from dealer.gateway.http.connection import Exchange, HttpConnection
+from dealer.gateway.limits import Limits
+from dealer.gateway.rate_limit.budgets import ClientBudget
+from dealer.service.service_keys import ServiceKey
+
+
+class ClientConnection(HttpConnection):
+    """The connection of one client at a time.
+
+    `peer` is the IP address at the other end, possibly a proxy's; `address` the client's as limits
+    count it, see `client_ip.client_network`, and `budget` that of this address, or of the valid
+    `service_key` that the client gave. `keys_only` says that its port accepts no client without.
+    """
+
+    def __init__(
+        self,
+        limits: Limits,
+        on_post: Callable[[ClientConnection], Exchange],
+        protocol: ServerProtocol,
+        server: Server,
+        *,
+        keys_only: bool = False,
+        **settings: Any,
+    ) -> None:
+        super().__init__(protocol, server, **settings)
+        self._limits = limits
+        self._on_post = on_post
+        self.keys_only = keys_only
+        self.peer = ""
+        self.address = ""
+        self.budget: ClientBudget
+        self.service_key: ServiceKey | None = None
+        self._leftover = b""  # of what was read, the part after the last request
+        self._idle = False  # kept after a POST: no byte of another request has arrived
+        self._reading_paused = False
+        self._open_timer: asyncio.TimerHandle | None = None  # handshake, request, next request
+        self._close_timer: asyncio.TimerHandle | None = None  # closing handshake
+
+    def charge_to(self, budget: ClientBudget, key: ServiceKey | None) -> None:
+        """Count the connection, from now on, as one of this address or service key."""
+        self.budget.connections -= 1
+        self.budget = budget
+        self.service_key = key
+        budget.connections += 1
+
+    # Lifecycle
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast("asyncio.Transport", transport)
+        super().connection_made(transport)
+        self._start_open_timer()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._cancel(self._open_timer)
+        self._cancel(self._close_timer)
+
+    def data_received(self, data: bytes) -> None:
+        if self._idle:
+            self._idle = False
+            self._start_open_timer()
+        super().data_received(data)
+
+    def start_http_answer(self) -> None:
+        """The request is plain HTTP: from now on the answer's own deadlines apply."""
+        self._cancel(self._open_timer)
+        self._open_timer = None
+
+    def close_if_idle(self) -> None:
+        """Close a connection that is kept and not used."""
+        if self._idle:
+            self.transport.close()
+
+    def _start_open_timer(self) -> None:
+        self._cancel(self._open_timer)
+        self._open_timer = self.loop.call_later(self._limits.opening, self._on_open_timeout)
+
+    def _on_open_timeout(self) -> None:
+        if self.exchange is None:
+            self.transport.abort()
+        else:
+            self.exchange.time_out()
+
+    def _start_close_timer(self) -> None:
+        if self._close_timer is None:
+            self._close_timer = self.loop.call_later(self._limits.closing, self.transport.abort)
+
+    @staticmethod
+    def _cancel(timer: asyncio.TimerHandle | None) -> None:
+        if timer is not None:
+            timer.cancel()
+
+    # Flow control
+
+    def pause(self) -> None:
+        """Stop reading."""
+        if not self._reading_paused and not self.transport.is_closing():
+            self._reading_paused = True
+            self.transport.pause_reading()
+
+    def resume(self) -> None:
+        """Start reading again, unless the client does not read."""
+        if self._reading_paused and not self.paused and not self.transport.is_closing():
+            if self._leftover:
+                # In a step of its own: else each pipelined request would be a level of recursion.
+                self.loop.call_soon(self._go_on)
+                return
+            self._reading_paused = False
+            self.transport.resume_reading()
+
+    # Exchanges
+
+    def start_exchange(self) -> Exchange:
+        return self._on_post(self)
+
+    def write_http(self, data: bytes) -> None:
+        """Write the answer of an exchange, unless the connection is lost."""
+        if not self.transport.is_closing():
+            self.transport.write(data)
+
+    def body_complete(self) -> None:
+        """The request of an exchange was read: no deadline applies, and no more is read for now."""
+        self.start_http_answer()
+        self.pause()
+
+    def next_request(self, leftover: bytes) -> None:
+        """An answer was written: read the next request, which begins with these bytes."""
+        self.end_exchange()
+        self._leftover = leftover
+        if not leftover:
+            self._idle = True
+            self._open_timer = self.loop.call_later(self._limits.idle, self.transport.close)
+        self.resume()
+
+    def _go_on(self) -> None:
+        leftover = self._leftover
+        if leftover and not self.transport.is_closing():
+            self._leftover = b""
+            self._start_open_timer()
+            self.resume()
+            self.data_received(leftover)
+
+    def linger(self) -> None:
+        """Close for writing, and drop what arrives, until the client closes or the deadline.
+
+        To close at once would reset the connection if bytes arrive later, and the client could lose
+        the answer.
+        """
+        if not self.transport.is_closing():
+            self.transport.write_eof()
+            self.resume()
+            self._start_close_timer()

@@ -1,0 +1,43 @@
+"""The Python client of a service: its key, and tables under ids of its own."""
+
+from __future__ import annotations
+
+import pytest
+
+from dealer.client import connect
+from dealer.errors import BadRequest, SessionEnded
+from dealer.service.service_keys import new_key
+from tests.gateway.conftest import gateway, open_gateway, service
+from tests.gateway.services import add_key, revoke_key
+
+__all__ = ["gateway", "open_gateway", "service"]
+
+
+async def test_a_service_opens_a_table_once(service, gateway) -> None:
+    url = f"ws://127.0.0.1:{gateway.port}/ws"
+    key = await add_key(service)
+    async with connect(url, key=key) as house:
+        table = await house.open(ref="match 1")
+    async with connect(url, key=key) as house:
+        again = await house.open(ref="match 1")
+        assert again.id == table.id
+        await again.change("round.open", entropy="house")
+    async with connect(url) as house:
+        with pytest.raises(BadRequest):
+            await house.open(ref="match 1")
+
+
+async def test_a_key_that_is_refused_is_final(service, gateway) -> None:
+    url = f"ws://127.0.0.1:{gateway.port}/ws"
+    key = await add_key(service)
+    for wrong in (new_key(), "dk_"):
+        with pytest.raises(SessionEnded) as refused:
+            await connect(url, key=wrong)
+        assert refused.value.code == 4401
+        assert wrong not in repr(refused.value)
+    house = await connect(url, key=key)
+    await revoke_key(service)
+    await service.service_keys.refresh(service.log)
+    with pytest.raises(SessionEnded):
+        await house.open()
+    await house.close()
