@@ -17,10 +17,10 @@ from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_ope
 from dealer.errors import ConfigurationError
 
 BYTES_MAX = 256 * 1024
-READ_SECONDS = 5.0
+READ_SECONDS = 3.0
 """Timeout of the connection and of each read."""
 
-TOTAL_SECONDS = 10.0
+TOTAL_SECONDS = 5.0
 _CHUNK = 16 * 1024
 
 
