@@ -156,6 +156,13 @@ async def test_a_player_on_a_websocket_is_not_superseded(gateway, connect, posts
     assert await player.call("ping")
 
 
+async def test_a_join_over_http_reads_no_events(gateway, connect, posts, monkeypatch) -> None:
+    table = await seat_players(connect, gateway, players=1)
+    monkeypatch.delattr(type(gateway.context.broadcaster), "start")
+    http = await posts()
+    assert (await http.call("table.join", table=table.id, name="bob"))["seat"] == 2
+
+
 @pytest.mark.parametrize("method", [name for name, one in METHODS.items() if one.pushes])
 async def test_methods_that_push_need_a_websocket(service, gateway, posts, method: str) -> None:
     given: dict[str, Any] = {"token": "x", "after": 0} if method == "table.resume" else {}

@@ -232,7 +232,7 @@ async def test_what_a_service_does_to_others_is_journalled(service, gateway, con
     await refusal(client, "seat.vacate", seat=1)
     closed = await client.call("table.close")
     await service.service_journal.close()
-    found = await journal(service)
+    found = sorted(await journal(service), key=lambda entry: entry[4]["version"])
     assert found == [
         ("key:shop", "seat.vacate", table, "cheats", {"seat": 1, "version": vacated["version"]}),
         ("key:shop", "table.transfer_host", table, "", {"seat": 2, "version": moved["version"]}),

@@ -12,7 +12,7 @@ from alembic import command
 from alembic.config import Config
 from sqlalchemy import Connection, create_engine
 
-from dealer.eventlog import Log, migrate, shortening
+from dealer.eventlog import Log, ReadOnlyLog, migrate, shortening
 from dealer.eventlog.shortening import shorten
 from dealer.game.cards import STANDARD
 from dealer.game.commands import (
@@ -27,6 +27,7 @@ from dealer.game.commands import (
 from dealer.service import Service
 from dealer.service.live_table import LiveTable
 from dealer.service.requests import IdempotencyKey
+from dealer.service.service_keys import ServiceKeys
 from dealer.service.startup import open_service
 from tests.harness.postgres import Postgres
 
@@ -66,6 +67,10 @@ async def play_on(service: Service, live: LiveTable) -> None:
     await play(service, live)
 
 
+async def no_service_keys(keys: ServiceKeys, log: ReadOnlyLog) -> None:
+    """An older program does not know them, and its schema has no table for them."""
+
+
 @pytest.fixture(params=["sqlite", "postgres"])
 def older_url(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -87,6 +92,7 @@ def older_url(
     engine.dispose()
     known = migrate.revisions()
     monkeypatch.setattr(migrate, "revisions", lambda: known[: known.index("0006") + 1])
+    monkeypatch.setattr(ServiceKeys, "refresh", no_service_keys)
     yield f"sqlite:///{tmp_path / 'dealer.db'}"
 
 
