@@ -37,7 +37,7 @@ SCOPE = "claim"
 """The scope of the command ids; no caller can choose one in it."""
 
 ATTEMPTS = 8
-"""Seats of a user without a row that are followed: a crash leaves one."""
+"""Seats of a user without a row that one request follows: each crash leaves one."""
 
 Execute = Callable[[LiveTable, TakeSeat, IdempotencyKey], Coroutine[Any, Any, CommandResult]]
 CatchUp = Callable[[LiveTable], Coroutine[Any, Any, None]]
@@ -113,6 +113,7 @@ class SeatClaims:
                 return holder
             if not claim.user:
                 raise BadToken("The seat of this ticket was left; ask for a new ticket.")
+            await self.record(live_table, claim._replace(ticket=b""), holder)  # followed once
             after = holder.taken_at
         raise VersionConflict("The table changed each time; read it and try again.")
 

@@ -14,7 +14,7 @@ from dealer.game.state import SeatHolder
 from dealer.service import LiveTable, Service
 from dealer.service.archiver import Archiver
 from dealer.service.requests import IdempotencyKey
-from dealer.service.seat_claims import SeatClaim
+from dealer.service.seat_claims import ATTEMPTS, SeatClaim
 from tests.service.conftest import OpenNodes, OpenService
 
 COUNT = "SELECT count(*) FROM seat_subject"
@@ -127,12 +127,19 @@ async def test_seats_without_rows_that_were_left_are_followed(open_service: Open
     service = await open_service()
     live_table, _ = await service.open_table({})
     claim = user(service, live_table)
-    for _ in range(4):
+    for _ in range(ATTEMPTS + 2):
         taken = await service.seat_claims.take(live_table, claim, TakeSeat("Ada"))
         await service.execute(live_table, LeaveSeat(Actor(seat=1, taken_at=taken.taken_at)))
+    await service.log.run_in_transaction(_forget)
+    with pytest.raises(Refused, match="changed each time"):
+        await seat(service, live_table.table_id, claim)
     last = await seat(service, live_table.table_id, claim)
-    assert last.taken_at == live_table.committed == 10
+    assert last.taken_at == live_table.committed == 2 + 2 * (ATTEMPTS + 2)
     assert await service.seat_claims.find(live_table, claim) == last
+
+
+def _forget(connection: Any) -> None:
+    connection.exec_driver_sql("DELETE FROM seat_subject")
 
 
 async def test_the_seat_of_a_ticket_that_was_left_is_not_given_again(
