@@ -6,6 +6,7 @@ from playwright.async_api import expect
 
 from tests.browser.conftest import PHONE
 from tests.browser.table_page import expect_log, open_table, place
+from tests.harness.server_process import ServerProcess
 
 
 async def test_a_name_and_one_button_open_a_table(open_page, axe) -> None:
@@ -65,3 +66,18 @@ async def test_an_invite_only_table_needs_the_invitation(open_page) -> None:
     await visitor.get_by_label("Your invite link").fill(link)
     await visitor.get_by_role("button", name="Sit down").click()
     await expect_log(host, "Eve sat down at seat 2.")
+
+
+async def test_the_lobby_says_that_only_services_open_and_list_tables(
+    open_page, axe, tmp_path
+) -> None:
+    options = {"open-tables": "service", "lobby": "service"}
+    folder = tmp_path / "services"
+    folder.mkdir()
+    async with ServerProcess(folder, **options) as server:
+        page = await open_page("/", at=server.port)
+        await expect(page.get_by_text("This server lists no tables")).to_be_visible()
+        await page.get_by_label("Your name").fill("Ada")
+        await page.get_by_role("button", name="Open a table").click()
+        await expect(page.get_by_text("On this server only services open tables")).to_be_visible()
+        await axe(page)

@@ -12,7 +12,7 @@ from websockets.exceptions import InvalidStatus
 from dealer.gateway.close_codes import CloseCode
 from dealer.gateway.rpc.commands import TableCommand
 from dealer.gateway.rpc.methods import METHODS
-from dealer.gateway.rpc.rights import METHOD_RIGHTS, methods_of
+from dealer.gateway.rpc.rights import JOURNALLED, METHOD_RIGHTS
 from dealer.service.service_keys import POLL_SECONDS, RIGHTS, new_key
 from tests.gateway.conftest import TEST_LIMITS
 from tests.gateway.rpc_client import Refusal, RpcClient
@@ -42,8 +42,7 @@ async def outcome(client: RpcClient, method: str, **params: Any) -> str:
 def test_every_right_names_methods_that_exist() -> None:
     assert set(METHOD_RIGHTS) <= set(METHODS)
     assert set(METHOD_RIGHTS.values()) == set(RIGHTS) - {"admin"}
-    assert methods_of(["admin"]) == sorted(METHOD_RIGHTS)
-    assert methods_of(["seat"]) == ["seat.ticket", "seat.vacate", "table.transfer_host"]
+    assert set(METHOD_RIGHTS) >= JOURNALLED
 
 
 @pytest.mark.parametrize("path", ["/ws", "/"])

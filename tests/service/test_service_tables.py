@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+from typing import Any
 
 import pytest
 
 from dealer.errors import ConcurrentUpdate, ConfigurationError
+from dealer.game.commands import Actor, CloseTable
+from dealer.projector.runner import Projector
 from dealer.service import Service
 from dealer.service.admin import AdminService
 from dealer.service.service_keys import ServiceKey, check_key, digest_of, new_key
+from dealer.service.service_lists import list_tables
 from dealer.service.service_tables import Owner, ServiceTables
 from tests.service.conftest import OpenService
 
@@ -67,6 +71,41 @@ async def test_the_number_of_owners_in_memory_is_bounded(
         await service.service_tables.claim(table, Owner(1))
     assert [await service.service_tables.owner(table) for table in tables] == [1] * 5
     assert len(service.service_tables._owners) == 2
+
+
+async def test_lists_on_each_database(service: Service) -> None:
+    admin = AdminService(service.log, who="a test")
+    for name in ("shop", "other"):
+        await admin.add_service_key(name, ["open", "read"])
+    opened = []
+    for number in range(5):
+        owner = Owner(SHOP.id, f"m{number}")
+        live, _ = await service.open_table({"name": f"table {number}"}, owner=owner)
+        opened.append(live)
+    others = [(await service.open_table({}, owner=one))[0] for one in (Owner(OTHER.id), None)]
+    await service.execute(opened[0], CloseTable(Actor(service=True)))
+    await service.log.run_when_idle(Projector().slice)
+
+    async def listed(key: ServiceKey, limit: int = 100, **given: str) -> tuple[list[Any], Any]:
+        members = dict.fromkeys(("ref", "state", "after")) | given
+        return await list_tables(service.log, key, limit=limit, **members)
+
+    own = sorted(live.table_id for live in opened)
+    page, more = await listed(SHOP, 3)
+    assert ([one["table"] for one in page], more) == (own[:3], own[2])
+    page, more = await listed(SHOP, 3, after=more)
+    assert ([one["table"] for one in page], more) == (own[3:], None)
+    every, more = await listed(ADMIN)
+    ids = sorted(live.table_id for live in (*opened, *others))
+    assert ([one["table"] for one in every], more) == (ids, None)
+    by = {one["table"]: one.get("opened_by") for one in every}
+    assert [by[live.table_id] for live in (opened[0], *others)] == ["shop", "other", None]
+    ((one,), _) = await listed(SHOP, ref="m0")
+    assert (one["name"], one["state"], one["version"]) == ("table 0", "closed", 2)
+    assert one["closed_at"] >= one["opened_at"] > 0
+    page, _ = await listed(SHOP, state="open")
+    assert {one["ref"] for one in page} == {f"m{number}" for number in range(1, 5)}
+    assert await listed(OTHER, ref="m0") == ([], None)
 
 
 async def test_keys_are_polled(service: Service) -> None:

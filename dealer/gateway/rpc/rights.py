@@ -7,8 +7,6 @@ host. Reading a table that anyone may watch needs none either.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 _OF_RIGHT: dict[str, tuple[str, ...]] = {
     "open": (
         "table.open",
@@ -35,9 +33,3 @@ METHOD_RIGHTS: dict[str, str] = {
 
 JOURNALLED = frozenset(("seat.vacate", "table.transfer_host", "table.close"))
 """Commands that concern others: a service's are entered in the operators' journal."""
-
-
-def methods_of(rights: Iterable[str]) -> list[str]:
-    """The methods that a key with these rights may use as a service, by name."""
-    allowed = set(rights)
-    return sorted(method for method, right in METHOD_RIGHTS.items() if {right, "admin"} & allowed)
