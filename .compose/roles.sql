@@ -65,6 +65,7 @@ FROM (VALUES
     ('stream', 'DELETE'),
     ('checkpoint', 'DELETE'),
     ('house', 'UPDATE, DELETE'),
+    ('seat_subject', 'DELETE'),
     ('service_key', 'INSERT, UPDATE, DELETE'),
     ('service_table', 'UPDATE, DELETE'),
     ('alembic_version', 'INSERT, UPDATE, DELETE')

@@ -2,10 +2,11 @@
 
     DealerError
     ├── Refused               a command that the game or the server rejects; nothing was changed
-    │   ├── NotYourSeat, NotEntitled, NotHost, BadToken, BadKey
+    │   ├── NotYourSeat, NotEntitled, NotHost, BadToken, BadKey, TicketUsed, TicketExpired
     │   ├── NoRound, RoundOpen, ShuffleRunning, NoShuffle, NotSealed
     │   ├── DeckEmpty, CardNotInHand, CardNotThere, BadPlace
-    │   ├── UnknownTable, TableFull, SeatOccupied, TableIsClosed, TooManyTables, TableArchived
+    │   ├── UnknownTable, TableFull, SeatOccupied, TableIsClosed, TooManyTables, TableArchived,
+    │   │   NameTaken
     │   ├── EntropyOutOfTurn, EntropyMismatch
     │   ├── BadRequest        an invalid parameter
     │   └── VersionConflict, CommandReused, RateLimited, Overloaded, Unavailable, Disabled
@@ -74,6 +75,16 @@ class BadToken(Refused):
 class BadKey(Refused):
     reason = "bad_key"
     code = 6
+
+
+class TicketUsed(BadToken):
+    reason = "ticket_used"
+    code = 7
+
+
+class TicketExpired(BadToken):
+    reason = "ticket_expired"
+    code = 8
 
 
 class NoRound(Refused):
@@ -150,6 +161,11 @@ class TooManyTables(Refused):
 class TableArchived(Refused):
     reason = "table_archived"
     code = 35
+
+
+class NameTaken(Refused):
+    reason = "name_taken"
+    code = 36
 
 
 class EntropyOutOfTurn(Refused):

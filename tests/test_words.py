@@ -69,7 +69,7 @@ CONTRACT = {
     r"`tests/[^`]+`": "a test that THREATS.md names",
     r"dealer_database_trouble": "a metric",
     r"dealer_tables_resident|process_resident_memory_bytes": "a metric",
-    r"\"Guest\"|\bguest:|texts\.guest": "the name of a player who gives none",
+    r"\"Guest\"|Guest \$?\{|\bguest:|texts\.guest": "the name of a player who gives none",
     r"\"stood\": ": "a member of the JSON of `dealer rebuild --json`",
     r"tell\.\{name\}": "ids of operations in the published AsyncAPI",
     r"const believe = ": "an old name that verify.js still exports",

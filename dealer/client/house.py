@@ -131,8 +131,13 @@ class House:
         seat: int | None = None,
         invite: str | None = None,
         key: bytes | None = None,
+        ticket: str | None = None,
+        jwt: str | None = None,
     ) -> RemoteTable:
         """Take a seat at a table, or resume the seat that the store has a token for.
+
+        A `ticket` of the server of the player's account, or a `jwt` of an issuer that the server
+        trusts, comes before that token: it gives the user's own seat, on every device the same.
 
         `key` is the table's key, 32 bytes, if it is known from elsewhere; otherwise the first key
         received is trusted and pinned. Raises HouseCheated for a table with stored evidence.
@@ -140,7 +145,8 @@ class House:
         table_id = require_table_id(table if isinstance(table, str) else table.id)
         self.connection.route_to(table_id)
         kept = self._store.table(table_id)
-        if kept.facts.get("token") and table_id not in self._sessions:
+        named = ticket is None and jwt is None
+        if named and kept.facts.get("token") and table_id not in self._sessions:
             try:
                 return await self._resume(table_id, key=key)
             except BadToken:
@@ -149,7 +155,9 @@ class House:
         cosigner = session.responder.cosigner = self._cosigner_at(kept, draw=True)
         members = {
             "table": table_id,
-            "name": name or self._name or "Guest",
+            "name": name or self._name or (_unnamed() if named else None),
+            "ticket": ticket,
+            "jwt": jwt,
             "seat": seat,
             "invite": invite or kept.facts.get("invite"),
             "key": None if cosigner is None else cosigner.public_key.hex(),
@@ -228,3 +236,8 @@ class House:
 
     async def _caught_up(self, table_id: str, version: int) -> RemoteTable:
         return await self._tables[table_id].until(lambda table: table.version >= version)
+
+
+def _unnamed() -> str:
+    """A name for a player who gives none; names are unique at a table."""
+    return f"Guest {secrets.randbelow(9_000) + 1_000}"

@@ -86,6 +86,23 @@ def check_networks(flag: str, values: tuple[str, ...]) -> None:
             ) from None
 
 
+def check_issuer(issuer: str | None, audience: str | None, jwks: str | None) -> None:
+    """The settings of an issuer, which are given together; `jwks` may be the path of a file."""
+    if bool(issuer) != bool(audience):
+        raise ConfigurationError("--issuer and --audience are given together, or neither.")
+    if jwks and not issuer:
+        raise ConfigurationError("--jwks needs --issuer and --audience.")
+    if not issuer:
+        return
+    # Imports the websocket library, which a page of help does not need.
+    from dealer.gateway.identity.fetch import check_url, is_url
+
+    if issuer and not jwks:
+        check_url(issuer, of="--issuer")
+    if jwks and is_url(jwks):
+        check_url(jwks, of="--jwks")
+
+
 def check_age(flag: str, value: str) -> None:
     age_ms(value, of=flag)
 

@@ -14,6 +14,7 @@ from dealer.config.checks import (
     check_frame_ancestors,
     check_host_names,
     check_house,
+    check_issuer,
     check_logo,
     check_networks,
     check_port,
@@ -288,6 +289,35 @@ class Settings:
             check=check_networks,
         ),
     ] = ()
+    issuer: Annotated[
+        str | None,
+        Option(
+            "--issuer",
+            "DEALER_ISSUER",
+            "URL of the issuer whose JWTs give its users seats, exactly as in their `iss`; needs "
+            "--audience.",
+            metavar="URL",
+        ),
+    ] = None
+    audience: Annotated[
+        str | None,
+        Option(
+            "--audience",
+            "DEALER_AUDIENCE",
+            "The name of this server in the `aud` of these JWTs.",
+            metavar="NAME",
+        ),
+    ] = None
+    jwks: Annotated[
+        str | None,
+        Option(
+            "--jwks",
+            "DEALER_JWKS",
+            "URL or file of the issuer's keys (JWKS). If not given, the issuer's "
+            "/.well-known/openid-configuration says where they are.",
+            metavar="URL",
+        ),
+    ] = None
     archive: Annotated[
         Path | None,
         Option(
@@ -371,6 +401,17 @@ class Settings:
             check=check_age,
         ),
     ] = "0"
+    host_absent: Annotated[
+        str,
+        Option(
+            "--host-absent",
+            "DEALER_HOST_ABSENT",
+            "Age, like 10m, of a host's absence after which the player who has been seated longest"
+            " becomes host, except at tables of services; 0 means never.",
+            metavar="AGE",
+            check=check_age,
+        ),
+    ] = "10m"
     disk_floor: Annotated[
         int,
         Option(
@@ -443,6 +484,7 @@ class Settings:
     def __post_init__(self) -> None:
         for setting in SETTINGS:
             setting.check(getattr(self, setting.name))
+        check_issuer(self.issuer, self.audience, self.jwks)
 
 
 def _declared() -> tuple[Setting, ...]:

@@ -33,6 +33,7 @@ from dealer.errors import ConcurrentUpdate, UnknownTable
 from dealer.eventlog.openers import opener
 from dealer.eventlog.savepoints import table_savepoint
 from dealer.eventlog.schema import Number, checkpoint, event, house, metadata, postgres, stream
+from dealer.eventlog.seat_subjects import seat_subject
 
 RETIRED = ".retired"
 """Suffix of a key's name in `house` once no table needs that key."""
@@ -216,6 +217,7 @@ def delete_archived_rows(
     connection.execute(delete(checkpoint).where(checkpoint.c.stream == number))
     connection.execute(delete(opener).where(opener.c.stream == number))
     connection.execute(delete(table_savepoint).where(table_savepoint.c.stream == number))
+    connection.execute(delete(seat_subject).where(seat_subject.c.stream == number))
     for name in models:
         model = metadata.tables[name]
         connection.execute(delete(model).where(model.c.stream == number))

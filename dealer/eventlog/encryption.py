@@ -8,6 +8,7 @@ Every ciphertext is AES-256-GCM, preceded by its random 12-byte nonce:
     secret S      under the house's wrapping key, T("secret") ‖ lp(table_id, be32(round))
     savepoint     under the house's savepoint key,
                   T("savepoint") ‖ lp(table_id, be64(version), be32(format), code)
+    ticket        (not stored) under the house's ticket key, T("ticket")
 
 The house's keys all come from one master key of 32 bytes: HKDF-SHA-512(ikm = master, no salt,
 info = T("house-" + use), 32 bytes). The caller passes the random nonces.
@@ -108,6 +109,7 @@ class HouseKeys:
         self._digests: dict[bytes, bytes] = {}
         self._wrapping = AESGCM(_derived(master, "wrapping"))
         self._savepoints = AESGCM(_derived(master, "savepoint"))
+        self._tickets = AESGCM(_derived(master, "ticket"))
         self._more = more
         self._known = {one.public_key: one for one in (*earlier, self)}
 
@@ -177,6 +179,16 @@ class HouseKeys:
             with suppress(InvalidTag, ValueError):
                 return one._savepoints.decrypt(stored[:NONCE_BYTES], stored[NONCE_BYTES:], about)
         raise DatabaseDamaged("The savepoint cannot be decrypted: its row was altered or moved.")
+
+    def seal_ticket(self, plain: bytes, *, nonce: bytes) -> bytes:
+        """A ticket for a seat, which its holder cannot read: the nonce and the ciphertext."""
+        return nonce + self._tickets.encrypt(nonce, plain, T("ticket"))
+
+    def open_ticket(self, sealed: bytes) -> bytes | None:
+        """The content of a ticket; None if it was altered, or sealed under another key."""
+        with suppress(InvalidTag, ValueError):
+            return self._tickets.decrypt(sealed[:NONCE_BYTES], sealed[NONCE_BYTES:], T("ticket"))
+        return None
 
 
 def _savepoint(table: bytes, version: int, format: int, code: bytes) -> bytes:

@@ -40,7 +40,10 @@ _PRESENT = "SELECT table_id, node, seats, watching FROM presence WHERE table_id 
 
 
 class Attendance(NamedTuple):
-    """The connections at a table: seats, each with the version of its SeatTaken, and spectators."""
+    """The connections at a table: seats, each with the version of its SeatTaken, and spectators.
+
+    Seat 0 at version 0 stands for the connections with the host token.
+    """
 
     seats: frozenset[tuple[int, int]] = frozenset()
     watching: int = 0

@@ -157,6 +157,18 @@ class CheckDeadlines:
 
 
 @immutable
+class CloseEntropy:
+    """End the wait for digests of shuffle `k`, if only those of the `absent` players are missing.
+
+    They are given as (seat, version of SeatTaken). Only the server sends it.
+    """
+
+    round: int
+    k: int
+    absent: frozenset[tuple[int, int]]
+
+
+@immutable
 class FinishShuffle:
     """Shuffle and seal, with all entropy revealed; `root` is that of checkpoint C1."""
 
@@ -231,6 +243,7 @@ Command = (
     | CommitEntropy
     | RevealEntropy
     | CheckDeadlines
+    | CloseEntropy
     | FinishShuffle
     | Deal
     | Draw

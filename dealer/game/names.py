@@ -39,6 +39,12 @@ def check_name(name: str, *, of: str = "A name") -> None:
         )
 
 
+def comparable(name: str) -> str:
+    """The form in which two names are compared: case and extra white space do not matter."""
+    folded = unicodedata.normalize("NFD", name).casefold()  # decomposed: as Unicode prescribes it
+    return " ".join(unicodedata.normalize("NFC", folded).split())
+
+
 def check_text(text: str, most: int, *, of: str) -> None:
     """Raise BadRequest unless `text` has at most `most` bytes of UTF-8 and no control character.
 

@@ -13,6 +13,8 @@ known one (`check_names`): it would have no effect, without a word.
 Rules in an existing log keep their meaning, where each preset allows the host to collect. New
 tables get an explicit `"collect": "nobody"` unless they are opened with another value
 (`for_new_table`), so that old clients too display the rule that applies.
+
+`commit_ms` and `reveal_ms` are the waits of rounds that are opened without their own.
 """
 
 from __future__ import annotations
@@ -29,8 +31,9 @@ SEATS_DEFAULT = 10
 SEATS_MAX = 100
 WHO = ("host", "players", "nobody")
 WAITS = ("commit_ms", "reveal_ms")
-WAIT_MIN_MS = 100
-WAIT_MAX_MS = 600_000
+WAIT_MS_DEFAULT = 10_000
+WAIT_MS_MIN = 100
+WAIT_MS_MAX = 600_000
 FREE = "x_"
 """Names of members that begin with this never get a meaning."""
 
@@ -100,16 +103,23 @@ class Rules:
         if given.get("watch", "anyone") not in ("anyone", "nobody"):
             raise BadRequest("The rule 'watch' must be anyone or nobody.")
         for name in WAITS:
-            wait = given.get(name, WAIT_MIN_MS)
-            if type(wait) is not int or not WAIT_MIN_MS <= wait <= WAIT_MAX_MS:
+            wait = given.get(name, WAIT_MS_DEFAULT)
+            if type(wait) is not int or not WAIT_MS_MIN <= wait <= WAIT_MS_MAX:
                 raise BadRequest(
-                    f"The rule {name!r} must be {WAIT_MIN_MS} to {WAIT_MAX_MS} milliseconds."
+                    f"The rule {name!r} is {WAIT_MS_MIN} to {WAIT_MS_MAX} milliseconds."
                 )
         if "name" in given:
             if not isinstance(given["name"], str):
                 raise BadRequest("The name of a table must be a string.")
             check_name(given["name"], of="The name of a table")
         return cls.read(given)
+
+    def wait_ms(self, name: str) -> int:
+        """The wait `commit_ms` or `reveal_ms` of a round that is opened without its own."""
+        wait = self.given.get(name)
+        if isinstance(wait, int) and WAIT_MS_MIN <= wait <= WAIT_MS_MAX:
+            return wait
+        return WAIT_MS_DEFAULT  # rules of an old log may have any value
 
 
 def check_names(given: Mapping[str, Any]) -> None:

@@ -31,11 +31,13 @@ from dealer.gateway.http.host_names import HostNames, name_of
 from dealer.gateway.http.ops import Operations
 from dealer.gateway.http.router import Router
 from dealer.gateway.http.static_files import PLAIN_APPEARANCE
+from dealer.gateway.identity.issuer import Issuer
 from dealer.gateway.limits import Limits
 from dealer.gateway.observe.loop_lag import LoopLagMonitor
 from dealer.gateway.observe.metrics import Metrics
 from dealer.gateway.ports import open_port, port_of, require_free
 from dealer.gateway.push.broadcaster import Broadcaster
+from dealer.gateway.push.host_absence import HostAbsence
 from dealer.gateway.rate_limit.cpu_time import metered
 from dealer.gateway.rpc.context import GatewayContext
 from dealer.gateway.rpc.dispatcher import Dispatcher
@@ -70,7 +72,9 @@ class Gateway:
     names that requests may have in `Host`, besides localhost, any IP address, `host` and those in
     `origins`; the operator's port also accepts names without a dot, as of containers.
     `frame_ancestors` are the origins whose pages may show this server's pages in a frame, with the
-    `appearance` that its operator gave them.
+    `appearance` that its operator gave them. `issuer` verifies the JWTs of the users who take seats
+    by one. `host_absent_seconds` is how long a host may be absent before another player becomes
+    host; 0 means never.
     """
 
     def __init__(
@@ -91,6 +95,8 @@ class Gateway:
         host_names: Sequence[str] = (),
         frame_ancestors: Sequence[str] = (),
         appearance: Appearance = PLAIN_APPEARANCE,
+        issuer: Issuer | None = None,
+        host_absent_seconds: float = 0.0,
     ) -> None:
         limits = limits or Limits()
         clock = asyncio.get_running_loop().time
@@ -103,6 +109,7 @@ class Gateway:
             metrics=self.metrics,
             clock=clock,
             document=openrpc_document,
+            issuer=issuer,
             players_open=open_tables == "anyone",
             players_list=lobby == "anyone",
         )
@@ -136,6 +143,7 @@ class Gateway:
         self._service_server: Server | None = None
         self._ops_server: Server | None = None
         self._tasks: list[asyncio.Task[None]] = []
+        self._hosts = HostAbsence(service, broadcaster.absences, seconds=host_absent_seconds)
         self._lag = LoopLagMonitor(self.metrics.lag, clock=clock)
         service.service_keys.on_revoked(self.registry.end_service)
         self.metrics.counts = service.stats
@@ -166,6 +174,7 @@ class Gateway:
             await self._close_ports()
             raise
         self._tasks.append(loop.create_task(self._keepalive()))
+        self._tasks.append(loop.create_task(self._hosts.run()))
         self._lag.start()
         log.info("ready", extra={"fields": fields})
 

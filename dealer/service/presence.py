@@ -97,6 +97,10 @@ class SharedPresence:
         until = asyncio.get_running_loop().time() + HINTED_SECONDS
         self._hinted |= dict.fromkeys(tables, until)
 
+    def known(self, live_table: LiveTable) -> bool:
+        """Whether the connections at the other nodes were read; not before the first exchange."""
+        return live_table.id in self._read
+
     def alone(self, table: bytes) -> bool:
         """Whether no other node had a connection at this table when that was last read.
 

@@ -41,6 +41,7 @@ from dealer.service.presence import SharedPresence
 from dealer.service.random_draws import RandomDraws
 from dealer.service.requests import CommandResult, IdempotencyKey, OnResult, Request, resolve
 from dealer.service.round_secret_cache import RoundSecretCache
+from dealer.service.seat_claims import SeatClaims
 from dealer.service.service_journal import ServiceJournal
 from dealer.service.service_keys import ServiceKeys
 from dealer.service.service_tables import Owner, ServiceTables
@@ -49,6 +50,7 @@ from dealer.service.stored_savepoints import StoredSavepoints
 from dealer.service.table_cache import BYTES, TABLES, TableCache
 from dealer.service.table_ids import check_rules, id_and_key
 from dealer.service.table_lifecycle import TableLifecycle
+from dealer.service.tickets import Tickets
 from dealer.service.tokens import TokenKeys, Tokens
 
 
@@ -131,6 +133,13 @@ class Service:
         self.presence = SharedPresence(log)
         self.head_poller = HeadPoller(
             log, self.tables, self._reloader, self.checkpoints, self.presence
+        )
+        self.tickets = Tickets(key, clock)
+        self.seat_claims = SeatClaims(
+            log,
+            key,
+            execute=lambda live_table, command, key: self.execute(live_table, command, key=key),
+            catch_up=self.catch_up,
         )
         self._draws = RandomDraws(self._processor, self.reader, self._tasks)
 

@@ -15,6 +15,7 @@ from time import perf_counter
 from dealer.errors import Overloaded, UnknownTable
 from dealer.game.commands import (
     CheckDeadlines,
+    CloseEntropy,
     CloseRound,
     CloseTable,
     Command,
@@ -57,6 +58,7 @@ _ENDING = (
     FinishShuffle,
     LeaveSeat,
     CheckDeadlines,
+    CloseEntropy,
     RevealEntropy,
     VacateSeat,
 )

@@ -26,7 +26,7 @@
 export function connect(url?: string | URL | null, options?: ConnectOptions): Promise<House>;
 
 export interface ConnectOptions {
-  /** The player's name, unless `join` is given another; default "Guest". */
+  /** The player's name, unless `join` is given another; default "Guest" and a number. */
   name?: string;
   /** Where tokens, random bytes and signed heads are stored; default `memoryStore()`. */
   store?: Store;
@@ -87,9 +87,10 @@ export interface House {
   watch(table: string, options?: { key?: string }): Promise<RemoteTable>;
   /**
    * Follow a table with the stored tokens, as seat or host, or otherwise as a spectator. A page
-   * calls this when it is loaded; `join` then takes a seat.
+   * calls this when it is loaded; `join` then takes a seat. `token` is that of a seat from another
+   * device (`RemoteTable.token`), whose place this client takes.
    */
-  enter(table: string, options?: { key?: string }): Promise<RemoteTable>;
+  enter(table: string, options?: { key?: string; token?: string }): Promise<RemoteTable>;
   /** What is stored about a table. */
   kept(table: string): { seat: number | null; host: boolean; invite: string | null };
   /** The tables that the server lists publicly. */
@@ -128,6 +129,10 @@ export interface JoinOptions {
   /** Default: the lowest free one. */
   seat?: number;
   invite?: string;
+  /** A ticket, from the server of your account: it gives the name and the right to a seat. */
+  ticket?: string;
+  /** A JWT of an issuer that the server trusts; it may give the name. */
+  jwt?: string;
   /** The table's key, 64 hex digits, if it is known; otherwise the first one seen is trusted. */
   key?: string;
 }
@@ -202,6 +207,8 @@ export interface RemoteTable {
   readonly cosigned: number;
   /** The evidence that the server cheated; null if it has not. */
   readonly evidence: Evidence | null;
+  /** The secret token of this player's seat, for another device of the player; null without. */
+  readonly token: string | null;
   /** The invitation that others need to join, if the rules require one; known to the host. */
   readonly invite: string | null;
   /** Suspicions that only this player can have, because they cannot be proved: sentences. */

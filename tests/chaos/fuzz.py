@@ -104,8 +104,8 @@ async def one_table(
     opened = await call(clients[0], "table.open", seats=6, deck=cards, rules={"entropy": "house"})
     table = opened["table"]
     tokens = [opened["host_token"]]
-    for player in clients[1:3]:
-        tokens.append((await call(player, "table.join", table=table, name="Ada"))["token"])
+    for player, name in zip(clients[1:3], ("Ada", "Bob"), strict=True):
+        tokens.append((await call(player, "table.join", table=table, name=name))["token"])
     hidden = [text.encode() for text in (*cards, *tokens, opened["invite"])]
     secret = re.compile(b"|".join(map(re.escape, hidden)))
     grammar = Grammar(Context(table, tokens, cards), chance)

@@ -259,6 +259,13 @@ class AnyGame(RuleBasedStateMachine):
         self.game.now += late
         self.attempt(c.CheckDeadlines(self.game.now))
 
+    @rule(absent=st.sets(st.integers(1, 4)), k=st.integers(0, 3))
+    def players_are_absent(self, absent, k) -> None:
+        seats = self.game.table.seats.items()
+        holders = frozenset((seat, player.taken_at) for seat, player in seats if seat in absent)
+        number = len(self.game.table.round_versions)
+        self.attempt(c.CloseEntropy(number, k, holders))
+
     @precondition(lambda self: self.game.table.version > 60)
     @rule(kind=st.sampled_from([c.CloseRound, c.CloseRound, c.CloseTable]))
     def close(self, kind) -> None:
@@ -321,7 +328,14 @@ def test_any_game(play):
 
 
 @pytest.mark.parametrize(
-    "command", [c.Draw(HOST), c.CheckDeadlines(0), c.FinishShuffle(b""), c.TakeSeat("ann")]
+    "command",
+    [
+        c.Draw(HOST),
+        c.CheckDeadlines(0),
+        c.CloseEntropy(1, 0, frozenset()),
+        c.FinishShuffle(b""),
+        c.TakeSeat("ann"),
+    ],
 )
 def test_no_command_is_accepted_without_a_table(command):
     with pytest.raises(UnknownTable):

@@ -6,6 +6,7 @@ import pytest
 
 from dealer.errors import (
     BadRequest,
+    NameTaken,
     NotEntitled,
     NotHost,
     NotYourSeat,
@@ -37,6 +38,7 @@ from dealer.game.events import (
     TableOpened,
 )
 from dealer.game.rules import Rules
+from dealer.game.state import evolve
 
 HOST = Actor(host=True)
 ONE, TWO = Actor(seat=1), Actor(seat=2)
@@ -71,6 +73,10 @@ def test_a_table_cannot_be_opened_twice(play):
         ({"seats": "4"}, "1 to 100 seats"),
         ({"join": "friends"}, "'join'"),
         ({"watch": "friends"}, "'watch'"),
+        ({"commit_ms": 99}, "'commit_ms' is 100 to 600000"),
+        ({"commit_ms": 600_001}, "'commit_ms' is"),
+        ({"reveal_ms": "100"}, "'reveal_ms' is"),
+        ({"reveal_ms": True}, "'reveal_ms' is"),
     ],
 )
 def test_invalid_rules_are_refused(play, rules, saying):
@@ -126,6 +132,24 @@ def test_a_name_is_short_and_printable(play, name):
 @pytest.mark.parametrize("name", ["x" * 64, "Ann Ö", "🂡", "a'\"\\b"])
 def test_other_names_are_valid(play, name):
     assert play(opened=False).do(TakeSeat(name)) == [SeatTaken(3, name)]
+
+
+@pytest.mark.parametrize("name", ["Änne B", "ÄNNE b", "  Änne   B ", "A\u0308nne\u2003B"])
+def test_a_seated_players_name_is_taken_until_the_seat_is_left(play, name):
+    game = play(opened=False)
+    game.do(TakeSeat("Änne B"))
+    game.refuses(TakeSeat(name), NameTaken, "choose another one")
+    assert game.do(TakeSeat("Anne B")) == [SeatTaken(4, "Anne B")]
+    game.do(LeaveSeat(Actor(seat=3)))
+    assert game.do(TakeSeat(name)) == [SeatTaken(3, name)]
+
+
+def test_a_log_with_a_name_twice_still_loads(play):
+    game = play(opened=False)
+    for seat in (3, 4):
+        evolve(game.table, SeatTaken(seat, "Ann"), at=0)
+    assert game.table.seats[4].name == "Ann"
+    game.refuses(TakeSeat("ann"), NameTaken)
 
 
 @pytest.mark.parametrize("key", [b"", b"k" * 31, b"k" * 33])

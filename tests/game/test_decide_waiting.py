@@ -9,6 +9,7 @@ from dealer.errors import (
 from dealer.game.commands import (
     Actor,
     CheckDeadlines,
+    CloseEntropy,
     CommitEntropy,
     LeaveSeat,
     StartShuffle,
@@ -48,6 +49,36 @@ def test_the_deadline_closes_the_digests_at_its_millisecond(fresh):
     game.do(SHUFFLE)
     assert game.do(CheckDeadlines(game.now + 999)) == []
     assert game.do(CheckDeadlines(game.now + 1_000)) == [EntropyClosed(1, 0)]
+
+
+def test_digests_close_early_if_only_absent_players_sent_none(fresh):
+    game = fresh()
+    game.do(SHUFFLE)
+    both = frozenset((seat, player.taken_at) for seat, player in game.table.seats.items())
+    two = frozenset(one for one in both if one[0] == 2)
+    assert game.do(CloseEntropy(1, 0, two)) == []
+    game.do(game.commit(1))
+    for nothing in (
+        CloseEntropy(1, 0, frozenset()),
+        CloseEntropy(1, 0, frozenset([(2, 99)])),
+        CloseEntropy(1, 0, both - two),
+        CloseEntropy(1, 1, two),
+        CloseEntropy(2, 0, two),
+    ):
+        assert game.do(nothing) == []
+    assert game.do(CloseEntropy(1, 0, two)) == [EntropyClosed(1, 0)]
+    assert game.do(CloseEntropy(1, 0, two)) == []
+    game.do(game.reveal(1))
+    assert game.do(game.finish())[-1].slots
+    assert game.do(CloseEntropy(1, 1, both)) == []
+
+
+def test_digests_may_close_without_any(fresh):
+    game = fresh()
+    game.do(SHUFFLE)
+    both = frozenset((seat, player.taken_at) for seat, player in game.table.seats.items())
+    assert game.do(CloseEntropy(1, 0, both)) == [EntropyClosed(1, 0)]
+    assert game.round.shuffle.ready()
 
 
 def test_without_digests_the_shuffle_uses_only_the_houses_entropy(fresh):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from unicodedata import normalize
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dealer.errors import BadRequest
-from dealer.game.names import NAME_MAX, check_name
+from dealer.game.names import NAME_MAX, check_name, comparable
 from dealer.game.rules import Rules
 
 UNSEEN = (
@@ -44,3 +46,11 @@ def test_the_name_in_the_rules_obeys_the_limits_of_a_name(name: object) -> None:
 
 def test_rules_of_old_logs_are_read_with_any_name() -> None:
     assert Rules.read({"name": "x" * 15_000, "collect": "host"}).who["collect"] == "host"
+
+
+@given(st.text(max_size=NAME_MAX))
+def test_the_comparable_form_is_stable_and_ignores_case_and_outer_white_space(name: str) -> None:
+    form = comparable(name)
+    assert comparable(form) == form
+    assert comparable(f" {name}\u2003") == form
+    assert comparable(normalize("NFC", name)) == comparable(normalize("NFD", name)) == form

@@ -22,6 +22,7 @@ from dealer.projector.runner import Projector
 from dealer.proof.checkpoint import Cosigner
 from tests.gateway.conftest import TEST_LIMITS
 from tests.gateway.rpc_client import Refusal, RpcClient
+from tests.gateway.services import add_key, with_key
 from tests.gateway.tables import SeatedTable, commit_entropy, reveal_entropy, seat_players
 from tests.service.bare_service import bare_service
 
@@ -75,6 +76,7 @@ async def play(gateway: Gateway) -> list[RecordedFrame]:
     table.joined.append(await carol.call("table.join", table=table.id, name="Carol", key=key))
     spectator = await connect(gateway)
     await _send_requests_without_a_round(table, spectator)
+    await _seat_by_ticket(gateway, clients)
     await _make_every_move(table)
     await _contribute_entropy(table)
     await _send_invalid_requests(table)
@@ -97,6 +99,17 @@ async def _send_requests_without_a_round(table: SeatedTable, spectator: RpcClien
     await ann.until(lambda: ann.notices("presence"))
     await spectator.call("session.hello", tokens=[{"table": table.id, "token": table.host_token}])
     await spectator.call("session.refresh")
+
+
+async def _seat_by_ticket(gateway: Gateway, clients: list[Recorder]) -> None:
+    key = await add_key(gateway.context.service)
+    service, user = [await Recorder.connect(gateway.port, **more) for more in (with_key(key), {})]
+    clients += [service, user]
+    table = (await service.call("table.open", ref="game 17"))["table"]
+    user_of_service = {"name": "Dora", "seat": 3, "subject": "user 4711"}
+    ticket = await service.call("seat.ticket", table=table, **user_of_service)
+    await user.call("table.join", table=table, ticket=ticket["ticket"])
+    await service.call("table.close")
 
 
 async def _make_every_move(table: SeatedTable) -> None:

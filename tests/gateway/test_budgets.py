@@ -210,8 +210,8 @@ async def test_a_download_is_charged_only_for_the_checkpoint_that_it_writes(
     path = f"/tables/{table}/bundle.jsonl"
     for _ in range(6):
         assert (await get(gateway.port, path)).status == 200
-    for _ in range(2):
-        await (await connect(gateway)).call("table.join", table=table, name="Ada")
+    for name in ("Ada", "Bob"):
+        await (await connect(gateway)).call("table.join", table=table, name=name)
     assert "disk writes" in str(await until_refused(host, "deck.cut", at=1, table=table))
     refused = await get(gateway.port, path)
     assert (refused.status, "disk writes" in refused.text) == (503, True)

@@ -132,6 +132,28 @@ async def test_players_contribute_entropy(gateway, connect) -> None:
     assert [kinds[size] for size in sizes] == ["EntropyClosed", "DeckSealed"]
 
 
+async def test_the_waits_of_the_rules_are_those_of_a_round_without_its_own(
+    gateway, connect
+) -> None:
+    table = await seat_players(connect, gateway, players=0, commit_ms=250, reveal_ms=600_000)
+    await table.host.call("round.open", commit_ms=3_600_000)
+    round_ = (await table.host.call("table.state"))["state"]["round"]
+    assert (round_["commit_ms"], round_["reveal_ms"]) == (3_600_000, 600_000)
+    await table.host.call("round.close")
+    await table.host.call("round.open")
+    round_ = (await table.host.call("table.state"))["state"]["round"]
+    assert (round_["commit_ms"], round_["reveal_ms"]) == (250, 600_000)
+
+
+async def test_a_name_is_taken_until_its_seat_is_left(gateway, connect) -> None:
+    table = await seat_players(connect, gateway, players=1)
+    client = await connect(gateway)
+    again = {"table": table.id, "name": " PLAYER  1 "}
+    assert await reason_of(client.call("table.join", **again)) == "name_taken"
+    await table.players[0].call("table.leave")
+    assert (await client.call("table.join", **again))["seat"] == 1
+
+
 async def test_a_random_draw_waits_for_the_players(gateway, connect) -> None:
     table = await seat_players(connect, gateway, players=2)
     await table.host.call("round.open")
@@ -272,7 +294,7 @@ async def test_a_guessable_command_id_does_not_give_another_clients_seat(gateway
     table = (await host.call("table.open", cmd="1"))["table"]
     first, second = await connect(gateway), await connect(gateway)
     one = await first.call("table.join", table=table, name="Ann", cmd="1")
-    two = await second.call("table.join", table=table, name="Ann", cmd="1")
+    two = await second.call("table.join", table=table, name="Bob", cmd="1")
     assert one["seat"] != two["seat"]
     assert (await second.call("table.open", cmd="2"))["table"] != table
     assert await first.call("table.join", table=table, name="Ann", cmd="1") == one

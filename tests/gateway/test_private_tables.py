@@ -23,6 +23,7 @@ PARAMS: dict[str, dict[str, Any]] = {
     "hand.give": {"cards": [1], "to": 1},
     "hand.show": {"cards": [1]},
     "hand.return": {"cards": [1]},
+    "seat.ticket": {"name": "Dora"},
     "seat.vacate": {"seat": 1},
     "table.transfer_host": {"seat": 1},
     "table.note": {"kind": "chat", "text": "hello"},
@@ -34,7 +35,14 @@ PARAMS: dict[str, dict[str, Any]] = {
     "entropy.reveal": {"round": 1, "k": 0, "nonce": "00" * 32},
 }
 COMMANDS = [name for name, one in METHODS.items() if isinstance(one.handler, TableCommand)]
-QUERIES = ("table.watch", "table.state", "table.presence", "table.leave", "audit.bundle")
+QUERIES = (
+    "seat.ticket",
+    "table.watch",
+    "table.state",
+    "table.presence",
+    "table.leave",
+    "audit.bundle",
+)
 
 
 async def refusal(client: RpcClient, method: str, **params: Any) -> str:

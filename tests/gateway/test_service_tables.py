@@ -224,8 +224,8 @@ async def test_what_a_service_does_to_others_is_journalled(service, gateway, con
     client = await connect(**with_key(key))
     table = (await client.call("table.open"))["table"]
     players = [await connect() for _ in range(2)]
-    for player in players:
-        await player.call("table.join", table=table, name="x")
+    for number, player in enumerate(players):
+        await player.call("table.join", table=table, name=f"player {number}")
     await client.call("round.open", entropy="house")
     vacated = await client.call("seat.vacate", seat=1, reason="cheats")
     moved = await client.call("table.transfer_host", seat=2)

@@ -20,9 +20,9 @@ import pytest
 from dealer.client import Evidence
 from dealer.errors import HouseCheated
 from dealer.game.commands import Actor, Command
-from dealer.gateway import server
 from dealer.gateway.limits import Limits
 from dealer.gateway.server import serve
+from dealer.gateway.ws import drain
 from dealer.proof.checkpoint import open_note
 from dealer.proof.verify import Report, verify
 from dealer.service import CommandResult, CommitNotice, LiveTable, Service
@@ -172,7 +172,7 @@ class MaliciousServer:
 async def malicious(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[MaliciousServer]:
-    monkeypatch.setattr(server, "SPREAD_MS", 10)
+    monkeypatch.setattr(drain, "SPREAD_MS", 10)
     malicious = MaliciousServer(tmp_path)
     await malicious.open()
     yield malicious

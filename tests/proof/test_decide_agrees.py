@@ -13,6 +13,7 @@ from dealer.game.commands import (
     Actor,
     AddNote,
     CheckDeadlines,
+    CloseEntropy,
     CloseRound,
     CloseTable,
     Command,
@@ -108,6 +109,13 @@ class Play:
         number, k = (round_.number, round_.k) if round_ else (1, 0)
         return RevealEntropy(Actor(seat=seat), number, k, self.nonce(seat))
 
+    def close_entropy(self, absent: set[int]) -> CloseEntropy:
+        round_ = self.table.round
+        number, k = (round_.number, round_.k) if round_ else (1, 0)
+        players = self.table.seats.items()
+        holders = frozenset((seat, each.taken_at) for seat, each in players if seat in absent)
+        return CloseEntropy(number, k, holders)
+
 
 seats = st.integers(1, 4)
 places = st.integers(0, 7)
@@ -123,10 +131,11 @@ def command_makers(draw: st.DrawFn) -> Any:
     algorithm = draw(st.sampled_from(["backward", "forward"]))
     entropy = draw(st.sampled_from(["players", "house"]))
     steps = draw(st.none() | places)
+    absent = draw(st.sets(seats))
     return draw(
         st.sampled_from(
             [
-                lambda p: TakeSeat("Ada", seat),
+                lambda p: TakeSeat(f"Ada {seat}", seat),
                 lambda p: LeaveSeat(actor),
                 lambda p: VacateSeat(HOST, seat),
                 lambda p: TransferHost(HOST, seat),
@@ -139,6 +148,7 @@ def command_makers(draw: st.DrawFn) -> Any:
                 lambda p: p.commit(seat),
                 lambda p: p.reveal(seat),
                 lambda p: CheckDeadlines(p.log.at + 10_000),
+                lambda p: p.close_entropy(absent),
                 lambda p: Deal(HOST, 1),
                 lambda p: Draw(actor),
                 lambda p: Draw(actor, 1, stack, "bottom"),

@@ -22,6 +22,7 @@ from dealer.config import Settings, age_ms, masked, palette, read_logo
 if TYPE_CHECKING:
     from dealer.gateway import Gateway
     from dealer.gateway.http.appearance import Appearance
+    from dealer.gateway.identity.issuer import Issuer
 
 log = logging.getLogger(__name__)
 
@@ -99,6 +100,7 @@ async def _serve(settings: Settings) -> None:
     log.info("start", extra={"fields": fields})
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
+    issuer = _issuer(settings)
     ports = [(settings.host, settings.port), (settings.ops_host, settings.ops_port)]
     if settings.service_port is not None:
         ports.append((settings.service_host, settings.service_port))
@@ -138,6 +140,8 @@ async def _serve(settings: Settings) -> None:
             host_names=(*settings.host_names, settings.house),
             frame_ancestors=settings.frame_ancestors,
             appearance=_appearance(settings),
+            issuer=issuer,
+            host_absent_seconds=age_ms(settings.host_absent, of="--host-absent") / 1000,
         ) as gateway,
     ):
         collecting = asyncio.create_task(FullCollections().run())
@@ -160,6 +164,18 @@ def _appearance(settings: Settings) -> Appearance:
         logo=None if logo is None else (logo.suffix.lower(), read_logo(logo, of="--logo")),
         properties=palette(settings.colours, of="--colour"),
     )
+
+
+def _issuer(settings: Settings) -> Issuer | None:
+    """The issuer of JWTs, whose keys are read in the background."""
+    from dealer.gateway.identity.issuer import Issuer
+
+    if not settings.issuer or not settings.audience:
+        return None
+    clock = asyncio.get_running_loop().time
+    issuer = Issuer(settings.issuer, audience=settings.audience, keys=settings.jwks, clock=clock)
+    issuer.keys.start()
+    return issuer
 
 
 def _print_address(settings: Settings, gateway: Gateway) -> None:

@@ -12,6 +12,7 @@ from dealer.errors import TableIsClosed, UnknownTable
 from dealer.game.commands import (
     AddNote,
     CheckDeadlines,
+    CloseEntropy,
     CloseRound,
     CloseTable,
     Command,
@@ -54,7 +55,7 @@ def decide(command: Command, table: Table, house: RoundSecrets) -> list[Event]:
         )
     if table.closed:
         raise TableIsClosed("This table is closed and stays closed; open another one.")
-    if not isinstance(command, (TakeSeat, CheckDeadlines, FinishShuffle)):
+    if not isinstance(command, (TakeSeat, CheckDeadlines, CloseEntropy, FinishShuffle)):
         require_current_seat(table, command.actor)
     match command:
         case Draw():
@@ -77,6 +78,8 @@ def decide(command: Command, table: Table, house: RoundSecrets) -> list[Event]:
             return shuffles.reveal(command, table, house)
         case CheckDeadlines():
             return shuffles.check_deadlines(command, table)
+        case CloseEntropy():
+            return shuffles.close_without_absent(command, table)
         case FinishShuffle():
             return shuffles.finish(command, table, house)
         case OpenRound():

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import re
 
-from dealer.errors import BadRequest, NotHost, SeatOccupied, TableFull, VersionConflict
+from dealer.errors import (
+    BadRequest,
+    NameTaken,
+    NotHost,
+    SeatOccupied,
+    TableFull,
+    VersionConflict,
+)
 from dealer.game import events
 from dealer.game.commands import (
     Actor,
@@ -18,7 +25,7 @@ from dealer.game.commands import (
 from dealer.game.decide.permission import is_host, require_permission, require_seat
 from dealer.game.decide.shuffles import close_if_complete
 from dealer.game.events import Event
-from dealer.game.names import check_name, check_text
+from dealer.game.names import check_name, check_text, comparable
 from dealer.game.rules import Rules
 from dealer.game.state import Table
 
@@ -37,7 +44,10 @@ def open_table(command: OpenTable, table: Table) -> list[Event]:
 
 
 def take_seat(command: TakeSeat, table: Table) -> list[Event]:
-    """Take the seat, or the lowest free one; SeatOccupied or TableFull if there is none."""
+    """Take the seat, or the lowest free one; SeatOccupied or TableFull if there is none.
+
+    NameTaken if a seated player has the name. Logs of earlier releases may have a name twice.
+    """
     check_name(command.name)
     if command.key is not None and len(command.key) != 32:
         raise BadRequest("A player's key is an Ed25519 public key: 32 bytes, as 64 hex digits.")
@@ -53,7 +63,15 @@ def take_seat(command: TakeSeat, table: Table) -> list[Event]:
         raise SeatOccupied(
             f"Seat {seat} is taken; choose another seat, or name none to get the next free one."
         )
+    if is_name_taken(table, command.name):
+        raise NameTaken("A player at this table has this name; choose another one.")
     return [events.SeatTaken(seat, command.name, command.key, command.bot)]
+
+
+def is_name_taken(table: Table, name: str) -> bool:
+    """Whether a seated player has this name, apart from case and white space."""
+    wanted = comparable(name)
+    return any(comparable(player.name) == wanted for player in table.seats.values())
 
 
 def leave_seat(command: LeaveSeat, table: Table) -> list[Event]:

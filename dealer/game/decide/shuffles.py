@@ -1,7 +1,8 @@
 """Commands of a shuffle: start, digests, checkpoint C1, nonces, swaps and seal.
 
 While a shuffle runs no card moves. When all seats have sent a digest, or the commit deadline has
-passed, EntropyClosed ends the digests; when all of them are opened, the tape is determined and the
+passed, EntropyClosed ends the digests, and earlier if only players without a connection have sent
+none; when all of them are opened, the tape is determined and the
 server shuffles. A shuffle with a reveal missing at its deadline is voided and started again.
 """
 
@@ -17,6 +18,7 @@ from dealer.errors import (
 from dealer.game import events
 from dealer.game.commands import (
     CheckDeadlines,
+    CloseEntropy,
     CommitEntropy,
     DrawAtRandom,
     FinishShuffle,
@@ -28,7 +30,7 @@ from dealer.game.decide.round_secrets import RoundSecrets
 from dealer.game.events import Event
 from dealer.game.shuffle import ALGORITHMS, full, steps_of
 from dealer.game.stacks import DECK, is_stack, seat_of
-from dealer.game.state import Round, Shuffle, Table
+from dealer.game.state import Round, SeatHolder, Shuffle, Table
 from dealer.game.tape import Tape
 
 ENTROPY_BYTES = 32
@@ -125,6 +127,21 @@ def check_deadlines(command: CheckDeadlines, table: Table) -> list[Event]:
     voided = events.ShuffleVoided(round_.number, shuffle.k)
     closed = _closed(table, round_, shuffle.k + 1, set(), excluded)
     return [voided, restarted, *closed]
+
+
+def close_without_absent(command: CloseEntropy, table: Table) -> list[Event]:
+    """End the wait for digests early, if each player has sent one or is absent; else nothing.
+
+    A player who has left, or taken the seat since, is not an absent one.
+    """
+    round_ = table.round
+    shuffle = None if round_ is None else round_.shuffle
+    if round_ is None or shuffle is None or shuffle.closed_version:
+        return []
+    if (round_.number, shuffle.k) != (command.round, command.k):
+        return []
+    absent = {seat for seat, since in command.absent if table.still_seated(SeatHolder(seat, since))}
+    return _closed(table, round_, shuffle.k, set(shuffle.digests), round_.withheld | absent)
 
 
 def finish(command: FinishShuffle, table: Table, house: RoundSecrets) -> list[Event]:

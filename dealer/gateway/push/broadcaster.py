@@ -24,6 +24,7 @@ from dealer.gateway.close_codes import CloseCode
 from dealer.gateway.limits import Limits
 from dealer.gateway.observe.log_throttle import LogThrottle
 from dealer.gateway.observe.metrics import Metrics
+from dealer.gateway.push.absence import Absences
 from dealer.gateway.push.backlog import PAST_ANY_VERSION, Backlog
 from dealer.gateway.push.event_frames import checkpoint_frame, event_frame, seats_left
 from dealer.gateway.push.membership import Membership
@@ -56,7 +57,8 @@ class Broadcaster:
         self._tasks: set[asyncio.Task[Any]] = set()
         self._log_throttle = LogThrottle(log, clock=clock)
         self.turns = Turns(clock)
-        self.presence = Presence(service.presence, now=service.now)
+        self.absences = Absences(service, clock=clock)
+        self.presence = Presence(service.presence, self.absences, now=service.now)
         self._backlog = Backlog(
             service,
             limits=limits,
@@ -146,6 +148,10 @@ class Broadcaster:
         started_at = perf_counter()  # a loop's clock may have a resolution of a millisecond
         self._publish(live_table, notice)
         self.presence.published(live_table, entries)
+        round_ = live_table.table.round
+        if round_ is not None and round_.shuffle is not None:
+            # Not within the notice: the caller of the commit is answered first.
+            asyncio.get_running_loop().call_soon(self.absences.close_entropy, live_table)
         self._metrics.push_seconds.observe(perf_counter() - started_at)
 
     def _publish(self, live_table: LiveTable, notice: CommitNotice) -> None:

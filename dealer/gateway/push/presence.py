@@ -13,6 +13,7 @@ from typing import get_args
 
 from dealer.game.events import SeatGivenUp, SeatTaken
 from dealer.game.state import SeatHolder
+from dealer.gateway.push.absence import HOST, Absences
 from dealer.gateway.push.subscription import Subscription
 from dealer.gateway.wire import protocol as wire
 from dealer.gateway.wire import results as r
@@ -27,11 +28,15 @@ _SEAT_EVENTS = {kind.__name__ for kind in (SeatTaken, *get_args(SeatGivenUp))}
 class Presence:
     """The attendance of every table that this process has connections at; `now` is epoch ms.
 
-    `shared` receives the connections of this process, and has those of the others.
+    `shared` receives the connections of this process, and has those of the others; `absences` is
+    kept up to date.
     """
 
-    def __init__(self, shared: SharedPresence, *, now: Callable[[], int]) -> None:
+    def __init__(
+        self, shared: SharedPresence, absences: Absences, *, now: Callable[[], int]
+    ) -> None:
         self._now = now
+        self._absences = absences
         self._shared = shared
         shared.on_change(self.changed)
         self._followed: set[LiveTable] = set()
@@ -43,11 +48,15 @@ class Presence:
         subscribers = live_table.subscribers
         if not subscribers:
             self._recorded.pop(live_table, None)
+            self._absences.forget(live_table)
             self._followed.discard(live_table)
         holders = (subscription.membership.holder for subscription in subscribers)
-        acting = frozenset((one.seat, one.taken_at) for one in holders if one is not None)
+        acting = {(one.seat, one.taken_at) for one in holders if one is not None}
+        if any(subscription.membership.host for subscription in subscribers):
+            acting.add(HOST)
         watching = sum(subscription.only_watches() for subscription in subscribers)
-        self._shared.report(live_table, Attendance(acting, watching) if subscribers else None)
+        own = Attendance(frozenset(acting), watching)
+        self._shared.report(live_table, own if subscribers else None)
         elsewhere = self._shared.elsewhere(live_table)
         before, recorded = self._recorded.get(live_table, {}), {}
         for seat, player in sorted(live_table.table.seats.items()):
@@ -59,6 +68,9 @@ class Presence:
             recorded[holder] = (here, since if here == was_here else self._now())
         if subscribers:
             self._recorded[live_table] = recorded
+            present = {holder: here for holder, (here, _) in recorded.items()}
+            present[HOST] = HOST in acting or HOST in elsewhere.seats
+            self._absences.observe(live_table, present)
         seats = [
             r.Seat(seat=holder.seat, here=here, since=since)
             for holder, (here, since) in recorded.items()

@@ -105,7 +105,9 @@ def open_round(actor: Actor, q: p.RoundOpen, table: Table) -> Command:
     rules = table.rules.given
     deck = deck_codes(rules.get("deck") if q.deck is None else q.deck)
     entropy = rules.get("entropy", "players") if q.entropy is None else q.entropy
-    return OpenRound(actor, deck, str(entropy), q.commit_ms, q.reveal_ms)
+    commit_ms = table.rules.wait_ms("commit_ms") if q.commit_ms is None else q.commit_ms
+    reveal_ms = table.rules.wait_ms("reveal_ms") if q.reveal_ms is None else q.reveal_ms
+    return OpenRound(actor, deck, str(entropy), commit_ms, reveal_ms)
 
 
 def shuffle_deck(actor: Actor, q: p.DeckShuffle, table: Table) -> Command:

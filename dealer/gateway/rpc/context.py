@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from dealer.gateway.identity.issuer import Issuer
 from dealer.gateway.limits import Limits
 from dealer.gateway.observe.log_throttle import LogThrottle
 from dealer.gateway.observe.metrics import Metrics
@@ -21,6 +22,7 @@ log = logging.getLogger(__name__)
 class GatewayContext:
     """`clock` gives seconds, for rates and deadlines. `document` makes the OpenRPC document.
 
+    `issuer` is that of the JWTs by which its users take seats; None: there is none.
     `players_open` and `players_list` say whether clients without a service key may open tables, and
     list them. `sessions` counts those so far, `in_flight` the requests that are not answered yet.
     `log_throttle` logs what clients cause, `budgets` are the rate limits of client addresses.
@@ -32,6 +34,7 @@ class GatewayContext:
     metrics: Metrics
     clock: Callable[[], float]
     document: Callable[[], Document]
+    issuer: Issuer | None = None
     players_open: bool = True
     players_list: bool = True
     sessions: int = 0

@@ -6,14 +6,14 @@ from typing import Any
 
 import msgspec
 
-from dealer.errors import BadRequest, BadToken, DealerError, NotEntitled, Refused, Unavailable
-from dealer.game.commands import LeaveSeat, TakeSeat
-from dealer.game.events import SeatTaken, TableOpened
-from dealer.game.state import SeatHolder
+from dealer.errors import BadRequest, DealerError, NotEntitled, Refused, Unavailable
+from dealer.game.commands import LeaveSeat
+from dealer.game.events import TableOpened
 from dealer.gateway.push.membership import Membership, require_right
 from dealer.gateway.rate_limit.costs import COMMIT, text_bytes_written
 from dealer.gateway.rpc.commands import command_key, deck_codes
 from dealer.gateway.rpc.resume import Resumption, members, resume, start_stream, take_snapshot
+from dealer.gateway.rpc.seating import seat_for
 from dealer.gateway.rpc.session import Session
 from dealer.gateway.version import program_version
 from dealer.gateway.wire import params as p
@@ -23,8 +23,7 @@ from dealer.gateway.wire.protocol import Call
 from dealer.service import CommandResult, LiveTable
 from dealer.service.requests import ANONYMOUS_SCOPE
 from dealer.service.service_keys import ServiceKey
-from dealer.service.service_tables import Owner, opening_key, scope_of
-from dealer.service.table_ids import MIN_SECRET_CMD_LENGTH
+from dealer.service.service_tables import Owner, opening_key
 
 
 async def table_open(session: Session, call: Call) -> None:
@@ -98,7 +97,7 @@ def _rules(q: p.TableOpen) -> dict[str, Any]:
 
 
 async def table_join(session: Session, call: Call) -> None:
-    """Take a seat; the events after the returned version follow."""
+    """Take a seat, with a name, a ticket or a JWT; the events after the returned version follow."""
     q: p.TableJoin = call.params
     cached = session.cached_answer(call)
     if cached is not None:
@@ -107,10 +106,9 @@ async def table_join(session: Session, call: Call) -> None:
     memberships = session.memberships
     membership = await memberships.find(q.table)
     temporary = membership.subscription is None
-    _check_join(session, membership, q)
     memberships.add(membership)
     try:
-        holder = await _take_seat(session, call, membership)
+        holder = await seat_for(session, call, membership)
     except DealerError:
         if temporary:
             memberships.leave(membership)
@@ -125,37 +123,6 @@ async def table_join(session: Session, call: Call) -> None:
     session.cache_answer(call, answer)
     session.answer(call, answer)
     start_stream(session, membership, seen.version)
-
-
-def _check_join(session: Session, membership: Membership, q: p.TableJoin) -> None:
-    live_table, holder = membership.live_table, membership.holder
-    if holder is not None:
-        raise BadRequest(f"You already have seat {holder.seat} at this table.")
-    if live_table.table.rules.invited and not membership.host:
-        tokens = session.context.service.tokens_of(live_table.table.key)
-        if q.invite is None or not tokens.is_invite(live_table.id, q.invite):
-            raise NotEntitled("A seat at this table needs its invitation; ask the host for it.")
-    # After the invitation: a conflict would reveal the table's version to a stranger.
-    membership.require_version(q.expect)
-
-
-async def _take_seat(session: Session, call: Call, membership: Membership) -> SeatHolder:
-    q: p.TableJoin = call.params
-    live_table = membership.live_table
-    command = TakeSeat(q.name, q.seat, None if q.key is None else bytes.fromhex(q.key))
-    # A client that guesses another's id is given that seat; so only ids that are too long to be
-    # guessed are recognised on another connection.
-    service = session.service_key
-    key = command_key(call, ANONYMOUS_SCOPE if service is None else scope_of(service))
-    if service is None and key is not None and len(key.cmd) < MIN_SECRET_CMD_LENGTH:
-        key = None
-    with session.paying(text_bytes_written(wire.content(call))):
-        done = await session.context.service.execute(live_table, command, key=key)
-    (taken,) = (event for event in done.events if isinstance(event, SeatTaken))
-    holder = SeatHolder(taken.seat, done.version)
-    if not live_table.table.still_seated(holder):
-        raise BadToken("The seat that this command took was left since; join again with a new cmd.")
-    return holder
 
 
 async def table_watch(session: Session, call: Call) -> None:

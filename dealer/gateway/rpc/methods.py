@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from msgspec import Struct
 
 from dealer.gateway.rpc import commands as c
-from dealer.gateway.rpc import joining, queries
+from dealer.gateway.rpc import joining, queries, seating
 from dealer.gateway.rpc.commands import TableCommand
 from dealer.gateway.rpc.session import Session
 from dealer.gateway.wire import params as p
@@ -88,6 +88,7 @@ METHODS: dict[str, Method] = {
     "seat.vacate": _command(
         p.SeatVacate, r.Changed, TableCommand(c.vacate_seat, c.changed, role="host")
     ),
+    "seat.ticket": Method(p.SeatTicket, (r.Ticket,), seating.seat_ticket),
     "table.transfer_host": _command(
         p.TableTransferHost, r.Changed, TableCommand(c.transfer_host, c.changed, role="host")
     ),

@@ -76,13 +76,32 @@ class TableList(Params, kw_only=True):
 
 
 class TableJoin(Params, kw_only=True):
-    name: Text
+    """Either `name`, or a `ticket`, or a `jwt`, whose claims may give the name."""
+
+    name: Text | None = None
     table: Text | None = None
+    ticket: Annotated[str, Meta(max_length=1_100)] | None = None
+    jwt: Annotated[str, Meta(max_length=8_192)] | None = None
     seat: Number | None = None
     invite: Text | None = None
     key: Hex32 | None = None
     cmd: Cmd | None = None
     expect: Version | None = None
+
+    def __post_init__(self) -> None:
+        if self.name is None and self.ticket is None and self.jwt is None:
+            raise ValueError("Object missing required field `name`, `ticket` or `jwt`")
+        if self.ticket is not None and self.jwt is not None:
+            raise ValueError("Object has both `ticket` and `jwt`")
+
+
+class SeatTicket(Params, kw_only=True):
+    table: Text
+    name: Text
+    seat: Number | None = None
+    subject: Annotated[str, Meta(min_length=1, max_length=255)] | None = None
+    bot: bool = False
+    expires_s: Annotated[int, Meta(ge=1, le=30 * 86_400)] = 3_600
 
 
 class TableWatch(OfTable, kw_only=True):
@@ -117,8 +136,8 @@ class TableCosign(OfTable, kw_only=True):
 class RoundOpen(Command, kw_only=True):
     deck: Deck | None = None
     entropy: Literal["players", "house"] | None = None
-    commit_ms: Number = 10_000
-    reveal_ms: Number = 10_000
+    commit_ms: Number | None = None
+    reveal_ms: Number | None = None
 
 
 class DeckShuffle(Command, kw_only=True):

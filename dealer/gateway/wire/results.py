@@ -44,6 +44,13 @@ class Joined(State, kw_only=True):
     token: str
 
 
+class Ticket(Result, kw_only=True):
+    """The ticket, a secret of the user, and when it expires."""
+
+    ticket: str
+    expires_at: int
+
+
 class Resumed(Result, kw_only=True):
     """With `reset`, a `snapshot` follows instead of events."""
 

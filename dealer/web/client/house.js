@@ -86,13 +86,15 @@ class House {
   }
 
   /** @type {Declared["join"]} */
-  async join(table, { name, seat, invite, key } = {}) {
+  async join(table, { name, seat, invite, key, ticket, jwt } = {}) {
     const id = typeof table === "string" ? table : table.id;
     this.#connection.routeTo(id);
     const store = this.#storeOf(id);
     const active = this.#active(id);
     if (active && active.verifier.seat !== null) return this.#tables.get(id);
-    if (store.facts.token && !active) {
+    // A ticket or a JWT may be another user's than the one whose seat this browser has stored.
+    const named = ticket === undefined && jwt === undefined;
+    if (named && store.facts.token && !active) {
       const returned = await this.#returnTo(id, store, key);
       if (returned?.seat) return returned;
     }
@@ -100,7 +102,9 @@ class House {
     session.due.cosigner = await this.#cosignerAt(id, { draw: true });
     const params = definedMembers({
       table: id,
-      name: name ?? this.#options.name ?? "Guest",
+      name: name ?? this.#options.name ?? (named ? unnamed() : undefined),
+      ticket,
+      jwt,
       seat,
       invite: invite ?? store.facts.invite,
       key: session.due.cosigner?.key,
@@ -120,10 +124,19 @@ class House {
   }
 
   /** @type {Declared["enter"]} */
-  async enter(table, { key } = {}) {
+  async enter(table, { key, token } = {}) {
     if (!this.#active(table)) {
       this.#connection.routeTo(table);
-      const returned = await this.#returnTo(table, this.#storeOf(table), key);
+      const store = this.#storeOf(table);
+      const { token: own = null, seat = null, since = null } = store.facts;
+      if (token) store.update({ token, ...seatOf(token) });
+      const returned = await this.#returnTo(table, store, key);
+      if (returned?.seat) return returned;
+      if (token && own !== null && own !== token) {
+        store.update({ token: own, seat, since }); // the given seat was left; this one may not be
+        const again = await this.#returnTo(table, store, key);
+        if (again) return again;
+      }
       if (returned) return returned;
     }
     return this.watch(table, { key });
@@ -205,4 +218,16 @@ class House {
   #upToDate(id, version) {
     return this.#tables.get(id).until((table) => table.version >= version);
   }
+}
+
+/** The seat of a token, and the version at which it was taken; the server checks the token. */
+function seatOf(token) {
+  const [, seat, since] = token.split(".").map(Number);
+  return { seat: seat || null, since: since || null };
+}
+
+/** A name for a player who gives none; names are unique at a table. */
+function unnamed() {
+  const [number] = crypto.getRandomValues(new Uint16Array(1));
+  return `Guest ${1000 + (number % 9000)}`;
 }

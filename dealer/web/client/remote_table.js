@@ -89,6 +89,10 @@ export class RemoteTable {
     return this.#session.evidence;
   }
 
+  get token() {
+    return this.#session.store.facts.token ?? null;
+  }
+
   get invite() {
     return this.#session.store.facts.invite ?? null;
   }

@@ -7,6 +7,7 @@ import { actionNamed, isVisible } from "./actions.js";
 import { dialog } from "./dialogs.js";
 import { hostCollects } from "./selectors.js";
 
+const OTHER_DEVICE = "otherDevice";
 const LOOPBACK = ["localhost", "127.0.0.1", "[::1]"];
 
 export class Header {
@@ -38,14 +39,29 @@ export class Header {
     setText(this.#status, [texts.status(table), people].join(" · "));
   }
 
-  /** Show the invite link, with a button that copies it if the browser allows that. */
+  /** Show the invite link. */
   async invite() {
     const { table, invite } = this.#page;
     const secret = table.invite ?? invite;
-    const link = `${location.origin}/tables/${table.id}${secret ? `#invite=${secret}` : ""}`;
+    const intro = table.state.invited && !secret ? texts.inviteUnknown : texts.inviteIntro;
+    const labels = { title: texts.inviteTitle, label: texts.inviteLink, intro };
+    await this.#showLink(labels, secret ? `#invite=${secret}` : "");
+  }
+
+  /** Show the link by which the player continues on another device. */
+  async #otherDevice() {
+    const labels = {
+      title: texts.otherDevice, label: texts.otherDeviceLink, intro: texts.otherDeviceIntro,
+    };
+    await this.#showLink(labels, `#seat=${this.#page.table.token}`);
+  }
+
+  /** Show a link to this table, with a button that copies it if the browser allows that. */
+  async #showLink({ title, label, intro }, fragment) {
+    const link = `${location.origin}/tables/${this.#page.table.id}${fragment}`;
     const status = element("p", { role: "status", class: "muted" });
     const field = element("input", {
-      readonly: true, value: link, "aria-label": texts.inviteLink, autofocus: true,
+      readonly: true, value: link, "aria-label": label, autofocus: true,
       onfocus: ({ target }) => target.select(),
     });
     const copy = async () => {
@@ -58,8 +74,8 @@ export class Header {
       }
     };
     const local = LOOPBACK.includes(location.hostname);
-    await dialog(texts.inviteTitle, () => [
-      element("p", {}, table.state.invited && !secret ? texts.inviteUnknown : texts.inviteIntro),
+    await dialog(title, () => [
+      element("p", {}, intro),
       element("div", { class: "line" }, field,
         element("button", { class: "primary", type: "button", onclick: copy }, texts.copy)),
       status,
@@ -82,11 +98,15 @@ export class Header {
         link("/", texts.allTables),
         link(`/tables/${table.id}/history.txt`, texts.readHistory),
         link(`/tables/${table.id}/audit`, texts.auditPage),
+        table.token === null ? "" : element("button", {
+          type: "button", onclick: () => close(OTHER_DEVICE),
+        }, texts.otherDevice),
         ...actions.map((name) => element("button", {
           class: "danger", type: "button", onclick: () => close(name),
         }, texts.actions[name]))),
     ]);
-    if (chosen !== null) await this.#page.run(chosen);
+    if (chosen === OTHER_DEVICE) await this.#otherDevice();
+    else if (chosen !== null) await this.#page.run(chosen);
   }
 }
 

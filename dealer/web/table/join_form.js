@@ -24,15 +24,21 @@ export function inviteIn(text) {
   return given ?? (/^[!-~]{16,}$/.test(text) && !/[/#]/.test(text) ? text : null);
 }
 
-/** Move the invitation from the page's address, where others could see it, to session storage. */
-export function takeInvite(id) {
+/**
+ * Take the secrets of a link out of the page's address, where others could see them: an invitation,
+ * which stays in session storage, a ticket, and the token of a seat. Those that are missing are null.
+ *
+ * @param {string} id
+ * @returns {{ invite: string | null, ticket: string | null, seat: string | null }}
+ */
+export function takeLink(id) {
   const key = `dealer/page/invite/${id}`;
-  const given = inviteIn(location.hash || "#");
-  if (given !== null) {
-    tabStored.setItem(key, given);
-    history.replaceState(null, "", location.pathname);
-  }
-  return given ?? tabStored.getItem(key);
+  const given = new URLSearchParams(location.hash.slice(1));
+  const [ticket, seat] = [given.get("ticket"), given.get("seat")];
+  const invite = inviteIn(location.hash || "#");
+  if (invite !== null) tabStored.setItem(key, invite);
+  if ((invite ?? ticket ?? seat) !== null) history.replaceState(null, "", location.pathname);
+  return { invite: invite ?? tabStored.getItem(key), ticket, seat };
 }
 
 export class JoinForm {

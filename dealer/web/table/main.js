@@ -19,7 +19,7 @@ import { FairnessBadge, showFraud } from "./fairness_badge.js";
 import { Hand } from "./hand.js";
 import { HandOrder } from "./hand_order.js";
 import { Header } from "./header.js";
-import { JoinForm, storedName, takeInvite } from "./join_form.js";
+import { JoinForm, storedName, takeLink } from "./join_form.js";
 import { Log, announcer } from "./log.js";
 import { Seats } from "./seats.js";
 import { handOf } from "./selectors.js";
@@ -40,7 +40,8 @@ const find = (selector) => document.querySelector(selector);
 /** The page's state besides the table's own: selection, count, and what is being carried out. */
 class TablePage {
   id = location.pathname.split("/")[2];
-  invite = takeInvite(this.id);
+  #link = takeLink(this.id);
+  invite = this.#link.invite;
   /** @type {import("../client.js").RemoteTable | null} */
   table = null;
   stopped = false;
@@ -73,7 +74,7 @@ class TablePage {
     this.#house.on("connection", (status) => this.table ?? this.#banner.draw(status));
     const returning = this.#house.kept(this.id).seat !== null && !hasJustJoined(this.id);
     try {
-      this.#follow(await this.#house.enter(this.id));
+      this.#follow(await this.#enter());
     } catch (error) {
       if (error instanceof HouseCheated) return this.#onCheated(error);
       if (!(error instanceof Refused) || error.reason === "unknown_table") throw error;
@@ -83,6 +84,23 @@ class TablePage {
       this.#banner.draw(this.table.connection, { welcome: texts.welcomeBack(this.table.seat) });
     }
     return undefined;
+  }
+
+  /** The table, from the seat that the page's link or this browser has, or as a spectator. */
+  async #enter() {
+    const { ticket, seat } = this.#link;
+    let refusal = seat === null ? null : texts.linkInvalid;
+    if (ticket !== null) {
+      try {
+        return await this.#house.join(this.id, { ticket });
+      } catch (error) {
+        if (!(error instanceof Refused)) throw error;
+        refusal = error.message;
+      }
+    }
+    const table = await this.#house.enter(this.id, { token: seat ?? undefined });
+    if (refusal !== null && table.seat === null) this.showToast(refusal);
+    return table;
   }
 
   /** Take a seat; `options` are those of the client's `join`. */

@@ -29,6 +29,12 @@ export const table = {
   inviteLocalOnly:
     "This link works only on this computer. For players on other computers, start the server " +
     "with --host 0.0.0.0 and open this page at the computer’s network address.",
+  otherDevice: "Play on another device",
+  otherDeviceLink: "Your own link",
+  otherDeviceIntro:
+    "Open this link on your other device to continue there. Keep it secret: with it anyone can " +
+    "play for you.",
+  linkInvalid: "This link is no longer valid: its seat was left. You can take a seat here.",
   copy: "Copy the link",
   copied: "The link was copied.",
   copyManually: "The browser did not allow copying. The link is selected; please copy it.",

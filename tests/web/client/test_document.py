@@ -17,7 +17,7 @@ from websockets.asyncio.client import connect as dial
 
 from dealer.client.socket import FINAL, SUBPROTOCOL
 from dealer.game.cards import DECK_MAX, SHOE_MAX
-from dealer.game.rules import KNOWN, PRESETS, SEATS_MAX, WAIT_MAX_MS, WAIT_MIN_MS, WHO, Rules
+from dealer.game.rules import KNOWN, PRESETS, SEATS_MAX, WAIT_MS_MAX, WAIT_MS_MIN, WHO, Rules
 from dealer.gateway import Limits
 from dealer.gateway.close_codes import CloseCode
 from dealer.gateway.rpc.commands import deck_codes
@@ -212,7 +212,7 @@ def test_the_rules_are_those_of_the_server():
     named = set(re.findall(r"`(\w+)`", text))
     values = {*PRESETS, *WHO, "rules", "anyone", "invite", "house"}
     assert named - values == set(KNOWN)
-    assert f"{WAIT_MIN_MS} to {WAIT_MAX_MS:,}" in text
+    assert f"{WAIT_MS_MIN} to {WAIT_MS_MAX:,}" in text
     assert f"1 to {SEATS_MAX}" in text
     assert f"{RULES_MAX:,} bytes of JSON" in DOCUMENT
 

@@ -10,7 +10,7 @@ from urllib.request import urlopen
 import pytest
 
 import dealer
-from dealer.gateway import server
+from dealer.gateway.ws import drain
 from dealer.proof.verify import verify
 from tests.client.conftest import FAST
 from tests.web.client.node_client import JsError, NodeClient
@@ -269,7 +269,7 @@ async def test_joining_and_opening_across_a_lost_connection(clients, proxy):
 
 
 async def test_clients_resume_after_a_server_restart(clients, real_server, monkeypatch):
-    monkeypatch.setattr(server, "SPREAD_MS", 100)
+    monkeypatch.setattr(drain, "SPREAD_MS", 100)
     await clients.sit("ada", "bob", url=real_server.url)
     before = await clients.run(
         """

@@ -1,0 +1,88 @@
+"""Absence: how long the players and the host of a table have had no connection, at any node.
+
+A shuffle waits up to the round's `commit_ms` for the digests of the seats. It does not wait for a
+player who had no connection for a while when it began: no client could answer. A player who has
+one, or lost it just before, has the whole time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+
+from dealer.game.commands import CloseEntropy
+from dealer.game.state import SeatHolder
+from dealer.service import LiveTable, Service
+
+ABSENT_SECONDS = 10.0
+"""Seconds without a connection before a shuffle after which it does not wait for a player: a client
+that has lost its connection reconnects within this time."""
+
+SETTLE_SECONDS = 2.5
+"""Seconds of a shuffle within which every node knows who was connected to the others when it began;
+where no other node has a connection, nothing is waited for."""
+
+HOST = SeatHolder(0, 0)
+"""Stands for the connections with the host token, in place of a seat."""
+
+
+class Absences:
+    """Since when the players of each table are absent; `clock` gives seconds."""
+
+    def __init__(self, service: Service, *, clock: Callable[[], float]) -> None:
+        self._service = service
+        self._clock = clock
+        self._since: dict[LiveTable, dict[SeatHolder, float]] = {}
+        self._present: dict[LiveTable, frozenset[SeatHolder]] = {}
+
+    def observe(self, live_table: LiveTable, present: Mapping[SeatHolder, bool]) -> None:
+        """Take over who is connected now, after each change."""
+        before, now = self._since.get(live_table, {}), self._clock()
+        self._since[live_table] = {
+            holder: before.get(holder, now) for holder, here in present.items() if not here
+        }
+        self._present[live_table] = frozenset(one for one, here in present.items() if here)
+
+    def forget(self, live_table: LiveTable) -> None:
+        """Drop a table without connections to this node."""
+        self._since.pop(live_table, None)
+        self._present.pop(live_table, None)
+
+    def tables(self) -> list[LiveTable]:
+        """The tables with connections to this node."""
+        return list(self._since)
+
+    def is_present(self, live_table: LiveTable, seat: int) -> bool:
+        """Whether the player of a seat has a connection at any node, as far as this node knows."""
+        return live_table.table.holder(seat) in self._present.get(live_table, ())
+
+    def seconds(self, live_table: LiveTable, holder: SeatHolder) -> float:
+        """How long a player has been absent, as far as this node knows; 0 if present.
+
+        Also 0 before the connections to the other nodes were read.
+        """
+        since = self._since.get(live_table, {}).get(holder)
+        known = since is not None and self._service.presence.known(live_table)
+        return self._clock() - since if known and since is not None else 0.0
+
+    def close_entropy(self, live_table: LiveTable) -> None:
+        """End the wait for digests, if only those of players are missing who were absent before."""
+        table = live_table.table
+        round_ = table.round
+        shuffle = None if round_ is None else round_.shuffle
+        if round_ is None or shuffle is None or shuffle.closed_version:
+            return
+        elapsed = max(0, self._service.now() - shuffle.started_at) / 1000
+        missing = table.seats.keys() - shuffle.digests.keys() - round_.withheld
+        holders = {SeatHolder(seat, table.seats[seat].taken_at) for seat in missing}
+        least = ABSENT_SECONDS + elapsed
+        if not holders or any(self.seconds(live_table, one) < least for one in holders):
+            return
+        if any(subscriber.membership.holder in holders for subscriber in live_table.subscribers):
+            return  # connected in this moment
+        if elapsed < SETTLE_SECONDS and not self._service.presence.alone(live_table.id):
+            loop = asyncio.get_running_loop()
+            loop.call_later(SETTLE_SECONDS - elapsed, self.close_entropy, live_table)
+            return
+        command = CloseEntropy(round_.number, shuffle.k, frozenset(holders))
+        self._service.submit(live_table, command, lambda _: None)

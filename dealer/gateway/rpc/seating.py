@@ -1,0 +1,146 @@
+"""Seats by a name, and for the users of other servers by a ticket or by a JWT.
+
+A player without an account gives a name. A service makes a ticket for its user (`seat.ticket`); a
+user of the operator's issuer gives a JWT. Such a user has one seat at a table: on another device
+the same seat is given again, and the older connection is closed like that of any seat that is
+resumed.
+"""
+
+from __future__ import annotations
+
+from dealer.errors import BadRequest, BadToken, NotEntitled, TableIsClosed
+from dealer.game.commands import TakeSeat
+from dealer.game.decide.seats import is_name_taken
+from dealer.game.events import SeatTaken
+from dealer.game.names import check_name
+from dealer.game.state import SeatHolder
+from dealer.gateway.push.membership import Membership, require_right
+from dealer.gateway.rate_limit.costs import text_bytes_written
+from dealer.gateway.rpc.commands import command_key
+from dealer.gateway.rpc.session import Session
+from dealer.gateway.wire import params as p
+from dealer.gateway.wire import protocol as wire
+from dealer.gateway.wire import results as r
+from dealer.gateway.wire.protocol import Call
+from dealer.service.requests import ANONYMOUS_SCOPE, IdempotencyKey
+from dealer.service.service_tables import scope_of
+from dealer.service.table_ids import MIN_SECRET_CMD_LENGTH
+
+
+async def seat_ticket(session: Session, call: Call) -> None:
+    """Make a ticket, by which a user of this service may take a seat at the table, once."""
+    q: p.SeatTicket = call.params
+    membership = await session.memberships.find(q.table)
+    live_table = membership.live_table
+    if membership.service is None:
+        membership.require_watching()
+        raise NotEntitled("Only a service makes tickets, for the tables that it opened.")
+    require_right(membership.service, "seat")
+    if live_table.table.closed:
+        raise TableIsClosed("This table is closed and stays closed; open another one.")
+    check_name(q.name)
+    seats = live_table.table.rules.seats
+    if q.seat is not None and not 1 <= q.seat <= seats:
+        raise BadRequest(f"This table has the seats 1 to {seats}.")
+    ticket, expires_at = session.context.service.tickets.make(
+        live_table, name=q.name, seat=q.seat, subject=q.subject, bot=q.bot, seconds=q.expires_s
+    )
+    session.answer(call, r.Ticket(ticket=ticket, expires_at=expires_at))
+
+
+async def seat_for(session: Session, call: Call, membership: Membership) -> SeatHolder:
+    """The seat of a `table.join`: taken now, or the one that the user has already."""
+    q: p.TableJoin = call.params
+    if membership.holder is not None:
+        raise BadRequest(f"You already have seat {membership.holder.seat} at this table.")
+    with session.paying(text_bytes_written(wire.content(call))):
+        if q.ticket is not None:
+            return await _seat_by_ticket(session, call, membership, q.ticket)
+        if q.jwt is not None:
+            return await _seat_by_jwt(session, call, membership, q.jwt)
+        return await _seat_by_name(session, call, membership)
+
+
+async def _seat_by_name(session: Session, call: Call, membership: Membership) -> SeatHolder:
+    q: p.TableJoin = call.params
+    live_table = membership.live_table
+    _require_admission(session, membership, q)
+    command, key = TakeSeat(q.name or "", q.seat, _key(q)), _request_key(session, call)
+    done = await session.context.service.execute(live_table, command, key=key)
+    (taken,) = (event for event in done.events if isinstance(event, SeatTaken))
+    holder = SeatHolder(taken.seat, done.version)
+    if not live_table.table.still_seated(holder):
+        raise BadToken("The seat that this command took was left since; join again with a new cmd.")
+    return holder
+
+
+async def _seat_by_ticket(
+    session: Session, call: Call, membership: Membership, text: str
+) -> SeatHolder:
+    q: p.TableJoin = call.params
+    service, live_table = session.context.service, membership.live_table
+    ticket = service.tickets.open(live_table, text)
+    if ticket.seat is not None and q.seat not in (None, ticket.seat):
+        raise BadRequest(f"This ticket is for seat {ticket.seat}.")
+    key = _request_key(session, call)
+    claim = service.seat_claims.of_ticket(live_table, text, ticket, key=key)
+    holder = await service.seat_claims.find(live_table, claim)
+    if holder is None:
+        membership.require_version(q.expect)
+        seat = q.seat if ticket.seat is None else ticket.seat
+        command = TakeSeat(ticket.name, seat, _key(q), ticket.bot)
+        holder = await service.seat_claims.take(live_table, claim, command)
+    await service.seat_claims.record(live_table, claim, holder)
+    return holder
+
+
+async def _seat_by_jwt(
+    session: Session, call: Call, membership: Membership, token: str
+) -> SeatHolder:
+    q: p.TableJoin = call.params
+    issuer = session.context.issuer
+    if issuer is None:
+        raise BadRequest("This server has no issuer whose JWTs it accepts; give a name.")
+    user = await issuer.verify(token)
+    service, live_table = session.context.service, membership.live_table
+    claim = service.seat_claims.of_user(live_table, issuer=user.issuer, subject=user.subject)
+    claims = service.seat_claims
+    holder = await claims.find(live_table, claim)
+    if holder is not None:
+        return holder
+    _require_admission(session, membership, q)
+    if not user.names and q.name is None:
+        raise BadRequest("This JWT has no name for the player; give one as `name`.")
+    # The name of another user may be the same; the second claim is the user's own at the issuer.
+    free = (name for name in user.names if not is_name_taken(live_table.table, name))
+    name = next(free, user.names[0]) if user.names else q.name or ""
+    holder = await claims.take(live_table, claim, TakeSeat(name, q.seat, _key(q)))
+    await claims.record(live_table, claim, holder)
+    return holder
+
+
+def _require_admission(session: Session, membership: Membership, q: p.TableJoin) -> None:
+    live_table = membership.live_table
+    if live_table.table.rules.invited and not membership.host:
+        tokens = session.context.service.tokens_of(live_table.table.key)
+        if q.invite is None or not tokens.is_invite(live_table.id, q.invite):
+            raise NotEntitled("A seat at this table needs its invitation; ask the host for it.")
+    # After the invitation: a conflict would reveal the table's version to a stranger.
+    membership.require_version(q.expect)
+
+
+def _request_key(session: Session, call: Call) -> IdempotencyKey | None:
+    """The key by which a repetition of this request is recognised on another connection.
+
+    A client that guesses another's id is given that seat; so only ids that are too long to be
+    guessed count, and those of a service, which only its own connections can send.
+    """
+    service = session.service_key
+    if service is not None:
+        return command_key(call, scope_of(service))
+    key = command_key(call, ANONYMOUS_SCOPE)
+    return None if key is None or len(key.cmd) < MIN_SECRET_CMD_LENGTH else key
+
+
+def _key(q: p.TableJoin) -> bytes | None:
+    return None if q.key is None else bytes.fromhex(q.key)

@@ -1,0 +1,273 @@
+"""Tickets and JWTs: each gives its user one seat at a table, on any device and at any node."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from dealer.gateway import Gateway
+from dealer.gateway.close_codes import CloseCode
+from dealer.gateway.identity.issuer import Issuer
+from dealer.service.clock import utc_ms
+from tests.gateway.conftest import Connect, OpenGateway
+from tests.gateway.issuer import AUDIENCE, IssuerServer, issuer_server, token
+from tests.gateway.rpc_client import Refusal, RpcClient
+from tests.gateway.services import add_key, with_key
+
+HOUR_MS = 3_600_000
+
+
+async def reason_of(request: Any) -> str:
+    with pytest.raises(Refusal) as caught:
+        await request
+    return str(caught.value.reason)
+
+
+@pytest.fixture
+async def shop(service: Any, gateway: Gateway, connect: Connect) -> RpcClient:
+    """A service's connection."""
+    return await connect(**with_key(await add_key(service)))
+
+
+@pytest.fixture
+async def table(shop: RpcClient) -> str:
+    opened = await shop.call("table.open", rules={"join": "invite"}, seats=4)
+    return str(opened["table"])
+
+
+async def ticket(shop: RpcClient, table: str, name: str = "Ada", **more: Any) -> str:
+    return str((await shop.call("seat.ticket", table=table, name=name, **more))["ticket"])
+
+
+async def test_a_ticket_gives_the_seat_that_it_names(shop, table, connect) -> None:
+    before = utc_ms()
+    made = await shop.call("seat.ticket", table=table, name="Ada", seat=3, bot=True)
+    assert before + HOUR_MS <= made["expires_at"] <= utc_ms() + HOUR_MS
+    ada = await connect()
+    joined = await ada.call("table.join", table=table, ticket=made["ticket"])
+    assert joined["seat"] == 3
+    assert joined["state"]["seats"] == [{"bot": True, "name": "Ada", "seat": 3, "since": 2}]
+    again = await connect()
+    assert await again.call("table.resume", table=table, token=joined["token"], after=0)
+
+
+async def test_a_ticket_without_a_seat_is_for_any(shop, table, connect) -> None:
+    one, two = await ticket(shop, table), await ticket(shop, table, "Bob", seat=1)
+    ada, bob = await connect(), await connect()
+    assert await reason_of(bob.call("table.join", table=table, ticket=two, seat=2)) == "bad_request"
+    assert (await ada.call("table.join", table=table, ticket=one, seat=2))["seat"] == 2
+    assert (await bob.call("table.join", table=table, ticket=two))["seat"] == 1
+
+
+async def test_a_ticket_is_for_one_use(shop, table, connect) -> None:
+    for number, more in enumerate(({}, {"subject": "user"})):
+        given = await ticket(shop, table, f"name {number}", **more)
+        cmd = str(uuid.uuid4())
+        first, second, thief = [await connect() for _ in range(3)]
+        joined = await first.call("table.join", table=table, ticket=given, cmd=cmd)
+        for other in ({}, {"cmd": "1"}, {"cmd": str(uuid.uuid4())}, {"cmd": cmd, "seat": 4}):
+            refused = thief.call("table.join", table=table, ticket=given, **other)
+            assert await reason_of(refused) == "ticket_used"
+        # Its own request, whose answer may have been lost, is answered again.
+        again = await second.call("table.join", table=table, ticket=given, cmd=cmd)
+        assert (again["seat"], again["token"]) == (joined["seat"], joined["token"])
+        await second.call("table.leave")
+        refused = thief.call("table.join", table=table, ticket=given, cmd=cmd)
+        assert await reason_of(refused) == "bad_token"
+
+
+async def test_a_guessable_command_id_does_not_repeat_a_tickets_use(shop, table, connect) -> None:
+    given, first, thief = await ticket(shop, table), await connect(), await connect()
+    await first.call("table.join", table=table, ticket=given, cmd="1")
+    refused = thief.call("table.join", table=table, ticket=given, cmd="1")
+    assert await reason_of(refused) == "ticket_used"
+
+
+async def test_tickets_used_at_the_same_time_give_one_seat(shop, table, connect) -> None:
+    for more in ({}, {"subject": "user"}):
+        given = await ticket(shop, table, f"name {more}", **more)
+        clients = [await connect() for _ in range(6)]
+        joining = [client.call("table.join", table=table, ticket=given) for client in clients]
+        outcomes = await asyncio.gather(*joining, return_exceptions=True)
+        refused = [one.reason for one in outcomes if isinstance(one, Refusal)]
+        assert refused == ["ticket_used"] * 5
+    state = (await shop.call("table.state", table=table))["state"]
+    assert len(state["seats"]) == 2
+
+
+async def test_a_refused_join_does_not_use_the_ticket(shop, table, connect) -> None:
+    for more in ({}, {"subject": "user"}):
+        name = f"Ada {more}"
+        given = await ticket(shop, table, name, **more)
+        rival, ada = await connect(), await connect()
+        await rival.call("table.join", table=table, ticket=await ticket(shop, table, name))
+        assert await reason_of(ada.call("table.join", table=table, ticket=given)) == "name_taken"
+        await rival.call("table.leave")
+        assert await ada.call("table.join", table=table, ticket=given)
+
+
+async def test_invalid_tickets_are_refused_and_logged_nowhere(
+    service, gateway, shop, table, connect, caplog
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    other = (await shop.call("table.open"))["table"]
+    good = await ticket(shop, table)
+    now, service.tickets._now = service.tickets._now, lambda: utc_ms() - 2 * HOUR_MS
+    old = await ticket(shop, table)
+    service.tickets._now = now
+    flipped = good[:-4] + ("A" if good[-4] != "A" else "B") + good[-3:]
+    cases = {
+        flipped: "bad_token",
+        good[:-1]: "bad_token",
+        good + "A": "bad_token",
+        good.removeprefix("dt_"): "bad_token",
+        "dt_": "bad_token",
+        "dt_" + "A" * 41: "bad_token",
+        "": "bad_token",
+        await ticket(shop, other): "bad_token",
+        old: "ticket_expired",
+    }
+    client = await connect()
+    for text, reason in cases.items():
+        with pytest.raises(Refusal) as caught:
+            await client.call("table.join", table=table, ticket=text)
+        assert caught.value.reason == reason, text
+        assert not text or text not in json.dumps(caught.value.error)
+    assert (await shop.call("table.state", table=table))["state"]["seats"] == []
+    assert await client.call("table.join", table=table, ticket=good)
+    ours = (record for record in caplog.records if record.name.startswith("dealer"))
+    logged = "\n".join(str(vars(record)) for record in ours)
+    assert not any(text in logged for text in (*cases, good) if len(text) > 10)
+    too_long = client.call("table.join", table=table, ticket="dt_" + "A" * 1_100)
+    with pytest.raises(Refusal, match="ticket: expected str of length <= 1100"):
+        await too_long
+
+
+async def test_a_ticket_needs_a_service_with_the_right_at_its_table(
+    service, gateway, shop, table, connect
+) -> None:
+    host, stranger = await connect(), await connect(**with_key(await add_key(service, "other")))
+    lacking = await connect(**with_key(await add_key(service, "reader", "open", "read")))
+    own = (await lacking.call("table.open"))["table"]
+    opened = await host.call("table.open")
+    for client, where in ((host, opened["table"]), (stranger, table), (lacking, own)):
+        refused = client.call("seat.ticket", table=where, name="Ada")
+        assert await reason_of(refused) == "not_entitled"
+    for wrong in ({"name": "\u200b"}, {"seat": 0}, {"seat": 5}):
+        refused = shop.call("seat.ticket", **({"table": table, "name": "Ada"} | wrong))
+        assert await reason_of(refused) == "bad_request"
+    for wrong in ({"expires_s": 0}, {"expires_s": 30 * 86_400 + 1}, {"subject": "x" * 256}):
+        with pytest.raises(Refusal, match="expected"):
+            await shop.call("seat.ticket", table=table, name="Ada", **wrong)
+    await shop.call("table.close", table=table)
+    assert await reason_of(shop.call("seat.ticket", table=table, name="Ada")) == "table_closed"
+
+
+async def test_a_user_gets_the_same_seat_on_another_device(shop, table, connect) -> None:
+    phone, laptop = await connect(), await connect()
+    one = await ticket(shop, table, "Ada", subject="user 7", seat=2)
+    first = await phone.call("table.join", table=table, ticket=one)
+    two = await ticket(shop, table, "Ada again", subject="user 7", seat=4)
+    again = await laptop.call("table.join", table=table, ticket=two)
+    assert (again["seat"], again["token"], again["version"]) == (2, first["token"], 2)
+    assert await phone.wait_closed() == CloseCode.SUPERSEDED
+    other = await ticket(shop, table, "Bob", subject="user 8")
+    bob = await connect()
+    assert (await bob.call("table.join", table=table, ticket=other))["seat"] == 1
+
+
+async def test_a_user_who_left_or_was_removed_takes_a_new_seat(shop, table, connect) -> None:
+    tokens = []
+    for number in range(3):
+        client = await connect()
+        given = await ticket(shop, table, f"Ada {number}", subject="user 7")
+        joined = await client.call("table.join", table=table, ticket=given)
+        tokens.append(joined["token"])
+        assert len(joined["state"]["seats"]) == 1
+        if number % 2:
+            await client.call("table.leave")
+        else:
+            await shop.call("seat.vacate", table=table, seat=joined["seat"])
+    assert len(set(tokens)) == 3
+
+
+async def test_a_join_needs_one_of_name_ticket_and_jwt(shop, table, connect) -> None:
+    client = await connect()
+    with pytest.raises(Refusal, match="missing required field name, ticket or jwt"):
+        await client.call("table.join", table=table)
+    with pytest.raises(Refusal, match="both ticket and jwt"):
+        await client.call("table.join", table=table, ticket="a", jwt="b")
+    assert await reason_of(client.call("table.join", table=table, jwt="b")) == "bad_request"
+
+
+# JWTs
+
+
+@pytest.fixture
+def issuer() -> Iterator[IssuerServer]:
+    with issuer_server() as running:
+        yield running
+
+
+@pytest.fixture
+async def trusting(open_gateway: OpenGateway, issuer: IssuerServer) -> Gateway:
+    clock = asyncio.get_running_loop().time
+    return await open_gateway(issuer=Issuer(issuer.url, audience=AUDIENCE, keys=None, clock=clock))
+
+
+async def test_a_jwt_gives_its_user_a_seat_under_the_name_of_its_claims(
+    trusting, issuer, connect
+) -> None:
+    host = await connect(trusting)
+    opened = await host.call("table.open", rules={"join": "invite"})
+    table, invite = opened["table"], opened["invite"]
+    phone, laptop = await connect(trusting), await connect(trusting)
+    jwt = token(issuer.url, name="Ada L", preferred_username="ada")
+    assert await reason_of(phone.call("table.join", table=table, jwt=jwt)) == "not_entitled"
+    first = await phone.call("table.join", table=table, jwt=jwt, invite=invite, name="ignored")
+    assert [seat["name"] for seat in first["state"]["seats"]] == ["Ada L"]
+    # The seat is the user's already: no invitation is needed.
+    again = await laptop.call("table.join", table=table, jwt=token(issuer.url, "ES256"))
+    assert (again["token"], again["version"]) == (first["token"], first["version"])
+    assert await phone.wait_closed() == CloseCode.SUPERSEDED
+
+
+async def test_a_user_with_a_namesake_or_without_a_name(trusting, issuer, connect) -> None:
+    table = (await (await connect(trusting)).call("table.open"))["table"]
+    names = []
+    for sub, claims, more in (
+        ("1", {"name": "Ada", "preferred_username": "ada1"}, {}),
+        ("2", {"name": "ada", "preferred_username": "ada2"}, {}),
+        ("3", {}, {"name": "Bob"}),
+    ):
+        client = await connect(trusting)
+        jwt = token(issuer.url, sub=sub, **claims)
+        joined = await client.call("table.join", table=table, jwt=jwt, **more)
+        names = [seat["name"] for seat in joined["state"]["seats"]]
+    assert names == ["Ada", "ada2", "Bob"]
+    client = await connect(trusting)
+    refused: list[tuple[str, dict[str, Any], str]] = [
+        ("4", {}, "bad_request"),
+        ("4", {"name": "ADA"}, "name_taken"),
+        ("4", {"name": "Dan", "exp": 1}, "bad_token"),
+    ]
+    for sub, others, reason in refused:
+        jwt = token(issuer.url, sub=sub, **others)
+        assert await reason_of(client.call("table.join", table=table, jwt=jwt)) == reason
+    assert len((await client.call("table.state", table=table))["state"]["seats"]) == 3
+
+
+async def test_a_tickets_user_is_not_the_one_of_a_jwt(service, trusting, issuer, connect) -> None:
+    shop = await connect(trusting, **with_key(await add_key(service)))
+    table = (await shop.call("table.open"))["table"]
+    ada, eve = await connect(trusting), await connect(trusting)
+    given = await ticket(shop, table, subject="ada")
+    await ada.call("table.join", table=table, ticket=given)
+    joined = await eve.call("table.join", table=table, jwt=token(issuer.url, sub="ada", name="Eve"))
+    assert joined["seat"] == 2

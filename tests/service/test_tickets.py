@@ -1,0 +1,77 @@
+"""The text of a ticket: it says what it was made with, and no other text does."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dealer.errors import BadToken, TicketExpired
+from dealer.eventlog.encryption import HouseKeys
+from dealer.service import LiveTable
+from dealer.service.tickets import TICKET_MAX, Tickets, user_digest
+
+NOW = 1_800_000_000_000
+KEYS, OTHERS = HouseKeys(bytes(32)), HouseKeys(bytes(31) + b"\x01")
+TABLE = LiveTable(bytes(range(16)), bytes(range(16)).hex())
+
+statements = st.fixed_dictionaries(
+    {
+        "name": st.text(st.characters(codec="utf-8"), min_size=1, max_size=64),
+        "seat": st.none() | st.integers(1, 100),
+        "subject": st.none() | st.text(st.characters(codec="utf-8"), min_size=1, max_size=255),
+        "bot": st.booleans(),
+        "seconds": st.integers(1, 30 * 86_400),
+    }
+)
+
+
+@given(statements)
+def test_a_ticket_says_what_it_was_made_with_until_it_expires(given) -> None:
+    now = NOW
+    tickets = Tickets(KEYS, lambda: now)
+    text, expires_at = tickets.make(TABLE, **given)
+    assert len(text) <= TICKET_MAX
+    assert expires_at == NOW + 1000 * given["seconds"]
+    ticket = tickets.open(TABLE, text)
+    assert (ticket.table, ticket.expires_at) == (TABLE.id, expires_at)
+    assert (ticket.name, ticket.seat, ticket.bot) == (given["name"], given["seat"], given["bot"])
+    subject = given["subject"]
+    if subject is None:
+        assert ticket.user == b""
+    else:
+        assert ticket.user == user_digest(KEYS, TABLE.id, issuer="", subject=subject)
+        assert subject not in text or len(subject) < 4
+    now = expires_at
+    with pytest.raises(TicketExpired):
+        tickets.open(TABLE, text)
+
+
+@given(statements, st.data())
+def test_no_other_text_is_a_ticket(given, data) -> None:
+    tickets = Tickets(KEYS, lambda: NOW)
+    text, _ = tickets.make(TABLE, **given)
+    place = data.draw(st.integers(0, len(text) - 2))  # the last character has bits without meaning
+    other = data.draw(st.characters().filter(lambda one: one != text[place]))
+    for changed in (
+        text[:place] + other + text[place + 1 :],
+        text[:place] + text[place + 1 :],
+        text + other,
+        "dt_" + other * 50,
+    ):
+        with pytest.raises(BadToken):
+            tickets.open(TABLE, changed)
+    with pytest.raises(BadToken):
+        Tickets(OTHERS, lambda: NOW).open(TABLE, text)
+
+
+def test_users_have_different_digests_by_table_issuer_and_subject() -> None:
+    """Also where the texts joined are the same."""
+    cases = [("", "ab"), ("a", "b"), ("ab", ""), ("b", "a")]
+    digests = {
+        user_digest(keys, table, issuer=issuer, subject=subject)
+        for keys in (KEYS, OTHERS)
+        for table in (bytes(16), bytes(range(16)))
+        for issuer, subject in cases
+    }
+    assert len(digests) == 16
