@@ -106,7 +106,7 @@ class Rules:
             wait = given.get(name, WAIT_MS_DEFAULT)
             if type(wait) is not int or not WAIT_MS_MIN <= wait <= WAIT_MS_MAX:
                 raise BadRequest(
-                    f"The rule {name!r} is {WAIT_MS_MIN} to {WAIT_MS_MAX} milliseconds."
+                    f"The rule {name!r} must be {WAIT_MS_MIN} to {WAIT_MS_MAX} milliseconds."
                 )
         if "name" in given:
             if not isinstance(given["name"], str):

@@ -73,10 +73,10 @@ def test_a_table_cannot_be_opened_twice(play):
         ({"seats": "4"}, "1 to 100 seats"),
         ({"join": "friends"}, "'join'"),
         ({"watch": "friends"}, "'watch'"),
-        ({"commit_ms": 99}, "'commit_ms' is 100 to 600000"),
-        ({"commit_ms": 600_001}, "'commit_ms' is"),
-        ({"reveal_ms": "100"}, "'reveal_ms' is"),
-        ({"reveal_ms": True}, "'reveal_ms' is"),
+        ({"commit_ms": 99}, "'commit_ms' must be 100 to 600000"),
+        ({"commit_ms": 600_001}, "'commit_ms' must"),
+        ({"reveal_ms": "100"}, "'reveal_ms' must"),
+        ({"reveal_ms": True}, "'reveal_ms' must"),
     ],
 )
 def test_invalid_rules_are_refused(play, rules, saying):

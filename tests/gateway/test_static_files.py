@@ -9,7 +9,7 @@ from importlib import resources
 import pytest
 
 from dealer.gateway.http import static_files
-from dealer.gateway.http.static_files import StaticFiles
+from dealer.gateway.http.static_files import StaticFiles, without_comments
 from tests.gateway.http_client import get
 
 WEB = resources.files("dealer") / "web"
@@ -25,9 +25,19 @@ async def folder_of(gateway) -> str:
 async def test_a_page_refers_to_the_files_of_its_version(gateway) -> None:
     folder = await folder_of(gateway)
     got = await get(gateway.port, f"/web/{folder}/verify.js")
-    assert got.body == (WEB / "verify.js").read_bytes()
+    assert got.body == without_comments((WEB / "verify.js").read_bytes())
     assert got.headers["content-type"] == "text/javascript"
     assert got.headers["cache-control"] == "max-age=31536000, immutable"
+
+
+def test_comments_on_lines_of_their_own_are_left_out_and_lines_keep_their_numbers() -> None:
+    script = b'/** Of\n * two. */\nf(); // stays\n  // not\n  /** one */\n  g("/** a */");\n'
+    assert without_comments(script) == b'\n\nf(); // stays\n\n\n  g("/** a */");\n'
+
+
+async def test_programs_of_other_origins_get_the_scripts_with_their_comments(gateway) -> None:
+    got = await get(gateway.port, "/verify.js")
+    assert got.body == (WEB / "verify.js").read_bytes()
 
 
 def test_the_hash_depends_on_every_path_and_byte() -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from dealer.gateway.http.static_files import without_comments
 from tests.harness.installed import missing
 from tests.web.js_verifier import node
 
@@ -42,6 +43,32 @@ def test_eslint_finds_nothing() -> None:
 def test_types_are_consistent() -> None:
     """Also that the client's classes implement the interfaces of client.d.ts."""
     run_tool("typescript", "tsc", "--project", Path(__file__).with_name("tsconfig.json"))
+
+
+def test_scripts_without_comments_are_the_same_programs(tmp_path: Path) -> None:
+    """Both have the same tokens, by the parser that ESLint uses."""
+    if not (PACKAGES / "acorn").is_dir():
+        missing("eslint is not installed (npm install --prefix build, see .ci/run)")
+    for script in WEB.rglob("*.js"):
+        served = tmp_path / script.relative_to(WEB)
+        served.parent.mkdir(parents=True, exist_ok=True)
+        served.write_bytes(without_comments(script.read_bytes()))
+    program = """
+      const [, acorn, written, served] = process.argv;
+      const { tokenizer } = require(acorn), fs = require("fs");
+      const options = { ecmaVersion: "latest", sourceType: "module", allowHashBang: true };
+      const tokens = (file) => {
+        const text = fs.readFileSync(file, "utf8");
+        return [...tokenizer(text, options)].map((one) => text.slice(one.start, one.end)).join(" ");
+      };
+      const scripts = fs.readdirSync(served, { recursive: true }).filter((one) => /js$/.test(one));
+      for (const one of scripts)
+        if (tokens(`${written}/${one}`) !== tokens(`${served}/${one}`)) throw new Error(one);
+      console.log(scripts.length);"""
+    command: list[str | Path] = [node(), "-e", program, PACKAGES / "acorn", WEB, tmp_path]
+    done = subprocess.run(command, capture_output=True, check=False, encoding="utf-8")
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 50
 
 
 def imports(module: Path) -> Iterator[Path]:

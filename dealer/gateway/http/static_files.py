@@ -2,8 +2,10 @@
 
 The folder is read once. Its files are served at `/web/<hash>/…`, where the hash is that of the
 whole folder: the content of an address never changes, so browsers may cache it permanently, and
-modules that import each other by relative paths are always of one version. The client and the
-verifier are also served under addresses without a hash, for programs of other origins.
+modules that import each other by relative paths are always of one version. Scripts are sent there
+without the comments that have lines of their own, a sixth of a page's bytes. The client and the
+verifier are also served under addresses without a hash, as they are in the folder, for programs of
+other origins and for readers.
 """
 
 from __future__ import annotations
@@ -44,6 +46,8 @@ HASHED = "/web/@/"
 
 PUBLIC = re.compile(r"/(?P<path>client\.js|client\.d\.ts|verify\.js|client/\w+\.js)")
 """Addresses without a hash: the client, its modules and types, and the verifier."""
+
+_COMMENTS = re.compile(r"^[ \t]*(?:/\*\*.*?\*/[ \t]*$|//[^\n]*$)", re.DOTALL | re.MULTILINE)
 
 _GZIP = re.compile(r"\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))")
 
@@ -92,6 +96,7 @@ class StaticFiles:
     def __init__(self, appearance: Appearance = PLAIN_APPEARANCE) -> None:
         self._appearance = appearance
         self._pages: dict[str, File] = {}
+        self._scripts: dict[str, File] = {}
 
     @cached_property
     def files(self) -> dict[str, File]:
@@ -132,7 +137,20 @@ class StaticFiles:
         file = self.files.get(path)
         if file is None:
             return None
+        if file.kind == SCRIPT:
+            if path not in self._scripts:
+                self._scripts[path] = File(without_comments(file.data), SCRIPT)
+            file = self._scripts[path]
         return file.answer(request, caching=IMMUTABLE if folder == self.hash else NO_STORE)
+
+
+def without_comments(script: bytes) -> bytes:
+    """The script without comments that have lines of their own; all other lines keep their numbers.
+
+    A multi-line string must have no line that begins like such a comment.
+    """
+    text = script.decode()
+    return _COMMENTS.sub(lambda found: "\n" * found[0].count("\n"), text).encode()
 
 
 def _read(folder: Traversable, prefix: str) -> list[tuple[str, File]]:
