@@ -16,6 +16,7 @@ from dealer.eventlog import Log
 from dealer.eventlog.encryption import HouseKeys
 from dealer.eventlog.high_water_mark import HighWaterMark
 from dealer.eventlog.store import Notifier
+from dealer.feed.feed import Feed
 from dealer.game.commands import Command, Draw, DrawAtRandom, OpenTable
 from dealer.game.rules import for_new_table
 from dealer.game.view import Viewer
@@ -78,6 +79,7 @@ class Service:
         self.hints: Notifier | None = None
         self.maintenance = MaintenanceMode()
         self.service_keys = ServiceKeys()
+        self.feed = Feed(log, enabled=lambda: self.service_keys.any_may("read"))
         self.archive = ArchiveFolder(archive)
         self._mark: HighWaterMark | None = None
         self.log = log
@@ -129,6 +131,10 @@ class Service:
             log, self.tables, self._reloader, self.checkpoints, self.presence
         )
         self._draws = RandomDraws(self._processor, self.reader, self._tasks)
+
+        self.on_notice(
+            lambda live_table, notice: self.feed.recent.add_events(live_table.id, notice.entries)
+        )
 
     @property
     def public_key(self) -> bytes:

@@ -69,6 +69,14 @@ class ServiceKeys:
         # A lookup by digest: its timing says nothing of the key.
         return self._keys.get(digest_of(key))
 
+    def any_may(self, right: str) -> bool:
+        """Whether a valid key has this right."""
+        return any(key.may(right) for key in self._keys.values())
+
+    def is_valid(self, key: ServiceKey) -> bool:
+        """Whether a key that was found is still valid, with the same rights."""
+        return key in self._keys.values()
+
     async def refresh(self, log: ReadOnlyLog) -> None:
         """Read the keys; raises DatabaseError."""
         found = {

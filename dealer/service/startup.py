@@ -88,16 +88,19 @@ async def open_service(
             async with _background(service, database_log, closer):
                 generation = await close_if_restored(service, database_log, lines)
                 mark = await asyncio.to_thread(HighWaterMark.take, file, folder=marks)
+                # After the check: what it wrote, and the generation, determine the positions.
+                await service.feed.open()
+                works = [service.feed.scheduler.run()]
                 if mark is None:
                     fields = {"folder": str(marks or file.parent)}
                     log_.warning("no high-water mark", extra={"fields": fields})
-                    yield service
-                    return
-                # Closed after the log, which still writes its queue and marks it.
-                after_the_log.callback(mark.close)
-                mark.begin(await log_id(database_log), generation)
-                service.use_mark(mark)
-                async with _running(keep_mark(mark, database_log)):
+                else:
+                    # Closed after the log, which still writes its queue and marks it.
+                    after_the_log.callback(mark.close)
+                    mark.begin(await log_id(database_log), generation)
+                    service.use_mark(mark)
+                    works.append(keep_mark(mark, database_log))
+                async with _running(*works):
                     yield service
 
 
@@ -123,6 +126,7 @@ async def _background(service: Service, log: Log, closer: AutoClose) -> AsyncIte
 
     def on_commit(batch: list[tuple[Append, Result]]) -> None:
         scheduler.on_commit(len(batch))
+        service.feed.scheduler.on_commit(batch)
         if hints is not None:
             tables = {each.table for each, result in batch if isinstance(result, Appended)}
             hints.notify(table for table in tables if not service.presence.alone(table))

@@ -74,6 +74,14 @@ class TableJoin(Params, kw_only=True):
     expect: Version | None = None
 
 
+class FeedFollow(Params, kw_only=True):
+    """`after` is a position, `start` (the default) or `now`."""
+
+    after: Text | None = None
+    table: Text | None = None
+    type: Annotated[list[Text], Meta(max_length=64)] | None = None
+
+
 class TableWatch(OfTable, kw_only=True):
     after: Version | None = None
 
