@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from dealer.eventlog import Log
 from dealer.feed.head import FeedHead
-from dealer.feed.positions import Generations, Place
+from dealer.feed.positions import NOW, Generations, Place
 from dealer.feed.reader import FeedReader
 from dealer.feed.recent import RecentFeed
 from dealer.feed.scheduler import FeedScheduler
@@ -42,6 +42,8 @@ class Feed:
 
         Raises PositionLost if the log does not have it, ValueError if the text is no position.
         """
+        if position == NOW:
+            await self.scheduler.up_to_date()
         head = await self.read_head()
         return await self.generations.place(self._log, position, head=head)
 

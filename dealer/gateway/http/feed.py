@@ -115,7 +115,8 @@ class FeedAnswers:
 
     async def _blocks(self, key: ServiceKey, follow: Follow, place: Place) -> AsyncGenerator[bytes]:
         feed, head = self._service.feed, self._service.feed.head
-        yield b"retry: %d\n\n" % RETRY_MS if follow.sse else b""
+        # No empty line after it, nor after a comment: some clients take that for an event.
+        yield b"retry: %d\n" % RETRY_MS if follow.sse else b""
         with self._following():
             while self._service.service_keys.is_valid(key):
                 page = await feed.reader.read(place, follow.filter)
@@ -127,7 +128,7 @@ class FeedAnswers:
                 if head.closing or not follow.wait:
                     break
                 if not await head.wait(place.seq - 1, seconds=HEARTBEAT_SECONDS):
-                    yield _heartbeat(feed.generations.text(place), sse=follow.sse)
+                    yield b": heartbeat\n" if follow.sse else b"\n"
 
     @contextmanager
     def _following(self) -> Iterator[None]:
@@ -145,8 +146,3 @@ def _block(entries: list[Entry], *, sse: bool) -> bytes:
             [f"id: {entry.position}\ndata: {entry.text}\n\n" for entry in entries]
         ).encode()
     return "".join([f"{entry.text}\n" for entry in entries]).encode()
-
-
-def _heartbeat(position: str, *, sse: bool) -> bytes:
-    """Of server-sent events a comment, with the position of a filtered feed that has no events."""
-    return f": \nid: {position}\n\n".encode() if sse else b"\n"

@@ -78,6 +78,7 @@ class PlayerConnection(HttpConnection):
         self._fragments: list[bytes] = []
         self._drain_waiters: list[asyncio.Future[None]] = []
         self._reading_paused = False
+        self._eof = False
         self._open_timer: asyncio.TimerHandle | None = None  # handshake, then first request
         self._send_timer: asyncio.TimerHandle | None = None  # a full write buffer
         self._close_timer: asyncio.TimerHandle | None = None  # closing handshake
@@ -100,7 +101,8 @@ class PlayerConnection(HttpConnection):
         """The same for an answer in plain HTTP, without a handshake."""
         while self.paused and not self.transport.is_closing():
             await self._wait_for_drain()
-        return not self.transport.is_closing()
+        # After the client's EOF websockets has sent one, too, and nothing can be written.
+        return not (self.transport.is_closing() or self._eof)
 
     async def _wait_for_drain(self) -> None:
         future = self.loop.create_future()
@@ -237,6 +239,7 @@ class PlayerConnection(HttpConnection):
             self._start_close_timer()
 
     def eof_received(self) -> None:
+        self._eof = True
         super().eof_received()
         self._end_session()
 
