@@ -19,14 +19,15 @@ from dealer.eventlog.schema import Number, metadata, postgres
 LEASE_MS = 15_000
 """Milliseconds after which another node takes over the webhooks of one that has died."""
 
-_COLUMNS = (
-    "id, url, key, types, signing, secret, allow_private, position, created_at, failing_since,"
-    " problem, disabled_at"
+_SELECT = (
+    "SELECT id, url, key, types, signing, secret, allow_private, position, created_at,"
+    " failing_since, problem, disabled_at, owner, lease - {now} FROM webhook ORDER BY id"
 )
 _CLAIM = (
     "UPDATE webhook SET owner = ?, lease = {now} + ? WHERE id = ? AND disabled_at IS NULL"
     " AND (owner = ? OR owner IS NULL OR lease < {now})"
 )
+_RENEW = "UPDATE webhook SET lease = {now} + ? WHERE id = ? AND owner = ? AND disabled_at IS NULL"
 _MOVE = (
     "UPDATE webhook SET position = ?, failing_since = NULL, problem = '', lease = {now} + ?"
     " WHERE id = ? AND owner = ? AND position = ? AND disabled_at IS NULL"
@@ -41,7 +42,8 @@ _RELEASE = "UPDATE webhook SET owner = NULL, lease = 0 WHERE owner = ?"
 class StoredWebhook(NamedTuple):
     """A row of `webhook`; `types` are separated by spaces, `signing` is `v1` or `v1a`.
 
-    Times are milliseconds since 1970; `failing_since` is None if the last request succeeded.
+    Times are milliseconds since 1970; `failing_since` is None if the last request succeeded. The
+    node `owner` delivers for `lease_ms` from now on.
     """
 
     id: int
@@ -56,6 +58,8 @@ class StoredWebhook(NamedTuple):
     failing_since: int | None
     problem: str
     disabled_at: int | None
+    owner: bytes | None
+    lease_ms: int
 
 
 def define_tables(schema: MetaData) -> None:
@@ -87,15 +91,18 @@ _webhook = metadata.tables["webhook"]
 
 async def stored_webhooks(log: ReadOnlyLog) -> list[StoredWebhook]:
     """All webhooks by number; raises DatabaseError."""
-    rows = await log.fetch(f"SELECT {_COLUMNS} FROM webhook ORDER BY id")
+    rows = await log.fetch(_SELECT.format(now=CLOCK[log.dialect]))
     return [StoredWebhook(*row) for row in rows]
 
 
-def add(connection: Connection, webhook: Mapping[str, Any], entry: AuditRow) -> None:
-    """Add a webhook, given as columns."""
-    row = {"problem": "", "lease": 0} | dict(webhook)
+def add(connection: Connection, webhook: Mapping[str, Any], entry: AuditRow) -> int:
+    """Add a webhook, given as columns without `id`; returns its number."""
+    highest = connection.exec_driver_sql("SELECT max(id) FROM webhook").scalar()
+    number = (highest or 0) + 1
+    row = {"id": number, "problem": "", "lease": 0} | dict(webhook)
     connection.execute(insert(_webhook).values(**row))
     add_entry(connection, entry)
+    return number
 
 
 def remove(connection: Connection, number: int, entry: AuditRow) -> bool:
@@ -144,6 +151,11 @@ def claim(connection: Connection, number: int, owner: bytes) -> bool:
     return _lease(connection, _CLAIM, (owner, LEASE_MS, number, owner))
 
 
+def renew(connection: Connection, number: int, owner: bytes) -> bool:
+    """Renew the lease; False if this node has lost it, or the webhook was changed."""
+    return _lease(connection, _RENEW, (LEASE_MS, number, owner))
+
+
 def move(connection: Connection, number: int, owner: bytes, before: str, after: str) -> bool:
     """Store the position after a delivery, and renew the lease; False if this node lost it."""
     return _lease(connection, _MOVE, (after, LEASE_MS, number, owner, before))
@@ -152,6 +164,12 @@ def move(connection: Connection, number: int, owner: bytes, before: str, after: 
 def failing(connection: Connection, number: int, owner: bytes, at: int, problem: str) -> bool:
     """Record a failure at millisecond `at`, and renew the lease; False if this node lost it."""
     return _lease(connection, _FAILING, (at, problem, LEASE_MS, number, owner))
+
+
+def reseal(connection: Connection, number: int, before: bytes, after: bytes) -> None:
+    """Replace the stored form of a secret."""
+    statement = "UPDATE webhook SET secret = ? WHERE id = ? AND secret = ?"
+    connection.exec_driver_sql(statement, (after, number, before))
 
 
 def release(connection: Connection, owner: bytes) -> None:

@@ -16,10 +16,11 @@ _OWNER = "SELECT key FROM service_table WHERE table_id = ?"
 
 
 class Feed:
-    """The feed of `log`; nothing is sequenced unless `enabled()`."""
+    """The feed of `log`; nothing is sequenced unless `enabled()`: a service key may read."""
 
     def __init__(self, log: Log, *, enabled: Callable[[], bool]) -> None:
         self._log = log
+        self.enabled = enabled
         self.head = FeedHead()
         self.recent = RecentFeed(self.head)
         self.generations = Generations()

@@ -49,6 +49,7 @@ from dealer.service.table_cache import BYTES, TABLES, TableCache
 from dealer.service.table_ids import check_rules, id_and_key
 from dealer.service.table_lifecycle import TableLifecycle
 from dealer.service.tokens import TokenKeys, Tokens
+from dealer.webhooks.runner import WebhookRunner
 
 
 class Service:
@@ -58,7 +59,7 @@ class Service:
     `memory` bytes at most, and at most `tables` of them are idle. The lobby lists at most
     `per_network` tables that one network opened. Bundles of archived tables are read from the
     folder `archive`. `clock` is the wall clock, milliseconds since 1970. `open_service` sets
-    `projection` and `hints`, for the metrics.
+    `projection`, `hints` and `webhooks`, for the metrics.
     """
 
     def __init__(
@@ -77,6 +78,7 @@ class Service:
         self.stats = CommitStats()
         self.projection: ProjectionScheduler | None = None
         self.hints: Notifier | None = None
+        self.webhooks: WebhookRunner | None = None
         self.maintenance = MaintenanceMode()
         self.service_keys = ServiceKeys()
         self.feed = Feed(log, enabled=lambda: self.service_keys.any_may("read"))

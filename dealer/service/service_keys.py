@@ -73,6 +73,10 @@ class ServiceKeys:
         """Whether a valid key has this right."""
         return any(key.may(right) for key in self._keys.values())
 
+    def of_number(self, number: int) -> ServiceKey | None:
+        """The valid key with this number in the database."""
+        return next((key for key in self._keys.values() if key.id == number), None)
+
     def is_valid(self, key: ServiceKey) -> bool:
         """Whether a key that was found is still valid, with the same rights."""
         return key in self._keys.values()
