@@ -17,39 +17,40 @@ from sqlalchemy import Column, Connection, Index, Integer, LargeBinary, MetaData
 from dealer.eventlog.schema import Number, metadata, postgres
 
 _MERGE = (
-    "UPDATE feed SET first = 1 WHERE stream = ?"
-    " AND seq = (SELECT max(f.seq) FROM feed f WHERE f.stream = ?)",
-    "DELETE FROM feed WHERE stream = ?"
-    " AND seq < (SELECT max(f.seq) FROM feed f WHERE f.stream = ?)",
+    "UPDATE feed SET first = 1 WHERE of_stream = ?"
+    " AND seq = (SELECT max(f.seq) FROM feed f WHERE f.of_stream = ?)",
+    "DELETE FROM feed WHERE of_stream = ?"
+    " AND seq < (SELECT max(f.seq) FROM feed f WHERE f.of_stream = ?)",
 )
 
 
 def define_tables(schema: MetaData) -> None:
     """Add the tables of this module to a schema."""
     key = LargeBinary(16).with_variant(Integer(), "sqlite")
-    # `key` is the service key that opened the table, NULL for all others.
+    # `of_stream` is the value that other SQL tables call `stream`: a game table's rows are not
+    # stored together here. `key` is the service key that opened it, NULL for all others.
     Table(
         "feed",
         schema,
         Column("seq", Number, primary_key=True, autoincrement=False),
-        Column("stream", key, nullable=False),
+        Column("of_stream", key, nullable=False),
         Column("first", Number, nullable=False),
         Column("last", Number, nullable=False),
         Column("key", Number),
-        Index("ix_feed_stream_seq", "stream", "seq"),
+        Index("ix_feed_of_stream_seq", "of_stream", "seq"),
         Index("ix_feed_key_seq", "key", "seq"),
     )
-    # `event`, with its `stream` and `version`, is the newest row of `event` that was searched, on
-    # SQLite; `scan` is the last stream that a scan of all has searched, NULL if none is under way;
-    # `at` is when the search was last recorded, by the database's clock, on PostgreSQL.
+    # `event`, of `event_stream` at `event_version`, is the newest row of `event` that was searched,
+    # on SQLite; `scan` is the last stream that a scan of all has searched, NULL if none is under
+    # way; `at` is when the search was last recorded, by the database's clock, on PostgreSQL.
     Table(
         "feed_state",
         schema,
         Column("id", Integer, primary_key=True, autoincrement=False),
         Column("seq", Number, nullable=False),
         Column("event", Number, nullable=False),
-        Column("stream", Number, nullable=False),
-        Column("version", Number, nullable=False),
+        Column("event_stream", Number, nullable=False),
+        Column("event_version", Number, nullable=False),
         Column("scan", key),
         Column("at", Number, nullable=False),
     )

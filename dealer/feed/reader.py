@@ -34,12 +34,12 @@ EVENTS = 512
 _ROWS = 256
 _REFS = 20_000
 _SELECT = (
-    "SELECT f.seq, s.table_id, f.first, f.last, f.key FROM feed f JOIN stream s ON s.id = f.stream"
-    " WHERE f.seq >= ?{} ORDER BY f.seq LIMIT ?"
+    "SELECT f.seq, s.table_id, f.first, f.last, f.key FROM feed f"
+    " JOIN stream s ON s.id = f.of_stream WHERE f.seq >= ?{} ORDER BY f.seq LIMIT ?"
 )
 _EVENTS = (
     "SELECT f.seq, e.version, e.type, e.schema, e.at, e.public, e.commitment, e.hidden, e.command,"
-    " e.digest FROM feed f JOIN event e ON e.stream = f.stream AND e.version >= f.first"
+    " e.digest FROM feed f JOIN event e ON e.stream = f.of_stream AND e.version >= f.first"
     " AND e.version <= f.last WHERE f.seq >= ? AND f.seq <= ?{} ORDER BY f.seq, e.version"
 )
 _ARCHIVED = "SELECT 1 FROM archived a JOIN stream s ON s.id = a.stream WHERE s.table_id = ?"
@@ -134,7 +134,7 @@ class FeedReader:
                 if self._log.dialect == "postgresql"
                 else "(SELECT id FROM stream WHERE table_id = ?)"
             )
-            conditions += f" AND f.stream = {number}"
+            conditions += f" AND f.of_stream = {number}"
             parameters.append(filter.table)
         if filter.key is not None:
             conditions += " AND f.key = ?"

@@ -39,12 +39,12 @@ STREAMS = 500
 VERSIONS = 256
 """The most versions of one row of `feed`."""
 
-_STATE = "SELECT seq, event, stream, version, scan, at FROM feed_state WHERE id = 1"
+_STATE = "SELECT seq, event, event_stream, event_version, scan, at FROM feed_state WHERE id = 1"
 _NOW = "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)"
-_LOCK = f"SELECT seq, event, stream, version, scan, at, {_NOW} FROM feed_state WHERE id = 1"
+_LOCK = f"SELECT seq, event, event_stream, event_version, scan, at, {_NOW} FROM feed_state"
 _SAVE = (
-    "UPDATE feed_state SET seq = ?, event = ?, stream = ?, version = ?, scan = ?, at = ?"
-    " WHERE id = 1"
+    "UPDATE feed_state SET seq = ?, event = ?, event_stream = ?, event_version = ?, scan = ?,"
+    " at = ? WHERE id = 1"
 )
 _SAME = "SELECT 1 FROM event WHERE id = ? AND stream = ? AND version = ?"
 _NEWEST = "SELECT id, stream, version FROM event ORDER BY id DESC LIMIT 1"
@@ -53,13 +53,13 @@ _PAGE = "SELECT id FROM stream WHERE id > ? ORDER BY id LIMIT ?"
 _LAGGING = """
 SELECT s.id, s.table_id, s.version, h.last, t.key FROM (
     SELECT id, table_id, version,
-        (SELECT max(seq) FROM feed WHERE feed.stream = stream.id) AS newest
+        (SELECT max(seq) FROM feed WHERE feed.of_stream = stream.id) AS newest
     FROM stream WHERE {}
 ) s LEFT JOIN feed h ON h.seq = s.newest LEFT JOIN service_table t ON t.table_id = s.table_id
 WHERE s.version > coalesce(h.last, 0) ORDER BY s.id"""
-_ADD = "INSERT INTO feed (seq, stream, first, last, key) VALUES (?, ?, ?, ?, ?)"
+_ADD = "INSERT INTO feed (seq, of_stream, first, last, key) VALUES (?, ?, ?, ?, ?)"
 _ADD_MANY = (
-    "INSERT INTO feed (seq, stream, first, last, key) SELECT * FROM unnest(CAST(? AS bigint[]),"
+    "INSERT INTO feed (seq, of_stream, first, last, key) SELECT * FROM unnest(CAST(? AS bigint[]),"
     " CAST(? AS bytea[]), CAST(? AS bigint[]), CAST(? AS bigint[]), CAST(? AS bigint[]))"
 )
 
@@ -130,7 +130,7 @@ def _on_sqlite(connection: Connection) -> Slice:
 
 def _on_postgres(connection: Connection, hinted: Collection[bytes], *, poll: bool) -> Slice:
     execute = connection.exec_driver_sql
-    locked = execute(f"{_LOCK} FOR UPDATE SKIP LOCKED").first()
+    locked = execute(f"{_LOCK} WHERE id = 1 FOR UPDATE SKIP LOCKED").first()
     if locked is None:
         (seq, *_) = execute(_STATE).one()
         return Slice(seq, [], busy=True)

@@ -16,27 +16,28 @@ def upgrade() -> None:
     op.create_table(
         "feed",
         sa.Column("seq", NUMBER, nullable=False, autoincrement=False),
-        sa.Column("stream", KEY, nullable=False),
+        sa.Column("of_stream", KEY, nullable=False),
         sa.Column("first", NUMBER, nullable=False),
         sa.Column("last", NUMBER, nullable=False),
         sa.Column("key", NUMBER, nullable=True),
         sa.PrimaryKeyConstraint("seq", name="pk_feed"),
     )
-    op.create_index("ix_feed_stream_seq", "feed", ["stream", "seq"])
+    op.create_index("ix_feed_of_stream_seq", "feed", ["of_stream", "seq"])
     op.create_index("ix_feed_key_seq", "feed", ["key", "seq"])
     op.create_table(
         "feed_state",
         sa.Column("id", sa.Integer(), nullable=False, autoincrement=False),
         sa.Column("seq", NUMBER, nullable=False),
         sa.Column("event", NUMBER, nullable=False),
-        sa.Column("stream", NUMBER, nullable=False),
-        sa.Column("version", NUMBER, nullable=False),
+        sa.Column("event_stream", NUMBER, nullable=False),
+        sa.Column("event_version", NUMBER, nullable=False),
         sa.Column("scan", KEY, nullable=True),
         sa.Column("at", NUMBER, nullable=False),
         sa.PrimaryKeyConstraint("id", name="pk_feed_state"),
     )
     op.execute(
-        "INSERT INTO feed_state (id, seq, event, stream, version, at) VALUES (1, 0, 0, 0, 0, 0)"
+        "INSERT INTO feed_state (id, seq, event, event_stream, event_version, at)"
+        " VALUES (1, 0, 0, 0, 0, 0)"
     )
     op.create_table(
         "webhook",

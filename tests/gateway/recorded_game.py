@@ -23,6 +23,7 @@ from dealer.proof.checkpoint import Cosigner
 from tests.gateway.conftest import TEST_LIMITS
 from tests.gateway.rpc_client import Refusal, RpcClient
 from tests.gateway.tables import SeatedTable, commit_entropy, reveal_entropy, seat_players
+from tests.harness.service_keys import add_key, found, sessions_with
 from tests.service.bare_service import bare_service
 
 EXAMPLES = Path(__file__).parents[2] / "dealer/gateway/schema/examples.jsonl"
@@ -80,6 +81,7 @@ async def play(gateway: Gateway) -> list[RecordedFrame]:
     await _send_invalid_requests(table)
     await gateway.context.service.log.run_when_idle(Projector().slice)
     await _resume_cosign_and_close(table, spectator, cosigner)
+    await _follow_the_feed(gateway, connect)
     await gateway.drain()
     for client in clients:
         await client.wait_closed()
@@ -187,6 +189,17 @@ async def _resume_cosign_and_close(
     await carol.call("round.close")
     closed = await carol.call("table.close")
     await carol.until_version(closed["version"])
+
+
+async def _follow_the_feed(gateway: Gateway, connect: Any) -> None:
+    service = gateway.context.service
+    key = await add_key(service, rights="admin")
+    with sessions_with(found(service, key)):
+        follower = await connect(gateway)
+        await follower.call("ping")
+    await service.feed.scheduler.up_to_date()
+    await follower.call("feed.follow", after="start", type=["SeatTaken", "CardDrawn"])
+    await follower.until(lambda: follower.notices("feed"))
 
 
 def _frames_of(client: Recorder) -> Iterator[RecordedFrame]:

@@ -16,13 +16,12 @@ from httpx_sse import aconnect_sse
 from dealer.game.commands import Actor, Draw, StartShuffle
 from dealer.gateway import Gateway, serve
 from dealer.gateway.http import feed as http_feed
-from dealer.gateway.rpc.session import Session
 from dealer.service import LiveTable
 from dealer.service.startup import open_service
 from tests.gateway.conftest import TEST_LIMITS, Connect
 from tests.gateway.http_client import HttpResponse, get
 from tests.gateway.rpc_client import Refusal, RpcClient, eventually
-from tests.harness.service_keys import add_key, found, give_table, revoke_key
+from tests.harness.service_keys import add_key, found, give_table, revoke_key, sessions_with
 from tests.service.tables import HOST, new_table
 
 
@@ -270,27 +269,19 @@ async def test_a_client_that_does_not_read_gets_everything_later(gateway: Gatewa
 # WebSocket
 
 
-async def follower(gateway: Gateway, connect: Connect, key: str, monkeypatch: Any) -> RpcClient:
+async def follower(gateway: Gateway, connect: Connect, key: str) -> RpcClient:
     """A connection with a service key."""
-    valid = found(gateway.context.service, key)
-    made = Session.__init__
-
-    def with_key(self: Session, *given: Any, **named: Any) -> None:
-        made(self, *given, **named)
-        self.service_key = valid
-
-    with monkeypatch.context() as patched:
-        patched.setattr(Session, "__init__", with_key)
-        return await connect(gateway)
+    with sessions_with(found(gateway.context.service, key)):
+        client = await connect(gateway)
+        await client.call("ping")
+    return client
 
 
-async def test_following_on_a_websocket(
-    gateway: Gateway, connect: Connect, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_following_on_a_websocket(gateway: Gateway, connect: Connect) -> None:
     live_table = await table_of(gateway)
     key = await add_key(gateway.context.service)
     whole = objects(await feed(gateway, key))
-    client = await follower(gateway, connect, key, monkeypatch)
+    client = await follower(gateway, connect, key)
     answer = await client.call("feed.follow", after=whole[1]["position"])
     assert answer == {"position": whole[1]["position"]}
     await client.until(lambda: len(client.notices("feed")) == len(whole) - 2)
@@ -301,12 +292,10 @@ async def test_following_on_a_websocket(
     assert client.notices("feed")[-1]["type"] == "CardDrawn"
 
 
-async def test_following_again_replaces_the_first(
-    gateway: Gateway, connect: Connect, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_following_again_replaces_the_first(gateway: Gateway, connect: Connect) -> None:
     live_table = await table_of(gateway)
     key = await add_key(gateway.context.service)
-    client = await follower(gateway, connect, key, monkeypatch)
+    client = await follower(gateway, connect, key)
     await client.call("feed.follow", after="now")
     await client.call("feed.follow", after="now", type=["CardDrawn"])
     assert gateway.context.service.feed.head.followers == 1
@@ -325,11 +314,11 @@ async def test_following_needs_a_key(gateway: Gateway, connect: Connect) -> None
 
 
 async def test_after_the_key_is_revoked_nothing_is_pushed(
-    gateway: Gateway, connect: Connect, monkeypatch: pytest.MonkeyPatch
+    gateway: Gateway, connect: Connect
 ) -> None:
     await table_of(gateway)
     key = await add_key(gateway.context.service)
-    client = await follower(gateway, connect, key, monkeypatch)
+    client = await follower(gateway, connect, key)
     await client.call("feed.follow", after="now")
     assert gateway.context.service.feed.head.followers == 1
     await revoke_key(gateway.context.service.log)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import count
+from typing import Any
 
 from dealer.eventlog import Log
 from dealer.eventlog import service_keys as stored
 from dealer.eventlog.admin import AuditRow
+from dealer.gateway.rpc.session import Session
 from dealer.service import Service
 from dealer.service.service_keys import ServiceKey, digest_of, new_key
 
@@ -51,3 +55,19 @@ async def give_table(log: Log, table: str, *, key: int, ref: str | None = None) 
             (bytes.fromhex(table), key, ref),
         )
     )
+
+
+@contextmanager
+def sessions_with(key: ServiceKey) -> Iterator[None]:
+    """Sessions that begin in this block have the service key."""
+    made = Session.__init__
+
+    def with_key(self: Session, *given: Any, **named: Any) -> None:
+        made(self, *given, **named)
+        self.service_key = key
+
+    Session.__init__ = with_key  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        Session.__init__ = made  # type: ignore[method-assign]

@@ -1,4 +1,4 @@
-"""A receiver of webhooks for the tests, which answers as it is told."""
+"""A receiver of webhooks for the tests, with the answers that a test chooses."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ class FeedEvent(Result, kw_only=True):
 
     position: str
     table: str
-    ref: str | None = None
+    ref: str | None
     version: int | None = None
     type: str | None = None
     at: int | None = None
