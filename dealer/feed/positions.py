@@ -39,25 +39,25 @@ FIRST_PLACE = Place(1)
 
 
 class Generations:
-    """The generations of a log; `refresh` reads them."""
+    """The generations of a log; `refresh` reads them.
+
+    `newest` is the tag of the newest one, with which every new position begins.
+    """
 
     def __init__(self) -> None:
         # Tags in their order, each with the newest row when its generation began.
         self._began: dict[str, int] = {_tag(FIRST): 0}
+        self.newest = _tag(FIRST)
 
     async def refresh(self, log: ReadOnlyLog) -> None:
         """Read the generations; raises DatabaseError."""
         found = {name: bytes(value) for name, value in await log.fetch(_HOUSE)}
         self._began = began_at(found)
+        self.newest = next(reversed(self._began))
 
     def text(self, place: Place) -> str:
         """The position of a place in the newest generation."""
         return f"{self.newest}-{place.seq}-{place.version}"
-
-    @property
-    def newest(self) -> str:
-        """The tag of the newest generation, with which every new position begins."""
-        return next(reversed(self._began))
 
     async def place(self, log: ReadOnlyLog, position: str, *, head: int) -> Place:
         """The place of a position in a feed whose newest row is `head`.

@@ -25,7 +25,7 @@ from dealer.eventlog.rows import leaf_of
 from dealer.eventlog.short_form import decode
 from dealer.feed.head import FeedHead
 from dealer.feed.positions import Generations, Place
-from dealer.feed.recent import Leaf, RecentFeed
+from dealer.feed.recent import RecentEvent, RecentFeed
 from dealer.feed.sequencer import FeedRow
 
 EVENTS = 512
@@ -75,6 +75,14 @@ class Entry(NamedTuple):
     version: int
     type: str
     at: int
+
+
+class _Stored(NamedTuple):
+    """An event from the log."""
+
+    version: int
+    leaf: str
+    type: str
 
 
 class Page(NamedTuple):
@@ -144,35 +152,38 @@ class FeedReader:
     async def _entries(
         self, rows: Sequence[FeedRow], place: Place, filter: FeedFilter
     ) -> list[Entry]:
-        found: dict[int, Sequence[Leaf] | None] = {}
-        for row in rows:
-            found[row.seq] = self._recent.leaves(row.table, row.first, row.last)
+        found: dict[int, Sequence[RecentEvent] | None] = {
+            row.seq: self._recent.events(row.table, row.first, row.last) for row in rows
+        }
         missing = [row for row in rows if found[row.seq] is None]
         if missing:
             found |= await self._from_log(missing, filter)
         entries: list[Entry] = []
         for row in rows:
-            leaves = found[row.seq]
-            ref = await self._ref(row.table)
-            if leaves is None:
+            events = found[row.seq]
+            ref = self._refs.get(row.table) or await self._ref(row.table)
+            if events is None:
                 entries.append(self._skipped(row, place, ref))
                 continue
             start = max(row.first, place.version + 1) if row.seq == place.seq else row.first
             head = f'","table":"{row.table.hex()}","ref":{ref},"version":'
-            for version, leaf in enumerate(leaves[start - row.first :], start):
-                if filter.types and leaf.type not in filter.types:
+            for event in events[start - row.first :]:
+                version, leaf, type = event.version, event.leaf, event.type
+                if filter.types and type not in filter.types:
                     continue
                 position = self._generations.text(_after(row, version))
+                # A leaf begins with its time, `{"at":`, the first of its members by name.
+                at = leaf[6 : leaf.index(",")]
                 text = (
-                    f'{{"position":"{position}{head}{version},"type":"{leaf.type}",'
-                    f'"at":{leaf.at},"event":{leaf.text}}}'
+                    f'{{"position":"{position}{head}{version},"type":"{type}","at":{at},'
+                    f'"event":{leaf}}}'
                 )
-                entries.append(Entry(position, text, row.table, version, leaf.type, leaf.at))
+                entries.append(Entry(position, text, row.table, version, type, int(at)))
         return entries
 
     async def _from_log(
         self, rows: Sequence[FeedRow], filter: FeedFilter
-    ) -> dict[int, list[Leaf] | None]:
+    ) -> dict[int, list[_Stored] | None]:
         """The events of these rows by their numbers; None for those of archived tables."""
         where, parameters = self._where(filter)
         sql = _EVENTS.format(where)
@@ -181,10 +192,12 @@ class FeedReader:
             seq: [Row._make(decode(event[1:])) for event in group]
             for seq, group in groupby(events, key=itemgetter(0))
         }
-        found: dict[int, list[Leaf] | None] = {}
+        found: dict[int, list[_Stored] | None] = {}
         for row in rows:
             known = stored.get(row.seq, ())
-            found[row.seq] = [Leaf(each.type, each.at, leaf_of(row.table, each)) for each in known]
+            found[row.seq] = [
+                _Stored(each.version, leaf_of(row.table, each), each.type) for each in known
+            ]
             if [each.version for each in known] == list(range(row.first, row.last + 1)):
                 continue
             if not await self._log.fetch(_ARCHIVED, (row.table,)):
@@ -207,13 +220,11 @@ class FeedReader:
 
     async def _ref(self, table: bytes) -> str:
         """The service's own id of a table as JSON; it never changes."""
-        ref = self._refs.get(table)
-        if ref is None:
-            found = await self._log.fetch(_REF, (table,))
-            ref = json.dumps(found[0][0], ensure_ascii=False) if found else "null"
-            self._refs[table] = ref
-            if len(self._refs) > _REFS:
-                self._refs.popitem(last=False)
+        found = await self._log.fetch(_REF, (table,))
+        ref = json.dumps(found[0][0], ensure_ascii=False) if found else "null"
+        self._refs[table] = ref
+        if len(self._refs) > _REFS:
+            self._refs.popitem(last=False)
         return ref
 
 

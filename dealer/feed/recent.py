@@ -1,11 +1,11 @@
-"""Recent rows and leaves of the feed, which spare followers the database."""
+"""Recent rows and events of the feed, which spare followers the database."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
 from itertools import islice
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from dealer.feed.head import FeedHead
 from dealer.feed.positions import Place
@@ -14,22 +14,12 @@ from dealer.feed.sequencer import FeedRow
 ROWS = 10_000
 """Rows of `feed` that are kept."""
 
-BYTES = 8 * 2**20
-"""Estimated bytes of the leaves that are kept."""
-
-_OVERHEAD = 300
+EVENTS = 8_192
+"""Events of which the newest are kept, at least as many and at most twice as many."""
 
 
-class Leaf(NamedTuple):
-    """An event of the feed: its type, its time in milliseconds, and its leaf as in the log."""
-
-    type: str
-    at: int
-    text: str
-
-
-class Encoded(Protocol):
-    """An event as the service publishes it."""
+class RecentEvent(Protocol):
+    """An event as the service publishes it; `leaf` is its leaf as in the log."""
 
     @property
     def version(self) -> int: ...
@@ -45,8 +35,10 @@ class RecentFeed:
     def __init__(self, head: FeedHead) -> None:
         self._head = head
         self._rows: deque[FeedRow] = deque(maxlen=ROWS)
-        self._leaves: dict[tuple[bytes, int], Leaf] = {}
-        self._bytes = 0
+        # Two generations, so that the oldest are dropped at no cost for each event.
+        self._newer: dict[bytes, list[RecentEvent]] = {}
+        self._older: dict[bytes, list[RecentEvent]] = {}
+        self._count = 0
 
     def add_rows(self, rows: Sequence[FeedRow]) -> None:
         """Remember the rows of a slice; those before a gap are forgotten."""
@@ -57,22 +49,20 @@ class RecentFeed:
         if self._head.followers:
             self._rows.extend(rows)
 
-    def add_events(self, table: bytes, events: Sequence[Encoded]) -> None:
-        """Remember committed events of a table."""
+    def add_events(self, table: bytes, events: Sequence[RecentEvent]) -> None:
+        """Remember committed events of a table, in the order of their versions."""
         if not self._head.followers:
-            if self._leaves:
-                self._leaves.clear()
-                self._bytes = 0
+            if self._count or self._older:
+                self.forget()
             return
-        for event in events:
-            leaf = event.leaf
-            # A leaf begins with its time, the first of its members by name.
-            at = int(leaf[6 : leaf.index(",")])
-            self._leaves[table, event.version] = Leaf(event.type, at, leaf)
-            self._bytes += len(leaf) + _OVERHEAD
-        while self._bytes > BYTES:
-            oldest = next(iter(self._leaves))
-            self._bytes -= len(self._leaves.pop(oldest).text) + _OVERHEAD
+        known = self._newer.get(table)
+        if known is None:
+            self._newer[table] = list(events)
+        else:
+            known.extend(events)
+        self._count += len(events)
+        if self._count >= EVENTS:
+            self._newer, self._older, self._count = {}, self._newer, 0
 
     def rows_from(self, place: Place, *, limit: int) -> list[FeedRow] | None:
         """At most `limit` rows from this place on; None if they are not all in memory."""
@@ -84,12 +74,28 @@ class RecentFeed:
         start = place.seq - rows[0].seq
         return list(islice(rows, start, start + limit))
 
-    def leaves(self, table: bytes, first: int, last: int) -> list[Leaf] | None:
+    def events(self, table: bytes, first: int, last: int) -> list[RecentEvent] | None:
         """The events of these versions; None if they are not all in memory."""
-        found = []
-        for version in range(first, last + 1):
-            leaf = self._leaves.get((table, version))
-            if leaf is None:
-                return None
-            found.append(leaf)
+        newer = self._newer.get(table, _NONE)
+        found = _between(newer, first, last)
+        if len(found) <= last - first:
+            found = _between(self._older.get(table, _NONE), first, last) + found
+        # Neither list has a gap, unless this process missed events of another one.
+        if [event.version for event in found] != list(range(first, last + 1)):
+            return None
         return found
+
+    def forget(self) -> None:
+        """Forget all events: the log was rewound, or a table left it."""
+        self._newer, self._older, self._count = {}, {}, 0
+
+
+_NONE: list[RecentEvent] = []
+
+
+def _between(events: list[RecentEvent], first: int, last: int) -> list[RecentEvent]:
+    """Those of consecutive events that have these versions."""
+    if not events:
+        return []
+    start = events[0].version
+    return events[max(0, first - start) : max(0, last + 1 - start)]

@@ -48,7 +48,8 @@ _SAVE = (
 )
 _SAME = "SELECT 1 FROM event WHERE id = ? AND stream = ? AND version = ?"
 _NEWEST = "SELECT id, stream, version FROM event ORDER BY id DESC LIMIT 1"
-_NEW = "SELECT id, stream, version FROM event WHERE id > ? ORDER BY id LIMIT ?"
+_LAST = "SELECT id, stream, version FROM event WHERE id > ? ORDER BY id LIMIT 1 OFFSET ?"
+_NEW = "SELECT DISTINCT stream FROM event WHERE id > ? AND id <= ?"
 _PAGE = "SELECT id FROM stream WHERE id > ? ORDER BY id LIMIT ?"
 _LAGGING = """
 SELECT s.id, s.table_id, s.version, h.last, t.key FROM (
@@ -113,18 +114,17 @@ def _on_sqlite(connection: Connection) -> Slice:
     if not any(place) or execute(_SAME, place).first() is None:
         event, stream, version = execute(_NEWEST).first() or (0, 0, 0)
         state = _State(state.seq, event, stream, version, 0, state.at)
-    found: list[Any] = list(execute(_NEW, (state.event, EVENTS)).fetchall())
-    streams = dict.fromkeys(stream for _, stream, _ in found)
-    if found:
-        event, stream, version = found[-1]
-        state = state._replace(event=event, stream=stream, version=version)
+    last = execute(_LAST, (state.event, EVENTS - 1)).first()
+    event, stream, version = last or execute(_NEWEST).first() or (0, 0, 0)
+    streams = [found for (found,) in execute(_NEW, (state.event, event))]
+    state = state._replace(event=event, stream=stream, version=version)
     state, scanned = _scan(connection, state)
     rows = _add(connection, state.seq, [*streams, *scanned])
     if rows:
         state = state._replace(seq=rows[-1].seq)
     if state != before:
         execute(_SAVE, state)
-    more = len(found) == EVENTS or state.scan is not None
+    more = last is not None or state.scan is not None
     return Slice(state.seq, rows, more)
 
 

@@ -134,9 +134,7 @@ class Service:
         )
         self._draws = RandomDraws(self._processor, self.reader, self._tasks)
 
-        self.on_notice(
-            lambda live_table, notice: self.feed.recent.add_events(live_table.id, notice.entries)
-        )
+        self.on_notice(self._remember_for_feed)
 
     @property
     def public_key(self) -> bytes:
@@ -176,6 +174,12 @@ class Service:
         the order of their registration.
         """
         self._listeners.append(listener)
+
+    def _remember_for_feed(self, live_table: LiveTable, notice: CommitNotice) -> None:
+        if notice.reset:
+            self.feed.recent.forget()
+        else:
+            self.feed.recent.add_events(live_table.id, notice.entries)
 
     def _notify(self, live_table: LiveTable, notice: CommitNotice) -> None:
         for listener in self._listeners:

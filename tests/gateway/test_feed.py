@@ -7,7 +7,7 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import httpx
 import pytest
@@ -258,10 +258,11 @@ async def test_a_client_that_does_not_read_gets_everything_later(gateway: Gatewa
     live_table = await table_of(gateway)
     key = await add_key(gateway.context.service)
     async with following(gateway, key) as line:
-        line.writer.transport.pause_reading()
+        transport = cast("asyncio.Transport", line.writer.transport)
+        transport.pause_reading()
         for _ in range(30):
             await draw(gateway, live_table)
-        line.writer.transport.resume_reading()
+        transport.resume_reading()
         seen = [(await line.read() or {})["version"] for _ in range(live_table.committed)]
     assert seen == list(range(1, live_table.committed + 1))
 

@@ -41,7 +41,7 @@ async def hang(_: Received, writer: asyncio.StreamWriter) -> None:
 async def flood(_: Received, writer: asyncio.StreamWriter) -> None:
     """Answers with a gigabyte, if it is read."""
     writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1073741824\r\n\r\n")
-    for _ in range(16384):
+    for _block in range(16384):
         writer.write(bytes(65536))
         await writer.drain()
 

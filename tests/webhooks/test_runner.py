@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,13 @@ async def add_webhook(service: Service, url: str, **settings: Any) -> tuple[int,
     """A webhook of the key `shop`, which is made if it is missing."""
     if not service.service_keys.any_may("read"):
         await add_key(service, rights=settings.pop("rights", "admin"))
-    given = {"key": "shop", "types": (), "signing": "hmac", "after": "start", "why": ""}
+    given: dict[str, Any] = {
+        "key": "shop",
+        "types": (),
+        "signing": "hmac",
+        "after": "start",
+        "why": "",
+    }
     given |= {"allow_private": True} | settings
     keys = service._key
     return await WebhookAdmin(service.log, who="test").add(keys, url, **given)
@@ -121,11 +128,15 @@ async def test_a_receiver_that_dies_and_returns(open_node: OpenService, receiver
     live_table = await shuffled(service)
     await add_webhook(service, receiver.url)
     for count in range(10, 60, 10):
-        await eventually(lambda count=count: len(receiver.requests) >= count)
+        await eventually(partial(_at_least, receiver, count))
         await receiver.stop()
         await service.execute(live_table, Draw(Actor(seat=1)))
         await receiver.start()
     await until_complete(service, receiver, live_table)
+
+
+def _at_least(receiver: Receiver, count: int) -> bool:
+    return len(receiver.requests) >= count
 
 
 async def test_a_hostile_answer_is_an_answer(open_node: OpenService, receiver: Receiver) -> None:
