@@ -20,10 +20,11 @@ def journal(
 ) -> None:
     """Print the operators' journal of this database, the newest line first.
 
-    disable, enable, close, archive, rotate-key, retire-key, keep-key, rebuild, migrate and shorten
-    add a line, in the transaction of the change where possible. A server adds `restore` if its
-    database was older than what players had seen, and it closed the open tables. The database does
-    not allow lines to be changed or deleted.
+    disable, enable, close, archive, rotate-key, retire-key, keep-key, rebuild, migrate, shorten,
+    add-webhook, remove-webhook, enable-webhook and replay-webhook add a line, in the transaction of
+    the change where possible. A server adds `restore` if its database was older than what players
+    had seen, and it closed the open tables, and `disable-webhook` for a webhook that fails. The
+    database does not allow lines to be changed or deleted.
 
     ```
     dealer journal

@@ -158,8 +158,7 @@ def replay(
     dealer webhook replay 2 --from start
     ```
     """
-    with usage_errors():
-        _change(database, operator, number, lambda admin: admin.replay(number, position, why=why))
+    _change(database, operator, number, lambda admin: admin.replay(number, position, why=why))
     echo(f"Webhook {number} continues from there.")
 
 
