@@ -11,6 +11,7 @@ there is an object with the first and the last of them.
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -110,6 +111,7 @@ class FeedReader:
 
         Raises DatabaseError; then nothing was read.
         """
+        await asyncio.sleep(0)  # what is in memory is read without a pause for others
         head = self._head.seq
         rows = self._recent.rows_from(place, limit=_ROWS)
         if rows is None:

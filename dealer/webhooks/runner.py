@@ -93,7 +93,7 @@ class WebhookRunner:
     async def _claim(self) -> None:
         """Start a task for each webhook that no other node delivers to."""
         node = self._environment.node
-        if not self._feed.enabled():
+        if not self._feed.enabled() or self._feed.head.closing:
             return
         webhooks = await stored_webhooks(self._log)
         self.disabled = sum(webhook.disabled_at is not None for webhook in webhooks)
@@ -150,7 +150,7 @@ class WebhookRunner:
         except PositionLost as error:
             await self._disable(webhook, str(error))
             return
-        while (filter := environment.filter_of(webhook)) is not None:
+        while (filter := environment.filter_of(webhook)) is not None and not feed.head.closing:
             page = await feed.reader.read(place, filter, limit=PAGE)
             place = page.place
             if page.entries:

@@ -247,6 +247,16 @@ async def _never(*_: object, **__: object) -> bool:
     return False
 
 
+async def test_a_drain_ends_deliveries(open_node: OpenService, receiver: Receiver) -> None:
+    """Without a loop that never pauses, though nothing is waited for any more."""
+    service = await open_node()
+    live_table = await shuffled(service)
+    await add_webhook(service, receiver.url)
+    await until_complete(service, receiver, live_table)
+    service.feed.head.close()
+    await eventually(lambda: not _running(service))
+
+
 async def test_a_private_address_is_refused(open_node: OpenService, receiver: Receiver) -> None:
     service = await open_node()
     await shuffled(service)
