@@ -105,16 +105,19 @@ class FeedScheduler:
     async def up_to_date(self) -> None:
         """Wait until every event that is committed now is in the feed; raises DatabaseError."""
         if self._enabled():
-            await self._sequence(poll=True)
+            await self._sequence(poll=True, wait=True)
 
-    async def _sequence(self, *, poll: bool) -> None:
-        """Run slices until this process knows of no more events."""
+    async def _sequence(self, *, poll: bool, wait: bool = False) -> None:
+        """Run slices until this process knows of no more events.
+
+        While another process sequences, only its own events, or `wait`, make it try again.
+        """
         async with self._lock:
             more = True
             while more:
-                more = await self._slice(poll=poll)
+                more = await self._slice(poll=poll, wait=wait)
 
-    async def _slice(self, *, poll: bool) -> bool:
+    async def _slice(self, *, poll: bool, wait: bool) -> bool:
         hinted, self._hinted = self._hinted, set()
         since, events = self.behind_since, self.behind_events
         self._hint.clear()
@@ -130,7 +133,7 @@ class FeedScheduler:
                 self.behind_since = since
         self._recent.add_rows(done.rows)
         self._head.advance(done.seq)
-        if done.busy and hinted:
+        if done.busy and (hinted or wait):
             await asyncio.sleep(_BUSY_SECONDS)
             return True
         return done.more
