@@ -14,6 +14,7 @@ from sqlalchemy import Connection, create_engine
 
 from dealer.eventlog import Log, migrate, shortening
 from dealer.eventlog.shortening import shorten
+from dealer.feed.feed import Feed
 from dealer.game.cards import STANDARD
 from dealer.game.commands import (
     Actor,
@@ -27,6 +28,7 @@ from dealer.game.commands import (
 from dealer.service import Service
 from dealer.service.live_table import LiveTable
 from dealer.service.requests import IdempotencyKey
+from dealer.service.service_keys import ServiceKeys
 from dealer.service.startup import open_service
 from tests.harness.postgres import Postgres
 
@@ -66,6 +68,9 @@ async def play_on(service: Service, live: LiveTable) -> None:
     await play(service, live)
 
 
+async def _read_nothing(*_: object) -> None: ...
+
+
 @pytest.fixture(params=["sqlite", "postgres"])
 def older_url(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -87,6 +92,9 @@ def older_url(
     engine.dispose()
     known = migrate.revisions()
     monkeypatch.setattr(migrate, "revisions", lambda: known[: known.index("0006") + 1])
+    # An older server reads no tables of later schemas at its start.
+    monkeypatch.setattr(ServiceKeys, "refresh", _read_nothing)
+    monkeypatch.setattr(Feed, "open", _read_nothing)
     yield f"sqlite:///{tmp_path / 'dealer.db'}"
 
 
