@@ -9,6 +9,7 @@
     │   │   NameTaken
     │   ├── EntropyOutOfTurn, EntropyMismatch
     │   ├── BadRequest        an invalid parameter
+    │   ├── PositionLost      a position in the feed that the log does not have
     │   └── VersionConflict, CommandReused, RateLimited, Overloaded, Unavailable, Disabled
     ├── ProofFault            the fault that a verifier found: check, line and sentence
     ├── NotCanonical          a text or value that has no canonical form (a ValueError too)
@@ -215,6 +216,11 @@ class Disabled(Refused):
     reason = "disabled"
     code = 55
     temporary = True
+
+
+class PositionLost(Refused):
+    reason = "position_lost"
+    code = 60
 
 
 class ProofFault(DealerError):

@@ -14,8 +14,10 @@ from alembic.util import CommandError
 from sqlalchemy import Connection, create_engine
 
 import dealer.eventlog.admin
+import dealer.eventlog.feed_tables
 import dealer.eventlog.presence
-import dealer.eventlog.service_keys  # noqa: F401  they add theirs
+import dealer.eventlog.service_keys
+import dealer.eventlog.webhooks  # noqa: F401  they add theirs
 from dealer.eventlog.address import is_postgres
 from dealer.eventlog.postgres.database import PostgresDatabase
 from dealer.eventlog.schema import metadata, postgres

@@ -28,6 +28,7 @@ from dealer.cli.commands import (
     serve,
     tables,
     verify,
+    webhook,
 )
 from dealer.cli.commands.lab import experiments as lab
 from dealer.cli.server_options import LIMITS_HELP
@@ -64,6 +65,7 @@ app.command(rich_help_panel=OPERATE)(journal.journal)
 app.command(rich_help_panel=OPERATE)(close.close)
 app.command(rich_help_panel=OPERATE)(archive.archive)
 app.add_typer(key.app, name="key", rich_help_panel=OPERATE)
+app.add_typer(webhook.app, name="webhook", rich_help_panel=OPERATE)
 app.command("rotate-key", rich_help_panel=OPERATE)(rotate.rotate_key)
 
 

@@ -412,6 +412,16 @@ class Settings:
             check=check_age,
         ),
     ] = "10m"
+    webhook_give_up: Annotated[
+        str,
+        Option(
+            "--webhook-give-up",
+            "DEALER_WEBHOOK_GIVE_UP",
+            "Age, like 3d, of a webhook's failures after which it is switched off; 0 means never.",
+            metavar="AGE",
+            check=check_age,
+        ),
+    ] = "3d"
     disk_floor: Annotated[
         int,
         Option(

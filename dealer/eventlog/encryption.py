@@ -9,6 +9,7 @@ Every ciphertext is AES-256-GCM, preceded by its random 12-byte nonce:
     savepoint     under the house's savepoint key,
                   T("savepoint") ‖ lp(table_id, be64(version), be32(format), code)
     ticket        (not stored) under the house's ticket key, T("ticket")
+    webhook       the secret of a webhook under the house's webhook key, T("webhook") ‖ lp(url)
 
 The house's keys all come from one master key of 32 bytes: HKDF-SHA-512(ikm = master, no salt,
 info = T("house-" + use), 32 bytes). The caller passes the random nonces.
@@ -110,6 +111,7 @@ class HouseKeys:
         self._wrapping = AESGCM(_derived(master, "wrapping"))
         self._savepoints = AESGCM(_derived(master, "savepoint"))
         self._tickets = AESGCM(_derived(master, "ticket"))
+        self._webhooks = AESGCM(_derived(master, "webhook"))
         self._more = more
         self._known = {one.public_key: one for one in (*earlier, self)}
 
@@ -189,6 +191,25 @@ class HouseKeys:
         with suppress(InvalidTag, ValueError):
             return self._tickets.decrypt(sealed[:NONCE_BYTES], sealed[NONCE_BYTES:], T("ticket"))
         return None
+
+    def seal_webhook(self, secret: bytes, *, url: str, nonce: bytes) -> bytes:
+        """The stored form of a webhook's secret, bound to its address."""
+        return nonce + self._webhooks.encrypt(nonce, secret, _webhook(url))
+
+    def open_webhook(self, stored: bytes, *, url: str) -> tuple[bytes, bool]:
+        """The secret, and whether this key encrypted it and not an earlier one of the house.
+
+        Raises DatabaseDamaged if none of the house's keys fits.
+        """
+        for one in (self, *self.earlier):
+            with suppress(InvalidTag, ValueError):
+                nonce, ciphertext = stored[:NONCE_BYTES], stored[NONCE_BYTES:]
+                return one._webhooks.decrypt(nonce, ciphertext, _webhook(url)), one is self
+        raise DatabaseDamaged("The webhook's secret cannot be decrypted with the house's keys.")
+
+
+def _webhook(url: str) -> bytes:
+    return T("webhook") + lp(url.encode())
 
 
 def _savepoint(table: bytes, version: int, format: int, code: bytes) -> bytes:

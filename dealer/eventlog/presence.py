@@ -20,7 +20,7 @@ from dealer.eventlog.read_only_log import ReadOnlyLog
 from dealer.eventlog.schema import Number, metadata, postgres
 
 _MAX_VARIABLES = 500
-_CLOCK = {
+CLOCK = {
     "sqlite": "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)",
     "postgresql": "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)",
 }
@@ -123,7 +123,7 @@ def _write(
     unchanged: Mapping[bytes, Attendance],
 ) -> None:
     execute = connection.exec_driver_sql
-    clock = _CLOCK[connection.dialect.name]
+    clock = CLOCK[connection.dialect.name]
     if not execute(_RENEW.format(clock), (node,)).rowcount:
         execute(_ADD.format(clock), (node,))
         changed = {**unchanged, **changed}
@@ -141,7 +141,7 @@ def _write(
 
 async def heartbeats(log: ReadOnlyLog) -> list[Heartbeat]:
     """All nodes that have a row; raises DatabaseError."""
-    clock = _CLOCK[log.dialect]
+    clock = CLOCK[log.dialect]
     return [Heartbeat(*row) for row in await log.fetch(_NODES.format(clock))]
 
 

@@ -55,6 +55,7 @@ def gauges(
         **_readiness(service, operations),
         **_database(service),
         **_projection(service, operations),
+        **_feed(service),
     }
 
 
@@ -122,6 +123,33 @@ def _projection(service: Service, operations: Operations) -> dict[str, Number]:
     }
 
 
+def _feed(service: Service) -> dict[str, Number]:
+    feed = service.feed
+
+    def failing() -> float:
+        return 0 if service.webhooks is None else service.webhooks.failing
+
+    def disabled() -> float:
+        return 0 if service.webhooks is None else service.webhooks.disabled
+
+    return {
+        "dealer_feed_lag_seconds": (
+            "Age of this node's oldest append that is not in the feed.",
+            lambda: feed.scheduler.lag_seconds,
+        ),
+        "dealer_feed_lag_events": (
+            "Events of this node that are not in the feed yet.",
+            lambda: feed.scheduler.behind_events,
+        ),
+        "dealer_feed_followers": (
+            "Open feeds of this node, over HTTP and on WebSockets.",
+            lambda: feed.head.followers,
+        ),
+        "dealer_webhooks_failing": ("Webhooks whose last request failed.", failing),
+        "dealer_webhooks_off": ("Webhooks that were switched off.", disabled),
+    }
+
+
 def counters(service: Service) -> dict[str, Number]:
     """The counters by name, without `_total`."""
 
@@ -131,7 +159,15 @@ def counters(service: Service) -> dict[str, Number]:
     def hints_received() -> float:
         return 0 if service.hints is None else service.hints.received
 
+    def deliveries() -> float:
+        return 0 if service.webhooks is None else service.webhooks.delivered
+
+    def failures() -> float:
+        return 0 if service.webhooks is None else service.webhooks.failed
+
     return {
+        "dealer_webhook_deliveries": ("Events that webhooks accepted.", deliveries),
+        "dealer_webhook_failures": ("Requests that webhooks did not accept.", failures),
         "dealer_hints_sent": ("Tables in hints to other nodes.", hints_sent),
         "dealer_hints_received": ("Tables in hints of other nodes.", hints_received),
         "dealer_savepoints_written": (

@@ -227,6 +227,7 @@ class Gateway:
         started_at = loop.time()
         deadline = started_at + limits.drain
         context.draining = context.broadcaster.turns.hurry = True
+        context.service.feed.head.close()
         fields = {"connections": len(connections), "in_flight": context.in_flight}
         log.info("drain", extra={"fields": fields})
         for server in filter(None, (self._server, self._service_server)):

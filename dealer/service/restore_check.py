@@ -25,6 +25,7 @@ from dealer.errors import (
 )
 from dealer.eventlog import Log, ReadOnlyLog
 from dealer.eventlog.high_water_mark import FIRST, MarkRecord, leaf_digest
+from dealer.feed.positions import record_end
 from dealer.service import archive as archived
 from dealer.service.admin import AdminService
 from dealer.service.close_tables import close_tables, open_tables
@@ -118,5 +119,6 @@ async def _close_all(service: Service, log: Log, tables: Sequence[bytes], lost: 
     admin = AdminService(log, who="dealer serve")
     why = "the database is older than what players have seen"
     number = len(await generations(log))
+    await record_end(log, number)
     await admin.note("restore", "house", why=why, details=details | {"closed": closed})
     await log.put_metadata(f"{_GENERATION}{number}", secrets.token_bytes(16))

@@ -16,6 +16,7 @@ from dealer.eventlog import Log
 from dealer.eventlog.encryption import HouseKeys
 from dealer.eventlog.high_water_mark import HighWaterMark
 from dealer.eventlog.store import Notifier
+from dealer.feed.feed import Feed
 from dealer.game.commands import Command, Draw, DrawAtRandom, OpenTable
 from dealer.game.rules import for_new_table
 from dealer.game.view import Viewer
@@ -52,6 +53,7 @@ from dealer.service.table_ids import check_rules, id_and_key
 from dealer.service.table_lifecycle import TableLifecycle
 from dealer.service.tickets import Tickets
 from dealer.service.tokens import TokenKeys, Tokens
+from dealer.webhooks.runner import WebhookRunner
 
 
 class Service:
@@ -61,7 +63,7 @@ class Service:
     `memory` bytes at most, and at most `tables` of them are idle. The lobby lists at most
     `per_network` tables that one network opened. Bundles of archived tables are read from the
     folder `archive`. `clock` is the wall clock, milliseconds since 1970. `open_service` sets
-    `projection` and `hints`, for the metrics.
+    `projection`, `hints` and `webhooks`, for the metrics.
     """
 
     def __init__(
@@ -80,8 +82,10 @@ class Service:
         self.stats = CommitStats()
         self.projection: ProjectionScheduler | None = None
         self.hints: Notifier | None = None
+        self.webhooks: WebhookRunner | None = None
         self.maintenance = MaintenanceMode()
         self.service_keys = ServiceKeys()
+        self.feed = Feed(log, enabled=lambda: self.service_keys.any_may("read"))
         self.archive = ArchiveFolder(archive)
         self.service_tables = ServiceTables(log)
         self.service_journal = ServiceJournal(log)
@@ -143,6 +147,8 @@ class Service:
         )
         self._draws = RandomDraws(self._processor, self.reader, self._tasks)
 
+        self.on_notice(self._remember_for_feed)
+
     @property
     def public_key(self) -> bytes:
         """The Ed25519 key, 32 bytes, that new tables are signed under."""
@@ -182,6 +188,12 @@ class Service:
         the order of their registration.
         """
         self._listeners.append(listener)
+
+    def _remember_for_feed(self, live_table: LiveTable, notice: CommitNotice) -> None:
+        if notice.reset:
+            self.feed.recent.forget()
+        else:
+            self.feed.recent.add_events(live_table.id, notice.entries)
 
     def _notify(self, live_table: LiveTable, notice: CommitNotice) -> None:
         for listener in self._listeners:

@@ -90,6 +90,14 @@ class ServiceKeys:
     def __len__(self) -> int:
         return len(self._keys)
 
+    def any_may(self, right: str) -> bool:
+        """Whether a valid key has this right."""
+        return any(key.may(right) for key in self._keys.values())
+
+    def of_number(self, number: int) -> ServiceKey | None:
+        """The valid key with this number in the database."""
+        return next((key for key in self._keys.values() if key.id == number), None)
+
     async def refresh(self, log: ReadOnlyLog) -> None:
         """Read the keys; raises DatabaseError."""
         found = {

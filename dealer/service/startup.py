@@ -29,6 +29,10 @@ from dealer.service.lobby import PER_NETWORK
 from dealer.service.restore_check import close_if_restored, log_id, require_unused
 from dealer.service.service import Service
 from dealer.service.table_cache import BYTES, TABLES
+from dealer.service.webhooks import runner_of
+
+GIVE_UP_MS = 3 * 86_400_000
+"""Milliseconds of failures after which a webhook is switched off, unless it is a setting."""
 
 log_ = logging.getLogger(__name__)
 
@@ -47,6 +51,7 @@ async def open_service(
     disk_floor: int = 0,
     archive: Path | None = None,
     marks: Path | None = None,
+    webhook_give_up_ms: int = GIVE_UP_MS,
     clock: Clock = utc_ms,
     **log: Any,
 ) -> AsyncIterator[Service]:
@@ -56,8 +61,9 @@ async def open_service(
     SQLite file, required for a server's database. The high-water marks are stored next to the key,
     or in the folder `marks`; the open tables of a database that is older than they say are closed
     first, because it was restored from a backup. Bundles of archived tables are read from
-    `archive`. `clock` returns milliseconds since 1970. `Service`, `AutoClose` and, for an SQLite
-    file, `MaintenanceMode.watch_disk` describe the numbers; `log` goes to `Log.open`. Raises
+    `archive`. A webhook that fails for `webhook_give_up_ms` is switched off, unless that is 0.
+    `clock` returns milliseconds since 1970. `Service`, `AutoClose` and, for an SQLite file,
+    `MaintenanceMode.watch_disk` describe the numbers; `log` goes to `Log.open`. Raises
     DatabaseError, HouseKeyError or ConfigurationError.
     """
     file = key_file(database, house_key)
@@ -88,16 +94,20 @@ async def open_service(
             async with _background(service, database_log, closer):
                 generation = await close_if_restored(service, database_log, lines)
                 mark = await asyncio.to_thread(HighWaterMark.take, file, folder=marks)
+                # After the check: what it wrote, and the generation, determine the positions.
+                await service.feed.open()
+                service.webhooks = runner_of(service, key, house, give_up_ms=webhook_give_up_ms)
+                works = [service.feed.scheduler.run(), service.webhooks.run()]
                 if mark is None:
                     fields = {"folder": str(marks or file.parent)}
                     log_.warning("no high-water mark", extra={"fields": fields})
-                    yield service
-                    return
-                # Closed after the log, which still writes its queue and marks it.
-                after_the_log.callback(mark.close)
-                mark.begin(await log_id(database_log), generation)
-                service.use_mark(mark)
-                async with _running(keep_mark(mark, database_log)):
+                else:
+                    # Closed after the log, which still writes its queue and marks it.
+                    after_the_log.callback(mark.close)
+                    mark.begin(await log_id(database_log), generation)
+                    service.use_mark(mark)
+                    works.append(keep_mark(mark, database_log))
+                async with _running(*works):
                     yield service
 
 
@@ -123,6 +133,7 @@ async def _background(service: Service, log: Log, closer: AutoClose) -> AsyncIte
 
     def on_commit(batch: list[tuple[Append, Result]]) -> None:
         scheduler.on_commit(len(batch))
+        service.feed.scheduler.on_commit(batch)
         if hints is not None:
             tables = {each.table for each, result in batch if isinstance(result, Appended)}
             hints.notify(table for table in tables if not service.presence.alone(table))

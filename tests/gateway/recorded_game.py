@@ -65,8 +65,8 @@ async def play(gateway: Gateway) -> list[RecordedFrame]:
     """All frames of a game, by client, requests first; the gateway is drained."""
     clients: list[Recorder] = []
 
-    async def connect(_: Gateway) -> Recorder:
-        clients.append(await Recorder.connect(gateway.port))
+    async def connect(_: Gateway, **settings: Any) -> Recorder:
+        clients.append(await Recorder.connect(gateway.port, **settings))
         return clients[-1]
 
     table = await seat_players(connect, gateway, players=2, deck=DECK, name="Friday")
@@ -82,6 +82,7 @@ async def play(gateway: Gateway) -> list[RecordedFrame]:
     await _send_invalid_requests(table)
     await gateway.context.service.log.run_when_idle(Projector().slice)
     await _resume_cosign_and_close(table, spectator, cosigner)
+    await _follow_the_feed(gateway, connect)
     await gateway.drain()
     for client in clients:
         await client.wait_closed()
@@ -200,6 +201,15 @@ async def _resume_cosign_and_close(
     await carol.call("round.close")
     closed = await carol.call("table.close")
     await carol.until_version(closed["version"])
+
+
+async def _follow_the_feed(gateway: Gateway, connect: Any) -> None:
+    service = gateway.context.service
+    key = await add_key(service, "analyst", "admin")
+    follower = await connect(gateway, **with_key(key))
+    await service.feed.scheduler.up_to_date()
+    await follower.call("feed.follow", after="start", type=["SeatTaken", "CardDrawn"])
+    await follower.until(lambda: follower.notices("feed"))
 
 
 def _frames_of(client: Recorder) -> Iterator[RecordedFrame]:

@@ -70,7 +70,7 @@ class Nodes:
         self.nodes: list[Node] = []
         self.server: OwnServer
         self.balancer = LoadBalancer(self._ports)
-        self._folder = folder
+        self.folder = folder
         self._count = count
         self._chance = random.Random(seed)
         self._route = route or (lambda server, database: server.url(database))
@@ -86,7 +86,7 @@ class Nodes:
             self._database = await asyncio.to_thread(self.server.database)
             address = self._route(self.server, self._database)
             for number in range(self._count):
-                node = Node(self._folder, name=f"node{number}", address=address, **self._options)
+                node = Node(self.folder, name=f"node{number}", address=address, **self._options)
                 node.program = self._program
                 self.nodes.append(node)
                 stack.push_async_callback(node.close)

@@ -12,8 +12,9 @@ from alembic import command
 from alembic.config import Config
 from sqlalchemy import Connection, create_engine
 
-from dealer.eventlog import Log, ReadOnlyLog, migrate, shortening
+from dealer.eventlog import Log, migrate, shortening
 from dealer.eventlog.shortening import shorten
+from dealer.feed.feed import Feed
 from dealer.game.cards import STANDARD
 from dealer.game.commands import (
     Actor,
@@ -67,8 +68,7 @@ async def play_on(service: Service, live: LiveTable) -> None:
     await play(service, live)
 
 
-async def no_service_keys(keys: ServiceKeys, log: ReadOnlyLog) -> None:
-    """An older program does not know them, and its schema has no table for them."""
+async def _read_nothing(*_: object) -> None: ...
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -92,7 +92,9 @@ def older_url(
     engine.dispose()
     known = migrate.revisions()
     monkeypatch.setattr(migrate, "revisions", lambda: known[: known.index("0006") + 1])
-    monkeypatch.setattr(ServiceKeys, "refresh", no_service_keys)
+    # An older server reads no tables of later schemas at its start.
+    monkeypatch.setattr(ServiceKeys, "refresh", _read_nothing)
+    monkeypatch.setattr(Feed, "open", _read_nothing)
     yield f"sqlite:///{tmp_path / 'dealer.db'}"
 
 

@@ -20,12 +20,13 @@ def journal(
 ) -> None:
     """Print the operators' journal of this database, the newest line first.
 
-    disable, enable, close, archive, rotate-key, retire-key, keep-key, rebuild, migrate and shorten
-    add a line, in the transaction of the change where possible; key add and revoke too, as
-    add-service-key and revoke-service-key. A server adds `restore` if its database was older than
-    what players had seen, and it closed the open tables; and a line for each player that a service
-    removes, each host that it chooses and each table that it closes, as the operator `key:NAME`.
-    The database does not allow lines to be changed or deleted.
+    disable, enable, close, archive, rotate-key, retire-key, keep-key, rebuild, migrate, shorten,
+    add-webhook, remove-webhook, enable-webhook and replay-webhook add a line, in the transaction of
+    the change where possible; key add and revoke too, as add-service-key and revoke-service-key. A
+    server adds `restore` if its database was older than what players had seen, and it closed the
+    open tables; `disable-webhook` for a webhook that fails; and a line for each player that a
+    service removes, each host that it chooses and each table that it closes, as the operator
+    `key:NAME`. The database does not allow lines to be changed or deleted.
 
     ```
     dealer journal

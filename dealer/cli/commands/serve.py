@@ -117,6 +117,7 @@ async def _serve(settings: Settings) -> None:
             close_empty_ms=age_ms(settings.close_empty, of="--close-empty"),
             close_idle_ms=age_ms(settings.close_idle, of="--close-idle"),
             disk_floor=settings.disk_floor * MIB,
+            webhook_give_up_ms=age_ms(settings.webhook_give_up, of="--webhook-give-up"),
             synchronous=settings.synchronous,
             commit=settings.commit,
             queue=settings.queue,

@@ -114,6 +114,8 @@ async def stream(
         try:
             while block is not None:
                 if not await connection.http_drained():
+                    transport.abort()
+                    await connection.wait_closed()
                     return
                 if block:
                     transport.write(_chunk(block, chunked))

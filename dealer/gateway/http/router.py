@@ -31,6 +31,7 @@ from dealer.gateway.http.audit_page import audit_page
 from dealer.gateway.http.authorization import bearer_of
 from dealer.gateway.http.concurrency import ConcurrencyLimit, TooManyConcurrent
 from dealer.gateway.http.downloads import PLAIN_DOWNLOAD, Download, compressed, download_of
+from dealer.gateway.http.feed import FeedAnswers
 from dealer.gateway.http.histories import Histories
 from dealer.gateway.http.responses import (
     PAGE,
@@ -64,6 +65,7 @@ JSONL = "application/jsonl; charset=utf-8"
 PAGES = {"/": "lobby", "/audit": "audit"}
 TABLE_PAGES = {"": "table", "/audit": "audit"}
 BUNDLE = "/bundle.jsonl"
+FEED = "/feed"
 AUDIT_FILE = "/audit.html"
 
 _HASHED = re.compile(r"/web/(?P<folder>[0-9a-f]{16})/(?P<path>[\w./-]+)")
@@ -96,6 +98,7 @@ class Router:
         self._document_files: dict[str, File] = {}
         self._reading = asyncio.Lock()  # see `blocks_of`
         self._histories = Histories(self._reading, limits=limits, turns=turns)
+        self._feed = FeedAnswers(service, limits=limits, turns=turns)
         self._archived_limit = ConcurrencyLimit("archived bundles")
         self._web = StaticFiles(appearance)
         self._page_policy = page_policy(frame_ancestors)
@@ -146,6 +149,8 @@ class Router:
             return self._audit_file.answer(
                 request, caching=REVALIDATE, Content_Security_Policy=policy
             )
+        if path == FEED:
+            return await self._feed.answer(connection, request)
         if match := _HASHED.fullmatch(path):
             return self._web.find(request, match["folder"], match["path"]) or _not_found()
         if match := _TABLE.fullmatch(path):

@@ -11,6 +11,7 @@ from dealer.gateway.limits import Limits
 from dealer.gateway.observe.log_throttle import LogThrottle
 from dealer.gateway.observe.metrics import Metrics
 from dealer.gateway.push.broadcaster import Broadcaster
+from dealer.gateway.push.feeds import Feeds
 from dealer.gateway.rate_limit.budgets import Budgets
 from dealer.gateway.wire.results import Document
 from dealer.service import Service
@@ -42,7 +43,14 @@ class GatewayContext:
     draining: bool = False
     log_throttle: LogThrottle = field(init=False)
     budgets: Budgets = field(init=False)
+    feeds: Feeds = field(init=False)
 
     def __post_init__(self) -> None:
         self.log_throttle = LogThrottle(log, clock=self.clock)
         self.budgets = Budgets(self.limits)
+        self.feeds = Feeds(
+            self.service,
+            turns=self.broadcaster.turns,
+            start_task=self.broadcaster.start_task,
+            clock=self.clock,
+        )

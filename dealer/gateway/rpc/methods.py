@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from msgspec import Struct
 
 from dealer.gateway.rpc import commands as c
-from dealer.gateway.rpc import joining, queries, seating
+from dealer.gateway.rpc import feed, joining, queries, seating
 from dealer.gateway.rpc.commands import TableCommand
 from dealer.gateway.rpc.session import Session
 from dealer.gateway.wire import params as p
@@ -105,6 +105,7 @@ METHODS: dict[str, Method] = {
     "audit.bundle": Method(p.OfTable, (r.Bundle,), queries.audit_bundle),
     "session.hello": Method(p.SessionHello, (r.HelloResult,), joining.session_hello, pushes=True),
     "session.refresh": Method(p.Params, (r.TableStatuses,), queries.session_refresh, pushes=True),
+    "feed.follow": Method(p.FeedFollow, (r.Following,), feed.feed_follow, pushes=True),
     "rpc.discover": Method(p.Params, (r.Document,), queries.rpc_discover),
     "ping": Method(p.Params, (r.Pong,), queries.ping),
 }

@@ -22,6 +22,7 @@ from dealer.errors import (
     Unavailable,
 )
 from dealer.gateway.close_codes import CloseCode
+from dealer.gateway.push.feeds import FeedFollower
 from dealer.gateway.push.subscription import Transport
 from dealer.gateway.rate_limit.budgets import rate_limited
 from dealer.gateway.rpc.context import GatewayContext
@@ -62,6 +63,7 @@ class Session:
     ) -> None:
         self.context = context
         self.service_key = service_key
+        self.feed: FeedFollower | None = None
         context.sessions += 1
         self.number = context.sessions
         self.transport = transport
@@ -108,6 +110,8 @@ class Session:
         self.closed = True
         self.budget.release(self._allowance, self.context.clock())
         self.memberships.leave_all()
+        if self.feed is not None:
+            self.context.feeds.end(self.feed)
 
     def _authenticated(self, player: Hashable) -> None:
         self.context.budgets.authenticated(player, self._allowance, self.context.clock())

@@ -38,6 +38,7 @@ REFUSALS = {
     "overloaded": "The server is overloaded; send the request again later.",
     "unavailable": "Not possible at the moment; send the request again with the same `cmd`.",
     "disabled": "New tables, seats or rounds are disabled at the moment; open ones continue.",
+    "position_lost": "The log does not have this position of the feed; it was restored.",
     "table_archived": "The table is closed and archived; only its bundle remains.",
 }
 

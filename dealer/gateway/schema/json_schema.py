@@ -47,6 +47,7 @@ def components() -> dict[str, Schema]:
     found = _read(params) | {name: _without_null(one) for name, one in _read(sent).items()}
     found["ErrorData"]["properties"]["reason"]["enum"] = list(refusals())
     found["Error"]["properties"]["code"]["enum"] = sorted(codes())
+    found["FeedEvent"]["properties"]["event"] = {"$ref": f"{REF}Event"}
     return dict(sorted(found.items())) | event_schemas()
 
 

@@ -13,6 +13,7 @@ NOTIFICATION_TYPES: dict[str, type[Struct]] = {
     "resumed": r.ResumedNotice,
     "checkpoint": r.Checkpoint,
     "presence": r.Presence,
+    "feed": r.FeedEvent,
     "session.drain": r.Drain,
 }
 """The notifications with a result type; `event` and `events` contain leaves of the log."""

@@ -104,6 +104,14 @@ class SeatTicket(Params, kw_only=True):
     expires_s: Annotated[int, Meta(ge=1, le=30 * 86_400)] = 3_600
 
 
+class FeedFollow(Params, kw_only=True):
+    """`after` is a position, `start` (the default) or `now`."""
+
+    after: Text | None = None
+    table: Text | None = None
+    type: Annotated[list[Text], Meta(max_length=64)] | None = None
+
+
 class TableWatch(OfTable, kw_only=True):
     after: Version | None = None
 

@@ -62,6 +62,36 @@ class Resumed(Result, kw_only=True):
     reset: bool | None = None
 
 
+class Following(Result, kw_only=True):
+    """Notifications `feed` follow with everything after `position`."""
+
+    position: str
+
+
+class Skipped(Struct, rename={"from_": "from"}, kw_only=True):
+    """Versions of an archived table, whose events have left the log."""
+
+    from_: int
+    to: int
+
+
+class FeedEvent(Result, kw_only=True):
+    """One event of a table of the service key, or versions of it that were archived.
+
+    `event` is the event as in the log, without its hidden part.
+    """
+
+    position: str
+    table: str
+    ref: str | None
+    version: int | None = None
+    type: str | None = None
+    at: int | None = None
+    event: dict[str, Any] | None = None
+    skipped: Skipped | None = None
+    archived: bool | None = None
+
+
 class Tables(Result, kw_only=True):
     tables: list[TableListing]
 

@@ -73,6 +73,7 @@ class PlayerConnection(ClientConnection):
         self._rate_limited = False  # closed for its rate: only the client's close frame is read
         self._fragments: list[bytes] = []
         self._drain_waiters: list[asyncio.Future[None]] = []
+        self._eof = False
         self._send_timer: asyncio.TimerHandle | None = None  # a full write buffer
         self._send_frame = protocol.send_frame
         protocol.send_frame = self._send_library_frame  # type: ignore[method-assign]
@@ -93,7 +94,8 @@ class PlayerConnection(ClientConnection):
         """The same for an answer in plain HTTP, without a handshake."""
         while self.paused and not self.transport.is_closing():
             await self._wait_for_drain()
-        return not self.transport.is_closing()
+        # After the client's EOF websockets has sent one, too, and nothing can be written.
+        return not (self.transport.is_closing() or self._eof)
 
     async def _wait_for_drain(self) -> None:
         future = self.loop.create_future()
@@ -207,6 +209,7 @@ class PlayerConnection(ClientConnection):
             self._start_close_timer()
 
     def eof_received(self) -> None:
+        self._eof = True
         super().eof_received()
         self._end_session()
 

@@ -1,0 +1,54 @@
+"""The parts of one process's feed: what `dealer.service` makes and the gateway reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dealer.eventlog import Log
+from dealer.feed.head import FeedHead
+from dealer.feed.positions import NOW, Generations, Place
+from dealer.feed.reader import FeedReader
+from dealer.feed.recent import RecentFeed
+from dealer.feed.scheduler import FeedScheduler
+
+_HEAD = "SELECT seq FROM feed_state WHERE id = 1"
+_OWNER = "SELECT key FROM service_table WHERE table_id = ?"
+
+
+class Feed:
+    """The feed of `log`; nothing is sequenced unless `enabled()`: a service key may read."""
+
+    def __init__(self, log: Log, *, enabled: Callable[[], bool]) -> None:
+        self._log = log
+        self.enabled = enabled
+        self.head = FeedHead()
+        self.recent = RecentFeed(self.head)
+        self.generations = Generations()
+        self.scheduler = FeedScheduler(log, self.head, self.recent, enabled=enabled)
+        self.reader = FeedReader(log, self.head, self.recent, self.generations)
+
+    async def open(self) -> None:
+        """Read where the feed ends; raises DatabaseError."""
+        await self.generations.refresh(self._log)
+        await self.read_head()
+
+    async def read_head(self) -> int:
+        """The newest row of the feed in the database; raises DatabaseError."""
+        ((seq,),) = await self._log.fetch(_HEAD)
+        self.head.advance(seq)
+        return self.head.seq
+
+    async def place(self, position: str) -> Place:
+        """The place of a position, of `start` or of `now`.
+
+        Raises PositionLost if the log does not have it, ValueError if the text is no position.
+        """
+        if position == NOW:
+            await self.scheduler.up_to_date()
+        head = await self.read_head()
+        return await self.generations.place(self._log, position, head=head)
+
+    async def owner(self, table: bytes) -> int | None:
+        """The number of the service key that opened a table; raises DatabaseError."""
+        found = await self._log.fetch(_OWNER, (table,))
+        return found[0][0] if found else None

@@ -1,0 +1,246 @@
+"""Reader: pages of the feed from a place on, from memory or from the database.
+
+    page = await reader.read(place, filter)
+    ... send page.entries ...
+    place = page.place
+
+An object of the feed is one line of JSON without line breaks. Its `event` is the leaf verbatim, as
+in the log and in bundles. For versions of an archived table, whose events have left the database,
+there is an object with the first and the last of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import OrderedDict
+from collections.abc import Sequence
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+from dealer.errors import DatabaseDamaged
+from dealer.eventlog import Row
+from dealer.eventlog.read_only_log import ReadOnlyLog
+from dealer.eventlog.rows import leaf_of
+from dealer.eventlog.short_form import decode
+from dealer.feed.head import FeedHead
+from dealer.feed.positions import Generations, Place
+from dealer.feed.recent import RecentEvent, RecentFeed
+from dealer.feed.sequencer import FeedRow
+
+EVENTS = 512
+"""Events of a page, about."""
+
+_ROWS = 256
+_REFS = 20_000
+_SELECT = (
+    "SELECT f.seq, s.table_id, f.first, f.last, f.key FROM feed f"
+    " JOIN stream s ON s.id = f.of_stream WHERE f.seq >= ?{} ORDER BY f.seq LIMIT ?"
+)
+_EVENTS = (
+    "SELECT f.seq, e.version, e.type, e.schema, e.at, e.public, e.commitment, e.hidden, e.command,"
+    " e.digest FROM feed f JOIN event e ON e.stream = f.of_stream AND e.version >= f.first"
+    " AND e.version <= f.last WHERE f.seq >= ? AND f.seq <= ?{} ORDER BY f.seq, e.version"
+)
+_ARCHIVED = "SELECT 1 FROM archived a JOIN stream s ON s.id = a.stream WHERE s.table_id = ?"
+_REF = "SELECT ref FROM service_table WHERE table_id = ?"
+
+
+class FeedFilter(NamedTuple):
+    """What a follower gets: tables of this service key, one table, events of these types.
+
+    None, and an empty set of types, stand for all.
+    """
+
+    key: int | None = None
+    table: bytes | None = None
+    types: frozenset[str] = frozenset()
+
+    def passes(self, row: FeedRow) -> bool:
+        return (self.key is None or row.key == self.key) and (
+            self.table is None or row.table == self.table
+        )
+
+
+class Entry(NamedTuple):
+    """One object of the feed as JSON, with what it says; `position` is the one after it.
+
+    `version` is the last version that it stands for. `type` is empty for versions that were
+    archived.
+    """
+
+    position: str
+    text: str
+    table: bytes
+    version: int
+    type: str
+    at: int
+
+
+class _Stored(NamedTuple):
+    """An event from the log."""
+
+    version: int
+    leaf: str
+    type: str
+
+
+class Page(NamedTuple):
+    """Objects of the feed, the place after them, and whether there may be more at present."""
+
+    entries: list[Entry]
+    place: Place
+    more: bool
+
+
+class FeedReader:
+    """Reads the feed of `log`."""
+
+    def __init__(
+        self, log: ReadOnlyLog, head: FeedHead, recent: RecentFeed, generations: Generations
+    ) -> None:
+        self._log = log
+        self._head = head
+        self._recent = recent
+        self._generations = generations
+        self._refs: OrderedDict[bytes, str] = OrderedDict()
+
+    async def read(self, place: Place, filter: FeedFilter, *, limit: int = EVENTS) -> Page:
+        """The next objects from a place on, for about `limit` versions.
+
+        Raises DatabaseError; then nothing was read.
+        """
+        await asyncio.sleep(0)  # what is in memory is read without a pause for others
+        head = self._head.seq
+        rows = self._recent.rows_from(place, limit=_ROWS)
+        if rows is None:
+            rows = await self._rows(place, filter)
+        whole = len(rows) < _ROWS
+        if whole:
+            place_after = Place(max(head, rows[-1].seq if rows else 0, place.seq - 1) + 1)
+        else:
+            place_after = Place(rows[-1].seq + 1)
+        rows = [row for row in rows if filter.passes(row)]
+        rows, cut = _first(rows, place, limit)
+        if cut is not None:
+            whole, place_after = False, cut
+        entries = await self._entries(rows, place, filter)
+        return Page(entries, place_after, not whole)
+
+    async def _rows(self, place: Place, filter: FeedFilter) -> list[FeedRow]:
+        where, parameters = self._where(filter)
+        sql = _SELECT.format(where)
+        found = await self._log.fetch(sql, (place.seq, *parameters, _ROWS))
+        return [FeedRow(seq, bytes(table), *rest) for seq, table, *rest in found]
+
+    def _where(self, filter: FeedFilter) -> tuple[str, tuple[Any, ...]]:
+        """Conditions for rows of `feed`, which have indexes by key and by stream."""
+        conditions = ""
+        parameters: list[Any] = []
+        if filter.table is not None:
+            number = (
+                "?"
+                if self._log.dialect == "postgresql"
+                else "(SELECT id FROM stream WHERE table_id = ?)"
+            )
+            conditions += f" AND f.of_stream = {number}"
+            parameters.append(filter.table)
+        if filter.key is not None:
+            conditions += " AND f.key = ?"
+            parameters.append(filter.key)
+        return conditions, tuple(parameters)
+
+    async def _entries(
+        self, rows: Sequence[FeedRow], place: Place, filter: FeedFilter
+    ) -> list[Entry]:
+        found: dict[int, Sequence[RecentEvent] | None] = {
+            row.seq: self._recent.events(row.table, row.first, row.last) for row in rows
+        }
+        missing = [row for row in rows if found[row.seq] is None]
+        if missing:
+            found |= await self._from_log(missing, filter)
+        entries: list[Entry] = []
+        for row in rows:
+            events = found[row.seq]
+            ref = self._refs.get(row.table) or await self._ref(row.table)
+            if events is None:
+                entries.append(self._skipped(row, place, ref))
+                continue
+            start = max(row.first, place.version + 1) if row.seq == place.seq else row.first
+            head = f'","table":"{row.table.hex()}","ref":{ref},"version":'
+            for event in events[start - row.first :]:
+                version, leaf, type = event.version, event.leaf, event.type
+                if filter.types and type not in filter.types:
+                    continue
+                position = self._generations.text(_after(row, version))
+                # A leaf begins with its time, `{"at":`, the first of its members by name.
+                at = leaf[6 : leaf.index(",")]
+                text = (
+                    f'{{"position":"{position}{head}{version},"type":"{type}","at":{at},'
+                    f'"event":{leaf}}}'
+                )
+                entries.append(Entry(position, text, row.table, version, type, int(at)))
+        return entries
+
+    async def _from_log(
+        self, rows: Sequence[FeedRow], filter: FeedFilter
+    ) -> dict[int, list[_Stored] | None]:
+        """The events of these rows by their numbers; None for those of archived tables."""
+        where, parameters = self._where(filter)
+        sql = _EVENTS.format(where)
+        events = await self._log.fetch(sql, (rows[0].seq, rows[-1].seq, *parameters))
+        stored = {
+            seq: [Row._make(decode(event[1:])) for event in group]
+            for seq, group in groupby(events, key=itemgetter(0))
+        }
+        found: dict[int, list[_Stored] | None] = {}
+        for row in rows:
+            known = stored.get(row.seq, ())
+            found[row.seq] = [
+                _Stored(each.version, leaf_of(row.table, each), each.type) for each in known
+            ]
+            if [each.version for each in known] == list(range(row.first, row.last + 1)):
+                continue
+            if not await self._log.fetch(_ARCHIVED, (row.table,)):
+                raise DatabaseDamaged(
+                    f"Events of table {row.table.hex()} are missing from the log; restore the "
+                    "database from a backup."
+                )
+            found[row.seq] = None
+        return found
+
+    def _skipped(self, row: FeedRow, place: Place, ref: str) -> Entry:
+        """The object for versions that have left the database."""
+        first = max(row.first, place.version + 1) if row.seq == place.seq else row.first
+        position = self._generations.text(Place(row.seq + 1))
+        text = (
+            f'{{"position":"{position}","table":"{row.table.hex()}","ref":{ref},'
+            f'"skipped":{{"from":{first},"to":{row.last}}},"archived":true}}'
+        )
+        return Entry(position, text, row.table, row.last, "", 0)
+
+    async def _ref(self, table: bytes) -> str:
+        """The service's own id of a table as JSON; it never changes."""
+        found = await self._log.fetch(_REF, (table,))
+        ref = json.dumps(found[0][0], ensure_ascii=False) if found else "null"
+        self._refs[table] = ref
+        if len(self._refs) > _REFS:
+            self._refs.popitem(last=False)
+        return ref
+
+
+def _first(rows: list[FeedRow], place: Place, limit: int) -> tuple[list[FeedRow], Place | None]:
+    """The first rows, with about `limit` versions, and the place after them if some are left."""
+    count = 0
+    for number, row in enumerate(rows):
+        if row.seq == place.seq and row.last <= place.version:
+            continue
+        count += row.last - row.first + 1
+        if count >= limit and number + 1 < len(rows):
+            return rows[: number + 1], Place(row.seq + 1)
+    return rows, None
+
+
+def _after(row: FeedRow, version: int) -> Place:
+    return Place(row.seq + 1) if version == row.last else Place(row.seq, version)

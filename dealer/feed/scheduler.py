@@ -1,0 +1,144 @@
+"""Schedules the sequencer: a fifth of a second after an append, and regularly for other processes.
+
+Nothing is lost if the process dies: the next one, or another node, finds the events in the log.
+Nothing is written while no service key may read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from logging import getLogger
+
+from dealer.errors import DealerError
+from dealer.eventlog import Append, Appended, Log, Result
+from dealer.feed.head import FeedHead
+from dealer.feed.recent import RecentFeed
+from dealer.feed.sequencer import Slice, sequence
+
+SECONDS = 0.2
+"""Seconds from an append to the slice that sequences it."""
+
+POLL_SECONDS = 1.0
+"""Seconds between two searches for events of other processes."""
+
+POLL_FOLLOWED_SECONDS = 0.5
+"""The same while this process has followers."""
+
+RETRY_SECONDS = 1.0
+"""Delay after a failure of the database."""
+
+_BUSY_SECONDS = 0.05
+
+_log = getLogger("dealer.feed")
+
+
+class FeedScheduler:
+    """Runs slices on the log's writer thread; `enabled` says whether a key may read.
+
+    `behind_since` is when the oldest append was committed here that is not in the feed, by the
+    loop's clock.
+    """
+
+    def __init__(
+        self, log: Log, head: FeedHead, recent: RecentFeed, *, enabled: Callable[[], bool]
+    ) -> None:
+        self._log = log
+        self._head = head
+        self._recent = recent
+        self._enabled = enabled
+        self._hinted: set[bytes] = set()
+        self._hint = asyncio.Event()
+        self._lock = asyncio.Lock()
+        self._failing = False
+        self.behind_since: float | None = None
+        self.behind_events = 0
+
+    def on_commit(self, batch: list[tuple[Append, Result]]) -> None:
+        """Sequence what this process has committed soon."""
+        if not self._enabled():
+            return
+        for request, result in batch:
+            if type(result) is Appended and request.rows:
+                self._hinted.add(request.table)
+                self.behind_events += len(request.rows)
+        if self._hinted and self.behind_since is None:
+            self.behind_since = asyncio.get_running_loop().time()
+            self._hint.set()
+
+    @property
+    def lag_seconds(self) -> float:
+        """Age of the oldest append of this process that is not in the feed, or 0."""
+        if self.behind_since is None:
+            return 0.0
+        return asyncio.get_running_loop().time() - self.behind_since
+
+    async def run(self) -> None:
+        """Sequence until cancelled; after a failure of the database, try again."""
+        loop = asyncio.get_running_loop()
+        poll_due = loop.time()
+        while True:
+            with suppress(TimeoutError):
+                async with asyncio.timeout_at(poll_due):
+                    await self._hint.wait()
+                    await asyncio.sleep(SECONDS)
+            poll = loop.time() >= poll_due
+            if not self._enabled():
+                self._forget()
+                await asyncio.sleep(POLL_SECONDS)
+                continue
+            try:
+                await self._sequence(poll=poll)
+                self._failing = False
+            except DealerError as error:
+                if not self._failing:
+                    _log.error("feed not written, retrying", extra={"fields": {"says": str(error)}})
+                self._failing = True
+                self._hint.set()
+                await asyncio.sleep(RETRY_SECONDS)
+            if poll:
+                followed = self._head.followers > 0
+                poll_due = loop.time() + (POLL_FOLLOWED_SECONDS if followed else POLL_SECONDS)
+
+    async def up_to_date(self) -> None:
+        """Wait until every event that is committed now is in the feed; raises DatabaseError."""
+        if self._enabled():
+            await self._sequence(poll=True, wait=True)
+
+    async def _sequence(self, *, poll: bool, wait: bool = False) -> None:
+        """Run slices until this process knows of no more events.
+
+        While another process sequences, only its own events, or `wait`, make it try again.
+        """
+        async with self._lock:
+            more = True
+            while more:
+                more = await self._slice(poll=poll, wait=wait)
+
+    async def _slice(self, *, poll: bool, wait: bool) -> bool:
+        hinted, self._hinted = self._hinted, set()
+        since, events = self.behind_since, self.behind_events
+        self._hint.clear()
+        self.behind_since, self.behind_events = None, 0
+        work = partial(sequence, hinted=hinted, poll=poll)
+        done: Slice | None = None
+        try:
+            done = await self._log.run_in_transaction(work)
+        finally:
+            if done is None or done.busy:
+                self._hinted |= hinted
+                self.behind_events += events
+                self.behind_since = since
+        self._recent.add_rows(done.rows)
+        self._head.advance(done.seq)
+        if done.busy and (hinted or wait):
+            await asyncio.sleep(_BUSY_SECONDS)
+            return True
+        return done.more
+
+    def _forget(self) -> None:
+        self._hinted.clear()
+        self._hint.clear()
+        self.behind_since, self.behind_events = None, 0

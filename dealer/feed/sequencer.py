@@ -1,0 +1,199 @@
+"""Sequencer: gives committed events their place in the feed, one transaction at a time.
+
+Appends take no number from a counter of all tables: on PostgreSQL they commit out of the order of
+such a counter, and a reader that goes by it would skip events that commit late. Instead, a slice
+compares the version of each table that may have new events with the last one in `feed`, and adds
+the versions between them as rows with the next numbers. Of two processes one writes at a time: on
+SQLite under the write lock, on PostgreSQL with the row of `feed_state` locked. So rows become
+visible in the order of their numbers, and a reader that has read up to a number has missed nothing.
+
+Tables with new events are found
+
+- on SQLite by the rows of `event` after the newest one that was searched. Their ids grow in the
+  order of commits, except that SQLite uses ids again if the newest events are deleted; then the
+  newest searched row is missing or another one, and all tables are scanned;
+- on PostgreSQL among those that this process appended to, and once a second among those marked
+  `behind`. A mark is kept for at least a minute (`projector.lagging.SWEEP`), so all tables are
+  scanned if nothing was searched for `GAP_MS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection
+
+GAP_MS = 20_000
+"""Milliseconds without a search, after which all tables are scanned, on PostgreSQL."""
+
+RECORD_MS = 5_000
+"""Milliseconds after which a search that found nothing is recorded, on PostgreSQL."""
+
+EVENTS = 5000
+"""Events that a slice searches on SQLite."""
+
+STREAMS = 500
+"""Tables that a slice of a scan compares."""
+
+VERSIONS = 256
+"""The most versions of one row of `feed`."""
+
+_STATE = "SELECT seq, event, event_stream, event_version, scan, at FROM feed_state WHERE id = 1"
+_NOW = "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)"
+_LOCK = f"SELECT seq, event, event_stream, event_version, scan, at, {_NOW} FROM feed_state"
+_SAVE = (
+    "UPDATE feed_state SET seq = ?, event = ?, event_stream = ?, event_version = ?, scan = ?,"
+    " at = ? WHERE id = 1"
+)
+_SAME = "SELECT 1 FROM event WHERE id = ? AND stream = ? AND version = ?"
+_NEWEST = "SELECT id, stream, version FROM event ORDER BY id DESC LIMIT 1"
+_LAST = "SELECT id, stream, version FROM event WHERE id > ? ORDER BY id LIMIT 1 OFFSET ?"
+_NEW = "SELECT DISTINCT stream FROM event WHERE id > ? AND id <= ?"
+_PAGE = "SELECT id FROM stream WHERE id > ? ORDER BY id LIMIT ?"
+_LAGGING = """
+SELECT s.id, s.table_id, s.version, h.last, t.key FROM (
+    SELECT id, table_id, version,
+        (SELECT max(seq) FROM feed WHERE feed.of_stream = stream.id) AS newest
+    FROM stream WHERE {}
+) s LEFT JOIN feed h ON h.seq = s.newest LEFT JOIN service_table t ON t.table_id = s.table_id
+WHERE s.version > coalesce(h.last, 0) ORDER BY s.id"""
+_ADD = "INSERT INTO feed (seq, of_stream, first, last, key) VALUES (?, ?, ?, ?, ?)"
+_ADD_MANY = (
+    "INSERT INTO feed (seq, of_stream, first, last, key) SELECT * FROM unnest(CAST(? AS bigint[]),"
+    " CAST(? AS bytea[]), CAST(? AS bigint[]), CAST(? AS bigint[]), CAST(? AS bigint[]))"
+)
+
+
+class FeedRow(NamedTuple):
+    """A row of `feed`, with the table's id of 16 bytes; `key` opened the table."""
+
+    seq: int
+    table: bytes
+    first: int
+    last: int
+    key: int | None
+
+
+class Slice(NamedTuple):
+    """What a slice did: the newest number, the rows it added, and whether there is more to do.
+
+    `busy` if another process is sequencing, so that nothing was searched.
+    """
+
+    seq: int
+    rows: list[FeedRow]
+    more: bool = False
+    busy: bool = False
+
+
+class _State(NamedTuple):
+    seq: int
+    event: int
+    stream: int
+    version: int
+    scan: Any
+    at: int
+
+
+def sequence(connection: Connection, *, hinted: Collection[bytes], poll: bool) -> Slice:
+    """Add the next events to the feed, in the caller's transaction, which must be durable.
+
+    `hinted` are tables that this process appended to; with `poll` those of others are searched,
+    too. Raises the driver's errors.
+    """
+    if connection.dialect.name == "postgresql":
+        return _on_postgres(connection, hinted, poll=poll)
+    return _on_sqlite(connection)
+
+
+def _on_sqlite(connection: Connection) -> Slice:
+    execute = connection.exec_driver_sql
+    before = state = _State(*execute(_STATE).one())
+    place = state[1:4]
+    if not any(place) or execute(_SAME, place).first() is None:
+        event, stream, version = execute(_NEWEST).first() or (0, 0, 0)
+        state = _State(state.seq, event, stream, version, 0, state.at)
+    last = execute(_LAST, (state.event, EVENTS - 1)).first()
+    event, stream, version = last or execute(_NEWEST).first() or (0, 0, 0)
+    streams = [found for (found,) in execute(_NEW, (state.event, event))]
+    state = state._replace(event=event, stream=stream, version=version)
+    state, scanned = _scan(connection, state)
+    rows = _add(connection, state.seq, [*streams, *scanned])
+    if rows:
+        state = state._replace(seq=rows[-1].seq)
+    if state != before:
+        execute(_SAVE, state)
+    more = last is not None or state.scan is not None
+    return Slice(state.seq, rows, more)
+
+
+def _on_postgres(connection: Connection, hinted: Collection[bytes], *, poll: bool) -> Slice:
+    execute = connection.exec_driver_sql
+    locked = execute(f"{_LOCK} WHERE id = 1 FOR UPDATE SKIP LOCKED").first()
+    if locked is None:
+        (seq, *_) = execute(_STATE).one()
+        return Slice(seq, [], busy=True)
+    state, now = _State(*locked[:6]), locked[6]
+    before = state
+    gap = not 0 <= now - state.at < GAP_MS
+    if gap:
+        state = state._replace(scan=b"")
+    state, scanned = _scan(connection, state)
+    rows = _add(connection, state.seq, [*dict.fromkeys([*hinted, *scanned])], behind=poll)
+    if rows:
+        state = state._replace(seq=rows[-1].seq)
+    if gap or state != before or (poll and now - state.at >= RECORD_MS):
+        # A search of the hinted tables alone is none of the others.
+        execute(_SAVE, state._replace(at=now if gap or poll else state.at))
+    return Slice(state.seq, rows, state.scan is not None)
+
+
+def _scan(connection: Connection, state: _State) -> tuple[_State, list[Any]]:
+    """The next tables of a scan of all, if one is under way."""
+    if state.scan is None:
+        return state, []
+    found = connection.exec_driver_sql(_PAGE, (state.scan, STREAMS)).fetchall()
+    streams = [stream for (stream,) in found]
+    done = len(streams) < STREAMS
+    return state._replace(scan=None if done else streams[-1]), streams
+
+
+def _add(
+    connection: Connection, seq: int, streams: Sequence[Any], *, behind: bool = False
+) -> list[FeedRow]:
+    """Add rows with the numbers after `seq` for those of these tables that have new events."""
+    rows: list[FeedRow] = []
+    stored: list[tuple[int, Any, int, int, int | None]] = []
+    for stream, table, version, last, key in _lagging(connection, streams, behind=behind):
+        for first in range((last or 0) + 1, version + 1, VERSIONS):
+            seq += 1
+            end = min(first + VERSIONS - 1, version)
+            rows.append(FeedRow(seq, bytes(table), first, end, key))
+            stored.append((seq, stream, first, end, key))
+    if stored:
+        if connection.dialect.name == "postgresql":
+            columns = tuple(list(column) for column in zip(*stored, strict=True))
+            connection.exec_driver_sql(_ADD_MANY, columns)
+        else:
+            connection.exec_driver_sql(_ADD, stored)
+    return rows
+
+
+def _lagging(
+    connection: Connection, streams: Sequence[Any], *, behind: bool
+) -> Iterable[Sequence[Any]]:
+    """(stream, table id, version, last version in the feed or None, key) of tables to be added."""
+    execute = connection.exec_driver_sql
+    if connection.dialect.name == "postgresql":
+        found: dict[Any, Sequence[Any]] = {}
+        if behind:
+            found |= {row[0]: row for row in execute(_LAGGING.format("behind"))}
+        if streams:
+            sql = _LAGGING.format("id = ANY(?)")
+            found |= {row[0]: row for row in execute(sql, (list(streams),))}
+        yield from found.values()
+        return
+    for start in range(0, len(streams), STREAMS):
+        part = tuple(dict.fromkeys(streams[start : start + STREAMS]))
+        yield from execute(_LAGGING.format(f"id IN ({','.join('?' * len(part))})"), part).fetchall()

@@ -1,0 +1,141 @@
+"""`GET /feed`: the events of a service key's tables, as NDJSON or as server-sent events.
+
+    GET /feed?after=POSITION&table=ID&type=CardDrawn&wait=0
+    Authorization: Bearer dk_…
+
+The answer stays open for what comes, unless `wait=0`. A stream that is open when its key is revoked
+or when the server drains ends; the client follows again from the last position that it has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import contextmanager
+from http import HTTPStatus
+from typing import NamedTuple
+from urllib.parse import parse_qsl
+
+from websockets.http11 import Request, Response
+
+from dealer.errors import BadRequest, PositionLost, UnknownTable
+from dealer.feed.positions import START, Place
+from dealer.feed.reader import Entry, FeedFilter
+from dealer.gateway.http.responses import HttpClient, response, stream
+from dealer.gateway.limits import Limits
+from dealer.gateway.rate_limit.cpu_time import Turns
+from dealer.service import Service
+from dealer.service.feed_access import feed_filter
+from dealer.service.service_keys import ServiceKey
+
+NDJSON = "application/x-ndjson"
+SSE = "text/event-stream"
+
+HEARTBEAT_SECONDS = 15.0
+"""Seconds without an event after which something is sent, so that the connection stays open."""
+
+RETRY_MS = 2000
+"""Milliseconds after which a client of server-sent events connects again."""
+
+
+class Follow(NamedTuple):
+    """What a request asks for; `wait` is False for what there is at present only."""
+
+    after: str
+    filter: FeedFilter
+    wait: bool
+    sse: bool
+
+
+class FeedAnswers:
+    """Answers `GET /feed`."""
+
+    def __init__(self, service: Service, *, limits: Limits, turns: Turns) -> None:
+        self._service = service
+        self._limits = limits
+        self._turns = turns
+
+    async def answer(self, connection: HttpClient, request: Request) -> Response | None:
+        """Stream the feed, or answer why not; raises DatabaseError or Overloaded."""
+        key = connection.service_key
+        if key is None:
+            sentence = "GET /feed needs `Authorization: Bearer` with a valid service key.\n"
+            return response(HTTPStatus.UNAUTHORIZED, sentence, WWW_Authenticate="Bearer")
+        if not key.may("read"):
+            return response(HTTPStatus.FORBIDDEN, "This key has not the right `read`.\n")
+        try:
+            follow = await self._follow(request, key)
+            if not follow.wait:
+                await self._service.feed.scheduler.up_to_date()
+            place = await self._service.feed.place(follow.after)
+        except PositionLost as error:
+            return response(HTTPStatus.GONE, f"{error}\n")
+        except (BadRequest, ValueError) as error:
+            text = str(error) if isinstance(error, BadRequest) else "`after` is not a position."
+            return response(HTTPStatus.BAD_REQUEST, f"{text}\n")
+        except UnknownTable as error:
+            return response(HTTPStatus.NOT_FOUND, f"{error}\n")
+        kind = SSE if follow.sse else NDJSON
+        if request.method == "HEAD":
+            return response(HTTPStatus.OK, b"", kind=kind)
+        await stream(
+            connection,
+            request,
+            self._blocks(key, follow, place),
+            turns=self._turns,
+            send_timeout=self._limits.sending,
+            kind=kind,
+            more={"X-Accel-Buffering": "no"},
+        )
+        return None
+
+    async def _follow(self, request: Request, key: ServiceKey) -> Follow:
+        asked = parse_qsl(request.path.partition("?")[2], keep_blank_values=True)
+        members = dict(asked)
+        if members.keys() - {"after", "table", "type", "wait"}:
+            raise BadRequest("The parameters of /feed are after, table, type and wait.")
+        types = [each for name, text in asked if name == "type" for each in text.split(",")]
+        table = members.get("table")
+        filter = await feed_filter(self._service, key, table=table, types=types)
+        wait = members.get("wait", "1")
+        if wait not in ("0", "1"):
+            raise BadRequest("`wait` is 0 or 1.")
+        accepted = request.headers.get("Accept", "")
+        sse = SSE in accepted
+        after = members.get("after", START)
+        if sse:
+            after = request.headers.get("Last-Event-ID") or after
+        return Follow(after, filter, wait == "1", sse)
+
+    async def _blocks(self, key: ServiceKey, follow: Follow, place: Place) -> AsyncGenerator[bytes]:
+        feed, head = self._service.feed, self._service.feed.head
+        # No empty line after it, nor after a comment: some clients take that for an event.
+        yield b"retry: %d\n" % RETRY_MS if follow.sse else b""
+        with self._following():
+            while self._service.service_keys.is_valid(key):
+                page = await feed.reader.read(place, follow.filter)
+                place = page.place
+                if page.entries:
+                    yield _block(page.entries, sse=follow.sse)
+                if page.more:
+                    continue
+                if head.closing or not follow.wait:
+                    break
+                if not await head.wait(place.seq - 1, seconds=HEARTBEAT_SECONDS):
+                    yield b": heartbeat\n" if follow.sse else b"\n"
+
+    @contextmanager
+    def _following(self) -> Iterator[None]:
+        """Count a follower: the feed keeps what comes in memory."""
+        self._service.feed.head.followers += 1
+        try:
+            yield
+        finally:
+            self._service.feed.head.followers -= 1
+
+
+def _block(entries: list[Entry], *, sse: bool) -> bytes:
+    if sse:
+        return "".join(
+            [f"id: {entry.position}\ndata: {entry.text}\n\n" for entry in entries]
+        ).encode()
+    return "".join([f"{entry.text}\n" for entry in entries]).encode()

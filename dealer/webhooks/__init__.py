@@ -1,0 +1,1 @@
+"""Webhooks: the feed sent to an address of a service, signed, in the order of each table."""

@@ -1,0 +1,248 @@
+"""Runner: delivers the feed to every webhook that this node has claimed.
+
+A claim is a lease, which each stored position and each failure renews; when a node dies another one
+takes over after `LEASE_MS`. Positions are stored by compare-and-set: if it fails, the webhook was
+changed, or another node has it, and this one stops. An event is sent again if its delivery was not
+stored, so receivers see every event at least once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from logging import getLogger
+from typing import NamedTuple
+
+from dealer.backoff import Backoff
+from dealer.errors import DatabaseDamaged, DealerError, PositionLost
+from dealer.eventlog import Log
+from dealer.eventlog import webhooks as stored
+from dealer.eventlog.admin import AuditRow
+from dealer.eventlog.encryption import HouseKeys
+from dealer.eventlog.webhooks import StoredWebhook, stored_webhooks
+from dealer.feed.feed import Feed
+from dealer.feed.reader import FeedFilter
+from dealer.webhooks.addresses import parse_url
+from dealer.webhooks.delivery import Delivery, DeliveryFailed
+from dealer.webhooks.requests import HttpPoster
+from dealer.webhooks.signing import WebhookSigner, signer
+
+POLL_SECONDS = 1.0
+"""Seconds between two looks for webhooks to claim."""
+
+PAGE = 64
+"""Events between two stored positions, about."""
+
+RENEW_SECONDS = 5.0
+FIRST_RETRY_SECONDS, LONGEST_RETRY_SECONDS = 1.0, 300.0
+
+_log = getLogger("dealer.webhooks")
+
+
+class Environment(NamedTuple):
+    """What a runner needs of the service.
+
+    `node` are 8 bytes that no other process has, `random` draws bytes, `now` is the wall clock in
+    milliseconds. `filter_of` gives what a webhook's key may follow, None if it is not valid. After
+    `give_up_ms` of failures a webhook is switched off; 0 means never.
+    """
+
+    node: bytes
+    house: str
+    random: Callable[[int], bytes]
+    now: Callable[[], int]
+    filter_of: Callable[[StoredWebhook], FeedFilter | None]
+    give_up_ms: int
+
+
+class WebhookRunner:
+    """Delivers to the webhooks of `log`; `keys` open their secrets.
+
+    `delivered` and `failed` count requests, `disabled` the webhooks that are switched off.
+    """
+
+    def __init__(self, log: Log, feed: Feed, keys: HouseKeys, environment: Environment) -> None:
+        self._log = log
+        self._feed = feed
+        self._keys = keys
+        self._environment = environment
+        self._tasks: dict[int, asyncio.Task[None]] = {}
+        self.delivered = 0
+        self.failed = 0
+        self.failing = 0
+        self.disabled = 0
+
+    async def run(self) -> None:
+        """Claim and deliver until cancelled; while the database is unavailable, try again."""
+        try:
+            while True:
+                with suppress(DealerError):
+                    await self._claim()
+                await asyncio.sleep(POLL_SECONDS)
+        finally:
+            for task in self._tasks.values():
+                task.cancel()
+            await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+            with suppress(DealerError):
+                await self._log.run_in_transaction(
+                    lambda connection: stored.release(connection, self._environment.node)
+                )
+
+    async def _claim(self) -> None:
+        """Start a task for each webhook that no other node delivers to."""
+        node = self._environment.node
+        if not self._feed.enabled() or self._feed.head.closing:
+            return
+        webhooks = await stored_webhooks(self._log)
+        self.disabled = sum(webhook.disabled_at is not None for webhook in webhooks)
+        self.failing = sum(webhook.failing_since is not None for webhook in webhooks)
+        self._tasks = {id: task for id, task in self._tasks.items() if not task.done()}
+        for webhook in webhooks:
+            secret = await self._secret(webhook)
+            if webhook.id in self._tasks or webhook.disabled_at is not None or secret is None:
+                continue
+            if webhook.owner not in (None, node) and webhook.lease_ms > 0:
+                continue
+            if self._environment.filter_of(webhook) is None:
+                continue
+            if await self._log.run_in_transaction(
+                partial(stored.claim, number=webhook.id, owner=node)
+            ):
+                work = self._guarded(webhook, signer(webhook.signing, secret))
+                self._tasks[webhook.id] = asyncio.create_task(work)
+
+    async def _secret(self, webhook: StoredWebhook) -> bytes | None:
+        """The secret; encrypted again after the house's key was rotated. None if it is lost."""
+        try:
+            secret, current = self._keys.open_webhook(webhook.secret, url=webhook.url)
+        except DatabaseDamaged:
+            return None
+        if not current:
+            nonce = self._environment.random(12)
+            after = self._keys.seal_webhook(secret, url=webhook.url, nonce=nonce)
+            await self._log.run_in_transaction(
+                partial(stored.reseal, number=webhook.id, before=webhook.secret, after=after)
+            )
+        return secret
+
+    async def _guarded(self, webhook: StoredWebhook, signed_by: WebhookSigner) -> None:
+        """Deliver until the webhook is changed or switched off, or another node has it."""
+        private = bool(webhook.allow_private)
+        poster = HttpPoster(parse_url(webhook.url, allow_private=private), allow_private=private)
+        try:
+            await self._deliver(webhook, poster, signed_by)
+        except DealerError as error:
+            # The next look claims it again.
+            fields = {"webhook": webhook.id, "says": str(error)}
+            _log.error("webhook delivery interrupted", extra={"fields": fields})
+        finally:
+            poster.close()
+
+    async def _deliver(
+        self, webhook: StoredWebhook, poster: HttpPoster, signed_by: WebhookSigner
+    ) -> None:
+        feed, environment = self._feed, self._environment
+        position, failing_since = webhook.position, webhook.failing_since
+        try:
+            place = await feed.place(position)
+        except PositionLost as error:
+            await self._disable(webhook, str(error))
+            return
+        while (filter := environment.filter_of(webhook)) is not None and not feed.head.closing:
+            page = await feed.reader.read(place, filter, limit=PAGE)
+            place = page.place
+            if page.entries:
+                delivery = Delivery(
+                    page.entries,
+                    poster,
+                    signed_by,
+                    house=environment.house,
+                    seconds=lambda: environment.now() / 1000,
+                )
+                if not await self._until_delivered(webhook, delivery, failing_since):
+                    return
+                failing_since = None
+                after = feed.generations.text(place)
+                if not await self._run(stored.move, webhook, before=position, after=after):
+                    return
+                position = after
+            elif not page.more and not await self._wait(webhook, place.seq):
+                return
+
+    async def _wait(self, webhook: StoredWebhook, seq: int) -> bool:
+        """Wait for more events, and renew the lease; False if this node has lost it."""
+        if await self._feed.head.wait(seq - 1, seconds=RENEW_SECONDS):
+            return True
+        return await self._run(stored.renew, webhook)
+
+    async def _until_delivered(
+        self, webhook: StoredWebhook, delivery: Delivery, failing_since: int | None
+    ) -> bool:
+        """Send a page until it is accepted; False if this node no longer delivers."""
+        backoff = Backoff(first=FIRST_RETRY_SECONDS, longest=LONGEST_RETRY_SECONDS)
+        environment = self._environment
+        while True:
+            delivered, failed = delivery.delivered, delivery.failed
+            try:
+                return await self._attempt(webhook, delivery)
+            except DeliveryFailed as error:
+                now = environment.now()
+                since = failing_since = failing_since or now
+                if error.gone or 0 < environment.give_up_ms <= now - since:
+                    await self._disable(webhook, str(error))
+                    return False
+                if not await self._run(stored.failing, webhook, at=since, problem=str(error)):
+                    return False
+                if not await self._pause(webhook, backoff.next_jittered()):
+                    return False
+            finally:
+                self.delivered += delivery.delivered - delivered
+                self.failed += delivery.failed - failed
+
+    async def _attempt(self, webhook: StoredWebhook, delivery: Delivery) -> bool:
+        """Attempt a delivery, and renew the lease; False if this node has lost it."""
+        attempt = asyncio.create_task(delivery.attempt())
+        try:
+            while not (await asyncio.wait((attempt,), timeout=RENEW_SECONDS))[0]:
+                if not await self._run(stored.renew, webhook):
+                    return False
+            attempt.result()
+            return True
+        finally:
+            attempt.cancel()
+            await asyncio.gather(attempt, return_exceptions=True)
+
+    async def _pause(self, webhook: StoredWebhook, seconds: float) -> bool:
+        """Wait between two attempts, and renew the lease; False if this node has lost it."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + seconds
+        while (left := until - loop.time()) > 0:
+            await asyncio.sleep(min(left, RENEW_SECONDS))
+            if not await self._run(stored.renew, webhook):
+                return False
+        return self._environment.filter_of(webhook) is not None
+
+    async def _run(
+        self, work: Callable[..., bool], webhook: StoredWebhook, **given: object
+    ) -> bool:
+        """A change of the webhook, which this node may have lost: then False."""
+        return await self._log.run_in_transaction(
+            partial(work, number=webhook.id, owner=self._environment.node, **given)
+        )
+
+    async def _disable(self, webhook: StoredWebhook, problem: str) -> None:
+        """Switch a webhook off, with a line in the operators' journal."""
+        environment = self._environment
+        entry = AuditRow(
+            at=environment.now(),
+            id=environment.random(8),
+            who="dealer serve",
+            what="disable-webhook",
+            target=f"webhook {webhook.id}",
+            why=problem,
+        )
+        if await self._run(stored.disable, webhook, problem=problem, entry=entry):
+            fields = {"webhook": webhook.id, "says": problem}
+            _log.error("webhook switched off", extra={"fields": fields})

@@ -1,0 +1,30 @@
+"""Feeds and a webhook through cuts and kills; `DEALER_FEED_CUTS=1000` makes more of them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.chaos import feeds
+from tests.chaos.feeds import follow_through_failures
+from tests.harness.postgres import programs
+
+CUTS = int(os.environ.get("DEALER_FEED_CUTS", "40"))
+
+
+@pytest.mark.parametrize("nodes", [1, 2])
+async def test_every_follower_gets_every_version_in_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nodes: int
+) -> None:
+    if nodes > 1:
+        programs()
+    monkeypatch.setattr(feeds, "CUTS_FOR_A_KILL", max(CUTS // 2, 1))
+    figures = await follow_through_failures(tmp_path, cuts=CUTS, seed=CUTS, nodes=nodes)
+    assert figures.faults == []
+    assert figures.cuts >= CUTS
+    assert figures.kills >= 1
+    assert figures.receiver_kills >= CUTS // feeds.CUTS_FOR_A_RECEIVER - 1
+    assert figures.events > 100
+    assert figures.delivered == figures.events
