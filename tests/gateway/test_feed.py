@@ -58,7 +58,7 @@ def objects(answer: HttpResponse) -> list[dict[str, Any]]:
 
 
 class Line:
-    """An open answer of NDJSON; `read` waits for the next object."""
+    """An open answer of NDJSON; `read` waits for the next object, and raises EOFError at a cut."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
@@ -75,7 +75,10 @@ class Line:
                 if line:
                     return dict(json.loads(line))
                 continue
-            size = int(await asyncio.wait_for(self._reader.readline(), 30), 16)
+            head = await asyncio.wait_for(self._reader.readline(), 30)
+            if not head:
+                raise EOFError("the answer was cut")
+            size = int(head, 16)
             data = await self._reader.readexactly(size + 2)
             if not size:
                 return None
@@ -230,7 +233,8 @@ async def test_a_revoked_key_ends_its_streams(gateway: Gateway) -> None:
     key = await add_key(gateway.context.service)
     async with following(gateway, key, "after=now") as line:
         await revoke_key(gateway.context.service.log)
-        assert await line.read() is None
+        with pytest.raises(EOFError):
+            await line.read()
     assert (await feed(gateway, key)).status == 401
 
 

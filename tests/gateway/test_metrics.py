@@ -113,7 +113,7 @@ async def test_busy_readers_are_counted(tmp_path) -> None:
         ]
         await eventually(lambda: service.log.pool.busy == 2)
         await asyncio.gather(*reads)
-        assert service.log.pool == (0, 3)
+        await eventually(lambda: service.log.pool == (0, 3))
 
 
 async def test_hints_between_nodes_are_counted(open_node, connect, url) -> None:
