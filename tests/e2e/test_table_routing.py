@@ -69,7 +69,9 @@ async def present(server: Composed) -> tuple[dict[str, set[bytes]], dict[str, in
             rows = await asyncio.to_thread(database.server.ask, database.name, PRESENT)
             for table, node_id, seats, watching in rows:
                 nodes[table].add(node_id)
-                connections[table] += len(json.loads(seats)) + watching
+                # Seat 0 stands for the host token, whose holder has a seat, too.
+                seated = [seat for seat, _ in json.loads(seats) if seat]
+                connections[table] += len(seated) + watching
             if sum(connections.values()) >= TABLES * CONNECTIONS:
                 return nodes, connections
             await asyncio.sleep(0.1)

@@ -117,16 +117,17 @@ class MaliciousServer:
 
     def change_notices(self, change: Callable[[LiveTable, CommitNotice], CommitNotice]) -> None:
         """Replace each commit notice by the result of `change`, for all subscribers."""
-        (publish,) = self.service._listeners
+        *others, publish = self.service._listeners
         self.service._listeners = [
-            lambda live_table, notice: publish(live_table, change(live_table, notice))
+            *others,
+            lambda live_table, notice: publish(live_table, change(live_table, notice)),
         ]
 
     def change_notices_of_seat(
         self, seat: int, change: Callable[[LiveTable, CommitNotice], CommitNotice]
     ) -> None:
         """Replace each commit notice by the result of `change`, for the subscribers at one seat."""
-        (publish,) = self.service._listeners
+        *others, publish = self.service._listeners
 
         def notify(live_table: LiveTable, notice: CommitNotice) -> None:
             subscribers = live_table.subscribers
@@ -139,7 +140,7 @@ class MaliciousServer:
             finally:
                 live_table.subscribers = subscribers
 
-        self.service._listeners = [notify]
+        self.service._listeners = [*others, notify]
 
     def intercept(self, kind: type[Command], seat: int, instead: Command | None = None) -> None:
         """Answer a seat's command of this kind with success, and drop it or run `instead`."""
