@@ -3,7 +3,7 @@
 A position names the generation of the log, a row of `feed` and a version of that row's table. The
 generation is new after each restore from an older backup (`dealer.service.restore_check`), with the
 newest row of the restored feed: a position beyond it is of rows that the restore has lost, and
-would skip those that have their numbers now.
+would skip those that have their numbers now. So is a position beyond the newest row of all.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Generations:
 
         Raises PositionLost if the log does not have it, ValueError if the text is no position.
         """
-        if position in ("", START):
+        if position == START:
             return FIRST_PLACE
         if position == NOW:
             return Place(head + 1)
@@ -78,7 +78,8 @@ class Generations:
         if tag not in self._began:
             raise _lost()
         later = tags[tags.index(tag) + 1 :]
-        if any(place > Place(self._began[one] + 1) for one in later):
+        ends = [*(self._began[one] for one in later), head]
+        if any(place > Place(end + 1) for end in ends):
             raise _lost()
         return place
 

@@ -26,7 +26,9 @@ async def feed_filter(
         raise NotEntitled("This key has not the right `read`.")
     unknown = sorted(set(types) - TYPES.keys())
     if unknown:
-        raise BadRequest(f"There is no event type {unknown[0]!r}.")
+        raise BadRequest(
+            f"There is no event type {unknown[0]!r}; there are {', '.join(sorted(TYPES))}."
+        )
     everything = "admin" in key.rights
     wanted: bytes | None = None
     if table is not None:

@@ -78,7 +78,9 @@ class WebhookAdmin:
         parse_url(url, allow_private=allow_private)
         unknown = sorted(set(types) - TYPES.keys())
         if unknown:
-            raise ConfigurationError(f"There is no event type {unknown[0]!r}.")
+            raise ConfigurationError(
+                f"There is no event type {unknown[0]!r}; there are {', '.join(sorted(TYPES))}."
+            )
         secret = secrets.token_bytes(SECRET_BYTES)
         verifier = signer(SIGNINGS[signing], secret).verifier
         row = {
@@ -103,7 +105,16 @@ class WebhookAdmin:
         )
 
     async def enable(self, number: int, *, why: str) -> bool:
-        """Deliver again to a webhook that was switched off; False if there is none."""
+        """Deliver again to a webhook that was switched off; False if there is none.
+
+        Raises ConfigurationError if its key is not valid any more.
+        """
+        hooks = {one.id: one.key for one in await stored.stored_webhooks(self._log)}
+        valid = {key.id for key in await stored_keys(self._log) if key.revoked_at is None}
+        if number in hooks and hooks[number] not in valid:
+            raise ConfigurationError(
+                f"The key of webhook {number} was revoked; remove it, and add one for another key."
+            )
         entry = self._entry("enable-webhook", f"webhook {number}", why)
         return await self._log.run_in_transaction(
             partial(stored.enable, number=number, entry=entry)

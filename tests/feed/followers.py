@@ -18,7 +18,7 @@ async def read_all(
     service: Service,
     filter: FeedFilter = EVERYTHING,
     *,
-    after: str = "",
+    after: str = "start",
     limit: int = 512,
 ) -> list[dict[str, Any]]:
     """All objects after a position, once everything committed is sequenced."""

@@ -38,16 +38,25 @@ async def test_a_position_names_its_place() -> None:
     known = Generations()
     text = known.text(Place(57, 3))
     assert await place(House(), text) == (57, 3)
-    assert await place(House(), "") == await place(House(), "start") == (1, 0)
+    assert await place(House(), "start") == (1, 0)
     assert await place(House(), "now") == (71, 0)
 
 
 @pytest.mark.parametrize(
-    "text", ["57", "00000000-1", "0000000g-1-1", "00000000-1-1 ", "00000000--1-1", "ende"]
+    "text", ["57", "00000000-1", "0000000g-1-1", "00000000-1-1 ", "00000000--1-1", "ende", ""]
 )
 async def test_other_texts_are_no_positions(text: str) -> None:
     with pytest.raises(ValueError, match="position"):
         await place(House(), text)
+
+
+async def test_a_position_beyond_the_newest_row_is_lost() -> None:
+    """As after a restore without the mark that shows it."""
+    known = Generations()
+    assert await place(House(), known.text(Place(71))) == (71, 0)
+    for beyond in (Place(71, 1), Place(72), Place(9999)):
+        with pytest.raises(PositionLost):
+            await place(House(), known.text(beyond))
 
 
 async def test_of_an_earlier_generation_only_what_the_restore_kept_is_known() -> None:

@@ -14,6 +14,7 @@ import pytest
 from httpx_sse import aconnect_sse
 
 from dealer.game.commands import Actor, Draw, StartShuffle
+from dealer.game.events import TYPES
 from dealer.gateway import Gateway, serve
 from dealer.gateway.http import feed as http_feed
 from dealer.service import LiveTable
@@ -143,7 +144,7 @@ async def test_filters(gateway: Gateway) -> None:
 @pytest.mark.parametrize(
     ("query", "text"),
     [
-        ("type=Drawn", "There is no event type 'Drawn'."),
+        ("type=Drawn", f"There is no event type 'Drawn'; there are {', '.join(sorted(TYPES))}."),
         ("after=57", "`after` is not a position."),
         ("wait=yes", "`wait` is 0 or 1."),
         ("since=5", "The parameters of /feed are after, table, type and wait."),

@@ -36,9 +36,9 @@ def add(
         str,
         typer.Option(
             metavar="RIGHTS",
-            help="What the key may do, separated by commas: open (tables and rounds), seat (remove "
-            "players, choose the host), read, close, each at the tables that it opened; admin is "
-            "all of that at every table.",
+            help="What the key may do, separated by commas: open (tables and rounds), seat (make "
+            "tickets, remove players, choose the host), read, close, each at the tables that it "
+            "opened; admin is all of that at every table.",
             show_default=False,
         ),
     ],

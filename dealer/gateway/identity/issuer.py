@@ -16,7 +16,9 @@ from jwt.exceptions import (
     ImmatureSignatureError,
     InvalidAudienceError,
     InvalidIssuerError,
+    InvalidSignatureError,
     InvalidTokenError,
+    MissingRequiredClaimError,
 )
 
 from dealer.errors import BadRequest, BadToken
@@ -38,6 +40,8 @@ _REFUSALS: dict[type[Exception], str] = {
     ImmatureSignatureError: "This JWT is not valid yet; check the clocks.",
     InvalidAudienceError: "This JWT is for another audience.",
     InvalidIssuerError: "This JWT is of another issuer.",
+    InvalidSignatureError: "The signature of this JWT is not valid.",
+    MissingRequiredClaimError: "This JWT lacks one of the claims aud, exp, iss and sub.",
 }
 _INVALID = "This JWT is not valid here; sign in again."
 _UNREADABLE = (InvalidTokenError, ArithmeticError, RecursionError, TypeError, ValueError)
@@ -79,7 +83,9 @@ class Issuer:
             raise InvalidTokenError
         header = jwt.get_unverified_header(token)
         algorithm, id = header.get("alg"), header.get("kid")
-        if algorithm not in ALGORITHMS or "crit" in header or not isinstance(id, str | None):
+        if algorithm not in ALGORITHMS:
+            raise BadToken(f"A JWT is signed with one of {', '.join(ALGORITHMS)}.")
+        if "crit" in header or not isinstance(id, str | None):
             raise InvalidTokenError
         key = await self.keys.find(id, algorithm)
         if key is None:

@@ -97,7 +97,7 @@ class Dispatcher:
         if method.pushes and not self.session.pushes:
             raise BadRequest(
                 f"{call.method} is about a connection and what follows on it: send it over a "
-                "WebSocket; over HTTP use table.state, and give a token with each request."
+                "WebSocket. Over HTTP use table.state with a token, or GET /feed."
             )
         handler = method.handler
         if isinstance(handler, TableCommand):

@@ -6,7 +6,14 @@ from typing import Any
 
 import msgspec
 
-from dealer.errors import BadRequest, DealerError, NotEntitled, Refused, Unavailable
+from dealer.errors import (
+    BadRequest,
+    CommandReused,
+    DealerError,
+    NotEntitled,
+    Refused,
+    Unavailable,
+)
 from dealer.game.commands import LeaveSeat
 from dealer.game.events import TableOpened
 from dealer.gateway.push.membership import Membership, require_right
@@ -81,10 +88,17 @@ async def _open_as_service(
     content, rules = wire.content(call), _rules(q)
     key = opening_key(owner, ref=q.ref, cmd=q.cmd, content=content)
     # Without an address: the lobby's bound on the tables of one network is for players.
-    with session.paying(text_bytes_written(content)):
-        return await session.context.service.open_table(
-            rules, key=key, owner=Owner(owner.id, q.ref)
-        )
+    try:
+        with session.paying(text_bytes_written(content)):
+            return await session.context.service.open_table(
+                rules, key=key, owner=Owner(owner.id, q.ref)
+            )
+    except CommandReused:
+        if q.ref is None:
+            raise
+        raise CommandReused(
+            "This ref was used for a table with other parameters; give each table its own."
+        ) from None
 
 
 def _rules(q: p.TableOpen) -> dict[str, Any]:

@@ -64,7 +64,7 @@ class Memberships:
         if membership is None:
             name = table or self._named
             if name is None:
-                raise BadRequest("Name the table: this connection is at no table, or at several.")
+                raise BadRequest("Name the table: there is none, or several, that could be meant.")
             membership = await self._new(await self._service.load(name))
         else:
             await self._service.catch_up(membership.live_table)

@@ -110,7 +110,7 @@ async def _seat_by_jwt(
         return holder
     _require_admission(session, membership, q)
     if not user.names and q.name is None:
-        raise BadRequest("This JWT has no name for the player; give one as `name`.")
+        raise BadRequest("This JWT has no name that a player may have; give one as `name`.")
     # The name of another user may be the same; the second claim is the user's own at the issuer.
     free = (name for name in user.names if not is_name_taken(live_table.table, name))
     name = next(free, user.names[0]) if user.names else q.name or ""
