@@ -48,7 +48,7 @@ class Ticket(NamedTuple):
 def user_digest(keys: HouseKeys, table: bytes, *, issuer: str, subject: str) -> bytes:
     """The keyed digest, 32 bytes, of a user at a table; `keys` are those of the table.
 
-    `issuer` is that of the user's JWT, empty for the user of a service's ticket.
+    `issuer` is that of the user's JWT, or names the service that made the user's ticket.
     """
     return keys.command_digest(b"subject " + lp(table, issuer.encode(), subject.encode()))
 
@@ -74,12 +74,16 @@ class Tickets:
         subject: str | None,
         bot: bool,
         seconds: int,
+        issuer: str,
     ) -> tuple[str, int]:
-        """(text of a new ticket, when it expires); `subject` is the service's id of its user."""
+        """(text of a new ticket, when it expires).
+
+        `subject` is the service's id of its user, `issuer` names the service.
+        """
         keys = self._keys.of(live_table.table.key)
         user = b""
         if subject is not None:
-            user = user_digest(keys, live_table.id, issuer="", subject=subject)
+            user = user_digest(keys, live_table.id, issuer=issuer, subject=subject)
         ticket = Ticket(live_table.id, name, seat, user, bot, self._now() + 1000 * seconds)
         members = ticket._asdict() | {"table": ticket.table.hex(), "user": user.hex()}
         plain = json.dumps(members, ensure_ascii=False, separators=(",", ":")).encode()

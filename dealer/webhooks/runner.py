@@ -36,6 +36,9 @@ PAGE = 64
 """Events between two stored positions, about."""
 
 RENEW_SECONDS = 5.0
+REVOKED_SECONDS = 0.5
+"""Seconds between two checks whether the key of a webhook is still valid."""
+
 FIRST_RETRY_SECONDS, LONGEST_RETRY_SECONDS = 1.0, 300.0
 
 _log = getLogger("dealer.webhooks")
@@ -202,12 +205,21 @@ class WebhookRunner:
                 self.failed += delivery.failed - failed
 
     async def _attempt(self, webhook: StoredWebhook, delivery: Delivery) -> bool:
-        """Attempt a delivery, and renew the lease; False if this node has lost it."""
+        """Attempt a delivery, and renew the lease.
+
+        False if this node has lost the lease, or if the key was revoked.
+        """
+        loop = asyncio.get_running_loop()
         attempt = asyncio.create_task(delivery.attempt())
+        renewed_at = loop.time()
         try:
-            while not (await asyncio.wait((attempt,), timeout=RENEW_SECONDS))[0]:
-                if not await self._run(stored.renew, webhook):
+            while not (await asyncio.wait((attempt,), timeout=REVOKED_SECONDS))[0]:
+                if self._environment.filter_of(webhook) is None:
                     return False
+                if loop.time() - renewed_at >= RENEW_SECONDS:
+                    renewed_at = loop.time()
+                    if not await self._run(stored.renew, webhook):
+                        return False
             attempt.result()
             return True
         finally:

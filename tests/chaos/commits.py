@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import re
 import sys
 from contextlib import suppress
 from dataclasses import dataclass
@@ -23,6 +24,9 @@ from tests.harness.nodes import SOCKET, Nodes, Route
 from tests.harness.postgres import OwnServer
 from tests.harness.relay import CHUNK, Relay, pass_on
 from tests.harness.script import run
+
+_INSERTS = re.compile(rb"(__asyncpg_stmt_\w+)\0[^\0]*INSERT INTO event\b")
+"""The name of a prepared statement, before its text."""
 
 OFTEN = 0.25
 """Share of the appends that are cut."""
@@ -51,9 +55,10 @@ class Cutter(Relay):
     async def carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         server, to_server = await self.reach_file(str(self.to))
         back = asyncio.create_task(self._pass_back(server, writer))
+        appends: set[bytes] = set()
         try:
             while data := await reader.read(CHUNK):
-                if self._is_append(data) and self._chance.random() < OFTEN:
+                if self._is_append(data, appends) and self._chance.random() < OFTEN:
                     await self.break_off((back,))
                     await self._cut(data, server, to_server, writer)
                     return
@@ -62,9 +67,14 @@ class Cutter(Relay):
         finally:
             await self.break_off((back,))
 
-    def _is_append(self, data: bytes) -> bool:
-        """Only an append sends JSON: the public part of an event."""
-        return not self.reliable and b'{"' in data
+    def _is_append(self, data: bytes, names: set[bytes]) -> bool:
+        """Whether a connection sends events: by COPY, or by a prepared statement that inserts them.
+
+        `names` are those of the connection's statements, between the zero bytes that end them.
+        """
+        names |= {b"\0%b\0" % name for name in _INSERTS.findall(data)}
+        sends = b"COPY " in data or any(name in data for name in names)
+        return not self.reliable and sends
 
     async def _cut(
         self,

@@ -42,7 +42,13 @@ async def seat(service: Service, table: str, claim: Any, name: str = "Ada") -> S
 
 def make(service: Service, live_table: LiveTable, subject: str | None = "user") -> str:
     text, _ = service.tickets.make(
-        live_table, name="Ada", seat=None, subject=subject, bot=False, seconds=60
+        live_table,
+        name="Ada",
+        seat=None,
+        subject=subject,
+        bot=False,
+        seconds=60,
+        issuer="service:1",
     )
     return text
 

@@ -30,7 +30,7 @@ statements = st.fixed_dictionaries(
 def test_a_ticket_says_what_it_was_made_with_until_it_expires(given) -> None:
     now = NOW
     tickets = Tickets(KEYS, lambda: now)
-    text, expires_at = tickets.make(TABLE, **given)
+    text, expires_at = tickets.make(TABLE, issuer="service:7", **given)
     assert len(text) <= TICKET_MAX
     assert expires_at == NOW + 1000 * given["seconds"]
     ticket = tickets.open(TABLE, text)
@@ -40,7 +40,7 @@ def test_a_ticket_says_what_it_was_made_with_until_it_expires(given) -> None:
     if subject is None:
         assert ticket.user == b""
     else:
-        assert ticket.user == user_digest(KEYS, TABLE.id, issuer="", subject=subject)
+        assert ticket.user == user_digest(KEYS, TABLE.id, issuer="service:7", subject=subject)
         assert subject not in text or len(subject) < 4
     now = expires_at
     with pytest.raises(TicketExpired):
@@ -50,7 +50,7 @@ def test_a_ticket_says_what_it_was_made_with_until_it_expires(given) -> None:
 @given(statements, st.data())
 def test_no_other_text_is_a_ticket(given, data) -> None:
     tickets = Tickets(KEYS, lambda: NOW)
-    text, _ = tickets.make(TABLE, **given)
+    text, _ = tickets.make(TABLE, issuer="service:7", **given)
     place = data.draw(st.integers(0, len(text) - 2))  # the last character has bits without meaning
     other = data.draw(st.characters().filter(lambda one: one != text[place]))
     for changed in (

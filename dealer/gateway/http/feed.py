@@ -9,7 +9,8 @@ or when the server drains ends; the client follows again from the last position 
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterator
+from collections import Counter
+from collections.abc import AsyncGenerator, Iterable, Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
 from typing import NamedTuple
@@ -20,8 +21,9 @@ from websockets.http11 import Request, Response
 from dealer.errors import BadRequest, PositionLost, UnknownTable
 from dealer.feed.positions import START, Place
 from dealer.feed.reader import Entry, FeedFilter
-from dealer.gateway.http.responses import HttpClient, response, stream
+from dealer.gateway.http.responses import BLOCK, HttpClient, response, stream
 from dealer.gateway.limits import Limits
+from dealer.gateway.rate_limit.budgets import ClientBudget
 from dealer.gateway.rate_limit.cpu_time import Turns
 from dealer.service import Service
 from dealer.service.feed_access import feed_filter
@@ -35,6 +37,12 @@ HEARTBEAT_SECONDS = 15.0
 
 RETRY_MS = 2000
 """Milliseconds after which a client of server-sent events connects again."""
+
+STREAMS = 20
+"""Open streams of one key; each holds a page in memory."""
+
+PAGE = 32
+"""Events of a page, about; the longest has some 100 KB."""
 
 
 class Follow(NamedTuple):
@@ -53,6 +61,7 @@ class FeedAnswers:
         self._service = service
         self._limits = limits
         self._turns = turns
+        self._streams: Counter[int] = Counter()  # open ones by the number of their key
 
     async def answer(self, connection: HttpClient, request: Request) -> Response | None:
         """Stream the feed, or answer why not; raises DatabaseError or Overloaded."""
@@ -77,15 +86,22 @@ class FeedAnswers:
         kind = SSE if follow.sse else NDJSON
         if request.method == "HEAD":
             return response(HTTPStatus.OK, b"", kind=kind)
-        await stream(
-            connection,
-            request,
-            self._blocks(key, follow, place),
-            turns=self._turns,
-            send_timeout=self._limits.sending,
-            kind=kind,
-            more={"X-Accel-Buffering": "no"},
-        )
+        if self._streams[key.id] >= STREAMS:
+            sentence = f"This key follows {STREAMS} feeds over HTTP already; end one of them.\n"
+            return response(HTTPStatus.TOO_MANY_REQUESTS, sentence, Retry_After="10")
+        self._streams[key.id] += 1
+        try:
+            await stream(
+                connection,
+                request,
+                self._blocks(key, follow, place, connection.budget),
+                turns=self._turns,
+                send_timeout=self._limits.sending,
+                kind=kind,
+                more={"X-Accel-Buffering": "no"},
+            )
+        finally:
+            self._streams[key.id] -= 1
         return None
 
     async def _follow(self, request: Request, key: ServiceKey) -> Follow:
@@ -106,16 +122,20 @@ class FeedAnswers:
             after = request.headers.get("Last-Event-ID") or after
         return Follow(after, filter, wait == "1", sse)
 
-    async def _blocks(self, key: ServiceKey, follow: Follow, place: Place) -> AsyncGenerator[bytes]:
+    async def _blocks(
+        self, key: ServiceKey, follow: Follow, place: Place, budget: ClientBudget
+    ) -> AsyncGenerator[bytes]:
         feed, head = self._service.feed, self._service.feed.head
         # No empty line after it, nor after a comment: some clients take that for an event.
         yield b"retry: %d\n" % RETRY_MS if follow.sse else b""
         with self._following():
             while self._service.service_keys.is_valid(key):
-                page = await feed.reader.read(place, follow.filter)
+                async with self._turns.turn(budget):
+                    page = await feed.reader.read(place, follow.filter, limit=PAGE)
                 place = page.place
-                if page.entries:
-                    yield _block(page.entries, sse=follow.sse)
+                # Also an empty one: then the client may be gone, or have a debt to pay.
+                for block in _blocks_of(page.entries, sse=follow.sse):
+                    yield block
                 if page.more:
                     continue
                 if head.closing or not follow.wait:
@@ -133,9 +153,13 @@ class FeedAnswers:
             self._service.feed.head.followers -= 1
 
 
-def _block(entries: list[Entry], *, sse: bool) -> bytes:
-    if sse:
-        return "".join(
-            [f"id: {entry.position}\ndata: {entry.text}\n\n" for entry in entries]
-        ).encode()
-    return "".join([f"{entry.text}\n" for entry in entries]).encode()
+def _blocks_of(entries: Iterable[Entry], *, sse: bool) -> Iterator[bytes]:
+    """Blocks of about `BLOCK` bytes, one at least."""
+    block = bytearray()
+    for entry in entries:
+        line = f"id: {entry.position}\ndata: {entry.text}\n\n" if sse else f"{entry.text}\n"
+        block += line.encode()
+        if len(block) >= BLOCK:
+            yield bytes(block)
+            block.clear()
+    yield bytes(block)

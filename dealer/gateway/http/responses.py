@@ -110,6 +110,10 @@ async def stream(
         # Before the status line: an error of the first block is answered with a status of its own.
         block: bytes | None = await anext(blocks, b"")
         transport = connection.transport
+        if not await connection.http_drained():
+            transport.abort()
+            await connection.wait_closed()
+            return
         transport.write(f"HTTP/1.1 200 OK\r\n{headers}".encode())
         try:
             while block is not None:
@@ -121,7 +125,7 @@ async def stream(
                     transport.write(_chunk(block, chunked))
                 await turns.pause(connection.budget)
                 block = await anext(blocks, None)
-            if chunked:
+            if chunked and await connection.http_drained():
                 transport.write(b"0\r\n\r\n")
             transport.close()
             async with asyncio.timeout(send_timeout):

@@ -43,7 +43,13 @@ async def seat_ticket(session: Session, call: Call) -> None:
     if q.seat is not None and not 1 <= q.seat <= seats:
         raise BadRequest(f"This table has the seats 1 to {seats}.")
     ticket, expires_at = session.context.service.tickets.make(
-        live_table, name=q.name, seat=q.seat, subject=q.subject, bot=q.bot, seconds=q.expires_s
+        live_table,
+        name=q.name,
+        seat=q.seat,
+        subject=q.subject,
+        bot=q.bot,
+        seconds=q.expires_s,
+        issuer=scope_of(membership.service),
     )
     session.answer(call, r.Ticket(ticket=ticket, expires_at=expires_at))
 
