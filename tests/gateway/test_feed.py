@@ -239,6 +239,20 @@ async def test_a_revoked_key_ends_its_streams(gateway: Gateway) -> None:
     assert (await feed(gateway, key)).status == 401
 
 
+async def test_the_streams_of_a_key_are_bounded(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_feed, "STREAMS", 1)
+    key = await add_key(gateway.context.service)
+    async with following(gateway, key, "after=now"):
+        refused = await feed(gateway, key)
+        assert (refused.status, refused.headers["retry-after"]) == (429, "10")
+        assert "follows 1 feeds" in refused.text
+    head = gateway.context.service.feed.head
+    await eventually(lambda: head.followers == 0)
+    assert (await feed(gateway, key)).status == 200
+
+
 async def test_a_client_that_went_away_is_no_follower(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
