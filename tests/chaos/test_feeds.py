@@ -25,6 +25,7 @@ async def test_every_follower_gets_every_version_in_order(
     assert figures.faults == []
     assert figures.cuts >= CUTS
     assert figures.kills >= 1
-    assert figures.receiver_kills >= CUTS // feeds.CUTS_FOR_A_RECEIVER - 1
+    # One that is due while the receiver still starts is left out.
+    assert figures.receiver_kills >= CUTS // (2 * feeds.CUTS_FOR_A_RECEIVER)
     assert figures.events > 100
     assert figures.delivered == figures.events
