@@ -243,6 +243,7 @@ async def test_the_streams_of_a_key_are_bounded(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(http_feed, "STREAMS", 1)
+    monkeypatch.setattr(http_feed, "HEARTBEAT_SECONDS", 0.01)
     key = await add_key(gateway.context.service)
     async with following(gateway, key, "after=now"):
         refused = await feed(gateway, key)

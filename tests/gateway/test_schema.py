@@ -66,6 +66,7 @@ def faults(kind: str, document: Any) -> list[str]:
     return [one for one in found if kind == "openrpc" or one.startswith(ERRORS_AND_WARNINGS)]
 
 
+@pytest.mark.slow
 def test_the_asyncapi_parser_finds_no_fault():
     assert faults("asyncapi", ASYNCAPI) == []
     invalid = deepcopy(ASYNCAPI)

@@ -28,6 +28,8 @@ from tests.service.tables import HOST, new_table
 from tests.webhooks.conftest import OpenService
 from tests.webhooks.receiver import Receiver, answer, flood, hang
 
+pytestmark = pytest.mark.slow
+
 
 async def shuffled(service: Service) -> LiveTable:
     live_table = await new_table(service)
