@@ -201,4 +201,4 @@ def test_the_estimate_is_near_the_growth_of_a_process(
 
     run("make", str(tmp_path), kind, str(count))
     grown, estimated = map(int, run("load", str(tmp_path)).split())
-    assert 0.4 < grown / estimated < 2.2, (kind, grown / count, estimated / count)
+    assert 0.5 < grown / estimated < 1.5, (kind, grown / count, estimated / count)
