@@ -108,8 +108,12 @@ class House:
         """
         given = None if rules is None else dict(rules)
         members = {
-            "deck": deck_spec(deck), "seats": seats, "rules": given, "name": name, "ref": ref,
-        }  # fmt: skip
+            "deck": deck_spec(deck),
+            "seats": seats,
+            "rules": given,
+            "name": name,
+            "ref": ref,
+        }
         params = {name: value for name, value in members.items() if value is not None}
 
         def answered(result: Members) -> None:

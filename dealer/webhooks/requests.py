@@ -1,8 +1,8 @@
 """HTTP client of webhooks: POST, and the status of the answer.
 
 A receiver may be slow, hostile or gone, so an attempt has one deadline, no redirect is followed,
-and of an answer at most `MAX_ANSWER` bytes are read. A connection is used again if the answer has a
-length and was read to its end.
+and of an answer at most about `MAX_ANSWER` bytes are read. A connection is used again if the answer
+was read to its end.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import asyncio
 import ssl
 from collections.abc import Mapping
 from functools import cache
+
+import h11
 
 from dealer.webhooks.addresses import Resolve, Target, checked_address, system_resolve
 
@@ -57,7 +59,7 @@ class HttpPoster:
             raise RequestFailed(f"the certificate is not valid: {error.verify_message}") from None
         except (OSError, EOFError) as error:
             raise RequestFailed(_described(error)) from None
-        except ValueError:
+        except h11.RemoteProtocolError:
             raise RequestFailed("the answer is not HTTP, or its head is too long") from None
 
     def close(self) -> None:
@@ -82,19 +84,21 @@ class HttpPoster:
         self, connection: _Connection, headers: Mapping[str, str], body: bytes
     ) -> int:
         reader, writer = connection
+        http = h11.Connection(h11.CLIENT, max_incomplete_event_size=MAX_ANSWER)
         kept = False
         try:
-            lines = [f"POST {self._target.path} HTTP/1.1", f"Host: {self._target.authority}"]
-            lines += [f"{name}: {value}" for name, value in headers.items()]
-            lines += [f"Content-Length: {len(body)}", "", ""]
-            writer.write("\r\n".join(lines).encode("ascii") + body)
+            host, length = ("Host", self._target.authority), ("Content-Length", str(len(body)))
+            request = h11.Request(
+                method="POST", target=self._target.path, headers=[host, *headers.items(), length]
+            )
+            parts = (request, h11.Data(data=body), h11.EndOfMessage())
+            writer.write(b"".join(http.send(part) or b"" for part in parts))
             await writer.drain()
-            status, length = await _answer(reader)
-            if length is not None:
-                await reader.readexactly(length)
-                kept = len(self._idle) < IDLE_CONNECTIONS
-                if kept:
-                    self._idle.append(connection)
+            status = await _status(http, reader)
+            ended = http.our_state is http.their_state is h11.DONE
+            kept = ended and len(self._idle) < IDLE_CONNECTIONS
+            if kept:
+                self._idle.append(connection)
             return status
         finally:
             if not kept:
@@ -102,30 +106,30 @@ class HttpPoster:
                 writer.transport.abort()
 
 
-async def _answer(reader: asyncio.StreamReader) -> tuple[int, int | None]:
-    """Status and length of an answer; None for the length if the connection cannot be used again.
+async def _status(http: h11.Connection, reader: asyncio.StreamReader) -> int:
+    """The status of the answer, read to its end if that has at most `MAX_ANSWER` bytes.
 
-    Raises ValueError if it is not HTTP, EOFError or OSError if the connection is closed.
+    Raises h11.RemoteProtocolError if it is not HTTP, EOFError or OSError if the connection is
+    closed before its head.
     """
-    try:
-        head = await reader.readuntil(b"\r\n\r\n")
-    except asyncio.LimitOverrunError:
-        raise ValueError("too long") from None
-    first, *lines = head.decode("latin-1").split("\r\n")
-    version, _, rest = first.partition(" ")
-    if version not in ("HTTP/1.1", "HTTP/1.0") or not rest[:3].isdigit() or rest[3:4].strip():
-        raise ValueError("not HTTP")
-    status = int(rest[:3])
-    if status < 200:
-        raise ValueError("an interim answer")
-    named = [line.partition(":") for line in lines if line]
-    members = {name.strip().lower(): value.strip() for name, _, value in named}
-    text = "0" if status == 204 else members.get("content-length", "")
-    closes = "close" in members.get("connection", "").lower() or version == "HTTP/1.0"
-    known = text.isascii() and text.isdigit() and "transfer-encoding" not in members
-    if closes or not known or len(head) + int(text) > MAX_ANSWER:
-        return status, None
-    return status, int(text)
+    status, length = None, 0
+    while True:
+        event = http.next_event()
+        if isinstance(event, h11.Response):
+            status = event.status_code
+            names = {name for name, _ in event.headers}
+            if not names & {b"content-length", b"transfer-encoding"} and status != 204:
+                return status  # the body ends with the connection, maybe never
+        elif isinstance(event, h11.EndOfMessage) and status is not None:
+            return status
+        elif event is h11.NEED_DATA:
+            data = await reader.read(MAX_ANSWER)
+            length += len(data)
+            if status is not None and (not data or length > MAX_ANSWER):
+                return status
+            if not data:
+                raise EOFError
+            http.receive_data(data)
 
 
 @cache

@@ -12,7 +12,6 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -111,7 +110,6 @@ def measure(seconds: float = 4.0) -> list[dict[str, Any]]:
     for _ in range(TURNS):
         for kind in KINDS:
             costs[kind].append(asyncio.run(_turn(kind, seconds)))
-            time.sleep(0.2)
     medians = {kind: statistics.median(found) for kind, found in costs.items()}
     return [
         {

@@ -33,6 +33,23 @@ def answer(status: int = 204, *, more: str = "", body: bytes = b"") -> Respond:
     return respond
 
 
+def raw(text: bytes) -> Respond:
+    """Answers with these bytes."""
+
+    async def respond(_: Received, writer: asyncio.StreamWriter) -> None:
+        writer.write(text)
+        await writer.drain()
+
+    return respond
+
+
+chunked = raw(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n")
+early_hints = raw(
+    b"HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n"
+)
+not_http = raw(b"SSH-2.0-OpenSSH\r\n\r\n")
+
+
 async def hang(_: Received, writer: asyncio.StreamWriter) -> None:
     """Never answers."""
     await asyncio.Event().wait()

@@ -11,7 +11,18 @@ import pytest
 from dealer.webhooks import requests
 from dealer.webhooks.addresses import Target, parse_url
 from dealer.webhooks.requests import HttpPoster, RequestFailed
-from tests.webhooks.receiver import Receiver, Respond, answer, cut, endless_head, flood, hang
+from tests.webhooks.receiver import (
+    Receiver,
+    Respond,
+    answer,
+    chunked,
+    cut,
+    early_hints,
+    endless_head,
+    flood,
+    hang,
+    not_http,
+)
 
 
 @pytest.fixture
@@ -42,7 +53,7 @@ async def test_a_request_as_it_is_sent(receiver: Receiver, poster: HttpPoster) -
         (answer(200, body=b"thanks"), 1),
         (answer(500, body=b"x" * 10_000), 1),
         (answer(200, more="Connection: close\r\n"), 2),
-        (answer(200, more="Transfer-Encoding: chunked\r\n", body=b""), 2),
+        (chunked, 1),
         (answer(200, body=b"x" * 20_000), 2),
     ],
 )
@@ -64,6 +75,13 @@ async def test_a_connection_that_was_closed_meanwhile_is_replaced(
     assert await poster.post({}, b"{}") == 204
 
 
+async def test_interim_answers_are_skipped(receiver: Receiver, poster: HttpPoster) -> None:
+    receiver.respond = early_hints
+    for _ in range(2):
+        assert await poster.post({}, b"{}") == 202
+    assert receiver.connections == 1
+
+
 async def test_redirects_are_not_followed(receiver: Receiver, poster: HttpPoster) -> None:
     async with Receiver() as other:
         receiver.respond = answer(307, more=f"Location: {other.url}\r\n")
@@ -77,7 +95,7 @@ async def test_redirects_are_not_followed(receiver: Receiver, poster: HttpPoster
         (hang, "no answer within"),
         (endless_head, "not HTTP, or its head is too long"),
         (cut, "closed without an answer"),
-        (answer(100), "not HTTP"),
+        (not_http, "not HTTP"),
     ],
 )
 async def test_receivers_that_do_not_answer(

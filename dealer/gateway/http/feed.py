@@ -21,6 +21,7 @@ from websockets.http11 import Request, Response
 from dealer.errors import BadRequest, PositionLost, UnknownTable
 from dealer.feed.positions import START, Place
 from dealer.feed.reader import Entry, FeedFilter
+from dealer.gateway.http.authorization import unauthorized
 from dealer.gateway.http.responses import BLOCK, HttpClient, response, stream
 from dealer.gateway.limits import Limits
 from dealer.gateway.rate_limit.budgets import ClientBudget
@@ -67,8 +68,8 @@ class FeedAnswers:
         """Stream the feed, or answer why not; raises DatabaseError or Overloaded."""
         key = connection.service_key
         if key is None:
-            sentence = "GET /feed needs `Authorization: Bearer` with a valid service key.\n"
-            return response(HTTPStatus.UNAUTHORIZED, sentence, WWW_Authenticate="Bearer")
+            sentence = "GET /feed needs `Authorization: Bearer` with a valid service key."
+            return unauthorized(sentence)
         if not key.may("read"):
             return response(HTTPStatus.FORBIDDEN, "This key has not the right `read`.\n")
         try:

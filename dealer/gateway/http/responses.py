@@ -110,19 +110,16 @@ async def stream(
         # Before the status line: an error of the first block is answered with a status of its own.
         block: bytes | None = await anext(blocks, b"")
         transport = connection.transport
-        if not await connection.http_drained():
-            transport.abort()
-            await connection.wait_closed()
-            return
-        transport.write(f"HTTP/1.1 200 OK\r\n{headers}".encode())
+        head = f"HTTP/1.1 200 OK\r\n{headers}".encode()
         try:
             while block is not None:
                 if not await connection.http_drained():
                     transport.abort()
                     await connection.wait_closed()
                     return
-                if block:
-                    transport.write(_chunk(block, chunked))
+                if head or block:
+                    transport.write(head + (_chunk(block, chunked) if block else b""))
+                    head = b""
                 await turns.pause(connection.budget)
                 block = await anext(blocks, None)
             if chunked and await connection.http_drained():

@@ -20,7 +20,7 @@ async def feed_follow(session: Session, call: Call) -> None:
         raise NotEntitled("Only a connection with a service key can follow the feed.")
     filter = await feed_filter(session.context.service, key, table=q.table, types=q.type or [])
     try:
-        place = await feed.place(q.after or START)
+        place = await feed.place(START if q.after is None else q.after)
     except ValueError:
         raise BadRequest("`after` is not a position.") from None
     if session.feed is not None:

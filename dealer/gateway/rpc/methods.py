@@ -33,7 +33,6 @@ class Method:
     results: tuple[type[Struct], ...]
     handler: TableCommand | Handler
     automatic: bool = False
-
     pushes: bool = False
 
     @property

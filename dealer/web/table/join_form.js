@@ -37,7 +37,7 @@ export function takeLink(id) {
   const [ticket, seat] = [given.get("ticket"), given.get("seat")];
   const invite = inviteIn(location.hash || "#");
   if (invite !== null) tabStored.setItem(key, invite);
-  if ((invite ?? ticket ?? seat) !== null) history.replaceState(null, "", location.pathname);
+  if ((invite ?? ticket ?? seat) !== null) history.replaceState(history.state, "", location.pathname);
   return { invite: invite ?? tabStored.getItem(key), ticket, seat };
 }
 
