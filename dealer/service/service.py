@@ -138,7 +138,7 @@ class Service:
         self.head_poller = HeadPoller(
             log, self.tables, self._reloader, self.checkpoints, self.presence
         )
-        self.tickets = Tickets(key, clock)
+        self.tickets = Tickets(key, self.service_keys, clock)
         self.seat_claims = SeatClaims(
             log,
             key,

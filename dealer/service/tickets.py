@@ -19,6 +19,8 @@ from dealer.eventlog.encryption import NONCE_BYTES, HouseKeys
 from dealer.proof.pack import lp
 from dealer.service.clock import Clock
 from dealer.service.live_table import LiveTable
+from dealer.service.service_keys import ServiceKey, ServiceKeys
+from dealer.service.service_tables import scope_of
 
 PREFIX = "dt_"
 EXPIRES_DEFAULT = 3_600
@@ -35,6 +37,7 @@ class Ticket(NamedTuple):
     """What a ticket says: `table` is an id of 16 bytes, `expires_at` milliseconds since 1970.
 
     `user` is the digest of its user (`user_digest`), empty without one. `seat` None stands for any.
+    `key` is the number of the service key that made it.
     """
 
     table: bytes
@@ -43,6 +46,7 @@ class Ticket(NamedTuple):
     user: bytes
     bot: bool
     expires_at: int
+    key: int
 
 
 def user_digest(keys: HouseKeys, table: bytes, *, issuer: str, subject: str) -> bytes:
@@ -61,30 +65,32 @@ def ticket_digest(keys: HouseKeys, text: str) -> bytes:
 class Tickets:
     """Makes and opens tickets; `now` is the wall clock, milliseconds since 1970."""
 
-    def __init__(self, keys: HouseKeys, now: Clock) -> None:
+    def __init__(self, keys: HouseKeys, service_keys: ServiceKeys, now: Clock) -> None:
         self._keys = keys
+        self._service_keys = service_keys
         self._now = now
 
     def make(
         self,
         live_table: LiveTable,
+        maker: ServiceKey,
         *,
         name: str,
         seat: int | None,
         subject: str | None,
         bot: bool,
         seconds: int,
-        issuer: str,
     ) -> tuple[str, int]:
         """(text of a new ticket, when it expires).
 
-        `subject` is the service's id of its user, `issuer` names the service.
+        `maker` is the key of the service, `subject` the service's id of its user.
         """
         keys = self._keys.of(live_table.table.key)
         user = b""
         if subject is not None:
-            user = user_digest(keys, live_table.id, issuer=issuer, subject=subject)
-        ticket = Ticket(live_table.id, name, seat, user, bot, self._now() + 1000 * seconds)
+            user = user_digest(keys, live_table.id, issuer=scope_of(maker), subject=subject)
+        expires_at = self._now() + 1000 * seconds
+        ticket = Ticket(live_table.id, name, seat, user, bot, expires_at, maker.id)
         members = ticket._asdict() | {"table": ticket.table.hex(), "user": user.hex()}
         plain = json.dumps(members, ensure_ascii=False, separators=(",", ":")).encode()
         sealed = keys.seal_ticket(plain, nonce=secrets.token_bytes(NONCE_BYTES))
@@ -105,6 +111,8 @@ class Tickets:
             raise BadToken("This ticket is for another table.")
         if ticket.expires_at <= self._now():
             raise TicketExpired("This ticket has expired; ask for a new one.")
+        if self._service_keys.of_number(ticket.key) is None:
+            raise BadToken("The service key that made this ticket was revoked; ask for a new one.")
         return ticket
 
 

@@ -420,6 +420,7 @@ async def test_a_client_that_still_sends_reads_the_answer(gateway, posts) -> Non
         (b"POST /rpc HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n", 400),
         (b"POST /rpc HTTP/1.1\r\nHost: a\r\nno colon\r\n\r\n", 400),
         (b"POST /rpc HTTP/1.1\r\nHost: a\r\nX: \x00\r\n\r\n", 400),
+        (b"POST /rpc HTTP/1.1\r\nHost: localhost\nContent-Length: 2\n\n{}\r\n\r\n", 400),
     ],
 )
 async def test_a_request_that_is_not_http(gateway, posts, head: bytes, status: int) -> None:

@@ -15,15 +15,20 @@ from dealer.service import LiveTable, Service
 from dealer.service.archiver import Archiver
 from dealer.service.requests import IdempotencyKey
 from dealer.service.seat_claims import ATTEMPTS, SeatClaim
+from dealer.service.service_keys import ServiceKey
 from tests.service.conftest import OpenNodes, OpenService
 
 COUNT = "SELECT count(*) FROM seat_subject"
+
+
+SHOP = ServiceKey(7, "shop", frozenset({"seat"}))
 
 
 def claim_of(
     service: Service, live_table: LiveTable, text: str, cmd: str | None = None
 ) -> SeatClaim:
     key = None if cmd is None else IdempotencyKey("new", cmd)
+    service.service_keys._keys = {bytes(32): SHOP}
     ticket = service.tickets.open(live_table, text)
     return service.seat_claims.of_ticket(live_table, text, ticket, key=key)
 
@@ -43,12 +48,12 @@ async def seat(service: Service, table: str, claim: Any, name: str = "Ada") -> S
 def make(service: Service, live_table: LiveTable, subject: str | None = "user") -> str:
     text, _ = service.tickets.make(
         live_table,
+        SHOP,
         name="Ada",
         seat=None,
         subject=subject,
         bot=False,
         seconds=60,
-        issuer="service:1",
     )
     return text
 

@@ -9,11 +9,14 @@ from hypothesis import strategies as st
 from dealer.errors import BadToken, TicketExpired
 from dealer.eventlog.encryption import HouseKeys
 from dealer.service import LiveTable
+from dealer.service.service_keys import ServiceKey, ServiceKeys
 from dealer.service.tickets import TICKET_MAX, Tickets, user_digest
 
 NOW = 1_800_000_000_000
 KEYS, OTHERS = HouseKeys(bytes(32)), HouseKeys(bytes(31) + b"\x01")
 TABLE = LiveTable(bytes(range(16)), bytes(range(16)).hex())
+
+SHOP = ServiceKey(7, "shop", frozenset({"seat"}))
 
 statements = st.fixed_dictionaries(
     {
@@ -26,11 +29,17 @@ statements = st.fixed_dictionaries(
 )
 
 
+def service_keys() -> ServiceKeys:
+    valid = ServiceKeys()
+    valid._keys = {bytes(32): SHOP}
+    return valid
+
+
 @given(statements)
 def test_a_ticket_says_what_it_was_made_with_until_it_expires(given) -> None:
     now = NOW
-    tickets = Tickets(KEYS, lambda: now)
-    text, expires_at = tickets.make(TABLE, issuer="service:7", **given)
+    tickets = Tickets(KEYS, service_keys(), lambda: now)
+    text, expires_at = tickets.make(TABLE, SHOP, **given)
     assert len(text) <= TICKET_MAX
     assert expires_at == NOW + 1000 * given["seconds"]
     ticket = tickets.open(TABLE, text)
@@ -49,8 +58,8 @@ def test_a_ticket_says_what_it_was_made_with_until_it_expires(given) -> None:
 
 @given(statements, st.data())
 def test_no_other_text_is_a_ticket(given, data) -> None:
-    tickets = Tickets(KEYS, lambda: NOW)
-    text, _ = tickets.make(TABLE, issuer="service:7", **given)
+    tickets = Tickets(KEYS, service_keys(), lambda: NOW)
+    text, _ = tickets.make(TABLE, SHOP, **given)
     place = data.draw(st.integers(0, len(text) - 2))  # the last character has bits without meaning
     other = data.draw(st.characters().filter(lambda one: one != text[place]))
     for changed in (
@@ -62,7 +71,17 @@ def test_no_other_text_is_a_ticket(given, data) -> None:
         with pytest.raises(BadToken):
             tickets.open(TABLE, changed)
     with pytest.raises(BadToken):
-        Tickets(OTHERS, lambda: NOW).open(TABLE, text)
+        Tickets(OTHERS, service_keys(), lambda: NOW).open(TABLE, text)
+
+
+def test_a_ticket_ends_with_the_key_of_its_service() -> None:
+    valid = service_keys()
+    tickets = Tickets(KEYS, valid, lambda: NOW)
+    text, _ = tickets.make(TABLE, SHOP, name="Ada", seat=None, subject=None, bot=False, seconds=60)
+    assert tickets.open(TABLE, text).key == SHOP.id
+    valid._keys = {}
+    with pytest.raises(BadToken, match="was revoked; ask for a new one"):
+        tickets.open(TABLE, text)
 
 
 def test_users_have_different_digests_by_table_issuer_and_subject() -> None:

@@ -28,7 +28,7 @@ MAX_ADDRESSES = 4096
 """Budgets of addresses without an open connection that are kept, at most."""
 
 MAX_PLAYERS = 16_384
-"""Seats, hosts and player keys whose allowances are kept, at most."""
+"""Seats and hosts whose allowances are kept, at most."""
 
 HOUR = 3600.0
 

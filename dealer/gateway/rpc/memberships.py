@@ -20,7 +20,8 @@ class Memberships:
     another one needs its room.
 
     `authenticated` is called with each identity that the connection proves or receives: a seat with
-    the version at which it was taken, a table's host, a player's key.
+    the version at which it was taken, or a table's host. A player's key is none: it is public, and
+    a connection that names it has not proved to have it.
     """
 
     def __init__(
@@ -124,9 +125,6 @@ class Memberships:
         """Act for a seat; BadRequest if this connection acts for another one at this table."""
         membership.take_seat(holder)
         self._authenticated((membership.live_table.id, *holder))
-        key = membership.live_table.table.seats[holder.seat].key
-        if key is not None:
-            self._authenticated(("key", key))
 
     def leave(self, membership: Membership) -> None:
         """End the subscription, and drop the membership."""

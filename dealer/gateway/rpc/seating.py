@@ -44,12 +44,12 @@ async def seat_ticket(session: Session, call: Call) -> None:
         raise BadRequest(f"This table has the seats 1 to {seats}.")
     ticket, expires_at = session.context.service.tickets.make(
         live_table,
+        membership.service,
         name=q.name,
         seat=q.seat,
         subject=q.subject,
         bot=q.bot,
         seconds=q.expires_s,
-        issuer=scope_of(membership.service),
     )
     session.answer(call, r.Ticket(ticket=ticket, expires_at=expires_at))
 
