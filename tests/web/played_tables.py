@@ -14,6 +14,7 @@ from dealer.eventlog.key_file import key_file, load_house_keys
 from dealer.game.cards import build
 from dealer.game.commands import (
     Actor,
+    AddNote,
     CheckDeadlines,
     CloseRound,
     CloseTable,
@@ -30,6 +31,8 @@ from dealer.game.commands import (
     Show,
     StartShuffle,
     TakeSeat,
+    TransferHost,
+    VacateSeat,
 )
 from dealer.game.stacks import DISCARD
 from dealer.proof.checkpoint import Cosigner
@@ -186,6 +189,27 @@ async def _shoe(service: Service, *, decks: int, seats: int) -> TableInPlay:
     return at
 
 
+async def _changing_seats(service: Service) -> TableInPlay:
+    """A bot, notes, a removed players, one in the middle of a shuffle, and another host."""
+    at = await _sit(service, 2, "players")
+    one, server = Actor(seat=1), Actor(service=True)
+    await at.do(TakeSeat("Robby", 3, player_signer(3).public_key, bot=True))
+    await at.do(AddNote(one, "poker.bet", '{"bet":5}'))
+    await at.open_round(build())
+    for seat in (1, 2):
+        await at.commit(seat)
+    await at.do(
+        StartShuffle(HOST),
+        AddNote(server, "chat", "Zoë’s “note” \\ 🂡"),
+        VacateSeat(HOST, 3, "away"),
+        *(RevealEntropy(Actor(seat=seat), at.number, 0, at.nonce(seat)) for seat in (2, 1)),
+    )
+    await at.play()
+    await at.do(VacateSeat(server, 2, "banned"), TransferHost(server, 1), AddNote(server, "x", ""))
+    await at.do(TakeSeat("Robby", 2, bot=True), CloseRound(one), CloseTable(one))
+    return at
+
+
 async def _all(directory: Path, *, largest: bool) -> list[Played]:
     url = f"sqlite:///{directory / 'dealer.db'}"
     async with await Log.open(url) as log:
@@ -195,6 +219,7 @@ async def _all(directory: Path, *, largest: bool) -> list[Played]:
             "2 seats, 52 cards": await _two_with_nonces(service),
             "10 seats, 54 cards": await _ten_at_random(service),
             "3 seats, 104 cards": await _shoe(service, decks=2, seats=3),
+            "changing seats": await _changing_seats(service),
         }
         if largest:
             tables["10 seats, 416 cards"] = await _shoe(service, decks=8, seats=10)
