@@ -1,13 +1,20 @@
-"""Players with access tokens (RFC 9068) of a real authorization server: npm's oidc-provider."""
+"""Players with tokens of a real OpenID provider, npm's oidc-provider.
+
+Users sign in and get ID tokens; programs ask for access tokens (RFC 9068).
+"""
 
 from __future__ import annotations
 
 import asyncio
+import secrets
 from asyncio.subprocess import DEVNULL, PIPE, Process
+from base64 import urlsafe_b64encode
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
+from urllib.parse import urljoin
 
 import httpx
 import pytest
@@ -42,6 +49,31 @@ class Provider:
             )
         assert answer.status_code == 200, answer.text
         return str(answer.json()["access_token"])
+
+    async def sign_in(self, user: str) -> str:
+        """The ID token of a user who signs in: authorization code with PKCE (RFC 7636)."""
+        verifier = secrets.token_urlsafe(32)
+        challenge = urlsafe_b64encode(sha256(verifier.encode()).digest()).rstrip(b"=").decode()
+        redirect = f"{self.url}/signed-in"
+        asked = {
+            "client_id": "club",
+            "response_type": "code",
+            "scope": "openid profile",
+            "redirect_uri": redirect,
+            "code_challenge": challenge,
+            "code_challenge_method": "S256",
+            "login_hint": user,
+        }
+        async with httpx.AsyncClient(timeout=PATIENT) as browser:
+            answer = await browser.get(f"{self.url}/auth", params=asked)
+            while not (url := answer.headers["location"]).startswith(redirect):
+                answer = await browser.get(urljoin(self.url, url))
+            code = httpx.URL(url).params["code"]
+            form = {"grant_type": "authorization_code", "code": code, "code_verifier": verifier}
+            form |= {"client_id": "club", "redirect_uri": redirect}
+            answer = await browser.post(f"{self.url}/token", data=form)
+        assert answer.status_code == 200, answer.text
+        return str(answer.json()["id_token"])
 
     async def order(self, line: str) -> None:
         """`rotate` or `clock SECONDS`."""
@@ -114,6 +146,22 @@ async def test_users_take_their_seats(provider: Provider, tmp_path: Path) -> Non
         joined = await bob.call("table.join", table=table, jwt=await provider.token("bob"))
         names = [seat["name"] for seat in joined["state"]["seats"]]
         assert names == ["ada of the club", "bob of the club"]
+
+
+async def test_users_who_sign_in(provider: Provider, tmp_path: Path) -> None:
+    """Their ID tokens are for the client that they signed in at."""
+    options = {"issuer": provider.url, "audience": "club"}
+    async with ServerProcess(tmp_path, **options) as server, player(server) as ada:
+        table = (await ada.call("table.open"))["table"]
+        jwt = await provider.sign_in("ada")
+        joined = await ada.call("table.join", table=table, jwt=jwt)
+        assert [seat["name"] for seat in joined["state"]["seats"]] == ["ada Ω"]
+        async with player(server) as laptop, player(server) as bob:
+            again = await laptop.call("table.join", table=table, jwt=await provider.sign_in("ada"))
+            assert again["token"] == joined["token"]
+            assert await ada.wait_closed() == CloseCode.SUPERSEDED
+            joined = await bob.call("table.join", table=table, jwt=await provider.sign_in("bob"))
+            assert joined["seat"] == 2
 
 
 async def test_a_server_that_starts_after_a_rotation_has_the_new_key(
