@@ -43,6 +43,12 @@ export interface ConnectOptions {
    * connects to its node at once.
    */
   table?: string | null;
+  /**
+   * A service key, for a program that opens tables for others; every socket's first request has it.
+   * Never in a page: its visitors could read the key. A key that is not valid, or that is revoked
+   * later, ends the connection with SessionEnded and the code 4401.
+   */
+  key?: string | null;
   /** The WebSocket class; default `globalThis.WebSocket` (browsers, node 22 and later). */
   WebSocket?: any;
 }
@@ -122,6 +128,8 @@ export interface OpenOptions {
   rules?: Rules;
   /** The name of the table. */
   name?: string;
+  /** A service's own id of the table: again it is the same table. Needs a service key. */
+  ref?: string;
 }
 
 export interface JoinOptions {

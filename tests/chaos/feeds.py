@@ -2,25 +2,23 @@
 
     python tests/chaos/feeds.py 1000 [--nodes 2]
 
-Players open tables and play as long as it takes. Three followers of `GET /feed` break their
-connection after some bytes, so many times in all, and go on after the last object that they read
-whole. Meanwhile the server, or one of the nodes, is killed once for each 100 cuts, and a receiver
-of webhooks once for each 5. At the end each follower's events, and the receiver's, are compared
-with the log: no version is missing, of each table they came in order, and each is the log's leaf.
+Players open tables and play as long as it takes. Three followers of `GET /feed` (a raw connection,
+httpx-sse, and the npm package eventsource) have their connections cut so many times each, after
+some bytes, and go on after the last object that they read whole. Meanwhile the server, or one of
+the nodes, is killed once for each 100 cuts, and a receiver of webhooks once for each 5. At the end
+each follower's events, and the receiver's, are compared with the log: no version is missing, of
+each table they came in order, and each is the log's leaf.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import random
 import sys
-from collections import defaultdict
-from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
+from math import ceil
 from pathlib import Path
-from typing import Any
 
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[2]))
@@ -34,124 +32,45 @@ from dealer.eventlog.readonly import open_readonly
 from dealer.eventlog.rows import leaf_of
 from dealer.service.service_keys import digest_of, new_key
 from dealer.service.webhooks import WebhookAdmin, house_keys
+from tests.chaos.feed_followers import (
+    Collected,
+    CuttingLink,
+    EventSourceFollower,
+    Followed,
+    Follower,
+    HttpxFollower,
+    Leaves,
+    NdjsonFollower,
+)
 from tests.gateway.rpc_client import Refusal, RpcClient
 from tests.harness.nodes import Nodes, open_server
 from tests.harness.script import run
 from tests.harness.server_process import PATIENT, ServerProcess
 from tests.webhooks.receiver import Receiver
 
-FOLLOWERS = 3
 PLAYERS = 4
 CUTS_FOR_A_KILL = 100
 CUTS_FOR_A_RECEIVER = 5
 
-Leaves = dict[str, dict[int, str]]
-"""The leaves of each table by version, as texts."""
-
 
 @dataclass
 class Figures:
-    """`repeated` counts objects that came again, `again` those that the receiver got again."""
+    """`kills` are those of the server; the receiver is not cut but killed, and counts no `cuts`."""
 
-    cuts: int = 0
     kills: int = 0
     receiver_kills: int = 0
     events: int = 0
     tables: int = 0
-    repeated: int = 0
-    delivered: int = 0
-    again: int = 0
+    ndjson: Followed = field(default_factory=Followed)
+    httpx_sse: Followed = field(default_factory=Followed)
+    eventsource: Followed = field(default_factory=Followed)
+    receiver: Followed = field(default_factory=Followed)
     faults: list[str] = field(default_factory=list)
 
-
-class Collected:
-    """What one follower received; versions of a table have to come in order, or again."""
-
-    def __init__(self, name: str, figures: Figures) -> None:
-        self.leaves: Leaves = defaultdict(dict)
-        self._name = name
-        self._figures = figures
-
-    def add(self, found: dict[str, Any], event: str) -> bool:
-        """Add an object; False if it came before."""
-        known, version = self.leaves[found["table"]], found["version"]
-        if version in known:
-            if known[version] != event:
-                self._figures.faults.append(f"{self._name}: another event at {version}")
-            return False
-        if version != len(known) + 1:
-            self._figures.faults.append(
-                f"{self._name}: version {version} of {found['table']} after {len(known)}"
-            )
-        known[version] = event
-        return True
-
-    def has(self, leaves: Leaves) -> bool:
-        return all(len(self.leaves[table]) >= len(known) for table, known in leaves.items())
-
-
-class Follower:
-    """Follows the feed, and breaks its connection after some bytes while `cutting()`."""
-
-    def __init__(
-        self,
-        server: ServerProcess | Nodes,
-        key: str,
-        name: str,
-        figures: Figures,
-        *,
-        chance: random.Random,
-        cutting: Callable[[], bool],
-    ) -> None:
-        self.collected = Collected(name, figures)
-        self._server = server
-        self._key = key
-        self._figures = figures
-        self._chance = chance
-        self._cutting = cutting
-        self._position = "start"
-
-    async def run(self) -> None:
-        while True:
-            with suppress(OSError, EOFError, ValueError):
-                await self._connection()
-            await asyncio.sleep(self._chance.uniform(0, 0.02))
-
-    async def _connection(self) -> None:
-        """Read until a cut, or until the server closes the connection."""
-        left = self._chance.randrange(200_000) if self._cutting() else sys.maxsize
-        reader, writer = await asyncio.open_connection("127.0.0.1", self._server.port)
-        request = (
-            f"GET /feed?after={self._position} HTTP/1.0\r\nHost: localhost\r\n"
-            f"Authorization: Bearer {self._key}\r\n\r\n"
-        )
-        try:
-            writer.write(request.encode())
-            head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), PATIENT)
-            if b" 200 " not in head.split(b"\r\n")[0]:
-                return
-            rest = b""
-            while left > 0:
-                data = await asyncio.wait_for(reader.read(min(left, 65536)), 1 + left % 2)
-                if not data:
-                    return
-                left -= len(data)
-                *lines, rest = (rest + data).split(b"\n")
-                for line in filter(None, lines):
-                    self._add(line.decode())
-            self._figures.cuts += 1
-        except TimeoutError:
-            self._figures.cuts += self._cutting()
-        finally:
-            writer.transport.abort()
-
-    def _add(self, line: str) -> None:
-        found = json.loads(line)
-        self._position = found["position"]
-        # The text of the leaf, not what a parser makes of it.
-        event = line[line.index('"event":') + len('"event":') : -1]
-        if not self.collected.add(found, event):
-            self._figures.repeated += 1
+    @property
+    def cuts(self) -> int:
+        """Of the follower that has had the fewest."""
+        return min(each.cuts for each in (self.ndjson, self.httpx_sse, self.eventsource))
 
 
 class Feeds:
@@ -165,23 +84,13 @@ class Feeds:
 
     async def trial(self, cuts: int) -> None:
         key = await add_key(self.server.address)
-        async with Receiver() as receiver:
+        async with Receiver() as receiver, AsyncExitStack() as links:
             await add_webhook(self.server, receiver.url)
-            followers = [
-                Follower(
-                    self.server,
-                    key,
-                    f"follower {number}",
-                    self.figures,
-                    chance=random.Random(self.chance.random()),
-                    cutting=lambda: self.figures.cuts < cuts,
-                )
-                for number in range(FOLLOWERS)
-            ]
+            followers = await self._followers(links, key, cuts)
             tasks = [asyncio.create_task(follower.run()) for follower in followers]
             players = [asyncio.create_task(self._play()) for _ in range(PLAYERS)]
             try:
-                await self._fail(receiver, cuts)
+                await self._fail(receiver, tasks, cuts)
                 self.playing = False
                 await asyncio.wait_for(asyncio.gather(*players), PATIENT)
                 leaves = await read_leaves(self.server.address)
@@ -190,26 +99,49 @@ class Feeds:
                 for task in (*tasks, *players):
                     task.cancel()
                 await asyncio.gather(*tasks, *players, return_exceptions=True)
-        self.figures.events = sum(map(len, leaves.values()))
-        self.figures.tables = len(leaves)
-        for follower in followers:
-            self._compare(follower.collected.leaves, leaves)
-        self._compare(self._received(receiver), leaves)
+        self._compare([follower.collected for follower in followers], receiver, leaves)
 
-    async def _fail(self, receiver: Receiver, cuts: int) -> None:
-        """Kill the server and the receiver until the followers have been cut often enough."""
-        while self.figures.cuts < cuts:
-            done = self.figures.cuts
-            if done >= (self.figures.receiver_kills + 1) * CUTS_FOR_A_RECEIVER:
+    async def _followers(self, links: AsyncExitStack, key: str, cuts: int) -> list[Follower]:
+        """One of each kind, with a link of its own."""
+        followers: list[Follower] = []
+        for kind, figures in (
+            (NdjsonFollower, self.figures.ndjson),
+            (HttpxFollower, self.figures.httpx_sse),
+            (EventSourceFollower, self.figures.eventsource),
+        ):
+            chance = random.Random(self.chance.random())
+            link = CuttingLink(lambda: self.server.port, figures, cuts=cuts, chance=chance)
+            await links.enter_async_context(link)
+            followers.append(kind(link, key, figures))
+        return followers
+
+    async def _fail(
+        self, receiver: Receiver, followers: list[asyncio.Task[None]], cuts: int
+    ) -> None:
+        """Kill the server and the receiver until the followers have been cut often enough.
+
+        No kill that is due is left out, however many cuts there are during another one.
+        """
+        figures = self.figures
+        while figures.cuts < cuts or self._due(cuts) != (figures.kills, figures.receiver_kills):
+            for ended in filter(asyncio.Task.done, followers):
+                ended.result()
+            kills, receiver_kills = self._due(cuts)
+            if figures.receiver_kills < receiver_kills:
                 await receiver.stop()
                 await asyncio.sleep(self.chance.uniform(0, 0.05))
                 await receiver.start()
-                self.figures.receiver_kills += 1
-            if done >= (self.figures.kills + 1) * CUTS_FOR_A_KILL:
+                figures.receiver_kills += 1
+            if figures.kills < kills:
                 await self.server.kill()
                 await self.server.open()
-                self.figures.kills += 1
+                figures.kills += 1
             await asyncio.sleep(0.01)
+
+    def _due(self, cuts: int) -> tuple[int, int]:
+        """The kills of the server and of the receiver that are due after the cuts so far."""
+        done = min(self.figures.cuts, cuts)
+        return ceil(done / CUTS_FOR_A_KILL), ceil(done / CUTS_FOR_A_RECEIVER)
 
     async def _play(self) -> None:
         """Open tables, shuffle and draw; after a failure at another table."""
@@ -249,22 +181,21 @@ class Feeds:
                 ):
                     await asyncio.sleep(0.2)
 
-    def _received(self, receiver: Receiver) -> Leaves:
-        collected = Collected("receiver", self.figures)
+    def _compare(self, collected: list[Collected], receiver: Receiver, leaves: Leaves) -> None:
+        """Compare what each received with the log."""
+        received = Collected(self.figures.receiver)
         for request in receiver.requests:
             text = request.body.decode()
-            event = text[text.index('"event":') + len('"event":') : -2]
-            if collected.add(request.event["data"], event):
-                self.figures.delivered += 1
-            else:
-                self.figures.again += 1
-        return collected.leaves
-
-    def _compare(self, found: Leaves, leaves: Leaves) -> None:
-        for table, known in leaves.items():
-            if found.get(table) != known:
-                got = len(found.get(table, ()))
-                self.figures.faults.append(f"{got} of {len(known)} events of table {table}")
+            # `data`, the last member of the CloudEvent.
+            received.add(text[text.index('"data":') + len('"data":') : -1])
+        self.figures.events = sum(map(len, leaves.values()))
+        self.figures.tables = len(leaves)
+        for each in (*collected, received):
+            each.compare(leaves)
+        for name in ("ndjson", "httpx_sse", "eventsource", "receiver"):
+            figures: Followed = getattr(self.figures, name)
+            if figures.faults:
+                self.figures.faults.append(f"{name}: {figures}")
 
 
 async def add_key(address: str) -> str:

@@ -51,9 +51,16 @@ async def _awaited(trial: Awaitable[Any]) -> Any:
 
 
 def line(figures: Any) -> str:
-    """Every figure with its name; of a list, its length."""
-    shown = [
-        f"{name.replace('_', ' ')} {len(value) if isinstance(value, list) else value}"
-        for name, value in asdict(figures).items()
-    ]
+    """Every figure with its name; of a list, its length; those of a part in parentheses."""
+    return _line(asdict(figures))
+
+
+def _line(figures: dict[str, Any]) -> str:
+    shown = [f"{name.replace('_', ' ')} {_shown(value)}" for name, value in figures.items()]
     return ", ".join(shown)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, dict):
+        return f"({_line(value)})"
+    return str(len(value) if isinstance(value, list) else value)

@@ -38,6 +38,7 @@ import { IN_BROWSER, jittered, now, randomId } from "./timing.js";
  * @property {(error: Error) => void} end called when the connection ends for good
  */
 
+const KEY_REFUSED = 4401;
 const FINAL_CODES = {
   1009: "The message is longer than the server accepts.",
   4401: "The server no longer accepts this client's key.",
@@ -74,6 +75,8 @@ export class Connection {
   #failures = 0;
   #error = null;
   #endWait = null; // ends a pause early
+  #key; // a service key, or null
+  #identified = false; // whether the current socket may be used: with a key, once it is accepted
   #routedTo = null; // the table whose address sockets are opened at
   #byTable = false; // whether the server asked for one address for each table
   #onPageActive = () => this.#checkNow();
@@ -82,10 +85,13 @@ export class Connection {
    * @param {string} url
    * @param {any} WebSocketClass
    * @param {RetryPolicy} policy
-   * @param {string | null} table that will be followed, if it is known
+   * @param {object} [options]
+   * @param {string | null} [options.table] that will be followed, if it is known
+   * @param {string | null} [options.key] a service key: each socket's first request sends it
    */
-  constructor(url, WebSocketClass, policy, table = null) {
+  constructor(url, WebSocketClass, policy, { table = null, key = null } = {}) {
     this.url = url;
+    this.#key = key;
     this.routeTo(table);
     this.#WebSocketClass = WebSocketClass;
     this.#policy = policy;
@@ -101,7 +107,7 @@ export class Connection {
       await hello.promise;
     } catch (error) {
       this.#socket?.abort();
-      throw error;
+      throw this.#error ?? error;
     } finally {
       clearTimeout(timer);
     }
@@ -191,17 +197,35 @@ export class Connection {
   #hello() {
     const onResult = (result) => {
       this.#byTable = result.by_table === true;
+      this.#identified = true;
       this.#onConnected();
+      this.#sendAll();
     };
-    const hello = this.request("session.hello", {}, { onResult });
-    hello.promise.catch(() => {});
+    const params = this.#key === null ? {} : { key: this.#key };
+    const hello = this.request("session.hello", params, { onResult });
+    hello.promise.catch((error) => {
+      if (this.#key !== null) this.#refuseKey(error);
+    });
     return hello;
   }
 
+  /** The first request of a socket was refused: without its key this is no service's connection. */
+  #refuseKey(error) {
+    const sentence = "The server does not accept this service key.";
+    this.#fail(error.reason === "bad_key" ? new SessionEnded(sentence, KEY_REFUSED) : error);
+    this.#socket?.abort();
+  }
+
+  #sendAll() {
+    for (const request of [...this.#requests.values()]) this.#send(request);
+  }
+
   #send(request) {
-    const ready = request.table === null || this.attached.has(request.table);
+    const { id, method, params, table } = request;
+    // Without its key, a request would not be this service's.
+    const identified = this.#identified || this.#key === null || method === "session.hello";
+    const ready = identified && (table === null || this.attached.has(table));
     if (!this.#socket || request.sent || request.timer !== null || !ready) return;
-    const { id, method, params } = request;
     request.sent = true;
     this.#socket.send(JSON.stringify({ jsonrpc: "2.0", id, method, params }));
   }
@@ -215,11 +239,12 @@ export class Connection {
 
   #use(socket) {
     this.#socket = socket;
+    this.#identified = false;
     socket.listen({
       onMessage: (text) => this.#onMessage(text),
       onLost: (code) => this.#onLost(code),
     });
-    for (const request of [...this.#requests.values()]) this.#send(request);
+    this.#sendAll();
   }
 
   /** The socket was closed or lost: reconnect, unless the close code is final. */

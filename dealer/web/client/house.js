@@ -26,7 +26,8 @@ export async function connect(url = null, options = {}) {
   }
   const noSignatures = await checkMachine().then(() => null, (error) => error.message);
   const address = String(url ?? ownServer());
-  const connection = new Connection(address, WebSocketClass, policy, options.table);
+  const { table = null, key = null } = options;
+  const connection = new Connection(address, WebSocketClass, policy, { table, key });
   await connection.start();
   return new House(connection, { name: options.name, store, cosigner, noSignatures });
 }
@@ -72,12 +73,12 @@ class House {
   }
 
   /** @type {Declared["open"]} */
-  async open({ deck, seats, rules, name } = {}) {
+  async open({ deck, seats, rules, name, ref } = {}) {
     const onResult = (result) => {
       const { host_token, invite, key } = result;
       this.#storeOf(result.table).update({ host_token, invite, key });
     };
-    const params = definedMembers({ deck, seats, rules, name });
+    const params = definedMembers({ deck, seats, rules, name, ref });
     const result = await this.#request("table.open", params, onResult);
     this.#connection.routeTo(result.table);
     const session = await this.#follow(result.table, result.key);

@@ -21,6 +21,11 @@ try {
 stop();
 await house.close();
 
+const shop = await connect("ws://localhost:8080/ws", { key: "dk_…", retry: { away: 1000 } });
+console.log((await shop.open({ ref: "match 1" })).id);
+
+// @ts-expect-error a key is a text
+await connect(null, { key: 1 });
 // @ts-expect-error a count is a number
 await table.draw("two");
 // @ts-expect-error there is no such kind of notice
