@@ -42,6 +42,11 @@ def is_pass_pile(stack: str) -> bool:
     return _PASS_PILE.fullmatch(stack) is not None
 
 
+def passed_to(stack: str) -> int:
+    """The seat that the cards of such a pile wait for."""
+    return int(stack.rpartition("-")[2])
+
+
 def is_stack(text: str) -> bool:
     """Whether `text` is the name of a stack; a seat is 1 to 2^32 - 1."""
     match = _STACK.fullmatch(text)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dealer.errors import BadRequest, NotHost, NothingToTakeBack, Refused, ShuffleRunning
+from dealer.errors import BadRequest, NothingToTakeBack, NotHost, Refused, ShuffleRunning
 from dealer.game import commands as c
 from dealer.game.events import CardDrawn, CardMoved, NoteAdded
 from dealer.game.rules import Rules

@@ -16,7 +16,7 @@ from dealer.game.commands import CardRef, Pass
 from dealer.game.decide.permission import idle_round, is_host, require_permission, require_seat
 from dealer.game.decide.selection import named, require_room_for
 from dealer.game.events import Event
-from dealer.game.stacks import DISCARD, hand, pass_pile, seat_of
+from dealer.game.stacks import DISCARD, hand, pass_pile, passed_to, seat_of
 from dealer.game.state import Round, Table
 
 
@@ -86,9 +86,8 @@ def _deliveries(
     A card for a seat that is free by now goes back to its giver, and if that seat is free, too, to
     the discard pile. `sizes` are those of stacks that earlier events of the same append change.
     """
-    for owner, slot, pile in sorted(waiting, key=lambda card: int(card[2].rpartition("-")[2])):
-        wanted = int(pile.rpartition("-")[2])
-        seat = next((one for one in (wanted, owner) if one in table.seats), None)
+    for owner, slot, pile in sorted(waiting, key=lambda card: passed_to(card[2])):
+        seat = next((one for one in (passed_to(pile), owner) if one in table.seats), None)
         to = DISCARD if seat is None else hand(seat)
         place = sizes.setdefault(to, len(round_.cards(to)))
         sizes[to] = place + 1
