@@ -151,10 +151,18 @@ async def play(gateway: Gateway, deck: list[str]) -> tuple[list[str], list[list[
         await table.host.call("round.open", entropy="house", deck=deck)
         await table.host.call("deck.shuffle")
         await table.host.call("deck.deal", each=3)
-        await ann.call("deck.draw", count=2)
+        own = await ann.call("deck.draw", count=2)
         first = await bob.call("deck.draw")
         await bob.call("hand.discard", cards=first["slots"])
-        await bob.call("deck.draw", count=4, from_="random")
+        await bob.call("hand.take_back")
+        await bob.call("hand.discard", cards=first["slots"])
+        drawn = (await bob.call("deck.draw", count=4, from_="random"))["slots"]
+        await bob.call("hand.pass", cards=drawn[:3], to=1)
+        await bob.call("hand.take_back")
+        await bob.call("hand.pass", cards=drawn[2:3], to=1)
+        with pytest.raises(Exception, match="wait to be passed"):
+            await ann.call("pile.draw", pile="pass-1")
+        await ann.call("hand.pass", cards=own["cards"][:1], to=2)
         with pytest.raises(Exception, match="not in that hand"):
             await ann.call("hand.play", cards=[deck[0]])
         await ann.call("table.state")
@@ -215,7 +223,7 @@ async def test_exchanging_two_unseen_cards_changes_no_byte(
     restart_randomness()
     async with open_gateway_in(tmp_path / "one") as gateway:
         seen, frames = await play(gateway, deck)
-    assert len(seen) == 5
+    assert len(seen) == 6
     unseen = [code for code in deck[1:] if code not in seen]
     a, b = deck.index(unseen[0]), deck.index(unseen[-1])
     deck[a], deck[b] = deck[b], deck[a]
