@@ -13,7 +13,7 @@ from typing import NamedTuple
 from dealer.game.events import Event, NoteAdded
 
 _SEAT = re.compile(r"[1-9][0-9]{0,9}")
-_NUMBER = r"-?(?:0|[1-9][0-9]{0,14})"
+_NUMBER = r"0|-?[1-9][0-9]{0,14}"
 _SCORE = re.compile(rf"([1-9][0-9]{{0,9}}):({_NUMBER})")
 _COUNTER = re.compile(rf"([^:]{{1,64}}):({_NUMBER})")
 _PHRASE = re.compile(r"[a-z0-9._-]{1,64}")

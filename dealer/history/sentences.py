@@ -9,7 +9,7 @@ from dealer.game import events
 from dealer.game.cards import UNKNOWN
 from dealer.game.events import Event
 from dealer.game.stacks import BURN, DECK, DISCARD, is_pass_pile, passed_to, seat_of
-from dealer.game.state import Table
+from dealer.game.state import TAKE_BACK, Table
 from dealer.history.printable import escape_control
 from dealer.history.replay import ReplayStep, replay_bundle
 from dealer.proof.verify import Swap
@@ -126,7 +126,7 @@ def _cardless(table: Table, event: CardlessEvent) -> str:
             return f"the {by} removes {_who(table, seat)} from seat {seat}{why}"
         case events.HostTransferred(seat=seat):
             return f"{_who(table, seat)} is the host from here on"
-        case events.NoteAdded(seat=seat, kind="take_back", text=text):
+        case events.NoteAdded(seat=seat, kind=kind, text=text) if kind == TAKE_BACK:
             versions = f"versions {text.replace('-', ' to ')}" if "-" in text else f"version {text}"
             return f"{_who(table, seat) if seat else 'the host'} took back {versions}"
         case events.NoteAdded(seat=seat, kind=kind, text=text):

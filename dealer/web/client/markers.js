@@ -4,8 +4,8 @@
 /** @typedef {import("../client.js").Markers} Markers */
 
 const SEAT = /^[1-9][0-9]{0,9}$/;
-const SCORE = /^([1-9][0-9]{0,9}):(-?(?:0|[1-9][0-9]{0,14}))$/;
-const COUNTER = /^([^:]{1,64}):(-?(?:0|[1-9][0-9]{0,14}))$/u;
+const SCORE = /^([1-9][0-9]{0,9}):(0|-?[1-9][0-9]{0,14})$/;
+const COUNTER = /^([^:]{1,64}):(0|-?[1-9][0-9]{0,14})$/u;
 const PHRASE = /^[a-z0-9._-]{1,64}$/;
 const REACTION = /^.{1,16}$/su;
 
