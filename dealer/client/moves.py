@@ -161,7 +161,7 @@ class Moves(ABC):
         await self.change("hand.pass", cards=_cards(cards), to=to)
 
     async def take_back(self) -> None:
-        """Take back this player's last move, or its pass, if it showed nobody a card."""
+        """Take back this player's last move, or its pass, if it showed no card to anyone."""
         await self.change("hand.take_back")
 
     async def show(

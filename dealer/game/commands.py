@@ -257,7 +257,7 @@ class Pass:
 
 @immutable
 class TakeBack:
-    """Reverse the last move of cards, or the actor's own pass, if it showed nobody a card."""
+    """Reverse the last move of cards, or the actor's own pass, if it showed no card to anyone."""
 
     actor: Actor
 

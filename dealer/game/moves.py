@@ -1,8 +1,8 @@
-"""The last move of cards, and the cards that wait to be passed, as far as the log tells them.
+"""The last move of cards, and the cards that wait to be passed, as far as the log shows them.
 
-A move that showed nobody a card can be taken back (`decide.take_back`). The events of a move have
-no member for the command or the player that caused them, so both are derived: a command's events
-have one time and the same stacks, and the player is the seat whose hand they name.
+A move that showed no card to anyone can be taken back (`decide.take_back`). The events of a move
+have no member for the command or the player that caused them, so both are derived: a command's
+events have one time and the same stacks, and the player is the seat whose hand they name.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class CardsMoved:
     """The cards that one command moved between two stacks, in the order in which they left.
 
     `version` is that of its first event, `at` its time in milliseconds. `drawn`: the events are
-    CardDrawn. `revealed`: somebody has seen a face by it that was unknown to them.
+    CardDrawn. `revealed`: a viewer has seen a face by it that was unknown to them.
     """
 
     version: int
@@ -74,7 +74,7 @@ class Moves:
     ) -> None:
         """Record that a card left `source`, which is not the deck.
 
-        `known`: nobody has learned its face by that.
+        `known`: no viewer has learned its face by that.
         """
         giver = seat_of(source)
         if is_pass_pile(source) or (giver is not None and is_pass_pile(to)):

@@ -152,7 +152,7 @@ class Table:
     def next_at(self, now: int) -> int:
         """The time of a command that is decided at `now`, in milliseconds; never before the last.
 
-        After a move it is later than that move, so that the log tells the two commands apart.
+        After a move it is later than that move, so that the log distinguishes the two.
         """
         at = max(now, self.at)
         last = None if self.round is None else self.round.moves.last

@@ -310,7 +310,7 @@ export interface RemoteTable {
    * or this player is the host.
    */
   pass(cards?: Cards | null, options?: { to?: number }): Promise<void>;
-  /** Take back this player's last move, or its pass, if it showed nobody a card. */
+  /** Take back this player's last move, or its pass, if it showed no card to anyone. */
   takeBack(): Promise<void>;
   /** Show cards of the hand, or `all` of them, to all, or only to the seat `to`. */
   show(cards: Cards | null, options?: { to?: number; all?: boolean }): Promise<void>;

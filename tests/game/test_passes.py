@@ -125,7 +125,7 @@ def test_a_delivery_cannot_be_taken_back(game):
         c.Show(TWO, "pile:pass-2", to=2),
     ],
 )
-def test_nobody_touches_cards_that_wait(game, command):
+def test_cards_that_wait_are_not_touched(game, command):
     game.do(c.Pass(ONE, (8,), 2))
     game.refuses(command, NotEntitled, "wait to be passed")
 

@@ -1,4 +1,4 @@
-"""Taking back: a move that showed nobody a card is reversed by further moves."""
+"""Taking back: a move that showed no card to anyone is reversed by further moves."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def test_a_player_does_not_take_back_what_the_one_before_did(game):
     refuses(game, ONE, "no move to take back")
 
 
-def test_a_move_between_piles_is_of_whoever_may_move_them(game):
+def test_a_move_between_piles_is_of_all_who_may_move_them(game):
     game.table.rules = Rules.check(OWN | {"pile": "host"})
     game.do(c.Move(HOST, "pile", "pile:x", "pile:y"))
     refuses(game, ONE, "not one of your hand")
@@ -226,7 +226,7 @@ any_move = st.one_of(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
 @given(moves=st.lists(any_move, min_size=1, max_size=12))
-def test_taking_back_restores_the_table_and_nobodys_knowledge_changes(play, moves):
+def test_taking_back_restores_the_table_and_no_viewers_knowledge_changes(play, moves):
     game = play(rules=OWN)
     game.do(c.Deal(HOST, 2))
     for move in moves:

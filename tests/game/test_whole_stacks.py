@@ -99,7 +99,7 @@ def test_an_impossible_deal_moves_no_card(play, piles, refusal, saying):
     play().refuses(c.Deal(HOST, 1, piles=tuple(piles)), refusal, saying)
 
 
-def test_a_deal_needs_a_card_for_somebody(play):
+def test_a_deal_needs_a_card_for_a_seat_or_a_pile(play):
     game = play(seats=0)
     game.refuses(c.Deal(HOST, 0), BadRequest, "at least one card to each seat")
     game.refuses(c.Deal(HOST, 1, piles=(c.DealtPile("pile:x", 1),)), BadRequest, "No seat")

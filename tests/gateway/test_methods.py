@@ -408,8 +408,8 @@ async def test_a_deal_to_piles_and_whole_piles(gateway, connect) -> None:
     piles = [{"name": "board", "count": 2, "face": "up"}, {"name": "pile:kitty", "count": 3}]
     dealt = await table.host.call("deck.deal", each=2, piles=piles)
     assert dealt["dealt"] == 9
-    nobody = await table.host.call("deck.deal", each=0, piles=piles[1:])
-    assert nobody["dealt"] == 3
+    onto_pile = await table.host.call("deck.deal", each=0, piles=piles[1:])
+    assert onto_pile["dealt"] == 3
     await ann.call("pile.move", pile="kitty", to="won-1", all=True)
     await ann.call("pile.turn", pile="won-1", all=True)
     taken = await ann.call("pile.draw", pile="won-1", all=True)

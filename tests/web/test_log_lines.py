@@ -1,4 +1,4 @@
-"""The table page's log: what was passed, delivered and taken back, as each reader is told."""
+"""The table page's log: what was passed, delivered and taken back, as each reader sees it."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Simultaneous passing: cards wait face down in `pass-<seat>` until all seats have passed.
 
-Until then nobody else may touch these piles, and each seat may take its own cards back. The pass of
-the last seat moves all cards to their hands in the same append. So that nobody waits for a player
-who has left, `hand.pass` without cards delivers them: anyone's if no seat is awaited any more, the
-host's in any case.
+Until then no other command may touch these piles, and each seat may take its own cards back. The
+pass of the last seat moves all cards to their hands in the same append. So that the seats do not
+wait for a player who has left, `hand.pass` without cards delivers them: anyone's if no seat is
+awaited any more, the host's in any case.
 """
 
 from __future__ import annotations

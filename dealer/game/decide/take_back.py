@@ -1,7 +1,7 @@
 """Taking a move back: its cards return to their places by further moves; no event is erased.
 
-Only a move that showed nobody a card can be taken back. Its player is the seat whose hand its
-events name. A move between piles names no player: whoever may move cards of piles may take it back,
+Only a move that showed no card to anyone can be taken back. Its player is the seat whose hand its
+events name. A move between piles names no player: all who may move cards of piles may take it back,
 as they may move the cards back anyway. What left the deck is final.
 """
 
@@ -40,7 +40,7 @@ def _obstacle(table: Table, actor: Actor, last: CardsMoved | None) -> str | None
     if last is None:
         return "There is no move to take back: cards were shown, drawn or shuffled since, or none."
     if last.revealed:
-        return "The last move showed somebody a card; what has been seen cannot be taken back."
+        return "The last move showed a card to a player; what has been seen cannot be taken back."
     giver, taker = seat_of(last.source), seat_of(last.to)
     if giver is not None and taker is not None and giver != taker:
         return "Cards that were given to another seat cannot be taken back."
@@ -51,7 +51,7 @@ def _obstacle(table: Table, actor: Actor, last: CardsMoved | None) -> str | None
     if last.seat != actor.seat:
         return "The last move was another seat's."
     if giver is not None and taker is None and table.rules.who["collect"] != "nobody":
-        return "Here the host may move cards of hands: the log does not tell whose move it was."
+        return "Here the host may move cards of hands: the log does not say whose move it was."
     return None
 
 

@@ -209,7 +209,7 @@ def pass_cards(actor: Actor, q: p.HandPass, table: Table) -> Command:
 
 
 def take_back(actor: Actor, q: p.Command, table: Table) -> Command:
-    """Take back one's last move, or one's pass, if it showed nobody a card."""
+    """Take back one's last move, or one's pass, if it showed no card to anyone."""
     return TakeBack(actor)
 
 
