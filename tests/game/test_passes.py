@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from dealer.errors import BadRequest, CardNotInHand, NotEntitled, NotHost, NotYourSeat
+from dealer.errors import (
+    BadRequest,
+    CardNotInHand,
+    NotEntitled,
+    NothingToTakeBack,
+    NotHost,
+    NotYourSeat,
+)
 from dealer.game import commands as c
-from dealer.game.events import CardMoved, NoteAdded
+from dealer.game.events import CardMoved, EntropyClosed, NoteAdded, ShuffleStarted
 from dealer.game.rules import Rules
 from dealer.game.stacks import DECK, DISCARD
 
@@ -97,8 +104,19 @@ def test_passed_cards_are_taken_back_also_after_others_have_passed(game):
 def test_passed_cards_return_to_a_hand_that_has_fewer_cards_now(game):
     game.do(c.Pass(ONE, (5,), 2))
     game.do(c.Move(ONE, "play", "hand:1", "pile:x", (8,), face="up"))
+    back, _ = game.do(c.TakeBack(ONE))
+    assert back == CardMoved(1, 5, "pile:pass-2", "hand:1", 0, game.card(5))
+
+
+def test_a_pass_is_taken_back_and_not_the_move_before_it(play):
+    game = play(rules={"collect": "nobody"})
+    game.do(c.Deal(HOST, 2))
+    game.do(c.Move(ONE, "discard", "hand:1", DISCARD, (5,)))
+    game.now += 1
+    game.do(c.Pass(ONE, (7,), 2))
     game.do(c.TakeBack(ONE))
-    assert hands(game)[0] == [5]
+    assert (game.stack("hand:1"), game.stack(DISCARD)) == ([7], [5])
+    game.refuses(c.TakeBack(ONE), NothingToTakeBack)
 
 
 def test_a_delivery_cannot_be_taken_back(game):
@@ -107,8 +125,7 @@ def test_a_delivery_cannot_be_taken_back(game):
     for actor, card, to in ((ONE, 8, 2), (TWO, 7, 1), (THREE, 6, 1)):
         game.do(c.Pass(actor, (card,), to))
     for actor in (ONE, TWO, THREE):
-        with pytest.raises(Exception, match="no move to take back"):
-            game.decide(c.TakeBack(actor))
+        game.refuses(c.TakeBack(actor), NothingToTakeBack, "no move to take back")
 
 
 @pytest.mark.parametrize(
@@ -212,4 +229,14 @@ def test_a_pile_of_an_earlier_release_with_such_a_name_is_read(game):
     assert [card.slot for card in game.round.moves.passed[1].cards] == [8]
     game.do(c.TakeBack(ONE))
     assert (hands(game)[0], game.stack(pile)) == ([8, 5], [2])
+    assert game.decide(c.Draw(TWO, source=pile))
+
+
+def test_passed_cards_that_an_earlier_release_shuffled_do_not_wait_any_more(game):
+    pile = "pile:pass-2"
+    game.do(c.Pass(ONE, (8,), 2))
+    game.take(ShuffleStarted(1, game.round.k, pile, 1, "backward", 0))
+    game.take(EntropyClosed(1, game.round.k))
+    game.do(game.finish())
+    assert not game.round.moves.passed
     assert game.decide(c.Draw(TWO, source=pile))

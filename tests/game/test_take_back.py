@@ -147,6 +147,15 @@ def test_the_last_of_two_moves_is_taken_back_alone(game):
     assert game.table.next_at(game.now) == game.now
 
 
+def test_moves_of_one_time_with_another_event_between_them_are_two_commands(game):
+    """So they are in logs of earlier releases, which did not give each command its time."""
+    game.do(c.Move(ONE, "discard", "hand:1", DISCARD, (7,)))
+    game.do(c.AddNote(ONE, "chat", "and"))
+    game.do(c.Move(ONE, "discard", "hand:1", DISCARD, (6,)))
+    game.do(c.TakeBack(ONE))
+    assert (game.stack("hand:1"), game.stack(DISCARD)) == ([6, 5], [7])
+
+
 def test_notes_and_other_players_do_not_end_the_right_to_take_back(game):
     game.do(c.Move(ONE, "discard", "hand:1", DISCARD, (7,)))
     game.do(c.AddNote(TWO, "chat", "really?"))
