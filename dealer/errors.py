@@ -4,7 +4,7 @@
     ├── Refused               a command that the game or the server rejects; nothing was changed
     │   ├── NotYourSeat, NotEntitled, NotHost, BadToken, BadKey, TicketUsed, TicketExpired
     │   ├── NoRound, RoundOpen, ShuffleRunning, NoShuffle, NotSealed
-    │   ├── DeckEmpty, CardNotInHand, CardNotThere, BadPlace
+    │   ├── DeckEmpty, CardNotInHand, CardNotThere, BadPlace, NothingToTakeBack
     │   ├── UnknownTable, TableFull, SeatOccupied, TableIsClosed, TooManyTables, TableArchived,
     │   │   NameTaken
     │   ├── EntropyOutOfTurn, EntropyMismatch
@@ -132,6 +132,11 @@ class CardNotThere(Refused):
 class BadPlace(Refused):
     reason = "bad_place"
     code = 23
+
+
+class NothingToTakeBack(Refused):
+    reason = "nothing_to_take_back"
+    code = 24
 
 
 class UnknownTable(Refused):

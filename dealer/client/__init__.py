@@ -23,6 +23,7 @@ from dealer.client.connection import Connection
 from dealer.client.event_stream import EventStream
 from dealer.client.event_verifier import EventVerifier, Evidence, Happened
 from dealer.client.house import House, connect
+from dealer.client.markers import Markers
 from dealer.client.requests import RetryPolicy
 from dealer.client.store import SavedHead, Store
 from dealer.client.table import RemoteTable
@@ -36,6 +37,7 @@ __all__ = [
     "Evidence",
     "Happened",
     "House",
+    "Markers",
     "RemoteTable",
     "RetryPolicy",
     "SavedHead",

@@ -97,10 +97,20 @@ class Moves(ABC):
             await self.sealed()
         return int(result["k"])
 
-    async def deal(self, each: int = 1, *, seats: Sequence[int] | None = None) -> int:
-        """Deal `each` cards one at a time to `seats`, or to all seats; the number dealt."""
+    async def deal(
+        self,
+        each: int = 1,
+        *,
+        seats: Sequence[int] | None = None,
+        piles: Sequence[Mapping[str, Any]] | None = None,
+    ) -> int:
+        """Deal `each` cards one at a time to `seats`, or to all seats; the number dealt.
+
+        Then each of `piles`, such as `{"name": "board", "count": 3, "face": "up"}`, gets its cards.
+        """
         named = None if seats is None else list(seats)
-        return int((await self.change("deck.deal", each=each, seats=named))["dealt"])
+        onto = None if piles is None else [dict(pile) for pile in piles]
+        return int((await self.change("deck.deal", each=each, seats=named, piles=onto))["dealt"])
 
     async def draw(self, count: int = 1, *, end: End = "top") -> list[str]:
         """Draw from the deck into this player's hand; the codes."""
@@ -143,9 +153,22 @@ class Moves(ABC):
         """Give cards from this player's hand to the seat `to`."""
         await self.change("hand.give", cards=_cards(cards), to=to)
 
-    async def show(self, cards: Cards, *, to: int | None = None) -> None:
-        """Show cards from this player's hand to all, or only to the seat `to`."""
-        await self.change("hand.show", cards=_cards(cards), to=to)
+    async def pass_(self, cards: Cards | None = None, *, to: int | None = None) -> None:
+        """Pass cards from this player's hand to the seat `to`, with the passes of all seats.
+
+        Without cards: deliver what was passed, if no seat is awaited or this player is the host.
+        """
+        await self.change("hand.pass", cards=_cards(cards), to=to)
+
+    async def take_back(self) -> None:
+        """Take back this player's last move, or its pass, if it showed no card to anyone."""
+        await self.change("hand.take_back")
+
+    async def show(
+        self, cards: Cards | None = None, *, to: int | None = None, whole: bool = False
+    ) -> None:
+        """Show cards from this player's hand, or the `whole` hand, to all or to the seat `to`."""
+        await self.change("hand.show", cards=_cards(cards), to=to, all=whole or None)
 
     async def hand_return(self, cards: Cards, *, where: Where | None = None) -> None:
         """Return cards from this player's hand to the deck."""
@@ -158,9 +181,10 @@ class Moves(ABC):
         *,
         end: End | None = None,
         cards: Cards | None = None,
+        whole: bool = False,
     ) -> list[str]:
-        """Draw from an end of a pile, or specific cards; the codes."""
-        params = {"count": count, "from": end, "cards": _cards(cards)}
+        """Draw from an end of a pile, or specific cards, or the `whole` pile; the codes."""
+        params = {"count": count, "from": end, "cards": _cards(cards), "all": whole or None}
         return await self.change_seen("pile.draw", pile=pile, **params)
 
     async def pile_move(
@@ -172,8 +196,12 @@ class Moves(ABC):
         count: int | None = None,
         where: Where | None = None,
         face: Face | None = None,
+        whole: bool = False,
     ) -> None:
-        """Move cards from any stack to another: `deck`, `hand`, or a pile's name."""
+        """Move cards from any stack to another: `deck`, `hand`, or a pile's name.
+
+        A `whole` stack keeps its order.
+        """
         await self.change(
             "pile.move",
             to=to,
@@ -181,12 +209,15 @@ class Moves(ABC):
             count=count,
             where=where,
             face=face,
+            all=whole or None,
             **{"from": source},
         )
 
-    async def pile_turn(self, pile: str, cards: Cards | None = None) -> None:
-        """Turn up the top card of a pile, or specific cards."""
-        await self.change("pile.turn", pile=pile, cards=_cards(cards))
+    async def pile_turn(
+        self, pile: str, cards: Cards | None = None, *, whole: bool = False
+    ) -> None:
+        """Turn up the top card of a pile, or specific cards, or the `whole` pile."""
+        await self.change("pile.turn", pile=pile, cards=_cards(cards), all=whole or None)
 
     async def close(self) -> None:
         """Close the table permanently, with its open round."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from dealer.client.event_stream import EventStream
 from dealer.client.event_verifier import Evidence
+from dealer.client.markers import Markers
 from dealer.client.moves import Moves
 from dealer.client.requests import Members
 from dealer.client.table_session import TableSession
@@ -83,6 +84,11 @@ class RemoteTable(Moves):
         """Codes of each pile's cards, bottom first, by the pile's name."""
         stacks = [] if self.state.round is None else sorted(self.state.round.stacks)
         return {name[5:]: self.stack(name) for name in stacks if name.startswith("pile:")}
+
+    @property
+    def markers(self) -> Markers:
+        """Turn, dealer button, scores and so on, of the notes that this client has seen."""
+        return self._session.markers
 
     @property
     def closed(self) -> bool:

@@ -13,6 +13,7 @@ from dealer.client.auto_responder import AutoResponder
 from dealer.client.connection import Connection
 from dealer.client.event_stream import EventStream
 from dealer.client.event_verifier import EventVerifier, Evidence
+from dealer.client.markers import Markers
 from dealer.client.requests import Members, forget
 from dealer.client.store import TableStore
 from dealer.client.verified_log import Gap
@@ -45,6 +46,7 @@ class TableSession:
         self.verifier.seat = store.facts.get("seat")
         self.responder = AutoResponder(table_id, store, cosigner)
         self.events = EventStream()
+        self.markers = Markers()
         self.cosigned = 0  # size of the newest checkpoint whose cosignature was accepted
         self.evidence: Evidence | None = None
         self.error: DealerError | None = None
@@ -206,6 +208,7 @@ class TableSession:
         ours = isinstance(event, SeatGivenUp) and event.seat == self.verifier.seat
         if ours and happened.version > since:  # an earlier version is of an earlier player
             self._seat_lost()
+        self.markers.apply(event)
         self.events.put(happened)
         self._wake()
         if isinstance(event, TableClosed):

@@ -17,12 +17,13 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from dealer.game import cards, events, rules, shuffle, stacks, state
+from dealer.game import cards, events, moves, rules, shuffle, stacks, state
+from dealer.game.moves import CardFrom, CardsMoved, Moves
 from dealer.game.rules import Rules
 from dealer.game.state import Player, Round, Shuffle, Table
 from dealer.proof import codec
 
-FORMAT = 1
+FORMAT = 2
 
 CODE_BYTES = 8
 
@@ -49,6 +50,21 @@ class _Shuffle(Struct, array_like=True, forbid_unknown_fields=True):
     swaps_hidden: bool
 
 
+class _Moved(Struct, array_like=True, forbid_unknown_fields=True):
+    version: int
+    at: int
+    source: str
+    to: str
+    drawn: bool
+    revealed: bool
+    cards: list[tuple[int, int]]
+
+
+class _Moves(Struct, array_like=True, forbid_unknown_fields=True, frozen=True):
+    last: _Moved | None = None
+    passed: dict[int, _Moved] = {}
+
+
 class _Round(Struct, array_like=True, forbid_unknown_fields=True):
     number: int
     opened: tuple[str, ...]
@@ -66,6 +82,7 @@ class _Round(Struct, array_like=True, forbid_unknown_fields=True):
     drawable: bytearray
     shown: list[int]
     known: dict[int, list[int]]
+    moves: _Moves = _Moves()  # absent in states of earlier code: nothing can be taken back
 
 
 class _Table(Struct, array_like=True, forbid_unknown_fields=True):
@@ -144,7 +161,15 @@ def _round(round_: Round) -> _Round:
         drawable=round_.drawable,
         shown=sorted(round_.shown),
         known={seat: sorted(slots) for seat, slots in round_.known.items()},
+        moves=_Moves(
+            last=None if round_.moves.last is None else _moved(round_.moves.last),
+            passed={seat: _moved(passed) for seat, passed in round_.moves.passed.items()},
+        ),
     )
+
+
+def _moved(moved: CardsMoved) -> _Moved:
+    return _Moved(**{name: getattr(moved, name) for name in _Moved.__struct_fields__})
 
 
 def _shuffle(running: Shuffle) -> _Shuffle:
@@ -174,13 +199,23 @@ def _decoded_round(found: _Round) -> Round:
         drawable=found.drawable,
         shown=set(found.shown),
         known={seat: set(slots) for seat, slots in found.known.items()},
+        moves=Moves(
+            last=None if found.moves.last is None else _decoded_moved(found.moves.last),
+            passed={seat: _decoded_moved(passed) for seat, passed in found.moves.passed.items()},
+        ),
     )
+
+
+def _decoded_moved(found: _Moved) -> CardsMoved:
+    members = {name: getattr(found, name) for name in _Moved.__struct_fields__}
+    return CardsMoved(**members | {"cards": [CardFrom(*card) for card in found.cards]})
 
 
 @cache
 def fold_code() -> bytes:
     """8 bytes that differ where the code differs that decodes events and applies them."""
     digest = sha256()
-    for module in (cards, events, rules, shuffle, stacks, state, codec, sys.modules[__name__]):
+    own = sys.modules[__name__]
+    for module in (cards, events, moves, rules, shuffle, stacks, state, codec, own):
         digest.update(Path(module.__file__ or "").read_bytes())
     return digest.digest()[:CODE_BYTES]

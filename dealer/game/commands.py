@@ -175,24 +175,37 @@ class FinishShuffle:
     root: bytes
 
 
+class DealtPile(NamedTuple):
+    """A pile that gets `number` cards of a deal, each on top of the one before."""
+
+    stack: str
+    number: int
+    face: Literal["up", "down"] = "down"
+
+
 @immutable
 class Deal:
-    """Deal `each` cards, one at a time, to each seat."""
+    """Deal `each` cards, one at a time, to each seat, and then to piles.
+
+    `each` may be 0 if there are piles.
+    """
 
     actor: Actor
     each: int
     seats: tuple[int, ...] | None = None  # all taken seats if None
+    piles: tuple[DealtPile, ...] = ()  # afterwards, in this order
 
 
 @immutable
 class Draw:
-    """Draw cards into the actor's hand: `count` from one end, or those that are named."""
+    """Draw cards into the actor's hand: `count` from one end, those that are named, or all."""
 
     actor: Actor
     count: int = 1
     source: str = DECK
     where: Literal["top", "bottom"] = "top"
     cards: tuple[CardRef, ...] | None = None
+    whole: bool = False  # the whole stack, bottom first, which keeps its order
 
 
 @immutable
@@ -216,6 +229,7 @@ class Move:
     count: int | None = None  # from the top, if no cards are named
     where: Where = "top"
     face: Literal["up", "down"] = "down"
+    whole: bool = False  # the whole stack, bottom first, which keeps its order
 
 
 @immutable
@@ -226,6 +240,26 @@ class Show:
     source: str
     cards: tuple[CardRef, ...] | None = None  # the top card if None
     to: int | None = None
+    whole: bool = False  # all cards of the stack
+
+
+@immutable
+class Pass:
+    """Put cards of the actor's hand aside for the seat `to`, until all seats have passed.
+
+    Without cards it delivers what was passed, if no seat is awaited or the actor is host.
+    """
+
+    actor: Actor
+    cards: tuple[CardRef, ...] | None = None
+    to: int | None = None
+
+
+@immutable
+class TakeBack:
+    """Reverse the last move of cards, or the actor's own pass, if it showed no card to anyone."""
+
+    actor: Actor
 
 
 Command = (
@@ -250,4 +284,6 @@ Command = (
     | Cut
     | Move
     | Show
+    | Pass
+    | TakeBack
 )

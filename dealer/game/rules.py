@@ -3,8 +3,8 @@
 Rules are a public JSON object. A preset defines who may perform each action, and a member named
 like an action overrides it: `{"preset": "dealer", "draw": "players"}`. `host` means the host only,
 `players` the host and every seated player, `nobody` no client. Actions on a hand (discard, play,
-give, show, return) are limited to the seat that holds it; `collect` moves cards of another seat's
-hand onto a stack and is available to the host at most.
+give, show, return, pass) are limited to the seat that holds it; `collect` moves cards of another
+seat's hand onto a stack and is available to the host at most.
 
 The members that have a meaning are `KNOWN`. Others are free; those whose names begin with `x_` stay
 free in later releases too. A new table may not have a free member that looks like a misspelled
@@ -40,14 +40,15 @@ FREE = "x_"
 _HOSTED = dict.fromkeys(("open", "close", "shuffle", "deal", "collect"), "host")
 _STACKS = ("draw", "burn", "cut", "pile", "turn")
 _NOTES = ("annotate",)
-_HANDS = ("discard", "play", "give", "show", "return")
+_HANDS = ("discard", "play", "give", "show", "return", "pass")
+_TAKE_BACK = ("take_back",)
 
 PRESETS: dict[str, dict[str, str]] = {
-    "free": _HOSTED | dict.fromkeys((*_STACKS, *_HANDS, *_NOTES), "players"),
+    "free": _HOSTED | dict.fromkeys((*_STACKS, *_HANDS, *_NOTES, *_TAKE_BACK), "players"),
     "dealer": _HOSTED
-    | dict.fromkeys(_STACKS, "host")
+    | dict.fromkeys((*_STACKS, *_TAKE_BACK), "host")
     | dict.fromkeys((*_HANDS, *_NOTES), "players"),
-    "shared": dict.fromkeys((*_HOSTED, *_STACKS, *_HANDS, *_NOTES), "players")
+    "shared": dict.fromkeys((*_HOSTED, *_STACKS, *_HANDS, *_NOTES, *_TAKE_BACK), "players")
     | {"collect": "host"},
 }
 ACTIONS = tuple(PRESETS["free"])

@@ -29,6 +29,10 @@ ENTROPY = 160
 """A digest or nonce in a dict by seat."""
 
 
+MOVED = 120
+"""A card of a move that can be taken back: its tuple and integers."""
+
+
 def size_of(table: Table) -> int:
     """Estimated size of `table` in bytes, including everything that players can add to it."""
     size = TABLE + SEAT * len(table.seats) + OPENING * len(table.round_versions) + table.rules.size
@@ -41,6 +45,9 @@ def _size_of_round(round_: Round) -> int:
     size += KNOWN * (len(round_.shown) + len(round_.withheld))
     for slots in round_.known.values():
         size += STACK + KNOWN * len(slots)
+    last, passed = round_.moves.last, round_.moves.passed
+    for moved in [*passed.values(), *([] if last is None else [last])]:
+        size += STACK + MOVED * len(moved.cards)
     shuffle = round_.shuffle
     if shuffle is not None:
         size += ROUND + 8 * len(shuffle.before)

@@ -15,6 +15,7 @@ BURN = "pile:burn"
 DISCARD = "pile:discard"
 
 _STACK = re.compile(r"deck|hand:(?P<seat>[1-9][0-9]{0,9})|pile:[!-~]{1,32}")
+_PASS_PILE = re.compile(r"pile:pass-[1-9][0-9]{0,9}")
 _PILE_NAME = re.compile(r"[!-~]{1,32}")
 SEAT_MAX = 2**32 - 1
 
@@ -29,6 +30,21 @@ def pile(name: str) -> str:
     if not _PILE_NAME.fullmatch(name):
         raise BadRequest("A pile's name is 1 to 32 printable ASCII characters without spaces.")
     return f"pile:{name}"
+
+
+def pass_pile(seat: int) -> str:
+    """The pile of cards that wait to be passed to a seat."""
+    return f"pile:pass-{seat}"
+
+
+def is_pass_pile(stack: str) -> bool:
+    """Whether `stack` is the name of such a pile."""
+    return _PASS_PILE.fullmatch(stack) is not None
+
+
+def passed_to(stack: str) -> int:
+    """The seat that the cards of such a pile wait for."""
+    return int(stack.rpartition("-")[2])
 
 
 def is_stack(text: str) -> bool:

@@ -16,11 +16,15 @@ from typing import NamedTuple, assert_never
 
 from dealer.game import events
 from dealer.game.events import Event
+from dealer.game.moves import CardFrom, Moves
 from dealer.game.rules import Rules
 from dealer.game.shuffle import full
 from dealer.game.stacks import DECK, hand, seat_of
 
 COMMITMENT_BYTES = 32
+
+TAKE_BACK = "take_back"
+"""The kind of the note that ends the events of a move taken back; only the server writes it."""
 
 
 class SeatHolder(NamedTuple):
@@ -94,6 +98,7 @@ class Round:
     drawable: bytearray = field(default_factory=bytearray)  # by slot: 1 if a shuffle reached it
     shown: set[int] = field(default_factory=set)  # slots whose face is public
     known: dict[int, set[int]] = field(default_factory=dict)  # seat → slots it has seen
+    moves: Moves = field(default_factory=Moves)  # that can be taken back
 
     def cards(self, stack: str) -> list[int]:
         """The cards of a stack, bottom first; empty for a stack that was never used."""
@@ -144,6 +149,15 @@ class Table:
         player = None if seat is None else self.seats.get(seat)
         return None if seat is None or player is None else SeatHolder(seat, player.taken_at)
 
+    def next_at(self, now: int) -> int:
+        """The time of a command that is decided at `now`, in milliseconds; never before the last.
+
+        After a move it is later than that move, so that the log distinguishes the two.
+        """
+        at = max(now, self.at)
+        last = None if self.round is None else self.round.moves.last
+        return at + 1 if last is not None and last.at == at else at
+
     def still_seated(self, holder: SeatHolder) -> bool:
         """Whether the seat still belongs to the player who took it at `holder.taken_at`."""
         player = self.seats.get(holder.seat)
@@ -181,11 +195,16 @@ def evolve(table: Table, event: Event, at: int) -> None:
             round_ = _round(table)
             round_.shown.add(slot)
             round_.faces[slot] = card
+            round_.moves.shown(slot, at)
         case events.CardPeeked(slot=slot, seat=seat, card=card):
-            _learn(_round(table), seat, slot, card)
+            round_ = _round(table)
+            _learn(round_, seat, slot, card)
+            round_.moves.last = None
         case events.StackCut(stack=stack, at=place):
-            cards = _round(table).cards(stack)
+            round_ = _round(table)
+            cards = round_.cards(stack)
             cards[:] = cards[place:] + cards[:place]
+            round_.moves.last = None
         case events.EntropyCommitted(k=k, seat=seat, digest=digest):
             round_ = _round(table)
             running = round_.shuffle
@@ -211,8 +230,9 @@ def evolve(table: Table, event: Event, at: int) -> None:
             _open_round(table, event)
         case events.RoundClosed():
             table.round = None
-        case events.NoteAdded():
-            pass
+        case events.NoteAdded(kind=kind):
+            if kind == TAKE_BACK and table.round is not None:
+                table.round.moves.last = None
         case events.SeatTaken(seat=seat, name=name, key=key, bot=bot):
             table.seats[seat] = Player(name, key, table.version, bot)
         case events.SeatLeft(seat=seat) | events.SeatVacated(seat=seat):
@@ -255,6 +275,7 @@ def _open_round(table: Table, event: events.RoundOpened) -> None:
 
 def _start_shuffle(table: Table, event: events.ShuffleStarted, at: int) -> None:
     round_ = _round(table)
+    round_.moves.last = None
     round_.shuffle = Shuffle(
         k=event.k,
         stack=event.stack,
@@ -286,10 +307,24 @@ def _move(
     """Move a card to a place, or to the top (None); `seat`, whose hand `to` is, learns its face."""
     round_ = _round(table)
     cards = round_.stacks[source]
-    if cards[-1] == slot:
-        cards.pop()
+    if source == DECK:
+        round_.moves.last = None
+        if cards[-1] == slot:
+            cards.pop()
+        else:
+            cards.remove(slot)
     else:
-        cards.remove(slot)
+        left = len(cards) - 1 if cards[-1] == slot else cards.index(slot)
+        del cards[left]
+        round_.moves.record(
+            CardFrom(slot, left),
+            version=table.version,
+            at=table.at,
+            source=source,
+            to=to,
+            drawn=place is None,
+            known=seat is None or round_.sees(seat, slot),
+        )
     target = round_.stacks.get(to)
     if target is None:
         target = round_.stacks[to] = []
@@ -311,6 +346,7 @@ def _seal(table: Table, event: events.DeckSealed) -> None:
     round_.drawable.extend(bytes(untouched) + b"\x01" * (n - untouched))
     round_.sealed.extend(b"".join(event.slots))
     replaced = set(cards)
+    round_.moves.drop(replaced)
     round_.shown -= replaced
     for slots in round_.known.values():
         slots -= replaced
@@ -328,6 +364,7 @@ def _leave(table: Table, seat: int) -> None:
     if round_ is None:
         return
     round_.early_digests.pop(seat, None)
+    round_.moves.left(seat)
     if round_.shuffle is not None and not round_.shuffle.closed_version:
         round_.shuffle.digests.pop(seat, None)
     if seat in round_.known:

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from dealer.game.events import Event
-from dealer.game.state import Table, evolve
+from dealer.game.events import Event, NoteAdded
+from dealer.game.state import TAKE_BACK, Table, evolve
 from dealer.proof import codec
 from dealer.proof.checkpoint import open_note, table_of
 from dealer.proof.verify import Report, Swap, verify
@@ -90,6 +90,8 @@ def replay_bundle(leaves: Iterable[str | bytes], swaps: Iterable[Swap]) -> Itera
         hidden: Mapping[str, int] = {} if swap is None else {"j": swap.j}
         event = codec.decode(leaf["type"], leaf["v"], leaf["public"], hidden)
         number = leaf["public"].get("round", 0)
+        if isinstance(event, NoteAdded) and event.kind == TAKE_BACK and table.round is not None:
+            number = table.round.number  # other notes belong to the table
         yield ReplayStep(leaf["version"], leaf["at"], number, leaf["type"], event, table, swap)
         evolve(table, event, leaf["at"])
 

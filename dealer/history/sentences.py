@@ -8,8 +8,8 @@ from typing import NamedTuple, assert_never
 from dealer.game import events
 from dealer.game.cards import UNKNOWN
 from dealer.game.events import Event
-from dealer.game.stacks import BURN, DECK, DISCARD, seat_of
-from dealer.game.state import Table
+from dealer.game.stacks import BURN, DECK, DISCARD, is_pass_pile, passed_to, seat_of
+from dealer.game.state import TAKE_BACK, Table
 from dealer.history.printable import escape_control
 from dealer.history.replay import ReplayStep, replay_bundle
 from dealer.proof.verify import Swap
@@ -80,6 +80,8 @@ def _moved(table: Table, event: events.CardMoved) -> str:
         return f"{card} is burned from {origin}"
     if event.to == DISCARD and seat_of(source) is not None:
         return f"{card} is discarded from {origin}"
+    if is_pass_pile(event.to) and seat_of(source) is not None:
+        return f"{card} is passed from {origin} to {_who(table, passed_to(event.to))}"
     target, lying = named(table, event.to), 0
     if table.round is not None:
         lying = len(table.round.cards(event.to)) - (event.to == source)
@@ -124,6 +126,9 @@ def _cardless(table: Table, event: CardlessEvent) -> str:
             return f"the {by} removes {_who(table, seat)} from seat {seat}{why}"
         case events.HostTransferred(seat=seat):
             return f"{_who(table, seat)} is the host from here on"
+        case events.NoteAdded(seat=seat, kind=kind, text=text) if kind == TAKE_BACK:
+            versions = f"versions {text.replace('-', ' to ')}" if "-" in text else f"version {text}"
+            return f"{_who(table, seat) if seat else 'the host'} took back {versions}"
         case events.NoteAdded(seat=seat, kind=kind, text=text):
             return f"{_who(table, seat) if seat else 'the host'} notes ({kind}): {text}"
         case events.RoundOpened(round=number, deck=deck, entropy=entropy, commitment=commitment):

@@ -141,7 +141,7 @@ class CommandExecutor:
         Its event needs no checkpoint, finishes no shuffle and leaves the round's secret as it is.
         """
         table, name = live_table.table, request.name
-        expected, at = table.version, max(self.now(), table.at)
+        expected, at = table.version, table.next_at(self.now())
         stored = None if name is None else StoredCommand(request.digest, expected + 1, 1)
         row, entry = encode_draw(
             event,
@@ -192,7 +192,7 @@ class CommandExecutor:
     def _record(self, pending: PendingAppend, events: Sequence[Event]) -> None:
         live_table = pending.live_table
         table = live_table.table
-        at = max(self.now(), table.at)
+        at = table.next_at(self.now())
         origin = table.origin or self.origin(live_table.id)
         nonces = secrets.token_bytes(NONCE_BYTES * len(events))
         encode(

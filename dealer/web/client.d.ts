@@ -169,7 +169,8 @@ export interface Rules extends Partial<Record<Action, Who>> {
 export type Action =
   | "open" | "close" | "shuffle" | "deal" | "collect"
   | "draw" | "burn" | "cut" | "pile" | "turn"
-  | "discard" | "play" | "give" | "show" | "return" | "annotate";
+  | "discard" | "play" | "give" | "show" | "return" | "annotate"
+  | "pass" | "take_back";
 
 /** `players` are the host and every seated player. */
 export type Who = "host" | "players" | "nobody";
@@ -230,6 +231,8 @@ export interface RemoteTable {
   readonly state: TableState;
   /** The events that this client has seen, oldest first, from where it began. */
   readonly history: readonly TableEvent[];
+  /** What the notes in `history` say about the turn, the dealer button, scores and so on. */
+  readonly markers: Markers;
 
   /** The connection of this table: `connected` only when no event is missing. */
   readonly connection: ConnectionStatus;
@@ -279,8 +282,14 @@ export interface RemoteTable {
     steps?: number;
     wait?: boolean;
   }): Promise<number>;
-  /** Deal `each` cards, one at a time, to these seats or to all; the number of dealt cards. */
-  deal(each?: number, options?: { seats?: readonly number[] }): Promise<number>;
+  /**
+   * Deal `each` cards, one at a time, to these seats or to all, and then `count` cards to each of
+   * `piles`; the number of dealt cards.
+   */
+  deal(
+    each?: number,
+    options?: { seats?: readonly number[]; piles?: readonly DealtPile[] },
+  ): Promise<number>;
   /** Draw from the deck into this player's hand; the codes. */
   draw(count?: number, options?: { end?: End }): Promise<string[]>;
   burn(count?: number): Promise<void>;
@@ -303,23 +312,36 @@ export interface RemoteTable {
   note(kind: string, text: string): Promise<void>;
   /** Give cards of the hand to the seat `to`. */
   give(cards: Cards, options: { to: number }): Promise<void>;
-  /** Show cards of the hand to all, or only to the seat `to`. */
-  show(cards: Cards, options?: { to?: number }): Promise<void>;
+  /**
+   * Pass cards of the hand to the seat `to`: they wait face down, and are delivered together when
+   * all seats with cards have passed. Without cards: deliver what was passed, if no seat is awaited
+   * or this player is the host.
+   */
+  pass(cards?: Cards | null, options?: { to?: number }): Promise<void>;
+  /** Take back this player's last move, or its pass, if it showed no card to anyone. */
+  takeBack(): Promise<void>;
+  /** Show cards of the hand, or `all` of them, to all, or only to the seat `to`. */
+  show(cards: Cards | null, options?: { to?: number; all?: boolean }): Promise<void>;
   /** Return cards of the hand to the deck. */
   handReturn(cards: Cards, options?: { where?: Where }): Promise<void>;
-  /** Draw from a pile, from one end or the given cards; the codes. */
+  /** Draw from a pile, from one end, the given cards, or `all`; the codes. */
   pileDraw(
     pile: string,
     count?: number | null,
-    options?: { end?: End; cards?: Cards },
+    options?: { end?: End; cards?: Cards; all?: boolean },
   ): Promise<string[]>;
-  /** Move cards from any stack to another: `deck`, `hand`, `hand:<seat>`, or a pile's name. */
+  /**
+   * Move cards from any stack to another: `deck`, `hand`, `hand:<seat>`, or a pile's name. `all`
+   * cards of a stack keep their order.
+   */
   pileMove(
     source: string,
-    options: { to: string; cards?: Cards; count?: number; where?: Where; face?: Face },
+    options: {
+      to: string; cards?: Cards; count?: number; where?: Where; face?: Face; all?: boolean;
+    },
   ): Promise<void>;
-  /** Turn up the top card of a pile, or the given cards. */
-  pileTurn(pile: string, cards?: Cards | null): Promise<void>;
+  /** Turn up the top card of a pile, the given cards, or `all`. */
+  pileTurn(pile: string, cards?: Cards | null, options?: { all?: boolean }): Promise<void>;
   /** Close the table permanently, and with it an open round. */
   close(): Promise<void>;
   /**
@@ -337,6 +359,12 @@ export interface RemoteTable {
 
 /** A visible card by its code, any card by its slot; a single card or a list. */
 export type Cards = string | number | readonly (string | number)[];
+/** A pile that gets cards of a deal; face down unless `face` is "up". */
+export interface DealtPile {
+  name: string;
+  count: number;
+  face?: Face;
+}
 export type End = "top" | "bottom" | "random";
 export type Face = "up" | "down";
 /** An end of a stack, or an index in it from 0, the bottom. */
@@ -425,6 +453,20 @@ export interface TableState {
   readonly hostSeat: number | null;
   /** The open round. */
   readonly round: RoundState | null;
+}
+
+/** The newest notes of the kinds that have a meaning in every game; null or empty without one. */
+export interface Markers {
+  /** The seat whose turn it is. */
+  readonly turn: number | null;
+  readonly dealerButton: number | null;
+  /** By seat. */
+  readonly scores: ReadonlyMap<number, number>;
+  /** By name. */
+  readonly counters: ReadonlyMap<string, number>;
+  /** The key of a phrase, and the seat that said it: 0 for the host or a service. */
+  readonly phrase: { readonly seat: number; readonly text: string } | null;
+  readonly reaction: { readonly seat: number; readonly text: string } | null;
 }
 
 export interface Seat {

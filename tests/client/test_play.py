@@ -15,11 +15,21 @@ from dealer.errors import (
     ConfigurationError,
     HouseCheated,
     HouseUnreachable,
+    NothingToTakeBack,
     Refused,
     SessionEnded,
 )
 from dealer.game.events import CardDrawn, DeckSealed, EntropyRevealed, RoundClosed
 from dealer.proof.checkpoint import Cosigner
+
+NOTES = [
+    ("turn", "1"), ("turn", "2"), ("turn", "0"), ("turn", "the next"), ("dealer_button", "1"),
+    ("score", "1:10"), ("score", "2:0"), ("score", "1:-5"), ("score", "1:-0"), ("score", "1:1.5"),
+    ("counter", "pot, in $:120"), ("counter", "a:b:1"), ("counter", ":1"),
+    ("phrase", "thanks"), ("phrase", "well-played"), ("phrase", "Well played!"),
+    ("reaction", "👏🏽"), ("reaction", ""), ("reaction", "x" * 17), ("chat", "3"),
+]  # fmt: skip
+"""Notes with and without a meaning as markers, in order."""
 
 
 async def test_open_join_and_draw(real_server):
@@ -70,6 +80,59 @@ async def test_a_round_with_every_command(connect):
         assert not ada.doubts
         assert not bob.doubts
         assert bob.checkpoints
+
+
+async def test_passing_taking_back_and_whole_piles(connect):
+    async with connect(name="Ada") as hers, connect(name="Bob") as his:
+        ada = await hers.join(await hers.open(seats=3))
+        bob = await his.join(ada.id)
+        await ada.round_open()
+        await ada.shuffle()
+        assert await ada.deal(2, piles=[{"name": "board", "count": 3, "face": "up"}]) == 7
+        await bob.until(lambda table: len(table.piles.get("board", ())) == 3)
+        mine, other = ada.hand
+        await ada.pass_(mine, to=2)
+        await ada.take_back()
+        assert ada.hand == [mine, other]
+        await ada.pass_([mine], to=2)
+        assert ada.piles["pass-2"] == [mine]
+        await bob.until(lambda table: table.piles.get("pass-2") == ["??"])
+        passed = bob.hand[0]
+        await bob.pass_(passed, to=1)
+        assert mine in bob.hand
+        await ada.until(lambda table: len(table.hand) == 2)
+        assert ada.hand == [other, passed]
+        board = bob.piles["board"]
+        await bob.pile_move("board", to="won-2", whole=True)
+        assert bob.piles["won-2"] == board
+        assert await ada.pile_draw("won-2", whole=True) == board
+        await ada.take_back()
+        await bob.pass_(other_card := bob.hand[0], to=1)
+        await ada.pass_()
+        await ada.until(lambda table: other_card in table.hand)
+        await ada.play(ada.hand, face="down")
+        await ada.pile_turn("table", whole=True)
+        await bob.show(whole=True)
+        with pytest.raises(NothingToTakeBack):
+            await bob.take_back()
+        await ada.round_close()
+        assert not ada.doubts
+        assert not bob.doubts
+
+
+async def test_markers_are_the_newest_notes(connect):
+    async with connect(name="Ada") as hers, connect(name="Bob") as his:
+        ada = await hers.join(await hers.open())
+        bob = await his.join(ada.id)
+        for kind, text in NOTES:
+            await ada.note(kind, text)
+        await bob.until(lambda table: table.version == ada.version)
+        assert bob.markers == ada.markers
+        assert (bob.markers.turn, bob.markers.dealer_button) == (2, 1)
+        assert bob.markers.scores == {1: -5, 2: 0}
+        assert bob.markers.counters == {"pot, in $": 120}
+        assert bob.markers.phrase == (1, "well-played")
+        assert bob.markers.reaction == (1, "👏🏽")
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,7 +12,8 @@ from hypothesis import strategies as st
 from dealer.eventlog import table_codec
 from dealer.eventlog.table_codec import decode_table, encode_table, fold_code
 from dealer.game.cards import STANDARD
-from dealer.game.commands import Deal
+from dealer.game.commands import Actor, Deal, Move, Pass
+from dealer.game.moves import CardsMoved, Moves
 from dealer.game.state import Player, Round, Shuffle, Table, replay
 from tests.projector.random_games import HOST, Game, random_step
 
@@ -51,6 +53,30 @@ def test_a_decoded_state_can_be_evolved_further() -> None:
     assert table == replay(game.events[: table.version])
 
 
+def test_moves_that_can_be_taken_back_are_part_of_the_state() -> None:
+    game = Game(rules={"collect": "nobody"}).sit("Ada", "Bob").open_round()
+    game.do(Deal(HOST, 3))
+    first, second, third = game.round.cards("hand:1")
+    game.do(Pass(Actor(seat=1), (first, third), 2))
+    game.do(Move(Actor(seat=1), "discard", "hand:1", "pile:discard", (second,)))
+    moves = game.round.moves
+    assert moves.last is not None
+    assert list(moves.passed) == [1]
+    again = decode_table(encode_table(game.table))
+    assert again.round is not None
+    assert again.round.moves == moves
+
+
+def test_a_state_of_earlier_code_has_no_moves() -> None:
+    game = Game().sit("Ada").open_round()
+    state = msgspec.msgpack.decode(encode_table(game.table))
+    round_ = next(member for member in state if isinstance(member, list) and len(member) == 17)
+    assert round_.pop() == [None, {}]
+    again = decode_table(msgspec.msgpack.encode(state))
+    assert again.round is not None
+    assert again.round.moves == Moves()
+
+
 def test_a_face_is_one_object_for_all_slots() -> None:
     game = Game().sit("Ada").open_round(deck=STANDARD)
     game.shuffle()
@@ -61,7 +87,14 @@ def test_a_face_is_one_object_for_all_slots() -> None:
 
 @pytest.mark.parametrize(
     ("kind", "encoded"),
-    [(Table, "_Table"), (Round, "_Round"), (Shuffle, "_Shuffle"), (Player, "_Player")],
+    [
+        (Table, "_Table"),
+        (Round, "_Round"),
+        (Shuffle, "_Shuffle"),
+        (Player, "_Player"),
+        (Moves, "_Moves"),
+        (CardsMoved, "_Moved"),
+    ],
 )
 def test_every_member_of_the_state_is_encoded(kind: type, encoded: str) -> None:
     names = getattr(table_codec, encoded).__struct_fields__

@@ -42,6 +42,9 @@ small = st.integers(-1, 9)
 seats = st.sampled_from([None, 0, *SEATS, 9])
 
 
+dealt_piles = st.builds(c.DealtPile, stacks | odd_stacks, small, st.sampled_from(["up", "down"]))
+
+
 def refs(table: Table, stack: str):
     """References to cards by slot or code, mostly to cards of this stack."""
     strange = st.integers(-2, 30) | st.sampled_from(CODES)
@@ -64,11 +67,10 @@ def any_command(table: Table) -> st.SearchStrategy[c.Command]:
         stack = draw(stacks | stacks | stacks | odd_stacks)
         actor, cards = draw(actors), draw(refs(table, stack))
         if kind is c.Draw:
-            return c.Draw(
-                actor, draw(small), stack, draw(st.sampled_from(["top", "bottom"])), cards
-            )
+            end, whole = draw(st.sampled_from(["top", "bottom"])), draw(st.booleans())
+            return c.Draw(actor, draw(small), stack, end, cards, whole)
         if kind is c.Show:
-            return c.Show(actor, stack, cards, draw(seats))
+            return c.Show(actor, stack, cards, draw(seats), draw(st.booleans()))
         action = draw(
             st.sampled_from(["burn", "pile", "discard", "play", "give", "return", "collect"])
         )
@@ -76,14 +78,20 @@ def any_command(table: Table) -> st.SearchStrategy[c.Command]:
         count = draw(st.none() | small)
         to = draw(stacks | stacks | stacks | odd_stacks)
         face = draw(st.sampled_from(["up", "down"]))
-        return c.Move(actor, action, stack, to, cards, count, where, face)
+        whole = draw(st.sampled_from([False, False, True]))
+        return c.Move(actor, action, stack, to, cards, count, where, face, whole)
 
     return st.one_of(
         on_stack(c.Draw),
         on_stack(c.Show),
         on_stack(c.Move),
         on_stack(c.Move),
-        st.builds(c.Deal, actors, small, st.none() | st.lists(st.sampled_from(SEATS)).map(tuple)),
+        st.builds(
+            c.Deal, actors, small, st.none() | st.lists(st.sampled_from(SEATS)).map(tuple),
+            st.lists(dealt_piles, max_size=2).map(tuple),
+        ),
+        st.builds(c.TakeBack, actors),
+        st.builds(c.Pass, actors, st.none() | refs(table, "hand:1"), seats),
         st.builds(c.Cut, actors, small, stacks | odd_stacks),
         st.builds(
             c.StartShuffle,
@@ -124,7 +132,11 @@ def likely(table: Table) -> st.SearchStrategy[c.Command]:
         cards = draw(st.none() | st.lists(pool, min_size=1, max_size=3, unique=True).map(tuple))
         seat = int(source[5:]) if source.startswith("hand:") else draw(st.sampled_from(SEATS))
         actor = c.Actor(True, seat)
-        kind = draw(st.sampled_from(["draw", "move", "move", "show"]))
+        kind = draw(st.sampled_from(["draw", "move", "move", "show", "pass", "take back"]))
+        if kind == "pass":
+            return c.Pass(actor, cards, draw(st.sampled_from(SEATS)))
+        if kind == "take back":
+            return c.TakeBack(actor)
         if kind == "draw":
             return c.Draw(actor, source=source, cards=cards)
         if kind == "show":
@@ -198,11 +210,11 @@ class AnyGame(RuleBasedStateMachine):
         entropy=st.sampled_from(["players", "house"]),
         shuffled=st.sampled_from([True, True, False]),
         cards=st.integers(1, len(CODES)),
+        collect=st.sampled_from(["host", "nobody"]),
     )
-    def open(self, preset, entropy, shuffled, cards) -> None:
-        self.game = self.play(
-            deck=CODES[:cards], entropy=entropy, shuffled=shuffled, rules={"preset": preset}
-        )
+    def open(self, preset, entropy, shuffled, cards, collect) -> None:
+        rules = {"preset": preset, "collect": collect}
+        self.game = self.play(deck=CODES[:cards], entropy=entropy, shuffled=shuffled, rules=rules)
         self.readers = [Reader(SPECTATOR), *(Reader(SeatHolder(seat, seat)) for seat in SEATS)]
         self.again = Table()
         self.checked = 0

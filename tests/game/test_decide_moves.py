@@ -8,7 +8,7 @@ import pytest
 
 from dealer.errors import BadPlace, BadRequest, CardNotInHand, CardNotThere, DeckEmpty, NotYourSeat
 from dealer.game.commands import Actor, Draw, LeaveSeat, Move, Show
-from dealer.game.decide.cards import STACKS_MAX
+from dealer.game.decide.selection import STACKS_MAX
 from dealer.game.events import CardMoved, CardShown
 from dealer.game.stacks import BURN, DECK, DISCARD
 

@@ -19,8 +19,10 @@ from dealer.game.commands import (
     DrawAtRandom,
     Move,
     OpenRound,
+    Pass,
     Show,
     StartShuffle,
+    TakeBack,
 )
 from dealer.game.rules import ACTIONS, KNOWN, PRESETS, Rules, check_names
 from dealer.game.stacks import BURN, DECK, DISCARD
@@ -58,8 +60,10 @@ NEEDS: dict[str, list[Callable[..., Command]]] = {
         lambda a: Move(a, "return", "hand:1", DECK),
         lambda a: Move(a, "pile", "hand:1", DECK),
     ],
+    "pass": [lambda a: Pass(a, (7,), 2)],
+    "take_back": [TakeBack],
 }
-HANDS = ("discard", "play", "give", "show", "return")
+HANDS = ("discard", "play", "give", "show", "return", "pass")
 PLAYERS = (*HANDS, "annotate")
 CASES = [(action, command) for action, commands in NEEDS.items() for command in commands]
 
@@ -77,6 +81,7 @@ def at_table(play, rules):
     game.do(Draw(ONE, 2))
     game.do(Draw(Actor(seat=2)))
     game.do(Move(HOST, "pile", DECK, "pile:x", count=2))
+    game.do(Move(ONE, "pile", "hand:1", "hand:1", where=0))  # it can be taken back
     game.table.rules = Rules.check(rules)
     return game
 

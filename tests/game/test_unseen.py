@@ -34,6 +34,9 @@ any_command = st.one_of(
         st.sampled_from(["top", "bottom", 1]), st.sampled_from(["up", "down", "down"]),
     ),
     st.builds(c.Deal, st.just(HOST), st.just(1)),
+    st.builds(c.TakeBack, actors),
+    st.builds(c.Pass, actors, cards, st.sampled_from([1, 2])),
+    st.builds(c.Pass, actors),
     st.builds(c.Cut, actors, st.integers(0, 8), stacks),
     st.builds(c.StartShuffle, st.just(HOST), stacks, st.just("backward"), st.none() | count),
 )  # fmt: skip
@@ -115,9 +118,12 @@ def outcome(command, table: Table, house, viewer: Viewer):
     viewer=st.sampled_from(VIEWERS),
     pick=st.tuples(st.integers(0, 7), st.integers(0, 7)),
     attempts=st.lists(any_command, min_size=8, max_size=8),
+    collect=st.sampled_from(["host", "nobody"]),
 )
-def test_a_viewer_cannot_distinguish_two_unseen_cards(play, commands, viewer, pick, attempts):
-    game = play(rules={"preset": "shared"})
+def test_a_viewer_cannot_distinguish_two_unseen_cards(
+    play, commands, viewer, pick, attempts, collect
+):
+    game = play(rules={"preset": "shared", "collect": collect})
     for command in commands:
         with contextlib.suppress(Refused):
             game.do(command)

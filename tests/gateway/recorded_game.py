@@ -119,7 +119,7 @@ async def _make_every_move(table: SeatedTable) -> None:
     await host.call("deck.shuffle")
     await host.call("deck.cut", at=3)
     await ann.call("deck.burn")
-    await host.call("deck.deal", each=1)
+    await host.call("deck.deal", each=1, piles=[{"name": "board", "count": 1, "face": "up"}])
     drawn = await ann.call("deck.draw", count=2)
     first, second = drawn["slots"]
     await ann.until_version(drawn["version"])
@@ -131,7 +131,11 @@ async def _make_every_move(table: SeatedTable) -> None:
     await ann.call("table.state")
     own = next(event["private"] for event in ann.events if "private" in event)
     await ann.call("hand.discard", cards=[own["slot"]])
-    await bob.call("pile.draw", pile="discard")
+    await ann.call("hand.take_back")
+    await ann.call("hand.discard", cards=[own["slot"]])
+    taken = await bob.call("pile.draw", pile="discard", all=True)
+    await bob.call("hand.pass", cards=taken["slots"], to=1)
+    await host.call("hand.pass")
     await bob.call("pile.move", pile="table", to="side", face="up")
     await bob.call("deck.return", count=1)
     await bob.call("pile.turn", pile="burn")
@@ -166,6 +170,10 @@ async def _send_invalid_requests(table: SeatedTable) -> None:
         ("deck.steal", {}),
         ("deck.cut", {"at": 99}),
         ("hand.play", {"cards": ["X1"]}),
+        ("hand.take_back", {}),
+        ("hand.pass", {"cards": ["X1"], "to": 1}),
+        ("hand.pass", {"to": 1}),
+        ("hand.show", {"to": 1}),
         ("pile.draw", {"pile": "discard", "cards": [3]}),
         ("table.state", {"table": "elsewhere"}),
         ("round.open", {}),

@@ -365,3 +365,58 @@ async def test_the_results_of_session_methods(gateway, connect) -> None:
 async def test_a_deck_in_the_rules_is_validated(gateway, connect, deck) -> None:
     host = await connect(gateway)
     assert await reason_of(host.call("table.open", rules={"deck": deck})) == "bad_request"
+
+
+async def test_a_move_is_taken_back(gateway, connect) -> None:
+    table = await seat_and_shuffle(connect, gateway)
+    ann, bob = table.players
+    first, second = (await ann.call("deck.draw", count=2))["slots"]
+    assert await reason_of(ann.call("hand.take_back")) == "nothing_to_take_back"
+    discarded = await ann.call("hand.discard", cards=[first, second])
+    assert await reason_of(bob.call("hand.take_back")) == "nothing_to_take_back"
+    again = [await ann.call("hand.take_back", cmd="undo") for _ in range(2)]
+    assert again == [{"version": discarded["version"] + 3}] * 2
+    await ann.until_version(again[0]["version"])
+    back, note = ann.events[-2:]
+    assert back["private"]["slot"] == first
+    versions = f"{discarded['version'] - 1}-{discarded['version']}"
+    assert note["public"] == {"kind": "take_back", "seat": 1, "text": versions}
+    assert await reason_of(ann.call("hand.take_back")) == "nothing_to_take_back"
+    assert await reason_of(ann.call("table.note", kind="take_back", text="1")) == "bad_request"
+
+
+async def test_cards_are_passed_together(gateway, connect) -> None:
+    table = await seat_and_shuffle(connect, gateway)
+    ann, bob = table.players
+    mine, his = [(await client.call("deck.draw"))["slots"] for client in (ann, bob)]
+    await ann.call("hand.pass", cards=mine, to=2)
+    assert await reason_of(bob.call("pile.draw", pile="pass-2")) == "not_entitled"
+    assert await reason_of(bob.call("hand.pass")) == "not_entitled"
+    assert await reason_of(bob.call("hand.pass", cards=his)) == "-32602"
+    done = await bob.call("hand.pass", cards=his, to=1)
+    for client, slots in ((ann, his), (bob, mine)):
+        await client.until_version(done["version"])
+        assert client.events[-1]["at"] == client.events[-3]["at"]
+        got = [event["private"]["slot"] for event in client.events[-2:] if "private" in event]
+        assert got == slots
+    assert await reason_of(table.host.call("hand.pass")) == "bad_request"
+
+
+async def test_a_deal_to_piles_and_whole_piles(gateway, connect) -> None:
+    table = await seat_and_shuffle(connect, gateway)
+    ann = table.players[0]
+    piles = [{"name": "board", "count": 2, "face": "up"}, {"name": "pile:kitty", "count": 3}]
+    dealt = await table.host.call("deck.deal", each=2, piles=piles)
+    assert dealt["dealt"] == 9
+    onto_pile = await table.host.call("deck.deal", each=0, piles=piles[1:])
+    assert onto_pile["dealt"] == 3
+    await ann.call("pile.move", pile="kitty", to="won-1", all=True)
+    await ann.call("pile.turn", pile="won-1", all=True)
+    taken = await ann.call("pile.draw", pile="won-1", all=True)
+    assert len(taken["cards"]) == 6
+    await ann.call("hand.show", all=True)
+    both = ann.call("pile.draw", pile="board", all=True, count=2)
+    assert await reason_of(both) == "bad_request"
+    assert await reason_of(ann.call("hand.show")) == "-32602"
+    short = table.host.call("deck.deal", each=1, piles=[{"name": "x", "count": 52}])
+    assert await reason_of(short) == "deck_empty"

@@ -6,8 +6,9 @@ import re
 import secrets
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -132,11 +133,19 @@ async def open_gateway_in(directory: Path) -> AsyncIterator[Gateway]:
         yield gateway
 
 
-async def play(gateway: Gateway, deck: list[str]) -> tuple[list[str], list[list[str]]]:
-    """Play a game with this deck: the cards that seat 1 sees, and the frames of three clients.
+class Played(NamedTuple):
+    """A game: the cards that seat 1 sees, those that seat 2 passes and takes back, and frames.
 
-    These are the player of seat 1, the same player resumed, and a spectator.
+    These are of the player of seat 1, of the same player resumed, and of a spectator.
     """
+
+    seen: list[str]
+    taken_back: list[str]
+    frames: list[list[str]]
+
+
+async def play(gateway: Gateway, deck: list[str]) -> Played:
+    """Play a game with this deck."""
     async with AsyncExitStack() as stack:
 
         async def connect(_: Gateway) -> RpcClient:
@@ -151,10 +160,18 @@ async def play(gateway: Gateway, deck: list[str]) -> tuple[list[str], list[list[
         await table.host.call("round.open", entropy="house", deck=deck)
         await table.host.call("deck.shuffle")
         await table.host.call("deck.deal", each=3)
-        await ann.call("deck.draw", count=2)
+        own = await ann.call("deck.draw", count=2)
         first = await bob.call("deck.draw")
         await bob.call("hand.discard", cards=first["slots"])
-        await bob.call("deck.draw", count=4, from_="random")
+        await bob.call("hand.take_back")
+        await bob.call("hand.discard", cards=first["slots"])
+        drawn = await bob.call("deck.draw", count=4, from_="random")
+        await bob.call("hand.pass", cards=drawn["slots"][:3], to=1)
+        await bob.call("hand.take_back")
+        await bob.call("hand.pass", cards=drawn["slots"][3:], to=1)
+        with pytest.raises(Exception, match="wait to be passed"):
+            await ann.call("pile.draw", pile="pass-1")
+        await ann.call("hand.pass", cards=own["cards"][:1], to=2)
         with pytest.raises(Exception, match="not in that hand"):
             await ann.call("hand.play", cards=[deck[0]])
         await ann.call("table.state")
@@ -163,7 +180,7 @@ async def play(gateway: Gateway, deck: list[str]) -> tuple[list[str], list[list[
         await again.until(lambda: again.notices("resumed"))
         await spectator.until_version(last["version"])
         seen = sorted(codes_in(ann.frames + again.frames))
-        return seen, [ann.frames, again.frames, spectator.frames]
+        return Played(seen, drawn["cards"][:3], [ann.frames, again.frames, spectator.frames])
 
 
 HASHES = re.compile(r"[0-9a-f]{32,}|[A-Za-z0-9+/]{40,}={0,2}")
@@ -214,14 +231,14 @@ async def test_exchanging_two_unseen_cards_changes_no_byte(
     deck = list(STANDARD)
     restart_randomness()
     async with open_gateway_in(tmp_path / "one") as gateway:
-        seen, frames = await play(gateway, deck)
-    assert len(seen) == 5
+        seen, _, frames = await play(gateway, deck)
+    assert len(seen) == 6
     unseen = [code for code in deck[1:] if code not in seen]
     a, b = deck.index(unseen[0]), deck.index(unseen[-1])
     deck[a], deck[b] = deck[b], deck[a]
     restart_randomness()
     async with open_gateway_in(tmp_path / "two") as gateway:
-        seen_again, frames_again = await play(gateway, deck)
+        seen_again, _, frames_again = await play(gateway, deck)
     assert seen_again == seen
     for one, other in zip(frames, frames_again, strict=True):
         assert without_hashes(one) == without_hashes(other)
@@ -230,6 +247,24 @@ async def test_exchanging_two_unseen_cards_changes_no_byte(
     deck[one_seen], deck[a] = deck[a], deck[one_seen]
     restart_randomness()
     async with open_gateway_in(tmp_path / "three") as gateway:
-        _, frames_seen = await play(gateway, deck)
+        _, _, frames_seen = await play(gateway, deck)
     assert without_hashes(frames_seen[0]) != without_hashes(frames[0]), "a seen card differs"
     assert without_hashes(frames_seen[2]) == without_hashes(frames[2]), "but not for a spectator"
+
+
+async def test_exchanging_cards_that_are_passed_and_taken_back_changes_no_byte(
+    tmp_path: Path, restart_randomness: Callable[[], None]
+) -> None:
+    """Each two of the cards that seat 2 passes in one command, and takes back, are exchanged."""
+    restart_randomness()
+    async with open_gateway_in(tmp_path / "one") as gateway:
+        _, taken_back, frames = await play(gateway, list(STANDARD))
+    assert len(set(taken_back)) == 3
+    for one, other in combinations(taken_back, 2):
+        names = {one: other, other: one}
+        restart_randomness()
+        async with open_gateway_in(tmp_path / f"{one}{other}") as gateway:
+            exchanged = await play(gateway, [names.get(code, code) for code in STANDARD])
+        assert exchanged.taken_back == [names.get(code, code) for code in taken_back]
+        for mine, theirs in zip(exchanged.frames, frames, strict=True):
+            assert without_hashes(mine) == without_hashes(theirs)

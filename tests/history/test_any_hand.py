@@ -67,7 +67,7 @@ class Hand:
     def draw(self) -> None:
         for seat in self.active:
             hand = self.poker.hand(seat)
-            most = min(3, len(self.poker.cards("deck")) - 1)
+            most = max(0, min(3, len(self.poker.cards("deck")) - 1))
             chosen = self.pick(st.lists(st.sampled_from(hand), unique=True, max_size=most))
             if chosen:
                 self.poker.discard(seat, chosen)

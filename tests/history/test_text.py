@@ -7,7 +7,7 @@ import re
 import pytest
 
 from dealer.errors import HistoryUnavailable
-from dealer.game.commands import Actor, Move
+from dealer.game.commands import Actor, Deal, Move, Pass, TakeBack
 from dealer.history.printable import utc
 from dealer.history.text import write
 from tests.history.poker import Poker, game_of
@@ -130,3 +130,34 @@ def test_control_characters_of_names_are_replaced() -> None:
     text = "\n".join(lines(poker))
     assert "\u202e" not in text
     assert text.count("\N{REPLACEMENT CHARACTER}Round 9") == 1
+
+
+def test_a_history_says_what_was_passed_and_taken_back() -> None:
+    poker = Poker(None, players=2, collect="nobody")
+    played, ann, bob = poker.played, Actor(seat=1), Actor(seat=2)
+    played.do(Deal(HOST, 2))
+    (mine, other), (his, _) = poker.hand(1), poker.hand(2)
+    played.do(Pass(ann, (mine, other), 2))
+    first = played.table.version - 1
+    played.do(TakeBack(ann))
+    played.do(Pass(ann, (mine,), 2))
+    played.do(Pass(bob, (his,), 1))
+    played.do(Move(ann, "discard", "hand:1", "pile:discard", (other,)))
+    last = played.table.version
+    played.do(TakeBack(ann))
+    poker.close()
+    hers, hiss = "the hand of Ada (seat 1)", "the hand of Bob (seat 2)"
+    assert sentences(lines(poker, round=1))[8:-1] == [
+        f"{mine} is passed from {hers} to Bob (seat 2)",
+        f"{other} is passed from {hers} to Bob (seat 2)",
+        f"{other} goes from the pile pass-2 to {hers}",
+        f"{mine} goes from the pile pass-2 to place 0 (not the top) of {hers}",
+        f"Ada (seat 1) took back versions {first} to {first + 1}",
+        f"{mine} is passed from {hers} to Bob (seat 2)",
+        f"{his} is passed from {hiss} to Ada (seat 1)",
+        f"{his} goes from the pile pass-1 to {hers}",
+        f"{mine} goes from the pile pass-2 to {hiss}",
+        f"{other} is discarded from {hers}",
+        f"{other} goes from the pile discard to place 0 (not the top) of {hers}",
+        f"Ada (seat 1) took back version {last}",
+    ]

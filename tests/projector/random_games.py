@@ -17,15 +17,18 @@ from dealer.game.commands import (
     CommitEntropy,
     Cut,
     Deal,
+    DealtPile,
     Draw,
     FinishShuffle,
     LeaveSeat,
     Move,
     OpenRound,
     OpenTable,
+    Pass,
     RevealEntropy,
     Show,
     StartShuffle,
+    TakeBack,
     TakeSeat,
     Where,
 )
@@ -231,7 +234,15 @@ def random_step(game: Game, choice: int) -> None:
         end: Literal["top", "bottom"] = "bottom" if rest % 2 else "top"
         game.tries(Draw(seat, 1 + rest % 2, ("deck", "pile:x")[rest % 6 == 0], end))
     elif number == 13:
-        game.tries(Deal(HOST, 1))
+        piles = (DealtPile("pile:x", 1, "up"),) if rest % 3 == 0 else ()
+        game.tries(Deal(HOST, 1, piles=piles))
+    elif number == 14 and rest % 4 == 0:
+        held = [] if game.table.round is None else game.round.cards(own)
+        game.tries(Pass(seat, tuple(held[:2]) or None, 1 + (rest + 1) % 3 if held else None))
+    elif number == 15 and rest % 4 == 0:
+        game.tries(Move(seat, "pile", here, there, where=places[rest % 3], whole=True))
+    elif number == 16 and rest % 3 == 0:
+        game.tries(TakeBack(seat))
     elif number in (14, 15, 16):
         face: Literal["up", "down"] = "up" if rest % 2 else "down"
         game.tries(Move(seat, "pile", here, there, count=1, where=places[rest % 3], face=face))

@@ -20,6 +20,7 @@ from dealer.game.commands import (
     CommitEntropy,
     Cut,
     Deal,
+    DealtPile,
     Draw,
     DrawAtRandom,
     FinishShuffle,
@@ -27,9 +28,11 @@ from dealer.game.commands import (
     Move,
     OpenRound,
     OpenTable,
+    Pass,
     RevealEntropy,
     Show,
     StartShuffle,
+    TakeBack,
     TakeSeat,
     TransferHost,
     VacateSeat,
@@ -56,12 +59,13 @@ class KnownSecret(RoundKeys):
 
 
 class Play:
-    def __init__(self) -> None:
+    def __init__(self, collect: str) -> None:
         self.log = LogBuilder()
         self.table = Table()
         self.secrets: KnownSecret | NoRoundSecrets = NoRoundSecrets()
         key = self.log.signer.public_key
-        self.do(OpenTable(self.log.origin, key, {"preset": "shared", "seats": 4}))
+        rules = {"preset": "shared", "seats": 4, "collect": collect}
+        self.do(OpenTable(self.log.origin, key, rules))
 
     def do(self, command: Command) -> None:
         secrets = self.secrets
@@ -109,6 +113,11 @@ class Play:
         number, k = (round_.number, round_.k) if round_ else (1, 0)
         return RevealEntropy(Actor(seat=seat), number, k, self.nonce(seat))
 
+    def held(self, seat: int) -> tuple[int, ...]:
+        """At most two cards of a seat."""
+        round_ = self.table.round
+        return () if round_ is None else tuple(round_.cards(f"hand:{seat}")[:2])
+
     def close_entropy(self, absent: set[int]) -> CloseEntropy:
         round_ = self.table.round
         number, k = (round_.number, round_.k) if round_ else (1, 0)
@@ -132,6 +141,7 @@ def command_makers(draw: st.DrawFn) -> Any:
     entropy = draw(st.sampled_from(["players", "house"]))
     steps = draw(st.none() | places)
     absent = draw(st.sets(seats))
+    face: Any = draw(st.sampled_from(["up", "down"]))
     return draw(
         st.sampled_from(
             [
@@ -159,6 +169,11 @@ def command_makers(draw: st.DrawFn) -> Any:
                 lambda p: Move(actor, "give", f"hand:{seat}", to, count=1),
                 lambda p: Show(actor, f"hand:{seat}"),
                 lambda p: Show(HOST, stack, to=seat),
+                lambda p: Move(actor, "pile", f"hand:{seat}", to, whole=True),
+                lambda p: Pass(actor, p.held(seat), 1 + seat % 3),
+                lambda p: Pass(HOST),
+                lambda p: TakeBack(actor),
+                lambda p: Deal(HOST, 1, piles=(DealtPile("pile:x", n, face),)),
                 lambda p: CloseRound(HOST),
             ]
         )
@@ -166,9 +181,9 @@ def command_makers(draw: st.DrawFn) -> Any:
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(command_makers(), min_size=20, max_size=60))
-def test_decided_events_verify(commands: list[Any]) -> None:
-    play = Play()
+@given(st.lists(command_makers(), min_size=20, max_size=60), st.sampled_from(["host", "nobody"]))
+def test_decided_events_verify(commands: list[Any], collect: str) -> None:
+    play = Play(collect)
     start = OpenRound(HOST, CARDS, "house", 1000, 1000)
     for command in (TakeSeat("Ada", 1), TakeSeat("Bea", 2), start, StartShuffle(HOST)):
         play.do(command)

@@ -22,14 +22,17 @@ from dealer.game.commands import (
     CommitEntropy,
     Cut,
     Deal,
+    DealtPile,
     Draw,
     DrawAtRandom,
     LeaveSeat,
     Move,
     OpenRound,
+    Pass,
     RevealEntropy,
     Show,
     StartShuffle,
+    TakeBack,
     TakeSeat,
     TransferHost,
     VacateSeat,
@@ -128,6 +131,27 @@ class TableInPlay:
             Move(two, "play", "hand:2", "pile:table", count=2, face="up"),
             Show(HOST, "deck", to=2),
             Draw(two, 1, source="pile:table"),
+        )
+        await self.pass_and_take_back()
+
+    async def pass_and_take_back(self) -> None:
+        """Seat 1 passes a card twice, and the host delivers it; a deal to a pile, moved whole."""
+        one, two = Actor(seat=1), Actor(seat=2)
+        assert self.live.table.round is not None
+        passed = Pass(one, (self.live.table.round.cards("hand:1")[0],), 2)
+        await self.do(
+            Move(one, "pile", "hand:1", "hand:1", where="bottom"),
+            TakeBack(one),
+            passed,
+            TakeBack(one),
+            passed,
+            Pass(HOST),
+            Deal(HOST, 1, piles=(DealtPile("pile:board", 2, "up"),)),
+            Move(one, "pile", "pile:board", "pile:won-1", whole=True),
+            TakeBack(two),
+            Show(two, "hand:2", whole=True),
+            Draw(two, source="pile:board", whole=True),
+            TakeBack(two),
         )
 
 

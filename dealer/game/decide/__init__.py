@@ -26,14 +26,16 @@ from dealer.game.commands import (
     Move,
     OpenRound,
     OpenTable,
+    Pass,
     RevealEntropy,
     Show,
     StartShuffle,
+    TakeBack,
     TakeSeat,
     TransferHost,
     VacateSeat,
 )
-from dealer.game.decide import cards, rounds, seats, shuffles
+from dealer.game.decide import cards, deals, passes, rounds, seats, shuffles, take_back
 from dealer.game.decide.permission import require_current_seat
 from dealer.game.decide.round_secrets import NoRoundSecrets, RoundSecrets
 from dealer.game.events import Event
@@ -65,9 +67,13 @@ def decide(command: Command, table: Table, house: RoundSecrets) -> list[Event]:
         case Show():
             return cards.show(command, table, house)
         case Deal():
-            return cards.deal(command, table)
+            return deals.deal(command, table, house)
         case Cut():
             return cards.cut(command, table)
+        case Pass():
+            return passes.pass_cards(command, table)
+        case TakeBack():
+            return take_back.take_back(command, table)
         case StartShuffle():
             return shuffles.start(command, table)
         case DrawAtRandom():

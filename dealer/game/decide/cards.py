@@ -1,29 +1,30 @@
-"""Commands that move or show cards: draw, deal, cut, move, show."""
+"""Commands that move or show cards: draw, cut, move, show."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dealer.errors import (
-    BadPlace,
-    BadRequest,
-    CardNotInHand,
-    CardNotThere,
-    DeckEmpty,
-    NotEntitled,
-    NotSealed,
-    NotYourSeat,
-)
+from dealer.errors import BadPlace, BadRequest, NotEntitled, NotYourSeat
 from dealer.game import events
-from dealer.game.commands import Actor, CardRef, Cut, Deal, Draw, Move, Show, Where
+from dealer.game.commands import Cut, Draw, Move, Show, Where
 from dealer.game.decide.permission import idle_round, require_permission, require_seat
 from dealer.game.decide.round_secrets import RoundSecrets
+from dealer.game.decide.selection import (
+    chosen,
+    named,
+    require_drawable,
+    require_no_pass,
+    require_no_pass_pile,
+    require_pile,
+    require_room_for,
+    require_stack,
+    shown,
+    taken,
+    whole,
+)
 from dealer.game.events import Event
-from dealer.game.stacks import DECK, is_stack, seat_of
+from dealer.game.stacks import DECK, seat_of
 from dealer.game.state import Round, Table
-
-STACKS_MAX = 256
-"""Most stacks of one round, empty ones included; bounds the memory that pile names can take."""
 
 
 def draw(command: Draw, table: Table) -> list[Event]:
@@ -32,40 +33,25 @@ def draw(command: Draw, table: Table) -> list[Event]:
     require_permission(table, command.actor, "draw" if command.source == DECK else "pile")
     round_ = idle_round(table)
     if command.source != DECK:
-        _check_pile(command.source)
+        require_pile(command.source)
+        require_no_pass(round_, command.source)
     if command.cards is not None:
-        slots = _named(round_, command.actor, command.source, command.cards)
+        slots = named(round_, command.actor, command.source, command.cards)
+    elif command.whole:
+        slots = whole(round_, command.source)
     else:
-        slots = _taken(round_, command.source, command.count, command.where)
-    _check_drawable(round_, slots)
+        slots = taken(round_, command.source, command.count, command.where)
+    require_drawable(round_, slots)
     number, source, faces = round_.number, command.source, round_.faces
     return [events.CardDrawn(number, seat, source, slot, faces[slot]) for slot in slots]
-
-
-def deal(command: Deal, table: Table) -> list[Event]:
-    """Deal one card at a time to each seat, in order of seats, `command.each` times."""
-    require_permission(table, command.actor, "deal")
-    round_ = idle_round(table)
-    seats = tuple(sorted(table.seats)) if command.seats is None else command.seats
-    if not seats:
-        raise BadRequest("No seat of this table is taken; players join first.")
-    if any(seat not in table.seats for seat in seats) or len(set(seats)) != len(seats):
-        raise BadRequest("Name only seats that are taken, and each of them once.")
-    if command.each < 1:
-        raise BadRequest("Deal at least one card to each seat.")
-    slots = _taken(round_, DECK, command.each * len(seats), "top")
-    _check_drawable(round_, slots)
-    return [
-        events.CardDrawn(round_.number, seats[turn % len(seats)], DECK, slot, round_.faces[slot])
-        for turn, slot in enumerate(slots)
-    ]
 
 
 def cut(command: Cut, table: Table) -> list[Event]:
     """Cut the deck or a pile at a place from 0 to its number of cards."""
     require_permission(table, command.actor, "cut")
     round_ = idle_round(table)
-    _check_pile(command.stack)
+    require_pile(command.stack)
+    require_no_pass(round_, command.stack)
     n = len(round_.cards(command.stack))
     if not 0 <= command.at <= n:
         raise BadPlace(f"Cut at a place from 0 to {n}, counted from the bottom.")
@@ -76,25 +62,34 @@ def move(command: Move, table: Table, house: RoundSecrets) -> list[Event]:
     """Move cards; cards that turn face up are opened by CardShown with their salts."""
     round_ = idle_round(table)
     _permit_move(table, command)
-    slots = _chosen(round_, command.actor, command.source, command.cards, command.count)
+    require_no_pass(round_, command.source)
+    require_no_pass_pile(command.to)
+    slots = chosen(
+        round_,
+        command.actor,
+        command.source,
+        command.cards,
+        command.count,
+        all_cards=command.whole,
+    )
     to_seat = seat_of(command.to)
     if to_seat is not None:
         if to_seat not in table.seats:
             raise BadRequest(f"Seat {to_seat} is not taken.")
-        _check_drawable(round_, slots)
+        require_drawable(round_, slots)
     moved: list[Event] = []
     for slot, place in zip(slots, _places(round_, command, slots), strict=True):
         card = None if to_seat is None else round_.faces[slot]
         moved.append(events.CardMoved(round_.number, slot, command.source, command.to, place, card))
         if command.face == "up" and slot not in round_.shown:
-            moved.append(_shown(round_, house, slot))
+            moved.append(shown(round_, house, slot))
     return moved
 
 
 def show(command: Show, table: Table, house: RoundSecrets) -> list[Event]:
     """Open cards to everyone with their salts, or to one seat by CardPeeked."""
     round_ = idle_round(table)
-    _check_stack(command.source)
+    require_stack(command.source)
     seat = seat_of(command.source)
     if seat is not None:
         if seat != command.actor.seat:
@@ -103,10 +98,12 @@ def show(command: Show, table: Table, house: RoundSecrets) -> list[Event]:
         require_permission(table, command.actor, "show")
     else:
         require_permission(table, command.actor, "turn")
-    count = 1 if command.cards is None else None
-    slots = _chosen(round_, command.actor, command.source, command.cards, count)
+        require_no_pass(round_, command.source)
+    slots = chosen(
+        round_, command.actor, command.source, command.cards, None, all_cards=command.whole
+    )
     if command.to is None:
-        return [_shown(round_, house, slot) for slot in slots if slot not in round_.shown]
+        return [shown(round_, house, slot) for slot in slots if slot not in round_.shown]
     if command.to not in table.seats:
         raise BadRequest(f"Seat {command.to} is not taken.")
     return [
@@ -116,14 +113,10 @@ def show(command: Show, table: Table, house: RoundSecrets) -> list[Event]:
     ]
 
 
-def _shown(round_: Round, house: RoundSecrets, slot: int) -> events.CardShown:
-    return events.CardShown(round_.number, slot, round_.faces[slot] or "", house.slot_salt(slot))
-
-
 def _permit_move(table: Table, command: Move) -> None:
     """Check that the rules allow this move; from another seat's hand only the host may move."""
     for stack in (command.source, command.to):
-        _check_stack(stack)
+        require_stack(stack)
     owner = seat_of(command.source)
     if owner is not None and owner == command.actor.seat:
         require_seat(table, command.actor)
@@ -158,78 +151,17 @@ def _action(command: Move) -> str:
     return command.action
 
 
-def _check_stack(stack: str) -> None:
-    if not is_stack(stack):
-        raise BadRequest("A stack is deck, hand:<seat> or pile:<name>.")
-
-
-def _check_pile(stack: str) -> None:
-    if not is_stack(stack) or seat_of(stack) is not None:
-        raise BadRequest("Name deck or pile:<name>; a hand belongs to its seat.")
-
-
-def _taken(round_: Round, stack: str, count: int, where: str) -> list[int]:
-    """The next `count` slots from an end of a stack, in the order in which they leave it."""
-    cards = round_.cards(stack)
-    if count < 1:
-        raise BadRequest("Name at least one card.")
-    if count > len(cards):
-        raise DeckEmpty(f"The stack has {len(cards)} cards left; {count} were requested.")
-    slots = cards[:count] if where == "bottom" else cards[: -count - 1 : -1]
-    if slots[0] < 0:
-        raise NotSealed("This stack was not shuffled in this round; shuffle it first.")
-    return slots
-
-
-def _chosen(
-    round_: Round,
-    actor: Actor,
-    stack: str,
-    cards: Sequence[CardRef] | None,
-    count: int | None,
-) -> list[int]:
-    if cards is not None and count is not None:
-        raise BadRequest("Name the cards or their count, not both.")
-    if cards is not None:
-        return _named(round_, actor, stack, cards)
-    return _taken(round_, stack, 1 if count is None else count, "top")
-
-
-def _named(round_: Round, actor: Actor, stack: str, refs: Sequence[CardRef]) -> list[int]:
-    """Slots of the named cards. A code matches only a card that the actor may see."""
-    cards = round_.cards(stack)
-    present = set(cards)
-    seen = {round_.faces[c]: c for c in cards if c >= 0 and round_.sees(actor.seat, c)}
-    slots = [seen.get(ref, -1) if isinstance(ref, str) else ref for ref in refs]
-    if not slots:
-        raise BadRequest("Name at least one card.")
-    if len(set(slots)) != len(slots) and -1 not in slots:
-        raise BadRequest("Name each card once.")
-    if any(slot < 0 or slot not in present for slot in slots):
-        if seat_of(stack) is not None:
-            raise CardNotInHand("A card you named is not in that hand, or you may not see it.")
-        raise CardNotThere("A card you named is not in that stack, or you may not see it.")
-    return slots
-
-
-def _check_drawable(round_: Round, slots: Sequence[int]) -> None:
-    drawable = round_.drawable
-    for slot in slots:
-        if not drawable[slot]:
-            raise NotSealed("A partial shuffle did not reach these cards; shuffle the stack again.")
-
-
 def _places(round_: Round, command: Move, slots: Sequence[int]) -> list[int]:
     """The place of each card in the target stack, after it was taken out of its own place.
 
-    Each card goes on top of the one before it, or, with `where` "bottom", below it.
+    Each card goes on top of the one before it, or, with `where` "bottom", below it. A whole stack
+    keeps its order in any place.
     """
     target = round_.cards(command.to)
-    if command.to not in round_.stacks and len(round_.stacks) >= STACKS_MAX:
-        raise BadRequest(f"A round has at most {STACKS_MAX} stacks; use an existing pile.")
+    require_room_for(round_, [command.to])
     same = command.to == command.source
     first = _place(command.where, len(target) - same)
-    if command.where == "bottom":
+    if command.where == "bottom" and not command.whole:
         return [0] * len(slots)
     if not same:
         return list(range(first, first + len(slots)))

@@ -18,16 +18,22 @@ def is_host(table: Table, actor: Actor) -> bool:
     return actor.host
 
 
-def require_permission(table: Table, actor: Actor, action: str) -> None:
-    """Raise NotHost or NotEntitled unless the table's rules allow `action` to this actor.
+def is_permitted(table: Table, actor: Actor, action: str) -> bool:
+    """Whether the table's rules allow `action` to this actor.
 
     A service may do what the host may.
     """
     who = table.rules.who[action]
     if who != "nobody" and (actor.service or is_host(table, actor)):
+        return True
+    return who == "players" and actor.seat in table.seats
+
+
+def require_permission(table: Table, actor: Actor, action: str) -> None:
+    """Raise NotHost or NotEntitled unless the table's rules allow `action` to this actor."""
+    if is_permitted(table, actor, action):
         return
-    if who == "players" and actor.seat in table.seats:
-        return
+    who = table.rules.who[action]
     if who == "host":
         raise NotHost(f"This table's rules allow only the host to {action}.")
     if who == "nobody":

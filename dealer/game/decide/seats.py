@@ -27,7 +27,7 @@ from dealer.game.decide.shuffles import close_if_complete
 from dealer.game.events import Event
 from dealer.game.names import check_name, check_text, comparable
 from dealer.game.rules import Rules
-from dealer.game.state import Table
+from dealer.game.state import TAKE_BACK, Table
 
 REASON_BYTES = 256
 NOTE_BYTES = 2048
@@ -104,6 +104,8 @@ def add_note(command: AddNote, table: Table) -> list[Event]:
         raise BadRequest(
             "The kind of a note has 1 to 64 characters: a-z, 0-9, full stop, hyphen, underscore."
         )
+    if command.kind == TAKE_BACK:
+        raise BadRequest("The server writes the notes of this kind, by hand.take_back.")
     check_text(command.text, NOTE_BYTES, of="A note")
     return [events.NoteAdded(actor.seat or 0, command.kind, command.text)]
 

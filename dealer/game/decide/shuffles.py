@@ -27,6 +27,7 @@ from dealer.game.commands import (
 )
 from dealer.game.decide.permission import idle_round, open_round, require_permission, require_seat
 from dealer.game.decide.round_secrets import RoundSecrets
+from dealer.game.decide.selection import require_no_pass
 from dealer.game.events import Event
 from dealer.game.shuffle import ALGORITHMS, full, steps_of
 from dealer.game.stacks import DECK, is_stack, seat_of
@@ -194,6 +195,7 @@ def _shufflable(table: Table, stack: str) -> tuple[Round, int]:
     round_ = idle_round(table)
     if not is_stack(stack) or seat_of(stack) is not None:
         raise BadRequest("Name deck or pile:<name>; a hand cannot be shuffled.")
+    require_no_pass(round_, stack)
     n = len(round_.cards(stack))
     if n == 0:
         raise DeckEmpty("This stack has no card to shuffle.")

@@ -17,8 +17,10 @@ from dealer.game.commands import (
     DrawAtRandom,
     Move,
     OpenRound,
+    Pass,
     Show,
     StartShuffle,
+    TakeBack,
 )
 from dealer.game.events import Event
 from dealer.game.stacks import DECK
@@ -68,7 +70,7 @@ def request_weight(params: Params) -> float:
 
 def bytes_written(command: Command, table: Table) -> int:
     """Upper bound of the bytes that the server writes to disk for a command that is accepted."""
-    if type(command) is Draw and command.cards is None:  # the most frequent command
+    if type(command) is Draw and command.cards is None and not command.whole:  # the most frequent
         return COMMIT + EVENT * min(command.count, _cards(table, command.source))
     match command:
         case Draw() | Move() | Show():
@@ -84,7 +86,12 @@ def bytes_written(command: Command, table: Table) -> int:
             return COMMIT
         case Deal():
             seats = len(table.seats if command.seats is None else command.seats)
-            return COMMIT + EVENT * min(command.each * seats, _cards(table, DECK))
+            dealt = command.each * seats + sum(pile.number for pile in command.piles)
+            return COMMIT + EVENT * min(dealt, _cards(table, DECK))
+        case Pass():
+            return COMMIT + EVENT * (2 * len(command.cards or ()) + _passed(table))
+        case TakeBack():
+            return COMMIT + EVENT * (1 + _reversible(table))
         case _:
             return COMMIT
 
@@ -103,9 +110,23 @@ def _cards(table: Table, stack: str) -> int:
     return 0 if table.round is None else len(table.round.cards(stack))
 
 
+def _passed(table: Table) -> int:
+    """Number of cards that wait to be passed."""
+    passed = {} if table.round is None else table.round.moves.passed
+    return sum(len(moved.cards) for moved in passed.values())
+
+
+def _reversible(table: Table) -> int:
+    """Upper bound of the cards that one command can take back."""
+    last = None if table.round is None else table.round.moves.last
+    return max(0 if last is None else len(last.cards), _passed(table))
+
+
 def _moved(command: Draw | Move | Show, table: Table) -> int:
     cards = _cards(table, command.source)
     if command.cards is not None:
         return min(len(command.cards), cards)
+    if command.whole:
+        return cards
     count = 1 if isinstance(command, Show) else command.count
     return cards if count is None else min(count, cards)

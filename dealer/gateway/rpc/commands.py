@@ -22,18 +22,21 @@ from dealer.game.commands import (
     CommitEntropy,
     Cut,
     Deal,
+    DealtPile,
     Draw,
     DrawAtRandom,
     Move,
     OpenRound,
+    Pass,
     RevealEntropy,
     Show,
     StartShuffle,
+    TakeBack,
     TransferHost,
     VacateSeat,
 )
 from dealer.game.decide.permission import require_seat
-from dealer.game.events import CardDrawn, RoundClosed, RoundOpened, ShuffleStarted
+from dealer.game.events import CardDrawn, CardShown, RoundClosed, RoundOpened, ShuffleStarted
 from dealer.game.stacks import BURN, DECK, hand, is_stack, pile, seat_of
 from dealer.game.state import Table
 from dealer.gateway.wire import params as p
@@ -132,8 +135,9 @@ def reveal_entropy(actor: Actor, q: p.EntropyReveal, table: Table) -> Command:
 
 
 def deal(actor: Actor, q: p.DeckDeal, table: Table) -> Command:
-    """Deal to each seat in turn, one card at a time."""
-    return Deal(actor, q.each, None if q.seats is None else tuple(q.seats))
+    """Deal to each seat in turn, one card at a time, and then to piles."""
+    piles = [DealtPile(stack_named(one.name), one.count, one.face) for one in q.piles or ()]
+    return Deal(actor, q.each, None if q.seats is None else tuple(q.seats), tuple(piles))
 
 
 def draw(actor: Actor, q: p.DeckDraw, table: Table) -> Command:
@@ -146,6 +150,10 @@ def draw(actor: Actor, q: p.DeckDraw, table: Table) -> Command:
 def draw_from_pile(actor: Actor, q: p.PileDraw, table: Table) -> Command:
     """Draw from a pile into one's own hand."""
     source = stack_named(q.pile)
+    if q.all:
+        if q.cards is not None or q.count != 1 or q.source != "top":
+            raise BadRequest("Draw all cards of the pile, or name which; not both.")
+        return Draw(actor, source=source, whole=True)
     if q.cards is not None:
         return Draw(actor, len(q.cards), source, cards=tuple(q.cards))
     if q.source == "random":
@@ -192,6 +200,19 @@ def give(actor: Actor, q: p.HandGive, table: Table) -> Command:
     return _from_hand(actor, table, "give", hand(q.to), q.cards, "top", "down")
 
 
+def pass_cards(actor: Actor, q: p.HandPass, table: Table) -> Command:
+    """Pass cards of one's hand to another seat; all are delivered when all seats have passed.
+
+    Without cards it delivers what was passed, if no seat is awaited or the sender is the host.
+    """
+    return Pass(actor, _refs(q.cards), q.to)
+
+
+def take_back(actor: Actor, q: p.Command, table: Table) -> Command:
+    """Take back one's last move, or one's pass, if it showed no card to anyone."""
+    return TakeBack(actor)
+
+
 def return_from_hand(actor: Actor, q: p.HandReturn, table: Table) -> Command:
     """Return cards of one's hand to the deck."""
     return _from_hand(actor, table, "return", DECK, q.cards, q.where, "down")
@@ -199,12 +220,13 @@ def return_from_hand(actor: Actor, q: p.HandReturn, table: Table) -> Command:
 
 def show(actor: Actor, q: p.HandShow, table: Table) -> Command:
     """Show cards of one's hand to all, or to one seat."""
-    return Show(actor, hand(require_seat(table, actor)), tuple(q.cards), q.to)
+    own = hand(require_seat(table, actor))
+    return Show(actor, own, _refs(q.cards), q.to, q.all)
 
 
 def turn(actor: Actor, q: p.PileTurn, table: Table) -> Command:
     """Turn cards of a pile face up."""
-    return Show(actor, stack_named(q.pile), _refs(q.cards))
+    return Show(actor, stack_named(q.pile), _refs(q.cards), whole=q.all)
 
 
 def move(actor: Actor, q: p.PileMove, table: Table) -> Command:
@@ -213,7 +235,7 @@ def move(actor: Actor, q: p.PileMove, table: Table) -> Command:
         raise BadRequest("Name the stack of the cards with either pile or from, not both.")
     source = stack_named(q.pile) if q.pile is not None else _stack(q.source or "", actor, table)
     to = _stack(q.to, actor, table)
-    return Move(actor, "pile", source, to, _refs(q.cards), q.count, q.where, q.face)
+    return Move(actor, "pile", source, to, _refs(q.cards), q.count, q.where, q.face, q.all)
 
 
 def vacate_seat(actor: Actor, q: p.SeatVacate, table: Table) -> Command:
@@ -259,7 +281,8 @@ def drawn(done: CommandResult) -> Struct:
 
 
 def dealt(done: CommandResult) -> Struct:
-    return r.Dealt(version=done.version, dealt=len(done.events))
+    dealt = sum(not isinstance(event, CardShown) for event in done.events)
+    return r.Dealt(version=done.version, dealt=dealt)
 
 
 def shuffling(done: CommandResult) -> Struct:

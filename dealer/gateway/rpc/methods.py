@@ -71,6 +71,8 @@ METHODS: dict[str, Method] = {
     "hand.play": _command(p.HandPlay, r.Changed, TableCommand(c.play, c.changed)),
     "hand.give": _command(p.HandGive, r.Changed, TableCommand(c.give, c.changed)),
     "hand.show": _command(p.HandShow, r.Changed, TableCommand(c.show, c.changed)),
+    "hand.pass": _command(p.HandPass, r.Changed, TableCommand(c.pass_cards, c.changed)),
+    "hand.take_back": _command(p.Command, r.Changed, TableCommand(c.take_back, c.changed)),
     "hand.return": _command(p.HandReturn, r.Changed, TableCommand(c.return_from_hand, c.changed)),
     "pile.draw": _command(p.PileDraw, r.Drawn, TableCommand(c.draw_from_pile, c.drawn)),
     "pile.move": _command(p.PileMove, r.Changed, TableCommand(c.move, c.changed)),

@@ -17,6 +17,8 @@ _OF_RIGHT: dict[str, tuple[str, ...]] = {
         "deck.burn",
         "deck.cut",
         "deck.return",
+        "hand.pass",
+        "hand.take_back",
         "pile.move",
         "pile.shuffle",
         "pile.turn",

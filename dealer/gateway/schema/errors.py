@@ -24,6 +24,7 @@ REFUSALS = {
     "card_not_in_hand": "A card is not in this hand.",
     "card_not_there": "A card is not in the named stack.",
     "bad_place": "The stack has no such place.",
+    "nothing_to_take_back": "The last move is another seat's, showed a card, or there is none.",
     "unknown_table": "There is no such table.",
     "table_full": "Every seat is taken.",
     "seat_occupied": "This seat is taken.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 MEMBERS = {
     "after": "the last version that was seen; 0 for all of it; of a list the last table's id",
+    "all": "all cards of the stack, which keep their order, instead of `cards` or `count`",
     "algorithm": "`backward` (from the top) or `forward` (from the bottom)",
     "archived": "the events have left the log; the table's bundle has them",
     "at": "a place in a stack, 0 the bottom; as a time, epoch milliseconds",
@@ -40,6 +41,7 @@ MEMBERS = {
     "nonce": "the committed bytes, 32 bytes in hex",
     "origin": "name of the table's log in its checkpoints",
     "pile": "name of a pile, with or without `pile:`",
+    "piles": "piles that get cards after the seats, each with `name`, `count` and `face`",
     "position": "how far the feed was read, to go on after it",
     "proof": "consistency proof from the requested version to this one (RFC 6962)",
     "reason": "why, for all to read; at most 256 bytes",

@@ -172,9 +172,20 @@ class EntropyReveal(Command, kw_only=True):
     nonce: Hex32
 
 
+class DealtPile(Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
+    """A pile that gets `count` cards of the deal."""
+
+    name: Pile
+    count: Count
+    face: Face = "down"
+
+
 class DeckDeal(Command, kw_only=True):
-    each: Count = 1
+    """`each` may be 0 if there are `piles`, which get their cards after the seats."""
+
+    each: Annotated[int, Meta(ge=0, le=DECK_MAX)] = 1
     seats: Annotated[list[Number], Meta(min_length=1, max_length=100)] | None = None
+    piles: Annotated[list[DealtPile], Meta(min_length=1, max_length=64)] | None = None
 
 
 class DeckDraw(Command, kw_only=True):
@@ -214,9 +225,27 @@ class HandGive(Command, kw_only=True):
     to: Number
 
 
-class HandShow(Command, kw_only=True):
-    cards: Cards
+class HandPass(Command, kw_only=True):
+    """`cards` and `to`; or neither of them, to deliver what was passed."""
+
+    cards: Cards | None = None
     to: Number | None = None
+
+    def __post_init__(self) -> None:
+        if (self.cards is None) != (self.to is None):
+            raise ValueError("Object has only one of `cards` and `to`")
+
+
+class HandShow(Command, kw_only=True):
+    """Either `cards`, or `all` of the hand."""
+
+    cards: Cards | None = None
+    to: Number | None = None
+    all: bool = False
+
+    def __post_init__(self) -> None:
+        if self.cards is None and not self.all:
+            raise ValueError("Object missing required field `cards`")
 
 
 class HandReturn(Command, kw_only=True):
@@ -229,6 +258,7 @@ class PileDraw(Command, kw_only=True):
     count: Count = 1
     source: End = field(default="top", name="from")
     cards: Cards | None = None
+    all: bool = False
 
 
 class PileMove(Command, kw_only=True):
@@ -239,11 +269,13 @@ class PileMove(Command, kw_only=True):
     count: Count | None = None
     where: Where = "top"
     face: Face = "down"
+    all: bool = False
 
 
 class PileTurn(Command, kw_only=True):
     pile: Pile
     cards: Cards | None = None
+    all: bool = False
 
 
 class ResumeToken(Struct, forbid_unknown_fields=True, kw_only=True):

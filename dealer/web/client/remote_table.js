@@ -1,6 +1,7 @@
 /** A table as the program sees it: its verified state, and a method for each command. */
 
 import { Refused } from "./errors.js";
+import { markersOf } from "./markers.js";
 import { tableState } from "./table_state.js";
 import { randomId } from "./timing.js";
 
@@ -114,6 +115,10 @@ export class RemoteTable {
     return this.#session.history;
   }
 
+  get markers() {
+    return markersOf(this.#session.history);
+  }
+
   get connection() {
     return this.#session.status;
   }
@@ -178,8 +183,8 @@ export class RemoteTable {
   }
 
   /** @type {Declared["deal"]} */
-  async deal(each = 1, { seats } = {}) {
-    return (await this.change("deck.deal", { each, seats })).dealt;
+  async deal(each = 1, { seats, piles } = {}) {
+    return (await this.change("deck.deal", { each, seats, piles })).dealt;
   }
 
   /** @type {Declared["draw"]} */
@@ -230,9 +235,18 @@ export class RemoteTable {
     await this.change("hand.give", { cards: listOf(cards), to });
   }
 
+  /** @type {Declared["pass"]} */
+  async pass(cards = null, { to } = {}) {
+    await this.change("hand.pass", { cards: listOf(cards), to });
+  }
+
+  async takeBack() {
+    await this.change("hand.take_back");
+  }
+
   /** @type {Declared["show"]} */
-  async show(cards, { to } = {}) {
-    await this.change("hand.show", { cards: listOf(cards), to });
+  async show(cards, { to, all } = {}) {
+    await this.change("hand.show", { cards: listOf(cards), to, all });
   }
 
   /** @type {Declared["handReturn"]} */
@@ -241,19 +255,19 @@ export class RemoteTable {
   }
 
   /** @type {Declared["pileDraw"]} */
-  async pileDraw(pile, count = null, { end, cards } = {}) {
-    return this.#changeAndSee("pile.draw", { pile, count, from: end, cards: listOf(cards) });
+  async pileDraw(pile, count = null, { end, cards, all } = {}) {
+    return this.#changeAndSee("pile.draw", { pile, count, from: end, cards: listOf(cards), all });
   }
 
   /** @type {Declared["pileMove"]} */
-  async pileMove(source, { to, cards, count, where, face }) {
-    const params = { from: source, to, cards: listOf(cards), count, where, face };
+  async pileMove(source, { to, cards, count, where, face, all }) {
+    const params = { from: source, to, cards: listOf(cards), count, where, face, all };
     await this.change("pile.move", params);
   }
 
   /** @type {Declared["pileTurn"]} */
-  async pileTurn(pile, cards = null) {
-    await this.change("pile.turn", { pile, cards: listOf(cards) });
+  async pileTurn(pile, cards = null, { all } = {}) {
+    await this.change("pile.turn", { pile, cards: listOf(cards), all });
   }
 
   async close() {

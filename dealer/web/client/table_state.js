@@ -8,11 +8,14 @@ const ACTIONS = {
   open: "host", close: "host", shuffle: "host", deal: "host", collect: "host",
   draw: "players", burn: "players", cut: "players", pile: "players", turn: "players",
   discard: "players", play: "players", give: "players", show: "players", return: "players",
-  annotate: "players",
+  annotate: "players", pass: "players", take_back: "players",
 };
 const PRESETS = {
   free: ACTIONS,
-  dealer: { ...ACTIONS, draw: "host", burn: "host", cut: "host", pile: "host", turn: "host" },
+  dealer: {
+    ...ACTIONS, draw: "host", burn: "host", cut: "host", pile: "host", turn: "host",
+    take_back: "host",
+  },
   shared: {
     ...ACTIONS, open: "players", close: "players", shuffle: "players", deal: "players",
   },

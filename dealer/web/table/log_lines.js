@@ -24,6 +24,7 @@ const lines = texts.logLines;
 
 const MAX_LINES = 500;
 const DROPPED_AT_ONCE = 100;
+const PASS_PILE = /^pile:pass-([1-9][0-9]{0,9})$/;
 
 export class LogLines {
   /** @type {LogLine[]} */
@@ -54,6 +55,7 @@ export class LogLines {
     if (type === "CardDrawn" || type === "CardMoved" || type === "CardPeeked") this.#addCard(event);
     else if (type === "CardShown") this.#addShown(event, stackOf);
     else if (type in SHUFFLE_EVENTS) this.#addShuffle(event);
+    else if (type === "NoteAdded" && event.public.kind === "take_back") this.#addTakeBack(event);
     else this.#addOther(event);
   }
 
@@ -107,6 +109,25 @@ export class LogLines {
     this.#push({ at, live, audit, text: () => text });
   }
 
+  /** The moves that take back came just before, as a line that now says what they are. */
+  #addTakeBack({ at, live, public: { seat } }) {
+    const name = seat === 0 ? lines.theHost : this.#name(seat);
+    const by = seat !== 0 && seat === this.#ownSeat() ? null : name;
+    const last = this.#lines.at(-1);
+    if (last?.at !== at || last.move === undefined) {
+      this.#push({ at, live, text: () => lines.tookBack(by, lines.theMove) });
+      return;
+    }
+    const { move } = last;
+    last.text = (nameOf) => lines.tookBack(by, this.#cardsText(move.cards, nameOf));
+  }
+
+  /** The cards by name, or their number if some are unknown. */
+  #cardsText(cards, nameOf) {
+    const known = cards.map(({ card }) => card).filter((card) => card !== null).map(nameOf);
+    return known.length === cards.length ? lines.list(known) : lines.cards(cards.length);
+  }
+
   /** The cards of one command come at one time, one event each. */
   #addCard({ type, at, live, public: data, card }) {
     const { from = "", to = "" } = data;
@@ -121,8 +142,7 @@ export class LogLines {
   }
 
   #moveText({ type, from, to, seat, cards }, nameOf) {
-    const known = cards.map(({ card }) => card).filter((card) => card !== null).map(nameOf);
-    const what = known.length === cards.length ? lines.list(known) : lines.cards(cards.length);
+    const what = this.#cardsText(cards, nameOf);
     if (type === "CardPeeked") {
       const own = seat === this.#ownSeat();
       return own ? lines.youAreShown(what) : lines.isShown(this.#name(seat), what);
@@ -135,6 +155,11 @@ export class LogLines {
     if (giver !== null && taker !== null) return lines.gave(by, whom, what);
     if (giver === null) return lines.moved(what, this.#stack(from), this.#stack(to));
     if (to === "deck") return lines.returned(by, lines.cards(cards.length));
+    const receiver = giver === null ? null : PASS_PILE.exec(to)?.[1];
+    if (receiver != null) {
+      const own = Number(receiver) === this.#ownSeat();
+      return lines.passed(by, own ? null : this.#name(Number(receiver)), what);
+    }
     if (to === "pile:discard") return lines.discarded(by, what);
     return lines.played(by, what, to === "pile:table" ? null : this.#stack(to));
   }

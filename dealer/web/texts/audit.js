@@ -180,7 +180,9 @@ export const audit = {
       `The ${by} removes ${player}${reason && ` (${reason})`}; the hand stays.`,
     HostTransferred: ({ player }) => `${player} is the host from here on.`,
     NoteAdded: ({ player, seat, kind, text }) =>
-      `${seat === 0 ? "The host" : player} notes (${kind}): ${text}`,
+      kind === "take_back"
+        ? `${seat === 0 ? "The host" : player} took back event ${text.replace("-", " to ")}.`
+        : `${seat === 0 ? "The host" : player} notes (${kind}): ${text}`,
     ShuffleStarted: ({ k, stack, n, steps }) =>
       `Shuffle ${k + 1} begins: ${stackName(stack)}, ${counted(n, "card")}, ` +
       `${counted(steps, "swap")}.`,

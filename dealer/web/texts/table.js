@@ -246,6 +246,9 @@ export const table = {
       (mine === null ? "." : `; you got ${mine}.`),
     gave: (by, whom, what) => `${by ?? "You"} gave ${whom ?? "you"} ${what}.`,
     played: (by, what, onto) => `${by ?? "You"} played ${what}${onto ? ` onto ${onto}` : ""}.`,
+    passed: (by, whom, what) => `${by ?? "You"} passed ${what} to ${whom ?? "you"}.`,
+    tookBack: (by, what) => `${by ?? "You"} took back ${what}.`,
+    theMove: "the last move",
     discarded: (by, what) => `${by ?? "You"} discarded ${what}.`,
     returned: (by, what) =>
       by === null

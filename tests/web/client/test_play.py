@@ -13,7 +13,9 @@ import dealer
 from dealer.gateway.ws import drain
 from dealer.proof.verify import verify
 from tests.client.conftest import FAST
+from tests.client.test_play import NOTES
 from tests.web.client.node_client import JsError, NodeClient
+from tests.web.js_verifier import Bundle, compare
 
 pytestmark = pytest.mark.slow
 
@@ -72,6 +74,63 @@ async def test_a_round_with_every_command(clients, real_server):
     address = real_server.url.replace("ws:", "http:").removesuffix("/ws")
     bundle = await asyncio.to_thread(fetch, f"{address}/tables/{table}/bundle.jsonl")
     assert verify(bundle.splitlines(), key=bytes.fromhex(result["key"]), saved=result["saved"]).ok
+
+
+PASSING = """
+    const { ada, bob } = its;
+    await ada.roundOpen();
+    await ada.shuffle();
+    const dealt = await ada.deal(2, { piles: [{ name: "board", count: 3, face: "up" }] });
+    await bob.until(({ hand, piles }) => hand.length === 2 && piles.get("board")?.length === 3);
+    const [mine, other] = ada.hand;
+    await ada.pass(mine, { to: 2 });
+    await ada.takeBack();
+    const back = ada.hand.join() === `${mine},${other}`;
+    await ada.pass([mine], { to: 2 });
+    await bob.until(({ piles }) => piles.get("pass-2")?.join() === "??");
+    await bob.pass(bob.hand[0], { to: 1 });
+    const got = bob.hand.includes(mine);
+    const board = bob.piles.get("board").join();
+    await bob.pileMove("board", { to: "won-2", all: true });
+    const kept = bob.piles.get("won-2").join() === board;
+    const drawn = (await ada.pileDraw("won-2", null, { all: true })).join() === board;
+    await ada.takeBack();
+    await bob.pass(bob.hand[0], { to: 1 });
+    await ada.pass();
+    await ada.play(ada.hand, { face: "down" });
+    await ada.pileTurn("table", null, { all: true });
+    await bob.show(null, { all: true });
+    const refused = await bob.takeBack().catch(({ reason }) => reason);
+    for (const [kind, text] of args.notes) await ada.note(kind, text);
+    await bob.until(({ version }) => version === ada.version);
+    const { turn, dealerButton, scores, counters, phrase, reaction } = bob.markers;
+    await ada.roundClose();
+    await ada.close();
+    return {
+      yes: [back, got, kept, drawn], dealt, refused, key: ada.key, doubts: bob.doubts,
+      markers: [turn, dealerButton, [...scores], [...counters], phrase, reaction],
+      may: [ada.state.who.pass, ada.state.who.take_back],
+    };
+"""
+
+
+async def test_passing_taking_back_whole_piles_and_markers(clients, real_server):
+    table = await clients.sit("ada", "bob", url=real_server.url, seats=3)
+    result = await clients.run(PASSING, notes=NOTES)
+    assert (result["yes"], result["dealt"]) == ([True] * 4, 7)
+    assert result["refused"] == "nothing_to_take_back"
+    assert result["may"] == ["players", "players"]
+    assert result["doubts"] == []
+    assert result["markers"] == [
+        2, 1, [[1, -5], [2, 0]], [["pot, in $", 120]],
+        {"seat": 1, "text": "well-played"}, {"seat": 1, "text": "👏🏽"},
+    ]  # fmt: skip
+    address = real_server.url.replace("ws:", "http:").removesuffix("/ws")
+    bundle = await asyncio.to_thread(fetch, f"{address}/tables/{table}/bundle.jsonl")
+    played = Bundle("passing", bundle.decode().splitlines(), result["key"])
+    disagreements, (report,) = await asyncio.to_thread(compare, [played])
+    assert disagreements == []
+    assert report.ok
 
 
 def fetch(url):

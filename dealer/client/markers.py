@@ -1,0 +1,59 @@
+"""Markers: the newest notes of the kinds that have a meaning in every game.
+
+A turn marker, a dealer button, scores and counters are notes, which anybody whom the rules let
+annotate may add; they move no card and the server does not check them. CLIENT.md has their texts.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from dealer.game.events import Event, NoteAdded
+
+_SEAT = re.compile(r"[1-9][0-9]{0,9}")
+_NUMBER = r"0|-?[1-9][0-9]{0,14}"
+_SCORE = re.compile(rf"([1-9][0-9]{{0,9}}):({_NUMBER})")
+_COUNTER = re.compile(rf"([^:]{{1,64}}):({_NUMBER})")
+_PHRASE = re.compile(r"[a-z0-9._-]{1,64}")
+REACTION_MAX = 16
+"""Characters (Unicode code points) of a reaction."""
+
+
+class Said(NamedTuple):
+    """A phrase's key or a reaction, and the seat that added it; 0 for the host or a service."""
+
+    seat: int
+    text: str
+
+
+@dataclass(slots=True)
+class Markers:
+    """The newest notes of each kind; notes with other texts than CLIENT.md gives are ignored."""
+
+    turn: int | None = None
+    dealer_button: int | None = None
+    scores: dict[int, int] = field(default_factory=dict)
+    counters: dict[str, int] = field(default_factory=dict)
+    phrase: Said | None = None
+    reaction: Said | None = None
+
+    def apply(self, event: Event) -> None:
+        """Take over what an event says; only a NoteAdded says something."""
+        if not isinstance(event, NoteAdded):
+            return
+        seat, text = event.seat, event.text
+        match event.kind:
+            case "turn" if _SEAT.fullmatch(text):
+                self.turn = int(text)
+            case "dealer_button" if _SEAT.fullmatch(text):
+                self.dealer_button = int(text)
+            case "score" if found := _SCORE.fullmatch(text):
+                self.scores[int(found[1])] = int(found[2])
+            case "counter" if found := _COUNTER.fullmatch(text):
+                self.counters[found[1]] = int(found[2])
+            case "phrase" if _PHRASE.fullmatch(text):
+                self.phrase = Said(seat, text)
+            case "reaction" if 1 <= len(text) <= REACTION_MAX:
+                self.reaction = Said(seat, text)

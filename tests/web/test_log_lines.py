@@ -1,0 +1,75 @@
+"""The table page's log: what was passed, delivered and taken back, as each reader sees it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.web.js_verifier import node
+
+pytestmark = pytest.mark.slow
+
+_SCRIPT = Path(__file__).with_name("log_lines.mjs")
+
+
+def moved(at: int, source: str, to: str, *slots: int, seen_by: int | None = None) -> list[Any]:
+    """CardMoved events of one command, whose cards the seat `seen_by` knows as `c<slot>`."""
+    return [(at, "CardMoved", {"slot": slot, "from": source, "to": to}, seen_by) for slot in slots]
+
+
+def lines(seat: int | None, *events: Any) -> list[str]:
+    """The log of the reader at `seat`."""
+    shown = [
+        {
+            "at": at,
+            "type": kind,
+            "live": True,
+            "public": public,
+            "card": f"c{public['slot']}" if seen_by is not None and seen_by == seat else None,
+        }
+        for at, kind, public, seen_by in events
+    ]
+    done = subprocess.run(
+        [node(), str(_SCRIPT)],
+        input=json.dumps({"seat": seat, "events": shown}),
+        capture_output=True,
+        check=False,
+        encoding="utf-8",
+    )
+    assert done.returncode == 0, done.stderr
+    written: list[str] = json.loads(done.stdout)
+    return written
+
+
+PASSED = moved(1, "hand:1", "pile:pass-2", 7, 6, seen_by=1)
+BACK = moved(2, "pile:pass-2", "hand:1", 6, 7, seen_by=1)
+NOTE = (2, "NoteAdded", {"seat": 1, "kind": "take_back", "text": "5-6"}, None)
+
+
+@pytest.mark.parametrize(
+    ("seat", "written"),
+    [
+        (1, ["You passed c7 and c6 to Bob.", "You took back c6 and c7."]),
+        (2, ["Ada passed 2 cards to you.", "Ada took back 2 cards."]),
+        (None, ["Ada passed 2 cards to Bob.", "Ada took back 2 cards."]),
+    ],
+)
+def test_a_pass_and_its_take_back(seat: int | None, written: Sequence[str]) -> None:
+    assert lines(seat, *PASSED, *BACK, NOTE) == written
+
+
+def test_a_host_without_a_seat_takes_back() -> None:
+    moves = moved(2, "pile:y", "pile:x", 3)
+    note = (2, "NoteAdded", {"seat": 0, "kind": "take_back", "text": "5"}, None)
+    assert lines(1, *moves, note) == ["The host took back 1 card."]
+    assert lines(1, note) == ["The host took back the last move."]
+
+
+def test_another_note_is_its_text() -> None:
+    note = (3, "NoteAdded", {"seat": 2, "kind": "chat", "text": "hello"}, None)
+    assert lines(1, *PASSED, note)[-1] == "Bob: hello"
