@@ -15,7 +15,7 @@ BURN = "pile:burn"
 DISCARD = "pile:discard"
 
 _STACK = re.compile(r"deck|hand:(?P<seat>[1-9][0-9]{0,9})|pile:[!-~]{1,32}")
-_PASS_PILE = re.compile(r"pile:pass-[1-9][0-9]{0,9}")
+_PASS_PILE = re.compile(r"pile:pass:[1-9][0-9]{0,9}")
 _PILE_NAME = re.compile(r"[!-~]{1,32}")
 SEAT_MAX = 2**32 - 1
 
@@ -34,7 +34,7 @@ def pile(name: str) -> str:
 
 def pass_pile(seat: int) -> str:
     """The pile of cards that wait to be passed to a seat."""
-    return f"pile:pass-{seat}"
+    return f"pile:pass:{seat}"
 
 
 def is_pass_pile(stack: str) -> bool:
@@ -44,7 +44,7 @@ def is_pass_pile(stack: str) -> bool:
 
 def passed_to(stack: str) -> int:
     """The seat that the cards of such a pile wait for."""
-    return int(stack.rpartition("-")[2])
+    return int(stack.rpartition(":")[2])
 
 
 def is_stack(text: str) -> bool:

@@ -95,8 +95,8 @@ async def test_passing_taking_back_and_whole_piles(connect):
         await ada.take_back()
         assert ada.hand == [mine, other]
         await ada.pass_([mine], to=2)
-        assert ada.piles["pass-2"] == [mine]
-        await bob.until(lambda table: table.piles.get("pass-2") == ["??"])
+        assert ada.piles["pass:2"] == [mine]
+        await bob.until(lambda table: table.piles.get("pass:2") == ["??"])
         passed = bob.hand[0]
         await bob.pass_(passed, to=1)
         assert mine in bob.hand

@@ -33,17 +33,17 @@ def hands(game):
 
 
 def test_cards_wait_until_the_last_seat_has_passed(game):
-    assert game.do(c.Pass(ONE, (8,), 2)) == [CardMoved(1, 8, "hand:1", "pile:pass-2", 0, None)]
+    assert game.do(c.Pass(ONE, (8,), 2)) == [CardMoved(1, 8, "hand:1", "pile:pass:2", 0, None)]
     assert game.do(c.Pass(TWO, (7, 4), 3)) == [
-        CardMoved(1, 7, "hand:2", "pile:pass-3", 0, None),
-        CardMoved(1, 4, "hand:2", "pile:pass-3", 1, None),
+        CardMoved(1, 7, "hand:2", "pile:pass:3", 0, None),
+        CardMoved(1, 4, "hand:2", "pile:pass:3", 1, None),
     ]
     assert game.do(c.Pass(THREE, (3,), 1)) == [
-        CardMoved(1, 3, "hand:3", "pile:pass-1", 0, None),
-        CardMoved(1, 3, "pile:pass-1", "hand:1", 1, game.card(3)),
-        CardMoved(1, 8, "pile:pass-2", "hand:2", 0, game.card(8)),
-        CardMoved(1, 7, "pile:pass-3", "hand:3", 1, game.card(7)),
-        CardMoved(1, 4, "pile:pass-3", "hand:3", 2, game.card(4)),
+        CardMoved(1, 3, "hand:3", "pile:pass:1", 0, None),
+        CardMoved(1, 3, "pile:pass:1", "hand:1", 1, game.card(3)),
+        CardMoved(1, 8, "pile:pass:2", "hand:2", 0, game.card(8)),
+        CardMoved(1, 7, "pile:pass:3", "hand:3", 1, game.card(7)),
+        CardMoved(1, 4, "pile:pass:3", "hand:3", 2, game.card(4)),
     ]
     assert hands(game) == [[5, 3], [8], [6, 7, 4]]
     assert not game.round.moves.passed
@@ -92,7 +92,7 @@ def test_passed_cards_are_taken_back_also_after_others_have_passed(game):
     game.do(c.Pass(TWO, (7,), 1))
     first = game.table.version - 1
     assert game.do(c.TakeBack(ONE)) == [
-        CardMoved(1, 8, "pile:pass-2", "hand:1", 0, game.card(8)),
+        CardMoved(1, 8, "pile:pass:2", "hand:1", 0, game.card(8)),
         NoteAdded(1, "take_back", str(first)),
     ]
     game.do(c.Pass(THREE, (6,), 1))
@@ -105,7 +105,7 @@ def test_passed_cards_return_to_a_hand_that_has_fewer_cards_now(game):
     game.do(c.Pass(ONE, (5,), 2))
     game.do(c.Move(ONE, "play", "hand:1", "pile:x", (8,), face="up"))
     back, _ = game.do(c.TakeBack(ONE))
-    assert back == CardMoved(1, 5, "pile:pass-2", "hand:1", 0, game.card(5))
+    assert back == CardMoved(1, 5, "pile:pass:2", "hand:1", 0, game.card(5))
 
 
 def test_a_pass_is_taken_back_and_not_the_move_before_it(play):
@@ -131,15 +131,15 @@ def test_a_delivery_cannot_be_taken_back(game):
 @pytest.mark.parametrize(
     "command",
     [
-        c.Draw(TWO, source="pile:pass-2"),
-        c.Draw(THREE, source="pile:pass-2", cards=(8,)),
-        c.DrawAtRandom(TWO, 1, "pile:pass-2"),
-        c.StartShuffle(HOST, "pile:pass-2"),
-        c.Cut(ONE, 0, "pile:pass-2"),
-        c.Move(HOST, "pile", "pile:pass-2", "pile:x"),
-        c.Move(ONE, "pile", "pile:pass-2", "hand:1"),
-        c.Show(ONE, "pile:pass-2"),
-        c.Show(TWO, "pile:pass-2", to=2),
+        c.Draw(TWO, source="pile:pass:2"),
+        c.Draw(THREE, source="pile:pass:2", cards=(8,)),
+        c.DrawAtRandom(TWO, 1, "pile:pass:2"),
+        c.StartShuffle(HOST, "pile:pass:2"),
+        c.Cut(ONE, 0, "pile:pass:2"),
+        c.Move(HOST, "pile", "pile:pass:2", "pile:x"),
+        c.Move(ONE, "pile", "pile:pass:2", "hand:1"),
+        c.Show(ONE, "pile:pass:2"),
+        c.Show(TWO, "pile:pass:2", to=2),
     ],
 )
 def test_cards_that_wait_are_not_touched(game, command):
@@ -150,9 +150,9 @@ def test_cards_that_wait_are_not_touched(game, command):
 @pytest.mark.parametrize(
     "command",
     [
-        c.Move(ONE, "play", "hand:1", "pile:pass-2", (8,)),
-        c.Move(HOST, "pile", DECK, "pile:pass-2"),
-        c.Deal(HOST, 0, piles=(c.DealtPile("pile:pass-2", 1),)),
+        c.Move(ONE, "play", "hand:1", "pile:pass:2", (8,)),
+        c.Move(HOST, "pile", DECK, "pile:pass:2"),
+        c.Deal(HOST, 0, piles=(c.DealtPile("pile:pass:2", 1),)),
     ],
 )
 def test_cards_get_into_these_piles_by_passing_only(game, command):
@@ -160,7 +160,7 @@ def test_cards_get_into_these_piles_by_passing_only(game, command):
 
 
 def test_other_piles_of_similar_names_are_ordinary(game):
-    for name in ("pile:pass-0", "pile:pass-x", "pile:pass", "pile:pass-2x"):
+    for name in ("pile:pass:0", "pile:pass:x", "pile:pass-2", "pile:pass:2x"):
         game.do(c.Move(ONE, "play", "hand:1", name, (game.stack("hand:1")[0],)))
         game.do(c.Draw(ONE, source=name))
     assert not game.round.moves.passed
@@ -221,11 +221,11 @@ def test_the_rule_is_of_its_own(play):
 
 def test_a_pile_of_an_earlier_release_with_such_a_name_is_read(game):
     """Piles of these names had no meaning: cards of the deck in them are no passed ones."""
-    pile = "pile:pass-2"
+    pile = "pile:pass:2"
     game.take(CardMoved(1, 2, DECK, pile, 0, None))
     game.do(c.Draw(ONE, source=pile))
     game.take(CardMoved(1, 2, "hand:1", pile, 0, None))
-    game.take(CardMoved(1, 8, "hand:1", "pile:pass-3", 0, None))
+    game.take(CardMoved(1, 8, "hand:1", "pile:pass:3", 0, None))
     assert [card.slot for card in game.round.moves.passed[1].cards] == [8]
     game.do(c.TakeBack(ONE))
     assert (hands(game)[0], game.stack(pile)) == ([8, 5], [2])
@@ -233,7 +233,7 @@ def test_a_pile_of_an_earlier_release_with_such_a_name_is_read(game):
 
 
 def test_passed_cards_that_an_earlier_release_shuffled_do_not_wait_any_more(game):
-    pile = "pile:pass-2"
+    pile = "pile:pass:2"
     game.do(c.Pass(ONE, (8,), 2))
     game.take(ShuffleStarted(1, game.round.k, pile, 1, "backward", 0))
     game.take(EntropyClosed(1, game.round.k))

@@ -390,7 +390,7 @@ async def test_cards_are_passed_together(gateway, connect) -> None:
     ann, bob = table.players
     mine, his = [(await client.call("deck.draw"))["slots"] for client in (ann, bob)]
     await ann.call("hand.pass", cards=mine, to=2)
-    assert await reason_of(bob.call("pile.draw", pile="pass-2")) == "not_entitled"
+    assert await reason_of(bob.call("pile.draw", pile="pass:2")) == "not_entitled"
     assert await reason_of(bob.call("hand.pass")) == "not_entitled"
     assert await reason_of(bob.call("hand.pass", cards=his)) == "-32602"
     done = await bob.call("hand.pass", cards=his, to=1)

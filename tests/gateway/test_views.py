@@ -170,7 +170,7 @@ async def play(gateway: Gateway, deck: list[str]) -> Played:
         await bob.call("hand.take_back")
         await bob.call("hand.pass", cards=drawn["slots"][3:], to=1)
         with pytest.raises(Exception, match="wait to be passed"):
-            await ann.call("pile.draw", pile="pass-1")
+            await ann.call("pile.draw", pile="pass:1")
         await ann.call("hand.pass", cards=own["cards"][:1], to=2)
         with pytest.raises(Exception, match="not in that hand"):
             await ann.call("hand.play", cards=[deck[0]])

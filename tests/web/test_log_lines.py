@@ -46,8 +46,8 @@ def lines(seat: int | None, *events: Any) -> list[str]:
     return written
 
 
-PASSED = moved(1, "hand:1", "pile:pass-2", 7, 6, seen_by=1)
-BACK = moved(2, "pile:pass-2", "hand:1", 6, 7, seen_by=1)
+PASSED = moved(1, "hand:1", "pile:pass:2", 7, 6, seen_by=1)
+BACK = moved(2, "pile:pass:2", "hand:1", 6, 7, seen_by=1)
 NOTE = (2, "NoteAdded", {"seat": 1, "kind": "take_back", "text": "5-6"}, None)
 
 

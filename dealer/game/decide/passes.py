@@ -1,4 +1,4 @@
-"""Simultaneous passing: cards wait face down in `pass-<seat>` until all seats have passed.
+"""Simultaneous passing: cards wait face down in `pass:<seat>` until all seats have passed.
 
 Until then no other command may touch these piles, and each seat may take its own cards back. The
 pass of the last seat moves all cards to their hands in the same append. So that the seats do not

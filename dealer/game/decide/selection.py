@@ -45,7 +45,7 @@ def require_no_pass(round_: Round, stack: str) -> None:
 def require_no_pass_pile(stack: str) -> None:
     """Raise BadRequest for a pile that only passed cards are put into."""
     if is_pass_pile(stack):
-        raise BadRequest("Cards get into the piles pass-<seat> by hand.pass only; choose another.")
+        raise BadRequest("Cards get into the piles pass:<seat> by hand.pass only; choose another.")
 
 
 def require_room_for(round_: Round, stacks: Sequence[str]) -> None:

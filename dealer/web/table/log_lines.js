@@ -24,7 +24,7 @@ const lines = texts.logLines;
 
 const MAX_LINES = 500;
 const DROPPED_AT_ONCE = 100;
-const PASS_PILE = /^pile:pass-([1-9][0-9]{0,9})$/;
+const PASS_PILE = /^pile:pass:([1-9][0-9]{0,9})$/;
 
 export class LogLines {
   /** @type {LogLine[]} */

@@ -87,7 +87,7 @@ PASSING = """
     await ada.takeBack();
     const back = ada.hand.join() === `${mine},${other}`;
     await ada.pass([mine], { to: 2 });
-    await bob.until(({ piles }) => piles.get("pass-2")?.join() === "??");
+    await bob.until(({ piles }) => piles.get("pass:2")?.join() === "??");
     await bob.pass(bob.hand[0], { to: 1 });
     const got = bob.hand.includes(mine);
     const board = bob.piles.get("board").join();
