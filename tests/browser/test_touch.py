@@ -1,4 +1,4 @@
-"""Playing with fingers: drags, long presses and taps, by touch events on phones of several sizes."""
+"""Playing with fingers: drags, long presses and taps by touch events, on phones of all sizes."""
 
 from __future__ import annotations
 

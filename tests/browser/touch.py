@@ -1,4 +1,4 @@
-"""Fingers on a page: sequences of touch events that Chromium turns into pointers, taps and scrolling.
+"""Fingers on a page: touch events that Chromium turns into pointers, taps and scrolling.
 
 The browser decides as on a phone what a sequence is: with `touch-action` it may scroll the page and
 cancel the pointer. Pages must be opened with `has_touch=True, is_mobile=True`.

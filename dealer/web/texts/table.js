@@ -118,7 +118,7 @@ export const table = {
   },
   someCards: (signs, cards) =>
     (signs.length < cards ? counted(cards, "card") : joined(signs)),
-  changed: "These cards have changed; please look again.",
+  changed: "These cards have changed in the meantime.",
   pile: (number) => `pile-${number}`,
 
   stacks: "Deck and piles",
