@@ -45,24 +45,23 @@ class Fingers:
 
     async def press(self, at: Point, finger: int = 0) -> None:
         self._down[finger] = at
-        await self._send("touchStart")
+        await self._send("touchStart", self._down)
 
     async def move(self, to: Point, finger: int = 0) -> None:
         """Move a pressed finger in several steps."""
         start = self._down[finger]
         for step in range(1, STEPS + 1):
             self._down[finger] = start.towards(to, step / STEPS)
-            await self._send("touchMove")
+            await self._send("touchMove", self._down)
 
     async def lift(self, finger: int = 0) -> None:
-        del self._down[finger]
-        # An end lifts all fingers; a finger that is missing from a move is lifted alone.
-        await self._send("touchMove" if self._down else "touchEnd")
+        lifted = {finger: self._down.pop(finger)}
+        await self._send("touchEnd", lifted if self._down else {})  # without points: all fingers
 
     async def cancel(self) -> None:
         """The system takes the touch away, as for a call or a gesture of its own."""
         self._down.clear()
-        await self._send("touchCancel")
+        await self._send("touchCancel", {})
 
     async def tap(self, target: Locator) -> None:
         await target.scroll_into_view_if_needed()
@@ -83,8 +82,8 @@ class Fingers:
         await self.press(await middle(target))
         await target.page.locator(".held").wait_for()
 
-    async def _send(self, kind: str) -> None:
+    async def _send(self, kind: str, fingers: dict[int, Point]) -> None:
         points: list[dict[str, Any]] = [
-            {"x": at.x, "y": at.y, "id": finger} for finger, at in self._down.items()
+            {"x": at.x, "y": at.y, "id": finger} for finger, at in fingers.items()
         ]
         await self._session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})

@@ -1,52 +1,27 @@
 /**
  * The browser's Back dismisses a dialog instead of leaving the page.
  *
- * While a dialog is open the history has an entry more for this page. Back goes to the entry below,
- * which is the same page; a dialog that is closed otherwise removes the entry by going back itself.
+ * The first dialog adds an entry for this page to the history. Back goes to the entry below, which
+ * is the same page, and closes the open dialog; if none is open, the page goes back again. The
+ * entry stays when a dialog is closed otherwise, because removing it would interrupt a navigation
+ * that the player begins at that moment.
  */
 
-const OVER = "dealer/page/dialog"; // in the state of the additional entry
+const ENTRY = "dealer/page/entry"; // in the state of both entries
+const [BELOW, ABOVE] = ["below", "above"];
 
-let isOver = history.state?.[OVER] === true;
-let isReturning = false; // the page goes back itself, which takes a moment
-
-/**
- * Let Back close a dialog that has just been opened, unless it has to be answered.
- *
- * @param {HTMLDialogElement} box
- * @param {boolean} mustAnswer
- */
-export function dismissedByBack(box, mustAnswer) {
-  box.toggleAttribute("data-answer", mustAnswer);
-  // The dialog that follows a closed one is opened before this task ends, and uses its entry.
-  box.addEventListener("close", () => setTimeout(update));
-  update();
-}
-
-/** The topmost open dialog. @returns {HTMLDialogElement | undefined} */
-function topmost() {
-  return Array.from(document.querySelectorAll("dialog")).filter((box) => box.open).at(-1);
-}
-
-function update() {
-  if (isReturning) return;
-  const isOpen = topmost() !== undefined;
-  if (isOpen === isOver) return;
-  isOver = isOpen;
-  if (isOpen) {
-    history.pushState({ ...history.state, [OVER]: true }, "");
-  } else {
-    isReturning = true;
-    history.back();
-  }
+/** Let Back close a dialog that has just been opened; one with `data-answer` has to be answered. */
+export function dismissedByBack() {
+  if (history.state?.[ENTRY] === ABOVE) return;
+  history.replaceState({ ...history.state, [ENTRY]: BELOW }, "");
+  history.pushState({ ...history.state, [ENTRY]: ABOVE }, "");
 }
 
 addEventListener("popstate", () => {
-  isOver = history.state?.[OVER] === true;
-  const box = topmost();
-  if (!isReturning && box !== undefined && !box.hasAttribute("data-answer")) box.close();
-  isReturning = false;
-  update();
+  if (history.state?.[ENTRY] !== BELOW) return;
+  /** @type {HTMLDialogElement | null} */
+  const box = document.querySelector("dialog[open]");
+  if (box === null) history.back();
+  else if (box.dataset.answer === undefined) box.close();
+  else dismissedByBack();
 });
-
-update();

@@ -18,6 +18,7 @@ export function dialog(title, fill, { alert = false, name = "" } = {}) {
   return new Promise((resolve) => {
     const box = element("dialog", {
       class: name, "aria-labelledby": "dialog-title", role: alert ? "alertdialog" : null,
+      "data-answer": alert,
     });
     let answer = null;
     const close = (given = null) => {
@@ -40,7 +41,7 @@ export function dialog(title, fill, { alert = false, name = "" } = {}) {
     else box.addEventListener("click", (event) => event.target === box && close());
     document.body.append(box);
     box.showModal();
-    dismissedByBack(box, alert);
+    dismissedByBack();
     box.querySelector("[autofocus]")?.focus();
   });
 }
