@@ -38,6 +38,11 @@ async def close_round(page: Page) -> None:
     await page.keyboard.press("Enter")
 
 
+async def answer(page: Page, label: str) -> None:
+    """Press a button of the open dialog."""
+    await page.get_by_role("dialog").get_by_role("button", name=label, exact=True).click()
+
+
 def own_hand(page: Page) -> Locator:
     return page.get_by_role("listbox", name=re.compile("Your hand"))
 

@@ -93,6 +93,9 @@ async def test_a_round_with_the_keyboard_only(server, open_page) -> None:
         await to_first_card(ada)
         await keys.press("Space")
         await keys.press(key)
+        if key == "g":  # give: asks for confirmation
+            await expect(page.get_by_role("dialog", name="Give")).to_contain_text("to Bob?")
+            await keys.press("Enter")
         await bob.expect_log(re.compile(f"^{says}"))
         await ada.holds(left)
     await bob.holds(6)

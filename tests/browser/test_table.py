@@ -10,6 +10,7 @@ from playwright.async_api import Page, expect
 
 from tests.browser.conftest import PHONE
 from tests.browser.table_page import (
+    answer,
     close_round,
     codes,
     expect_log,
@@ -128,6 +129,7 @@ async def test_cards_are_given_to_another_player_and_shown(dealt) -> None:
     given, kept = (await codes(ada))[:2]
     await own_cards(ada).nth(0).click()
     await player(ada, "Bob").click()
+    await answer(ada, "Give")
     await expect(own_hand(bob).locator(f'[data-card="{given}"]')).to_be_visible()
     await own_cards(ada).nth(0).click()
     await ada.keyboard.press("h")
@@ -144,6 +146,7 @@ async def test_cards_are_dragged_onto_stacks_and_within_the_hand(dealt) -> None:
     await own_cards(ada).nth(1).drag_to(place(ada, "pile:table"))
     await expect(place(bob, "pile:table").locator(f'[data-card="{before[2]}"]')).to_be_visible()
     await own_cards(ada).nth(0).drag_to(place(ada, "hand:2"))
+    await answer(ada, "Give")
     await expect(own_hand(bob).locator(f'[data-card="{before[1]}"]')).to_be_visible()
     await place(ada, "deck").drag_to(own_hand(ada))
     await expect(own_cards(ada)).to_have_count(4)

@@ -23,9 +23,19 @@ import {
  * @property {Condition[]} conditions
  * @property {(context: any, answer?: any) => Promise<any>} run
  * @property {((context: any) => Promise<any>) | null} asks
+ * @property {boolean} counted whether it uses the number of cards that is set
+ * @property {"public" | "final" | null} mark it shows cards to all, or cannot be undone
  */
 
 const reasons = texts.disabled;
+
+/** The actions that use the number of cards that is set. */
+const COUNTED = ["draw", "deal", "burn", "cut"];
+
+/** @type {Record<string, "public" | "final">} */
+const MARKS = {
+  play: "public", show: "public", closeRound: "final", leave: "final", closeTable: "final",
+};
 
 /** @type {Condition} */
 const connected = ({ table, stopped }) => {
@@ -78,7 +88,7 @@ export const ACTIONS = [
     ({ table, slots }) => table.discard(slots)),
   action("give", "g", "hand", "give", [...hand, hasOthers],
     ({ table, slots }, to) => table.give(slots, { to }),
-    ({ table, ask }) => ask.seat(texts.giveTo, otherSeats(table))),
+    ({ table, ask, slots }) => ask.recipient(slots, otherSeats(table))),
   action("show", "h", "hand", "show", hand,
     ({ table, slots }) => table.show(slots)),
   action("putBack", "r", "hand", "return", hand,
@@ -88,7 +98,12 @@ export const ACTIONS = [
     ({ table, ask }) => ask.seat(texts.showTo, otherSeats(table))),
   action("playTo", "Shift+P", null, "play", hand,
     ({ table, slots }, pile) => table.play(slots, pile),
-    ({ table, ask }) => ask.pile(table)),
+    ({ ask }) => ask.pile()),
+  action("playDown", "Shift+D", null, "play", hand,
+    ({ table, slots }) => table.play(slots, { face: "down" })),
+  action("more", "e", "hand", null, hand,
+    (context, { chosen, answer }) => chosen.run(context, answer),
+    (context) => context.ask.action(context)),
 
   action("openRound", "o", "round", "open", [noRound], openAndShuffle),
   action("shuffle", "s", "round", "shuffle", [...play, deckNotEmpty],
@@ -108,9 +123,6 @@ export const ACTIONS = [
   action("closeTable", "Shift+W", null, "host", [],
     ({ table }) => table.close(), confirmed("closeTable")),
 ];
-
-/** The actions that use the number of cards that is set. */
-export const COUNTED = ["draw", "deal", "burn", "cut"];
 
 const BY_NAME = new Map(ACTIONS.map((one) => [one.name, one]));
 
@@ -136,28 +148,33 @@ export function disabledReason({ conditions }, context) {
 }
 
 /**
- * The action of dragging cards onto a stack, `{ conditions, run, asks }`, or null if there is none.
- * `from` and `to` are stacks, which include hands; `slots` are the dragged cards of a hand.
+ * The action of moving cards from one stack onto another, `{ conditions, run, asks, counted }`, or
+ * null if there is none. Stacks include hands; `slots` are cards of the player's hand, `count` is
+ * that of the deck's cards. `face` is the side that they show on a pile.
+ *
+ * @param {any} table
+ * @param {{ from: string, to: string, slots?: number[], count?: number, face?: string }} move
  */
-export function actionForDrop(page, from, to, slots) {
-  const { table } = page;
+export function actionForMove(table, { from, to, slots = [], count = 1, face = defaultFace(to) }) {
   const own = table.seat === null ? null : handOf(table.seat);
   if (from === to) return null;
-  if (from === own) return dropFromHand(to, slots);
-  const count = from === "deck" ? page.count : 1;
+  if (from === own) return moveFromHand(to, slots);
   if (from === "deck" && to === own) return actionNamed("draw");
   if (from === "deck" && to === "pile:burn") return actionNamed("burn");
   if (from === "deck" && seatOf(to) !== null) {
     const seats = [seatOf(to)];
-    return drop("deal", [...deck, enough], () => table.deal(count, { seats }));
+    return move("deal", [...deck, enough], () => table.deal(count, { seats }), { counted: true });
   }
-  if (to === own) return drop("pile", [seated, ...play], () => table.pileDraw(pileName(from), 1));
+  if (from === "deck") {
+    return move("pile", [...deck, enough], () => table.pileMove(from, { to, count, face }),
+      { counted: true });
+  }
+  if (to === own) return move("pile", [seated, ...play], () => table.pileDraw(pileName(from), 1));
   if (seatOf(from) !== null) {
     const all = cardsIn(table.state, from).length;
-    return drop("collect", play, () => table.pileMove(from, { to, count: all }));
+    return move("collect", play, () => table.pileMove(from, { to, count: all }));
   }
-  return drop("pile", from === "deck" ? [...deck, enough] : play,
-    () => table.pileMove(from, { to, count, face: defaultFace(to) }));
+  return move("pile", play, () => table.pileMove(from, { to, count: 1, face }));
 }
 
 /** Which side a card shows on a stack by default. */
@@ -165,25 +182,31 @@ export function defaultFace(stack) {
   return ["deck", "pile:discard", "pile:burn"].includes(stack) ? "down" : "up";
 }
 
-function dropFromHand(to, slots) {
+function moveFromHand(to, slots) {
   const cards = [seated, ...play];
   const seat = seatOf(to);
-  if (seat !== null) return drop("give", cards, ({ table }) => table.give(slots, { to: seat }));
-  if (to === "deck") return drop("return", cards, ({ table }) => table.handReturn(slots));
+  if (seat !== null) {
+    return move("give", cards, ({ table }) => table.give(slots, { to: seat }),
+      { asks: ({ ask }) => ask.recipient(slots, [seat]) });
+  }
+  if (to === "deck") return move("return", cards, ({ table }) => table.handReturn(slots));
   const pile = pileName(to);
-  if (pile === "discard") return drop("discard", cards, ({ table }) => table.discard(slots));
+  if (pile === "discard") return move("discard", cards, ({ table }) => table.discard(slots));
   const face = defaultFace(to);
-  return drop("play", cards, ({ table }) => table.play(slots, { pile, face }));
+  return move("play", cards, ({ table }) => table.play(slots, { pile, face }));
 }
 
-function drop(rule, conditions, run) {
-  return { conditions: [connected, allowed(rule), ...conditions], run, asks: null };
+function move(rule, conditions, run, { asks = null, counted = false } = {}) {
+  return { conditions: [connected, allowed(rule), ...conditions], run, asks, counted };
 }
 
 /** @returns {Action} */
 function action(name, key, group, rule, conditions, run, asks = null) {
   const byRule = rule === null || rule === "host" ? [] : [allowed(rule)];
-  return { name, key, group, rule, conditions: [connected, ...byRule, ...conditions], run, asks };
+  return {
+    name, key, group, rule, conditions: [connected, ...byRule, ...conditions], run, asks,
+    counted: COUNTED.includes(name), mark: MARKS[name] ?? null,
+  };
 }
 
 /** Ask for confirmation of an action that cannot be undone. */

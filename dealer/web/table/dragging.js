@@ -1,24 +1,46 @@
-/** Drag and drop of cards, by mouse or touch, onto any element that has `data-drop`. */
+/**
+ * Drag and drop of cards, long presses and context menus, by mouse, pen or finger.
+ *
+ * A press on an element with `data-slot` or `data-stack` becomes a click, a drag onto an element with
+ * `data-drop`, or, with a finger that stays where it is, a hold: the card is lifted, moving it drags
+ * it, and letting it go opens its menu. Where the browser may scroll (`touch-action` in hand.css), it
+ * ends a press that it takes for scrolling with `pointercancel`.
+ */
+
+import { DragScroll } from "./drag_scroll.js";
+import { Ghost } from "./ghost.js";
 
 const DRAG_DISTANCE_PX = 7; // from here on a press is a drag
-const CLICK_AFTER_MS = 50; // in which the browser's click at the end of a drag comes
+const TOUCH_DISTANCE_PX = 10; // fingers are less steady
+const HOLD_MS = 400;
 
 /**
- * @typedef {{ from: string, slots: number[], pictures: HTMLElement[] }} Dragged
+ * @typedef {object} Dragged
+ * @property {string} from a stack
+ * @property {number[]} slots cards of the player's hand
+ * @property {number} count cards from the top of another stack
+ * @property {readonly import("../client.js").Card[]} cards those that move
+ * @property {HTMLElement[]} pictures their elements
+ *
  * @typedef {object} DragTarget
  * @property {(source: HTMLElement) => Dragged | null} pickUp
  * @property {(dragged: Dragged, to: string) => boolean} accepts
+ * @property {(dragged: Dragged, to: string | null) => (string | null)[]} preview the codes of the
+ *   cards as they will be seen in `to`, null for a back
+ * @property {(dragged: Dragged, to: string | null, x: number) => void} over the pointer has moved
  * @property {(dragged: Dragged, to: string, x: number) => void} drop
  * @property {(slot: number) => void} tap a card of the hand was clicked
+ * @property {(source: HTMLElement) => void} menu a long press, a right click, or the menu key
  */
 export class Dragging {
   /** @type {DragTarget} */
   #target;
   #area;
+  #scroll;
   #press = null;
   #ghost = null;
   #over = null;
-  #endedAt = -Infinity;
+  #ignoresClick = false;
 
   /**
    * @param {HTMLElement} area
@@ -27,72 +49,114 @@ export class Dragging {
   constructor(area, target) {
     this.#area = area;
     this.#target = target;
+    this.#scroll = new DragScroll((x, y) => this.#hover(x, y));
     area.addEventListener("pointerdown", (event) => this.#down(event));
     area.addEventListener("pointermove", (event) => this.#move(event));
     area.addEventListener("pointerup", (event) => this.#up(event));
-    area.addEventListener("pointercancel", () => this.#end());
+    area.addEventListener("pointercancel", (event) => this.#cancel(event));
+    area.addEventListener("lostpointercapture", (event) => {
+      if (event.target === area) this.#cancel(event); // not when `area` takes it from a card
+    });
+    area.addEventListener("touchmove", (event) => this.#onTouchMove(event), { passive: false });
+    area.addEventListener("touchend", (event) => this.#onTouchEnd(event), { passive: false });
     area.addEventListener("click", (event) => this.#click(event), { capture: true });
+    area.addEventListener("contextmenu", (event) => this.#menu(event));
     area.addEventListener("dragstart", (event) => event.preventDefault());
+    document.addEventListener("keydown", (event) => this.#onKey(event), { capture: true });
   }
 
   #down(event) {
-    if (!event.isPrimary || event.button !== 0) return;
-    const source = event.target.closest("[data-slot], [data-drag]");
-    this.#press = source && { source, x: event.clientX, y: event.clientY, id: event.pointerId };
+    this.#ignoresClick = false;
+    // Other fingers neither start nor end anything.
+    if (this.#press !== null || !event.isPrimary || event.button !== 0) return;
+    const source = sourceOf(event);
+    if (source === null) return;
+    const touch = event.pointerType !== "mouse";
+    this.#press = {
+      source, touch, x: event.clientX, y: event.clientY, id: event.pointerId, held: false,
+      timer: touch ? setTimeout(() => this.#hold(), HOLD_MS) : null, dragged: null,
+    };
+  }
+
+  #hold() {
+    this.#press.held = true;
+    this.#press.source.classList.add("held");
   }
 
   #move(event) {
     const press = this.#press;
     if (press === null || event.pointerId !== press.id) return;
-    const [dx, dy] = [event.clientX - press.x, event.clientY - press.y];
-    if (this.#ghost === null) {
-      if (Math.hypot(dx, dy) < DRAG_DISTANCE_PX || !this.#begin(press)) return;
-    }
-    this.#ghost.style.translate = `${event.clientX}px ${event.clientY}px`;
+    if (this.#ghost === null && !(isDrag(press, event) && this.#begin(press))) return;
+    this.#ghost.moveTo(event.clientX, event.clientY);
     this.#hover(event.clientX, event.clientY);
+    this.#scroll.at(event.clientX, event.clientY);
     event.preventDefault();
   }
 
   #begin(press) {
     press.dragged = this.#target.pickUp(press.source);
     if (press.dragged === null) {
-      this.#press = null;
+      this.#end();
       return false;
     }
+    clearTimeout(press.timer);
+    press.source.classList.remove("held");
     this.#area.setPointerCapture(press.id);
-    this.#ghost = document.createElement("div");
-    this.#ghost.className = "ghost";
-    this.#ghost.append(...press.dragged.pictures.map((picture) => picture.cloneNode(true)));
-    document.querySelector("#overlay").append(this.#ghost);
+    this.#ghost = new Ghost(this.#target.preview(press.dragged, null), press.touch);
     for (const picture of press.dragged.pictures) picture.classList.add("lifted");
+    for (const place of places()) {
+      if (this.#accepts(place)) place.setAttribute("data-target", "");
+    }
     document.documentElement.classList.add("dragging");
     return true;
   }
 
+  #accepts(place) {
+    return this.#target.accepts(this.#press.dragged, place.dataset.drop);
+  }
+
+  /** Mark what is below the pointer, and draw the cards as they will be seen there. */
   #hover(x, y) {
+    const { dragged } = this.#press;
     /** @type {HTMLElement | null} */
     const place = document.elementFromPoint(x, y)?.closest("[data-drop]") ?? null;
-    if (place === this.#over) return;
-    this.#over?.removeAttribute("data-over");
+    const to = place !== null && this.#accepts(place) ? place.dataset.drop : null;
+    this.#target.over(dragged, to, x);
+    this.#ghost.draw(this.#target.preview(dragged, to));
+    if (place !== this.#over) this.#over?.removeAttribute("data-over");
+    place?.setAttribute("data-over", to === null ? "no" : "yes");
     this.#over = place;
-    if (place === null) return;
-    const accepted = this.#target.accepts(this.#press.dragged, place.dataset.drop);
-    place.setAttribute("data-over", accepted ? "yes" : "no");
   }
 
   #up(event) {
-    const { dragged } = this.#press ?? {};
+    if (this.#press === null || event.pointerId !== this.#press.id) return;
+    const { dragged, held, source } = this.#press;
     const to = this.#over?.dataset.drop;
     const wasDrag = this.#ghost !== null;
     this.#end();
-    if (!wasDrag) return;
-    this.#endedAt = performance.now();
-    if (to !== undefined) this.#target.drop(dragged, to, event.clientX);
+    if (wasDrag && to !== undefined) this.#target.drop(dragged, to, event.clientX);
+    else if (!wasDrag && held) this.#target.menu(source);
+  }
+
+  #cancel(event) {
+    if (event.pointerId === this.#press?.id) this.#end();
+  }
+
+  /** Scrolling must not begin while a card is held or dragged. */
+  #onTouchMove(event) {
+    if (event.cancelable && (this.#ghost !== null || this.#press?.held)) event.preventDefault();
+  }
+
+  /** No click follows a drag or a hold. */
+  #onTouchEnd(event) {
+    if (this.#ignoresClick && event.cancelable) event.preventDefault();
   }
 
   /** Ignore the click at the end of a drag; any other click on a card of the hand selects it. */
   #click(event) {
-    if (performance.now() - this.#endedAt < CLICK_AFTER_MS) {
+    const byPointer = event.detail > 0;
+    if (this.#ignoresClick && byPointer) {
+      this.#ignoresClick = false;
       event.stopPropagation();
       event.preventDefault();
       return;
@@ -101,11 +165,55 @@ export class Dragging {
     if (option !== null) this.#target.tap(Number(option.dataset.slot));
   }
 
-  #end() {
-    for (const picture of this.#press?.dragged?.pictures ?? []) picture.classList.remove("lifted");
-    this.#over?.removeAttribute("data-over");
-    this.#ghost?.remove();
-    document.documentElement.classList.remove("dragging");
-    this.#press = this.#ghost = this.#over = null;
+  /** The browser's own long press ends with the finger's release, as `#up` sees it. */
+  #menu(event) {
+    const source = sourceOf(event);
+    if (source === null) return;
+    event.preventDefault();
+    if (this.#press?.touch) return;
+    this.#end();
+    this.#target.menu(source);
   }
+
+  #onKey(event) {
+    if (event.key !== "Escape" || this.#ghost === null) return;
+    event.preventDefault();
+    event.stopPropagation();
+    this.#end();
+  }
+
+  #end() {
+    const press = this.#press;
+    if (press === null) return;
+    this.#press = null;
+    this.#ignoresClick = this.#ghost !== null || press.held;
+    clearTimeout(press.timer);
+    press.source.classList.remove("held");
+    this.#scroll.stop();
+    if (this.#ghost === null) return;
+    for (const picture of press.dragged.pictures) picture.classList.remove("lifted");
+    for (const place of places()) place.removeAttribute("data-target");
+    this.#over?.removeAttribute("data-over");
+    this.#target.over(press.dragged, null, 0);
+    this.#ghost.remove();
+    document.documentElement.classList.remove("dragging");
+    this.#ghost = this.#over = null;
+  }
+}
+
+/** Whether a press has moved far enough; along a hand that scrolls, a finger scrolls it. */
+function isDrag({ source, touch, held, x, y }, event) {
+  const [dx, dy] = [Math.abs(event.clientX - x), Math.abs(event.clientY - y)];
+  if (Math.hypot(dx, dy) < (touch ? TOUCH_DISTANCE_PX : DRAG_DISTANCE_PX)) return false;
+  return !touch || held || dy > dx || source.closest("[data-scrolls]") === null;
+}
+
+/** @returns {HTMLElement | null} */
+function sourceOf(event) {
+  return event.target.closest("[data-slot], [data-stack]");
+}
+
+/** @returns {NodeListOf<HTMLElement>} */
+function places() {
+  return document.querySelectorAll("[data-drop]");
 }

@@ -23,6 +23,7 @@ export class Hand {
       onclick: () => this.sort(by),
     }, texts.sortBy[by]));
     this.#list.addEventListener("keydown", (event) => this.#onKeyDown(event));
+    new ResizeObserver(() => this.#markScrolling()).observe(this.#list);
     this.#list.addEventListener("focusin", ({ target }) => this.#onFocus(target));
     container.append(
       element("div", { class: "hand-head" }, this.#title, element("div", {
@@ -60,6 +61,7 @@ export class Hand {
       create: (card) => this.#option(card),
       update: (option, card) => this.#update(option, card),
     });
+    this.#markScrolling();
     for (const button of this.#sortButtons) {
       setAttribute(button, "aria-pressed", String(order.by === button.dataset.by));
     }
@@ -79,6 +81,20 @@ export class Hand {
     this.#page.draw();
   }
 
+  /** A card, and all selected ones if it is one of them, from left to right. */
+  together(slot) {
+    return this.#page.selected.has(slot) ? this.chosen : [slot];
+  }
+
+  /** Mark where dragged cards would be put if they were dropped at `x`; null removes the mark. */
+  markPlace(x, moved) {
+    const before = x === null ? undefined : this.slotAfter(x, moved);
+    setAttribute(this.#list, "data-place", before === null ? "end" : null);
+    for (const option of this.#list.children) {
+      setAttribute(option, "data-place", Number(option.dataset.key) === before ? "before" : null);
+    }
+  }
+
   /** The slot before which cards dropped at `x` are put; null for the end. */
   slotAfter(x, moved) {
     for (const option of this.#list.children) {
@@ -88,6 +104,11 @@ export class Hand {
       if (x < left + width / 2) return slot;
     }
     return null;
+  }
+
+  /** A hand that is wider than the page scrolls by swiping along it; see hand.css. */
+  #markScrolling() {
+    setAttribute(this.#list, "data-scrolls", this.#list.scrollWidth > this.#list.clientWidth);
   }
 
   #option(card) {

@@ -5,22 +5,26 @@
  * `table.state`, and cards that moved are animated. The page keeps no copy of the state.
  */
 
-import { HouseCheated, Refused, SessionEnded, browserStore, connect } from "../client.js";
+import { HouseCheated, Refused, SessionEnded, browserStore } from "../client.js";
 import { element, setText } from "../dom.js";
-import { persistent, stored, tabStored } from "../page_storage.js";
+import { persistent, stored } from "../page_storage.js";
 import { table as texts } from "../texts/table.js";
-import { COUNTED, actionForDrop, actionNamed, disabledReason } from "./actions.js";
+import { actionForMove, actionNamed, disabledReason } from "./actions.js";
 import { animateMoves, positionsOf } from "./card_animation.js";
 import { openPile, openSeat } from "./card_menus.js";
+import { cardMoves } from "./card_moves.js";
+import { Clicks } from "./clicks.js";
 import { ConnectionBanner } from "./connection_banner.js";
-import { dialog, questions } from "./dialogs.js";
+import { dialog } from "./dialogs.js";
 import { Dragging } from "./dragging.js";
+import { connectWithRetry, enter, hasJustJoined, showStorageNotice } from "./entrance.js";
 import { FairnessBadge, showFraud } from "./fairness_badge.js";
 import { Hand } from "./hand.js";
 import { HandOrder } from "./hand_order.js";
 import { Header } from "./header.js";
 import { JoinForm, storedName, takeLink } from "./join_form.js";
 import { Log, announcer } from "./log.js";
+import { questions } from "./questions.js";
 import { Seats } from "./seats.js";
 import { handOf } from "./selectors.js";
 import { Shortcuts, shortcutHelp } from "./shortcuts.js";
@@ -28,9 +32,7 @@ import { Stacks } from "./stacks.js";
 import { Toolbar } from "./toolbar.js";
 
 const TOAST_MS = 6000;
-const RETRY_MS = 2000;
 const MAX_COUNT = 52;
-const ARRIVING = "dealer/page/arriving";
 /** The close code of a connection whose seat a newer connection has taken over. */
 const SUPERSEDED = 4409;
 
@@ -51,6 +53,7 @@ class TablePage {
   order = new HandOrder(this.id);
   ask = questions(this);
   announce = announcer(find("#announcer"));
+  #clicks = new Clicks();
   #house = null;
   #banner = new ConnectionBanner(find("#connection"));
   #joinForm = new JoinForm(find("#join"), this);
@@ -68,13 +71,16 @@ class TablePage {
 
   async start() {
     const store = browserStore(stored);
-    if (!persistent) showStorageNotice(this.id);
+    if (!persistent) showStorageNotice(find("#notice"), this.id);
     const options = { name: storedName() || texts.guest, store, table: this.id };
-    this.#house = await this.#connectWithRetry(options);
+    this.#house = await connectWithRetry(
+      options, () => this.#banner.show(texts.connection.connecting));
     this.#house.on("connection", (status) => this.table ?? this.#banner.draw(status));
     const returning = this.#house.kept(this.id).seat !== null && !hasJustJoined(this.id);
     try {
-      this.#follow(await this.#enter());
+      const { table, refusal } = await enter(this.#house, this.id, this.#link);
+      if (refusal !== null) this.showToast(refusal);
+      this.#follow(table);
     } catch (error) {
       if (error instanceof HouseCheated) return this.#onCheated(error);
       if (!(error instanceof Refused) || error.reason === "unknown_table") throw error;
@@ -86,23 +92,6 @@ class TablePage {
     return undefined;
   }
 
-  /** The table, from the seat that the page's link or this browser has, or as a spectator. */
-  async #enter() {
-    const { ticket, seat } = this.#link;
-    let refusal = seat === null ? null : texts.linkInvalid;
-    if (ticket !== null) {
-      try {
-        return await this.#house.join(this.id, { ticket });
-      } catch (error) {
-        if (!(error instanceof Refused)) throw error;
-        refusal = error.message;
-      }
-    }
-    const table = await this.#house.enter(this.id, { token: seat ?? undefined });
-    if (refusal !== null && table.seat === null) this.showToast(refusal);
-    return table;
-  }
-
   /** Take a seat; `options` are those of the client's `join`. */
   async join(options) {
     const table = await this.#house.join(this.table ?? this.id, options);
@@ -112,27 +101,36 @@ class TablePage {
 
   /** Carry out a named action, or show why it is not possible. */
   async run(name) {
-    const { count } = this;
-    const done = await this.attempt(actionNamed(name));
-    if (done && COUNTED.includes(name) && this.count === count) this.setCount(1);
+    await this.attempt(actionNamed(name));
+  }
+
+  /** Carry out a named action by a click on its button; a double click carries it out once. */
+  async click(name, event) {
+    await this.#clicks.once(event, () => this.run(name));
   }
 
   /**
-   * Carry out an action `{ conditions, run, asks }`; whether it was done. The action uses the
-   * selection at the time of the call. It waits for earlier actions, and its conditions are checked
-   * again afterwards, because those may have changed the table.
+   * Carry out an action `{ conditions, run, asks, counted }`; whether it was done. The action uses
+   * the selection and the count at the time of the call, and sets the count back to 1. It waits for
+   * earlier actions, and its conditions are checked again afterwards, because those may have
+   * changed the table.
    *
+   * @param {any} action
+   * @param {{ slots?: number[], count?: number }} [options]
    * @returns {Promise<boolean>}
    */
-  async attempt(action) {
-    const { table, slots, count, ask } = this;
+  async attempt(action, { slots = this.slots, count = this.count } = {}) {
+    const { table, ask } = this;
     const context = { table, slots, count, ask };
     if (!this.#isPossible(action, context)) return false;
-    const answer = await action.asks?.(context);
+    const answer = action.asks === null ? null : await action.asks(context);
     if (action.asks !== null && !answer) return false;
-    this.#pending = this.#pending.then(
+    if (action.counted) this.setCount(1);
+    const done = this.#pending.then(
       () => this.#isPossible(action, context) && this.#execute(action, context, answer));
-    return this.#pending;
+    this.#pending = done;
+    if (!(await done) && action.counted && this.count === 1) this.setCount(count);
+    return done;
   }
 
   #isPossible(action, context) {
@@ -144,7 +142,8 @@ class TablePage {
   async #execute(action, context, answer) {
     try {
       await action.run(context, answer);
-      for (const slot of context.slots) this.selected.delete(slot);
+      // Drawing and dealing leave the selection as it is.
+      if (!action.counted) for (const slot of context.slots) this.selected.delete(slot);
       this.draw();
       return true;
     } catch (error) {
@@ -173,8 +172,9 @@ class TablePage {
 
   /** Move the selected cards to a stack. */
   dropOn(stack) {
-    const action = actionForDrop(this, handOf(this.table.seat), stack, this.slots);
-    if (action !== null) this.attempt(action);
+    const { slots } = this;
+    const action = actionForMove(this.table, { from: handOf(this.table.seat), to: stack, slots });
+    if (action !== null) this.attempt(action, { slots });
   }
 
   /** Set the number of cards for the next draw, deal, burn or cut. */
@@ -209,17 +209,6 @@ class TablePage {
     const own = table.seat === null ? null : handOf(table.seat);
     if (before !== null) animateMoves(before, table.state, own);
     this.#drawnState = table.state;
-  }
-
-  async #connectWithRetry(options) {
-    for (;;) {
-      try {
-        return await connect(null, options);
-      } catch {
-        this.#banner.show(texts.connection.connecting);
-        await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
-      }
-    }
   }
 
   #follow(table) {
@@ -263,45 +252,12 @@ class TablePage {
       ...Object.fromEntries("123456789".split("").map(
         (digit) => [digit, () => this.setCount(Number(digit))])),
     });
-    this.dragging = new Dragging(find("#felt"), this.#dragTarget());
+    this.dragging = new Dragging(find("#felt"), cardMoves(this));
   }
 
   #clearSelection() {
     this.selected.clear();
     this.draw();
-  }
-
-  /** The callbacks for `Dragging`. */
-  #dragTarget() {
-    const own = () => handOf(this.table.seat);
-    return {
-      pickUp: (source) => {
-        const { slot, drag } = source.dataset;
-        if (slot === undefined) {
-          const picture = Array.from(source.querySelectorAll(".card")).at(-1);
-          return { from: drag, slots: [], pictures: [picture] };
-        }
-        const number = Number(slot);
-        const slots = this.selected.has(number) ? this.slots : [number];
-        const pictures = slots.map((one) => find(`#hand [data-slot="${one}"] .card`));
-        return { from: own(), slots, pictures };
-      },
-      accepts: ({ from, slots }, to) => {
-        if (from === to) return from === own();
-        const action = actionForDrop(this, from, to, slots);
-        return action !== null && disabledReason(action, this) === null;
-      },
-      drop: ({ from, slots }, to, x) => {
-        if (from === to && from === own()) {
-          this.order.move(this.hand.slots, slots, this.hand.slotAfter(x, slots));
-          this.draw();
-          return;
-        }
-        const action = actionForDrop(this, from, to, slots);
-        if (action !== null) this.attempt(action);
-      },
-      tap: (slot) => this.hand.toggle(slot),
-    };
   }
 
   #onCheated(error) {
@@ -326,21 +282,6 @@ class TablePage {
       location.reload();
     }
   }
-}
-
-/** Say that nothing is stored, and link to the page without a frame. */
-function showStorageNotice(id) {
-  const href = `/tables/${id}`;
-  const link = element("a", { href, target: "_blank", rel: "noopener" }, texts.ownTab);
-  find("#notice").replaceChildren(texts.notStored, " ", link);
-  find("#notice").hidden = false;
-}
-
-/** Whether the player joined this table in the lobby immediately before; true only once. */
-function hasJustJoined(id) {
-  const table = tabStored.getItem(ARRIVING);
-  tabStored.removeItem(ARRIVING);
-  return table === id;
 }
 
 const page = new TablePage();

@@ -55,6 +55,17 @@ export function pilesShown(state) {
   return [...PERMANENT, ...(burns ? [BURN] : []), ...others];
 }
 
+/**
+ * A name that no pile of the round has, for a new one.
+ *
+ * @param {TableState} state
+ */
+export function freePileName(state) {
+  let number = 1;
+  while (state.round?.stacks[`pile:${texts.pile(number)}`] !== undefined) number += 1;
+  return texts.pile(number);
+}
+
 /** A pile's name without the prefix `pile:`. */
 export function pileName(stack) {
   return stack.replace(/^pile:/, "");

@@ -33,7 +33,8 @@ export class Stacks {
   }
 
   #create(name) {
-    const onclick = () => (name === "deck" ? this.#page.run("draw") : this.#page.onPileTap(name));
+    const onclick = (event) =>
+      (name === "deck" ? this.#page.click("draw", event) : this.#page.onPileTap(name));
     const button = element(
       "button", { class: "stack", type: "button", onclick },
       element("span", { class: "cards", "aria-hidden": "true" }),

@@ -2,9 +2,10 @@
 
 import { element, setAttribute } from "../dom.js";
 import { table as texts } from "../texts/table.js";
-import { ACTIONS, COUNTED, actionNamed, disabledReason, isVisible } from "./actions.js";
+import { ACTIONS, disabledReason, isVisible } from "./actions.js";
 
-const GROUPS = ["hand", "deck", "round"];
+/** The groups of actions; on a phone each row scrolls. */
+const ROWS = [["hand"], ["deck", "round"]];
 
 /** A button whose action is not possible now stays focusable, and shows the reason when pressed. */
 export class Toolbar {
@@ -21,11 +22,9 @@ export class Toolbar {
     setAttribute(container, "aria-label", texts.toolbar);
     container.addEventListener("keydown", (event) => this.#onKeyDown(event));
     this.#stepper = this.#createStepper();
-    for (const group of GROUPS) {
-      const actions = ACTIONS.filter((one) => one.group === group);
-      container.append(element("div", {
-        class: `tools ${group}`, role: "group", "aria-label": texts.groups[group],
-      }, ...actions.map((one) => this.#createButton(one))));
+    for (const row of ROWS) {
+      container.append(
+        element("div", { class: "tool-row" }, ...row.map((group) => this.#createGroup(group))));
     }
     container.querySelector(".deck").prepend(this.#stepper);
   }
@@ -40,19 +39,27 @@ export class Toolbar {
     }
     this.#number.textContent = String(count);
     setAttribute(this.#stepper, "aria-label", texts.howMany(count));
-    for (const group of this.#container.children) {
+    for (const group of this.#container.querySelectorAll(".tools")) {
       const tools = Array.from(group.querySelectorAll("button.tool"));
       group.hidden = tools.every((tool) => tool.hidden);
     }
-    this.#stepper.hidden = COUNTED.every((name) => !isVisible(actionNamed(name), table));
+    this.#stepper.hidden = !ACTIONS.some((one) => one.counted && isVisible(one, table));
     this.#stepper.parentElement.hidden &&= this.#stepper.hidden;
+  }
+
+  #createGroup(group) {
+    const actions = ACTIONS.filter((one) => one.group === group);
+    return element("div", {
+      class: `tools ${group}`, role: "group", "aria-label": texts.groups[group],
+    }, ...actions.map((one) => this.#createButton(one)));
   }
 
   #createButton(action) {
     const button = element(
       "button", {
         class: "tool", type: "button", "data-action": action.name,
-        "aria-keyshortcuts": action.key, onclick: () => this.#page.run(action.name),
+        "data-mark": action.mark, "aria-keyshortcuts": action.key,
+        onclick: (event) => this.#page.click(action.name, event),
       },
       texts.actions[action.name],
       element("kbd", { "aria-hidden": "true" }, action.key.replace("Shift+", "⇧").toUpperCase()),

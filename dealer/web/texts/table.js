@@ -93,13 +93,33 @@ export const table = {
   handContents: (names) =>
     names.length === 0 ? "Holds no cards." : `Holds ${joined(tallied(names))}.`,
   cardMenu: {
-    takeTop: "Take the top card",
+    takeTop: (sign) => `Take the top card${sign === null ? "" : `, ${sign}`}`,
     turnTop: "Turn the top card up",
+    moveTop: (sign) => `Put the top card${sign === null ? "" : `, ${sign},`} onto a pile…`,
     shufflePile: "Shuffle this pile",
     pileToDeck: "Put all its cards onto the deck",
-    dealTo: "Deal to this player",
+    dealTo: (count) => (count === 1 ? "Deal to this player" : `Deal ${count} cards to this player`),
     collectHand: "Collect this hand onto the discard pile",
   },
+  deckContents: (cards) => (cards === 0 ? "The deck is empty." : `${counted(cards, "card")}.`),
+  deckMenu: {
+    draw: (count) => `Draw ${counted(count, "card")}`,
+    deal: (count) => `Deal ${counted(count, "card")} to each player`,
+    burn: (count) => `Burn ${counted(count, "card")}`,
+    cut: () => "Cut the deck",
+    shuffle: () => "Shuffle the deck",
+    turnOnto: (count) => `Turn ${counted(count, "card")} up onto the table`,
+    putOnto: (count) => `Put ${counted(count, "card")} onto a pile…`,
+  },
+  cardActions: {
+    play: "Play face up", playDown: "Play face down", playTo: "Play onto a pile…",
+    discard: "Discard", give: "Give to a player…", show: "Show to all",
+    showTo: "Show to one player…", putBack: "Put back on the deck",
+  },
+  someCards: (signs, cards) =>
+    (signs.length < cards ? counted(cards, "card") : joined(signs)),
+  changed: "These cards have changed in the meantime.",
+  pile: (number) => `pile-${number}`,
 
   stacks: "Deck and piles",
   deck: "Deck",
@@ -142,9 +162,10 @@ export const table = {
   more: "More cards",
   actions: {
     draw: "Draw", play: "Play", discard: "Discard", give: "Give", show: "Show", putBack: "Put back",
-    showTo: "Show to one", playTo: "Play onto…", openRound: "Open a round", shuffle: "Shuffle",
-    deal: "Deal", cut: "Cut", burn: "Burn", collect: "Collect all", closeRound: "Close the round",
-    leave: "Leave your seat", closeTable: "Close the table",
+    showTo: "Show to one", playTo: "Play onto…", playDown: "Play face down", more: "More…",
+    openRound: "Open a round", shuffle: "Shuffle", deal: "Deal", cut: "Cut", burn: "Burn",
+    collect: "Collect all", closeRound: "Close the round", leave: "Leave your seat",
+    closeTable: "Close the table",
   },
   hints: {
     draw: "Draw the set number of cards from the deck",
@@ -155,6 +176,8 @@ export const table = {
     putBack: "Put the selected cards back on top of the deck",
     showTo: "Show the selected cards to one player",
     playTo: "Play the selected cards onto another pile",
+    playDown: "Play the selected cards face down onto the table",
+    more: "All that can be done with the selected cards",
     openRound: "Open a round: a fresh deck, shuffled by all",
     shuffle: "Shuffle the deck",
     deal: "Deal the set number of cards to every player",
@@ -178,15 +201,19 @@ export const table = {
   helpIntro: "Every action has a button or a gesture, and a key.",
   helpDragging:
     "Tap cards to select them, then tap a pile or a player; or drag them there. Tap the deck to " +
-    "draw, or drag from it. Drag cards within your hand to sort them.",
+    "draw, or drag from it. Drag cards within your hand to sort them. A long press or a right " +
+    "click on a card, the deck, a pile or a player opens a menu.",
   singleKeys: "Use single keys as shortcuts",
-  giveTo: "Give to which player?",
+  giveTo: (cards) => `Give ${cards} to which player?`,
   showTo: "Show to which player?",
   playOnto: "Play onto which pile?",
+  putWhere: "Put onto which pile?",
   newPile: "Name of a new pile",
   faceDown: "Face down",
   playThere: "Play there",
+  putThere: "Put there",
   confirm: {
+    give: (cards, name) => `Give ${cards} to ${name}?`,
     closeRound: "All cards become public, and this round ends.",
     leave: "Your cards stay with the seat, and another player may sit down there.",
     closeTable: "The table cannot be used again; the game can still be checked.",

@@ -1,0 +1,102 @@
+/** What drags, taps and long presses on the felt mean: the callbacks of `Dragging`. */
+
+import { table as texts } from "../texts/table.js";
+import { seatOf } from "../verify.js";
+import { actionForMove, actionNamed, defaultFace, disabledReason } from "./actions.js";
+import { openDeck, openPile, openSeat } from "./card_menus.js";
+import { cardsIn, handOf } from "./selectors.js";
+
+const UNKNOWN = "?"; // drawn for a card that will be turned up
+
+/** @typedef {import("./dragging.js").Dragged} Dragged */
+
+/** @returns {import("./dragging.js").DragTarget} */
+export function cardMoves(page) {
+  const own = () => (page.table.seat === null ? null : handOf(page.table.seat));
+  const isReorder = ({ from }, to) => from === to && from === own();
+  const actionOf = ({ from, slots, count }, to) =>
+    actionForMove(page.table, { from, to, slots, count });
+
+  return {
+    pickUp(source) {
+      const { slot, drag } = source.dataset;
+      if (slot !== undefined) return handDragged(page, own(), Number(slot));
+      return drag === undefined ? null : stackDragged(page, drag, source);
+    },
+
+    accepts(dragged, to) {
+      if (isReorder(dragged, to)) return true;
+      const action = actionOf(dragged, to);
+      const { table, stopped } = page;
+      const context = { table, stopped, slots: dragged.slots, count: dragged.count };
+      return action !== null && disabledReason(action, context) === null;
+    },
+
+    preview({ from, cards }, to) {
+      return cards.map((card) => codeIn(to, card, from === own()));
+    },
+
+    over(dragged, to, x) {
+      page.hand.markPlace(to !== null && isReorder(dragged, to) ? x : null, dragged.slots);
+    },
+
+    drop(dragged, to, x) {
+      const { slots, count } = dragged;
+      if (isReorder(dragged, to)) {
+        page.order.move(page.hand.slots, slots, page.hand.slotAfter(x, slots));
+        page.draw();
+        return;
+      }
+      const action = actionOf(dragged, to);
+      if (action === null) return;
+      if (isUnchanged(page.table, dragged)) page.attempt(action, { slots, count });
+      else page.showToast(texts.changed);
+    },
+
+    tap: (slot) => page.hand.toggle(slot),
+
+    menu(source) {
+      const { slot, stack } = source.dataset;
+      if (slot !== undefined) {
+        page.attempt(actionNamed("more"), { slots: page.hand.together(Number(slot)) });
+      } else if (stack === "deck") openDeck(page);
+      else if (seatOf(stack) === null) openPile(page, stack);
+      else openSeat(page, seatOf(stack));
+    },
+  };
+}
+
+/** A card of the hand, and all selected ones if it is one of them. */
+function handDragged(page, own, slot) {
+  const slots = page.hand.together(slot);
+  const all = cardsIn(page.table.state, own);
+  return {
+    from: own, slots, count: slots.length,
+    cards: slots.map((one) => all.find((card) => card.slot === one)),
+    pictures: slots.map((one) => document.querySelector(`#hand [data-slot="${one}"] .card`)),
+  };
+}
+
+/** Cards from the top of a stack: the set number from the deck, otherwise one. */
+function stackDragged(page, from, source) {
+  const count = from === "deck" ? page.count : 1;
+  return {
+    from, slots: [], count, cards: cardsIn(page.table.state, from).slice(-count).toReversed(),
+    pictures: [Array.from(source.querySelectorAll(".card")).at(-1)],
+  };
+}
+
+/** Whether the cards that were picked up are still where they were; those of the deck are equal. */
+function isUnchanged({ state }, { from, slots, cards }) {
+  if (from === "deck") return true;
+  const here = cardsIn(state, from);
+  if (slots.length === 0) return here.at(-1)?.id === cards[0].id;
+  return slots.every((slot) => here.some((card) => card.slot === slot));
+}
+
+/** The code that this player will see of a card in `to`, or sees of it now; null for a back. */
+function codeIn(to, { card, shown }, isOwn) {
+  if (to === null) return isOwn || shown ? card : null;
+  if (seatOf(to) !== null) return card;
+  return defaultFace(to) === "down" ? null : card ?? UNKNOWN;
+}

@@ -1,0 +1,105 @@
+/** The questions that actions ask: which player, which pile, what to do with cards, are you sure. */
+
+import { cardSign } from "../cards.js";
+import { element } from "../dom.js";
+import { table as texts } from "../texts/table.js";
+import { ACTIONS, defaultFace, disabledReason, isVisible } from "./actions.js";
+import { choices, dialog } from "./dialogs.js";
+import { freePileName, nameAt, ownCards, pileName, pilesShown } from "./selectors.js";
+
+const OF_CARDS = ["play", "playDown", "playTo", "discard", "give", "show", "showTo", "putBack"];
+const MAX_NAMED = 4; // cards that a question names
+
+/** Each question resolves to its answer; a dismissed one to null. */
+export function questions(page) {
+  const named = (slots) => texts.someCards(signsOf(page.table, slots), slots.length);
+
+  const ask = {
+    /** One of these seats; a single one is chosen without a dialog. */
+    async seat(title, seats) {
+      if (seats.length === 1) return seats[0];
+      return await dialog(title, (close) => [
+        element("div", { class: "choices", onkeydown: (event) => onDigit(event, seats, close) },
+          ...seats.map((seat, index) => element("button", {
+            type: "button", autofocus: index === 0, onclick: () => close(seat),
+          }, nameAt(page.table, seat), index < 9 ? element("kbd", {}, String(index + 1)) : ""))),
+      ]);
+    },
+
+    /** The one of these seats that gets cards of the hand; a single one must be confirmed. */
+    async recipient(slots, seats) {
+      const what = named(slots);
+      if (seats.length > 1) return await ask.seat(texts.giveTo(what), seats);
+      const sentence = texts.confirm.give(what, nameAt(page.table, seats[0]));
+      return await ask.confirm(sentence, texts.actions.give) ? seats[0] : null;
+    },
+
+    /** The pile to put cards onto, as `{ pile, face }`. */
+    async pile(title = texts.playOnto, label = texts.playThere) {
+      const { state } = page.table;
+      const name = element("input", {
+        name: "pile", maxlength: 32, pattern: "[!-~]+", autocomplete: "off", required: true,
+        placeholder: texts.newPile, "aria-label": texts.newPile, value: freePileName(state),
+      });
+      const down = element("input", { type: "checkbox", name: "down" });
+      const choose = (stack) => ({
+        pile: pileName(stack), face: down.checked ? "down" : defaultFace(stack),
+      });
+      return await dialog(title, (close) => [
+        element("label", { class: "choice" }, down, texts.faceDown),
+        element("div", { class: "choices" }, ...pilesShown(state).map((stack, index) =>
+          element("button", {
+            type: "button", autofocus: index === 0, onclick: () => close(choose(stack)),
+          }, texts.pileTitle(pileName(stack))))),
+        element("form", {
+          class: "line", onsubmit: (event) => {
+            event.preventDefault();
+            close({ pile: name.value, face: down.checked ? "down" : "up" });
+          },
+        }, name, element("button", { type: "submit" }, label)),
+      ]);
+    },
+
+    /** What to do with cards of the hand, as `{ chosen, answer }`: an action, and what it asks. */
+    async action(context) {
+      const possible = ACTIONS.filter((one) => OF_CARDS.includes(one.name)
+        && isVisible(one, page.table) && disabledReason(one, context) === null);
+      possible.sort((a, b) => OF_CARDS.indexOf(a.name) - OF_CARDS.indexOf(b.name));
+      const chosen = await dialog(named(context.slots), (close) => [
+        choices(possible.map((one) => ({
+          label: texts.cardActions[one.name], mark: one.mark, onclick: () => close(one),
+        }))),
+      ]);
+      if (chosen === null) return null;
+      const answer = await chosen.asks?.(context);
+      return chosen.asks !== null && !answer ? null : { chosen, answer };
+    },
+
+    /** Whether the player confirms an action. */
+    async confirm(sentence, label) {
+      return await dialog(label, (close) => [
+        element("p", {}, sentence),
+        element("div", { class: "answers" },
+          element("button", { type: "button", onclick: () => close(false) }, texts.cancel),
+          element("button", {
+            class: "danger", type: "button", autofocus: true, onclick: () => close(true),
+          }, label)),
+      ]) === true;
+    },
+  };
+  return ask;
+}
+
+/** The short forms of the first few of these cards, such as "7♠". */
+function signsOf(table, slots) {
+  return ownCards(table).filter(({ slot }) => slots.includes(slot)).slice(0, MAX_NAMED)
+    .map(({ card }) => (card === null ? texts.logLines.aCard : cardSign(card)));
+}
+
+/** The keys 1 to 9 choose a seat. */
+function onDigit(event, seats, close) {
+  const index = Number(event.key) - 1;
+  if (seats[index] === undefined || !/^[1-9]$/.test(event.key)) return;
+  event.preventDefault();
+  close(seats[index]);
+}

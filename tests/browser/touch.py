@@ -1,0 +1,89 @@
+"""Fingers on a page: touch events that Chromium turns into pointers, taps and scrolling.
+
+The browser decides as on a phone what a sequence is: with `touch-action` it may scroll the page and
+cancel the pointer. Pages must be opened with `has_touch=True, is_mobile=True`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from playwright.async_api import CDPSession, Locator, Page
+
+STEPS = 8
+"""Moves of a drag or swipe."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    x: float
+    y: float
+
+    def towards(self, other: Point, part: float) -> Point:
+        """The point at `part` (0 to 1) of the way to another."""
+        return Point(self.x + (other.x - self.x) * part, self.y + (other.y - self.y) * part)
+
+
+async def middle(target: Locator) -> Point:
+    """The middle of an element, in pixels of the window."""
+    box = await target.bounding_box()
+    assert box is not None, f"{target} is not visible"
+    return Point(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+
+
+class Fingers:
+    """The fingers on one page, by number; each of them touches one point."""
+
+    def __init__(self, session: CDPSession) -> None:
+        self._session = session
+        self._down: dict[int, Point] = {}
+
+    @classmethod
+    async def on(cls, page: Page) -> Fingers:
+        return cls(await page.context.new_cdp_session(page))
+
+    async def press(self, at: Point, finger: int = 0) -> None:
+        self._down[finger] = at
+        await self._send("touchStart", self._down)
+
+    async def move(self, to: Point, finger: int = 0) -> None:
+        """Move a pressed finger in several steps."""
+        start = self._down[finger]
+        for step in range(1, STEPS + 1):
+            self._down[finger] = start.towards(to, step / STEPS)
+            await self._send("touchMove", self._down)
+
+    async def lift(self, finger: int = 0) -> None:
+        lifted = {finger: self._down.pop(finger)}
+        await self._send("touchEnd", lifted if self._down else {})  # without points: all fingers
+
+    async def cancel(self) -> None:
+        """The system takes the touch away, as for a call or a gesture of its own."""
+        self._down.clear()
+        await self._send("touchCancel", {})
+
+    async def tap(self, target: Locator) -> None:
+        await target.scroll_into_view_if_needed()
+        await self.press(await middle(target))
+        await self.lift()
+
+    async def drag(self, source: Locator | Point, target: Locator | Point) -> None:
+        """Drag from one element or point to another."""
+        start, end = [
+            one if isinstance(one, Point) else await middle(one) for one in (source, target)
+        ]
+        await self.press(start)
+        await self.move(end)
+        await self.lift()
+
+    async def hold(self, target: Locator) -> None:
+        """Press until the page has noticed a long press; the finger stays down."""
+        await self.press(await middle(target))
+        await target.page.locator(".held").wait_for()
+
+    async def _send(self, kind: str, fingers: dict[int, Point]) -> None:
+        points: list[dict[str, Any]] = [
+            {"x": at.x, "y": at.y, "id": finger} for finger, at in fingers.items()
+        ]
+        await self._session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
