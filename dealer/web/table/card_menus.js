@@ -71,6 +71,14 @@ export async function openPile(page, stack) {
       possible: may("turn") && !top.shown, label: labels.turnTop, mark: "public",
       action: step(() => table.pileTurn(name)),
     },
+    {
+      possible: may("pile", 2) && table.seat !== null, label: labels.takeAll,
+      action: step(() => table.pileDraw(name, null, { all: true })),
+    },
+    {
+      possible: may("turn", 2) && cards.some(({ shown }) => !shown), label: labels.turnAll,
+      mark: "public", action: step(() => table.pileTurn(name, null, { all: true })),
+    },
     { possible: may("pile"), label: labels.moveTop(sign), action: () => movedToPile(page, to) },
     {
       possible: may("shuffle", 2), label: labels.shufflePile,

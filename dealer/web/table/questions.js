@@ -7,7 +7,9 @@ import { ACTIONS, defaultFace, disabledReason, isVisible } from "./actions.js";
 import { choices, dialog } from "./dialogs.js";
 import { freePileName, nameAt, ownCards, pileName, pilesShown } from "./selectors.js";
 
-const OF_CARDS = ["play", "playDown", "playTo", "discard", "give", "show", "showTo", "putBack"];
+const OF_CARDS = [
+  "play", "playDown", "playTo", "discard", "give", "passTo", "show", "showTo", "putBack",
+];
 const MAX_NAMED = 4; // cards that a question names
 
 /** Each question resolves to its answer; a dismissed one to null. */
@@ -47,7 +49,7 @@ export function questions(page) {
       });
       return await dialog(title, (close) => [
         element("label", { class: "choice" }, down, texts.faceDown),
-        element("div", { class: "choices" }, ...pilesShown(state).map((stack, index) =>
+        element("div", { class: "choices" }, ...pilesShown(state).filter(isOpen).map((stack, index) =>
           element("button", {
             type: "button", autofocus: index === 0, onclick: () => close(choose(stack)),
           }, texts.pileTitle(pileName(stack))))),
@@ -88,6 +90,11 @@ export function questions(page) {
     },
   };
   return ask;
+}
+
+/** Whether cards can be played onto a pile: those that are passed get into theirs in another way. */
+function isOpen(stack) {
+  return !/^pile:pass:[1-9]/.test(stack);
 }
 
 /** The short forms of the first few of these cards, such as "7♠". */

@@ -95,6 +95,8 @@ export const table = {
   cardMenu: {
     takeTop: (sign) => `Take the top card${sign === null ? "" : `, ${sign}`}`,
     turnTop: "Turn the top card up",
+    takeAll: "Take all its cards",
+    turnAll: "Turn all its cards up",
     moveTop: (sign) => `Put the top card${sign === null ? "" : `, ${sign},`} onto a pile…`,
     shufflePile: "Shuffle this pile",
     pileToDeck: "Put all its cards onto the deck",
@@ -113,7 +115,8 @@ export const table = {
   },
   cardActions: {
     play: "Play face up", playDown: "Play face down", playTo: "Play onto a pile…",
-    discard: "Discard", give: "Give to a player…", show: "Show to all",
+    discard: "Discard", give: "Give to a player…", passTo: "Pass, when all others pass, too…",
+    show: "Show to all",
     showTo: "Show to one player…", putBack: "Put back on the deck",
   },
   someCards: (signs, cards) =>
@@ -124,7 +127,8 @@ export const table = {
   stacks: "Deck and piles",
   deck: "Deck",
   pileTitle: (name) =>
-    new Map([["table", "Table"], ["discard", "Discard"], ["burn", "Burned"]]).get(name) ?? name,
+    new Map([["table", "Table"], ["discard", "Discard"], ["burn", "Burned"]]).get(name) ??
+    name.replace(/^pass:(?=[1-9][0-9]*$)/, "For seat "),
   deckLabel: (cards) => `Deck, ${counted(cards, "card")}: draw`,
   pileLabel: (name, cards, seen) =>
     `${table.pileTitle(name)} pile, ${counted(cards, "card")}` +
@@ -162,7 +166,7 @@ export const table = {
   more: "More cards",
   actions: {
     draw: "Draw", play: "Play", discard: "Discard", give: "Give", show: "Show", putBack: "Put back",
-    showTo: "Show to one", playTo: "Play onto…", playDown: "Play face down", more: "More…",
+    takeBack: "Take back", passTo: "Pass…", showTo: "Show to one", playTo: "Play onto…", playDown: "Play face down", more: "More…",
     openRound: "Open a round", shuffle: "Shuffle", deal: "Deal", cut: "Cut", burn: "Burn",
     collect: "Collect all", closeRound: "Close the round", leave: "Leave your seat",
     closeTable: "Close the table",
@@ -174,6 +178,8 @@ export const table = {
     give: "Give the selected cards to another player",
     show: "Show the selected cards to all; they stay in your hand",
     putBack: "Put the selected cards back on top of the deck",
+    takeBack: "Take back your last move, or your pass, if it showed no card to anyone",
+    passTo: "Pass the selected cards to a player; they move when all players have passed",
     showTo: "Show the selected cards to one player",
     playTo: "Play the selected cards onto another pile",
     playDown: "Play the selected cards face down onto the table",
@@ -205,6 +211,7 @@ export const table = {
     "click on a card, the deck, a pile or a player opens a menu.",
   singleKeys: "Use single keys as shortcuts",
   giveTo: (cards) => `Give ${cards} to which player?`,
+  passTo: "Pass to which player?",
   showTo: "Show to which player?",
   playOnto: "Play onto which pile?",
   putWhere: "Put onto which pile?",

@@ -1,0 +1,81 @@
+"""Moves as people play: taken back, passed at the same time, and whole piles."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest_asyncio
+from playwright.async_api import expect
+
+from tests.browser.player_page import PlayerPage
+from tests.browser.table_page import answer, codes, holds, place, tool
+
+Two = tuple[PlayerPage, PlayerPage]
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def two(open_page: Any) -> Two:
+    """Ada, who is the host, and Bob, with three cards each."""
+    ada = PlayerPage(await open_page("/"), "Ada")
+    bob = PlayerPage(await open_page(await ada.open_table()), "Bob")
+    await bob.sit_down()
+    await ada.do("Shuffle and start")
+    await ada.set_count(3)
+    await ada.do("Deal")
+    await bob.holds(3)
+    return ada, bob
+
+
+async def test_a_card_played_face_down_is_taken_back(two: Two) -> None:
+    ada, bob = two
+    before = await codes(ada.page)
+    await ada.choose(1)
+    await ada.page.keyboard.press("Shift+D")
+    await holds(bob.page, "pile:table", 1)
+    await tool(ada.page, "Take back").click()
+    await holds(bob.page, "pile:table", 0)
+    await ada.holds(3)
+    assert sorted(await codes(ada.page)) == sorted(before)
+    await bob.expect_log(re.compile("Ada took back a card"))
+
+
+async def test_a_card_that_was_seen_is_not_taken_back(two: Two) -> None:
+    ada, _ = two
+    await ada.choose(0)
+    await ada.do("Play")
+    await holds(ada.page, "pile:table", 1)
+    await ada.page.keyboard.press("u")
+    await expect(ada.page.get_by_role("alert")).to_have_text(re.compile("cannot be taken back"))
+    await holds(ada.page, "pile:table", 1)
+
+
+async def test_cards_are_passed_when_both_have_passed(two: Two) -> None:
+    ada, bob = two
+    given, taken = await codes(ada.page), await codes(bob.page)
+    for player, other, waiting in ((ada, bob, 2), (bob, ada, 3)):
+        await player.choose(0)
+        await player.page.keyboard.press("e")
+        await answer(player.page, "Pass, when all others pass, too…")
+        await player.holds(waiting)
+        if player is ada:
+            await expect(other.page.get_by_text("For seat 2")).to_be_visible()
+            await other.holds(3)
+    await ada.holds(3)
+    await bob.holds(3)
+    assert set(await codes(bob.page)) == {*taken[1:], given[0]}
+
+
+async def test_a_pile_is_turned_and_taken_whole(two: Two) -> None:
+    ada, bob = two
+    for _ in range(2):
+        await ada.choose(0)
+        await ada.page.keyboard.press("Shift+D")
+    await holds(ada.page, "pile:table", 2)
+    await place(ada.page, "pile:table").click()
+    await answer(ada.page, "Turn all its cards up")
+    await expect(place(bob.page, "pile:table").locator('[data-face="up"]').first).to_be_visible()
+    await place(bob.page, "pile:table").click()
+    await answer(bob.page, "Take all its cards")
+    await bob.holds(5)
+    await holds(ada.page, "pile:table", 0)
