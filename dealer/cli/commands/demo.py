@@ -131,8 +131,8 @@ async def _rebuild(service: Service, answers: list[bool]) -> None:
     same = not work.different and not work.stopped
     answers.append(same)
     echo(
-        f"passed: The SQL tables agree with the log (rebuild): rebuilt from {work.done} events, they "
-        "are the same as before."
+        "passed: The SQL tables agree with the log (rebuild): "
+        f"rebuilt from {work.done} events, they are the same as before."
         if same
         else "failed: The SQL tables agree with the log (rebuild): "
         f"{work.different} rows differ from the log."
