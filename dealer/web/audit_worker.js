@@ -6,10 +6,13 @@
  * an old version. No other request is answered or stored: no table, no bundle, no call.
  */
 
-const FOLDER = "/web/@/"; // the server replaces the `@` by the hash of the files,
-const FILES = []; // and fills in their paths
+// The server fills these in: the address of the files of its version, the hash of the page, which
+// the operator's title changes too, and the paths of the page's files.
+const FOLDER = "/web/@/";
+const VERSION = "";
+const FILES = [];
 const PAGE = "/audit";
-const CACHE = `dealer/audit ${FOLDER}`;
+const CACHE = `dealer/audit ${FOLDER} ${VERSION}`;
 
 const worker = /** @type {any} */ (globalThis);
 

@@ -57,10 +57,10 @@ async def test_the_worker_lists_every_file_that_the_audit_page_loads(open_gatewa
 
 async def test_the_worker_of_another_version_has_other_bytes(open_gateway) -> None:
     workers = set()
-    for title in ("One", "Two"):
-        gateway = await open_gateway(appearance=Appearance(properties={"--felt": f"#{title}"}))
+    for title, felt in (("One", "#1d3b6a"), ("Two", "#1d3b6a"), ("Two", "#3b1d6a")):
+        gateway = await open_gateway(appearance=Appearance(title, None, {"--felt": felt}))
         workers.add((await get(gateway.port, "/audit-worker.js")).body)
-    assert len(workers) == 2
+    assert len(workers) == 3
 
 
 def test_a_worker_that_would_keep_nothing_is_refused() -> None:

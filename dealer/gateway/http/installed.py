@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Iterable
@@ -12,7 +13,7 @@ _ICONS = (
     ("icon-512.png", 512, "any"),
     ("icon-512.png", 512, "maskable"),
 )
-_NO_FILES = "const FILES = [];"
+_UNSET = {"version": 'const VERSION = "";', "files": "const FILES = [];"}
 
 
 def make_manifest(folder: str, *, title: str | None) -> bytes:
@@ -42,7 +43,12 @@ def make_worker(template: str, paths: Iterable[str], *, page: str, folder: str) 
     What the operator's appearance adds to `page` is kept, too.
     """
     added = re.findall(rf'(?:href|content)="{re.escape(folder)}([\w./-]+)"', page)
-    listed = json.dumps(sorted({*paths, *added}))
-    if _NO_FILES not in template:
-        raise ValueError("the service worker does not declare its files")
-    return template.replace(_NO_FILES, f"const FILES = {listed};", 1).encode()
+    for name, value in (
+        ("version", hashlib.sha256(page.encode()).hexdigest()[:16]),
+        ("files", sorted({*paths, *added})),
+    ):
+        if _UNSET[name] not in template:
+            raise ValueError(f"the service worker does not declare its {name}")
+        line = f"const {name.upper()} = {json.dumps(value)};"
+        template = template.replace(_UNSET[name], line, 1)
+    return template.encode()
