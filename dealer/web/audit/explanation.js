@@ -16,15 +16,15 @@ const at = (id) => document.getElementById(id);
  * from 1, `names` are the players whose random bytes were revealed, `without` those who were seated
  * and sent none.
  *
- * @param {{ leaves: any[], seats: Map<number, string> }} round of `roundsOf`
+ * @param {{ leaves: any[], seats: Map<number, string>, bots: Set<number> }} round of `roundsOf`
  */
-export function contributionsOf({ leaves, seats }) {
-  const names = new Map([...seats].map(([seat, name]) => [seat, escapeControl(name)]));
+export function contributionsOf({ leaves, seats, bots }) {
+  const nameOf = (name, bot) => (bot ? texts.bot(escapeControl(name)) : escapeControl(name));
+  const names = new Map([...seats].map(([seat, name]) => [seat, nameOf(name, bots.has(seat))]));
   const shuffles = [];
   let last = null;
   const handlers = {
-    SeatTaken: ({ seat, name, bot }) =>
-      names.set(seat, bot ? texts.bot(escapeControl(name)) : escapeControl(name)),
+    SeatTaken: ({ seat, name, bot }) => names.set(seat, nameOf(name, bot)),
     ShuffleStarted: ({ k }) => {
       last = { number: k + 1, seated: new Map(), revealed: [], voided: false, sealed: false };
       shuffles.push(last);
@@ -40,10 +40,9 @@ export function contributionsOf({ leaves, seats }) {
   }
   return shuffles.map(({ number, seated, revealed, voided, sealed }) => {
     const taken = [...seated].sort(([a], [b]) => a - b);
-    const gave = taken.filter(([seat]) => revealed.includes(seat));
-    const none = taken.filter(([seat]) => !revealed.includes(seat));
-    const nameOf = ([, name]) => name;
-    return { number, names: gave.map(nameOf), without: none.map(nameOf), voided, sealed };
+    const those = (gave) =>
+      taken.filter(([seat]) => revealed.includes(seat) === gave).map(([, name]) => name);
+    return { number, names: those(true), without: those(false), voided, sealed };
   });
 }
 
