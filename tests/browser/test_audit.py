@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -72,7 +73,7 @@ async def answers(page: Page) -> dict[str, str]:
     return dict(found)
 
 
-async def moment(page: Page, says: str) -> None:
+async def moment(page: Page, says: str | re.Pattern[str]) -> None:
     await expect(page.locator("#moment")).to_contain_text(says)
 
 
