@@ -49,7 +49,7 @@ function showResult({ check, state, sentence }) {
   return element("li", { "data-check": check, "data-state": state },
     element("span", attributes, SIGNS[state]),
     element("span", {}, element("b", {}, TITLES[check]), " ",
-      element("span", { class: `state ${CLASSES[state]}` }, state), " ",
+      element("span", { class: `state ${CLASSES[state]}` }, state), ": ",
       element("span", { class: "muted" }, `${sentence} (${check})`)));
 }
 
