@@ -27,6 +27,7 @@ from dealer.gateway.documents import DOCUMENTS, openrpc_document
 from dealer.gateway.gauges import counters, gauges, histograms
 from dealer.gateway.http.appearance import Appearance
 from dealer.gateway.http.connection import HttpConnection
+from dealer.gateway.http.error_pages import ErrorPages
 from dealer.gateway.http.host_names import HostNames, name_of
 from dealer.gateway.http.ops import Operations
 from dealer.gateway.http.router import Router
@@ -120,6 +121,7 @@ class Gateway:
             proxies=TrustedProxies(trusted_proxies),
             hosts=HostNames(names),
         )
+        self._error_pages = ErrorPages(appearance, frame_ancestors)
         self._router = Router(
             service,
             limits=limits,
@@ -252,12 +254,14 @@ class Gateway:
         log.info("drained", extra={"fields": {"seconds": seconds, "cut": len(aborted)}})
 
     async def _answer(self, connection: PlayerConnection, request: Request) -> Response | None:
-        refusal = self.registry.check_handshake(connection, request)
-        if refusal is not None or is_socket(request.path):
-            return refusal
-        connection.start_http_answer()
-        answer = partial(self._router.answer, connection, request)
-        return await metered(answer, connection.budget.cpu)
+        answer = self.registry.check_handshake(connection, request)
+        if is_socket(request.path):
+            return answer
+        if answer is None:
+            connection.start_http_answer()
+            made = partial(self._router.answer, connection, request)
+            answer = await metered(made, connection.budget.cpu)
+        return None if answer is None else self._error_pages.instead_of(request, answer)
 
     async def _run_connection(self, connection: PlayerConnection) -> None:
         self.metrics.accepted += 1

@@ -5,6 +5,7 @@ import { browserStore, connect } from "./client.js";
 import { brandLogo, brandTitle, element, escapeControl, setText } from "./dom.js";
 import { goTo, stored, tabStored } from "./page_storage.js";
 import { lobby as texts } from "./texts/lobby.js";
+import { themeSwitch } from "./theme.js";
 
 const NAME = "dealer/page/name";
 /** The table that this player has just joined here: its page need not say "welcome back". */
@@ -37,7 +38,7 @@ entropy.setAttribute("aria-describedby", entropyMeans.id);
 preset.addEventListener("change", () => setText(presetMeans, texts.presetMeans[preset.value]));
 entropy.addEventListener("change", () => setText(entropyMeans, texts.entropyMeans[entropy.value]));
 
-document.querySelector("#lobby").append(welcome(), columns());
+document.querySelector("#lobby").append(welcome(), columns(), element("footer", {}, themeSwitch()));
 document.title = texts.title(brandTitle());
 
 const house = connect(null, { name: name.value || texts.guest, store: browserStore(stored) });
@@ -91,9 +92,9 @@ function columns() {
   const form = element(
     "form", { onsubmit: openTable },
     field(texts.yourName, name),
+    element("details", {}, element("summary", {}, texts.choose), more),
     open,
     status,
-    element("details", {}, element("summary", {}, texts.choose), more),
   );
   const audit = element("a", { href: "/audit" }, texts.audit);
   return element(

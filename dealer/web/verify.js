@@ -1347,7 +1347,7 @@ function tableClosed(ledger) {
 
 // ———————————————————————————————————————— report as text ————————————————————————————————————————
 
-const ANSWERS = {
+const SENTENCES = {
   form: "every line is in canonical form",
   heads: "the house signed these checkpoints, and they match the log",
   saved: "the log agrees with the checkpoints you saved",
@@ -1357,41 +1357,89 @@ const ANSWERS = {
   moves: "every other event was legal, and each card was where it was taken from",
 };
 
+/** The names of the checks for readers: the same on the command line and on the pages. */
+export const TITLES = {
+  form: "Each line is well formed",
+  heads: "The house has signed",
+  saved: "The log is the one you saw",
+  secrets: "Each commitment was opened correctly",
+  tape: "Each swap follows from the random bytes",
+  seals: "Each card is the sealed one",
+  moves: "Each move is legal",
+};
+
 /**
- * The report as lines of text: one for each check, then the counts.
+ * The report as lines of text for programs, which keep their form: one for each check, then the
+ * counts. `reportLines` says the same for readers.
  *
  * @param {Report} report
  * @returns {string[]}
  */
 export function verdicts(report) {
-  return [...answers(report).map(({ check, words }) => `${check}: ${words}`), ...counted(report)];
+  return [...CHECKS.map((check) => `${check}: ${answer(check, report)}`), ...counted(report)];
 }
 
 /**
- * The result of each check; `holds` is null if the check did not run.
+ * The report as lines of text for readers: one for each check, then the counts.
  *
  * @param {Report} report
- * @returns {{ check: string, holds: boolean | null, words: string }[]}
+ * @returns {string[]}
  */
-export function answers(report) {
-  return CHECKS.map((check) => ({ check, ...answer(check, report) }));
+export function reportLines(report) {
+  const lines = results(report).map(({ check, state, sentence }) =>
+    `${state}: ${TITLES[check]} (${check}): ${sentence}${sentence.endsWith(".") ? "" : "."}`);
+  return [...lines, ...counted(report)];
+}
+
+/**
+ * The result of each check. It has passed only if it was made of something: without a saved
+ * checkpoint, `saved` was not, and without a closed round neither the swaps nor the sealed cards
+ * were.
+ *
+ * @param {Report} report
+ * @returns {{ check: string, state: "passed" | "failed" | "not checked", sentence: string }[]}
+ */
+export function results(report) {
+  return CHECKS.map((check) => {
+    const why = whyNotChecked(check, report);
+    if (why !== null) return { check, state: "not checked", sentence: why };
+    const { fault } = report;
+    if (fault?.check !== check) {
+      return { check, state: "passed", sentence: SENTENCES[check] + upTo(check, report) };
+    }
+    return { check, state: "failed", sentence: `line ${fault.line}: ${fault.sentence}` };
+  });
 }
 
 const order = (check) => CHECKS.indexOf(check);
 const isOfEvents = (check) => order(check) >= order("secrets");
+const isOfClosedRounds = (check) => check === "tape" || check === "seals";
+
+function whyNotChecked(check, { fault, saved, swaps }) {
+  if (fault?.check === check) return null;
+  if (fault && !isOfEvents(fault.check) && order(check) > order(fault.check)) {
+    return "an earlier check failed";
+  }
+  if (check === "saved" && !saved) return "no saved checkpoint was given";
+  if (isOfClosedRounds(check) && swaps.length === 0) {
+    return "no shuffle of a closed round was reached";
+  }
+  return null;
+}
+
+/** How far a check went, if not to the end of the log. */
+function upTo(check, { fault, remarks }) {
+  if (fault && isOfEvents(check)) return `, up to line ${fault.line}, where the replay stopped`;
+  const partly = !fault && isOfClosedRounds(check) && remarks.open_rounds > 0;
+  return partly ? "; not checked in the round that is still open" : "";
+}
 
 function answer(check, { fault, saved }) {
-  if (fault?.check === check) {
-    return { holds: false, words: `no, in line ${fault.line}: ${fault.sentence}` };
-  }
-  if (fault && isOfEvents(fault.check) && isOfEvents(check)) {
-    return { holds: true, words: `yes, before line ${fault.line}` };
-  }
-  if (fault && order(check) > order(fault.check)) return { holds: null, words: "not checked" };
-  if (check === "saved" && !saved) {
-    return { holds: true, words: "yes, but you gave no saved checkpoint" };
-  }
-  return { holds: true, words: `yes, ${ANSWERS[check]}` };
+  if (fault?.check === check) return `no, in line ${fault.line}: ${fault.sentence}`;
+  if (fault && isOfEvents(fault.check) && isOfEvents(check)) return `yes, before line ${fault.line}`;
+  if (fault && order(check) > order(fault.check)) return "not checked";
+  if (check === "saved" && !saved) return "yes, but you gave no saved checkpoint";
+  return `yes, ${SENTENCES[check]}`;
 }
 
 function counted({ fault, remarks: r, cosigners }) {
@@ -1442,7 +1490,7 @@ async function commandLine(given, readFile) {
   if (files.length !== 1 || files[0].startsWith("--")) throw new Error(USAGE);
   const report = await verify(linesOf(readFile(files[0])), options);
   if (json) console.log(JSON.stringify(report));
-  else for (const verdict of verdicts(report)) console.log(escapeControl(verdict));
+  else for (const line of reportLines(report)) console.log(escapeControl(line));
   return report.fault === null ? 0 : 1;
 }
 

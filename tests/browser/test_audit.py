@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,8 @@ from tests.web.js_verifier import Line
 from tests.web.played_tables import Played, real_tables
 
 CHECKS = ("form", "heads", "saved", "secrets", "tape", "seals", "moves")
+PASSED = dict.fromkeys(CHECKS, "passed")
+UNSAVED = PASSED | {"saved": "not checked"}
 
 
 @pytest.fixture(scope="module")
@@ -65,12 +68,12 @@ async def checked(page: Page, bundle: Path | None = None) -> None:
 
 async def answers(page: Page) -> dict[str, str]:
     found = await page.eval_on_selector_all(
-        "#checks li", "all => all.map(one => [one.dataset.check, one.dataset.holds])"
+        "#checks li", "all => all.map(one => [one.dataset.check, one.dataset.state])"
     )
     return dict(found)
 
 
-async def moment(page: Page, says: str) -> None:
+async def moment(page: Page, says: str | re.Pattern[str]) -> None:
     await expect(page.locator("#moment")).to_contain_text(says)
 
 
@@ -96,19 +99,21 @@ async def fits(page: Page) -> bool:
 async def test_a_permalink_opens_its_moment(open_page, axe, played) -> None:
     page = await open_page(f"/tables/{played}/audit#round=1&step=17")
     await checked(page)
-    assert await answers(page) == dict.fromkeys(CHECKS, "true")
-    await expect(page.get_by_role("heading", name="All checks passed")).to_be_visible()
+    assert await answers(page) == UNSAVED
+    heading = page.get_by_role("heading", name="6 checks passed, 1 not checked")
+    await expect(heading).to_be_visible()
     await moment(page, "Swap 18 of 51")
+    await page.get_by_text("Show the arithmetic").click()
     await expect(page.locator("#swap-i")).to_have_text("52 − 1 − 17 = 34")
     _, word = (await page.locator("#swap-word").text_content()).split(": ")
     assert await page.locator("#swap-j").text_content() == f"{word} mod 35 = {int(word) % 35}"
     assert await page.locator("#tape .now").text_content() == word
     marks = page.locator("[data-stack=deck] [data-mark]")
     assert set(await marks.evaluate_all("all => all.map(one => one.dataset.mark)")) <= {
-        "i 34",
-        f"j {int(word) % 35}",
-        "i = j 34",
+        "35",
+        str(int(word) % 35 + 1),
     }
+    assert json.loads(await page.locator("#logged").text_content())["public"]["i"] == 34
     await axe(page)
 
 
@@ -277,6 +282,7 @@ async def test_a_swap_is_hidden_from_a_seat(open_page, tables, tmp_path) -> None
     page = await open_page("/audit#round=1&step=20&seat=1")
     await checked(page, written(tables[2].bundle.lines, tmp_path))
     await moment(page, "is swapped with a hidden one")
+    await page.get_by_text("Show the arithmetic").click()
     await expect(page.locator("#swap-j")).to_have_text("—")
     await expect(page.locator("#tape")).to_be_hidden()
     assert (await deck(page))[:2] == ["ace of spades, deck 1", "two of spades, deck 1"]
@@ -285,15 +291,19 @@ async def test_a_swap_is_hidden_from_a_seat(open_page, tables, tmp_path) -> None
 async def test_the_plot_can_be_read_as_a_table(open_page, played) -> None:
     page = await open_page(f"/tables/{played}/audit#round=1&step=50")
     await checked(page)
-    await expect(page.locator("#bars rect.all")).to_have_count(52)
     await page.get_by_text("The same numbers as a table").click()
-    rows = page.locator("#plot-table tbody tr")
-    await expect(rows).to_have_count(52)
-    counts = [
-        int(text) for text in await page.locator("#plot-table td:last-child").all_text_contents()
+    rows = [
+        (await row.inner_text()).split("\t")
+        for row in await page.locator("#plot-table tbody tr").all()
     ]
-    assert 51 <= sum(counts) <= 102
-    assert await rows.first.inner_text() == f"0\tace of spades\t{counts[0]}"
+    assert await page.locator("#bars rect.expected").count() == len(rows)
+    assert await page.locator("#bars rect.actual").count() == len(rows)
+    assert sum(int(cards) for *_, cards in rows) == 52
+    assert 51 <= sum(int(swaps) * int(cards) for swaps, *_, cards in rows) <= 102
+    assert sum(float(mean) for _, mean, *_ in rows) == pytest.approx(52, abs=0.5)
+    for _, mean, usual, _ in rows:
+        low, high = map(int, usual.split(" to "))
+        assert low - 0.5 <= float(mean) <= high + 0.5
 
 
 FORGERIES: dict[str, tuple[str, int, dict[str, Any], str]] = {
@@ -315,8 +325,8 @@ async def test_a_forged_bundle_is_reported(
     await expect(page.get_by_role("heading", name="A check failed")).to_be_visible()
     at = CHECKS.index(check)
     found = await answers(page)
-    assert found[check] == "false"
-    assert [found[one] for one in CHECKS[:at]] == ["true"] * at
+    assert found[check] == "failed"
+    assert [found[one] for one in CHECKS[:at]] == [UNSAVED[one] for one in CHECKS[:at]]
     line = next(
         n for n, (ours, theirs) in enumerate(zip(lines, tables[0].bundle.lines, strict=True))
         if ours != theirs and '"checkpoint"' not in str(ours)
@@ -336,7 +346,7 @@ async def test_an_unsigned_log_is_reported(open_page, tables, tmp_path) -> None:
     page = await open_page("/audit")
     await checked(page, written(lines, tmp_path))
     assert await answers(page) == {
-        "form": "true", "heads": "false", **dict.fromkeys(CHECKS[2:], "null"),
+        "form": "passed", "heads": "failed", **dict.fromkeys(CHECKS[2:], "not checked"),
     }  # fmt: skip
     await expect(page.locator("#no-replay")).to_contain_text("Nothing can be replayed")
 
@@ -350,7 +360,7 @@ async def test_a_given_key_and_checkpoint_are_used(open_page, tables, tmp_path) 
     await page.get_by_label("The table’s key").fill("ab" * 32)
     await page.get_by_role("button", name="Check again").click()
     await expect(page.locator("#verdict-title")).to_have_text("A check failed")
-    assert (await answers(page))["heads"] == "false"
+    assert (await answers(page))["heads"] == "failed"
     note = json.loads(str(played.bundle.lines[-1]))["checkpoint"]
     await page.get_by_label("The table’s key").fill(str(played.bundle.key))
     await page.get_by_label("Checkpoints that you saved").fill(note)
@@ -392,18 +402,18 @@ async def test_the_stored_key_token_and_heads_are_used(open_page) -> None:
     table = await page.evaluate(PLAY)
     await page.goto(f"/tables/{table}/audit")
     await checked(page)
-    assert await answers(page) == dict.fromkeys(CHECKS, "true")
+    assert await answers(page) == PASSED
     await expect(page.locator("#against")).to_contain_text("which this browser stored")
     await expect(page.locator("#against")).to_contain_text("that this browser stored")
     heads = await page.evaluate(TAMPER, [table, "heads", [{"note": "no note at all"}]])
     await page.reload()
     await checked(page)
-    assert (await answers(page))["saved"] == "false"
+    assert (await answers(page))["saved"] == "failed"
     await page.evaluate(TAMPER, [table, "heads", heads])
     await page.evaluate(TAMPER, [table, "seat", {"key": "ab" * 32}])
     await page.reload()
     await checked(page)
-    assert (await answers(page))["heads"] == "false"
+    assert (await answers(page))["heads"] == "failed"
     visitor = await open_page("/audit")
     visitor.errors.expect("401")
     await visitor.goto(f"/tables/{table}/audit")
@@ -443,7 +453,7 @@ async def test_a_downloaded_page_works_without_a_server(
     both = kept["This page with the bundle inside"]
     home = await open_page(both.as_uri() + "#round=1&step=17", offline=True)
     await checked(home)
-    assert await answers(home) == dict.fromkeys(CHECKS, "true")
+    assert await answers(home) == UNSAVED
     await moment(home, "Swap 18 of 51")
     await home.keyboard.press("ArrowRight")
     await home.wait_for_url("**#round=1&k=0&step=18")
@@ -454,7 +464,7 @@ async def test_a_downloaded_page_works_without_a_server(
     await (await download.value).save_as(again)
     third = await open_page(again.as_uri())
     await checked(third)
-    assert await answers(third) == dict.fromkeys(CHECKS, "true")
+    assert await answers(third) == UNSAVED
     async with third.expect_download() as download:
         await third.get_by_role("button", name="The bundle", exact=True).click()
     await (await download.value).save_as(tmp_path / "last.jsonl")
@@ -490,7 +500,7 @@ async def test_a_damaged_bundle_inside_the_page_is_reported(open_page, tables, t
     await expect(page.get_by_role("alert").first).to_contain_text("inside this page is damaged")
     await expect(page.locator("#busy")).to_be_hidden()
     await checked(page, written(tables[0].bundle.lines, tmp_path))  # another bundle can be opened
-    assert await answers(page) == dict.fromkeys(CHECKS, "true")
+    assert await answers(page) == UNSAVED
 
 
 async def test_a_bundle_can_be_dropped(open_page, tables, one_file) -> None:
@@ -505,7 +515,7 @@ async def test_a_bundle_can_be_dropped(open_page, tables, one_file) -> None:
         text,
     )
     await checked(page)
-    assert await answers(page) == dict.fromkeys(CHECKS, "true")
+    assert await answers(page) == UNSAVED
     await expect(page.locator("[data-stack=deck] .card")).to_have_count(104)
 
 
@@ -522,7 +532,7 @@ async def test_without_webcrypto_no_result_is_shown(open_page, tables, tmp_path)
     await (await download.value).save_as(tmp_path / "both.html")
     home = await open_page((tmp_path / "both.html").as_uri())
     await checked(home)
-    assert await answers(home) == dict.fromkeys(CHECKS, "true")
+    assert await answers(home) == UNSAVED
 
 
 async def test_the_layout_follows_a_rotated_phone(open_page, tables, tmp_path) -> None:

@@ -20,6 +20,17 @@ async def test_a_name_and_one_button_open_a_table(open_page, axe) -> None:
     await expect_log(page, "You sat down at seat 1.")
 
 
+async def test_the_button_stands_after_the_choices(open_page) -> None:
+    page = await open_page("/", size=PHONE)
+    await page.get_by_text("Choose deck, seats and rules").click()
+    button = page.get_by_role("button", name="Open a table")
+    last = page.get_by_label("The host may collect the cards of players’ hands")
+    assert (await button.bounding_box())["y"] > (await last.bounding_box())["y"]
+    await last.focus()
+    await page.keyboard.press("Tab")
+    await expect(button).to_be_focused()
+
+
 async def test_a_table_has_the_chosen_options(open_page, axe) -> None:
     page = await open_page("/")
     await page.get_by_text("Choose deck, seats and rules").click()

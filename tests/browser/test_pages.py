@@ -3,6 +3,16 @@
 from __future__ import annotations
 
 import pytest
+from playwright.async_api import expect
+
+from tests.browser.conftest import PHONE
+
+LIGHT, DARK = "rgb(245, 242, 234)", "rgb(21, 25, 21)"
+"""The background of the pages."""
+
+
+def is_module(route) -> bool:
+    return not route.request.url.endswith("/theme_early.js")
 
 
 @pytest.mark.parametrize("path", ["/", "/audit"])
@@ -10,3 +20,64 @@ async def test_pages_load_without_console_errors(open_page, axe, path) -> None:
     page = await open_page(path)
     assert await page.title()
     await axe(page)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+async def test_the_page_of_an_error_is_accessible_and_leads_to_the_lobby(
+    open_page, axe, scheme
+) -> None:
+    page = await open_page("/", size=PHONE, color_scheme=scheme)
+    page.errors.expect("404")
+    await page.goto("/nowhere")
+    await expect(page.get_by_role("heading", name="There is nothing here")).to_be_visible()
+    await axe(page)
+    await page.get_by_role("link", name="All tables").click()
+    await expect(page.get_by_role("button", name="Open a table")).to_be_visible()
+
+
+async def test_a_chosen_theme_is_that_of_all_pages_before_they_are_painted(open_page, axe) -> None:
+    page = await open_page("/", color_scheme="light")
+    body = page.locator("body")
+    await expect(body).to_have_css("background-color", LIGHT)
+    await page.get_by_label("Colours").select_option("dark")
+    await expect(body).to_have_css("background-color", DARK)
+    await axe(page)
+    # Without its modules a page has the theme, too: they would run after the first paint.
+
+    async def only_early(route) -> None:
+        await (route.abort() if is_module(route) else route.continue_())
+
+    await page.route("**/*.js", only_early)
+    page.errors.expect("ERR_FAILED")
+    for path in ("/", "/audit"):
+        await page.goto(path)
+        await expect(body).to_have_css("background-color", DARK)
+    await page.unroute("**/*.js")
+    await page.goto("/audit")
+    await axe(page)
+    await page.get_by_label("Colours").select_option("system")
+    await expect(body).to_have_css("background-color", LIGHT)
+    await page.reload()
+    await expect(body).to_have_css("background-color", LIGHT)
+    await page.emulate_media(color_scheme="dark")
+    await expect(body).to_have_css("background-color", DARK)
+
+
+async def test_a_page_without_storage_has_the_theme_until_it_is_left(open_page) -> None:
+    page = await open_page("/")
+    await page.add_init_script(
+        "Object.defineProperty(globalThis, 'localStorage', { get() { throw new Error('denied') } })"
+    )
+    await page.reload()
+    await page.get_by_label("Colours").select_option("dark")
+    assert await page.evaluate("document.documentElement.dataset.theme") == "dark"
+
+
+async def test_browsers_read_the_manifest_and_find_no_fault(open_page) -> None:
+    page = await open_page("/")
+    session = await page.context.new_cdp_session(page)
+    found = await session.send("Page.getAppManifest")
+    assert found["url"].endswith("/manifest.webmanifest")
+    assert found["errors"] == []
+    faults = await session.send("Page.getInstallabilityErrors")
+    assert [one["errorId"] for one in faults["installabilityErrors"]] in ([], ["in-incognito"])

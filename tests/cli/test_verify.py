@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from dealer.proof.note import ED25519, Verifier
+from dealer.proof.verify import CHECKS
 
 from .conftest import Ask, Played
 
@@ -27,8 +28,8 @@ def game(ask: Ask, played: Played, tmp_path: Path) -> Path:
 def test_a_fair_game(ask: Ask, game: Path) -> None:
     answer = ask("verify", game)
     assert (answer.code, answer.err) == (0, "")
-    assert [line.split(",")[0] for line in answer.lines[:7]] == [
-        f"{check}: yes" for check in ("form", "heads", "saved", "secrets", "tape", "seals", "moves")
+    assert [line.split(":")[0] for line in answer.lines[:7]] == [
+        "not checked" if check == "saved" else "passed" for check in CHECKS
     ]
     assert (
         "The table's key was taken from the bundle; give the key you know to be sure."
@@ -64,7 +65,7 @@ def test_the_key_may_be_hex_or_a_verifier_key(ask: Ask, game: Path, played: Play
     for wrong in (other.hex(), Verifier(origin, ED25519, other).vkey):
         answer = ask("verify", game, "--key", wrong)
         assert answer.code == 1
-        assert "heads: no, in line 0" in answer.out
+        assert "failed: The house has signed (heads): line 0" in answer.out
     answer = ask("verify", game, "--key", Verifier("else/t/" + "0" * 32, ED25519, key).vkey)
     assert answer.code == 1
     assert "another origin" in answer.out
@@ -78,11 +79,11 @@ def test_saved_checkpoints(ask: Ask, game: Path, played: Played, tmp_path: Path)
     kept.write_text("".join(json.dumps({"note": one}) + "\n" for one in played.saved))
     answer = ask("verify", game, "--saved", note, "--saved", kept)
     assert answer.code == 0
-    assert "saved: yes, the log agrees with the checkpoints you saved" in answer.lines
+    assert "(saved): the log agrees with the checkpoints you saved." in answer.out
     note.write_text(played.saved[0].replace("\n", "\nx", 1))
     answer = ask("verify", game, "--saved", kept, "--saved", note)
     assert answer.code == 1
-    assert "saved: no" in answer.out
+    assert "failed: The log is the one you saw (saved): " in answer.out
     kept.write_text('{"size": 3}\n')
     assert ask("verify", game, "--saved", kept).code == 2
     assert ask("verify", game, "--saved", tmp_path / "none").code == 2
@@ -97,9 +98,9 @@ def _forge(game: Path, old: str, new: str) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "verdict"),
     [
-        ('{"bundle"', '{ "bundle"', "form: no, in line 0"),
-        ('"name":"Ada"', '"name":"Eve"', "heads: no, in line"),
-        ('"type":"SeatTaken"', '"type":"SeatStolen"', "form: no, in line 2"),
+        ('{"bundle"', '{ "bundle"', "(form): line 0"),
+        ('"name":"Ada"', '"name":"Eve"', "(heads): line"),
+        ('"type":"SeatTaken"', '"type":"SeatStolen"', "(form): line 2"),
     ],
 )
 def test_a_forged_bundle_is_reported_with_its_fault(
@@ -111,7 +112,7 @@ def test_a_forged_bundle_is_reported_with_its_fault(
     assert verdict in answer.out
     result = json.loads(ask("verify", game, "--json").out)
     assert not result["ok"]
-    assert result["fault"]["check"] == verdict.split(":")[0]
+    assert result["fault"]["check"] == verdict[1 : verdict.index(")")]
 
 
 @pytest.mark.parametrize("data", [b"", b"\x00\xff\n", b"[1]\n", b"a bundle\n"])
@@ -120,7 +121,7 @@ def test_malformed_bundles(ask: Ask, tmp_path: Path, data: bytes) -> None:
     file.write_bytes(data)
     answer = ask("verify", file)
     assert answer.code == 1
-    assert answer.out.startswith("form: no, in line 0")
+    assert answer.out.startswith("failed: Each line is well formed (form): line 0")
 
 
 def test_a_missing_file(ask: Ask, tmp_path: Path) -> None:

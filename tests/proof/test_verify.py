@@ -266,6 +266,20 @@ def test_verdicts_are_sentences() -> None:
     assert answers[2:] == [f"{check}: not checked" for check in CHECKS[2:]]
 
 
+def test_a_check_that_was_made_of_nothing_has_not_passed() -> None:
+    whole = everything().lines()
+    states = {one.check: one.state for one in verify(whole).results()}
+    assert states == dict.fromkeys(CHECKS, "passed") | {"saved": "not checked"}
+    unsigned = {one.check: one.state for one in verify(whole[:-1]).results()}
+    assert list(unsigned.values()) == ["passed", "failed", *["not checked"] * 5]
+    open_round = {one.check: one.state for one in verify(seated().lines()).results()}
+    assert {check for check, state in open_round.items() if state == "not checked"} == {
+        "saved", "tape", "seals",
+    }  # fmt: skip
+    line = verify(whole).lines()[0]
+    assert line == "passed: Each line is well formed (form): every line is in canonical form."
+
+
 def test_progress_is_reported_to_the_end() -> None:
     lines = seated().open_round([f"{n:04}" for n in range(300)]).shuffle().lines()
     seen: list[tuple[int, int]] = []

@@ -21,9 +21,9 @@ function keyOf(vkey) {
 
 const METHODS = {
   async verify({ lines, key, saved, swaps }) {
-    const report = await verifier.verify(lines.map(lineOf), { key, saved });
-    if (!swaps) delete report.swaps;
-    return { ...report, verdicts: verifier.verdicts({ ...report, swaps: [] }) };
+    const found = await verifier.verify(lines.map(lineOf), { key, saved });
+    const report = swaps ? found : { ...found, swaps: undefined };
+    return { ...report, lines: verifier.reportLines(found) };
   },
   async split({ file }) {
     return verifier.linesOf(unhex(file)).map(hex);

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from dealer.proof.verify import Report, verify
+from dealer.proof.verify import CHECKS, Report, verify
 
 FILE = Path(__file__).parents[2] / "dealer" / "web" / "verify.js"
 _SCRIPT = Path(__file__).with_name("js_verifier.mjs")
@@ -115,6 +115,7 @@ def _of_python(report: Report) -> Iterator[Any]:
         for key, count in report.cosigners.items()
     )
     yield report.origin, report.key, report.saved
+    yield [str(one) for one in report.results() if one.state != "failed"]
 
 
 def _of_javascript(answer: dict[str, Any]) -> Iterator[Any]:
@@ -126,3 +127,4 @@ def _of_javascript(answer: dict[str, Any]) -> Iterator[Any]:
         [one["key"], one["name"], one["count"], one["size"]] for one in answer["cosigners"]
     )
     yield answer["origin"], answer["key"], answer["saved"]
+    yield [line for line in answer["lines"][: len(CHECKS)] if not line.startswith("failed: ")]

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from dealer.proof.verify.report import TITLES
 from tests.proof.log_builder import HOUSE_SEED, LogBuilder, note_of, vectors
 from tests.web import js_verifier
 from tests.web.js_verifier import FILE, node
@@ -43,8 +44,9 @@ def test_a_valid_bundle_is_reported(bundle: Path, tmp_path: Path) -> None:
     done = run(FILE, bundle, "--key", KEY.upper(), "--saved", note, "--saved", kept)
     lines = done.stdout.splitlines()
     assert (done.returncode, done.stderr) == (0, "")
-    assert [line.split(": yes, ")[0] for line in lines[:7]] == CHECKS
-    assert "gave no saved checkpoint" not in done.stdout
+    assert [line.split("): ")[0] for line in lines[:7]] == [
+        f"passed: {TITLES[check]} ({check}" for check in CHECKS
+    ]
     assert lines[-1] == "The table's key is the one you gave."
 
 
@@ -53,11 +55,14 @@ def test_a_fault_is_reported(bundle: Path) -> None:
     done = run(FILE, bundle)
     answers = done.stdout.splitlines()[:7]
     assert done.returncode == 1
-    assert answers[3] == "secrets: yes, before line 17"
-    assert answers[4].startswith("tape: no, in line 17: ")
+    assert answers[2].startswith(f"not checked: {TITLES['saved']} (saved): no saved checkpoint")
+    assert answers[3].startswith(f"passed: {TITLES['secrets']} (secrets): ")
+    assert answers[3].endswith(", up to line 17, where the replay stopped.")
+    assert answers[4].startswith(f"failed: {TITLES['tape']} (tape): line 17: ")
     assert run(FILE, bundle, "--key", "00").stdout.splitlines()[1:3] == [
-        "heads: no, in line 0: The table's key is not the one that you gave.",
-        "saved: not checked",
+        "failed: The house has signed (heads): line 0: The table's key is not the one that you "
+        "gave.",
+        f"not checked: {TITLES['saved']} (saved): an earlier check failed.",
     ]
 
 

@@ -131,7 +131,9 @@ async def _rebuild(service: Service, answers: list[bool]) -> None:
     same = not work.different and not work.stopped
     answers.append(same)
     echo(
-        f"rebuild: yes, the SQL tables rebuilt from {work.done} events are the same as before"
+        "passed: The SQL tables agree with the log (rebuild): "
+        f"rebuilt from {work.done} events, they are the same as before."
         if same
-        else f"rebuild: no, {work.different} rows differ from the log"
+        else "failed: The SQL tables agree with the log (rebuild): "
+        f"{work.different} rows differ from the log."
     )

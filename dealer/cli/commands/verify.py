@@ -84,7 +84,7 @@ def examine(lines: list[bytes], *, key: str | None = None, saved: list[str]) -> 
 
 
 def say_verdicts(report: Report) -> None:
-    for line in report.verdicts():
+    for line in report.lines():
         echo(escape_control(line))
 
 

@@ -24,6 +24,11 @@ Read = Callable[[str], str]
 _STYLE = re.compile(r'<link rel="stylesheet" href="/web/@/(?P<path>[\w./-]+)">\n?')
 _SCRIPT = re.compile(r'<script type="module" src="/web/@/(?P<path>[\w./-]+)"></script>\n?')
 _ICON = re.compile(r'(?<=<link rel="icon" href=")/web/@/(?P<path>[\w./-]+)(?=">)')
+_EARLY = re.compile(r'<script src="/web/@/(?P<path>[\w./-]+)"></script>')
+_SERVED_ONLY = re.compile(
+    r'<link rel="manifest" href="[^"]*">\n?|<script src="/web/@/theme_early\.js"></script>\n?'
+)
+"""What only a page from the server has: a copy is not installed, and reads its theme later."""
 _IMPORT = re.compile(
     r'^import (?:(?P<names>\{[^}]*\})|\* as (?P<all>\w+)) from "(?P<path>[\w./-]+)";$', re.MULTILINE
 )
@@ -72,7 +77,7 @@ def compose(page: str, read: Read) -> SelfContainedPage:
         f'<meta http-equiv="Content-Security-Policy" content="{escape(policy)}">\n'
         f"<style>{styles}</style>\n"
     )
-    html = _STYLE.sub("", _SCRIPT.sub("", html))
+    html = _SERVED_ONLY.sub("", _STYLE.sub("", _SCRIPT.sub("", html)))
     html = _ICON.sub(lambda found: f"data:image/svg+xml,{quote(read(found['path']))}", html)
     html = html.replace('<meta charset="utf-8">\n', f'<meta charset="utf-8">\n{head}', 1)
     html = html.replace("</body>", f'<script type="module">{script}</script>\n</body>', 1)
@@ -81,12 +86,25 @@ def compose(page: str, read: Read) -> SelfContainedPage:
     return SelfContainedPage(html.encode(), policy)
 
 
+def files_of(page: str, read: Read) -> list[str]:
+    """The paths of the files that a served page loads: its styles, icon, scripts and modules."""
+    html = read(page)
+    found = [path for kind in (_STYLE, _ICON, _EARLY) for path in kind.findall(html)]
+    return [*found, *_texts(_SCRIPT.findall(html), read)]
+
+
 def _hash(text: str) -> str:
     return f"sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
 def _modules(first: list[str], read: Read) -> list[str]:
-    """The text of the modules `first` and of all that they import, dependencies first."""
+    """The modules `first` and all that they import, wrapped, dependencies first."""
+    texts = _texts(first, read)
+    return ["const modules = {};", *(_wrapped(path, text) for path, text in texts.items())]
+
+
+def _texts(first: list[str], read: Read) -> dict[str, str]:
+    """The text of the modules `first` and of all that they import by path, dependencies first."""
     texts: dict[str, str] = {}
 
     def add(path: str, importers: tuple[str, ...]) -> None:
@@ -97,11 +115,11 @@ def _modules(first: list[str], read: Read) -> list[str]:
         text = read(path)
         for found in _IMPORT.finditer(text):
             add(_resolve(path, found["path"]), (*importers, path))
-        texts[path] = _wrapped(path, text)
+        texts[path] = text
 
     for path in first:
         add(path, ())
-    return ["const modules = {};", *texts.values()]
+    return texts
 
 
 def _wrapped(path: str, text: str) -> str:

@@ -33,7 +33,8 @@ def page_policy(origins: Sequence[str] = ()) -> str:
     """The Content-Security-Policy of pages; pages of `origins` may show them in a frame."""
     return (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-        f"connect-src 'self'; base-uri 'none'; form-action 'none'; {framing(origins)}; "
+        "connect-src 'self'; manifest-src 'self'; worker-src 'self'; base-uri 'none'; "
+        f"form-action 'none'; {framing(origins)}; "
         "require-trusted-types-for 'script'"
     )
 

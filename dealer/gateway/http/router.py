@@ -141,6 +141,8 @@ class Router:
             return self._page(request, PAGES[path])
         if file := self._web.public(path):
             return file.answer(request, caching=REVALIDATE, Access_Control_Allow_Origin="*")
+        if file := self._web.installed.get(path):
+            return file.answer(request, caching=REVALIDATE)
         if path in self._documents:
             file = self._document(path)
             return file.answer(request, caching=REVALIDATE, Access_Control_Allow_Origin="*")

@@ -22,6 +22,8 @@ from importlib.resources.abc import Traversable
 from websockets.http11 import Request, Response
 
 from dealer.gateway.http.appearance import Appearance
+from dealer.gateway.http.audit_page import files_of
+from dealer.gateway.http.installed import make_manifest, make_worker
 from dealer.gateway.http.responses import PAGE, PICTURE, response
 
 PLAIN_APPEARANCE = Appearance()
@@ -36,6 +38,7 @@ KINDS = {
     ".png": "image/png",
     ".svg": PICTURE,
     ".ts": "text/plain; charset=utf-8",
+    ".webmanifest": "application/manifest+json",
     ".webp": "image/webp",
 }
 IMMUTABLE = "max-age=31536000, immutable"
@@ -122,6 +125,19 @@ class StaticFiles:
             text = self._appearance.apply(text, folder=folder)
             self._pages[name] = File(text.encode(), PAGE)
         return self._pages[name]
+
+    @cached_property
+    def installed(self) -> dict[str, File]:
+        """The files with which browsers keep the pages, by address; see `installed.py`."""
+        folder = f"/web/{self.hash}/"
+        manifest = make_manifest(folder, title=self._appearance.title)
+        template = self.files["audit_worker.js"].data.decode().replace(HASHED, folder)
+        paths = files_of("audit.html", lambda path: self.files[path].data.decode())
+        worker = make_worker(template, paths, page=self.page("audit").data.decode(), folder=folder)
+        return {
+            "/manifest.webmanifest": File(manifest, KINDS[".webmanifest"]),
+            "/audit-worker.js": File(worker, SCRIPT),
+        }
 
     def public(self, path: str) -> File | None:
         """The file at an address without a hash; None if there is none."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from dealer.errors import ProofFault
 
@@ -21,6 +21,33 @@ _QUESTIONS = {
     "seals": "every sealed or shown card is the one the shuffle put there",
     "moves": "every other event was legal, and each card was where it was taken from",
 }
+TITLES = {
+    "form": "Each line is well formed",
+    "heads": "The house has signed",
+    "saved": "The log is the one you saw",
+    "secrets": "Each commitment was opened correctly",
+    "tape": "Each swap follows from the random bytes",
+    "seals": "Each card is the sealed one",
+    "moves": "Each move is legal",
+}
+"""The names of the checks for readers: the same on the command line and on the pages."""
+
+_OF_CLOSED_ROUNDS = ("tape", "seals")
+"""The checks that need the secret of a round."""
+
+State = Literal["passed", "failed", "not checked"]
+
+
+class Result(NamedTuple):
+    """The result of a check, and a sentence about it without its capital letter and full stop."""
+
+    check: str
+    state: State
+    sentence: str
+
+    def __str__(self) -> str:
+        end = "" if self.sentence.endswith(".") else "."
+        return f"{self.state}: {TITLES[self.check]} ({self.check}): {self.sentence}{end}"
 
 
 class Swap(NamedTuple):
@@ -87,9 +114,39 @@ class Report:
         """Whether no check found a fault."""
         return self.fault is None
 
+    def results(self) -> list[Result]:
+        """The result of each check, in order.
+
+        A check has passed only if it was made of something: without a saved checkpoint, `saved` was
+        not, and without a closed round neither the swaps nor the sealed cards were.
+        """
+        return [self._result(check) for check in CHECKS]
+
+    def lines(self) -> list[str]:
+        """The report for readers: a line for each check, then the remarks."""
+        return [*map(str, self.results()), *self._sentences()]
+
     def verdicts(self) -> list[str]:
-        """Sentences for the user: one for each check, then the remarks if events were checked."""
+        """Sentences for programs, which keep their form: as `lines`, with other words."""
         return [*self._answers(), *self._sentences()]
+
+    def _result(self, check: str) -> Result:
+        fault, number = self.fault, CHECKS.index(check)
+        if fault is not None and check == fault.check:
+            return Result(check, "failed", f"line {fault.line}: {fault.sentence}")
+        faulty = len(CHECKS) if fault is None else CHECKS.index(fault.check)
+        if number > faulty and faulty < _FIRST_OF_EVENTS:
+            return Result(check, "not checked", "an earlier check failed")
+        if check == "saved" and not self.saved:
+            return Result(check, "not checked", "no saved checkpoint was given")
+        if check in _OF_CLOSED_ROUNDS and not self.swaps:
+            return Result(check, "not checked", "no shuffle of a closed round was reached")
+        sentence = _QUESTIONS[check]
+        if fault is not None and number >= _FIRST_OF_EVENTS:
+            sentence += f", up to line {fault.line}, where the replay stopped"
+        elif check in _OF_CLOSED_ROUNDS and self.remarks.open_rounds:
+            sentence += "; not checked in the round that is still open"
+        return Result(check, "passed", sentence)
 
     def _answers(self) -> Iterator[str]:
         faulty = len(CHECKS) if self.fault is None else CHECKS.index(self.fault.check)

@@ -69,6 +69,7 @@ export const isSelfContained = () => document.querySelector("script[type=module]
 export function ownHtml() {
   const copy = /** @type {HTMLElement} */ (document.documentElement.cloneNode(true));
   copy.removeAttribute("class"); // the preference for card colours
+  copy.removeAttribute("data-theme");
   copy.querySelector(`#${EMBEDDED_ID}`)?.remove();
   return `<!doctype html>\n${copy.outerHTML}\n`;
 }

@@ -19,6 +19,8 @@ let rounds = [];
 let round = null; // the one that is shown
 /** @type {string | number} */
 let viewer = ALL_CARDS;
+/** @type {(round: any) => void} */
+let onRound = () => {};
 let addressTimer = null;
 let fittedWidth = 0; // of the screen, in pixels, at the last layout
 
@@ -41,9 +43,13 @@ export function stop() {
   rounds = [];
 }
 
-/** Replay rounds of `roundsOf`. If there are none, show the sentence `none`. */
-export function replay(given, none) {
+/**
+ * Replay rounds of `roundsOf`. If there are none, show the sentence `none`. `onRound` is called with
+ * each round that is shown.
+ */
+export function replay(given, { none, onRound: shows }) {
   rounds = given;
+  onRound = shows;
   at("round").replaceChildren(...rounds.map(({ number, state }) => {
     const name = { open: texts.openRound, broken: texts.brokenRound }[state] ?? String;
     return element("option", { value: number }, name(number));
@@ -70,6 +76,7 @@ function scrollToReplay() {
 function openRound(next, wanted) {
   if (next !== round || player.count === 0) {
     round = next;
+    onRound(round);
     at("round").value = String(round.number);
     if (momentsOf(round).length === 0) {
       player.open(0, 0);
@@ -172,6 +179,7 @@ export function listen() {
   document.addEventListener("keydown", (event) => {
     if (onKeyDown(player, event)) event.preventDefault();
   });
+  on("arithmetic", "toggle", () => player.go(player.index));
   addEventListener("hashchange", ({ newURL }) => {
     // Not `location`: `updateAddress` may have replaced the address before this event came.
     if (rounds.length > 0) openAddress(new URL(newURL).hash);

@@ -3,10 +3,13 @@
 import { cardElement } from "../cards.js";
 import { element, escapeControl, setAttribute, setText } from "../dom.js";
 import { audit as texts } from "../texts/audit.js";
+import { themeSwitch } from "../theme.js";
 import { linesOf, verify } from "../verify.js";
 import * as io from "./bundle_io.js";
 import { listen as listenToReplay, replay, showProblem, stop } from "./controller.js";
+import { explain } from "./explanation.js";
 import { roundsOf } from "./moments.js";
+import { keepOffline } from "./offline.js";
 import { parseKey, parseNotes, savedOf } from "./saved.js";
 import { showVerdict } from "./verdicts.js";
 
@@ -26,7 +29,7 @@ const given = { key: null, notes: [] }; // by the user
 // —————————————————————————————————————————— loading ——————————————————————————————————————————————
 
 async function load(promise, words) {
-  for (const id of ["verdict", "replay", "take"]) at(id).hidden = true;
+  for (const id of ["explained", "verdict", "replay", "take"]) at(id).hidden = true;
   showProblem(null);
   stop();
   showBusy(words);
@@ -78,7 +81,12 @@ async function check(loaded, isCurrent) {
   });
   showTable(lines, report);
   const rounds = roundsOf(lines, report);
-  replay(rounds, report.fault !== null ? texts.notReplayed : texts.noRounds);
+  const known = source !== "none" || saved.notes.length + given.notes.length > 0;
+  explain(rounds[0] ?? null, report, known);
+  replay(rounds, {
+    none: report.fault !== null ? texts.notReplayed : texts.noRounds,
+    onRound: (round) => explain(round, report, known),
+  });
 }
 
 async function progress(done, total) {
@@ -178,8 +186,10 @@ function checkAgain(event) {
 }
 
 fillTexts();
+at("theme").append(themeSwitch());
 listen();
 listenToReplay();
+if (!io.isSelfContained()) keepOffline();
 if (io.hasEmbedded()) load(io.readEmbedded(), texts.checking);
 else if (tableOfAddress !== null) {
   at("open-bundle").hidden = true;

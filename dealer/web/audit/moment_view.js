@@ -2,15 +2,15 @@
 
 import { element, setAttribute, setText } from "../dom.js";
 import { audit as texts } from "../texts/audit.js";
+import { showHistory } from "./history.js";
 import { fitPlot, plot } from "./plot.js";
 import { sentenceOf, titleOf } from "./sentences.js";
-import { fitTape, showSwap } from "./swap_details.js";
+import { fitTape, showArithmetic } from "./swap_details.js";
 import { draw, fitTo } from "./table_view.js";
 import { ALL_CARDS, visibleStacks } from "./visibility.js";
 
 const PLAY_ICON = "M4 2.5v11L13 8z";
 const PAUSE_ICON = "M3.5 3h3v10h-3zM9.5 3h3v10h-3z";
-const SHOE = 104; // cards; a larger round does not fit a phone's screen together with the text
 const CHAPTER_MARGIN_PX = 40;
 
 /** @returns {any} */
@@ -34,7 +34,8 @@ export function showMoment(round, index, { viewer, playing, flight }) {
   setAttribute(at("moment"), "aria-live", playing ? "off" : "polite");
   at("moment").classList.toggle("no", round.state === "broken" && last);
   setText(at("moment"), sentence);
-  showSwap(moment, seesCards);
+  showHistory(round, index, viewer);
+  showArithmetic(round, index, seesCards);
   const shown = visibleStacks(round, moment, viewer);
   draw(at("table-view"), shown, {
     titles: (stack) => titleOf(moment, stack),
@@ -52,7 +53,6 @@ export function fitScreen(round) {
   const view = at("table-view");
   const { paddingLeft, paddingRight } = getComputedStyle(view);
   const width = view.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight);
-  at("screen").classList.toggle("shoe", round.deck.length > SHOE);
   fitTo(view, round.deck.length, width);
   fitTape();
   fitPlot();

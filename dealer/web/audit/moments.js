@@ -43,16 +43,22 @@ export function roundsOf(lines, report) {
   const swaps = new Map(report.swaps.map((swap) => [swap.version, swap]));
   const rounds = [];
   const seats = new Map();
+  const bots = new Set();
   let round = null;
   for (const leaf of leavesOf(lines, report)) {
     if (leaf.type === "RoundOpened") {
       const number = leaf.public.round;
       round = { number, state: "open", first: leaf.version, last: leaf.version, leaves: [], swaps };
-      round.seats = new Map(seats);
+      Object.assign(round, { seats: new Map(seats), bots: new Set(bots) });
       rounds.push(round);
     }
-    if (leaf.type === "SeatTaken") seats.set(leaf.public.seat, leaf.public.name);
-    if (SEAT_GIVEN_UP.includes(leaf.type)) seats.delete(leaf.public.seat);
+    const { seat, name, bot } = leaf.public;
+    if (leaf.type === "SeatTaken") seats.set(seat, name);
+    if (leaf.type === "SeatTaken" && bot) bots.add(seat);
+    if (SEAT_GIVEN_UP.includes(leaf.type)) {
+      seats.delete(seat);
+      bots.delete(seat);
+    }
     if (round === null) continue;
     round.leaves.push(leaf);
     round.last = leaf.version;

@@ -1,97 +1,99 @@
-/** How many swaps each card of a shuffle took part in: a bar chart, and the same as a table. */
+/** How many swaps the cards of a shuffle took part in, beside what a fair shuffle gives. */
 
-import { cardName, cardSign } from "../cards.js";
 import { element, setText } from "../dom.js";
 import { audit as texts } from "../texts/audit.js";
-import { faceOf, swapCounts } from "./moments.js";
+import { SIMULATED, expected, histogramOf } from "./expected.js";
+import { swapCounts } from "./moments.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 // Pixels
-const HEIGHT = 120;
-const FOOT = 16;
-const LEFT = 18;
+const HEIGHT = 150;
+const FOOT = 18;
+const HEAD = 12;
+const LEFT = 26;
 const MIN_WIDTH = 280;
+const MAX_WIDTH = 640;
 const MARGIN = 34;
-const LABEL_WIDTH = 17; // of a card's sign
+const CAP = 3; // half the width of a range's ends
 
 /** @returns {any} */
 const at = (id) => document.getElementById(id);
-let drawn = { shuffle: null, bars: [] };
+let drawn = null; // the shuffle
 let width = MIN_WIDTH;
 
 /** Adapt to the width of the window. */
 export function fitPlot() {
-  width = Math.max(MIN_WIDTH, Math.round(at("screen").clientWidth - MARGIN));
-  drawn.shuffle = null;
+  width = Math.min(MAX_WIDTH, Math.max(MIN_WIDTH, Math.round(at("screen").clientWidth - MARGIN)));
+  drawn = null;
 }
 
-/** Plot the current or last shuffle at a moment, as far as it has come. */
+/** Plot the current or last shuffle at a moment, once its swaps are all known. */
 export function plot(round, moment) {
   const shuffle = round.shuffles.findLast(({ first }) => first <= moment.version) ?? null;
-  const none = shuffle === null || shuffle.n === 0;
-  at("bars").hidden = at("plot-more").hidden = none;
-  if (none) {
+  const whole = shuffle !== null && shuffle.steps > 0 && shuffle.swaps.length === shuffle.steps;
+  at("bars").hidden = at("plot-more").hidden = !whole;
+  if (!whole) {
     setText(at("plot-words"), texts.noPlot);
-    drawn.shuffle = null;
-    return;
+    drawn = null;
+  } else if (drawn !== shuffle) {
+    draw(shuffle);
+    drawn = shuffle;
   }
-  if (drawn.shuffle !== shuffle) build(round, shuffle);
-  const { swap, version } = moment;
-  const over = shuffle.swaps.length > 0 && version > shuffle.swaps.at(-1).version;
-  const count = swap !== null ? swap.step + 1 : over ? shuffle.swaps.length : 0;
-  const done = swapCounts(shuffle, count);
-  const before = swap === null ? done : swapCounts(shuffle, count - 1);
-  drawn.bars.forEach((bar, place) => {
-    bar.setAttribute("y", drawn.y(done[place]));
-    bar.setAttribute("height", drawn.y(0) - drawn.y(done[place]));
-    bar.setAttribute("class", done[place] > before[place] ? "now" : "done");
-  });
 }
 
-function svgElement(name, attributes, text = null) {
+/** The rows of the chart: { swaps, cards, mean, low, high } for each number of swaps of a card. */
+export function rowsOf(shuffle) {
+  const cards = histogramOf(swapCounts(shuffle));
+  const usual = expected(shuffle.n, shuffle.steps);
+  const rows = Array.from({ length: Math.max(cards.length, usual.length) }, (_, swaps) => ({
+    swaps, cards: cards[swaps] ?? 0, ...(usual[swaps] ?? { mean: 0, low: 0, high: 0 }),
+  }));
+  const isShown = ({ cards: here, high }) => here > 0 || high > 0;
+  return rows.slice(rows.findIndex(isShown), rows.findLastIndex(isShown) + 1);
+}
+
+function svgElement(name, attributes, ...children) {
   const created = document.createElementNS(SVG, name);
   for (const [key, value] of Object.entries(attributes)) created.setAttribute(key, value);
-  if (text !== null) created.textContent = text;
+  created.append(...children);
   return created;
 }
 
-function build(round, shuffle) {
-  const counts = swapCounts(shuffle);
-  const most = Math.max(1, ...counts);
-  const y = (count) => HEIGHT - FOOT - (count / most) * (HEIGHT - FOOT - 8);
-  const step = (width - LEFT) / shuffle.n;
+function draw(shuffle) {
+  const rows = rowsOf(shuffle);
+  const most = Math.max(...rows.map(({ cards, high }) => Math.max(cards, high)));
+  const y = (cards) => HEIGHT - FOOT - (cards / most) * (HEIGHT - FOOT - HEAD);
   const svg = svgElement("svg", {
-    viewBox: `0 0 ${width} ${HEIGHT}`, role: "img", "aria-label": texts.plotName(most),
+    viewBox: `0 0 ${width} ${HEIGHT}`, role: "img", "aria-label": texts.plotName(shuffle.k + 1),
   });
   for (const count of ticks(most)) {
+    const label = { x: LEFT - 4, y: y(count) + 3.5, "text-anchor": "end" };
     svg.append(
       svgElement("line", { x1: LEFT, x2: width, y1: y(count), y2: y(count) }),
-      svgElement("text", { x: LEFT - 4, y: y(count) + 3.5, "text-anchor": "end" }, String(count)),
+      svgElement("text", label, String(count)),
     );
   }
-  const faces = shuffle.before.map((card) => faceOf(round, card));
-  const wide = Math.max(step - (step > 4 ? 2 : 0.5), 0.5);
-  const every = Math.ceil((LABEL_WIDTH * Math.max(1, cardSign(faces[0]).length / 3)) / step);
-  const bars = counts.map((count, place) => {
-    const x = LEFT + place * step + (step - wide) / 2;
-    const title = svgElement("title", {}, `${cardName(faces[place])}: ${count}`);
-    const height = y(0) - y(count);
-    const all = svgElement("rect", { class: "all", x, y: y(count), width: wide, height });
-    all.append(title);
-    const bar = svgElement("rect", { class: "done", x, y: y(0), width: wide, height: 0 });
-    svg.append(all, bar);
-    if (place % every === 0 && cardSign(faces[place]).length <= 4) {
-      svg.append(svgElement("text", {
-        x: x + wide / 2, y: HEIGHT - 3, "text-anchor": "middle",
-        class: /[♥♦]/.test(cardSign(faces[place])) ? "red" : "",
-      }, cardSign(faces[place])));
-    }
-    return bar;
-  });
+  const step = (width - LEFT) / rows.length;
+  svg.append(...rows.flatMap((row, n) => pair(row, LEFT + n * step, step, y)));
   at("bars").replaceChildren(svg);
-  setText(at("plot-words"), texts.plotWords(shuffle.n, shuffle.swaps.length, shuffle.algorithm));
-  tabulate(faces, counts);
-  drawn = { shuffle, bars, y };
+  setText(at("plot-words"), texts.plotWords(shuffle.k + 1, shuffle.n, SIMULATED));
+  tabulate(rows);
+}
+
+/** The expected bar with its range, and beside it the actual bar. */
+function pair({ swaps, cards, mean, low, high }, left, step, y) {
+  const wide = Math.min(step * 0.36, 26);
+  const middle = left + step / 2;
+  const bar = (kind, x, count) =>
+    svgElement("rect", { class: kind, x, y: y(count), width: wide, height: y(0) - y(count) });
+  const x = middle - wide / 2 - 1;
+  const range = `M${x} ${y(low)}V${y(high)}M${x - CAP} ${y(high)}h${2 * CAP}` +
+    `M${x - CAP} ${y(low)}h${2 * CAP}`;
+  const foot = { x: middle, y: HEIGHT - 4, "text-anchor": "middle" };
+  return [
+    bar("expected", middle - wide - 1, mean), svgElement("path", { class: "range", d: range }),
+    bar("actual", middle + 1, cards), svgElement("text", foot, String(swaps)),
+  ];
 }
 
 function ticks(most) {
@@ -99,14 +101,14 @@ function ticks(most) {
   return Array.from({ length: Math.floor(most / step) + 1 }, (_, n) => n * step);
 }
 
-function tabulate(faces, counts) {
-  const head = [texts.plotPlace, texts.plotCard, texts.plotSwaps];
-  const row = (place) => element("tr", {},
-    element("td", {}, String(place)), element("th", { scope: "row" }, cardName(faces[place])),
-    element("td", {}, String(counts[place])));
+function tabulate(rows) {
+  const head = [texts.plotSwaps, texts.plotExpected, texts.plotRange, texts.plotCards];
+  const row = ({ swaps, cards, mean, low, high }) => element("tr", {},
+    element("th", { scope: "row" }, String(swaps)), element("td", {}, mean.toFixed(1)),
+    element("td", {}, texts.range(low, high)), element("td", {}, String(cards)));
   at("plot-table").replaceChildren(
     element("thead", {}, element("tr", {},
       ...head.map((one) => element("th", { scope: "col" }, one)))),
-    element("tbody", {}, ...counts.map((_, place) => row(place))),
+    element("tbody", {}, ...rows.map(row)),
   );
 }

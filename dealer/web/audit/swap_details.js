@@ -24,8 +24,15 @@ function tapeOf(shuffle) {
   return shuffle.tape;
 }
 
+/** Show the arithmetic of a moment, if it is open: its swap, and its event as it is in the log. */
+export function showArithmetic(round, index, seesCards) {
+  if (!at("arithmetic").open) return;
+  showSwap(round.moments[index], seesCards);
+  setText(at("logged"), JSON.stringify(round.leaves[index], null, 2));
+}
+
 /** Show the swap of a moment. A viewer who may not know the cards sees only its step and i. */
-export function showSwap({ shuffle, swap }, seesCards) {
+function showSwap({ shuffle, swap }, seesCards) {
   at("swap").hidden = shuffle === null || shuffle.swaps.length === 0;
   if (at("swap").hidden) return;
   setText(at("swap-step"), swap === null ? "—" : texts.stepOf(swap.step, shuffle.steps));

@@ -113,7 +113,7 @@ function style(stack, name, cards, titles, marks, shuffling) {
     item.classList.toggle("mark-moved", letter === "moved");
     item.classList.toggle("settled", isShuffling && shuffling.settled(index));
     const labelled = letter === "i" || letter === "j";
-    setAttribute(item, "data-mark", labelled ? `${mark} ${index}` : null);
+    setAttribute(item, "data-mark", labelled ? String(index + 1) : null);
   });
 }
 

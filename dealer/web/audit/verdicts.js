@@ -2,12 +2,13 @@
 
 import { element, setText } from "../dom.js";
 import { audit as texts } from "../texts/audit.js";
-import { CHECKS, answers, verdicts } from "../verify.js";
+import { CHECKS, TITLES, reportLines, results } from "../verify.js";
 
-const SIGNS = { true: "✓", false: "✗", null: "–" };
-const CLASSES = { true: "yes", false: "no", null: "muted" };
+const SIGNS = { passed: "✓", failed: "✗", "not checked": "○" };
+const CLASSES = { passed: "yes", failed: "no", "not checked": "waiting" };
 const TICK = "M4 13l5 5L20 6";
 const CROSS = "M5 5l14 14M19 5L5 19";
+const RING = "M12 4a8 8 0 1 0 0 16a8 8 0 1 0 0-16"; // something was not checked
 
 /** @returns {any} */
 const at = (id) => document.getElementById(id);
@@ -24,26 +25,32 @@ const list = (id, sentences) =>
  */
 export function showVerdict(report, lines, against) {
   const { fault } = report;
+  const found = results(report);
+  const passed = found.filter(({ state }) => state === "passed").length;
+  const all = passed === found.length;
   at("verdict").classList.toggle("bad", fault !== null);
-  at("badge-sign").setAttribute("d", fault === null ? TICK : CROSS);
-  setText(at("verdict-title"), fault === null ? texts.passed : texts.failed);
+  at("verdict").classList.toggle("partly", fault === null && !all);
+  at("badge-sign").setAttribute("d", fault !== null ? CROSS : all ? TICK : RING);
+  setText(at("verdict-title"), fault !== null ? texts.failed
+    : all ? texts.passed : texts.partly(passed, found.length - passed));
   setText(at("verdict-words"), fault === null
     ? texts.passedWords(lines.length, report.swaps.length, report.remarks)
-    : texts.failedWords(texts.checks[fault.check], fault.line));
+    : texts.failedWords(TITLES[fault.check], fault.line));
   showFault(fault, lines);
-  at("checks").replaceChildren(...answers(report).map(showAnswer));
+  at("checks").replaceChildren(...found.map(showResult));
   list("against", [
     texts.againstKey[against.key], texts.againstNotes(against.saved, against.given),
   ]);
-  list("counted", verdicts(report).slice(CHECKS.length));
+  list("counted", reportLines(report).slice(CHECKS.length));
 }
 
-function showAnswer({ check, holds, words }) {
-  const attributes = { class: `sign ${CLASSES[holds]}`, "aria-hidden": "true" };
-  const sign = element("span", attributes, SIGNS[holds]);
-  const name = element("b", {}, texts.checks[check]);
-  return element("li", { "data-check": check, "data-holds": String(holds) },
-    sign, element("span", {}, name, `: ${words}`));
+function showResult({ check, state, sentence }) {
+  const attributes = { class: `sign ${CLASSES[state]}`, "aria-hidden": "true" };
+  return element("li", { "data-check": check, "data-state": state },
+    element("span", attributes, SIGNS[state]),
+    element("span", {}, element("b", {}, TITLES[check]), " ",
+      element("span", { class: `state ${CLASSES[state]}` }, state), ": ",
+      element("span", { class: "muted" }, `${sentence} (${check})`)));
 }
 
 function showFault(fault, lines) {

@@ -39,18 +39,17 @@ export const audit = {
   },
 
   passed: "All checks passed",
+  partly: (passed, open) => `${counted(passed, "check")} passed, ${open} not checked`,
   failed: "A check failed",
-  passedWords: (lines, swaps, { open_rounds: open, shuffles, house_only: houseOnly }) =>
-    `All ${lines} lines were checked in this browser, and ${swaps} swaps were recomputed from ` +
-    "the random bytes." +
+  passedWords: (lines, swaps, { open_rounds: open, shuffles, voided, house_only: houseOnly }) =>
+    `All ${counted(lines, "line")} were read in this browser, and ${counted(swaps, "swap")} ` +
+    "recomputed from the random bytes." +
     (open ? " One round is still open, so it is not proved yet." : "") +
+    (voided ? ` ${voided} of ${counted(shuffles, "shuffle")} ${voided === 1 ? "was" : "were"} ` +
+      "voided." : "") +
     (houseOnly ? ` ${houseOnly} of ${counted(shuffles, "shuffle")} used no player’s random ` +
       "bytes: that proves only that the cards were fixed before the deal." : ""),
   failedWords: (check, line) => `The first fault is in line ${line}: the check “${check}” failed.`,
-  checks: {
-    form: "Form", heads: "Signatures", saved: "Your own notes", secrets: "Secrets",
-    tape: "Swaps", seals: "Sealed cards", moves: "Moves",
-  },
   theChecks: "The checks",
   counted: "Counts",
   openLine: (line) => `Show line ${line}`,
@@ -118,6 +117,14 @@ export const audit = {
   cards: (count) => counted(count, "card"),
   tableView: "The table after this event",
 
+  history: "What happened",
+  swapsInARow: (count) => `${counted(count, "swap")}; the replay shows each.`,
+
+  arithmetic: "Show the arithmetic",
+  fromZero:
+    "Here the numbers are those of the log: steps, places, words and shuffles (k) count from 0. " +
+    "In the replay, place 1 is the bottom card.",
+  logged: "This event as it is in the log",
   howSwap: "How this swap was derived",
   step: "step",
   stepOf: (step, steps) => `${step} (0 to ${steps - 1})`,
@@ -136,17 +143,21 @@ export const audit = {
   tapeWord: (at, word, rejected) => `no. ${at}, ${word}${rejected ? ", rejected" : ""}`,
   hiddenSwap: "During the game this viewer saw that a swap was made, but not of which cards.",
 
-  plot: "How many swaps each card took part in",
-  plotWords: (n, steps, algorithm) =>
-    `In order of the stack before the shuffle. ${counted(steps, "swap")} of ` +
-    `${counted(n, "card")}, ${algorithm}: each card is settled by one swap, and may have been the ` +
-    "other card of any number of swaps before. The filled part is what happened up to this event.",
-  plotName: (most) => `Bars: swaps by card, the most is ${most}`,
+  plot: "Swaps of a card, expected and actual",
+  plotWords: (shuffle, n, simulated) =>
+    `How many of the ${counted(n, "card")} of shuffle ${shuffle} took part in one swap, in two and ` +
+    `so on. Outlined: the mean of ${simulated} simulated fair shuffles, with the usual range of 98 ` +
+    "in 100 of them. Filled: this shuffle. A fair shuffle is outside of a range now and then; the " +
+    "checks show whether it is the right one.",
+  plotName: (shuffle) =>
+    `Bars: cards by their number of swaps in shuffle ${shuffle}, expected beside actual`,
   plotTable: "The same numbers as a table",
-  plotCard: "Card",
-  plotPlace: "Place before",
-  plotSwaps: "Swaps",
-  noPlot: "No shuffle has begun yet.",
+  plotSwaps: "Swaps of a card",
+  plotExpected: "Cards expected",
+  plotRange: "Usual range",
+  plotCards: "Cards in this shuffle",
+  range: (low, high) => `${low} to ${high}`,
+  noPlot: "No shuffle has been finished yet.",
 
   take: "Download",
   bundle: "The bundle",
@@ -196,11 +207,11 @@ export const audit = {
       `Shuffle ${k + 1} is voided: a player did not reveal their random bytes.`,
     CardsSwapped: ({ step, steps, i, j, card, other }) =>
       i === j
-        ? `Swap ${step + 1} of ${steps}: ${card} stays at place ${i}.`
-        : `Swap ${step + 1} of ${steps}: ${card} goes from place ${i} to ${j}, ${other} from ` +
-          `${j} to ${i}.`,
+        ? `Swap ${step + 1} of ${steps}: ${card} stays at place ${i + 1}.`
+        : `Swap ${step + 1} of ${steps}: ${card} goes from place ${i + 1} to ${j + 1}, ` +
+          `${other} from ${j + 1} to ${i + 1}.`,
     hiddenSwap: ({ step, steps, i }) =>
-      `Swap ${step + 1} of ${steps}: the card at place ${i} is swapped with a hidden one.`,
+      `Swap ${step + 1} of ${steps}: the card at place ${i + 1} is swapped with a hidden one.`,
     DeckSealed: ({ k, n }) =>
       `Shuffle ${k + 1} is done: each of the ${counted(n, "card")} is sealed in its slot before ` +
       "any is dealt.",
@@ -213,7 +224,7 @@ export const audit = {
     CardShown: ({ card }) => `${capital(card)} is turned up for all.`,
     CardPeeked: ({ player, card }) => `${player} is shown ${card ?? "a card"}.`,
     StackCut: ({ stack, at }) =>
-      `${capital(stackName(stack))} is cut: the cards from place ${at} go to the bottom.`,
+      `${capital(stackName(stack))} is cut: the cards from place ${at + 1} up go to the bottom.`,
     RoundClosed: ({ round }) => `Round ${round} closes; the house reveals its secret.`,
     fault: ({ line, sentence }) => `The replay stops here: line ${line} is wrong. ${sentence}`,
   },

@@ -27,3 +27,9 @@ export const cards = {
   named: (rank, suit) => `${rank} of ${suit}`,
   ofDeck: (name, deck) => `${name}, deck ${deck}`,
 };
+
+/** The colour theme of the pages. */
+export const theme = {
+  label: "Colours",
+  themes: { system: "As the system", light: "Light", dark: "Dark" },
+};

@@ -1,0 +1,107 @@
+/**
+ * A round in three sentences: what the house promised before, what everybody put in, and why no one
+ * could choose the order; then what these sentences do not show.
+ */
+
+import { dayAndTimeOf } from "../clock.js";
+import { element, escapeControl, setText } from "../dom.js";
+import { explanation as texts } from "../texts/explanation.js";
+import { SEAT_GIVEN_UP } from "../verify.js";
+
+/** @returns {any} */
+const at = (id) => document.getElementById(id);
+
+/**
+ * The shuffles of a round, in order: { number, names, without, voided, sealed }. `number` counts
+ * from 1, `names` are the players whose random bytes were revealed, `without` those who were seated
+ * and sent none.
+ *
+ * @param {{ leaves: any[], seats: Map<number, string>, bots: Set<number> }} round of `roundsOf`
+ */
+export function contributionsOf({ leaves, seats, bots }) {
+  const nameOf = (name, bot) => (bot ? texts.bot(escapeControl(name)) : escapeControl(name));
+  const names = new Map([...seats].map(([seat, name]) => [seat, nameOf(name, bots.has(seat))]));
+  const shuffles = [];
+  let last = null;
+  const handlers = {
+    SeatTaken: ({ seat, name, bot }) => names.set(seat, nameOf(name, bot)),
+    ShuffleStarted: ({ k }) => {
+      last = { number: k + 1, seated: new Map(), revealed: [], voided: false, sealed: false };
+      shuffles.push(last);
+    },
+    EntropyClosed: () => (last.seated = new Map(names)),
+    EntropyRevealed: ({ seat }) => last.revealed.push(seat),
+    ShuffleVoided: () => (last.voided = true),
+    DeckSealed: () => (last.sealed = true),
+  };
+  for (const { type, public: event } of leaves) {
+    if (SEAT_GIVEN_UP.includes(type)) names.delete(event.seat);
+    else handlers[type]?.(event);
+  }
+  return shuffles.map(({ number, seated, revealed, voided, sealed }) => {
+    const taken = [...seated].sort(([a], [b]) => a - b);
+    const those = (gave) =>
+      taken.filter(([seat]) => revealed.includes(seat) === gave).map(([, name]) => name);
+    return { number, names: those(true), without: those(false), voided, sealed };
+  });
+}
+
+/** Shuffles with the same contributors: { numbers, names, without }. */
+function groupsOf(shuffles) {
+  const groups = new Map();
+  for (const { number, names, without } of shuffles) {
+    const key = JSON.stringify([names, without]);
+    if (!groups.has(key)) groups.set(key, { numbers: [], names, without });
+    groups.get(key).numbers.push(number);
+  }
+  return [...groups.values()];
+}
+
+/**
+ * The sentences about a round of a verified bundle: { lines, limits }, where `lines` are
+ * [title, sentence] and `limits` are sentences.
+ *
+ * @param {any} round of `roundsOf`
+ * @param {import("../verify.js").Report} report
+ * @param {boolean} known whether the bundle was compared with a key or checkpoints from elsewhere
+ */
+export function explanationOf(round, { fault, remarks }, known) {
+  if (fault !== null) return { lines: [[texts.titles.none, texts.failed(fault.line)]], limits: [] };
+  const { number, state, leaves } = round;
+  const when = dayAndTimeOf(leaves[0].at);
+  if (state === "open") {
+    return { lines: [[texts.titles.none, texts.open(number, when)]], limits: [] };
+  }
+  const shuffles = contributionsOf(round);
+  const done = shuffles.filter(({ sealed }) => sealed);
+  const voided = shuffles.filter((one) => one.voided).map((one) => one.number);
+  const limits = [
+    voided.length > 0 && texts.voided(voided),
+    remarks.reused > 0 && texts.reused(remarks.reused),
+    !known && texts.unknown,
+  ].filter(Boolean);
+  if (done.length === 0) return { lines: [[texts.titles.none, texts.noShuffle(number)]], limits };
+  const alone = done.filter(({ names }) => names.length === 0).map((one) => one.number);
+  const why = alone.length === done.length ? texts.houseOnly
+    : texts.why + (alone.length > 0 ? ` ${texts.partlyHouseOnly(alone)}` : "");
+  return {
+    lines: [
+      [texts.titles.promise, texts.promise(number, when)],
+      [texts.titles.given, texts.given(groupsOf(done), alone.length < done.length)],
+      [alone.length === done.length ? texts.titles.notShown : texts.titles.why, why],
+    ],
+    limits,
+  };
+}
+
+/** Show the sentences about a round; nothing if it is null and no check failed. */
+export function explain(round, report, known) {
+  at("explained").hidden = round === null && report.fault === null;
+  if (at("explained").hidden) return;
+  const { lines, limits } = explanationOf(round, report, known);
+  setText(at("explained-title"), texts.heading(round?.number ?? null));
+  at("explained-lines").replaceChildren(...lines.map(([title, sentence]) =>
+    element("li", {}, element("b", {}, title), " ", sentence)));
+  at("explained-limits").hidden = limits.length === 0;
+  at("explained-limits").replaceChildren(...limits.map((one) => element("li", {}, one)));
+}
