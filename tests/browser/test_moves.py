@@ -37,7 +37,7 @@ async def test_a_card_played_face_down_is_taken_back(two: Two) -> None:
     await holds(bob.page, "pile:table", 0)
     await ada.holds(3)
     assert sorted(await codes(ada.page)) == sorted(before)
-    await bob.expect_log(re.compile("Ada took back a card"))
+    await bob.expect_log("Ada took back 1 card.")
 
 
 async def test_a_card_that_was_seen_is_not_taken_back(two: Two) -> None:

@@ -6,6 +6,7 @@ import pytest
 from playwright.async_api import expect
 
 from tests.browser.conftest import PHONE
+from tests.browser.table_page import open_table
 
 LIGHT, DARK = "rgb(245, 242, 234)", "rgb(21, 25, 21)"
 """The background of the pages."""
@@ -61,6 +62,18 @@ async def test_a_chosen_theme_is_that_of_all_pages_before_they_are_painted(open_
     await expect(body).to_have_css("background-color", LIGHT)
     await page.emulate_media(color_scheme="dark")
     await expect(body).to_have_css("background-color", DARK)
+
+
+async def test_the_table_has_the_chosen_theme_and_the_choice(open_page, axe) -> None:
+    page = await open_page("/", color_scheme="light")
+    await page.get_by_label("Colours").select_option("dark")
+    await open_table(page, "Ada")
+    await expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    await page.get_by_role("button", name="Menu").click()
+    await axe(page)
+    await page.get_by_role("combobox", name="Colours").select_option("light")
+    await expect(page.locator("html")).to_have_attribute("data-theme", "light")
+    await axe(page)
 
 
 async def test_a_page_without_storage_has_the_theme_until_it_is_left(open_page) -> None:

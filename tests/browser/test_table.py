@@ -251,9 +251,10 @@ async def test_the_number_of_cards_is_reset_after_its_use(two) -> None:
 async def test_the_log_unfolds_over_the_table_on_a_phone(dealt) -> None:
     ada, _ = dealt
     await ada.set_viewport_size(PHONE)
-    middle = ada.locator("#middle")
+    middle, unfold = ada.locator("#middle"), ada.get_by_role("button", name="Show all")
+    await expect(unfold).to_be_visible()  # the layout of a phone
     before = await middle.bounding_box()
-    await ada.get_by_role("button", name="Show all").click()
+    await unfold.click()
     await expect(ada.get_by_role("log").get_by_text("The table was opened.")).to_be_in_viewport()
     assert await middle.bounding_box() == before
     await ada.get_by_role("button", name="Show less").click()

@@ -3,6 +3,7 @@
 import { useFourColours, usesFourColours } from "../cards.js";
 import { brandLogo, brandTitle, element, escapeControl, setText } from "../dom.js";
 import { table as texts } from "../texts/table.js";
+import { themeSwitch } from "../theme.js";
 import { actionNamed, isVisible } from "./actions.js";
 import { dialog } from "./dialogs.js";
 import { hostCollects } from "./selectors.js";
@@ -92,6 +93,7 @@ export class Header {
     const link = (href, text) => element("a", { class: "button", href }, text);
     const actions = ["leave", "closeTable"].filter((name) => isVisible(actionNamed(name), table));
     const chosen = await dialog(texts.menu, (close) => [
+      themeSwitch(),
       element("label", { class: "choice" }, colours, texts.fourColours),
       hostCollects(table) ? element("p", { class: "muted" }, texts.hostCollects) : "",
       element("div", { class: "choices below" },

@@ -1,6 +1,7 @@
 /** The game log, a line for each thing that happened; screen readers announce new lines. */
 
 import { cardName, cardSign } from "../cards.js";
+import { machineTimeOf, timeOf } from "../clock.js";
 import { element, reconcile, setText } from "../dom.js";
 import { table as texts } from "../texts/table.js";
 import { LogLines } from "./log_lines.js";
@@ -8,14 +9,9 @@ import { LogLines } from "./log_lines.js";
 const MAX_SHOWN = 120;
 const CODE = /(\S+[♥♦♣]\ufe0e)/;
 const SUITS = { "♥": "heart", "♦": "diamond", "♣": "club" };
-const MAX_DATE_MS = 8.64e15; // a log may have a later time than a Date can hold
-const clock = new Intl.DateTimeFormat(undefined, {
-  hour: "2-digit", minute: "2-digit", hourCycle: "h23",
-});
 
-function timeOf(at) {
-  const date = new Date(Math.min(at, MAX_DATE_MS));
-  return element("time", { class: "muted", datetime: date.toISOString() }, clock.format(date));
+function timeElement(at) {
+  return element("time", { class: "muted", datetime: machineTimeOf(at) }, timeOf(at));
 }
 
 export class Log {
@@ -63,7 +59,7 @@ export class Log {
     const below = list.scrollHeight - list.scrollTop - list.clientHeight;
     reconcile(list, lines, {
       key: ({ id }) => id,
-      create: ({ at }) => element("div", {}, timeOf(at), element("span", {})),
+      create: ({ at }) => element("div", {}, timeElement(at), element("span", {})),
       update: (item, line) => this.#update(item, line),
     });
     if (below < 40) list.scrollTop = list.scrollHeight;

@@ -1,5 +1,6 @@
 /** The English texts of the table page. */
 
+import { timeOf } from "../clock.js";
 import { capital, counted, joined } from "./english.js";
 
 export const table = {
@@ -86,7 +87,7 @@ export const table = {
   seatDetails: (seat, taken, presence) => {
     if (!taken) return `Seat ${seat} is free; its player left.`;
     if (presence === undefined) return `Seat ${seat}.`;
-    const at = presence.since === null ? null : new Date(presence.since).toLocaleTimeString();
+    const at = presence.since === null ? null : timeOf(presence.since);
     const since = at === null ? "" : ` since ${at}`;
     return `Seat ${seat}; ${presence.here ? "connected" : "disconnected"}${since}.`;
   },
@@ -166,7 +167,8 @@ export const table = {
   more: "More cards",
   actions: {
     draw: "Draw", play: "Play", discard: "Discard", give: "Give", show: "Show", putBack: "Put back",
-    takeBack: "Take back", passTo: "Pass…", showTo: "Show to one", playTo: "Play onto…", playDown: "Play face down", more: "More…",
+    takeBack: "Take back", passTo: "Pass…", showTo: "Show to one", playTo: "Play onto…",
+    playDown: "Play face down", more: "More…",
     openRound: "Open a round", shuffle: "Shuffle", deal: "Deal", cut: "Cut", burn: "Burn",
     collect: "Collect all", closeRound: "Close the round", leave: "Leave your seat",
     closeTable: "Close the table",
