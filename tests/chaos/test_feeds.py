@@ -12,7 +12,7 @@ from tests.chaos import feeds
 from tests.chaos.feeds import follow_through_failures
 from tests.harness.postgres import programs
 
-CUTS = int(os.environ.get("DEALER_FEED_CUTS", "40"))
+CUTS = int(os.environ.get("DEALER_FEED_CUTS", "20"))
 
 
 @pytest.mark.parametrize("nodes", [1, 2])
