@@ -26,6 +26,7 @@ from playwright.async_api import (
     expect,
 )
 
+from tests.browser.player_page import PlayerPage, TwoPlayers
 from tests.harness.cuttable_link import CuttableLink
 from tests.harness.installed import missing
 from tests.harness.malicious_server import MaliciousServer
@@ -170,6 +171,19 @@ async def open_page(
 
 
 AxeCheck = Callable[[Page], Awaitable[None]]
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def two_players(open_page: Any) -> TwoPlayers:
+    """Ada, who is the host, and Bob, with three cards each."""
+    ada = PlayerPage(await open_page("/"), "Ada")
+    bob = PlayerPage(await open_page(await ada.open_table()), "Bob")
+    await bob.sit_down()
+    await ada.do("Shuffle and start")
+    await ada.set_count(3)
+    await ada.do("Deal")
+    await bob.holds(3)
+    return ada, bob
 
 
 @pytest.fixture

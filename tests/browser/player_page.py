@@ -96,3 +96,6 @@ class PlayerPage:
         await card.click()
         await expect(card).to_have_attribute("aria-selected", "true")
         return str(await card.get_attribute("aria-label"))
+
+
+TwoPlayers = tuple[PlayerPage, PlayerPage]

@@ -3,32 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
-import pytest_asyncio
 from playwright.async_api import expect
 
-from tests.browser.player_page import PlayerPage
+from tests.browser.player_page import TwoPlayers
 from tests.browser.table_page import answer, codes, holds, place, tool
 
-Two = tuple[PlayerPage, PlayerPage]
 
-
-@pytest_asyncio.fixture(loop_scope="session")
-async def two(open_page: Any) -> Two:
-    """Ada, who is the host, and Bob, with three cards each."""
-    ada = PlayerPage(await open_page("/"), "Ada")
-    bob = PlayerPage(await open_page(await ada.open_table()), "Bob")
-    await bob.sit_down()
-    await ada.do("Shuffle and start")
-    await ada.set_count(3)
-    await ada.do("Deal")
-    await bob.holds(3)
-    return ada, bob
-
-
-async def test_a_card_played_face_down_is_taken_back(two: Two) -> None:
-    ada, bob = two
+async def test_a_card_played_face_down_is_taken_back(two_players: TwoPlayers) -> None:
+    ada, bob = two_players
     before = await codes(ada.page)
     await ada.choose(1)
     await ada.page.keyboard.press("Shift+D")
@@ -40,8 +23,8 @@ async def test_a_card_played_face_down_is_taken_back(two: Two) -> None:
     await bob.expect_log("Ada took back 1 card.")
 
 
-async def test_a_card_that_was_seen_is_not_taken_back(two: Two) -> None:
-    ada, _ = two
+async def test_a_card_that_was_seen_is_not_taken_back(two_players: TwoPlayers) -> None:
+    ada, _ = two_players
     await ada.choose(0)
     await ada.do("Play")
     await holds(ada.page, "pile:table", 1)
@@ -50,8 +33,8 @@ async def test_a_card_that_was_seen_is_not_taken_back(two: Two) -> None:
     await holds(ada.page, "pile:table", 1)
 
 
-async def test_cards_are_passed_when_both_have_passed(two: Two) -> None:
-    ada, bob = two
+async def test_cards_are_passed_when_both_have_passed(two_players: TwoPlayers) -> None:
+    ada, bob = two_players
     given, taken = await codes(ada.page), await codes(bob.page)
     for player, other, waiting in ((ada, bob, 2), (bob, ada, 3)):
         await player.choose(0)
@@ -66,8 +49,8 @@ async def test_cards_are_passed_when_both_have_passed(two: Two) -> None:
     assert set(await codes(bob.page)) == {*taken[1:], given[0]}
 
 
-async def test_a_pile_is_turned_and_taken_whole(two: Two) -> None:
-    ada, bob = two
+async def test_a_pile_is_turned_and_taken_whole(two_players: TwoPlayers) -> None:
+    ada, bob = two_players
     for _ in range(2):
         await ada.choose(0)
         await ada.page.keyboard.press("Shift+D")

@@ -3,28 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
-import pytest_asyncio
 from playwright.async_api import Page, expect
 
-from tests.browser.player_page import PlayerPage
+from tests.browser.player_page import TwoPlayers
 from tests.browser.table_page import answer, codes, holds, own_hand, place, player, tool
-
-Two = tuple[PlayerPage, PlayerPage]
-
-
-@pytest_asyncio.fixture(loop_scope="session")
-async def two(open_page: Any) -> Two:
-    """Ada, who is the host, and Bob, with three cards each."""
-    ada = PlayerPage(await open_page("/"), "Ada")
-    bob = PlayerPage(await open_page(await ada.open_table()), "Bob")
-    await bob.sit_down()
-    await ada.do("Shuffle and start")
-    await ada.set_count(3)
-    await ada.do("Deal")
-    await bob.holds(3)
-    return ada, bob
 
 
 async def lift_from(page: Page, stack: str) -> None:
@@ -35,8 +18,8 @@ async def lift_from(page: Page, stack: str) -> None:
     await expect(page.locator(".ghost")).to_be_visible()
 
 
-async def test_a_double_click_acts_once(two: Two) -> None:
-    ada, bob = two
+async def test_a_double_click_acts_once(two_players: TwoPlayers) -> None:
+    ada, bob = two_players
     await tool(ada.page, "Draw").dblclick()
     await ada.holds(4)
     await place(ada.page, "deck").dblclick()
@@ -49,8 +32,8 @@ async def test_a_double_click_acts_once(two: Two) -> None:
     await ada.holds(9)
 
 
-async def test_each_use_of_the_count_sets_it_back(two: Two) -> None:
-    ada, _ = two
+async def test_each_use_of_the_count_sets_it_back(two_players: TwoPlayers) -> None:
+    ada, _ = two_players
     for key in "2dd":  # two cards, then one
         await ada.page.keyboard.press(key)
     await ada.holds(6)
@@ -62,8 +45,8 @@ async def test_each_use_of_the_count_sets_it_back(two: Two) -> None:
         await expect(one).to_be_visible()
 
 
-async def test_a_gift_is_given_only_after_a_question(two: Two) -> None:
-    ada, bob = two
+async def test_a_gift_is_given_only_after_a_question(two_players: TwoPlayers) -> None:
+    ada, bob = two_players
     name = await ada.choose(0)
     given = (await codes(ada.page))[0]
     sheet = ada.page.get_by_role("dialog", name="Give")
@@ -80,8 +63,8 @@ async def test_a_gift_is_given_only_after_a_question(two: Two) -> None:
     assert name not in await ada.names()
 
 
-async def test_a_card_that_is_no_longer_on_top_does_not_move(two: Two) -> None:
-    ada, bob = two
+async def test_a_card_that_is_no_longer_on_top_does_not_move(two_players: TwoPlayers) -> None:
+    ada, bob = two_players
     await bob.choose(0)
     await bob.do("Play")
     await holds(ada.page, "pile:table", 1)
@@ -95,8 +78,8 @@ async def test_a_card_that_is_no_longer_on_top_does_not_move(two: Two) -> None:
     await holds(ada.page, "pile:discard", 0)
 
 
-async def test_a_drop_beside_the_stacks_and_escape_move_nothing(two: Two) -> None:
-    ada, _ = two
+async def test_a_drop_beside_the_stacks_and_escape_move_nothing(two_players: TwoPlayers) -> None:
+    ada, _ = two_players
     ghost = ada.page.locator(".ghost")
     await lift_from(ada.page, "deck")
     await ada.page.mouse.up()
@@ -112,8 +95,10 @@ async def test_a_drop_beside_the_stacks_and_escape_move_nothing(two: Two) -> Non
     await holds(ada.page, "pile:table", 0)
 
 
-async def test_a_right_click_and_the_menu_key_open_the_menu_of_a_card(two: Two) -> None:
-    ada, bob = two
+async def test_a_right_click_and_the_menu_key_open_the_menu_of_a_card(
+    two_players: TwoPlayers,
+) -> None:
+    ada, bob = two_players
     sheet = ada.page.get_by_role("dialog")
     await ada.cards.nth(1).click(button="right")
     await expect(sheet.get_by_role("button", name="Show to one player…")).to_be_visible()
@@ -130,8 +115,8 @@ async def test_a_right_click_and_the_menu_key_open_the_menu_of_a_card(two: Two) 
     await ada.holds(1)
 
 
-async def test_public_and_final_actions_are_marked(two: Two) -> None:
-    ada, _ = two
+async def test_public_and_final_actions_are_marked(two_players: TwoPlayers) -> None:
+    ada, _ = two_players
     for name, mark in (("Show", "public"), ("Play", "public"), ("Close the round", "final")):
         await expect(tool(ada.page, name)).to_have_attribute("data-mark", mark)
     await expect(tool(ada.page, "Discard")).not_to_have_attribute("data-mark", re.compile(""))
