@@ -6,7 +6,7 @@
 import { escapeControl } from "../dom.js";
 import { table as texts } from "../texts/table.js";
 import { seatOf } from "../verify.js";
-import { pileName } from "./selectors.js";
+import { passedTo, pileName } from "./selectors.js";
 
 const lines = texts.logLines;
 
@@ -24,7 +24,6 @@ const lines = texts.logLines;
 
 const MAX_LINES = 500;
 const DROPPED_AT_ONCE = 100;
-const PASS_PILE = /^pile:pass:([1-9][0-9]{0,9})$/;
 
 export class LogLines {
   /** @type {LogLine[]} */
@@ -155,10 +154,10 @@ export class LogLines {
     if (giver !== null && taker !== null) return lines.gave(by, whom, what);
     if (giver === null) return lines.moved(what, this.#stack(from), this.#stack(to));
     if (to === "deck") return lines.returned(by, lines.cards(cards.length));
-    const receiver = giver === null ? null : PASS_PILE.exec(to)?.[1];
-    if (receiver != null) {
-      const own = Number(receiver) === this.#ownSeat();
-      return lines.passed(by, own ? null : this.#name(Number(receiver)), what);
+    const receiver = passedTo(to);
+    if (receiver !== null) {
+      const own = receiver === this.#ownSeat();
+      return lines.passed(by, own ? null : this.#name(receiver), what);
     }
     if (to === "pile:discard") return lines.discarded(by, what);
     return lines.played(by, what, to === "pile:table" ? null : this.#stack(to));

@@ -5,7 +5,7 @@ import { element } from "../dom.js";
 import { table as texts } from "../texts/table.js";
 import { ACTIONS, defaultFace, disabledReason, isVisible } from "./actions.js";
 import { choices, dialog } from "./dialogs.js";
-import { freePileName, nameAt, ownCards, pileName, pilesShown } from "./selectors.js";
+import { freePileName, nameAt, ownCards, passedTo, pileName, pilesShown } from "./selectors.js";
 
 const OF_CARDS = [
   "play", "playDown", "playTo", "discard", "give", "passTo", "show", "showTo", "putBack",
@@ -39,6 +39,7 @@ export function questions(page) {
     /** The pile to put cards onto, as `{ pile, face }`. */
     async pile(title = texts.playOnto, label = texts.playThere) {
       const { state } = page.table;
+      const targets = pilesShown(state).filter((stack) => passedTo(stack) === null);
       const name = element("input", {
         name: "pile", maxlength: 32, pattern: "[!-~]+", autocomplete: "off", required: true,
         placeholder: texts.newPile, "aria-label": texts.newPile, value: freePileName(state),
@@ -49,7 +50,7 @@ export function questions(page) {
       });
       return await dialog(title, (close) => [
         element("label", { class: "choice" }, down, texts.faceDown),
-        element("div", { class: "choices" }, ...pilesShown(state).filter(isOpen).map((stack, index) =>
+        element("div", { class: "choices" }, ...targets.map((stack, index) =>
           element("button", {
             type: "button", autofocus: index === 0, onclick: () => close(choose(stack)),
           }, texts.pileTitle(pileName(stack))))),
@@ -90,11 +91,6 @@ export function questions(page) {
     },
   };
   return ask;
-}
-
-/** Whether cards can be played onto a pile: those that are passed get into theirs in another way. */
-function isOpen(stack) {
-  return !/^pile:pass:[1-9]/.test(stack);
 }
 
 /** The short forms of the first few of these cards, such as "7♠". */

@@ -66,6 +66,12 @@ export function freePileName(state) {
   return texts.pile(number);
 }
 
+/** The seat whose passed cards wait in a pile, until all seats have passed; null for other stacks. */
+export function passedTo(stack) {
+  const seat = /^pile:pass:([1-9][0-9]{0,9})$/.exec(stack)?.[1];
+  return seat === undefined ? null : Number(seat);
+}
+
 /** A pile's name without the prefix `pile:`. */
 export function pileName(stack) {
   return stack.replace(/^pile:/, "");
