@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -24,7 +23,7 @@ sys.path.insert(0, str(ROOT))
 
 from playwright.async_api import async_playwright  # noqa: E402
 
-from tests.browser.conftest import FLAGS  # noqa: E402
+from tests.browser.conftest import FLAGS, chromium  # noqa: E402
 from tests.browser.player_page import PlayerPage  # noqa: E402
 
 INSTALLING = 600.0
@@ -54,7 +53,7 @@ async def address(process: asyncio.subprocess.Process) -> str:
 async def first_hand(url: str, clock: Clock) -> None:
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(
-            executable_path=shutil.which("chromium"), args=list(FLAGS)
+            executable_path=chromium(windows=True), args=list(FLAGS)
         )
         page = await browser.new_page()
         await page.goto(url)

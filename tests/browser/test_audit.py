@@ -30,10 +30,10 @@ def tables() -> list[Played]:
     return real_tables(largest=False)
 
 
-@pytest_asyncio.fixture(loop_scope="session")
-async def played(server) -> str:
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def played(shared_server) -> str:
     """The id of a table with a finished game."""
-    return await play(server.url, lambda message: None)
+    return await play(shared_server.url, lambda message: None)
 
 
 @pytest.fixture

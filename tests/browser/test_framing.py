@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Frame, Page, async_playwright, expect
+from playwright.async_api import Browser, Frame, Page, async_playwright, expect
 
-from tests.browser.conftest import FLAGS, TIMEOUT_MS
+from tests.browser.conftest import FLAGS, TIMEOUT_MS, chromium
 from tests.browser.framing import FramingSite
 from tests.browser.table_page import open_table, own_cards, own_hand, start_round
 from tests.harness.server_process import ServerProcess
@@ -26,6 +25,17 @@ BLUE = "rgb(29, 59, 106)"
 async def site() -> AsyncIterator[FramingSite]:
     async with FramingSite() as site:
         yield site
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def browser() -> AsyncIterator[Browser]:
+    """A browser that denies storage to frames of other sites."""
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(
+            executable_path=chromium(windows=True), args=list(FLAGS)
+        )
+        yield browser
+        await browser.close()
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -71,10 +81,9 @@ async def test_a_page_of_an_allowed_origin_shows_a_table_to_play_at(
     await frame.get_by_label("Your name").fill("Ada")
     await frame.get_by_role("button", name="Open a table").tap()
     await expect(frame.get_by_role("listbox", name=re.compile("Your hand"))).to_be_visible()
-    # This browser denies storage to a frame of another site.
     await expect(frame.locator("#notice")).to_be_visible(visible=host == "localhost")
     await frame.get_by_role("button", name="Shuffle and start").tap()
-    await frame.locator('[data-stack="deck"]').tap()
+    await frame.locator('[data-stack="deck"] > button').tap()  # waits until it is enabled
     await expect(frame.get_by_role("option")).to_have_count(1)
     await frame.get_by_role("button", name="Draw", exact=True).tap()
     await expect(frame.get_by_role("option")).to_have_count(2)
@@ -104,7 +113,7 @@ async def without_storage(tmp_path: Path) -> AsyncIterator[Page]:
     async with async_playwright() as playwright:
         context = await playwright.chromium.launch_persistent_context(
             str(profile),
-            executable_path=shutil.which("chromium") or shutil.which("google-chrome"),
+            executable_path=chromium(windows=True),
             args=list(FLAGS),
             has_touch=True,
             reduced_motion="reduce",

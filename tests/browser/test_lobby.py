@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest_asyncio
 from playwright.async_api import expect
 
 from tests.browser.conftest import PHONE
 from tests.browser.table_page import expect_log, open_table, place
 from tests.harness.server_process import ServerProcess
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def server(tmp_path: Path) -> AsyncIterator[ServerProcess]:
+    """A server without tables."""
+    async with ServerProcess(tmp_path) as server:
+        yield server
 
 
 async def test_a_name_and_one_button_open_a_table(open_page, axe) -> None:

@@ -74,8 +74,12 @@ class RpcClient:
         frame = {"jsonrpc": "2.0", "id": id, "method": method, "params": params}
         future = self._answers[id] = asyncio.get_running_loop().create_future()
         self._sending = asyncio.create_task(self.socket.send(json.dumps(frame)))
-        # If the connection is closed meanwhile, the future of the answer is cancelled.
-        self._sending.add_done_callback(lambda task: task.cancelled() or task.exception())
+
+        def sent(task: asyncio.Task[None]) -> None:
+            if not task.cancelled() and task.exception() is not None:
+                future.cancel()  # as `_read` does with those of frames that were sent
+
+        self._sending.add_done_callback(sent)
         return future
 
     async def call(self, method: str, **params: Any) -> Any:

@@ -65,6 +65,10 @@ class ServerProcess:
         assert self._process is not None
         return self._process.pid
 
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None
+
     async def open(self) -> None:
         """Start the process and wait until it prints its address."""
         await self.start()
