@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
+from dealer.game.absence import Absence
 from dealer.game.immutable import immutable
 from dealer.game.stacks import DECK
 
@@ -56,6 +57,7 @@ class LeaveSeat:
     """Leave the actor's seat; the hand stays with the seat."""
 
     actor: Actor
+    absence: Absence | None = None
 
 
 @immutable
@@ -65,6 +67,7 @@ class VacateSeat:
     actor: Actor
     seat: int
     reason: str = ""
+    absence: Absence | None = None
 
 
 @immutable
@@ -73,6 +76,7 @@ class TransferHost:
 
     actor: Actor
     seat: int
+    absence: Absence | None = None
 
 
 @immutable

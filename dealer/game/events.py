@@ -72,7 +72,10 @@ class SeatLeft(EventType):
 
 @immutable
 class SeatVacated(EventType):
-    """The host or a service removed the player of a seat, `by` either; its hand stays."""
+    """The host or a service removed the player of a seat, `by` either; its hand stays.
+
+    `by` is also a service where the server did it for another player, because this one was away.
+    """
 
     seat: int
     by: str

@@ -321,8 +321,9 @@ async def test_leaving_frees_the_seat_and_ends_the_events(connect):
         assert bob.seat == 2
         await ada.leave()
         await bob.until(lambda table: table.seats == {2: "Bob"})
-        await ada.round_open()  # the host stays host
-        await bob.until(lambda table: table.round == 1)
+        await bob.round_open()  # the host has left, and Bob follows
+        await ada.until(lambda table: table.round == 1)  # who opened the table still sees it
+        assert bob.state.host_seat == 2
 
 
 async def test_the_host_hands_on_its_role_and_removes_a_player(connect):

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dealer.gateway.push.absence import HOST
+from dealer.game.absence import HOST_TOKEN
 from dealer.gateway.push.host_absence import HostAbsence
 from dealer.service import head_poller
 from tests.gateway.conftest import Connect, ManualClock, OpenGateway
@@ -35,7 +35,7 @@ class Watched:
         def matches() -> bool:
             state, known = live_table.table, self.absences._present.get(live_table, ())
             seats = {seat for seat in state.seats if self.absences.is_present(live_table, seat)}
-            there = (HOST in known) == host and self.service.presence.known(live_table)
+            there = (HOST_TOKEN in known) == host and self.service.presence.known(live_table)
             return seats == present and there
 
         await eventually(matches)

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dealer.errors import Refused
+from dealer.game.absence import HOST_TOKEN, Absence
 from dealer.game.commands import (
     Actor,
     AddNote,
@@ -39,7 +40,7 @@ from dealer.game.commands import (
 )
 from dealer.game.decide import NoRoundSecrets, decide
 from dealer.game.events import EntropyClosed, RoundClosed
-from dealer.game.state import Table, evolve
+from dealer.game.state import SeatHolder, Table, evolve
 from dealer.proof import canonical, codec
 from dealer.proof.keys import RoundKeys, player_digest, secret_length
 from dealer.proof.verify import verify
@@ -125,6 +126,13 @@ class Play:
         holders = frozenset((seat, each.taken_at) for seat, each in players if seat in absent)
         return CloseEntropy(number, k, holders)
 
+    def absence(self, absent: set[int]) -> Absence:
+        players = self.table.seats.items()
+        holders = {
+            SeatHolder(seat, each.taken_at): 60.0 for seat, each in players if seat in absent
+        }
+        return Absence(holders | {HOST_TOKEN: 60.0}, long=60.0)
+
 
 seats = st.integers(1, 4)
 places = st.integers(0, 7)
@@ -147,6 +155,9 @@ def command_makers(draw: st.DrawFn) -> Any:
             [
                 lambda p: TakeSeat(f"Ada {seat}", seat),
                 lambda p: LeaveSeat(actor),
+                lambda p: LeaveSeat(Actor(host=True, seat=seat), p.absence(absent)),
+                lambda p: VacateSeat(actor, 1 + n % 4, "", p.absence(absent)),
+                lambda p: TransferHost(actor, seat, p.absence(absent)),
                 lambda p: VacateSeat(HOST, seat),
                 lambda p: TransferHost(HOST, seat),
                 lambda p: AddNote(actor, "chat", "hello"),

@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[2]
 WEB = ROOT / "dealer" / "web"
 PACKAGES = ROOT / "build" / "node_modules"
 IMPORT = re.compile(r"""^(?:import|export)\b[^;]*?from "(\.[^"]+)";$""", re.MULTILINE)
+LAZY_IMPORT = re.compile(r"""await import\("(\.[^"]+)"\)""")
 PRELOAD = re.compile(r'<link rel="modulepreload" href="/web/@/([\w./]+)">')
 
 
@@ -72,7 +73,8 @@ def test_scripts_without_comments_are_the_same_programs(tmp_path: Path) -> None:
 
 
 def imports(module: Path) -> Iterator[Path]:
-    for found in IMPORT.finditer(module.read_text("utf-8")):
+    text = module.read_text("utf-8")
+    for found in (*IMPORT.finditer(text), *LAZY_IMPORT.finditer(text)):
         yield (module.parent / found[1]).resolve()
 
 

@@ -35,7 +35,7 @@ from dealer.game.commands import (
     TransferHost,
     VacateSeat,
 )
-from dealer.game.decide import cards, deals, passes, rounds, seats, shuffles, take_back
+from dealer.game.decide import cards, deals, hosts, passes, rounds, seats, shuffles, take_back
 from dealer.game.decide.permission import require_current_seat
 from dealer.game.decide.round_secrets import NoRoundSecrets, RoundSecrets
 from dealer.game.events import Event
@@ -101,8 +101,8 @@ def decide(command: Command, table: Table, house: RoundSecrets) -> list[Event]:
         case AddNote():
             return seats.add_note(command, table)
         case VacateSeat():
-            return seats.vacate_seat(command, table)
+            return hosts.vacate_seat(command, table)
         case TransferHost():
-            return seats.transfer_host(command, table)
+            return hosts.transfer_host(command, table)
         case _:
             assert_never(command)

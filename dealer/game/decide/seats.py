@@ -7,29 +7,20 @@ import re
 from dealer.errors import (
     BadRequest,
     NameTaken,
-    NotHost,
     SeatOccupied,
     TableFull,
     VersionConflict,
 )
 from dealer.game import events
-from dealer.game.commands import (
-    Actor,
-    AddNote,
-    LeaveSeat,
-    OpenTable,
-    TakeSeat,
-    TransferHost,
-    VacateSeat,
-)
-from dealer.game.decide.permission import is_host, require_permission, require_seat
+from dealer.game.commands import AddNote, LeaveSeat, OpenTable, TakeSeat
+from dealer.game.decide.hosts import next_host
+from dealer.game.decide.permission import require_permission, require_seat
 from dealer.game.decide.shuffles import close_if_complete
 from dealer.game.events import Event
 from dealer.game.names import check_name, check_text, comparable
 from dealer.game.rules import Rules
 from dealer.game.state import TAKE_BACK, Table
 
-REASON_BYTES = 256
 NOTE_BYTES = 2048
 
 _NOTE_KIND = re.compile("[a-z0-9._-]{1,64}")
@@ -75,25 +66,11 @@ def is_name_taken(table: Table, name: str) -> bool:
 
 
 def leave_seat(command: LeaveSeat, table: Table) -> list[Event]:
-    """Leave the seat that the actor holds."""
-    seat = require_seat(table, command.actor)
-    return [events.SeatLeft(seat), *close_if_complete(table, left=seat)]
-
-
-def vacate_seat(command: VacateSeat, table: Table) -> list[Event]:
-    """Remove the player of a seat."""
-    _require_host(table, command.actor, "remove a player")
-    check_text(command.reason, REASON_BYTES, of="A reason")
-    seat = _taken(table, command.seat)
-    by = "service" if command.actor.service else "host"
-    vacated = events.SeatVacated(seat, by, command.reason)
-    return [vacated, *close_if_complete(table, left=seat)]
-
-
-def transfer_host(command: TransferHost, table: Table) -> list[Event]:
-    """Make the player of a seat the host."""
-    _require_host(table, command.actor, "make another player the host")
-    return [events.HostTransferred(_taken(table, command.seat))]
+    """Leave the seat that the actor holds; if the actor is host, another player follows."""
+    actor = command.actor
+    seat = require_seat(table, actor)
+    follows = next_host(table, actor, seat, command.absence)
+    return [events.SeatLeft(seat), *follows, *close_if_complete(table, left=seat)]
 
 
 def add_note(command: AddNote, table: Table) -> list[Event]:
@@ -108,14 +85,3 @@ def add_note(command: AddNote, table: Table) -> list[Event]:
         raise BadRequest("The server writes the notes of this kind, by hand.take_back.")
     check_text(command.text, NOTE_BYTES, of="A note")
     return [events.NoteAdded(actor.seat or 0, command.kind, command.text)]
-
-
-def _require_host(table: Table, actor: Actor, to: str) -> None:
-    if not (actor.service or is_host(table, actor)):
-        raise NotHost(f"Only the host may {to}.")
-
-
-def _taken(table: Table, seat: int) -> int:
-    if seat not in table.seats:
-        raise BadRequest(f"Seat {seat} is not taken.")
-    return seat

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 
+from dealer.game.absence import HOST_TOKEN, Absence
 from dealer.game.commands import CloseEntropy
 from dealer.game.state import SeatHolder
 from dealer.service import LiveTable, Service
@@ -22,8 +23,9 @@ SETTLE_SECONDS = 2.5
 """Seconds of a shuffle within which every node knows who was connected to the others when it began;
 where no other node has a connection, nothing is waited for."""
 
-HOST = SeatHolder(0, 0)
-"""Stands for the connections with the host token, in place of a seat."""
+LONG_SECONDS = 120.0
+"""Seconds without a connection after which other players may free a player's seat, or follow a
+host."""
 
 
 class Absences:
@@ -32,6 +34,7 @@ class Absences:
     def __init__(self, service: Service, *, clock: Callable[[], float]) -> None:
         self._service = service
         self._clock = clock
+        self.long = LONG_SECONDS
         self._since: dict[LiveTable, dict[SeatHolder, float]] = {}
         self._present: dict[LiveTable, frozenset[SeatHolder]] = {}
 
@@ -64,6 +67,21 @@ class Absences:
         since = self._since.get(live_table, {}).get(holder)
         known = since is not None and self._service.presence.known(live_table)
         return self._clock() - since if known and since is not None else 0.0
+
+    async def at_command(self, live_table: LiveTable) -> Absence | None:
+        """The absence of a table's players for a command; None at the table of a service."""
+        if await self._service.service_tables.owner(live_table.id) is not None:
+            return None
+        memberships = [subscriber.membership for subscriber in live_table.subscribers]
+        here = {one.holder for one in memberships} | {HOST_TOKEN for one in memberships if one.host}
+        opener = any(one.host and one.holder is None for one in memberships)
+        presence = self._service.presence
+        since = self._since.get(live_table, {}) if presence.known(live_table) else {}
+        now = self._clock()
+        seconds = {holder: now - at for holder, at in since.items() if holder not in here}
+        # Whether a connection to another node has a seat, too, is not known here.
+        elsewhere = HOST_TOKEN in presence.elsewhere(live_table).seats
+        return Absence(seconds, self.long, opener or elsewhere)
 
     def close_entropy(self, live_table: LiveTable) -> None:
         """End the wait for digests, if only those of players are missing who were absent before."""

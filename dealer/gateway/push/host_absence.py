@@ -10,19 +10,14 @@ import asyncio
 import logging
 
 from dealer.errors import DealerError
+from dealer.game.absence import host_of, longest_seated
 from dealer.game.commands import Actor, TransferHost
-from dealer.game.state import SeatHolder, Table
-from dealer.gateway.push.absence import HOST, Absences
+from dealer.gateway.push.absence import Absences
 from dealer.service import LiveTable, Service
 
 EVERY_SECONDS = 5.0
 
 log = logging.getLogger(__name__)
-
-
-def host_of(table: Table) -> SeatHolder:
-    """The player who is host; HOST for the connections with the host token."""
-    return table.holder(table.host_seat) or HOST
 
 
 class HostAbsence:
@@ -61,9 +56,6 @@ class HostAbsence:
         log.info("host transferred", extra={"fields": {"table": live_table.table_id, "seat": seat}})
 
     def _longest_seated(self, live_table: LiveTable) -> int | None:
-        present = {
-            seat: player.taken_at
-            for seat, player in live_table.table.seats.items()
-            if not player.bot and self._absences.is_present(live_table, seat)
-        }
-        return min(present, key=present.__getitem__, default=None)
+        seats = live_table.table.seats
+        present = {seat for seat in seats if self._absences.is_present(live_table, seat)}
+        return longest_seated(live_table.table, present)

@@ -11,9 +11,10 @@ import asyncio
 from collections.abc import Callable, Iterable
 from typing import get_args
 
+from dealer.game.absence import HOST_TOKEN
 from dealer.game.events import SeatGivenUp, SeatTaken
 from dealer.game.state import SeatHolder
-from dealer.gateway.push.absence import HOST, Absences
+from dealer.gateway.push.absence import Absences
 from dealer.gateway.push.subscription import Subscription
 from dealer.gateway.wire import protocol as wire
 from dealer.gateway.wire import results as r
@@ -53,7 +54,7 @@ class Presence:
         holders = (subscription.membership.holder for subscription in subscribers)
         acting = {(one.seat, one.taken_at) for one in holders if one is not None}
         if any(subscription.membership.host for subscription in subscribers):
-            acting.add(HOST)
+            acting.add(HOST_TOKEN)
         watching = sum(subscription.only_watches() for subscription in subscribers)
         own = Attendance(frozenset(acting), watching)
         self._shared.report(live_table, own if subscribers else None)
@@ -69,7 +70,7 @@ class Presence:
         if subscribers:
             self._recorded[live_table] = recorded
             present = {holder: here for holder, (here, _) in recorded.items()}
-            present[HOST] = HOST in acting or HOST in elsewhere.seats
+            present[HOST_TOKEN] = HOST_TOKEN in acting | elsewhere.seats
             self._absences.observe(live_table, present)
         seats = [
             r.Seat(seat=holder.seat, here=here, since=since)

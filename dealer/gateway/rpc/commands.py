@@ -1,6 +1,6 @@
 """Methods that are commands at a table: parameters to a game command, its events to a result.
 
-The sender of a command comes from the connection's membership, never from the frame.
+Who sends it comes from the connection's membership, never from the frame.
 """
 
 from __future__ import annotations
@@ -49,14 +49,12 @@ Answer = Callable[[CommandResult], Struct]
 
 
 class TableCommand(NamedTuple):
-    """`build(actor, params, table)` makes the command of the game, `answer(done)` the result.
-
-    `role` is the one whose command ids apply if the sender is host and has a seat.
-    """
+    """`build(actor, params, table)` makes the command of the game, `answer(done)` the result."""
 
     build: Build
     answer: Answer
-    role: Literal["host", "seat"] = "seat"
+    role: Literal["host", "seat"] = "seat"  # whose command ids apply if the sender has both
+    of_players: bool = False  # it depends on who is connected
 
 
 def command_key(call: Call, scope: str) -> IdempotencyKey | None:
@@ -239,12 +237,12 @@ def move(actor: Actor, q: p.PileMove, table: Table) -> Command:
 
 
 def vacate_seat(actor: Actor, q: p.SeatVacate, table: Table) -> Command:
-    """Remove the player of a seat; the hand stays with the seat."""
+    """Remove the player of a seat, or free the seat of one who is away; its hand stays."""
     return VacateSeat(actor, q.seat, q.reason)
 
 
 def transfer_host(actor: Actor, q: p.TableTransferHost, table: Table) -> Command:
-    """Make the player of a seat the host, for as long as that player stays."""
+    """Make the player of a seat the host; any player oneself, when the host is away."""
     return TransferHost(actor, q.seat)
 
 

@@ -10,11 +10,13 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from functools import partial
 from time import thread_time
 
 from dealer.errors import BadRequest, DealerError, Unavailable
-from dealer.game.commands import DrawAtRandom
+from dealer.game.absence import Absence
+from dealer.game.commands import DrawAtRandom, TransferHost, VacateSeat
 from dealer.gateway.push.membership import Membership
 from dealer.gateway.rate_limit.costs import bytes_written, event_seconds, request_weight, weight
 from dealer.gateway.rate_limit.cpu_time import metered
@@ -111,19 +113,34 @@ class Dispatcher:
     def _run_command(self, call: wire.Call, command: TableCommand) -> None:
         params = call.params
         membership = self.session.memberships.get(params.table)
-        if membership is None or (
-            params.token is not None and params.token not in membership.tokens
-        ):
+        new_token = params.token is not None and (
+            membership is None or params.token not in membership.tokens
+        )
+        if membership is None or new_token or command.of_players:
             self._start(call, partial(self._run_elsewhere, call, command), blocking=True)
         else:
             self._execute(call, command, membership)
 
     async def _run_elsewhere(self, call: wire.Call, command: TableCommand) -> None:
-        """Run a command of a connection that is not a member of the table, or has a new token."""
-        memberships, params = self.session.memberships, call.params
-        self._execute(call, command, await memberships.find(params.table, token=params.token))
+        """Run a command that needs to read first.
 
-    def _execute(self, call: wire.Call, method: TableCommand, membership: Membership) -> None:
+        It is of a connection that is not a member of the table, or has a new token, or depends on
+        who is connected.
+        """
+        memberships, params = self.session.memberships, call.params
+        membership = await memberships.find(params.table, token=params.token)
+        absence = None
+        if command.of_players:
+            absence = await self._context.broadcaster.absences.at_command(membership.live_table)
+        self._execute(call, command, membership, absence)
+
+    def _execute(
+        self,
+        call: wire.Call,
+        method: TableCommand,
+        membership: Membership,
+        absence: Absence | None = None,
+    ) -> None:
         params, live_table = call.params, membership.live_table
         if membership.service is None:
             # Before all others: any other refusal would reveal the table's state to a stranger.
@@ -132,6 +149,8 @@ class Dispatcher:
         else:
             actor = membership.service_actor(METHOD_RIGHTS.get(call.method))
         command = method.build(actor, params, live_table.table)
+        if isinstance(command, VacateSeat | TransferHost):
+            command = replace(command, absence=absence)
         cost = bytes_written(command, live_table.table)
         self.session.pay(cost)
         if more := weight(command, live_table.table):

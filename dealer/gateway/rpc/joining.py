@@ -208,7 +208,9 @@ async def table_leave(session: Session, call: Call) -> None:
         stays = membership.host
         key = command_key(call, f"seat:{actor.seat}:{actor.taken_at}")
         with session.paying(COMMIT):
-            done = await session.context.service.execute(live_table, LeaveSeat(actor), key=key)
+            absence = await session.context.broadcaster.absences.at_command(live_table)
+            command = LeaveSeat(actor, absence)
+            done = await session.context.service.execute(live_table, command, key=key)
         version = done.version
     if not stays:
         memberships.leave(membership)

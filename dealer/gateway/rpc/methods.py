@@ -87,11 +87,13 @@ METHODS: dict[str, Method] = {
         p.EntropyReveal, r.Changed, TableCommand(c.reveal_entropy, c.changed), automatic=True
     ),
     "seat.vacate": _command(
-        p.SeatVacate, r.Changed, TableCommand(c.vacate_seat, c.changed, role="host")
+        p.SeatVacate, r.Changed, TableCommand(c.vacate_seat, c.changed, "host", of_players=True)
     ),
     "seat.ticket": Method(p.SeatTicket, (r.Ticket,), seating.seat_ticket),
     "table.transfer_host": _command(
-        p.TableTransferHost, r.Changed, TableCommand(c.transfer_host, c.changed, role="host")
+        p.TableTransferHost,
+        r.Changed,
+        TableCommand(c.transfer_host, c.changed, "host", of_players=True),
     ),
     "table.note": _command(p.TableNote, r.Changed, TableCommand(c.note, c.changed)),
     "table.open": Method(p.TableOpen, (r.Opened,), joining.table_open),

@@ -18,7 +18,7 @@ EVENTS = {
     "TableOpened": "A table was opened; always version 1.",
     "SeatTaken": "A player took a seat.",
     "SeatLeft": "A player left the seat.",
-    "SeatVacated": "The host or a service removed the player of the seat.",
+    "SeatVacated": "The player of the seat was removed by the host, a service, or the server.",
     "HostTransferred": "The player of the seat became the host.",
     "NoteAdded": "A text was added by a seat, or by the host or a service (seat 0).",
     "RoundOpened": "A round was opened with a deck, bottom first, and the house's commitment.",

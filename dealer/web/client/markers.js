@@ -10,30 +10,69 @@ const PHRASE = /^[a-z0-9._-]{1,64}$/;
 const REACTION = /^.{1,16}$/su;
 
 /**
- * The newest notes of each kind; notes with other texts than CLIENT.md gives are ignored.
- *
- * @param {Iterable<TableEvent>} events oldest first
- * @returns {Markers}
+ * What each kind of note says: `{ of, value }`, the seat that it is about, if it is about one, and
+ * its value; null for a text that means nothing.
  */
-export function markersOf(events) {
-  const markers = {
+const READERS = {
+  turn: (text) => (SEAT.test(text) ? { of: Number(text), value: null } : null),
+  dealer_button: (text) => (SEAT.test(text) ? { of: Number(text), value: null } : null),
+  score: (text) => {
+    const found = SCORE.exec(text);
+    return found && { of: Number(found[1]), value: Number(found[2]) };
+  },
+  counter: (text) => {
+    const found = COUNTER.exec(text);
+    return found && { of: null, value: [found[1], Number(found[2])] };
+  },
+  phrase: (text) => (PHRASE.test(text) ? { of: null, value: text } : null),
+  reaction: (text) => (REACTION.test(text) ? { of: null, value: text } : null),
+};
+
+/**
+ * What an event says as a marker; null if it is none.
+ *
+ * @param {Pick<TableEvent, "type" | "public">} event
+ * @returns {{ of: number | null, value: any } | null}
+ */
+export function markerIn({ type, public: event }) {
+  if (type !== "NoteAdded") return null;
+  const { kind, text } = /** @type {any} */ (event);
+  return Object.hasOwn(READERS, kind) ? READERS[kind](text) : null;
+}
+
+/** The markers of a list of events that grows; each event is read once. */
+export class MarkerFold {
+  #read = 0;
+  /** @type {Markers} */
+  #markers = {
     turn: null, dealerButton: null, scores: new Map(), counters: new Map(),
     phrase: null, reaction: null,
   };
-  for (const event of events) {
-    if (event.type === "NoteAdded") apply(markers, event.public);
+
+  /**
+   * The newest notes of each kind: a new object if there are new ones.
+   *
+   * @param {readonly TableEvent[]} events oldest first, those of earlier calls and later ones
+   * @returns {Markers}
+   */
+  of(events) {
+    for (; this.#read < events.length; this.#read++) {
+      const event = events[this.#read];
+      const said = markerIn(event);
+      const note = /** @type {any} */ (event.public);
+      if (said !== null) this.#markers = withNote(this.#markers, note, said);
+    }
+    return this.#markers;
   }
-  return markers;
 }
 
-function apply(markers, { seat, kind, text }) {
-  let found;
-  if (kind === "turn" && SEAT.test(text)) markers.turn = Number(text);
-  else if (kind === "dealer_button" && SEAT.test(text)) markers.dealerButton = Number(text);
-  else if (kind === "score" && (found = SCORE.exec(text))) {
-    markers.scores.set(Number(found[1]), Number(found[2]));
-  } else if (kind === "counter" && (found = COUNTER.exec(text))) {
-    markers.counters.set(found[1], Number(found[2]));
-  } else if (kind === "phrase" && PHRASE.test(text)) markers.phrase = { seat, text };
-  else if (kind === "reaction" && REACTION.test(text)) markers.reaction = { seat, text };
+/** @returns {Markers} */
+function withNote(markers, { kind, seat, text }, { of, value }) {
+  if (kind === "turn") return { ...markers, turn: of };
+  if (kind === "dealer_button") return { ...markers, dealerButton: of };
+  if (kind === "score") return { ...markers, scores: new Map(markers.scores).set(of, value) };
+  if (kind === "counter") {
+    return { ...markers, counters: new Map(markers.counters).set(value[0], value[1]) };
+  }
+  return { ...markers, [kind]: { seat, text } };
 }

@@ -1,7 +1,7 @@
 /** A table as the program sees it: its verified state, and a method for each command. */
 
 import { Refused } from "./errors.js";
-import { markersOf } from "./markers.js";
+import { MarkerFold } from "./markers.js";
 import { tableState } from "./table_state.js";
 import { randomId } from "./timing.js";
 
@@ -16,6 +16,7 @@ export class RemoteTable {
   #session;
   #verifier;
   #state = null;
+  #markers = new MarkerFold();
 
   /** @param {TableSession} session */
   constructor(session) {
@@ -116,7 +117,7 @@ export class RemoteTable {
   }
 
   get markers() {
-    return markersOf(this.#session.history);
+    return this.#markers.of(this.#session.history);
   }
 
   get connection() {

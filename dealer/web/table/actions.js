@@ -10,7 +10,8 @@
 import { table as texts } from "../texts/table.js";
 import { seatOf } from "../verify.js";
 import {
-  cardsIn, handOf, isAllowed, isSealed, otherSeats, ownCards, pileName,
+  cardsIn, handOf, isAllowed, isSealed, nextSeat, otherSeats, ownCards, pileName, wonBy,
+  wonPile,
 } from "./selectors.js";
 
 /** @typedef {(context: any) => string | null} Condition */
@@ -69,6 +70,9 @@ const somethingOut = ({ table }) => {
   const out = stacks.some(([name, cards]) => name !== "deck" && cards.length > 0);
   return out ? null : reasons.allInDeck;
 };
+const notHost = ({ table }) => (table.host ? reasons.isHost : null);
+const tableNotEmpty = ({ table }) =>
+  (cardsIn(table.state, "pile:table").length === 0 ? reasons.emptyTable : null);
 const allowed = (rule) => ({ table }) => (isAllowed(table, rule) ? null : reasons.notAllowed);
 
 /** Conditions of every action on cards. */
@@ -123,6 +127,16 @@ export const ACTIONS = [
   action("closeRound", "Shift+L", "round", "close", [inRound],
     ({ table }) => table.roundClose(), confirmed("closeRound")),
 
+  action("trick", "v", null, "pile", [...play, tableNotEmpty],
+    (context, seat) => trickTo(seat).run(context),
+    ({ ask }) => ask.anySeat(texts.tricks.toWhom)),
+  action("passTurn", "w", null, "annotate", [seated, hasOthers],
+    ({ table }) => table.note("turn", String(nextSeat(table, table.seat)))),
+  action("say", "y", null, "annotate", [seated],
+    ({ table }, { kind, text }) => table.note(kind, text), ({ ask }) => ask.saying()),
+  action("becomeHost", "Shift+B", null, null, [seated, notHost],
+    ({ table }) => table.transferHost(table.seat), confirmed("becomeHost")),
+
   action("leave", "Shift+Q", null, null, [seated],
     ({ table }) => table.leave(), confirmed("leave")),
   action("closeTable", "Shift+W", null, "host", [],
@@ -139,6 +153,7 @@ export function actionNamed(name) {
 /** Whether the player may ever use the action, so that its button is shown. */
 export function isVisible({ name, rule }, table) {
   if (name === (table.round === null ? "closeRound" : "openRound")) return false;
+  if (name === "becomeHost" && table.host) return false;
   if (rule === null) return table.seat !== null;
   return rule === "host" ? table.host : isAllowed(table, rule);
 }
@@ -182,9 +197,26 @@ export function actionForMove(table, { from, to, slots = [], count = 1, face = d
   return move("pile", play, () => table.pileMove(from, { to, count: 1, face }));
 }
 
+/** Moving all cards of a pile, face down, onto the pile of the tricks that a seat has won. */
+export function trickTo(seat, pile = "pile:table") {
+  return move("pile", play,
+    ({ table }) => table.pileMove(pile, { to: wonPile(seat), all: true, face: "down" }));
+}
+
+/** Adding a note. */
+export function noting(kind, text) {
+  return move("annotate", [], ({ table }) => table.note(kind, text));
+}
+
+/** An action on players, whose conditions the server knows. */
+export function ofPlayers(run) {
+  return { conditions: [connected], run, asks: null, counted: false };
+}
+
 /** Which side a card shows on a stack by default. */
 export function defaultFace(stack) {
-  return ["deck", "pile:discard", "pile:burn"].includes(stack) ? "down" : "up";
+  const down = ["deck", "pile:discard", "pile:burn"].includes(stack) || wonBy(stack) !== null;
+  return down ? "down" : "up";
 }
 
 function moveFromHand(to, slots) {

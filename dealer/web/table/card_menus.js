@@ -1,21 +1,15 @@
-/** The menus of the deck, a pile and a player: their cards, and what can be done with them. */
+/** The menus of the deck and of a pile: their cards, and what can be done with them. */
 
-import { cardElement, cardName, cardSign } from "../cards.js";
+import { cardElement, cardSign } from "../cards.js";
+import { timeOf } from "../clock.js";
 import { element } from "../dom.js";
 import { table as texts } from "../texts/table.js";
 import {
-  BETWEEN_SHUFFLES, actionForMove, actionNamed, disabledReason, isVisible,
+  BETWEEN_SHUFFLES, actionForMove, actionNamed, disabledReason, isVisible, trickTo,
 } from "./actions.js";
-import { choices, dialog } from "./dialogs.js";
-import { cardsIn, cardsShown, handOf, isAllowed, nameAt, pileName } from "./selectors.js";
-
-/**
- * @typedef {object} Offer
- * @property {boolean} possible
- * @property {string} label
- * @property {"public" | "final" | null} [mark]
- * @property {() => any} action what is attempted, or a promise of it; null if nothing is
- */
+import { menu } from "./menu.js";
+import { askNumber } from "./notes.js";
+import { cardsIn, cardsShown, handOf, isAllowed, nameAt, pileName, playedBy } from "./selectors.js";
 
 const OF_DECK = ["draw", "deal", "burn", "cut", "shuffle"];
 
@@ -57,12 +51,12 @@ export async function openPile(page, stack) {
   const step = (run) => () => ({ conditions: [...BETWEEN_SHUFFLES, isSame], run, asks: null });
   const to = (target, face) => {
     const action = actionForMove(table, { from: stack, to: target, face });
-    return action && { ...action, conditions: [...action.conditions, isSame] };
+    return action && addCondition(action, isSame);
   };
   await menu(page, stack === "deck" ? texts.deck : texts.pileTitle(name), [
     element("p", { class: "muted" }, texts.pileContents(cards.length)),
     element("ul", { class: "spread" },
-      ...cards.map((card) => element("li", {}, cardElement(card.card)))),
+      ...cards.map((card) => element("li", {}, cardElement(card.card), playerOf(table, card)))),
   ], [
     {
       possible: may("pile") && table.seat !== null, label: labels.takeTop(sign),
@@ -75,6 +69,20 @@ export async function openPile(page, stack) {
     {
       possible: may("pile", 2) && table.seat !== null, label: labels.takeAll,
       action: step(() => table.pileDraw(name, null, { all: true })),
+    },
+    {
+      possible: may("pile", 2) && table.seat !== null, label: texts.tricks.takeSome,
+      action: async () => {
+        const answer = await askNumber(texts.tricks.takeSome, 2, { min: 1, max: cards.length });
+        return answer && step(() => table.pileDraw(name, answer.number))();
+      },
+    },
+    {
+      possible: may("pile") && table.state.seats.length > 0, label: texts.tricks.toPlayer,
+      action: async () => {
+        const seat = await page.ask.anySeat(texts.tricks.toWhom);
+        return seat === null ? null : addCondition(trickTo(seat, stack), isSame);
+      },
     },
     {
       possible: may("turn", 2) && cards.some(({ shown }) => !shown), label: labels.turnAll,
@@ -92,48 +100,19 @@ export async function openPile(page, stack) {
   ]);
 }
 
-/** A player: their presence and their cards. */
-export async function openSeat(page, seat) {
-  const { table, count } = page;
-  const cards = cardsShown(table.state, handOf(seat));
-  const taken = table.seats.has(seat);
-  const labels = texts.cardMenu;
-  await menu(page, nameAt(table, seat), [
-    element("p", { class: "muted" }, texts.seatDetails(seat, taken, table.presence.get(seat))),
-    element("p", {}, texts.handContents(cards.map((card) => card.card).map(cardName))),
-  ], [
-    {
-      possible: taken && isAllowed(table, "deal"), label: labels.dealTo(count),
-      action: () => actionForMove(table, { from: "deck", to: handOf(seat), count }),
-    },
-    {
-      possible: table.round !== null && isAllowed(table, "collect") && cards.length > 0, label: labels.collectHand,
-      action: () => actionForMove(table, { from: handOf(seat), to: "pile:discard" }),
-    },
-  ], { count });
-}
-
-/**
- * Show a menu, and attempt what is chosen.
- *
- * @param {any} page
- * @param {string} title
- * @param {Node[]} intro
- * @param {Offer[]} offers
- * @param {{ count?: number }} [options] of the attempt
- */
-async function menu(page, title, intro, offers, options = {}) {
-  const chosen = await dialog(title, (close) => [
-    ...intro,
-    choices(offers.filter(({ possible }) => possible).map(
-      ({ label, mark, action }) => ({ label, mark, onclick: () => close(action) }))),
-  ]);
-  const action = await chosen?.();
-  if (action) await page.attempt(action, options);
-}
-
 /** The action of moving cards to a pile that the player chooses; null if they choose none. */
 async function movedToPile(page, to) {
   const answer = await page.ask.pile(texts.putWhere, texts.putThere);
   return answer === null ? null : to(`pile:${answer.pile}`, answer.face);
+}
+
+const addCondition = (action, condition) =>
+  ({ ...action, conditions: [...action.conditions, condition] });
+
+/** Who played a card of a pile, and when; null if it came in another way. */
+function playerOf(table, { slot }) {
+  const played = playedBy(table, slot);
+  if (played === null) return null;
+  return element("span", { class: "muted" },
+    texts.tricks.played(nameAt(table, played.seat), timeOf(played.at)));
 }

@@ -3,7 +3,8 @@
 import { table as texts } from "../texts/table.js";
 import { seatOf } from "../verify.js";
 import { actionForMove, actionNamed, defaultFace, disabledReason } from "./actions.js";
-import { openDeck, openPile, openSeat } from "./card_menus.js";
+import { openDeck, openPile } from "./card_menus.js";
+import { openSeat } from "./seat_menu.js";
 import { cardsIn, handOf } from "./selectors.js";
 
 const UNKNOWN = "?"; // drawn for a card that will be turned up

@@ -1,32 +1,52 @@
 /** The header: the table's name and status, the invitation, and the menu. */
 
 import { useFourColours, usesFourColours } from "../cards.js";
-import { brandLogo, brandTitle, element, escapeControl, setText } from "../dom.js";
+import {
+  brandLogo, brandTitle, element, escapeControl, setAttribute, setText,
+} from "../dom.js";
 import { table as texts } from "../texts/table.js";
 import { themeSwitch } from "../theme.js";
-import { actionNamed, isVisible } from "./actions.js";
+import { actionNamed, isVisible, noting } from "./actions.js";
 import { dialog } from "./dialogs.js";
-import { hostCollects } from "./selectors.js";
+import { showInvitation, showOwnLink } from "./links.js";
+import { askCounter } from "./notes.js";
+import { openPlayers } from "./seat_menu.js";
+import { hostCollects, isAllowed } from "./selectors.js";
 
 const OTHER_DEVICE = "otherDevice";
-const LOOPBACK = ["localhost", "127.0.0.1", "[::1]"];
+const PLAYERS = "players";
+const COUNTER = "counter";
+const HELP = "help";
+
+/** What the menu opens besides the actions that it has. */
+const OPENED = {
+  [OTHER_DEVICE]: showOwnLink, [PLAYERS]: openPlayers, [COUNTER]: setCounter,
+  [HELP]: (page) => page.help(),
+};
 
 export class Header {
   #page;
   #name = element("h1", {});
   #status = element("p", { class: "muted" });
+  #say;
 
   constructor(container, page) {
     this.#page = page;
     const button = (label, key, onclick, attributes = {}) => element(
       "button", { type: "button", "aria-keyshortcuts": key, onclick, ...attributes }, label);
+    this.#say = button("☺\ufe0e", "y", (event) => page.click("say", event), {
+      "aria-label": texts.notes.say, title: texts.notes.say,
+    });
     container.append(
       element("a", {
         class: "home", href: "/", "aria-label": texts.allTables, title: texts.allTables,
       }, ...homeContent()),
       element("div", { class: "title" }, this.#name, this.#status),
       button(texts.invite, "i", () => this.invite()),
-      button("?", "?", () => page.help(), { "aria-label": texts.help, title: texts.help }),
+      this.#say,
+      button("?", "?", () => page.help(), {
+        class: "help", "aria-label": texts.help, title: texts.help,
+      }),
       button("☰", "z", () => this.menu(), { "aria-label": texts.menu, title: texts.menu }),
     );
   }
@@ -35,6 +55,7 @@ export class Header {
     const { table } = this.#page;
     const name = escapeControl(table.state.name ?? texts.nameless);
     setText(this.#name, name);
+    setAttribute(this.#say, "hidden", !isVisible(actionNamed("say"), table));
     document.title = texts.title(name, brandTitle());
     const people = texts.people(table.seats.size, table.watching);
     setText(this.#status, [texts.status(table), people].join(" · "));
@@ -42,46 +63,7 @@ export class Header {
 
   /** Show the invite link. */
   async invite() {
-    const { table, invite } = this.#page;
-    const secret = table.invite ?? invite;
-    const intro = table.state.invited && !secret ? texts.inviteUnknown : texts.inviteIntro;
-    const labels = { title: texts.inviteTitle, label: texts.inviteLink, intro };
-    await this.#showLink(labels, secret ? `#invite=${secret}` : "");
-  }
-
-  /** Show the link by which the player continues on another device. */
-  async #otherDevice() {
-    const labels = {
-      title: texts.otherDevice, label: texts.otherDeviceLink, intro: texts.otherDeviceIntro,
-    };
-    await this.#showLink(labels, `#seat=${this.#page.table.token}`);
-  }
-
-  /** Show a link to this table, with a button that copies it if the browser allows that. */
-  async #showLink({ title, label, intro }, fragment) {
-    const link = `${location.origin}/tables/${this.#page.table.id}${fragment}`;
-    const status = element("p", { role: "status", class: "muted" });
-    const field = element("input", {
-      readonly: true, value: link, "aria-label": label, autofocus: true,
-      onfocus: ({ target }) => target.select(),
-    });
-    const copy = async () => {
-      field.select();
-      try {
-        await navigator.clipboard.writeText(link);
-        setText(status, texts.copied);
-      } catch {
-        setText(status, texts.copyManually);
-      }
-    };
-    const local = LOOPBACK.includes(location.hostname);
-    await dialog(title, () => [
-      element("p", {}, intro),
-      element("div", { class: "line" }, field,
-        element("button", { class: "primary", type: "button", onclick: copy }, texts.copy)),
-      status,
-      local ? element("p", { class: "muted" }, texts.inviteLocalOnly) : "",
-    ]);
+    await showInvitation(this.#page);
   }
 
   async menu() {
@@ -91,7 +73,14 @@ export class Header {
     });
     colours.checked = usesFourColours();
     const link = (href, text) => element("a", { class: "button", href }, text);
-    const actions = ["leave", "closeTable"].filter((name) => isVisible(actionNamed(name), table));
+    const actions = ["becomeHost", "leave", "closeTable"].filter(
+      (name) => isVisible(actionNamed(name), table));
+    const opens = [
+      table.seats.size > 0 ? [PLAYERS, texts.hosts.players] : null,
+      isAllowed(table, "annotate") ? [COUNTER, texts.notes.counter] : null,
+      table.token === null ? null : [OTHER_DEVICE, texts.otherDevice],
+      [HELP, texts.help],
+    ].filter((one) => one !== null);
     const chosen = await dialog(texts.menu, (close) => [
       themeSwitch(),
       element("label", { class: "choice" }, colours, texts.fourColours),
@@ -100,16 +89,23 @@ export class Header {
         link("/", texts.allTables),
         link(`/tables/${table.id}/history.txt`, texts.readHistory),
         link(`/tables/${table.id}/audit`, texts.auditPage),
-        table.token === null ? "" : element("button", {
-          type: "button", onclick: () => close(OTHER_DEVICE),
-        }, texts.otherDevice),
+        ...opens.map(([name, label]) => element("button", {
+          type: "button", onclick: () => close(name),
+        }, label)),
         ...actions.map((name) => element("button", {
-          class: "danger", type: "button", onclick: () => close(name),
+          class: actionNamed(name).mark === "final" ? "danger" : null, type: "button",
+          onclick: () => close(name),
         }, texts.actions[name]))),
     ]);
-    if (chosen === OTHER_DEVICE) await this.#otherDevice();
+    if (chosen in OPENED) await OPENED[chosen](this.#page);
     else if (chosen !== null) await this.#page.run(chosen);
   }
+}
+
+/** Ask for a counter's name and value, and note them. */
+async function setCounter(page) {
+  const answer = await askCounter(page.table.markers.counters);
+  if (answer !== null) await page.attempt(noting("counter", `${answer.name}:${answer.number}`));
 }
 
 /** The operator's logo and title, or a spade. */

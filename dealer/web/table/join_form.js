@@ -1,12 +1,13 @@
 /** The form to take a seat: a name, a seat, and, if the table requires one, an invitation. */
 
-import { element, setText } from "../dom.js";
+import { element, escapeControl, setText } from "../dom.js";
 import { stored, tabStored } from "../page_storage.js";
 import { table as texts } from "../texts/table.js";
 import { freeSeats, hostCollects } from "./selectors.js";
 
 const NAME = "dealer/page/name";
 const MAX_SEATS_LISTED = 30;
+const MAX_NAME = 64;
 
 /** The player's name, as this browser has stored it. */
 export function storedName() {
@@ -24,29 +25,47 @@ export function inviteIn(text) {
   return given ?? (/^[!-~]{16,}$/.test(text) && !/[/#]/.test(text) ? text : null);
 }
 
+/** @typedef {{ by: string, name: string, place: number | null }} Greeting from an invite link */
+
 /**
- * Take the secrets of a link out of the page's address, where others could see them: an invitation,
- * which stays in session storage, a ticket, and the token of a seat. Those that are missing are null.
+ * Take a link's secrets and greeting out of the page's address, where others could see them: an
+ * invitation, which stays in session storage with the greeting, a ticket, and the token of a seat.
+ * Those that are missing are null.
  *
  * @param {string} id
- * @returns {{ invite: string | null, ticket: string | null, seat: string | null }}
+ * @returns {{
+ *   invite: string | null, ticket: string | null, seat: string | null, greeting: Greeting,
+ * }}
  */
 export function takeLink(id) {
-  const key = `dealer/page/invite/${id}`;
+  const [inviteKey, greetingKey] = [`dealer/page/invite/${id}`, `dealer/page/greeting/${id}`];
   const given = new URLSearchParams(location.hash.slice(1));
   const [ticket, seat] = [given.get("ticket"), given.get("seat")];
   const invite = inviteIn(location.hash || "#");
-  if (invite !== null) tabStored.setItem(key, invite);
-  if ((invite ?? ticket ?? seat) !== null) history.replaceState(history.state, "", location.pathname);
-  return { invite: invite ?? tabStored.getItem(key), ticket, seat };
+  if (invite !== null) tabStored.setItem(inviteKey, invite);
+  if (given.has("by")) tabStored.setItem(greetingKey, location.hash.slice(1));
+  if ((invite ?? ticket ?? seat ?? given.get("by")) !== null) {
+    history.replaceState(history.state, "", location.pathname);
+  }
+  const greeting = greetingIn(tabStored.getItem(greetingKey) ?? "");
+  return { invite: invite ?? tabStored.getItem(inviteKey), ticket, seat, greeting };
+}
+
+/**
+ * @param {string} members those of a link's fragment
+ * @returns {Greeting}
+ */
+function greetingIn(members) {
+  const given = new URLSearchParams(members);
+  const text = (name) => escapeControl(given.get(name) ?? "").slice(0, MAX_NAME);
+  return { by: text("by"), name: text("name"), place: Number(given.get("place")) || null };
 }
 
 export class JoinForm {
   #page;
   #container;
   #name = element("input", {
-    name: "player", maxlength: 64, required: true, autocomplete: "nickname",
-    value: storedName(),
+    name: "player", maxlength: MAX_NAME, required: true, autocomplete: "nickname",
   });
   #seat = element("select", { name: "seat" });
   #invite = element("input", { name: "invite", autocomplete: "off" });
@@ -59,6 +78,7 @@ export class JoinForm {
   constructor(container, page) {
     this.#page = page;
     this.#container = container;
+    this.#name.value = storedName() || page.greeting.name;
     const field = (label, input) => element("label", { class: "field" }, label, input);
     this.#inviteField = field(texts.inviteHere, this.#invite);
     container.append(element(
@@ -78,7 +98,7 @@ export class JoinForm {
     if (this.#container.hidden) return;
     const free = table === null ? [] : freeSeats(table.state).slice(0, MAX_SEATS_LISTED);
     const full = table !== null && free.length === 0;
-    setText(this.#title, notWatchable ?? (full ? texts.tableFull : texts.watching));
+    setText(this.#title, notWatchable ?? (full ? texts.tableFull : this.#greeting()));
     this.#submit.disabled = full;
     this.#collects.hidden = table === null || !hostCollects(table);
     this.#seat.parentElement.hidden = free.length < 2;
@@ -87,9 +107,17 @@ export class JoinForm {
     this.#inviteField.hidden = !invited || this.#page.invite !== null || table?.host === true;
   }
 
+  /** A guest is greeted with the names of the host and of the table. */
+  #greeting() {
+    const { table, greeting } = this.#page;
+    if (greeting.by === "") return texts.watching;
+    return texts.links.greeting(greeting.by, escapeControl(table?.state.name ?? texts.nameless));
+  }
+
   #drawSeats(free) {
     if (this.#seat.dataset.free === free.join()) return;
-    const chosen = this.#seat.value;
+    const first = this.#seat.dataset.free === undefined;
+    const chosen = first ? this.#page.greeting.place : this.#seat.value;
     this.#seat.dataset.free = free.join();
     this.#seat.replaceChildren(
       element("option", { value: "" }, texts.anySeat),

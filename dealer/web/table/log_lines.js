@@ -3,10 +3,11 @@
  * command moved.
  */
 
+import { markerIn } from "../client/markers.js";
 import { escapeControl } from "../dom.js";
 import { table as texts } from "../texts/table.js";
-import { seatOf } from "../verify.js";
-import { passedTo, pileName } from "./selectors.js";
+import { SEAT_GIVEN_UP, seatOf } from "../verify.js";
+import { passedTo, phraseOf, pileName, wonBy } from "./selectors.js";
 
 const lines = texts.logLines;
 
@@ -31,6 +32,8 @@ export class LogLines {
   #names = new Map();
   #ownSeat;
   #lastId = 0;
+  /** @type {number | null} the reader's seat before the event, which may end it */
+  #seatBefore = null;
 
   /** @param {() => number | null} ownSeat the seat of the reader; null for a spectator */
   constructor(ownSeat) {
@@ -56,6 +59,7 @@ export class LogLines {
     else if (type in SHUFFLE_EVENTS) this.#addShuffle(event);
     else if (type === "NoteAdded" && event.public.kind === "take_back") this.#addTakeBack(event);
     else this.#addOther(event);
+    this.#seatBefore = this.#ownSeat();
   }
 
   /** A snapshot has replaced events. */
@@ -85,7 +89,8 @@ export class LogLines {
 
   #addOther({ type, at, live, public: data }) {
     if (type === "SeatTaken") this.#names.set(data.seat, data.name);
-    const own = data.seat !== undefined && data.seat === this.#ownSeat();
+    const ended = SEAT_GIVEN_UP.includes(type) ? this.#seatBefore : null;
+    const own = data.seat !== undefined && data.seat === (ended ?? this.#ownSeat());
     const name = data.seat === undefined ? "" : this.#name(data.seat);
     const sentence = {
       TableOpened: () => lines.tableOpened,
@@ -97,7 +102,7 @@ export class LogLines {
         return own ? lines.youWereRemoved(reason) : lines.removed(name, reason);
       },
       HostTransferred: () => (own ? lines.youAreHost : lines.isHost(name)),
-      NoteAdded: () => lines.note(data.seat === 0 ? lines.theHost : name, escapeControl(data.text)),
+      NoteAdded: () => this.#noteText(data, name),
       RoundOpened: () => lines.roundOpened(data.round, data.deck?.length),
       RoundClosed: () => lines.roundClosed(data.round),
       StackCut: () => lines.cut(this.#stack(data.stack)),
@@ -106,6 +111,23 @@ export class LogLines {
     const text = sentence();
     const audit = type === "RoundClosed" ? `audit#round=${data.round}` : null;
     this.#push({ at, live, audit, text: () => text });
+  }
+
+  /** A note in words, if it is a marker; otherwise its text. */
+  #noteText({ seat, kind, text }, name) {
+    const by = seat === 0 ? lines.theHost : name;
+    const marked = markerIn({ type: "NoteAdded", public: { seat, kind, text } });
+    if (marked === null) return lines.note(by, escapeControl(text));
+    const own = marked.of !== null && marked.of === this.#ownSeat();
+    const whose = marked.of === null ? "" : this.#name(marked.of);
+    return {
+      turn: () => (own ? lines.yourTurn : lines.turn(whose)),
+      dealer_button: () => (own ? lines.yourButton : lines.button(whose)),
+      score: () => (own ? lines.yourScore(marked.value) : lines.score(whose, marked.value)),
+      counter: () => lines.counter(escapeControl(marked.value[0]), marked.value[1]),
+      phrase: () => lines.note(by, phraseOf(text)),
+      reaction: () => lines.note(by, escapeControl(text)),
+    }[kind]();
   }
 
   /** The moves that take back came just before, as a line that now says what they are. */
@@ -152,6 +174,11 @@ export class LogLines {
       one === null || one === this.#ownSeat() ? null : this.#name(one));
     if (to === "pile:burn" && from === "deck") return lines.burned(lines.cards(cards.length));
     if (giver !== null && taker !== null) return lines.gave(by, whom, what);
+    const winner = wonBy(to);
+    if (winner !== null && giver === null) {
+      const own = winner === this.#ownSeat();
+      return own ? lines.youWonTrick(what) : lines.wonTrick(this.#name(winner), what);
+    }
     if (giver === null) return lines.moved(what, this.#stack(from), this.#stack(to));
     if (to === "deck") return lines.returned(by, lines.cards(cards.length));
     const receiver = passedTo(to);

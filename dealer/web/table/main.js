@@ -12,7 +12,7 @@ import { table as texts } from "../texts/table.js";
 import { actionForMove, actionNamed, disabledReason } from "./actions.js";
 import { Bubbles } from "./bubbles.js";
 import { animateMoves, positionsOf } from "./card_animation.js";
-import { openPile, openSeat } from "./card_menus.js";
+import { openPile } from "./card_menus.js";
 import { cardMoves } from "./card_moves.js";
 import { Clicks } from "./clicks.js";
 import { ConnectionBanner } from "./connection_banner.js";
@@ -26,6 +26,8 @@ import { Header } from "./header.js";
 import { JoinForm, storedName, takeLink } from "./join_form.js";
 import { Log, announcer } from "./log.js";
 import { questions } from "./questions.js";
+import { QuickActions } from "./quick_actions.js";
+import { openSeat } from "./seat_menu.js";
 import { Seats } from "./seats.js";
 import { handOf } from "./selectors.js";
 import { Shortcuts, shortcutHelp } from "./shortcuts.js";
@@ -45,6 +47,7 @@ class TablePage {
   id = location.pathname.split("/")[2];
   #link = takeLink(this.id);
   invite = this.#link.invite;
+  greeting = this.#link.greeting;
   /** @type {import("../client.js").RemoteTable | null} */
   table = null;
   stopped = false;
@@ -247,10 +250,11 @@ class TablePage {
     const stacks = new Stacks(find("#middle"), this);
     this.hand = new Hand(find("#own"), this);
     this.log = new Log(find("#log-panel"), this);
+    const quick = new QuickActions(find("#middle"), this);
     const badge = new FairnessBadge(find("#middle"), this);
     const header = new Header(find("#header"), this);
     const seats = new Seats(find("#seats"), this);
-    this.#parts = [toolbar, seats, stacks, this.hand, this.log, badge, header];
+    this.#parts = [toolbar, seats, stacks, this.hand, this.log, quick, badge, header];
     this.shortcuts = new Shortcuts(this, {
       "?": () => this.help(), i: () => header.invite(), m: () => badge.open(),
       z: () => header.menu(), t: () => this.hand.sort("suit"), n: () => this.hand.sort("rank"),

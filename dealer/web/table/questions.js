@@ -5,6 +5,7 @@ import { element } from "../dom.js";
 import { table as texts } from "../texts/table.js";
 import { ACTIONS, defaultFace, disabledReason, isVisible } from "./actions.js";
 import { choices, dialog } from "./dialogs.js";
+import { askSaying } from "./notes.js";
 import { freePileName, nameAt, ownCards, passedTo, pileName, pilesShown } from "./selectors.js";
 
 const OF_CARDS = [
@@ -27,6 +28,12 @@ export function questions(page) {
           }, nameAt(page.table, seat), index < 9 ? element("kbd", {}, String(index + 1)) : ""))),
       ]);
     },
+
+    /** Any seat that is taken, the player's own, too. */
+    anySeat: (title) => ask.seat(title, page.table.state.seats.map(({ seat }) => seat)),
+
+    /** A phrase or a reaction, as `{ kind, text }`. */
+    saying: () => askSaying(),
 
     /** The one of these seats that gets cards of the hand; a single one must be confirmed. */
     async recipient(slots, seats) {

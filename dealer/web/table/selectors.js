@@ -120,6 +120,17 @@ export function passedTo(stack) {
   return seat === undefined ? null : Number(seat);
 }
 
+/** The pile of the tricks that a seat has won. */
+export function wonPile(seat) {
+  return `pile:won:${seat}`;
+}
+
+/** The seat that has won the tricks of a pile; null for other stacks. */
+export function wonBy(stack) {
+  const seat = /^pile:won:([1-9][0-9]{0,9})$/.exec(stack)?.[1];
+  return seat === undefined ? null : Number(seat);
+}
+
 /** A pile's name without the prefix `pile:`. */
 export function pileName(stack) {
   return stack.replace(/^pile:/, "");
@@ -264,4 +275,63 @@ export function isAllowed(table, rule) {
  */
 export function hostCollects({ state }) {
   return state.who.collect !== "nobody";
+}
+
+/** @typedef {{ seat: number, at: number }} Play */
+/** @type {WeakMap<RemoteTable, { read: number, cards: Map<number, Play> }>} */
+const plays = new WeakMap();
+
+/**
+ * Who played the card of a slot from the hand, and when in milliseconds; null if the card is in a
+ * hand or the deck, or if this page has not seen it.
+ *
+ * @param {RemoteTable} table
+ * @param {number | null} slot
+ * @returns {Play | null}
+ */
+export function playedBy(table, slot) {
+  const { history } = table;
+  let known = plays.get(table);
+  if (known === undefined) plays.set(table, known = { read: 0, cards: new Map() });
+  for (; known.read < history.length; known.read++) notePlay(known.cards, history[known.read]);
+  return slot === null ? null : known.cards.get(slot) ?? null;
+}
+
+function notePlay(cards, { type, at, public: event }) {
+  if (type === "RoundOpened") cards.clear();
+  else if (type === "CardDrawn") cards.delete(event.slot);
+  else if (type === "CardMoved") {
+    const seat = seatOf(event.from);
+    if (!event.to.startsWith("pile:")) cards.delete(event.slot);
+    else if (seat !== null) cards.set(event.slot, { seat, at });
+  }
+}
+
+/**
+ * Whether the table's cards are a trick: every player who is seated has played one of them.
+ *
+ * @param {RemoteTable} table
+ */
+export function isTrick(table) {
+  const cards = cardsIn(table.state, "pile:table");
+  const seats = new Set(cards.map(({ slot }) => playedBy(table, slot)?.seat));
+  const players = table.state.seats;
+  return players.length > 1 && cards.length === players.length &&
+    players.every(({ seat }) => seats.has(seat));
+}
+
+/**
+ * The seat whose turn follows that of `seat`: the next one that is taken.
+ *
+ * @param {RemoteTable} table
+ * @param {number} seat
+ */
+export function nextSeat(table, seat) {
+  const taken = table.state.seats.map((one) => one.seat);
+  return taken.find((one) => one > seat) ?? taken[0];
+}
+
+/** A phrase in the reader's language; the key of one that this page does not know. */
+export function phraseOf(key) {
+  return Object.hasOwn(texts.phrases, key) ? texts.phrases[key] : key;
 }

@@ -127,7 +127,8 @@ export const table = {
   deck: "Deck",
   pileTitle: (name) =>
     new Map([["table", "Table"], ["discard", "Discard"], ["burn", "Burned"]]).get(name) ??
-    name.replace(/^pass:(?=[1-9][0-9]*$)/, "For seat "),
+    name.replace(/^pass:(?=[1-9][0-9]*$)/, "For seat ")
+      .replace(/^won:(?=[1-9][0-9]*$)/, "Tricks of seat "),
   deckLabel: (cards) => `Deck, ${counted(cards, "card")}: draw`,
   pileLabel: (name, cards, seen) =>
     `${table.pileTitle(name)} pile, ${counted(cards, "card")}` +
@@ -170,6 +171,8 @@ export const table = {
     openRound: "Open a round", shuffle: "Shuffle", deal: "Deal", cut: "Cut", burn: "Burn",
     collect: "Collect all", closeRound: "Close the round", leave: "Leave your seat",
     closeTable: "Close the table",
+    trick: "Trick to…", passTurn: "Pass the turn on", say: "Say…",
+    becomeHost: "Become the host",
   },
   hints: {
     draw: "Draw the set number of cards from the deck",
@@ -193,6 +196,10 @@ export const table = {
     closeRound: "Close the round: the house reveals its secret, and all cards become public",
     leave: "Leave your seat; your cards stay there",
     closeTable: "Close the table permanently",
+    trick: "Give the cards on the table, as a trick, to the player who won it",
+    passTurn: "Pass the turn on to the next player",
+    say: "Say something to all: a phrase or a reaction",
+    becomeHost: "Become the host, when the host has been away for two minutes",
   },
   otherKeys: {
     "1 … 9": "Set the number of cards for the next draw, deal, burn or cut; + and − change it",
@@ -224,6 +231,7 @@ export const table = {
     closeRound: "All cards become public, and this round ends.",
     leave: "Your cards stay with the seat, and another player may sit down there.",
     closeTable: "The table cannot be used again; the game can still be checked.",
+    becomeHost: "This is possible when the host has been away for two minutes.",
   },
 
   disabled: {
@@ -245,6 +253,8 @@ export const table = {
     tooFew: (left) => `The deck has only ${counted(left, "card")} left.`,
     tooFewForAll: (left, wanted) =>
       `That takes ${counted(wanted, "card")}, and ${left} are left in the deck.`,
+    isHost: "You are the host.",
+    emptyTable: "There are no cards on the table.",
   },
 
   log: "What happened",
@@ -300,6 +310,15 @@ export const table = {
       (names.length === 0 ? "the house only." : `${joined(["the house", ...names])}.`),
     voided: (what) =>
       `The shuffle of ${what} was voided: a player did not reveal their random bytes.`,
+    yourTurn: "It is your turn.",
+    turn: (name) => `It is ${name}’s turn.`,
+    yourButton: "You have the dealer button.",
+    button: (name) => `${name} has the dealer button.`,
+    yourScore: (score) => `Your score: ${score}.`,
+    score: (name, score) => `${name}’s score: ${score}.`,
+    counter: (name, value) => `${name}: ${value}.`,
+    youWonTrick: (what) => `You won a trick: ${what}.`,
+    wonTrick: (name, what) => `${name} won a trick: ${what}.`,
   },
 
   badge: {
@@ -391,6 +410,62 @@ export const table = {
   number: (value) => value.toLocaleString("en"),
   roundIsOver: (round) => `Round ${round} is over`,
   roundNotSeen: "This page has not seen its cards. The audit page shows them:",
+  quickActions: "Next",
+  hosts: {
+    players: "Players, turn and scores",
+    isHost: "The host.",
+    makeHost: (name) => `Make ${name} the host`,
+    keepHost: "Be the host from this seat, for all to see",
+    invite: (name) => (name === null ? "Invite a player to this seat…" : `Invite ${name} again…`),
+    remove: (name) => `Remove ${name}…`,
+    removeTitle: (name) => `Remove ${name}?`,
+    confirmRemove: "The cards stay with the seat, and another player may sit down there.",
+    reason: "Reason, which all can read",
+    removeNow: "Remove",
+    free: (since) => (since === null ? "Free this seat" : `Free this seat (away since ${since})`),
+    freeTitle: "Free this seat",
+    confirmFree: (name) =>
+      `${name} has no connection. When that has lasted for two minutes, you may free the seat: its ` +
+      "cards stay there, and any player may sit down.",
+  },
+  links: {
+    inviteTo: (seat) => `Invite to seat ${seat}`,
+    qrCode: "The same link as a QR code: point a phone’s camera at it",
+    greeting: (by, name) => `${by} invites you to ${name}`,
+  },
+  notes: {
+    say: "Say something",
+    reactions: "Reactions",
+    host: "host", turn: "turn", button: "dealer button",
+    takeTurn: "It is my turn",
+    turnTo: (name) => `Give the turn to ${name}`,
+    passTurnTo: (name) => `Pass the turn to ${name}`,
+    takeButton: "Take the dealer button",
+    buttonTo: (name) => `Dealer button to ${name}`,
+    ownScore: "My score",
+    scoreOf: (name) => `Score of ${name}`,
+    counter: "Set a counter…",
+    counterName: "Counter, such as pot",
+    counterValue: "Value",
+    set: "Set",
+  },
+  phrases: {
+    "good-game": "Good game!",
+    "well-played": "Well played!",
+    "thank-you": "Thank you.",
+    "your-turn": "Your turn?",
+    "one-moment": "One moment, please.",
+    sorry: "Sorry!",
+    yes: "Yes.",
+    no: "No.",
+  },
+  tricks: {
+    to: (name) => `Trick to ${name}`,
+    toPlayer: "Trick to a player…",
+    toWhom: "Who won the trick?",
+    takeSome: "Take some of its cards…",
+    played: (name, time) => `${name}, ${time}`,
+  },
 };
 
 /** Names with their counts: "4 face-down cards and the ace of spades". */

@@ -1,0 +1,79 @@
+/** The dialogs with links to this table: the invitation, and the player's own link; as QR codes. */
+
+import { element, setText } from "../dom.js";
+import { table as texts } from "../texts/table.js";
+import { dialog } from "./dialogs.js";
+
+const LOOPBACK = ["localhost", "127.0.0.1", "[::1]"];
+const SVG = "http://www.w3.org/2000/svg";
+const QUIET_ZONE = 4; // modules
+
+/**
+ * Show the link by which others come to this table. It says who invites; with `place` it is for one
+ * seat, and with `name` for the player of that name.
+ *
+ * @param {any} page
+ * @param {{ place?: number | null, name?: string }} [guest]
+ */
+export async function showInvitation(page, { place = null, name = "" } = {}) {
+  const { table } = page;
+  const secret = table.invite ?? page.invite;
+  const by = table.seats.get(table.seat) ?? "";
+  const given = { invite: secret ?? "", by, place: place === null ? "" : String(place), name };
+  const filled = Object.entries(given).filter(([, value]) => value !== "");
+  const intro = table.state.invited && !secret ? texts.inviteUnknown : texts.inviteIntro;
+  const title = place === null ? texts.inviteTitle : texts.links.inviteTo(place);
+  await showLink(page, { title, label: texts.inviteLink, intro }, new URLSearchParams(filled));
+}
+
+/** Show the link by which the player continues on another device. */
+export async function showOwnLink(page) {
+  const { otherDevice: title, otherDeviceLink: label, otherDeviceIntro: intro } = texts;
+  await showLink(page, { title, label, intro }, new URLSearchParams({ seat: page.table.token }));
+}
+
+/** Show a link to this table, its QR code, and a button that copies it if the browser allows it. */
+async function showLink(page, { title, label, intro }, members) {
+  const { qrModules } = await import("./qr.js");
+  const fragment = members.size === 0 ? "" : `#${members}`;
+  const link = `${location.origin}/tables/${page.table.id}${fragment}`;
+  const status = element("p", { role: "status", class: "muted" });
+  const field = element("input", {
+    readonly: true, value: link, "aria-label": label, autofocus: true,
+    onfocus: ({ target }) => target.select(),
+  });
+  const copy = async () => {
+    field.select();
+    try {
+      await navigator.clipboard.writeText(link);
+      setText(status, texts.copied);
+    } catch {
+      setText(status, texts.copyManually);
+    }
+  };
+  const local = LOOPBACK.includes(location.hostname);
+  await dialog(title, () => [
+    element("p", {}, intro),
+    element("div", { class: "line" }, field,
+      element("button", { class: "primary", type: "button", onclick: copy }, texts.copy)),
+    status,
+    picture(qrModules(link), texts.links.qrCode),
+    local ? element("p", { class: "muted" }, texts.inviteLocalOnly) : "",
+  ]);
+}
+
+/** The dark modules of a QR code, with its quiet zone. */
+function picture(modules, label) {
+  const size = modules.length + 2 * QUIET_ZONE;
+  const squares = modules.flatMap((row, y) => row.flatMap((dark, x) =>
+    (dark ? [`M${x + QUIET_ZONE} ${y + QUIET_ZONE}h1v1h-1z`] : [])));
+  const svg = document.createElementNS(SVG, "svg");
+  const path = document.createElementNS(SVG, "path");
+  path.setAttribute("d", squares.join(""));
+  const attributes = {
+    viewBox: `0 0 ${size} ${size}`, class: "qr", role: "img", "aria-label": label,
+  };
+  for (const [name, value] of Object.entries(attributes)) svg.setAttribute(name, value);
+  svg.append(path);
+  return svg;
+}

@@ -1,0 +1,67 @@
+/** Notes with a meaning at this page: the turn, the dealer button, scores, phrases, reactions. */
+
+import { element } from "../dom.js";
+import { table as texts } from "../texts/table.js";
+import { dialog } from "./dialogs.js";
+
+/** Keys of the phrases, which each page shows in its reader's language. */
+const PHRASES = [
+  "good-game", "well-played", "thank-you", "your-turn", "one-moment", "sorry", "yes", "no",
+];
+const REACTIONS = ["👍", "👏", "😀", "😮", "🤔", "😢", "🎉", "❤️"];
+const LARGEST = 10 ** 15 - 1;
+
+/** A phrase or a reaction to say, as `{ kind, text }`; null if none was chosen. */
+export async function askSaying() {
+  return await dialog(texts.notes.say, (close) => [
+    element("div", { class: "reactions", role: "group", "aria-label": texts.notes.reactions },
+      ...REACTIONS.map((text, index) => element("button", {
+        type: "button", autofocus: index === 0, onclick: () => close({ kind: "reaction", text }),
+      }, text))),
+    element("div", { class: "choices" }, ...PHRASES.map((text) => element("button", {
+      type: "button", onclick: () => close({ kind: "phrase", text }),
+    }, texts.phrases[text]))),
+  ]);
+}
+
+/**
+ * A whole number, as `{ number }`; null if the question was dismissed.
+ *
+ * @param {string} title
+ * @param {number} value the number to begin with
+ * @param {{ min?: number, max?: number }} [bounds]
+ * @returns {Promise<{ number: number } | null>}
+ */
+export async function askNumber(title, value, { min = -LARGEST, max = LARGEST } = {}) {
+  const field = element("input", {
+    type: "number", step: 1, required: true, value, min, max, autofocus: true,
+    "aria-label": title, onfocus: ({ target }) => target.select(),
+  });
+  return await dialog(title, (close) => [
+    element("form", { class: "line", onsubmit: (event) => {
+      event.preventDefault();
+      close({ number: Number(field.value) });
+    } }, field, element("button", { type: "submit" }, texts.notes.set)),
+  ]);
+}
+
+/** A counter's name and value, as `{ name, number }`; null if the question was dismissed. */
+export async function askCounter(counters) {
+  const label = (text, field) => element("label", { class: "field" }, text, field);
+  const [[first = "", value = 0] = []] = counters;
+  const name = element("input", {
+    required: true, maxlength: 64, pattern: "[^:]+", autocomplete: "off", value: first,
+    autofocus: true,
+  });
+  const number = element("input", {
+    type: "number", step: 1, required: true, value, min: -LARGEST, max: LARGEST,
+  });
+  return await dialog(texts.notes.counter, (close) => [
+    element("form", { onsubmit: (event) => {
+      event.preventDefault();
+      close({ name: name.value.trim(), number: Number(number.value) });
+    } },
+    label(texts.notes.counterName, name), label(texts.notes.counterValue, number),
+    element("button", { type: "submit" }, texts.notes.set)),
+  ]);
+}

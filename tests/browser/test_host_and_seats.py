@@ -1,0 +1,246 @@
+"""Hosts and seats on the page: who follows, who is removed, freed and invited; marks and tricks."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Locator, Page, expect
+
+from dealer.gateway.push import absence
+from tests.browser.conftest import AxeCheck
+from tests.browser.player_page import PlayerPage
+from tests.browser.table_page import answer, holds, place
+from tests.browser.touch import Fingers
+from tests.harness.qr_codes import read_path
+
+PHONE = {"width": 390, "height": 844}
+SMALL_PHONE = {"width": 360, "height": 640}
+
+
+@pytest.fixture(autouse=True)
+def soon_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Players count as away for long after a moment."""
+    monkeypatch.setattr(absence, "LONG_SECONDS", 0.5)
+
+
+@dataclass(frozen=True, slots=True)
+class Guests:
+    """Ada is the host; Bob plays with a finger, Cleo with a mouse."""
+
+    ada: PlayerPage
+    bob: PlayerPage
+    cleo: PlayerPage
+    fingers: Fingers
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def guests(open_page: Any, malicious: Any) -> Guests:
+    ada = PlayerPage(await open_page("/"), "Ada")
+    path = await ada.open_table()
+    bob = PlayerPage(await open_page(path, size=PHONE, has_touch=True, is_mobile=True), "Bob")
+    await bob.sit_down()
+    cleo = PlayerPage(await open_page(path), "Cleo")
+    await cleo.sit_down()
+    return Guests(ada, bob, cleo, await Fingers.on(bob.page))
+
+
+def sheet(page: Page) -> Locator:
+    return page.get_by_role("dialog")
+
+
+async def open_menu_of(player: PlayerPage, name: str) -> Locator:
+    """The menu of another player, by a click."""
+    await player.other(name).click()
+    await expect(sheet(player.page)).to_be_visible()
+    return sheet(player.page)
+
+
+async def choose(page: Page, label: str | re.Pattern[str]) -> None:
+    await sheet(page).get_by_role("button", name=label, exact=isinstance(label, str)).click()
+
+
+async def done_or_refused(page: Page, line: Locator) -> bool:
+    """Wait until the log has this line, or a refusal is shown, which is removed."""
+    toast = page.locator("#toast")
+    await expect(line.or_(toast.locator("p")).first).to_be_attached()
+    await toast.evaluate("(toast) => toast.replaceChildren()")
+    return await line.count() > 0
+
+
+async def link_and_code(page: Page) -> tuple[str, str]:
+    """The link of the open dialog, and the text of its QR code."""
+    code = sheet(page).get_by_role("img", name=re.compile("QR code"))
+    box = (await code.get_attribute("viewBox") or "").split()
+    path = await code.locator("path").get_attribute("d") or ""
+    link = await sheet(page).get_by_role("textbox").input_value()
+    return link, read_path(path, int(box[2]))
+
+
+async def test_the_longest_seated_player_follows_a_host_who_leaves(guests: Guests) -> None:
+    ada, bob, cleo = guests.ada, guests.bob, guests.cleo
+    await ada.page.keyboard.press("Shift+Q")
+    await answer(ada.page, "Leave your seat")
+    await bob.expect_log("You are the host now.")
+    await cleo.expect_log("Bob is the host now.")
+    await expect(bob.button("Shuffle and start")).to_be_visible()
+    await expect(ada.button("Shuffle and start")).to_have_count(0)
+    menu = await open_menu_of(cleo, "Bob")
+    await expect(menu.get_by_text("The host.")).to_be_visible()
+
+
+async def test_the_host_hands_on_removes_and_invites_again(
+    guests: Guests, open_page: Any, axe: AxeCheck
+) -> None:
+    ada, bob, cleo = guests.ada, guests.bob, guests.cleo
+    await open_menu_of(ada, "Bob")
+    await choose(ada.page, "Make Bob the host")
+    await bob.expect_log("You are the host now.")
+
+    await guests.fingers.hold(bob.other("Cleo"))
+    await guests.fingers.lift()
+    await guests.fingers.tap(sheet(bob.page).get_by_role("button", name="Remove Cleo…"))
+    await bob.page.get_by_label("Reason").fill("it is late")
+    await axe(bob.page)
+    await guests.fingers.tap(sheet(bob.page).get_by_role("button", name="Remove", exact=True))
+    await cleo.expect_log("You were removed from your seat: it is late.")
+    await ada.expect_log("Cleo was removed: it is late.")
+
+    await guests.fingers.tap(bob.other("Cleo"))
+    await guests.fingers.tap(sheet(bob.page).get_by_role("button", name="Invite Cleo again…"))
+    await expect(sheet(bob.page).get_by_role("heading")).to_have_text("Invite to seat 3")
+    link, code = await link_and_code(bob.page)
+    assert code == link
+    await axe(bob.page)
+    again = await open_page(link, size=SMALL_PHONE, has_touch=True, is_mobile=True)
+    await expect(again.get_by_role("heading", name="Bob invites you to Ada’s table")).to_be_visible()
+    assert "#" not in again.url
+    await expect(again.get_by_label("Your name")).to_have_value("Cleo")
+    await expect(again.get_by_label("Seat")).to_have_value("3")
+    await again.get_by_role("button", name="Sit down").click()
+    await ada.expect_log("Cleo sat down at seat 3.")
+
+
+async def test_the_own_link_is_a_code_for_the_other_device(guests: Guests) -> None:
+    page = guests.ada.page
+    await page.keyboard.press("z")
+    await choose(page, "Play on another device")
+    await expect(sheet(page).get_by_role("img")).to_be_visible()
+    link, code = await link_and_code(page)
+    assert "#seat=seat.1." in link
+    assert code == link
+
+
+async def test_players_free_a_dark_seat_and_follow_a_host_who_is_away(guests: Guests) -> None:
+    ada, bob, cleo = guests.ada, guests.bob, guests.cleo
+    menu = await open_menu_of(cleo, "Bob")
+    await expect(menu.get_by_role("button", name=re.compile("^Free this seat"))).to_have_count(0)
+    await cleo.page.keyboard.press("Escape")
+    await cleo.page.keyboard.press("Shift+B")
+    await answer(cleo.page, "Become the host")
+    await expect(cleo.page.get_by_role("alert")).to_contain_text("when the host has been away for")
+
+    assert not await done_or_refused(cleo.page, cleo.page.get_by_text("You are the host now."))
+    await bob.page.close()
+    await expect(cleo.other("Bob")).to_contain_text("away")
+    freed = cleo.page.get_by_role("log").get_by_text("Bob was removed: away for")
+    done = False
+    while not done:  # the server accepts it after a while
+        await open_menu_of(cleo, "Bob")
+        await choose(cleo.page, re.compile(r"^Free this seat \(away since \d\d:\d\d:\d\d\)"))
+        await answer(cleo.page, "Free this seat")
+        done = await done_or_refused(cleo.page, freed)
+
+    await ada.page.close()
+    await expect(cleo.other("Ada")).to_contain_text("away")
+    follows = cleo.page.get_by_role("log").get_by_text("You are the host now.")
+    done = False
+    while not done:
+        await cleo.page.keyboard.press("Shift+B")
+        await answer(cleo.page, "Become the host")
+        done = await done_or_refused(cleo.page, follows)
+    await expect(cleo.button("Shuffle and start")).to_be_visible()
+
+
+async def test_turn_button_scores_and_phrases_are_marks_for_all(
+    guests: Guests, axe: AxeCheck
+) -> None:
+    ada, bob, cleo = guests.ada, guests.bob, guests.cleo
+    await open_menu_of(ada, "Bob")
+    await choose(ada.page, "Give the turn to Bob")
+    await bob.expect_log("It is your turn.")
+    await cleo.expect_log("It is Bob’s turn.")
+    await guests.fingers.tap(bob.button("Pass the turn to Cleo"))
+    await cleo.expect_log("It is your turn.")
+    await expect(bob.button("Pass the turn to Cleo")).to_have_count(0)
+    await cleo.page.keyboard.press("w")
+    await ada.expect_log("It is your turn.")
+
+    await open_menu_of(ada, "Cleo")
+    await choose(ada.page, "Dealer button to Cleo")
+    await bob.expect_log("Cleo has the dealer button.")
+    await open_menu_of(ada, "Cleo")
+    await choose(ada.page, "Score of Cleo")
+    await ada.page.get_by_role("spinbutton", name="Score of Cleo").fill("-12")
+    await choose(ada.page, "Set")
+    await cleo.expect_log("Your score: -12.")
+    await ada.button("Menu").click()
+    await choose(ada.page, "Players, turn and scores")
+    await choose(ada.page, "Cleo · dealer button · -12")
+    await ada.page.keyboard.press("Escape")
+    await ada.button("Menu").click()
+    await choose(ada.page, "Set a counter…")
+    await ada.page.get_by_label("Counter, such as pot").fill("pot")
+    await ada.page.get_by_label("Value").fill("120")
+    await choose(ada.page, "Set")
+    await bob.expect_log("pot: 120.")
+
+    await guests.fingers.tap(bob.button("Say something"))
+    await axe(bob.page)
+    await guests.fingers.tap(sheet(bob.page).get_by_role("button", name="Well played!"))
+    await cleo.expect_log("Bob: Well played!")
+    await cleo.page.keyboard.press("y")
+    await choose(cleo.page, "👏")
+    await bob.expect_log("Cleo: 👏")
+
+
+async def test_a_pile_says_who_played_its_cards_and_goes_to_the_winner_of_the_trick(
+    guests: Guests, axe: AxeCheck
+) -> None:
+    ada, bob, cleo = guests.ada, guests.bob, guests.cleo
+    await ada.do("Shuffle and start")
+    await ada.set_count(3)
+    await ada.do("Deal")
+    for player in (ada, bob, cleo):
+        await player.holds(3)
+        await player.choose(0)
+        await player.do("Play")
+        await player.holds(2)
+    await guests.fingers.hold(place(bob.page, "pile:table"))
+    await guests.fingers.lift()
+    shown = await sheet(bob.page).get_by_role("listitem").all_inner_texts()
+    assert [re.sub(r", [\d:]+$", "", text.split("\n")[-1]) for text in shown] == [
+        "Cleo",
+        "Bob",
+        "Ada",
+    ]
+    await axe(bob.page)
+    await bob.page.keyboard.press("Escape")
+
+    await guests.fingers.tap(bob.button("Trick to a player…"))
+    await guests.fingers.tap(sheet(bob.page).get_by_role("button", name=re.compile("^Cleo")))
+    await cleo.expect_log(re.compile("^You won a trick: "))
+    await ada.expect_log(re.compile("^Cleo won a trick: "))
+    await holds(ada.page, "pile:table", 0)
+    await holds(ada.page, "pile:won:3", 3)
+    await expect(bob.button("Trick to a player…")).to_have_count(0)
+
+    await cleo.page.locator('[data-stack="pile:won:3"] button').click()
+    await choose(cleo.page, "Take some of its cards…")
+    await cleo.page.get_by_role("spinbutton").fill("2")
+    await choose(cleo.page, "Set")
+    await cleo.holds(4)
+    await holds(ada.page, "pile:won:3", 1)
