@@ -7,7 +7,7 @@ import {
   BETWEEN_SHUFFLES, actionForMove, actionNamed, disabledReason, isVisible,
 } from "./actions.js";
 import { choices, dialog } from "./dialogs.js";
-import { cardsIn, handOf, isAllowed, nameAt, pileName } from "./selectors.js";
+import { cardsIn, handOf, isAllowed, nameAt, pileName, pileTitle } from "./selectors.js";
 
 /**
  * @typedef {object} Offer
@@ -58,7 +58,7 @@ export async function openPile(page, stack) {
     const action = actionForMove(table, { from: stack, to: target, face });
     return action && { ...action, conditions: [...action.conditions, isSame] };
   };
-  await menu(page, texts.pileTitle(name), [
+  await menu(page, pileTitle(name), [
     element("p", { class: "muted" }, texts.pileContents(cards.length)),
     element("ul", { class: "spread" },
       ...cards.map((card) => element("li", {}, cardElement(card.card)))),

@@ -6,9 +6,12 @@ import { table as texts } from "../texts/table.js";
 import { themeSwitch } from "../theme.js";
 import { actionNamed, isVisible } from "./actions.js";
 import { dialog } from "./dialogs.js";
+import { gameHelp } from "./game.js";
+import { showHelpCard } from "./help_card.js";
 import { hostCollects } from "./selectors.js";
 
 const OTHER_DEVICE = "otherDevice";
+const HELP_CARD = "helpCard";
 const LOOPBACK = ["localhost", "127.0.0.1", "[::1]"];
 
 export class Header {
@@ -92,11 +95,15 @@ export class Header {
     colours.checked = usesFourColours();
     const link = (href, text) => element("a", { class: "button", href }, text);
     const actions = ["leave", "closeTable"].filter((name) => isVisible(actionNamed(name), table));
+    const help = gameHelp();
     const chosen = await dialog(texts.menu, (close) => [
       themeSwitch(),
       element("label", { class: "choice" }, colours, texts.fourColours),
       hostCollects(table) ? element("p", { class: "muted" }, texts.hostCollects) : "",
       element("div", { class: "choices below" },
+        help === null ? "" : element("button", {
+          type: "button", onclick: () => close(HELP_CARD),
+        }, texts.howToPlay(help.title)),
         link("/", texts.allTables),
         link(`/tables/${table.id}/history.txt`, texts.readHistory),
         link(`/tables/${table.id}/audit`, texts.auditPage),
@@ -107,7 +114,8 @@ export class Header {
           class: "danger", type: "button", onclick: () => close(name),
         }, texts.actions[name]))),
     ]);
-    if (chosen === OTHER_DEVICE) await this.#otherDevice();
+    if (chosen === HELP_CARD) await showHelpCard(help);
+    else if (chosen === OTHER_DEVICE) await this.#otherDevice();
     else if (chosen !== null) await this.#page.run(chosen);
   }
 }

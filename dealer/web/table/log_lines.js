@@ -6,6 +6,7 @@
 import { escapeControl } from "../dom.js";
 import { table as texts } from "../texts/table.js";
 import { seatOf } from "../verify.js";
+import { titleInGame } from "./game.js";
 import { passedTo, pileName } from "./selectors.js";
 
 const lines = texts.logLines;
@@ -79,6 +80,8 @@ export class LogLines {
   #stack(name) {
     if (name === "deck") return texts.theDeck;
     const seat = seatOf(name);
+    const title = seat === null ? titleInGame(pileName(name)) : null;
+    if (title !== null) return texts.namedPile(title);
     if (seat === null) return texts.thePile(pileName(name));
     return seat === this.#ownSeat() ? texts.ownHand : texts.handOf(this.#name(seat));
   }

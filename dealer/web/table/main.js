@@ -7,6 +7,7 @@
 
 import { HouseCheated, Refused, SessionEnded, browserStore } from "../client.js";
 import { element, setText } from "../dom.js";
+import { addCourtPictures } from "../late_styles.js";
 import { persistent, stored } from "../page_storage.js";
 import { table as texts } from "../texts/table.js";
 import { actionForMove, actionNamed, disabledReason } from "./actions.js";
@@ -24,6 +25,7 @@ import { HandOrder } from "./hand_order.js";
 import { Header } from "./header.js";
 import { JoinForm, storedName, takeLink } from "./join_form.js";
 import { Log, announcer } from "./log.js";
+import { loadPresentation } from "./presentation.js";
 import { questions } from "./questions.js";
 import { Seats } from "./seats.js";
 import { handOf } from "./selectors.js";
@@ -233,6 +235,8 @@ class TablePage {
     table.on("cheated", (error) => this.#onCheated(error));
     table.on("ended", (error) => this.#onEnded(error));
     this.draw();
+    addCourtPictures();
+    loadPresentation(this, find("#notice"));
   }
 
   #build() {

@@ -6,6 +6,7 @@
 import { escapeControl } from "../dom.js";
 import { table as texts } from "../texts/table.js";
 import { seatOf } from "../verify.js";
+import { pilesOfGame, titleInGame } from "./game.js";
 
 /** @typedef {import("../client.js").Card} Card */
 /** @typedef {import("../client.js").RemoteTable} RemoteTable */
@@ -48,11 +49,23 @@ export function ownCards(table) {
 export function pilesShown(state) {
   if (state.round === null) return [];
   const named = Object.keys(state.round.stacks).filter((stack) => stack.startsWith("pile:"));
+  const ofGame = pilesOfGame()?.map((name) => `pile:${name}`) ?? null;
+  const burns = ofGame === null && state.who.burn !== "nobody";
+  const permanent = ofGame ?? [...PERMANENT, ...(burns ? [BURN] : [])];
   const others = named.filter(
-    (stack) => !PERMANENT.includes(stack) && stack !== BURN && cardsIn(state, stack).length > 0,
+    (stack) => !permanent.includes(stack) && cardsIn(state, stack).length > 0,
   );
-  const burns = state.who.burn !== "nobody" || cardsIn(state, BURN).length > 0;
-  return [...PERMANENT, ...(burns ? [BURN] : []), ...others];
+  return [...permanent, ...others];
+}
+
+/**
+ * The title of a pile: the game's, or one by its plain name.
+ *
+ * @param {string} name
+ * @returns {string}
+ */
+export function pileTitle(name) {
+  return titleInGame(name) ?? texts.pileTitle(name);
 }
 
 /**

@@ -4,7 +4,9 @@ import { cardElement, cardName, drawCard } from "../cards.js";
 import { element, reconcile, setAttribute, setText } from "../dom.js";
 import { table as texts } from "../texts/table.js";
 import { actionNamed, disabledReason, isVisible } from "./actions.js";
-import { cardsIn, pileName, pilesShown } from "./selectors.js";
+import { gameHelp, isSpreadInGame } from "./game.js";
+import { showHelpCard } from "./help_card.js";
+import { cardsIn, pileName, pileTitle, pilesShown } from "./selectors.js";
 
 const MAX_SPREAD = 12; // cards of a spread pile that are drawn
 const NOT_SPREAD = ["pile:discard", "pile:burn"];
@@ -40,26 +42,25 @@ export class Stacks {
       element("span", { class: "cards", "aria-hidden": "true" }),
       element("span", { class: "name" }), element("span", { class: "count muted" }),
     );
-    const spread = name !== "deck" && !NOT_SPREAD.includes(name);
-    return element("li", {
-      "data-drop": name, "data-stack": name, "data-spread": spread, class: spread ? "open" : null,
-    }, button);
+    return element("li", { "data-drop": name, "data-stack": name }, button);
   }
 
   #update(item, name, cards) {
     const { table } = this.#page;
     const button = item.firstElementChild;
     const [pictures, title, count] = button.children;
-    const spread = item.dataset.spread !== undefined;
+    const spread = isSpread(name);
+    setAttribute(item, "data-spread", spread);
+    item.classList.toggle("open", spread);
     const shown = cards.slice(spread ? -MAX_SPREAD : -1);
     setAttribute(item, "data-thick", Math.min(3, Math.ceil(cards.length / 18)));
     setAttribute(item, "data-shuffling", table.state.round?.shuffle?.stack === name);
     setAttribute(item, "data-drag", cards.length > 0 ? name : null);
-    setText(title, name === "deck" ? texts.deck : texts.pileTitle(pileName(name)));
+    setText(title, name === "deck" ? texts.deck : pileTitle(pileName(name)));
     setText(count, String(cards.length));
     setAttribute(button, "aria-label", name === "deck"
       ? texts.deckLabel(cards.length)
-      : texts.pileLabel(pileName(name), cards.length, visibleNames(shown)));
+      : texts.titledPileLabel(pileTitle(pileName(name)), cards.length, visibleNames(shown)));
     if (name === "deck") {
       const reason = disabledReason(actionNamed("draw"), this.#page);
       setAttribute(button, "aria-disabled", reason === null ? null : "true");
@@ -82,7 +83,8 @@ export class Stacks {
     const { rounds } = table.state;
     const mayOpen = isVisible(actionNamed("openRound"), table) && !table.closed;
     const sentence = table.closed ? texts.tableClosed : texts.betweenRounds(rounds, mayOpen);
-    const key = JSON.stringify([sentence, mayOpen, rounds]);
+    const help = gameHelp();
+    const key = JSON.stringify([sentence, mayOpen, rounds, help?.title]);
     if (this.#between.dataset.shown === key) return;
     this.#between.dataset.shown = key;
     this.#between.replaceChildren(
@@ -92,9 +94,18 @@ export class Stacks {
             class: "primary", type: "button", onclick: () => this.#page.run("openRound"),
           }, texts.startRound(rounds + 1))
         : "",
+      help === null ? "" : element("button", {
+        class: "small", type: "button", onclick: () => showHelpCard(help),
+      }, texts.howToPlay(help.title)),
       rounds > 0 ? lastRoundLinks(table) : "",
     );
   }
+}
+
+/** Whether all cards of a stack are drawn, as far as there is room. */
+function isSpread(stack) {
+  if (stack === "deck") return false;
+  return isSpreadInGame(pileName(stack)) ?? !NOT_SPREAD.includes(stack);
 }
 
 /** The names of the cards that lie face up. */

@@ -131,9 +131,6 @@ export const table = {
     new Map([["table", "Table"], ["discard", "Discard"], ["burn", "Burned"]]).get(name) ??
     name.replace(/^pass:(?=[1-9][0-9]*$)/, "For seat "),
   deckLabel: (cards) => `Deck, ${counted(cards, "card")}: draw`,
-  pileLabel: (name, cards, seen) =>
-    `${table.pileTitle(name)} pile, ${counted(cards, "card")}` +
-    (seen.length === 0 ? "" : `: ${joined(seen)}`),
   pileContents: (cards) =>
     cards === 0 ? "This pile is empty." : `${counted(cards, "card")}, the top one first.`,
   tapToDraw: "Draw",
@@ -380,6 +377,14 @@ export const table = {
     close: "Look at the table",
     download: "Download the evidence",
   },
+
+  titledPileLabel: (title, cards, seen) =>
+    `${title} pile, ${counted(cards, "card")}` + (seen.length === 0 ? "" : `: ${joined(seen)}`),
+  namedPile: (title) => `“${title}”`,
+  howToPlay: (game) => `How to play: ${game}`,
+  gameIsFree: "The table does not check the rules of the game: the players do.",
+  others: "Other…",
+  otherActions: "Other actions",
 };
 
 /** Names with their counts: "4 face-down cards and the ace of spades". */
