@@ -23,6 +23,7 @@ from dealer.cli.commands import (
     key,
     log,
     migrate,
+    packs,
     rebuild,
     rotate,
     serve,
@@ -64,6 +65,7 @@ app.command(rich_help_panel=OPERATE)(disable.enable)
 app.command(rich_help_panel=OPERATE)(journal.journal)
 app.command(rich_help_panel=OPERATE)(close.close)
 app.command(rich_help_panel=OPERATE)(archive.archive)
+app.add_typer(packs.app, name="packs", rich_help_panel=OPERATE)
 app.add_typer(key.app, name="key", rich_help_panel=OPERATE)
 app.add_typer(webhook.app, name="webhook", rich_help_panel=OPERATE)
 app.command("rotate-key", rich_help_panel=OPERATE)(rotate.rotate_key)

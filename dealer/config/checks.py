@@ -11,6 +11,7 @@ from typing import Any
 from dealer.config.colours import palette
 from dealer.config.logo import read_logo
 from dealer.errors import ConfigurationError
+from dealer.packs.catalogue import read_folders
 
 Check = Callable[[str, Any], None]
 """Takes the flag and the value."""
@@ -74,6 +75,12 @@ def check_logo(flag: str, value: Path | None) -> None:
 
 def check_colours(flag: str, values: tuple[str, ...]) -> None:
     palette(values, of=flag)
+
+
+def check_games(packs: Path | None, games: Path | None) -> None:
+    """The folders of packs and of games, which may use those packs."""
+    if packs is not None or games is not None:
+        read_folders(packs, games)
 
 
 def check_networks(flag: str, values: tuple[str, ...]) -> None:

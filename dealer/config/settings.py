@@ -12,6 +12,7 @@ from dealer.config.checks import (
     check_age,
     check_colours,
     check_frame_ancestors,
+    check_games,
     check_host_names,
     check_house,
     check_issuer,
@@ -265,6 +266,24 @@ class Settings:
             check=check_colours,
         ),
     ] = ()
+    packs: Annotated[
+        Path | None,
+        Option(
+            "--packs",
+            "DEALER_PACKS",
+            "A folder with your packs of cards (.json, .csv), besides those of this version.",
+            metavar="FOLDER",
+        ),
+    ] = None
+    games: Annotated[
+        Path | None,
+        Option(
+            "--games",
+            "DEALER_GAMES",
+            "A folder with your presets of games (.json), besides those of this version.",
+            metavar="FOLDER",
+        ),
+    ] = None
     host_names: Annotated[
         tuple[str, ...],
         Option(
@@ -494,6 +513,7 @@ class Settings:
     def __post_init__(self) -> None:
         for setting in SETTINGS:
             setting.check(getattr(self, setting.name))
+        check_games(self.packs, self.games)
         check_issuer(self.issuer, self.audience, self.jwks)
 
 

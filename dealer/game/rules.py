@@ -10,6 +10,9 @@ The members that have a meaning are `KNOWN`. Others are free; those whose names 
 free in later releases too. A new table may not have a free member that looks like a misspelled
 known one (`check_names`): it would have no effect, without a word.
 
+`pack` and `game` name the pack of cards and the preset that the pages use to show the table; the
+server does not enforce a game. `listed: false` keeps the table out of the lobby's list.
+
 Rules in an existing log keep their meaning, where each preset allows the host to collect. New
 tables get an explicit `"collect": "nobody"` unless they are opened with another value
 (`for_new_table`), so that old clients too display the rule that applies.
@@ -19,6 +22,7 @@ tables get an explicit `"collect": "nobody"` unless they are opened with another
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher, get_close_matches
@@ -52,8 +56,15 @@ PRESETS: dict[str, dict[str, str]] = {
     | {"collect": "host"},
 }
 ACTIONS = tuple(PRESETS["free"])
-KNOWN = ("preset", "join", "watch", "entropy", "deck", "seats", "name", *WAITS, *ACTIONS)
-"""The names of all members that have a meaning."""
+_GUARDED = ("preset", "join", "watch", "entropy", "deck", "seats", "name", *WAITS, *ACTIONS)
+KNOWN = (*_GUARDED, "pack", "game", "listed")
+"""The names of all members that have a meaning.
+
+Those that came later are not guarded against misspellings: similar names, such as `packs`, are free
+members of clients that are older than they are.
+"""
+
+PACK_NAME = re.compile(r"[a-z0-9-]{1,64}")
 
 _SIMILAR = 0.8
 
@@ -68,6 +79,7 @@ class Rules:
     seats: int = SEATS_DEFAULT
     invited: bool = False  # taking a seat requires the invitation
     watched: bool = True  # spectators are allowed
+    listed: bool = True  # the lobby may list the table
     who: Mapping[str, str] = field(default_factory=lambda: PRESETS["free"])
     size: int = 0  # estimated memory of `given` in bytes
 
@@ -82,6 +94,7 @@ class Rules:
             seats=seats if type(seats) is int and seats > 0 else SEATS_DEFAULT,
             invited=given.get("join") == "invite",
             watched=given.get("watch") != "nobody",
+            listed=given.get("listed") is not False,
             who=preset | own,
             size=_size_of(given),
         )
@@ -90,7 +103,7 @@ class Rules:
     def check(cls, given: Mapping[str, Any]) -> Rules:
         """Validate and interpret the rules of a table to be opened; raises BadRequest."""
         for name in given:
-            if name not in KNOWN and name.lower() in KNOWN:
+            if name not in KNOWN and name.lower() in _GUARDED:
                 raise _unknown(name, name.lower())
             if name in ACTIONS and given[name] not in WHO:
                 raise BadRequest(f"The rule {name!r} must be one of {', '.join(WHO)}.")
@@ -109,6 +122,13 @@ class Rules:
                 raise BadRequest(
                     f"The rule {name!r} must be {WAIT_MS_MIN} to {WAIT_MS_MAX} milliseconds."
                 )
+        if type(given.get("listed", True)) is not bool:
+            raise BadRequest("The rule 'listed' must be true or false.")
+        pack = given.get("pack", "standard")
+        if not isinstance(pack, str) or not PACK_NAME.fullmatch(pack):
+            raise BadRequest(
+                "The rule 'pack' must be the name of a pack: 1 to 64 of a to z, 0 to 9 and -."
+            )
         if "name" in given:
             if not isinstance(given["name"], str):
                 raise BadRequest("The name of a table must be a string.")
@@ -132,7 +152,7 @@ def check_names(given: Mapping[str, Any]) -> None:
     for name in given:
         if name in KNOWN or name.startswith(FREE):
             continue
-        similar = get_close_matches(name, KNOWN, n=1, cutoff=_SIMILAR)
+        similar = get_close_matches(name, _GUARDED, n=1, cutoff=_SIMILAR)
         if similar and SequenceMatcher(None, similar[0], name).ratio() > _SIMILAR:
             raise _unknown(name, similar[0])
 

@@ -48,6 +48,7 @@ from dealer.gateway.ws.client_ip import TrustedProxies
 from dealer.gateway.ws.connection import PlayerConnection
 from dealer.gateway.ws.drain import announce_drain, close_idle
 from dealer.gateway.ws.endpoint import is_socket, select_subprotocol, table_in
+from dealer.packs.catalogue import Catalogue, shipped
 from dealer.service import Service
 from dealer.service.probe import Probe
 
@@ -73,7 +74,8 @@ class Gateway:
     names that requests may have in `Host`, besides localhost, any IP address, `host` and those in
     `origins`; the operator's port also accepts names without a dot, as of containers.
     `frame_ancestors` are the origins whose pages may show this server's pages in a frame, with the
-    `appearance` that its operator gave them. `issuer` verifies the JWTs of the users who take seats
+    `appearance` that its operator gave them. `catalogue` has the packs of cards and the presets of
+    games, by default those of this version. `issuer` verifies the JWTs of the users who take seats
     by one. `host_absent_seconds` is how long a host may be absent before another player becomes
     host; 0 means never.
     """
@@ -96,6 +98,7 @@ class Gateway:
         host_names: Sequence[str] = (),
         frame_ancestors: Sequence[str] = (),
         appearance: Appearance = PLAIN_APPEARANCE,
+        catalogue: Catalogue | None = None,
         issuer: Issuer | None = None,
         host_absent_seconds: float = 0.0,
     ) -> None:
@@ -127,7 +130,7 @@ class Gateway:
             limits=limits,
             turns=broadcaster.turns,
             clock=clock,
-            documents=DOCUMENTS,
+            documents={**DOCUMENTS, **(catalogue or shipped()).documents()},
             frame_ancestors=frame_ancestors,
             appearance=appearance,
         )

@@ -68,7 +68,7 @@ class Lobby:
             for row in rows:
                 one = dict(row._mapping)
                 digest, rules = one.pop("digest"), one.pop("rules")
-                if rules is not None and not Rules.read(json.loads(rules)).watched:
+                if rules is not None and not _is_public(Rules.read(json.loads(rules))):
                     continue
                 if digest is not None:
                     networks[digest] += 1
@@ -87,3 +87,7 @@ class Lobby:
         if not query.cancelled() and query.exception() is None:
             self._answer = query.result()
             self._stale_at = asyncio.get_running_loop().time() + FRESH_SECONDS
+
+
+def _is_public(rules: Rules) -> bool:
+    return rules.watched and rules.listed

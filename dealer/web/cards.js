@@ -3,7 +3,8 @@
  *
  * Card codes are those of the wire: rank `A23456789TJQK` and suit `shdc`, jokers `X1 X2`, in a shoe
  * with the deck's number after a dot (`As.3`), and any code of up to 16 characters in custom decks.
- * `cards.css` has the styles; its `--card` is the width of a card.
+ * `cards.css` has the styles; its `--card` is the width of a card. A pack (`packs.js`) may name and
+ * draw the cards of its deck in its own way.
  */
 
 import { cards as texts } from "./texts/english.js";
@@ -13,7 +14,34 @@ const RANKS = "A23456789TJQK";
 const STANDARD = /^([A2-9TJQK])([shdc])(?:\.0*(\d+))?$/;
 const JOKER = /^X([12])(?:\.0*(\d+))?$/;
 const AS_TEXT = "\ufe0e";
+/** Properties that cards set on their elements. */
+const OWN_STYLES = ["--code-size", "--ink", "--ground", "--corner-size", "--text-size"];
 const COLOURS = "dealer/page/colours";
+
+/**
+ * A card of a pack.
+ *
+ * @typedef {object} PackCard
+ * @property {string} name
+ * @property {{ suit: number, rank: number }} weight its place in a sorted hand
+ * @property {(element: HTMLElement) => void} draw
+ */
+
+/** @type {(code: string) => PackCard | null} */
+let cardOfPack = () => null;
+
+/**
+ * Name and draw cards with a pack from now on, also those that are on the page.
+ *
+ * @param {(code: string) => PackCard | null} find null for a code that the pack does not have
+ */
+export function useCardsOf(find) {
+  cardOfPack = find;
+  for (const element of document.querySelectorAll(".card[data-card]")) {
+    const card = /** @type {HTMLElement} */ (element);
+    drawCard(card, card.dataset.card);
+  }
+}
 
 /**
  * The parts of a code, null where it has none; `deck` is its number in a shoe, and `own` the code
@@ -41,6 +69,8 @@ export function cardOf(code) {
  */
 export function cardName(code) {
   if (code === null || code === "??") return texts.faceDown;
+  const inPack = cardOfPack(code);
+  if (inPack !== null) return inPack.name;
   const { rank, suit, joker, deck, own } = cardOf(code);
   if (own !== null) return own;
   const name = joker ? texts.jokers[joker] : texts.named(texts.ranks[rank], texts.suits[suit]);
@@ -48,11 +78,13 @@ export function cardName(code) {
 }
 
 /**
- * A card's short form, such as "A♠"; the code itself if it is not a standard card.
+ * A card's short form, such as "A♠"; a pack's name of it, or the code if it is no standard card.
  *
  * @param {string} code
  */
 export function cardSign(code) {
+  const inPack = cardOfPack(code);
+  if (inPack !== null) return inPack.name;
   const { rank, suit, joker, own } = cardOf(code);
   if (own !== null) return own;
   return joker ? texts.jokers[joker] : shownRank(rank) + SUITS[suit] + AS_TEXT;
@@ -84,8 +116,8 @@ export function cardElement(code, { faceUp = code !== null, fourColour = false }
 export function drawCard(element, code) {
   element.classList.add("card");
   element.setAttribute("aria-label", cardName(code));
-  for (const name of ["suit", "court", "joker", "own"]) delete element.dataset[name];
-  element.style.removeProperty("--code-size");
+  for (const name of ["suit", "court", "joker", "own", "pack"]) delete element.dataset[name];
+  for (const name of OWN_STYLES) element.style.removeProperty(name);
   element.dataset.face = code === null || code === "??" ? "down" : "up";
   if (element.dataset.face === "down") {
     delete element.dataset.card;
@@ -93,6 +125,11 @@ export function drawCard(element, code) {
     return;
   }
   element.dataset.card = code;
+  const inPack = cardOfPack(code);
+  if (inPack !== null) {
+    inPack.draw(element);
+    return;
+  }
   const { rank, suit, joker, deck, own } = cardOf(code);
   if (own !== null) drawOwn(element, own);
   else if (joker) drawJoker(element, joker);
@@ -137,6 +174,8 @@ export function useFourColours(four) {
 }
 
 function weight(code) {
+  const inPack = cardOfPack(code);
+  if (inPack !== null) return inPack.weight;
   const { rank, suit } = cardOf(code);
   if (rank === null) return { suit: 9, rank: 99 };
   return { suit: "shcd".indexOf(suit), rank: -((RANKS.indexOf(rank) + 12) % 13) };
@@ -171,7 +210,8 @@ function suitPart(suit) {
   return part("suit", SUITS[suit] + AS_TEXT);
 }
 
-function part(name, ...children) {
+/** A part of a card, which screen readers skip. */
+export function part(name, ...children) {
   const element = document.createElement("span");
   element.className = name;
   element.setAttribute("aria-hidden", "true");

@@ -161,6 +161,10 @@ export interface Rules extends Partial<Record<Action, Who>> {
   deck?: Deck;
   seats?: number;
   name?: string;
+  /** Whether the lobby may list the table; default true. */
+  listed?: boolean;
+  /** The name of the pack that pages draw the cards with. */
+  pack?: string;
   /** Who may move the cards of other players' hands; default "nobody". */
   collect?: Who;
   [other: string]: unknown;

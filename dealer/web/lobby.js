@@ -1,8 +1,10 @@
 /** The lobby: opens a table, and lists the open ones. */
 
-import { cardElement } from "./cards.js";
+import { cardElement, drawCard } from "./cards.js";
 import { browserStore, connect } from "./client.js";
 import { brandLogo, brandTitle, element, escapeControl, setText } from "./dom.js";
+import { addCourtPictures } from "./late_styles.js";
+import { Choices } from "./lobby/choices.js";
 import { goTo, stored, tabStored } from "./page_storage.js";
 import { lobby as texts } from "./texts/lobby.js";
 import { themeSwitch } from "./theme.js";
@@ -10,56 +12,29 @@ import { themeSwitch } from "./theme.js";
 const NAME = "dealer/page/name";
 /** The table that this player has just joined here: its page need not say "welcome back". */
 const ARRIVING = "dealer/page/arriving";
-const SHORT_DECKS = { 36: "A6789TJQK", 32: "A789TJQK", 24: "A9TJQK" };
 const REFRESH_MS = 5000;
+const FAN = ["As", "Kh", "Qc", "Jd"];
 
 const name = element("input", {
   name: "player", autocomplete: "nickname", maxlength: 64, required: true,
   value: stored.getItem(NAME) ?? "",
 });
-const tableName = element("input", { name: "table", maxlength: 64, autocomplete: "off" });
-const seats = element("input", { name: "seats", type: "number", min: 1, max: 100, value: 6 });
-const deck = select("deck", texts.decks);
-const shoe = element("input", { name: "shoe", type: "number", min: 1, max: 8, value: 1 });
-const preset = select("preset", texts.presets);
-const presetMeans = hint("preset-means", texts.presetMeans.free);
-const entropy = select("entropy", texts.entropies);
-const entropyMeans = hint("entropy-means", texts.entropyMeans.players);
-const invited = element("input", { type: "checkbox", name: "invited" });
-const watched = element("input", { type: "checkbox", name: "watched", checked: true });
-const collects = element("input", { type: "checkbox", name: "collects" });
 const open = element("button", { class: "primary", type: "submit" }, texts.open);
 const status = element("p", { role: "status", class: "muted" });
 const list = element("ul", { class: "tables" });
 const empty = element("p", { class: "muted" }, texts.looking);
-
-preset.setAttribute("aria-describedby", presetMeans.id);
-entropy.setAttribute("aria-describedby", entropyMeans.id);
-preset.addEventListener("change", () => setText(presetMeans, texts.presetMeans[preset.value]));
-entropy.addEventListener("change", () => setText(entropyMeans, texts.entropyMeans[entropy.value]));
+const fan = element("div", { class: "fan", "aria-hidden": "true" });
+fan.append(...FAN.map((code) => cardElement(code)));
+const choices = new Choices(showCardsOf);
 
 document.querySelector("#lobby").append(welcome(), columns(), element("footer", {}, themeSwitch()));
 document.title = texts.title(brandTitle());
+addCourtPictures();
 
 const house = connect(null, { name: name.value || texts.guest, store: browserStore(stored) });
 house.then(refresh, (error) => setText(empty, error.message));
 
-function select(name, options) {
-  const choices = options.map(([value, text]) => element("option", { value }, text));
-  return element("select", { name }, ...choices);
-}
-
-function hint(id, text) {
-  return element("p", { class: "wide muted", id }, text);
-}
-
-function field(label, input, attributes = {}) {
-  return element("label", { class: "field", ...attributes }, label, input);
-}
-
 function welcome() {
-  const fan = element("div", { class: "fan", "aria-hidden": "true" });
-  fan.append(...["As", "Kh", "Qc", "Jd"].map((code) => cardElement(code)));
   return element(
     "header", { class: "welcome felt" },
     element(
@@ -74,25 +49,18 @@ function welcome() {
   );
 }
 
+/** Let the fan show some cards of a pack; null: of the standard cards. */
+function showCardsOf(pack) {
+  const step = Math.floor((pack?.deck.length ?? 0) / FAN.length);
+  Array.from(fan.children).forEach((card, index) =>
+    drawCard(card, pack === null ? FAN[index] : pack.deck[(index + 1) * step - 1]));
+}
+
 function columns() {
-  const more = element(
-    "div", { class: "more" },
-    field(texts.tableName, tableName, { class: "field wide" }),
-    field(texts.seats, seats),
-    field(texts.shoe, shoe),
-    field(texts.deck, deck, { class: "field wide" }),
-    field(texts.preset, preset, { class: "field wide" }),
-    presetMeans,
-    field(texts.entropy, entropy, { class: "field wide" }),
-    entropyMeans,
-    element("label", { class: "choice wide" }, invited, texts.invited),
-    element("label", { class: "choice wide" }, watched, texts.watched),
-    element("label", { class: "choice wide" }, collects, texts.collects),
-  );
   const form = element(
     "form", { onsubmit: openTable },
-    field(texts.yourName, name),
-    element("details", {}, element("summary", {}, texts.choose), more),
+    element("label", { class: "field" }, texts.yourName, name),
+    ...choices.elements,
     open,
     status,
   );
@@ -115,11 +83,9 @@ async function openTable(event) {
   const player = name.value.trim();
   stored.setItem(NAME, player);
   try {
+    const chosen = await choices.table();
     const table = await (await house).open({
-      deck: chosenDeck(),
-      seats: seats.valueAsNumber,
-      name: tableName.value.trim() || texts.defaultTable(player),
-      rules: chosenRules(),
+      ...chosen, name: chosen.name || texts.defaultTable(player),
     });
     await (await house).join(table, { name: player, invite: table.invite });
     tabStored.setItem(ARRIVING, table.id);
@@ -128,26 +94,6 @@ async function openTable(event) {
     setText(status, error.message);
     open.disabled = false;
   }
-}
-
-function chosenDeck() {
-  const decks = shoe.valueAsNumber;
-  const ranks = SHORT_DECKS[deck.value];
-  if (decks === 1 && ranks === undefined) return deck.value;
-  const cards = ranks && Array.from("shdc", (suit) => Array.from(ranks, (rank) => rank + suit));
-  if (decks === 1) return cards.flat();
-  return { decks, ...(ranks ? { cards: cards.flat() } : { jokers: deck.value === "54" ? 2 : 0 }) };
-}
-
-/** @returns {import("./client.js").Rules} */
-function chosenRules() {
-  return {
-    preset: preset.value,
-    entropy: entropy.value,
-    ...(invited.checked ? { join: "invite" } : {}),
-    ...(watched.checked ? {} : { watch: "nobody" }),
-    collect: collects.checked ? "host" : "nobody",
-  };
 }
 
 async function refresh() {

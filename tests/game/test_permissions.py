@@ -209,3 +209,27 @@ def test_a_log_with_invalid_rules_is_still_read(seats):
     rules = Rules.read(odd)
     assert rules.seats == 10
     assert rules.who == PRESETS["free"]
+
+
+def test_a_pack_is_a_name_and_listed_is_true_or_false():
+    given = {"pack": "spanish-40", "listed": False, "game": "Whist, as at home"}
+    assert Rules.check(given).given == given
+    assert (Rules.check({}).listed, Rules.check({"listed": True}).listed) == (True, True)
+    assert not Rules.check(given).listed
+    for pack in ("Spanish", "", "a" * 65, "a/b", 5, None):
+        with pytest.raises(BadRequest, match="The rule 'pack' must be the name of a pack"):
+            Rules.check({"pack": pack})
+    for listed in ("false", 0, None):
+        with pytest.raises(BadRequest, match="The rule 'listed' must be true or false"):
+            Rules.check({"listed": listed})
+
+
+def test_old_logs_have_other_values_of_the_newer_members():
+    read = Rules.read({"pack": {"mine": 1}, "listed": "no", "game": 5})
+    assert read.listed
+
+
+def test_names_like_those_of_newer_members_stay_free():
+    names = dict.fromkeys(("packs", "Pack", "games", "Game", "gamer", "list", "listened"))
+    check_names(names)
+    Rules.check(names)

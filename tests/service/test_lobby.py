@@ -157,3 +157,10 @@ async def test_private_tables_are_not_listed(service: Service) -> None:
 )
 def test_a_network_is_an_ipv4_address_or_64_bits(one: str, other: str, same: bool) -> None:
     assert (network_of(one) == network_of(other)) == same
+
+
+async def test_a_table_is_listed_unless_it_says_otherwise(service: Service) -> None:
+    await open_many(service, "192.0.2.7", 1, listed=False)
+    (shown,) = await open_many(service, "192.0.2.8", 1, listed=True)
+    (nested,) = await open_many(service, "192.0.2.9", 1, x_note={"listed": False})
+    assert {one["table"] for one in await listed(service)} == {shown, nested}

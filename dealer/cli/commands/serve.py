@@ -18,6 +18,7 @@ from dealer.cli.output import echo, program
 from dealer.cli.server_options import build_settings, takes_settings, validate_paths
 from dealer.cli.version import version
 from dealer.config import Settings, age_ms, masked, palette, read_logo
+from dealer.packs.catalogue import read_folders
 
 if TYPE_CHECKING:
     from dealer.gateway import Gateway
@@ -141,6 +142,7 @@ async def _serve(settings: Settings) -> None:
             host_names=(*settings.host_names, settings.house),
             frame_ancestors=settings.frame_ancestors,
             appearance=_appearance(settings),
+            catalogue=read_folders(settings.packs, settings.games),
             issuer=issuer,
             host_absent_seconds=age_ms(settings.host_absent, of="--host-absent") / 1000,
         ) as gateway,

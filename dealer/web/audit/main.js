@@ -2,7 +2,9 @@
 
 import { cardElement } from "../cards.js";
 import { element, escapeControl, setAttribute, setText } from "../dom.js";
+import { addCourtPictures } from "../late_styles.js";
 import { audit as texts } from "../texts/audit.js";
+import { loadPack, usePack } from "../packs.js";
 import { themeSwitch } from "../theme.js";
 import { linesOf, verify } from "../verify.js";
 import * as io from "./bundle_io.js";
@@ -72,14 +74,17 @@ async function check(loaded, isCurrent) {
     showProblem(globalThis.crypto?.subtle ? noEd25519 : noWebCrypto);
     return;
   }
+  const rules = rulesOf(lines, report);
+  const pack = io.isSelfContained() ? null : await loadPack(rules.pack);
   if (!isCurrent()) return;
+  usePack(pack);
   at("result").classList.add("shown");
   at("verdict").hidden = at("replay").hidden = false;
   const source = given.key !== null ? "given" : saved.key !== null ? "saved" : "none";
   showVerdict(report, lines, {
     key: source, saved: saved.notes.length, given: given.notes.length,
   });
-  showTable(lines, report);
+  showTable(rules, report);
   const rounds = roundsOf(lines, report);
   const known = source !== "none" || saved.notes.length + given.notes.length > 0;
   explain(rounds[0] ?? null, report, known);
@@ -95,10 +100,14 @@ async function progress(done, total) {
   await new Promise((painted) => setTimeout(painted));
 }
 
-function showTable(lines, report) {
-  const opening = report.fault?.check === "form" ? null
-    : JSON.parse(new TextDecoder().decode(lines[1])).public;
-  const given = opening?.rules.name;
+/** The rules of the table; empty if its first event could not be read. */
+function rulesOf(lines, report) {
+  if (report.fault?.check === "form") return {};
+  return JSON.parse(new TextDecoder().decode(lines[1])).public?.rules ?? {};
+}
+
+function showTable(rules, report) {
+  const given = rules.name;
   const name = typeof given === "string" ? escapeControl(given) : (table ?? "").slice(0, 8);
   setText(at("table-name"), name);
   setText(at("about"), escapeControl(report.origin));
@@ -189,6 +198,7 @@ fillTexts();
 at("theme").append(themeSwitch());
 listen();
 listenToReplay();
+addCourtPictures();
 if (!io.isSelfContained()) keepOffline();
 if (io.hasEmbedded()) load(io.readEmbedded(), texts.checking);
 else if (tableOfAddress !== null) {

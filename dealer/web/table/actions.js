@@ -9,6 +9,7 @@
 
 import { table as texts } from "../texts/table.js";
 import { seatOf } from "../verify.js";
+import { nextDeal } from "./game.js";
 import {
   cardsIn, handOf, isAllowed, isSealed, nextSeat, otherSeats, ownCards, pileName, wonBy,
   wonPile,
@@ -60,8 +61,14 @@ const enough = ({ table, count }) => {
   const left = cardsIn(table.state, "deck").length;
   return count > left ? reasons.tooFew(left) : null;
 };
-const enoughForAll = ({ table, count }) => {
-  const wanted = count * table.state.seats.length;
+/** The commands of a deal: the game's next one, or as many cards as are set to each player. */
+const dealsOf = ({ table, count }) =>
+  (count === 1 ? nextDeal(table)?.deals : null) ?? [{ each: count, piles: [] }];
+const enoughForAll = (context) => {
+  const { table } = context;
+  const wanted = dealsOf(context).flatMap(({ each, piles }) =>
+    [each * table.state.seats.length, ...piles.map((pile) => pile.count)])
+    .reduce((sum, cards) => sum + cards, 0);
   const left = cardsIn(table.state, "deck").length;
   return wanted > left ? reasons.tooFewForAll(left, wanted) : null;
 };
@@ -118,7 +125,7 @@ export const ACTIONS = [
   action("shuffle", "s", "round", "shuffle", [...play, deckNotEmpty],
     ({ table }) => table.shuffle()),
   action("deal", "a", "round", "deal", [...deck, hasPlayers, enoughForAll],
-    ({ table, count }) => table.deal(count)),
+    dealAll),
   action("cut", "c", "deck", "cut", deck,
     ({ table, count }) => table.cut(cutIndex(cardsIn(table.state, "deck").length, count))),
   action("burn", "b", "deck", "burn", [...deck, enough],
@@ -255,6 +262,12 @@ function confirmed(name) {
 async function openAndShuffle({ table }) {
   await table.roundOpen();
   if (isAllowed(table, "shuffle")) await table.shuffle();
+}
+
+async function dealAll(context) {
+  for (const { each, piles } of dealsOf(context)) {
+    await context.table.deal(each, { piles: piles.length > 0 ? piles : undefined });
+  }
 }
 
 /** The index of a cut: `count` cards from the top, or, if that is one, the middle. */

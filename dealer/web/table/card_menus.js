@@ -9,7 +9,9 @@ import {
 } from "./actions.js";
 import { menu } from "./menu.js";
 import { askNumber } from "./notes.js";
-import { cardsIn, cardsShown, handOf, isAllowed, nameAt, pileName, playedBy } from "./selectors.js";
+import {
+  cardsIn, cardsShown, handOf, isAllowed, nameAt, pileName, pileTitle, playedBy,
+} from "./selectors.js";
 
 const OF_DECK = ["draw", "deal", "burn", "cut", "shuffle"];
 
@@ -53,7 +55,7 @@ export async function openPile(page, stack) {
     const action = actionForMove(table, { from: stack, to: target, face });
     return action && addCondition(action, isSame);
   };
-  await menu(page, stack === "deck" ? texts.deck : texts.pileTitle(name), [
+  await menu(page, stack === "deck" ? texts.deck : pileTitle(name), [
     element("p", { class: "muted" }, texts.pileContents(cards.length)),
     element("ul", { class: "spread" },
       ...cards.map((card) => element("li", {}, cardElement(card.card), playerOf(table, card)))),

@@ -8,11 +8,14 @@ import { table as texts } from "../texts/table.js";
 import { themeSwitch } from "../theme.js";
 import { actionNamed, isVisible, noting } from "./actions.js";
 import { dialog } from "./dialogs.js";
+import { gameHelp } from "./game.js";
+import { showHelpCard } from "./help_card.js";
 import { showInvitation, showOwnLink } from "./links.js";
 import { askCounter } from "./notes.js";
 import { openPlayers } from "./seat_menu.js";
 import { hostCollects, isAllowed } from "./selectors.js";
 
+const HELP_CARD = "helpCard";
 const OTHER_DEVICE = "otherDevice";
 const PLAYERS = "players";
 const COUNTER = "counter";
@@ -20,6 +23,7 @@ const HELP = "help";
 
 /** What the menu opens besides the actions that it has. */
 const OPENED = {
+  [HELP_CARD]: () => showHelpCard(gameHelp()),
   [OTHER_DEVICE]: showOwnLink, [PLAYERS]: openPlayers, [COUNTER]: setCounter,
   [HELP]: (page) => page.help(),
 };
@@ -75,7 +79,9 @@ export class Header {
     const link = (href, text) => element("a", { class: "button", href }, text);
     const actions = ["becomeHost", "leave", "closeTable"].filter(
       (name) => isVisible(actionNamed(name), table));
+    const help = gameHelp();
     const opens = [
+      help === null ? null : [HELP_CARD, texts.howToPlay(help.title)],
       table.seats.size > 0 ? [PLAYERS, texts.hosts.players] : null,
       isAllowed(table, "annotate") ? [COUNTER, texts.notes.counter] : null,
       table.token === null ? null : [OTHER_DEVICE, texts.otherDevice],

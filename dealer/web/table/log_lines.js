@@ -7,6 +7,7 @@ import { markerIn } from "../client/markers.js";
 import { escapeControl } from "../dom.js";
 import { table as texts } from "../texts/table.js";
 import { SEAT_GIVEN_UP, seatOf } from "../verify.js";
+import { titleInGame } from "./game.js";
 import { passedTo, phraseOf, pileName, wonBy } from "./selectors.js";
 
 const lines = texts.logLines;
@@ -83,6 +84,8 @@ export class LogLines {
   #stack(name) {
     if (name === "deck") return texts.theDeck;
     const seat = seatOf(name);
+    const title = seat === null ? titleInGame(pileName(name)) : null;
+    if (title !== null) return texts.namedPile(title);
     if (seat === null) return texts.thePile(pileName(name));
     return seat === this.#ownSeat() ? texts.ownHand : texts.handOf(this.#name(seat));
   }

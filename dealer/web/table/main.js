@@ -7,6 +7,7 @@
 
 import { HouseCheated, Refused, SessionEnded, browserStore } from "../client.js";
 import { element, setText } from "../dom.js";
+import { addCourtPictures } from "../late_styles.js";
 import { persistent, stored } from "../page_storage.js";
 import { table as texts } from "../texts/table.js";
 import { actionForMove, actionNamed, disabledReason } from "./actions.js";
@@ -25,6 +26,7 @@ import { HandOrder } from "./hand_order.js";
 import { Header } from "./header.js";
 import { JoinForm, storedName, takeLink } from "./join_form.js";
 import { Log, announcer } from "./log.js";
+import { loadPresentation } from "./presentation.js";
 import { questions } from "./questions.js";
 import { QuickActions } from "./quick_actions.js";
 import { openSeat } from "./seat_menu.js";
@@ -243,6 +245,8 @@ class TablePage {
     table.on("cheated", (error) => this.#onCheated(error));
     table.on("ended", (error) => this.#onEnded(error));
     this.draw();
+    addCourtPictures();
+    loadPresentation(this, find("#notice"));
   }
 
   #build() {

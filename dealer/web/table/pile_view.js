@@ -3,7 +3,8 @@
 import { cardElement, cardName, drawCard } from "../cards.js";
 import { element, reconcile, setAttribute, setText } from "../dom.js";
 import { table as texts } from "../texts/table.js";
-import { cardsShown, pileName, seatOfPile } from "./selectors.js";
+import { isSpreadInGame } from "./game.js";
+import { cardsShown, pileName, pileTitle, seatOfPile } from "./selectors.js";
 
 const MAX_SPREAD = 12; // cards of a spread pile that are drawn
 const NOT_SPREAD = /^(deck$|pile:(discard$|burn$|won:|pass:))/;
@@ -15,10 +16,7 @@ const NOT_SPREAD = /^(deck$|pile:(discard$|burn$|won:|pass:))/;
  * @returns {HTMLElement}
  */
 export function pileElement(name, onclick, tag = "li") {
-  const spread = !NOT_SPREAD.test(name);
-  return element(tag, {
-    "data-drop": name, "data-stack": name, "data-spread": spread, class: spread ? "open" : null,
-  }, element(
+  return element(tag, { "data-drop": name, "data-stack": name }, element(
     "button", { class: "stack", type: "button", onclick },
     element("span", { class: "cards", "aria-hidden": "true" }),
     element("span", { class: "name" }), element("span", { class: "count muted" }),
@@ -35,11 +33,14 @@ export function updatePile(item, page) {
   const cards = cardsShown(state, name);
   const button = item.firstElementChild;
   const [pictures, title, count] = button.children;
-  const shown = cards.slice(item.dataset.spread === undefined ? -1 : -MAX_SPREAD);
+  const spread = isSpread(name);
+  setAttribute(item, "data-spread", spread);
+  item.classList.toggle("open", spread);
+  const shown = cards.slice(spread ? -MAX_SPREAD : -1);
   setAttribute(item, "data-thick", Math.min(3, Math.ceil(cards.length / 18)));
   setAttribute(item, "data-shuffling", state.round?.shuffle?.stack === name);
   setAttribute(item, "data-drag", state.round !== null && cards.length > 0 ? name : null);
-  setText(title, name === "deck" ? texts.deck : texts.pileTitle(pileName(name)));
+  setText(title, name === "deck" ? texts.deck : pileTitle(pileName(name)));
   setText(count, String(cards.length));
   setAttribute(button, "aria-label", labelOf(name, cards, shown, state.round !== null));
   reconcile(pictures, shown, {
@@ -65,8 +66,14 @@ function labelOf(name, cards, shown, open) {
   if (name === "deck" && open) return texts.deckLabel(cards.length);
   const names = shown.map(shownFace).filter((code) => code !== null).map(cardName);
   const seat = seatOfPile(name);
-  const label = texts.pileLabel(pileName(name), cards.length, names);
+  const label = texts.titledPileLabel(pileTitle(pileName(name)), cards.length, names);
   return seat === null ? label : texts.atSeat(label, seat);
+}
+
+/** Whether all cards of a stack are drawn, as far as there is room. */
+function isSpread(name) {
+  const inGame = name === "deck" ? null : isSpreadInGame(pileName(name));
+  return inGame ?? !NOT_SPREAD.test(name);
 }
 
 /** The code of a face-up card. A face-down card is drawn as such even if the player knows it. */

@@ -6,7 +6,9 @@ import { table as texts } from "../texts/table.js";
 import { ACTIONS, defaultFace, disabledReason, isVisible } from "./actions.js";
 import { choices, dialog } from "./dialogs.js";
 import { askSaying } from "./notes.js";
-import { freePileName, nameAt, ownCards, passedTo, pileName, pilesShown } from "./selectors.js";
+import {
+  freePileName, nameAt, ownCards, passedTo, pileName, pileTitle, pilesShown,
+} from "./selectors.js";
 
 const OF_CARDS = [
   "play", "playDown", "playTo", "discard", "give", "passTo", "show", "showTo", "putBack",
@@ -60,7 +62,7 @@ export function questions(page) {
         element("div", { class: "choices" }, ...targets.map((stack, index) =>
           element("button", {
             type: "button", autofocus: index === 0, onclick: () => close(choose(stack)),
-          }, texts.pileTitle(pileName(stack))))),
+          }, pileTitle(pileName(stack))))),
         element("form", {
           class: "line", onsubmit: (event) => {
             event.preventDefault();

@@ -6,6 +6,7 @@
 import { escapeControl } from "../dom.js";
 import { table as texts } from "../texts/table.js";
 import { seatOf } from "../verify.js";
+import { pilesOfGame, titleInGame } from "./game.js";
 
 /** @typedef {import("../client.js").Card} Card */
 /** @typedef {import("../client.js").RemoteTable} RemoteTable */
@@ -74,11 +75,23 @@ function filledPiles(state) {
  */
 export function pilesShown(state) {
   if (shownRound(state) === null) return [];
+  const ofGame = pilesOfGame()?.map((name) => `pile:${name}`) ?? null;
+  const burns = ofGame === null && state.who.burn !== "nobody";
+  const permanent = ofGame ?? [...PERMANENT, ...(burns ? [BURN] : [])];
   const others = filledPiles(state).filter(
-    (stack) => !PERMANENT.includes(stack) && stack !== BURN && seatOfPile(stack) === null,
+    (stack) => !permanent.includes(stack) && seatOfPile(stack) === null,
   );
-  const burns = state.who.burn !== "nobody" || cardsShown(state, BURN).length > 0;
-  return [...PERMANENT, ...(burns ? [BURN] : []), ...others];
+  return [...permanent, ...others];
+}
+
+/**
+ * The title of a pile: the game's, or one by its plain name.
+ *
+ * @param {string} name
+ * @returns {string}
+ */
+export function pileTitle(name) {
+  return titleInGame(name) ?? texts.pileTitle(name);
 }
 
 /**

@@ -3,6 +3,8 @@
 import { element, escapeControl, reconcile, setAttribute, setText } from "../dom.js";
 import { table as texts } from "../texts/table.js";
 import { actionNamed, disabledReason, isVisible } from "./actions.js";
+import { gameHelp } from "./game.js";
+import { showHelpCard } from "./help_card.js";
 import { pileElement, updatePile } from "./pile_view.js";
 import { scrollCue } from "./scroll_cue.js";
 import { pilesShown, shownRound } from "./selectors.js";
@@ -86,7 +88,8 @@ export class Stacks {
     const { rounds, closedRound } = table.state;
     const mayOpen = isVisible(actionNamed("openRound"), table) && !table.closed;
     const sentence = table.closed ? texts.tableClosed : texts.betweenRounds(rounds, mayOpen);
-    const key = JSON.stringify([sentence, mayOpen, rounds, closedRound !== null]);
+    const help = gameHelp();
+    const key = JSON.stringify([sentence, mayOpen, rounds, closedRound !== null, help?.title]);
     if (this.#between.dataset.shown === key) return;
     this.#between.dataset.shown = key;
     this.#between.replaceChildren(
@@ -97,6 +100,9 @@ export class Stacks {
             class: "primary", type: "button", onclick: () => this.#page.run("openRound"),
           }, texts.startRound(rounds + 1))
         : "",
+      help === null ? "" : element("button", {
+        class: "small", type: "button", onclick: () => showHelpCard(help),
+      }, texts.howToPlay(help.title)),
       rounds > 0 ? lastRoundLinks(table) : "",
     );
   }

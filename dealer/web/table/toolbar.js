@@ -1,19 +1,34 @@
 /** The toolbar: a button for each action that the player may use, and the number of cards. */
 
-import { element, setAttribute } from "../dom.js";
+import { element, setAttribute, setText } from "../dom.js";
 import { table as texts } from "../texts/table.js";
-import { ACTIONS, disabledReason, isVisible } from "./actions.js";
+import { ACTIONS, actionNamed, disabledReason, isVisible } from "./actions.js";
+import { choices, dialog } from "./dialogs.js";
+import { buttonsOfGame, nextDeal } from "./game.js";
 
 /** The groups of actions; on a phone each row scrolls. */
 const ROWS = [["hand"], ["deck", "round"]];
+/** This one has a button in every game. */
+const CARD_MENU = "more";
+/** Actions without a group have a button if the game says so. */
+const OF_GAMES = { passTo: "hand" };
 
-/** A button whose action is not possible now stays focusable, and shows the reason when pressed. */
+const groupOf = ({ name, group }) => group ?? OF_GAMES[name];
+
+/**
+ * A button whose action is not possible now stays focusable, and shows the reason when pressed. A
+ * game may name the buttons that matter; the other actions are in a menu.
+ */
 export class Toolbar {
   #page;
   #container;
   #buttons = new Map();
   #number = element("output", { class: "number", "aria-live": "off" });
   #stepper;
+  #others = element("button", {
+    class: "tool others", type: "button", "aria-haspopup": "dialog", hidden: true,
+    "aria-label": texts.otherActions, onclick: () => this.#chooseOther(),
+  }, texts.others);
 
   constructor(container, page) {
     this.#page = page;
@@ -27,28 +42,34 @@ export class Toolbar {
         element("div", { class: "tool-row" }, ...row.map((group) => this.#createGroup(group))));
     }
     container.querySelector(".deck").prepend(this.#stepper);
+    container.querySelector(".round").append(this.#others);
   }
 
   draw() {
     const { table, count } = this.#page;
     for (const [action, button] of this.#buttons) {
-      button.hidden = !isVisible(action, table);
+      button.hidden = !this.#isShown(action);
       const reason = disabledReason(action, this.#page);
       setAttribute(button, "aria-disabled", reason === null ? null : "true");
       setAttribute(button, "title", reason ?? texts.hints[action.name]);
     }
+    this.#others.hidden = this.#otherActions().length === 0;
+    const dealName = count === 1 ? nextDeal(table)?.title : null;
+    setText(
+      this.#buttons.get(actionNamed("deal")).firstElementChild, dealName ?? texts.actions.deal);
     this.#number.textContent = String(count);
     setAttribute(this.#stepper, "aria-label", texts.howMany(count));
     for (const group of this.#container.querySelectorAll(".tools")) {
       const tools = Array.from(group.querySelectorAll("button.tool"));
       group.hidden = tools.every((tool) => tool.hidden);
     }
-    this.#stepper.hidden = !ACTIONS.some((one) => one.counted && isVisible(one, table));
+    this.#stepper.hidden = !ACTIONS.some((one) => one.counted && this.#isShown(one) &&
+      !(one.name === "deal" && buttonsOfGame() !== null));
     this.#stepper.parentElement.hidden &&= this.#stepper.hidden;
   }
 
   #createGroup(group) {
-    const actions = ACTIONS.filter((one) => one.group === group);
+    const actions = ACTIONS.filter((one) => groupOf(one) === group);
     return element("div", {
       class: `tools ${group}`, role: "group", "aria-label": texts.groups[group],
     }, ...actions.map((one) => this.#createButton(one)));
@@ -61,11 +82,34 @@ export class Toolbar {
         "data-mark": action.mark, "aria-keyshortcuts": action.key,
         onclick: (event) => this.#page.click(action.name, event),
       },
-      texts.actions[action.name],
+      element("span", {}, texts.actions[action.name]),
       element("kbd", { "aria-hidden": "true" }, action.key.replace("Shift+", "⇧").toUpperCase()),
     );
     this.#buttons.set(action, button);
     return button;
+  }
+
+  #isShown(action) {
+    if (!isVisible(action, this.#page.table)) return false;
+    const named = buttonsOfGame();
+    if (named === null) return action.group !== null;
+    return named.includes(action.name) || action.name === CARD_MENU;
+  }
+
+  /** The actions whose buttons the game leaves out. */
+  #otherActions() {
+    if (buttonsOfGame() === null) return [];
+    return ACTIONS.filter((one) =>
+      one.group !== null && isVisible(one, this.#page.table) && !this.#isShown(one));
+  }
+
+  async #chooseOther() {
+    const chosen = await dialog(texts.otherActions, (close) => [
+      choices(this.#otherActions().map(({ name, mark }) => ({
+        label: texts.actions[name], mark, onclick: () => close(name),
+      }))),
+    ]);
+    if (chosen !== null) await this.#page.run(chosen);
   }
 
   #createStepper() {

@@ -45,4 +45,14 @@ export const lobby = {
   rounds: (rounds) => (rounds === 1 ? "1 round so far" : `${rounds} rounds so far`),
   auditBefore: "Finished a game? ",
   audit: "Replay and check it, swap by swap",
+
+  game: "Game",
+  anyGame: "Any game",
+  anyGameMeans: "A table without a plan: piles, deals and rules are up to you.",
+  gameMeans: ({ min, max, best }, cards) =>
+    `${min === max ? min : `${min} to ${max}`} ${max === 1 ? "player" : "players"}` +
+    `${min === max ? "" : `, best with ${best}`}; ${cards} cards.`,
+  deckOfGame: (cards) => `The ${cards} cards of the game`,
+  listed: "Show this table in the list",
+  noPack: "This server does not have the chosen cards any more; load the page again.",
 };

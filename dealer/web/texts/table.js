@@ -130,9 +130,6 @@ export const table = {
     name.replace(/^pass:(?=[1-9][0-9]*$)/, "For seat ")
       .replace(/^won:(?=[1-9][0-9]*$)/, "Tricks of seat "),
   deckLabel: (cards) => `Deck, ${counted(cards, "card")}: draw`,
-  pileLabel: (name, cards, seen) =>
-    `${table.pileTitle(name)} pile, ${counted(cards, "card")}` +
-    (seen.length === 0 ? "" : `: ${joined(seen)}`),
   pileContents: (cards) =>
     cards === 0 ? "This pile is empty." : `${counted(cards, "card")}, the top one first.`,
   tapToDraw: "Draw",
@@ -466,6 +463,13 @@ export const table = {
     takeSome: "Take some of its cards…",
     played: (name, time) => `${name}, ${time}`,
   },
+  titledPileLabel: (title, cards, seen) =>
+    `${title} pile, ${counted(cards, "card")}` + (seen.length === 0 ? "" : `: ${joined(seen)}`),
+  namedPile: (title) => `“${title}”`,
+  howToPlay: (game) => `How to play: ${game}`,
+  gameIsFree: "The table does not check the rules of the game: the players do.",
+  others: "Other…",
+  otherActions: "Other actions",
 };
 
 /** Names with their counts: "4 face-down cards and the ace of spades". */

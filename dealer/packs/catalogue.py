@@ -1,0 +1,140 @@
+"""The packs and games of a server: those of this version, and those in an operator's folders."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from functools import cache, partial
+from importlib import resources
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from dealer.errors import ConfigurationError
+from dealer.packs import game, members, pack
+from dealer.packs.csv_pack import parse_csv
+
+FILE_MAX = 2 * 1024 * 1024
+"""Bytes of a file of a pack or a game."""
+
+FILES_MAX = 200
+"""Files of a folder."""
+
+Files = dict[str, dict[str, Any]]
+"""Packs or games by their names."""
+
+Read = Callable[[Traversable, str], dict[str, Any]]
+"""Reads a file at a path with this text."""
+
+
+class Catalogue(NamedTuple):
+    """The packs and games by name, as their readers return them."""
+
+    packs: Files
+    games: Files
+
+    def documents(self) -> dict[str, Callable[[], bytes]]:
+        """JSON documents by address: the two lists, and each pack and game."""
+        lists = {"/packs.json": self._packs, "/games.json": self._games}
+        return lists | {
+            f"/{kind}/{name}.json": partial(_dump, one)
+            for kind, files in (("packs", self.packs), ("games", self.games))
+            for name, one in files.items()
+        }
+
+    def _packs(self) -> bytes:
+        return _dump(
+            [
+                {"pack": name, "title": one["title"], "cards": len(one["deck"])}
+                for name, one in self.packs.items()
+            ]
+        )
+
+    def _games(self) -> bytes:
+        shown = ("game", "title", "players", "cards", "pack", "deck", "rules")
+        return _dump([{k: one[k] for k in shown if k in one} for one in self.games.values()])
+
+
+@cache
+def shipped() -> Catalogue:
+    """The packs and games of this version."""
+    web = resources.files("dealer") / "web"
+    packs = _read_folder(web / "packs", _read_pack)
+    return Catalogue(packs, _read_folder(web / "games", partial(_read_game, packs=packs)))
+
+
+def read_folders(packs: Path | None, games: Path | None) -> Catalogue:
+    """The shipped packs and games, and those of two folders, which replace shipped ones.
+
+    ConfigurationError, naming the file and the place in it, for a wrong file.
+    """
+    own_packs = {} if packs is None else _read_folder(packs, _read_pack)
+    all_packs = shipped().packs | own_packs
+    own_games = {} if games is None else _read_folder(games, partial(_read_game, packs=all_packs))
+    return Catalogue(all_packs, shipped().games | own_games)
+
+
+def read_file(path: Path, *, packs: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """`pack` or `game`, and what the file has; a game's file is one that has `game`."""
+    text = _text(path)
+    if path.suffix == ".json" and "game" in members.parse_json(text):
+        return "game", _read_game(path, text, packs=packs)
+    return "pack", _read_pack(path, text)
+
+
+def _read_folder(folder: Traversable, read: Read) -> Files:
+    try:
+        paths = sorted(
+            (one for one in folder.iterdir() if one.name.endswith((".json", ".csv"))),
+            key=lambda one: one.name,
+        )
+    except OSError as error:
+        raise ConfigurationError(f"{folder} cannot be read: {error.strerror}.") from None
+    if len(paths) > FILES_MAX:
+        raise ConfigurationError(f"{folder} has more than {FILES_MAX} files.")
+    found: Files = {}
+    for path in paths:
+        name = _name(path)
+        if name in found:
+            raise ConfigurationError(f"{path}: there is another file of this name.")
+        found[name] = _checked(path, read)
+    return found
+
+
+def _checked(path: Traversable, read: Read) -> dict[str, Any]:
+    try:
+        return read(path, _text(path))
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{path}: {error}") from None
+
+
+def _text(path: Traversable) -> str:
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise ConfigurationError(f"it cannot be read: {error.strerror}.") from None
+    if len(data) > FILE_MAX:
+        raise ConfigurationError(f"it has more than {FILE_MAX} bytes.")
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(f"it is not UTF-8: byte {error.start}.") from None
+
+
+def _name(path: Traversable) -> str:
+    return path.name.rpartition(".")[0]
+
+
+def _read_pack(path: Traversable, text: str) -> dict[str, Any]:
+    name = members.name(_name(path), "the name of the file")
+    csv = path.name.endswith(".csv")
+    return pack.read(parse_csv(text, name=name) if csv else members.parse_json(text), name=name)
+
+
+def _read_game(path: Traversable, text: str, *, packs: Mapping[str, Any]) -> dict[str, Any]:
+    name = members.name(_name(path), "the name of the file")
+    return game.read(members.parse_json(text), name=name, packs=packs)
+
+
+def _dump(value: Any) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()

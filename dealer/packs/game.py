@@ -1,0 +1,235 @@
+"""A preset of a game: deck, rules, piles, deals, buttons and help. The server does not enforce it.
+
+    {"game": "holdem", "title": …, "players": {"min": 2, "max": 10, "best": 6},
+     "deck": {"standard": 52},
+     "rules": {"preset": "free", "draw": "nobody"},
+     "piles": [{"name": "board", "title": …, "spread": true}, …],
+     "deal": [{"each": 2}, {"title": "Flop", "when": {"board": 0}, "piles":
+              [{"name": "burn", "count": 1}, {"name": "board", "count": 3, "face": "up"}]}, …],
+     "buttons": ["deal", "discard", "show"],
+     "help": ["Each player gets two cards.", …]}
+
+`deck` has one of `standard` (52, 54, 36, 32 or 24 cards), `cards` (codes) and `pack`, and perhaps
+`decks`. The first deal is for a round of which all cards are in the deck, each later one for a
+round whose piles have as many cards as `when` says. `each` is a number, or numbers by the least
+number of players: `{"2": 7, "4": 5}`. A pile may be named for each seat: `won:{seat}`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from dealer.errors import BadRequest, ConfigurationError
+from dealer.game.cards import SUITS, build
+from dealer.game.rules import ACTIONS, SEATS_MAX, Rules, check_names
+from dealer.packs import members
+
+SHORT_DECKS = {36: "A6789TJQK", 32: "A789TJQK", 24: "A9TJQK"}
+"""Ranks of the standard decks with fewer than 52 cards."""
+
+BUTTONS = tuple(name for name in ACTIONS if name not in ("pile", "turn", "annotate", "open"))
+SEAT = "{seat}"
+
+_GAME = ("game", "title", "players", "deck", "rules", "piles", "deal", "buttons", "help")
+_DECK = ("standard", "cards", "pack", "decks")
+_PILE = ("name", "title", "spread")
+_DEAL = ("title", "each", "piles", "when")
+_DEALT = ("name", "count", "face")
+_OWN_RULES = ("deck", "seats", "name", "game", "pack", "join", "listed")
+
+
+def read(
+    given: Mapping[str, Any], *, name: str, packs: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Any]:
+    """The preset for the pages; ConfigurationError for a fault. `packs` are those of the server.
+
+    `deck` of the result is as `table.open` takes it, `cards` the number of its cards.
+    """
+    members.only(given, _GAME, "")
+    if members.name(given.get("game", name), "game") != name:
+        raise ConfigurationError(f'game must be "{name}", like the name of the file.')
+    players = _players(given.get("players"))
+    deck, cards, pack = _deck(given.get("deck", {"standard": 52}), packs)
+    piles = [_pile(one, f"piles, {n}") for n, one in enumerate(_list(given, "piles", 40), 1)]
+    if len({pile["name"] for pile in piles}) != len(piles):
+        raise ConfigurationError("piles: each name occurs once.")
+    deals = _deals(given.get("deal", []), {pile["name"] for pile in piles}, players)
+    _check_number(deals, players, cards)
+    help_ = [members.text(one, f"help, {n}") for n, one in enumerate(_list(given, "help", 20), 1)]
+    return {
+        "game": name,
+        "title": members.text(given.get("title"), "title"),
+        "players": players,
+        "deck": deck,
+        "cards": cards,
+        **({"pack": pack} if pack is not None else {}),
+        "rules": _rules(given.get("rules", {})),
+        "piles": piles,
+        "deal": deals,
+        "buttons": _buttons(given.get("buttons", [])),
+        "help": help_,
+    }
+
+
+def _list(given: Mapping[str, Any], name: str, most: int) -> list[Any]:
+    return members.items(given.get(name, []), name, most=most)
+
+
+def _players(value: Any) -> dict[str, int]:
+    given = members.mapping(value, "players")
+    members.only(given, ("min", "max", "best"), "players: ")
+    least = members.whole(given.get("min"), "players: min", least=1, most=SEATS_MAX)
+    most = members.whole(given.get("max"), "players: max", least=least, most=SEATS_MAX)
+    best = members.whole(given.get("best", most), "players: best", least=least, most=most)
+    return {"min": least, "max": most, "best": best}
+
+
+def _deck(value: Any, packs: Mapping[str, Mapping[str, Any]]) -> tuple[Any, int, str | None]:
+    """What `table.open` takes as the deck, the number of its cards, and the name of its pack."""
+    given = members.mapping(value, "deck")
+    members.only(given, _DECK, "deck: ")
+    if len({"standard", "cards", "pack"} & set(given)) != 1:
+        raise ConfigurationError("deck must have one of standard, cards and pack.")
+    decks = members.whole(given.get("decks", 1), "deck: decks", least=1, most=20)
+    pack: str | None = None
+    jokers, codes = 0, None
+    if "pack" in given:
+        pack = members.name(given["pack"], "deck: pack")
+        if pack not in packs:
+            raise ConfigurationError(f"deck: this server has no pack {pack}.")
+        codes = list(packs[pack]["deck"])
+    elif "cards" in given:
+        codes = members.items(given["cards"], "deck: cards", least=1, most=1024)
+    else:
+        standard = given["standard"]
+        if standard not in (52, 54, *SHORT_DECKS) or isinstance(standard, bool):
+            raise ConfigurationError("deck: standard must be 52, 54, 36, 32 or 24.")
+        jokers = 2 if standard == 54 else 0
+        if standard in SHORT_DECKS:
+            codes = [rank + suit for suit in SUITS for rank in SHORT_DECKS[standard]]
+    try:
+        cards = len(build(cards=codes, decks=decks, jokers=jokers))
+    except BadRequest as error:
+        raise ConfigurationError(f"deck: {error}") from None
+    if decks == 1:
+        return codes or ("54" if jokers else "52"), cards, pack
+    own = {"jokers": jokers} if codes is None else {"cards": codes}
+    return {"decks": decks, **own}, cards, pack
+
+
+def _rules(value: Any) -> dict[str, Any]:
+    given = dict(members.mapping(value, "rules"))
+    for name in _OWN_RULES:
+        if name in given:
+            raise ConfigurationError(f"rules: {name} is not for a preset.")
+    try:
+        check_names(given)
+        Rules.check(given)
+    except BadRequest as error:
+        raise ConfigurationError(f"rules: {error}") from None
+    return given
+
+
+def _pile(value: Any, at: str) -> dict[str, Any]:
+    given = members.mapping(value, at)
+    members.only(given, _PILE, f"{at}: ")
+    name = members.pile(given.get("name"), f"{at}: name")
+    spread = given.get("spread", False)
+    if not isinstance(spread, bool):
+        raise ConfigurationError(f"{at}: spread must be true or false.")
+    return {
+        "name": name,
+        "title": members.text(given.get("title"), f"{at}: title"),
+        "spread": spread,
+    }
+
+
+def _deals(value: Any, piles: set[str], players: Mapping[str, int]) -> list[dict[str, Any]]:
+    given = members.items(value if isinstance(value, list) else [value], "deal", most=20)
+    return [_deal(one, number, piles, players) for number, one in enumerate(given, 1)]
+
+
+def _deal(value: Any, number: int, piles: set[str], players: Mapping[str, int]) -> dict[str, Any]:
+    at = f"deal, {number}"
+    given = members.mapping(value, at)
+    members.only(given, _DEAL, f"{at}: ")
+    listed = members.items(given.get("piles", []), f"{at}: piles", most=64)
+    deal: dict[str, Any] = {
+        "each": _each(given.get("each", 0), f"{at}: each", players),
+        "piles": [_dealt(one, f"{at}: piles, {n}", piles) for n, one in enumerate(listed, 1)],
+    }
+    if "title" in given:
+        deal["title"] = members.text(given["title"], f"{at}: title")
+    if (number == 1) == ("when" in given):
+        raise ConfigurationError(f"{at}: every deal but the first has when.")
+    if "when" in given:
+        when = members.mapping(given["when"], f"{at}: when")
+        for name in when:
+            _check_pile(name, f"{at}: when", piles)
+        deal["when"] = {
+            name: members.whole(count, f"{at}: when, {name}", least=0, most=1024)
+            for name, count in when.items()
+        }
+    if not deal["piles"] and not any(each for _, each in deal["each"]):
+        raise ConfigurationError(f"{at}: it deals no card.")
+    return deal
+
+
+def _each(value: Any, at: str, players: Mapping[str, int]) -> list[list[int]]:
+    """Pairs of the least number of players and the cards of each, in ascending order."""
+    if not isinstance(value, dict):
+        return [[players["min"], members.whole(value, at, least=0, most=1024)]]
+    pairs = []
+    for least, each in value.items():
+        if not least.isdecimal() or not 1 <= int(least[:4]) <= SEATS_MAX:
+            raise ConfigurationError(f"{at}: {json.dumps(least)} is not a number of players.")
+        pairs.append([int(least), members.whole(each, f"{at}, {least}", least=0, most=1024)])
+    pairs.sort()
+    if not pairs or pairs[0][0] > players["min"]:
+        raise ConfigurationError(f"{at}: it says nothing for {players['min']} players.")
+    return pairs
+
+
+def _dealt(value: Any, at: str, piles: set[str]) -> dict[str, Any]:
+    given = members.mapping(value, at)
+    members.only(given, _DEALT, f"{at}: ")
+    name = members.pile(given.get("name"), f"{at}: name")
+    _check_pile(name, at, piles)
+    face = given.get("face", "down")
+    if face not in ("up", "down"):
+        raise ConfigurationError(f"{at}: face must be up or down.")
+    count = members.whole(given.get("count", 1), f"{at}: count", least=1, most=1024)
+    return {"name": name, "count": count, "face": face}
+
+
+def _check_pile(name: str, at: str, piles: set[str]) -> None:
+    if name not in piles or SEAT in name:
+        raise ConfigurationError(f"{at}: {json.dumps(name)} is none of the game's piles.")
+
+
+def _buttons(value: Any) -> list[str]:
+    buttons = members.items(value, "buttons", most=len(BUTTONS))
+    for one in buttons:
+        if one not in BUTTONS:
+            raise ConfigurationError(
+                f"buttons: {json.dumps(one)} is none; they are {', '.join(BUTTONS)}."
+            )
+    return buttons
+
+
+def dealt_cards(deal: Mapping[str, Any], players: int) -> int:
+    """The number of cards that a deal takes from the deck."""
+    each: list[int] = [cards for least, cards in deal["each"] if least <= players][-1:]
+    in_piles: int = sum(pile["count"] for pile in deal["piles"])
+    return sum(each) * players + in_piles
+
+
+def _check_number(deals: list[dict[str, Any]], players: Mapping[str, int], cards: int) -> None:
+    for number in range(players["min"], players["max"] + 1):
+        taken = sum(dealt_cards(deal, number) for deal in deals)
+        if taken > cards:
+            raise ConfigurationError(
+                f"deal: for {number} players it takes {taken} cards, but the deck has {cards}."
+            )

@@ -1,0 +1,121 @@
+"""A pack: how each code of a deck is named and drawn.
+
+A pack is a JSON object, which `read` checks and completes for the pages:
+
+    {"pack": "spanish-40", "title": …, "licence": …,
+     "suits": [{"suit": "o", "name": …, "sign": "●", "svg": …, "colour": "#8a5a00"}, …],
+     "ranks": [{"rank": "1", "name": …, "corner": "1", "text": …, "svg": …}, …],
+     "named": "{rank} of {suit}",
+     "back": {"colour": "#7b2337", "svg": …},
+     "cards": {"1o": {"suit": "o", "rank": "1"}, …}}
+
+Only `title` and `cards` are required. A card may have `name`, `suit`, `rank`, `colour` (of what is
+drawn), `ground` (the colour of the card), `corner`, `text`, `svg` and `count` (its copies). Hands
+are sorted by the order of the suits, of the ranks and of the cards.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from dealer.errors import ConfigurationError
+from dealer.packs import codes, members
+from dealer.packs.members import Text
+
+CARDS_MAX = 1024
+_PACK = ("pack", "title", "licence", "source", "back", "suits", "ranks", "named", "cards")
+_SUIT = ("suit", "name", "sign", "svg", "colour")
+_RANK = ("rank", "name", "corner", "text", "svg")
+_CARD = ("name", "suit", "rank", "colour", "ground", "corner", "text", "svg", "count")
+_BACK = ("colour", "svg")
+_CORNER_MAX = 6
+
+_READERS: dict[str, Callable[[Any, str], Any]] = {
+    "name": members.text,
+    "colour": members.colour,
+    "ground": members.colour,
+    "svg": members.svg,
+    "text": members.text,
+    "sign": lambda value, at: members.string(value, at, most=_CORNER_MAX),
+    "corner": lambda value, at: members.string(value, at, most=_CORNER_MAX),
+}
+
+
+def read(given: Mapping[str, Any], *, name: str) -> dict[str, Any]:
+    """The pack for the pages; ConfigurationError for a fault.
+
+    `cards` of the result are by their codes on the wire, `width` characters long without the number
+    of a copy; `deck` has the codes of the whole deck. A card keeps its author's `code` where it is
+    another one.
+    """
+    members.only(given, _PACK, "")
+    if members.name(given.get("pack", name), "pack") != name:
+        raise ConfigurationError(f'pack must be "{name}", like the name of the file.')
+    suits = _by_key(given.get("suits", []), "suits", "suit", _SUIT)
+    ranks = _by_key(given.get("ranks", []), "ranks", "rank", _RANK)
+    pattern = members.text(given["named"], "named") if "named" in given else None
+    cards = _cards(given.get("cards"), suits, ranks, pattern)
+    bases = codes.base_codes([card["code"] for card in cards])
+    deck = codes.deck_of(bases, [card.pop("count") for card in cards])
+    by_code = {}
+    for base, card in zip(bases, cards, strict=True):
+        written = card.pop("code")
+        by_code[base] = card if written == base else {"code": written, **card}
+    pack: dict[str, Any] = {"pack": name, "title": members.text(given.get("title"), "title")}
+    for member in ("licence", "source"):
+        if member in given:
+            pack[member] = members.string(given[member], member)
+    if "back" in given:
+        pack["back"] = _members(given["back"], _BACK, "back")
+    if pattern is not None:
+        pack["named"] = pattern
+    lists = {"suits": list(suits.values()), "ranks": list(ranks.values())}
+    return {**pack, **lists, "width": len(bases[0]), "cards": by_code, "deck": deck}
+
+
+def _members(value: Any, names: tuple[str, ...], at: str) -> dict[str, Any]:
+    """An object whose members have readers; others are left to the caller."""
+    given = members.mapping(value, at)
+    members.only(given, names, f"{at}: ")
+    return {
+        member: _READERS[member](one, f"{at}: {member}") if member in _READERS else one
+        for member, one in given.items()
+    }
+
+
+def _by_key(value: Any, at: str, key: str, names: tuple[str, ...]) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = {}
+    for number, one in enumerate(members.items(value, at, most=100), 1):
+        entry = _members(one, names, f"{at}, {number}")
+        word = members.string(entry.get(key), f"{at}, {number}: {key}", most=16)
+        if "name" not in entry:
+            raise ConfigurationError(f"{at}, {number}: name is missing.")
+        if word in found:
+            raise ConfigurationError(f"{at}: {json.dumps(word)} occurs twice.")
+        found[word] = entry
+    return found
+
+
+def _cards(
+    value: Any, suits: Mapping[str, Any], ranks: Mapping[str, Any], pattern: Text | None
+) -> list[dict[str, Any]]:
+    given = members.mapping(value, "cards")
+    if not 1 <= len(given) <= CARDS_MAX:
+        raise ConfigurationError(f"cards must have 1 to {CARDS_MAX} members.")
+    cards = []
+    for code, one in given.items():
+        at = f"cards, {json.dumps(code, ensure_ascii=False)}"
+        members.string(code, at, most=64)
+        card = _members(one, _CARD, at)
+        for member, known in (("suit", suits), ("rank", ranks)):
+            if member in card and card[member] not in known:
+                raise ConfigurationError(f"{at}: {member} is none of the {member}s of the pack.")
+        if "name" not in card and not (pattern and {"suit", "rank"} <= set(card)):
+            raise ConfigurationError(
+                f"{at}: name is missing; a card without one needs suit, rank and the pack's named."
+            )
+        count = members.whole(card.get("count", 1), f"{at}: count", least=1, most=CARDS_MAX)
+        cards.append({**card, "code": code, "count": count})
+    return cards

@@ -1,0 +1,186 @@
+/** What a table can be opened with: game, deck, seats, rules, who may come. */
+
+import { element, setText } from "../dom.js";
+import { localised } from "../localised.js";
+import { loadPack, usePack } from "../packs.js";
+import { lobby as texts } from "../texts/lobby.js";
+
+const SHORT_DECKS = { 36: "A6789TJQK", 32: "A789TJQK", 24: "A9TJQK" };
+const OF_GAME = "game";
+const PACK = "pack:";
+
+/** The fields of the form that follow the player's name. */
+export class Choices {
+  /** @type {Map<string, any>} the games of `/games.json` by name */
+  #games = new Map();
+  #onPack;
+  #game = select("game", [["", texts.anyGame]]);
+  #gameMeans = hint("game-means", texts.anyGameMeans);
+  #tableName = element("input", { name: "table", maxlength: 64, autocomplete: "off" });
+  #seats = element("input", { name: "seats", type: "number", min: 1, max: 100, value: 6 });
+  #deck = select("deck", texts.decks);
+  #shoe = element("input", { name: "shoe", type: "number", min: 1, max: 8, value: 1 });
+  #preset = select("preset", texts.presets);
+  #presetMeans = hint("preset-means", texts.presetMeans.free);
+  #entropy = select("entropy", texts.entropies);
+  #entropyMeans = hint("entropy-means", texts.entropyMeans.players);
+  #listed = element("input", { type: "checkbox", name: "listed" });
+  #invited = element("input", { type: "checkbox", name: "invited" });
+  #watched = element("input", { type: "checkbox", name: "watched", checked: true });
+  #collects = element("input", { type: "checkbox", name: "collects" });
+
+  /** @param {(pack: import("../packs.js").Pack | null) => void} onPack another pack is chosen */
+  constructor(onPack) {
+    this.#onPack = onPack;
+    explain(this.#game, this.#gameMeans, () => this.#gameText());
+    explain(this.#preset, this.#presetMeans, () => texts.presetMeans[this.#preset.value]);
+    explain(this.#entropy, this.#entropyMeans, () => texts.entropyMeans[this.#entropy.value]);
+    this.#game.addEventListener("change", () => this.#onGame());
+    this.#deck.addEventListener("change", () => this.#onDeck());
+    this.#loadLists();
+  }
+
+  /** The elements of the form. */
+  get elements() {
+    const choice = (input, label) => element("label", { class: "choice wide" }, input, label);
+    return [
+      field(texts.game, this.#game), this.#gameMeans,
+      element("details", {}, element("summary", {}, texts.choose), element(
+        "div", { class: "more" },
+        field(texts.tableName, this.#tableName, { class: "field wide" }),
+        field(texts.seats, this.#seats),
+        field(texts.shoe, this.#shoe),
+        field(texts.deck, this.#deck, { class: "field wide" }),
+        field(texts.preset, this.#preset, { class: "field wide" }),
+        this.#presetMeans,
+        field(texts.entropy, this.#entropy, { class: "field wide" }),
+        this.#entropyMeans,
+        choice(this.#listed, texts.listed),
+        choice(this.#invited, texts.invited),
+        choice(this.#watched, texts.watched),
+        choice(this.#collects, texts.collects),
+      )),
+    ];
+  }
+
+  /** The arguments of the client's `open`; an empty name if none was given. */
+  async table() {
+    const packName = this.#packName();
+    const pack = this.#deck.value.startsWith(PACK) ? await loadPack(packName) : null;
+    if (pack === null && this.#deck.value.startsWith(PACK)) throw new Error(texts.noPack);
+    return {
+      deck: this.#chosenDeck(pack),
+      seats: this.#seats.valueAsNumber,
+      name: this.#tableName.value.trim(),
+      rules: this.#chosenRules(packName),
+    };
+  }
+
+  async #loadLists() {
+    const [packs, games] = await Promise.all([fetchList("/packs.json"), fetchList("/games.json")]);
+    this.#deck.append(...packs.map(({ pack, title }) => option(PACK + pack, localised(title))));
+    games.sort((a, b) => localised(a.title).localeCompare(localised(b.title)));
+    for (const game of games) this.#games.set(game.game, game);
+    this.#game.append(...games.map(({ game, title }) => option(game, localised(title))));
+  }
+
+  #chosenGame() {
+    return this.#games.get(this.#game.value) ?? null;
+  }
+
+  #gameText() {
+    const game = this.#chosenGame();
+    return game === null ? texts.anyGameMeans : texts.gameMeans(game.players, game.cards);
+  }
+
+  /** A game sets the deck, the seats and the rules, which the player may change afterwards. */
+  #onGame() {
+    const game = this.#chosenGame();
+    this.#deck.querySelector(`[value="${OF_GAME}"]`)?.remove();
+    if (game !== null) {
+      this.#deck.prepend(option(OF_GAME, texts.deckOfGame(game.cards)));
+      this.#deck.value = OF_GAME;
+      this.#seats.value = String(game.players.max);
+      this.#preset.value = game.rules.preset ?? "free";
+      this.#preset.dispatchEvent(new Event("change"));
+    } else {
+      this.#deck.value = "52";
+    }
+    this.#onDeck();
+  }
+
+  /** The number of decks is for decks that the player chose. */
+  async #onDeck() {
+    this.#shoe.disabled = this.#deck.value === OF_GAME;
+    const name = this.#packName();
+    const pack = name === null ? null : await loadPack(name);
+    if (name !== this.#packName()) return;
+    usePack(pack);
+    this.#onPack(pack);
+  }
+
+  /** The pack of the chosen deck; null for standard cards. */
+  #packName() {
+    const { value } = this.#deck;
+    if (value === OF_GAME) return this.#chosenGame()?.pack ?? null;
+    return value.startsWith(PACK) ? value.slice(PACK.length) : null;
+  }
+
+  #chosenDeck(pack) {
+    const { value } = this.#deck;
+    if (value === OF_GAME) return this.#chosenGame().deck;
+    const decks = this.#shoe.valueAsNumber;
+    const ranks = SHORT_DECKS[value];
+    if (decks === 1 && ranks === undefined && pack === null) return value;
+    const cards = pack?.deck ??
+      (ranks && Array.from("shdc", (suit) => Array.from(ranks, (rank) => rank + suit)).flat());
+    if (decks === 1) return cards;
+    return { decks, ...(cards ? { cards } : { jokers: value === "54" ? 2 : 0 }) };
+  }
+
+  /** @returns {import("../client.js").Rules} */
+  #chosenRules(pack) {
+    const game = this.#chosenGame();
+    const ofGame = game !== null && (game.rules.preset ?? "free") === this.#preset.value;
+    return {
+      ...(ofGame ? game.rules : {}),
+      preset: this.#preset.value,
+      entropy: this.#entropy.value,
+      ...(game === null ? {} : { game: game.game }),
+      ...(pack === null ? {} : { pack }),
+      ...(this.#listed.checked ? {} : { listed: false }),
+      ...(this.#invited.checked ? { join: "invite" } : {}),
+      ...(this.#watched.checked ? {} : { watch: "nobody" }),
+      collect: this.#collects.checked ? "host" : "nobody",
+    };
+  }
+}
+
+async function fetchList(path) {
+  try {
+    const answer = await fetch(path);
+    return answer.ok ? await answer.json() : [];
+  } catch {
+    return [];
+  }
+}
+
+const option = (value, text) => element("option", { value }, text);
+
+function select(name, options) {
+  return element("select", { name }, ...options.map(([value, text]) => option(value, text)));
+}
+
+function hint(id, text) {
+  return element("p", { class: "wide muted hint", id }, text);
+}
+
+function field(label, input, attributes = {}) {
+  return element("label", { class: "field", ...attributes }, label, input);
+}
+
+/** Keep a sentence below a list that says what the chosen entry means. */
+function explain(input, sentence, text) {
+  input.setAttribute("aria-describedby", sentence.id);
+  input.addEventListener("change", () => setText(sentence, text()));
+}

@@ -1,0 +1,105 @@
+/**
+ * The preset of the table's game: titles of its piles, its deals, its buttons and its help. It is
+ * data of `/games/<name>.json`, and only what the page shows; the server does not enforce it.
+ */
+
+import { localised } from "../localised.js";
+
+/** @typedef {import("../client.js").RemoteTable} RemoteTable */
+/** @typedef {{ each: number, piles: { name: string, count: number, face: string }[] }} Deal */
+
+const NAME = /^[a-z0-9-]{1,64}$/;
+const SEAT = "{seat}";
+/** The buttons of presets are named by the actions of the rules. */
+const BUTTONS = { return: "putBack", take_back: "takeBack", close: "closeRound", pass: "passTo" };
+
+/** @type {any} */
+let preset = null;
+
+/**
+ * Load the preset that the rules name; whether there is one.
+ *
+ * @param {Record<string, unknown>} rules
+ */
+export async function loadGame({ game }) {
+  if (typeof game !== "string" || !NAME.test(game)) return false;
+  try {
+    const answer = await fetch(`/games/${game}.json`);
+    preset = answer.ok ? await answer.json() : null;
+  } catch {
+    preset = null;
+  }
+  return preset !== null;
+}
+
+/** The name, title and help of the game; null without a preset, or if it has no help. */
+export function gameHelp() {
+  if (preset === null || preset.help.length === 0) return null;
+  return {
+    game: preset.game, title: localised(preset.title), sentences: preset.help.map(localised),
+  };
+}
+
+/** The names of the game's piles that are always shown; null without a preset that has piles. */
+export function pilesOfGame() {
+  if (preset === null || preset.piles.length === 0) return null;
+  return preset.piles.map(({ name }) => name).filter((name) => !name.includes(SEAT));
+}
+
+/** The game's title of a pile by its plain name; null if it has none. */
+export function titleInGame(name) {
+  const found = findPile(name);
+  return found === null ? null : localised(found.pile.title).replaceAll(SEAT, found.seat);
+}
+
+/** Whether a pile is drawn spread out; null if the game does not say. */
+export function isSpreadInGame(name) {
+  return findPile(name)?.pile.spread ?? null;
+}
+
+function findPile(name) {
+  for (const pile of preset?.piles ?? []) {
+    if (pile.name === name) return { pile, seat: "" };
+    const [before, after] = pile.name.split(SEAT);
+    if (after === undefined || !name.startsWith(before) || !name.endsWith(after)) continue;
+    const seat = name.slice(before.length, name.length - after.length);
+    if (/^[1-9][0-9]{0,9}$/.test(seat)) return { pile, seat };
+  }
+  return null;
+}
+
+/** The names of the actions that have a button; null if all have. */
+export function buttonsOfGame() {
+  if (preset === null || preset.buttons.length === 0) return null;
+  return preset.buttons.map((name) => BUTTONS[name] ?? name);
+}
+
+/**
+ * The game's next deal in the state of the round: its title, or null, and its commands; null if
+ * there is none.
+ *
+ * @param {RemoteTable} table
+ * @returns {{ title: string | null, deals: Deal[] } | null}
+ */
+export function nextDeal({ state }) {
+  if (preset === null || state.round === null) return null;
+  const { stacks } = state.round;
+  const inHands = Object.entries(stacks).some(([name, { length }]) => name !== "deck" && length > 0);
+  const fits = ({ when }) => Object.entries(when ?? {}).every(
+    ([name, count]) => (stacks[`pile:${name}`]?.length ?? 0) === count);
+  const next = preset.deal.find((one, index) => (index === 0) === !inHands && fits(one));
+  if (next === undefined) return null;
+  const title = next.title === undefined ? null : localised(next.title);
+  return { title, deals: commandsOf(next, state.seats.length) };
+}
+
+/** The commands of a deal: one names each pile once. */
+function commandsOf({ each, piles }, players) {
+  const cards = each.findLast(([least]) => least <= players) ?? each[0];
+  const deals = [{ each: cards[1], piles: [] }];
+  for (const { name, count, face } of piles) {
+    if (deals.at(-1).piles.some((pile) => pile.name === name)) deals.push({ each: 0, piles: [] });
+    deals.at(-1).piles.push({ name, count, face });
+  }
+  return deals;
+}

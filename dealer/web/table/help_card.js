@@ -1,0 +1,51 @@
+/** The help card of the game: how it is played. It is offered once in this browser. */
+
+import { element } from "../dom.js";
+import { stored } from "../page_storage.js";
+import { table as texts } from "../texts/table.js";
+import { dialog } from "./dialogs.js";
+
+/** @typedef {{ game: string, title: string, sentences: string[] }} Help */
+
+const SEEN = "dealer/page/help/";
+
+/** @param {Help} help */
+export async function showHelpCard({ game, title, sentences }) {
+  remember(game);
+  await dialog(title, () => [
+    element("ol", { class: "help-card" }, ...sentences.map((one) => element("li", {}, one))),
+    element("p", { class: "muted" }, texts.gameIsFree),
+  ]);
+}
+
+/**
+ * Offer the card above the players, unless it was offered for this game before. It covers nothing.
+ *
+ * @param {HTMLElement} notice
+ * @param {Help} help
+ */
+export function offerHelpCard(notice, help) {
+  if (!notice.hidden || stored.getItem(SEEN + help.game) !== null) return;
+  const button = (label, onclick, attributes = {}) =>
+    element("button", { class: "small", type: "button", onclick, ...attributes }, label);
+  const dismiss = () => {
+    remember(help.game);
+    notice.hidden = true;
+  };
+  notice.replaceChildren(
+    button(texts.howToPlay(help.title), () => {
+      dismiss();
+      showHelpCard(help);
+    }),
+    " ", button("✕", dismiss, { "aria-label": texts.close }),
+  );
+  notice.hidden = false;
+}
+
+function remember(game) {
+  try {
+    stored.setItem(SEEN + game, "offered");
+  } catch {
+    // A full storage: the card is offered again.
+  }
+}

@@ -1,0 +1,50 @@
+"""`dealer packs check`, and the settings of the folders."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dealer.config import Settings
+from dealer.errors import ConfigurationError
+
+from .conftest import Ask
+
+GAME = '{"title": "P", "players": {"min": 1, "max": 2}, "deck": {"pack": "tiles"}}'
+
+
+def test_files_are_summarised(ask: Ask, tmp_path: Path) -> None:
+    (tmp_path / "tiles.csv").write_text("code,name\n红中,red\n发财,green\n")
+    (tmp_path / "pairs.json").write_text('{"game": "pairs", ' + GAME[1:])
+    answer = ask("packs", "check", tmp_path / "tiles.csv", tmp_path / "pairs.json",
+                 "--packs", tmp_path / "none")  # fmt: skip
+    assert answer.code != 0
+    (tmp_path / "packs").mkdir()
+    (tmp_path / "tiles.csv").rename(tmp_path / "packs" / "tiles.csv")
+    answer = ask("packs", "check", tmp_path / "packs" / "tiles.csv", tmp_path / "pairs.json",
+                 "--packs", tmp_path / "packs")  # fmt: skip
+    assert answer.code == 0
+    assert answer.lines[0].endswith("tiles.csv: the pack tiles, 2 cards, codes 1 to 2.")
+    assert answer.lines[1].endswith("pairs.json: the game pairs, 1 to 2 players, 2 cards.")
+
+
+def test_a_wrong_file_is_reported_with_its_reason(ask: Ask, tmp_path: Path) -> None:
+    (tmp_path / "tiles.csv").write_text("code,name\na\n")
+    answer = ask("packs", "check", tmp_path / "tiles.csv")
+    assert answer.code == 1
+    assert answer.lines == [f"{tmp_path / 'tiles.csv'}: line 2: 1 cells, but the header has 2."]
+
+
+def test_the_folders_are_checked_when_the_server_starts(tmp_path: Path) -> None:
+    packs, games = tmp_path / "packs", tmp_path / "games"
+    packs.mkdir()
+    games.mkdir()
+    (games / "pairs.json").write_text(GAME)
+    with pytest.raises(ConfigurationError, match=r"pairs\.json: deck: this server has no pack"):
+        Settings(packs=packs, games=games)
+    (packs / "tiles.csv").write_text("code,name\na,b\n")
+    assert Settings(packs=packs, games=games).packs == packs
+    (packs / "tiles.csv").write_text("code\n")
+    with pytest.raises(ConfigurationError, match=r"tiles\.csv: line 1: the header must have"):
+        Settings(packs=packs)

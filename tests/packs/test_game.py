@@ -1,0 +1,85 @@
+"""Presets of games: what is accepted, and what is refused with which sentence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dealer.errors import ConfigurationError
+from dealer.packs.game import dealt_cards, read
+
+PACKS: dict[str, Any] = {"tiles": {"deck": ["a1", "a2", "a3"]}}
+
+
+def game(**members: Any) -> dict[str, Any]:
+    return read(
+        {"title": "A game", "players": {"min": 2, "max": 4}} | members, name="mine", packs=PACKS
+    )
+
+
+@pytest.mark.parametrize(
+    ("deck", "opened", "cards"),
+    [
+        ({"standard": 52}, "52", 52),
+        ({"standard": 54}, "54", 54),
+        ({"standard": 52, "decks": 2}, {"decks": 2, "jokers": 0}, 104),
+        ({"standard": 54, "decks": 2}, {"decks": 2, "jokers": 2}, 108),
+        ({"cards": ["aa", "bb"]}, ["aa", "bb"], 2),
+        ({"pack": "tiles", "decks": 3}, {"decks": 3, "cards": ["a1", "a2", "a3"]}, 9),
+    ],
+)
+def test_a_deck_is_as_a_table_is_opened_with(deck: Any, opened: Any, cards: int) -> None:
+    found = game(deck=deck)
+    assert (found["deck"], found["cards"]) == (opened, cards)
+    assert found.get("pack") == deck.get("pack")
+
+
+def test_a_short_deck_has_the_codes_of_its_ranks() -> None:
+    found = game(deck={"standard": 24})
+    assert found["deck"][:2] == ["As", "9s"]
+    assert found["cards"] == 24
+
+
+def test_cards_of_each_player_by_their_number() -> None:
+    each = {"4": 5, "2": 7}
+    found = game(deal={"each": each})
+    assert [dealt_cards(found["deal"][0], players) for players in (2, 3, 4)] == [14, 21, 20]
+
+
+PILE = {"name": "board", "title": "Board"}
+
+
+@pytest.mark.parametrize(
+    ("members", "sentence"),
+    [
+        ({"game": "other"}, 'game must be "mine", like the name of the file'),
+        ({"players": {"min": 3, "max": 2}}, "players: max must be a whole number from 3"),
+        ({"deck": {}}, "deck must have one of standard, cards and pack"),
+        ({"deck": {"standard": 40}}, "deck: standard must be 52, 54, 36, 32 or 24"),
+        ({"deck": {"pack": "none"}}, "deck: this server has no pack none"),
+        ({"deck": {"cards": ["a", "bb"]}}, "deck: All codes of a deck must have the same length"),
+        ({"rules": {"preset": "x"}}, "rules: The rules' preset must be one of"),
+        ({"rules": {"preste": "free"}}, "rules: Unknown rule preste"),
+        ({"rules": {"seats": 4}}, "rules: seats is not for a preset"),
+        ({"piles": [{"name": "стол", "title": "x"}]}, "piles, 1: name must be 1 to 32 printable"),
+        ({"piles": [PILE, PILE]}, "piles: each name occurs once"),
+        ({"piles": [PILE | {"spread": 1}]}, "piles, 1: spread must be true or false"),
+        ({"deal": {"each": 14}}, "deal: for 4 players it takes 56 cards, but the deck has 52"),
+        ({"deal": {"each": {"3": 5}}}, "deal, 1: each: it says nothing for 2 players"),
+        ({"deal": {"each": {"x": 5}}}, 'deal, 1: each: "x" is not a number of players'),
+        ({"deal": {}}, "deal, 1: it deals no card"),
+        ({"deal": {"piles": [{"name": "board"}]}}, '"board" is none of the game\'s piles'),
+        ({"deal": [{"each": 1}, {"each": 1}]}, "deal, 2: every deal but the first has when"),
+        (
+            {"piles": [PILE], "deal": {"piles": [{"name": "board", "face": "side"}]}},
+            "deal, 1: piles, 1: face must be up or down",
+        ),
+        ({"buttons": ["fold"]}, 'buttons: "fold" is none; they are'),
+        ({"help": "text"}, "help must be a list"),
+    ],
+)
+def test_a_fault_is_one_sentence_with_its_place(members: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        game(**members)
+    assert sentence in str(caught.value)
