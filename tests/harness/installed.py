@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 import pytest
 
@@ -35,6 +35,33 @@ def openssl() -> str:
     if name != "OpenSSL" or int(version.split(".")[0]) < 3:
         missing(f"`openssl kdf` requires OpenSSL 3; installed is {name} {version}")
     return found
+
+
+def firefox() -> str:
+    """The path of Firefox."""
+    found = shutil.which("firefox-esr") or shutil.which("firefox")
+    if found is None:
+        missing("Firefox is not installed (Debian: firefox-esr)")
+    return found
+
+
+class WebKit(NamedTuple):
+    """The paths of the programs that WebKitGTK needs to be driven."""
+
+    driver: str
+    browser: str
+    screen: str
+
+
+def webkit() -> WebKit:
+    """WebKitGTK with its driver, and a screen in memory."""
+    driver, screen = shutil.which("WebKitWebDriver"), shutil.which("Xvfb")
+    browsers = [*Path("/usr").glob("lib/*/webkit2gtk-4.?/MiniBrowser")]
+    if driver is None or not browsers:
+        missing("WebKitGTK is not installed (Debian: webkit2gtk-driver)")
+    if screen is None:
+        missing("Xvfb is not installed (Debian: xvfb)")
+    return WebKit(driver, str(browsers[0]), screen)
 
 
 def go() -> str:

@@ -50,13 +50,20 @@ export function animateMoves(before, state, own) {
   if (moves.length === 0 || moves.length > MAX_CARDS) return;
   const stagger = Math.min(STAGGER_MS, MAX_STAGGER_MS / moves.length);
   moves.sort((a, b) => b.slot - a.slot);
-  moves.forEach((move, index) => animate(move, own, index * stagger));
+  // Every place is measured before the first picture is added: each change of the page between two
+  // measurements would cost a layout of all of it.
+  const measured = moves.map((move) => ({ ...move, ...endOf(move, own) }));
+  measured.forEach((move, index) => animate(move, index * stagger));
 }
 
-function animate({ slot, card, from, to }, own, delay) {
+/** Where a card is going: the element in the hand if it is there, and its rectangle. */
+function endOf({ slot, to }, own) {
   const target = to === own ? find(`#hand [data-slot="${slot}"]`)?.firstElementChild : null;
   const stack = find(`[data-stack="${CSS.escape(to)}"]`);
-  const end = target?.getBoundingClientRect() ?? (stack && rectOf(stack));
+  return { target, end: target?.getBoundingClientRect() ?? (stack && rectOf(stack)) };
+}
+
+function animate({ card, from, target, end }, delay) {
   if (from === undefined || !end) return;
   const picture = cardElement(card);
   picture.classList.add("flying");
