@@ -1,0 +1,214 @@
+"""Players with phones at one table; everything that they do is touch events."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from playwright.async_api import Locator, Page, expect
+
+from tests.browser.player_page import PlayerPage
+from tests.browser.table_page import codes, own_hand, place, tool
+from tests.browser.touch import Fingers
+
+SIZES = ((390, 844), (360, 640), (430, 932), (320, 568))
+"""Of the phones, one after the other."""
+
+NAMES = ("Ada", "Bob", "Cleo", "Dan")
+
+OpenPage = Callable[..., Awaitable[Page]]
+
+
+DOUBLE_TAP_MS = 600
+"""Within which the page takes a second tap of a button as part of the first."""
+
+
+@dataclass(slots=True)
+class Phone:
+    """A player on a phone, and their fingers."""
+
+    player: PlayerPage
+    fingers: Fingers
+    seat: int
+    tapped_at: float = 0.0
+
+    @property
+    def page(self) -> Page:
+        return self.player.page
+
+    @property
+    def sheet(self) -> Locator:
+        return self.page.get_by_role("dialog")
+
+    def stack(self, name: str) -> Locator:
+        return place(self.page, name)
+
+    async def hand(self) -> list[str]:
+        """The codes of the player's cards, from left to right."""
+        return await codes(self.page)
+
+    async def shown(self, stack: str) -> list[str]:
+        """The codes of the face-up cards of a stack that are drawn, bottom first."""
+        found: list[str] = await self.stack(stack).evaluate(
+            "it => [...it.querySelectorAll('.card[data-card]')].map((one) => one.dataset.card)"
+        )
+        return found
+
+    async def see(self, stack: str, code: str) -> None:
+        """Wait until a card lies face up in a stack."""
+        await expect(self.stack(stack).locator(f'[data-card="{code}"]')).to_have_count(1)
+
+    async def tap(self, name: str) -> None:
+        """Tap a tool, once its action is possible, and not as the second tap of a double tap."""
+        button = tool(self.page, name)
+        await expect(button).to_be_enabled()
+        await self.page.wait_for_function(
+            "(at) => performance.now() > at", arg=self.tapped_at + DOUBLE_TAP_MS
+        )
+        await self.fingers.tap(button)
+        self.tapped_at = await self.page.evaluate("performance.now()")
+
+    async def choose(self, label: str | re.Pattern[str]) -> None:
+        """Tap a button of the open sheet."""
+        button = self.sheet.get_by_role("button", name=label, exact=isinstance(label, str))
+        await self.fingers.tap(button)
+        await expect(self.sheet).to_have_count(0)
+
+    async def choose_player(self, other: Phone) -> None:
+        """Tap a player in the open sheet, whose button may name the key, too."""
+        await self.choose(re.compile(f"^{other.player.name}"))
+
+    async def open_sheet(self, stack: str) -> None:
+        """Open the sheet of a stack with a long press."""
+        await self.fingers.hold(self.stack(stack))
+        await self.fingers.lift()
+        await expect(self.sheet).to_be_visible()
+
+    async def select(self, *cards: str) -> None:
+        """Tap cards of the hand."""
+        for code in cards:
+            card = (
+                own_hand(self.page)
+                .get_by_role("option")
+                .filter(has=self.page.locator(f'[data-card="{code}"]'))
+            )
+            await self.fingers.tap(card)
+            await expect(card).to_have_attribute("aria-selected", "true")
+
+    async def do(self, name: str, *cards: str) -> None:
+        """Select cards and tap a tool; wait until they have left the hand."""
+        left = await self.player.cards.count() - len(cards)
+        await self.select(*cards)
+        await self.tap(name)
+        await self.player.holds(left)
+
+    async def draw(self, stack: str = "deck") -> str:
+        """Drag the top card of a stack into the hand; its code."""
+        before = await self.hand()
+        await self.fingers.drag(self.stack(stack).locator(".card").last, own_hand(self.page))
+        await self.player.holds(len(before) + 1)
+        (drawn,) = set(await self.hand()) - set(before)
+        return drawn
+
+
+@dataclass(frozen=True, slots=True)
+class Phones:
+    """A table whose host is the first of its players."""
+
+    players: list[Phone]
+
+    @property
+    def host(self) -> Phone:
+        return self.players[0]
+
+    @classmethod
+    async def at_table(cls, open_page: OpenPage, game: str, players: int) -> Phones:
+        """Open a table with a game in the lobby, and sit down with all phones."""
+        phones = [await _phone(open_page, "/", 0)]
+        page, fingers = phones[0].page, phones[0].fingers
+        await page.get_by_label("Your name").fill(NAMES[0])
+        choice = page.locator("select[name=game]")
+        await expect(choice.get_by_role("option", name=game, exact=True)).to_have_count(1)
+        await choice.select_option(label=game)
+        await fingers.tap(page.get_by_role("button", name="Open a table"))
+        await page.wait_for_url(re.compile(r"/tables/[0-9a-f]{32}$"))
+        await expect(own_hand(page)).to_be_visible()
+        path = page.url[page.url.index("/tables/") :]
+        for index in range(1, players):
+            phone = await _phone(open_page, path, index)
+            await phone.page.get_by_label("Your name").fill(NAMES[index])
+            await phone.fingers.tap(phone.page.get_by_role("button", name="Sit down"))
+            await expect(own_hand(phone.page)).to_be_visible()
+            phones.append(phone)
+        return cls(phones)
+
+    def after(self, phone: Phone, places: int = 1) -> Phone:
+        """The player some places to the left of another."""
+        return self.players[(self.players.index(phone) + places) % len(self.players)]
+
+    async def deal(self, cards: int) -> None:
+        """Open a round, shuffle, and deal as the game says: this many cards to each."""
+        page = self.host.page
+        await self.host.fingers.tap(page.get_by_role("button", name=re.compile("^Shuffle and ")))
+        await self.host.tap("Deal")
+        await asyncio.gather(*(phone.player.holds(cards) for phone in self.players))
+
+    async def play(self, phone: Phone, card: str, stack: str = "pile:table") -> None:
+        """Play a card face up; wait until all players see it."""
+        await phone.do("Play", card)
+        await asyncio.gather(*(one.see(stack, card) for one in self.players))
+
+    async def take_trick(self, winner: Phone, *, by: Phone) -> None:
+        """Give the trick to its winner with two taps."""
+        await by.fingers.tap(by.page.get_by_role("button", name="Trick to a player…"))
+        await by.choose_player(winner)
+        for one in self.players:
+            await expect(one.stack("pile:table").locator(".card")).to_have_count(0)
+
+    async def finish(self) -> None:
+        """Close the round; every player sees all its cards, and has checked them."""
+        await self.host.tap("Close the round")
+        await self.host.choose("Close the round")
+        for one in self.players:
+            await expect(one.page.get_by_role("heading", name="Round 1 is over")).to_be_visible()
+            await expect(
+                one.page.get_by_role("button", name=re.compile("^✓ Checked by this browser"))
+            ).to_be_visible()
+
+
+async def _phone(open_page: OpenPage, path: str, index: int) -> Phone:
+    width, height = SIZES[index % len(SIZES)]
+    size: dict[str, Any] = {"width": width, "height": height}
+    page = await open_page(path, size=size, has_touch=True, is_mobile=True)
+    return Phone(PlayerPage(page, NAMES[index]), await Fingers.on(page), index + 1)
+
+
+async def tricks(
+    table: Phones, *, leader: Phone, choose: Callable[[Sequence[str], str | None], str], best: str
+) -> dict[int, int]:
+    """Play all tricks; the number that each seat won.
+
+    `choose(hand, suit)` is the card that a player plays, where a suit was led; `best` is the
+    trumps, or empty.
+    """
+    won = {phone.seat: 0 for phone in table.players}
+    while await leader.player.cards.count():
+        played: list[tuple[str, Phone]] = []
+        for places in range(len(table.players)):
+            phone = table.after(leader, places)
+            card = choose(await phone.hand(), played[0][0][1] if played else None)
+            await table.play(phone, card)
+            played.append((card, phone))
+        suit = played[0][0][1]
+        _, leader = max(played, key=lambda one: strength(one[0], suit, best))
+        await table.take_trick(leader, by=table.host)
+        won[leader.seat] += 1
+    return won
+
+
+def strength(card: str, suit: str, trumps: str) -> tuple[bool, bool, int]:
+    """By which the cards of a trick are compared."""
+    return card[1] == trumps, card[1] == suit, "23456789TJQKA".index(card[0])

@@ -1,0 +1,287 @@
+"""The games of the lobby, each played to its end with fingers on phones."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Any
+
+import pytest
+from playwright.async_api import expect
+
+from tests.browser.phones import Phone, Phones, tricks
+from tests.browser.table_page import holds, place, tool
+
+RANKS = "A23456789TJQK"
+
+
+def follow(hand: Sequence[str], suit: str | None) -> str:
+    """A card of the suit that was led, or else the first one."""
+    return next((card for card in hand if card[1] == suit), hand[0])
+
+
+async def holder(table: Phones, card: str) -> Phone:
+    for phone in table.players:
+        if card in await phone.hand():
+            return phone
+    raise AssertionError(f"no player holds {card}")
+
+
+async def test_hearts(open_page: Any) -> None:
+    table = await Phones.at_table(open_page, "Hearts", 4)
+    await table.deal(13)
+    passed = {}
+    for phone in table.players:
+        cards = sorted(await phone.hand(), key=lambda card: RANKS.index(card[0]))[-3:]
+        passed[table.after(phone).seat] = set(cards)
+        await phone.select(*cards)
+        await phone.tap("Pass…")
+        await phone.choose_player(table.after(phone))
+    for phone in table.players:
+        await phone.player.holds(13)
+        assert passed[phone.seat] <= set(await phone.hand())
+    leader = await holder(table, "2c")
+
+    def card_of(hand: Sequence[str], suit: str | None) -> str:
+        return "2c" if "2c" in hand else follow(hand, suit)
+
+    won = await tricks(table, leader=leader, choose=card_of, best="")
+    assert sum(won.values()) == 13
+    await table.finish()
+    for seat, count in won.items():
+        if count:
+            await holds(table.host.page, f"pile:won:{seat}", 4 * count)
+
+
+async def test_spades(open_page: Any) -> None:
+    table = await Phones.at_table(open_page, "Spades", 4)
+    await table.deal(13)
+    won = await tricks(table, leader=table.after(table.host), choose=follow, best="s")
+    assert sum(won.values()) == 13
+    await table.finish()
+
+
+async def test_bridge_is_dealt_and_the_dummy_shown(open_page: Any) -> None:
+    table = await Phones.at_table(open_page, "Bridge", 4)
+    await table.deal(13)
+    declarer, dummy = table.players[1], table.players[3]
+    await table.play(table.after(declarer), (await table.after(declarer).hand())[0])
+    hand = await dummy.hand()
+    await dummy.select(*hand)
+    await dummy.tap("Show")
+    for code in hand:
+        await declarer.see(f"hand:{dummy.seat}", code)
+    await table.finish()
+
+
+@pytest.mark.parametrize(("game", "cards"), [("Texas hold’em", 2), ("Omaha", 4)])
+async def test_poker_with_a_board(open_page: Any, game: str, cards: int) -> None:
+    table = await Phones.at_table(open_page, game, 3)
+    await table.deal(cards)
+    for deal, on_board in (("Flop", 3), ("Turn", 4), ("River", 5)):
+        await table.host.tap(deal)
+        for phone in table.players:
+            await expect(phone.stack("pile:board").locator("[data-card]")).to_have_count(on_board)
+    _, second, third = table.players
+    await third.do("Discard", *await third.hand())
+    hand = await second.hand()
+    await second.select(*hand)
+    await second.tap("Show")
+    for code in hand:
+        await table.host.see(f"hand:{second.seat}", code)
+    await table.finish()
+
+
+async def test_five_card_draw(open_page: Any) -> None:
+    table = await Phones.at_table(open_page, "Five-card draw", 3)
+    await table.deal(5)
+    for phone in table.players:
+        counts = Counter(card[0] for card in await phone.hand())
+        useless = [card for card in await phone.hand() if counts[card[0]] == 1][:3]
+        if useless:
+            await phone.do("Discard", *useless)
+        for _ in useless:
+            await phone.draw()
+        await phone.player.holds(5)
+    for phone in table.players:
+        hand = await phone.hand()
+        await phone.select(*hand)
+        await phone.tap("Show")
+        for code in hand:
+            await table.after(phone).see(f"hand:{phone.seat}", code)
+    await table.finish()
+
+
+def unmatched(hand: Sequence[str]) -> list[str]:
+    """The cards outside of the best two melds or fewer, of three or four cards each."""
+    melds = [set(one) for size in (3, 4) for one in combinations(hand, size) if is_meld(one)]
+    pairs = [one | other for one, other in combinations(melds, 2) if not one & other]
+    best = min([set(), *melds, *pairs], key=lambda melded: points(set(hand) - melded))
+    return [card for card in hand if card not in best]
+
+
+def is_meld(cards: Sequence[str]) -> bool:
+    ranks = sorted(RANKS.index(card[0]) for card in cards)
+    if len(set(ranks)) == 1:
+        return True
+    run = list(range(ranks[0], ranks[0] + len(ranks)))
+    return len({card[1] for card in cards}) == 1 and ranks == run
+
+
+def points(cards: Sequence[str] | set[str]) -> int:
+    return sum(min(10, RANKS.index(card[0]) + 1) for card in cards)
+
+
+async def test_gin_rummy(open_page: Any) -> None:
+    """It ends when a player can knock, or when two cards are left in the deck."""
+    table = await Phones.at_table(open_page, "Gin rummy", 2)
+    await table.deal(10)
+    phone, left = table.after(table.host), 31
+    while left > 2:
+        (top,) = await phone.shown("pile:table")
+        if len(unmatched([*await phone.hand(), top])) <= len(unmatched(await phone.hand())):
+            await phone.draw("pile:table")
+        else:
+            await phone.draw()
+            left -= 1
+        hand = await phone.hand()
+        loose = [card for card in unmatched(hand) or hand if card != top]
+        worst = max(loose, key=lambda card: points([card]))
+        await table.play(phone, worst)
+        if points(unmatched(await phone.hand())) <= 10:
+            break
+        phone = table.after(phone)
+    for one in table.players:
+        hand = await one.hand()
+        await one.select(*hand)
+        await one.tap("Show")
+        for code in hand:
+            await table.after(one).see(f"hand:{one.seat}", code)
+    await table.finish()
+
+
+async def test_go_fish(open_page: Any) -> None:
+    table = await Phones.at_table(open_page, "Go fish", 2)
+    await table.deal(7)
+    asking, books, left = table.host, 0, 38
+    while books < 13:
+        other = table.after(asking)
+        hand = await asking.hand()
+        if hand:
+            rank = Counter(card[0] for card in hand).most_common(1)[0][0]
+            asked = [card for card in await other.hand() if card[0] == rank]
+            if asked:
+                await other.select(*asked)
+                await other.tap("Give")
+                await other.choose("Give")
+                await asking.player.holds(len(hand) + len(asked))
+            elif left:
+                await asking.draw()
+                left -= 1
+        elif left:
+            await asking.draw()
+            left -= 1
+        counts = Counter(card[0] for card in await asking.hand())
+        for rank in [rank for rank, count in counts.items() if count == 4]:
+            await asking.do("Play", *(card for card in await asking.hand() if card[0] == rank))
+            books += 1
+        asking = other
+    await holds(table.host.page, "pile:table", 52)
+    await table.finish()
+
+
+@pytest.mark.parametrize("game", ["Crazy eights", "Colours and numbers"])
+async def test_a_game_of_matching_cards(open_page: Any, game: str) -> None:
+    """The first player without cards wins; codes of both decks are a colour or suit and a rank."""
+    table = await Phones.at_table(open_page, game, 2)
+    await table.deal(7)
+    phone, left = table.after(table.host), 52 - 15
+    while left:
+        top = (await phone.shown("pile:table"))[-1]
+        fits = [card for card in await phone.hand() if set(card[:2]) & set(top[:2])]
+        if fits:
+            await phone.do("Play", fits[0])
+            for one in table.players:
+                await one.see("pile:table", fits[0])
+            if not await phone.hand():
+                break
+        else:
+            await phone.draw()
+            left -= 1
+        phone = table.after(phone)
+    await table.finish()
+
+
+def value(cards: Sequence[str]) -> int:
+    """In blackjack: picture cards count ten, and one ace may count eleven."""
+    low = points(list(cards))
+    return low + 10 if low <= 11 and any(card[0] == "A" for card in cards) else low
+
+
+async def test_blackjack(open_page: Any) -> None:
+    table = await Phones.at_table(open_page, "Blackjack", 3)
+    await table.deal(2)
+    for phone in table.players:
+        while value(await phone.hand()) < 17:
+            await phone.draw()
+    host = table.host
+    await host.open_sheet("pile:dealer")
+    await host.choose("Turn the top card up")
+    dealer = host.stack("pile:dealer")
+    await expect(dealer.locator("[data-card]")).to_have_count(2)
+    while value(cards := await host.shown("pile:dealer")) < 17:
+        await host.fingers.drag(host.stack("deck").locator(".card").last, dealer)
+        await expect(dealer.locator("[data-card]")).to_have_count(len(cards) + 1)
+    for phone in table.players:
+        hand = await phone.hand()
+        await phone.select(*hand)
+        await phone.tap("Show")
+        await expect(
+            table.after(phone).stack(f"hand:{phone.seat}").locator("[data-card]")
+        ).to_have_count(len(hand))
+    await table.finish()
+
+
+async def test_klondike(open_page: Any) -> None:
+    """Cards go to the piles of their suits as long as the deck lasts."""
+    table = await Phones.at_table(open_page, "Klondike, free play", 1)
+    await table.deal(0)
+    phone = table.host
+    columns = [f"pile:{number}" for number in range(1, 8)]
+    built = dict.fromkeys("shdc", 0)
+
+    async def top(stack: str) -> str | None:
+        last = phone.stack(stack).locator(".card").last
+        return await last.get_attribute("data-card") if await last.count() else None
+
+    async def build() -> bool:
+        """Move one card to the pile of its suit, and turn up the one below it."""
+        for stack in [*columns, "pile:table"]:
+            code = await top(stack)
+            if code is None or RANKS.index(code[0]) != built[code[1]]:
+                continue
+            source = phone.stack(stack).locator(".card").last
+            await phone.fingers.drag(source, phone.stack(f"pile:{code[1]}"))
+            await phone.see(f"pile:{code[1]}", code)
+            built[code[1]] += 1
+            below = phone.stack(stack).locator(".card").last
+            if await below.count() and await below.get_attribute("data-face") == "down":
+                await phone.open_sheet(stack)
+                await phone.choose("Turn the top card up")
+                await expect(below).to_have_attribute("data-face", "up")
+            return True
+        return False
+
+    await expect(phone.stack("pile:7").locator(".card")).to_have_count(7)
+    for left in range(24, 0, -1):
+        while await build():
+            pass
+        deck = place(phone.page, "deck").locator(".card").last
+        await phone.fingers.drag(deck, phone.stack("pile:table"))
+        await holds(phone.page, "deck", left - 1)
+    assert sum(built.values()) > 0
+    await expect(tool(phone.page, "Draw")).to_be_visible()
+    await expect(phone.page.get_by_role("button", name=re.compile("^✓ Checked"))).to_be_visible()
+    await table.finish()
