@@ -1,9 +1,10 @@
 """Frames of the table page while all cards of a deck are dealt: `python tests/bench/frames.py`.
 
 Chromium as a phone, with four players at the table. Prints the intervals between frames of the
-page's main thread in milliseconds, and what took part in those that Chromium calls long (50 ms or
-more). `--save FILE` writes every interval as JSON. Other programs on the machine delay frames, too:
-the table has several deals of each phone.
+page's main thread, in milliseconds, the number of layouts, and the processor time of the longest
+task of that thread, which other programs on the machine do not prolong as they do the intervals.
+Then what took part in frames that Chromium calls long (50 ms or more); those without parts waited
+for the processor. `--save FILE` writes every interval and task as JSON.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ RECORD = """() => {
     return recording;
   };
 }"""
-WORK = ("LayoutCount", "LayoutDuration", "RecalcStyleDuration", "ScriptDuration")
+TASK = "ThreadControllerImpl::RunTask"
 DEALT = f"""() => document.querySelectorAll("#hand [data-slot]").length === {EACH}
   && document.querySelector("#overlay").children.length === 0
   && document.getAnimations().every((one) => one.playState === "finished")"""
@@ -115,19 +116,38 @@ async def deal(browser: Browser, phone: Phone) -> dict[str, Any]:
         session = await context.new_cdp_session(page)
         await session.send("Emulation.setCPUThrottlingRate", {"rate": phone.slower})
         await session.send("Performance.enable")
-        before = await work(session)
+        before = await layouts(session)
+        await browser.start_tracing(page=page, categories=["toplevel", "__metadata"])
         await page.evaluate(RECORD)
         await ada.do("Deal")
         await page.wait_for_function(DEALT)
         recording: dict[str, Any] = await page.evaluate("endRecording()")
-        after = await work(session)
-        return recording | {"work": {name: after[name] - before[name] for name in WORK}}
+        traced = json.loads(await browser.stop_tracing())["traceEvents"]
+        return recording | {
+            "layouts": await layouts(session) - before,
+            "tasks": tasks(traced),
+        }
 
 
-async def work(session: CDPSession) -> dict[str, float]:
-    """What Chromium's main thread has done: layouts, and seconds of its parts."""
+async def layouts(session: CDPSession) -> int:
+    """How many layouts the page has had."""
     metrics = (await session.send("Performance.getMetrics"))["metrics"]
-    return {one["name"]: one["value"] for one in metrics if one["name"] in WORK}
+    return int(next(one["value"] for one in metrics if one["name"] == "LayoutCount"))
+
+
+def tasks(traced: list[dict[str, Any]]) -> list[float]:
+    """Milliseconds of processor time of each task of the page's main thread, the longest first."""
+    threads = {
+        (one["pid"], one["tid"])
+        for one in traced
+        if one["name"] == "thread_name" and one["args"]["name"] == "CrRendererMain"
+    }
+    spent = [
+        one["tdur"] / 1000
+        for one in traced
+        if one["name"] == TASK and (one["pid"], one["tid"]) in threads and "tdur" in one
+    ]
+    return sorted(spent, reverse=True)
 
 
 def show(phone: Phone, recording: dict[str, Any]) -> None:
@@ -136,9 +156,7 @@ def show(phone: Phone, recording: dict[str, Any]) -> None:
     over = sum(one > LIMIT for one in frames)
     figures = (len(frames), statistics.median(frames), p95, frames[-1])
     print(f"{phone!s:40} {figures[0]:6d} " + " ".join(f"{one:7.1f}" for one in figures[1:]), end="")
-    layouts, *seconds = (recording["work"][name] for name in WORK)
-    times = " ".join(f"{1000 * one:6.0f}" for one in seconds)
-    print(f" {over:8d} {layouts:7.0f} {times}", flush=True)
+    print(f" {over:8d} {recording['layouts']:7d} {recording['tasks'][0]:7.1f}", flush=True)
     for frame in recording["long"]:
         parts = [
             f"{one['of'] or one['by']} {one['ms']:.0f} (layout {one['layout']:.0f})"
@@ -151,7 +169,7 @@ async def main(deals: int, save: Path | None) -> None:
     saved: dict[str, list[Any]] = {}
     print(
         f"{'':40} {'frames':>6} {'median':>7} {'p95':>7} {'longest':>7} {'> 50 ms':>8} "
-        f"{'layouts':>7} {'layout':>6} {'style':>6} {'script':>6}"
+        f"{'layouts':>7} {'task':>7}"
     )
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(

@@ -1,0 +1,33 @@
+"""The pictures that people look at: the tour still finds every state."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.async_api import Browser, Page
+
+from tests.browser.album import THEMES, Album
+from tests.browser.screenshots import PHONE, STATES, photograph
+
+
+async def test_every_state_is_found_and_taken_at_each_size(
+    browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    album = Album(tmp_path, STATES[-2:])
+    visited: list[str] = []
+    take = album.take
+
+    async def record(page: Page, state: str, *others: Any) -> None:
+        visited.append(state)
+        await take(page, state, *others)
+
+    monkeypatch.setattr(album, "take", record)
+    await photograph(browser, album, (PHONE,))
+    assert sorted(visited) == sorted(STATES)
+    for state in STATES[-2:]:
+        names = {f"{state}-{w}x{h}-{theme}.png" for w, h in PHONE.sizes for theme in THEMES}
+        assert set(album.taken[state]) == names
+        for name in (*names, f"{state}.png"):
+            assert (tmp_path / name).stat().st_size > 5_000
