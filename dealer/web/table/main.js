@@ -11,7 +11,6 @@ import { persistent, stored } from "../page_storage.js";
 import { table as texts } from "../texts/table.js";
 import { actionForMove, actionNamed, disabledReason } from "./actions.js";
 import { animateMoves, positionsOf } from "./card_animation.js";
-import { openPile } from "./card_menus.js";
 import { cardMoves } from "./card_moves.js";
 import { Clicks } from "./clicks.js";
 import { ConnectionBanner } from "./connection_banner.js";
@@ -24,9 +23,9 @@ import { HandOrder } from "./hand_order.js";
 import { Header } from "./header.js";
 import { JoinForm, storedName, takeLink } from "./join_form.js";
 import { Log, announcer } from "./log.js";
+import { loadWhenUsed, openPile, openSeat } from "./on_demand.js";
 import { questions } from "./questions.js";
 import { QuickActions } from "./quick_actions.js";
-import { openSeat } from "./seat_menu.js";
 import { Seats } from "./seats.js";
 import { handOf } from "./selectors.js";
 import { Shortcuts, shortcutHelp } from "./shortcuts.js";
@@ -217,6 +216,7 @@ class TablePage {
   #follow(table) {
     this.table = table;
     this.#build();
+    loadWhenUsed();
     for (const event of table.history) this.log.add(event);
     let version = table.version;
     table.on("event", (event) => {
