@@ -41,11 +41,17 @@ class Moves(ABC):
         """Wait until no shuffle is running."""
 
     async def vacate(self, seat: int, reason: str = "") -> None:
-        """Remove the player of a seat, as the host; the cards of its hand stay there."""
+        """Remove the player of a seat, as the host; the cards of its hand stay there.
+
+        Other players may do it when that player has had no connection for two minutes.
+        """
         await self.change("seat.vacate", seat=seat, reason=reason or None)
 
     async def transfer_host(self, seat: int) -> None:
-        """Make the player of a seat the host, for as long as that player stays."""
+        """Make the player of a seat the host, for as long as that player stays.
+
+        A player may become host when the host has had no connection for two minutes.
+        """
         await self.change("table.transfer_host", seat=seat)
 
     async def note(self, kind: str, text: str) -> None:

@@ -308,9 +308,15 @@ export interface RemoteTable {
   discard(cards: Cards, options?: { pile?: string; face?: Face }): Promise<void>;
   /** Put cards of the hand onto a pile; default: face up onto `table`. */
   play(cards: Cards, options?: { pile?: string; face?: Face }): Promise<void>;
-  /** Remove the player of a seat, as the host; `reason` has at most 256 bytes. */
+  /**
+   * Remove the player of a seat, as the host; `reason` has at most 256 bytes. Other players may do it
+   * when that player has had no connection for two minutes.
+   */
   vacate(seat: number, reason?: string): Promise<void>;
-  /** Make the player of a seat the host, for as long as that player stays. */
+  /**
+   * Make the player of a seat the host, for as long as that player stays. A player may make themself
+   * host when the host has had no connection for two minutes.
+   */
   transferHost(seat: number): Promise<void>;
   /** Add a text of at most 2,048 bytes to the log, for everyone; `kind` is [a-z0-9._-]{1,64}. */
   note(kind: string, text: string): Promise<void>;

@@ -28,7 +28,7 @@ def soon_away(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Guests:
+class Trio:
     """Ada is the host; Bob plays with a finger, Cleo with a mouse."""
 
     ada: PlayerPage
@@ -38,14 +38,14 @@ class Guests:
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def guests(open_page: Any, malicious: Any) -> Guests:
+async def trio(open_page: Any, malicious: Any) -> Trio:
     ada = PlayerPage(await open_page("/"), "Ada")
     path = await ada.open_table()
     bob = PlayerPage(await open_page(path, size=PHONE, has_touch=True, is_mobile=True), "Bob")
     await bob.sit_down()
     cleo = PlayerPage(await open_page(path), "Cleo")
     await cleo.sit_down()
-    return Guests(ada, bob, cleo, await Fingers.on(bob.page))
+    return Trio(ada, bob, cleo, await Fingers.on(bob.page))
 
 
 def sheet(page: Page) -> Locator:
@@ -80,8 +80,8 @@ async def link_and_code(page: Page) -> tuple[str, str]:
     return link, read_path(path, int(box[2]))
 
 
-async def test_the_longest_seated_player_follows_a_host_who_leaves(guests: Guests) -> None:
-    ada, bob, cleo = guests.ada, guests.bob, guests.cleo
+async def test_the_longest_seated_player_follows_a_host_who_leaves(trio: Trio) -> None:
+    ada, bob, cleo = trio.ada, trio.bob, trio.cleo
     await ada.page.keyboard.press("Shift+Q")
     await answer(ada.page, "Leave your seat")
     await bob.expect_log("You are the host now.")
@@ -93,39 +93,41 @@ async def test_the_longest_seated_player_follows_a_host_who_leaves(guests: Guest
 
 
 async def test_the_host_hands_on_removes_and_invites_again(
-    guests: Guests, open_page: Any, axe: AxeCheck
+    trio: Trio, open_page: Any, axe: AxeCheck
 ) -> None:
-    ada, bob, cleo = guests.ada, guests.bob, guests.cleo
+    ada, bob, cleo = trio.ada, trio.bob, trio.cleo
     await open_menu_of(ada, "Bob")
     await choose(ada.page, "Make Bob the host")
     await bob.expect_log("You are the host now.")
 
-    await guests.fingers.hold(bob.other("Cleo"))
-    await guests.fingers.lift()
-    await guests.fingers.tap(sheet(bob.page).get_by_role("button", name="Remove Cleo…"))
+    await trio.fingers.hold(bob.other("Cleo"))
+    await trio.fingers.lift()
+    await trio.fingers.tap(sheet(bob.page).get_by_role("button", name="Remove Cleo…"))
     await bob.page.get_by_label("Reason").fill("it is late")
     await axe(bob.page)
-    await guests.fingers.tap(sheet(bob.page).get_by_role("button", name="Remove", exact=True))
+    await trio.fingers.tap(sheet(bob.page).get_by_role("button", name="Remove", exact=True))
     await cleo.expect_log("You were removed from your seat: it is late.")
     await ada.expect_log("Cleo was removed: it is late.")
 
-    await guests.fingers.tap(bob.other("Cleo"))
-    await guests.fingers.tap(sheet(bob.page).get_by_role("button", name="Invite Cleo again…"))
+    await trio.fingers.tap(bob.other("Cleo"))
+    await trio.fingers.tap(sheet(bob.page).get_by_role("button", name="Invite Cleo again…"))
     await expect(sheet(bob.page).get_by_role("heading")).to_have_text("Invite to seat 3")
     link, code = await link_and_code(bob.page)
     assert code == link
     await axe(bob.page)
     again = await open_page(link, size=SMALL_PHONE, has_touch=True, is_mobile=True)
-    await expect(again.get_by_role("heading", name="Bob invites you to Ada’s table")).to_be_visible()
+    await expect(
+        again.get_by_role("heading", name="Bob invites you to Ada’s table")
+    ).to_be_visible()
     assert "#" not in again.url
     await expect(again.get_by_label("Your name")).to_have_value("Cleo")
-    await expect(again.get_by_label("Seat")).to_have_value("3")
+    await expect(again.locator("select[name=seat]")).to_have_value("3")
     await again.get_by_role("button", name="Sit down").click()
     await ada.expect_log("Cleo sat down at seat 3.")
 
 
-async def test_the_own_link_is_a_code_for_the_other_device(guests: Guests) -> None:
-    page = guests.ada.page
+async def test_the_own_link_is_a_code_for_the_other_device(trio: Trio) -> None:
+    page = trio.ada.page
     await page.keyboard.press("z")
     await choose(page, "Play on another device")
     await expect(sheet(page).get_by_role("img")).to_be_visible()
@@ -134,8 +136,8 @@ async def test_the_own_link_is_a_code_for_the_other_device(guests: Guests) -> No
     assert code == link
 
 
-async def test_players_free_a_dark_seat_and_follow_a_host_who_is_away(guests: Guests) -> None:
-    ada, bob, cleo = guests.ada, guests.bob, guests.cleo
+async def test_players_free_a_dark_seat_and_follow_a_host_who_is_away(trio: Trio) -> None:
+    ada, bob, cleo = trio.ada, trio.bob, trio.cleo
     menu = await open_menu_of(cleo, "Bob")
     await expect(menu.get_by_role("button", name=re.compile("^Free this seat"))).to_have_count(0)
     await cleo.page.keyboard.press("Escape")
@@ -165,15 +167,13 @@ async def test_players_free_a_dark_seat_and_follow_a_host_who_is_away(guests: Gu
     await expect(cleo.button("Shuffle and start")).to_be_visible()
 
 
-async def test_turn_button_scores_and_phrases_are_marks_for_all(
-    guests: Guests, axe: AxeCheck
-) -> None:
-    ada, bob, cleo = guests.ada, guests.bob, guests.cleo
+async def test_turn_button_scores_and_phrases_are_marks_for_all(trio: Trio, axe: AxeCheck) -> None:
+    ada, bob, cleo = trio.ada, trio.bob, trio.cleo
     await open_menu_of(ada, "Bob")
     await choose(ada.page, "Give the turn to Bob")
     await bob.expect_log("It is your turn.")
     await cleo.expect_log("It is Bob’s turn.")
-    await guests.fingers.tap(bob.button("Pass the turn to Cleo"))
+    await trio.fingers.tap(bob.button("Pass the turn to Cleo"))
     await cleo.expect_log("It is your turn.")
     await expect(bob.button("Pass the turn to Cleo")).to_have_count(0)
     await cleo.page.keyboard.press("w")
@@ -190,6 +190,7 @@ async def test_turn_button_scores_and_phrases_are_marks_for_all(
     await ada.button("Menu").click()
     await choose(ada.page, "Players, turn and scores")
     await choose(ada.page, "Cleo · dealer button · -12")
+    await expect(sheet(ada.page).get_by_role("heading")).to_have_text("Cleo")
     await ada.page.keyboard.press("Escape")
     await ada.button("Menu").click()
     await choose(ada.page, "Set a counter…")
@@ -198,9 +199,9 @@ async def test_turn_button_scores_and_phrases_are_marks_for_all(
     await choose(ada.page, "Set")
     await bob.expect_log("pot: 120.")
 
-    await guests.fingers.tap(bob.button("Say something"))
+    await trio.fingers.tap(bob.button("Say something"))
     await axe(bob.page)
-    await guests.fingers.tap(sheet(bob.page).get_by_role("button", name="Well played!"))
+    await trio.fingers.tap(sheet(bob.page).get_by_role("button", name="Well played!"))
     await cleo.expect_log("Bob: Well played!")
     await cleo.page.keyboard.press("y")
     await choose(cleo.page, "👏")
@@ -208,9 +209,9 @@ async def test_turn_button_scores_and_phrases_are_marks_for_all(
 
 
 async def test_a_pile_says_who_played_its_cards_and_goes_to_the_winner_of_the_trick(
-    guests: Guests, axe: AxeCheck
+    trio: Trio, axe: AxeCheck
 ) -> None:
-    ada, bob, cleo = guests.ada, guests.bob, guests.cleo
+    ada, bob, cleo = trio.ada, trio.bob, trio.cleo
     await ada.do("Shuffle and start")
     await ada.set_count(3)
     await ada.do("Deal")
@@ -219,8 +220,9 @@ async def test_a_pile_says_who_played_its_cards_and_goes_to_the_winner_of_the_tr
         await player.choose(0)
         await player.do("Play")
         await player.holds(2)
-    await guests.fingers.hold(place(bob.page, "pile:table"))
-    await guests.fingers.lift()
+    await trio.fingers.hold(place(bob.page, "pile:table"))
+    await trio.fingers.lift()
+    await expect(sheet(bob.page).get_by_role("listitem")).to_have_count(3)
     shown = await sheet(bob.page).get_by_role("listitem").all_inner_texts()
     assert [re.sub(r", [\d:]+$", "", text.split("\n")[-1]) for text in shown] == [
         "Cleo",
@@ -230,8 +232,8 @@ async def test_a_pile_says_who_played_its_cards_and_goes_to_the_winner_of_the_tr
     await axe(bob.page)
     await bob.page.keyboard.press("Escape")
 
-    await guests.fingers.tap(bob.button("Trick to a player…"))
-    await guests.fingers.tap(sheet(bob.page).get_by_role("button", name=re.compile("^Cleo")))
+    await expect(bob.button("Trick to a player…")).to_be_visible()
+    await trio.fingers.drag(place(bob.page, "pile:table"), place(bob.page, "hand:3"))
     await cleo.expect_log(re.compile("^You won a trick: "))
     await ada.expect_log(re.compile("^Cleo won a trick: "))
     await holds(ada.page, "pile:table", 0)
@@ -244,3 +246,12 @@ async def test_a_pile_says_who_played_its_cards_and_goes_to_the_winner_of_the_tr
     await choose(cleo.page, "Set")
     await cleo.holds(4)
     await holds(ada.page, "pile:won:3", 1)
+
+    # By a button, when each player has played a card.
+    for player in (ada, bob, cleo):
+        await player.choose(0)
+        await player.do("Play")
+    await trio.fingers.tap(bob.button("Trick to a player…"))
+    await trio.fingers.tap(sheet(bob.page).get_by_role("button", name=re.compile("^Bob")))
+    await bob.expect_log(re.compile("^You won a trick: "))
+    await holds(ada.page, "pile:won:2", 3)

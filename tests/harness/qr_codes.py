@@ -17,7 +17,7 @@ def read_modules(modules: list[list[bool]]) -> str:
     """The text of a code, from its modules by row and column, with a quiet zone; "" if none."""
     dark = np.array(modules, dtype=bool)
     image = np.kron(np.where(dark, 0, 255), np.ones((PIXELS, PIXELS))).astype(np.uint8)
-    found = zxingcpp.read_barcodes(image, formats=zxingcpp.BarcodeFormat.QRCode)
+    found = zxingcpp.read_barcodes(image)
     return found[0].text if found else ""
 
 

@@ -73,3 +73,29 @@ def test_a_host_without_a_seat_takes_back() -> None:
 def test_another_note_is_its_text() -> None:
     note = (3, "NoteAdded", {"seat": 2, "kind": "chat", "text": "hello"}, None)
     assert lines(1, *PASSED, note)[-1] == "Bob: hello"
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "own", "other"),
+    [
+        ("turn", "1", "It is your turn.", "It is Ada’s turn."),
+        ("dealer_button", "1", "You have the dealer button.", "Ada has the dealer button."),
+        ("score", "1:-12", "Your score: -12.", "Ada’s score: -12."),
+        ("counter", "pot:120", "pot: 120.", "pot: 120."),
+        ("phrase", "well-played", "Bob: Well played!", "Bob: Well played!"),
+        ("phrase", "of-a-later-page", "Bob: of-a-later-page", "Bob: of-a-later-page"),
+        ("phrase", "toString", "Bob: toString", "Bob: toString"),
+        ("reaction", "👏", "Bob: 👏", "Bob: 👏"),
+        ("turn", "first", "Bob: first", "Bob: first"),
+    ],
+)
+def test_a_marker_says_what_it_means(kind: str, text: str, own: str, other: str) -> None:
+    note = (1, "NoteAdded", {"seat": 2, "kind": kind, "text": text}, None)
+    assert lines(1, note) == [own]
+    assert lines(None, note) == [other]
+
+
+def test_a_trick_is_won() -> None:
+    trick = moved(1, "pile:table", "pile:won:1", 7, 6)
+    assert lines(1, *trick) == ["You won a trick: 2 cards."]
+    assert lines(2, *trick) == ["Ada won a trick: 2 cards."]

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 WEB = ROOT / "dealer" / "web"
 PACKAGES = ROOT / "build" / "node_modules"
 IMPORT = re.compile(r"""^(?:import|export)\b[^;]*?from "(\.[^"]+)";$""", re.MULTILINE)
-LAZY_IMPORT = re.compile(r"""await import\("(\.[^"]+)"\)""")
+LAZY_IMPORT = re.compile(r"""(?:await|=>) import\("(\.[^"]+)"\)""")
 PRELOAD = re.compile(r'<link rel="modulepreload" href="/web/@/([\w./]+)">')
 
 

@@ -201,7 +201,9 @@ export function actionForMove(table, { from, to, slots = [], count = 1, face = d
     const all = cardsIn(table.state, from).length;
     return move("collect", play, () => table.pileMove(from, { to, count: all }));
   }
-  return move("pile", play, () => table.pileMove(from, { to, count: 1, face }));
+  const whole = count > 1 && count === cardsIn(table.state, from).length;
+  const which = whole ? { all: true } : { count: 1 };
+  return move("pile", play, () => table.pileMove(from, { to, ...which, face }));
 }
 
 /** Moving all cards of a pile, face down, onto the pile of the tricks that a seat has won. */

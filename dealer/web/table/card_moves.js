@@ -2,10 +2,11 @@
 
 import { table as texts } from "../texts/table.js";
 import { seatOf } from "../verify.js";
-import { actionForMove, actionNamed, defaultFace, disabledReason } from "./actions.js";
-import { openDeck, openPile } from "./card_menus.js";
-import { openSeat } from "./seat_menu.js";
-import { cardsIn, handOf } from "./selectors.js";
+import {
+  actionForMove, actionNamed, defaultFace, disabledReason, trickTo,
+} from "./actions.js";
+import { openDeck, openPile, openSeat } from "./on_demand.js";
+import { cardsIn, handOf, isTrick } from "./selectors.js";
 
 const UNKNOWN = "?"; // drawn for a card that will be turned up
 
@@ -15,8 +16,9 @@ const UNKNOWN = "?"; // drawn for a card that will be turned up
 export function cardMoves(page) {
   const own = () => (page.table.seat === null ? null : handOf(page.table.seat));
   const isReorder = ({ from }, to) => from === to && from === own();
-  const actionOf = ({ from, slots, count }, to) =>
-    actionForMove(page.table, { from, to, slots, count });
+  const actionOf = ({ from, slots, count, trick }, to) =>
+    (trick && seatOf(to) !== null
+      ? trickTo(seatOf(to)) : actionForMove(page.table, { from, to, slots, count }));
 
   return {
     pickUp(source) {
@@ -34,7 +36,8 @@ export function cardMoves(page) {
       return action !== null && disabledReason(action, context) === null;
     },
 
-    preview({ from, cards }, to) {
+    preview({ from, cards, trick }, to) {
+      if (trick && seatOf(to ?? "") !== null) return cards.map(() => null);
       return cards.map((card) => codeIn(to, card, from === own()));
     },
 
@@ -75,18 +78,20 @@ function handDragged(page, own, slot) {
   const slots = page.hand.together(slot);
   const all = cardsIn(page.table.state, own);
   return {
-    from: own, slots, count: slots.length,
+    from: own, slots, count: slots.length, trick: false,
     cards: slots.map((one) => all.find((card) => card.slot === one)),
     pictures: slots.map((one) => document.querySelector(`#hand [data-slot="${one}"] .card`)),
   };
 }
 
-/** Cards from the top of a stack: the set number from the deck, otherwise one. */
+/** Cards from the top of a stack: the set number from the deck, a whole trick, otherwise one. */
 function stackDragged(page, from, source) {
-  const count = from === "deck" ? page.count : 1;
+  const all = cardsIn(page.table.state, from);
+  const trick = from === "pile:table" && isTrick(page.table);
+  const count = from === "deck" ? page.count : trick ? all.length : 1;
   return {
-    from, slots: [], count, cards: cardsIn(page.table.state, from).slice(-count).toReversed(),
-    pictures: [Array.from(source.querySelectorAll(".card")).at(-1)],
+    from, slots: [], count, trick, cards: all.slice(-count).toReversed(),
+    pictures: Array.from(source.querySelectorAll(".card")).slice(trick ? -count : -1),
   };
 }
 

@@ -19,6 +19,7 @@ const HOLD_MS = 400;
  * @property {string} from a stack
  * @property {number[]} slots cards of the player's hand
  * @property {number} count cards from the top of another stack
+ * @property {boolean} trick they are a complete trick, which goes to its winner
  * @property {readonly import("../client.js").Card[]} cards those that move
  * @property {HTMLElement[]} pictures their elements
  *

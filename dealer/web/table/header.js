@@ -6,13 +6,11 @@ import {
 } from "../dom.js";
 import { table as texts } from "../texts/table.js";
 import { themeSwitch } from "../theme.js";
-import { actionNamed, isVisible, noting } from "./actions.js";
+import { actionNamed, isVisible } from "./actions.js";
 import { dialog } from "./dialogs.js";
 import { gameHelp } from "./game.js";
 import { showHelpCard } from "./help_card.js";
-import { showInvitation, showOwnLink } from "./links.js";
-import { askCounter } from "./notes.js";
-import { openPlayers } from "./seat_menu.js";
+import { openPlayers, setCounter, showInvitation, showOwnLink } from "./on_demand.js";
 import { hostCollects, isAllowed } from "./selectors.js";
 
 const HELP_CARD = "helpCard";
@@ -106,12 +104,6 @@ export class Header {
     if (chosen in OPENED) await OPENED[chosen](this.#page);
     else if (chosen !== null) await this.#page.run(chosen);
   }
-}
-
-/** Ask for a counter's name and value, and note them. */
-async function setCounter(page) {
-  const answer = await askCounter(page.table.markers.counters);
-  if (answer !== null) await page.attempt(noting("counter", `${answer.name}:${answer.number}`));
 }
 
 /** The operator's logo and title, or a spade. */

@@ -107,7 +107,7 @@ export class JoinForm {
     this.#inviteField.hidden = !invited || this.#page.invite !== null || table?.host === true;
   }
 
-  /** A guest is greeted with the names of the host and of the table. */
+  /** An invited person is greeted with the names of the inviter and of the table. */
   #greeting() {
     const { table, greeting } = this.#page;
     if (greeting.by === "") return texts.watching;

@@ -13,7 +13,7 @@ const QUIET_ZONE = 4; // modules
  * seat, and with `name` for the player of that name.
  *
  * @param {any} page
- * @param {{ place?: number | null, name?: string }} [guest]
+ * @param {{ place?: number | null, name?: string }} [invited]
  */
 export async function showInvitation(page, { place = null, name = "" } = {}) {
   const { table } = page;

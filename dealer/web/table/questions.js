@@ -5,7 +5,7 @@ import { element } from "../dom.js";
 import { table as texts } from "../texts/table.js";
 import { ACTIONS, defaultFace, disabledReason, isVisible } from "./actions.js";
 import { choices, dialog } from "./dialogs.js";
-import { askSaying } from "./notes.js";
+import { askSaying } from "./on_demand.js";
 import {
   freePileName, nameAt, ownCards, passedTo, pileName, pileTitle, pilesShown,
 } from "./selectors.js";

@@ -8,7 +8,7 @@ import { actionForMove, noting, ofPlayers, trickTo } from "./actions.js";
 import { dialog } from "./dialogs.js";
 import { showInvitation } from "./links.js";
 import { menu } from "./menu.js";
-import { askNumber } from "./notes.js";
+import { askCounter, askNumber } from "./notes.js";
 import { cardsShown, formerPlayers, handOf, isAllowed, isTrick, nameAt } from "./selectors.js";
 
 /** Show the menu of any seat, also of the player's own, and carry out what is chosen. */
@@ -149,4 +149,10 @@ function describe(table, seat) {
     dealerButton === seat ? marks.button : null,
     scores.has(seat) ? String(scores.get(seat)) : null,
   ].filter((part) => part !== null).join(" · ");
+}
+
+/** Ask for a counter's name and value, and note them. */
+export async function setCounter(page) {
+  const answer = await askCounter(page.table.markers.counters);
+  if (answer !== null) await page.attempt(noting("counter", `${answer.name}:${answer.number}`));
 }

@@ -212,7 +212,8 @@ export const table = {
   helpDragging:
     "Tap cards to select them, then tap a pile or a player; or drag them there. Tap the deck to " +
     "draw, or drag from it. Drag cards within your hand to sort them. A long press or a right " +
-    "click on a card, the deck, a pile or a player opens a menu.",
+    "click on a card, the deck, a pile or a player opens a menu. When each player has played a " +
+    "card onto the table, drag them to the player who won the trick.",
   singleKeys: "Use single keys as shortcuts",
   giveTo: (cards) => `Give ${cards} to which player?`,
   passTo: "Pass to which player?",

@@ -1,0 +1,94 @@
+"""What the table page reads from a table: who played a card, whether a trick is complete."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from typing import Any
+
+from tests.web.js_verifier import FILE, node
+
+SELECTORS = (FILE.parent / "table" / "selectors.js").as_uri()
+MARKERS = (FILE.parent / "client" / "markers.js").as_uri()
+
+
+def run(program: str) -> Any:
+    done = subprocess.run(
+        [node(), "--input-type=module", "--eval", program],
+        capture_output=True,
+        check=False,
+        encoding="utf-8",
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_the_last_player_of_a_card_is_the_one_who_played_it() -> None:
+    found = run(f"""
+        import {{ playedBy }} from {json.dumps(SELECTORS)};
+        const moved = (at, slot, from, to) =>
+          ({{ type: "CardMoved", at, public: {{ slot, from, to }} }});
+        const table = {{ history: [
+          moved(1, 4, "hand:1", "pile:table"), moved(2, 5, "deck", "pile:table"),
+          moved(3, 6, "hand:2", "pile:table"), moved(4, 6, "pile:table", "hand:1"),
+        ] }};
+        const all = () => [4, 5, 6, null].map((slot) => playedBy(table, slot));
+        const before = all();
+        table.history.push(
+          moved(5, 4, "pile:table", "pile:won:2"), moved(6, 6, "hand:1", "pile:table"),
+          {{ type: "CardDrawn", at: 7, public: {{ slot: 4, from: "pile:won:2", seat: 2 }} }});
+        const after = all();
+        table.history.push({{ type: "RoundOpened", at: 8, public: {{}} }});
+        console.log(JSON.stringify([before, after, all()]));
+    """)
+    assert found == [
+        [{"seat": 1, "at": 1}, None, None, None],
+        [None, None, {"seat": 1, "at": 6}, None],
+        [None, None, None, None],
+    ]
+
+
+def test_a_trick_has_one_card_of_each_seated_player() -> None:
+    found = run(f"""
+        import {{ isTrick, nextSeat }} from {json.dumps(SELECTORS)};
+        const trick = (seats, ...players) => isTrick({{
+          history: players.map((seat, slot) => (
+            {{ type: "CardMoved", at: slot, public:
+              {{ slot, from: seat === 0 ? "deck" : `hand:${{seat}}`, to: "pile:table" }} }})),
+          state: {{
+            seats: seats.map((seat) => ({{ seat }})),
+            round: {{ stacks: {{ "pile:table": players.map((_, slot) => ({{ slot }})) }} }},
+          }},
+        }});
+        const two = {{ state: {{ seats: [{{ seat: 2 }}, {{ seat: 5 }}] }} }};
+        const next = (seat) => nextSeat(two, seat);
+        console.log(JSON.stringify([
+          trick([1, 3], 3, 1), trick([1, 3], 3), trick([1, 3], 3, 3), trick([1, 3], 0, 1),
+          trick([1, 3], 1, 3, 1), trick([1], 1), next(2), next(5),
+        ]));
+    """)
+    assert found == [True, False, False, False, False, False, 5, 2]
+
+
+def test_markers_read_each_event_once_and_keep_earlier_values() -> None:
+    found = run(f"""
+        import {{ MarkerFold }} from {json.dumps(MARKERS)};
+        let reads = 0;
+        const note = (kind, text, seat = 1) => ({{
+          get type() {{ reads += 1; return "NoteAdded"; }}, public: {{ seat, kind, text }},
+        }});
+        const fold = new MarkerFold();
+        const events = [note("turn", "2"), note("score", "1:-5"), note("turn", "x")];
+        const first = fold.of(events);
+        const same = fold.of(events) === first;
+        events.push(note("score", "2:7"), note("counter", "pot:3"), note("phrase", "yes", 2));
+        const second = fold.of(events);
+        const shown = ({{ scores, counters, ...others }}) =>
+          ({{ ...others, scores: [...scores], counters: [...counters] }});
+        console.log(JSON.stringify([reads, same, shown(first), shown(second)]));
+    """)
+    empty = {"dealerButton": None, "reaction": None}
+    first = {"turn": 2, "phrase": None, "scores": [[1, -5]], "counters": []}
+    second = {"turn": 2, "phrase": {"seat": 2, "text": "yes"}}
+    second |= {"scores": [[1, -5], [2, 7]], "counters": [["pot", 3]]}
+    assert found == [6, True, empty | first, empty | second]
