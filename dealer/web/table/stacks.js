@@ -15,6 +15,9 @@ export class Stacks {
   #page;
   #list = element("ul", { class: "stacks", "aria-label": texts.stacks });
   #between = element("div", { class: "between" });
+  #help = element("button", {
+    class: "small", type: "button", hidden: true, onclick: () => showHelpCard(gameHelp()),
+  });
 
   constructor(container, page) {
     this.#page = page;
@@ -84,7 +87,9 @@ export class Stacks {
     const mayOpen = isVisible(actionNamed("openRound"), table) && !table.closed;
     const sentence = table.closed ? texts.tableClosed : texts.betweenRounds(rounds, mayOpen);
     const help = gameHelp();
-    const key = JSON.stringify([sentence, mayOpen, rounds, help?.title]);
+    this.#help.hidden = help === null;
+    if (help !== null) setText(this.#help, texts.howToPlay(help.title));
+    const key = JSON.stringify([sentence, mayOpen, rounds]);
     if (this.#between.dataset.shown === key) return;
     this.#between.dataset.shown = key;
     this.#between.replaceChildren(
@@ -94,9 +99,7 @@ export class Stacks {
             class: "primary", type: "button", onclick: () => this.#page.run("openRound"),
           }, texts.startRound(rounds + 1))
         : "",
-      help === null ? "" : element("button", {
-        class: "small", type: "button", onclick: () => showHelpCard(help),
-      }, texts.howToPlay(help.title)),
+      this.#help,
       rounds > 0 ? lastRoundLinks(table) : "",
     );
   }
