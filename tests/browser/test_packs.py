@@ -265,3 +265,19 @@ async def test_the_audit_page_names_cards_by_the_pack(server, open_page) -> None
     await page.get_by_role("link", name="Replay and check it, swap by swap").click()
     await expect(page.locator("#replay .card[data-pack='spanish-40']").first).to_be_visible()
     await expect(page.get_by_role("img", name="king of coins").first).to_be_visible()
+
+
+async def test_a_new_pile_has_a_title_in_any_script(server, open_page) -> None:
+    page = await open_page("/")
+    await open_table(page, "Ada")
+    await page.get_by_role("button", name="Shuffle and start").click()
+    await tool(page, "Draw").click()
+    await own_cards(page).first.click()
+    await page.keyboard.press("Shift+P")
+    await page.get_by_label("Name of a new pile").fill("弃牌 links")
+    await page.get_by_role("button", name="Play there").click()
+    pile = page.locator('[data-stack^="pile:~"]')
+    await expect(pile.locator(".name")).to_have_text("弃牌 links")
+    await expect(page.get_by_role("log")).to_contain_text("onto “弃牌 links”")
+    await page.reload()
+    await expect(pile.locator(".name")).to_have_text("弃牌 links")
