@@ -27,6 +27,8 @@ _LANGUAGE = re.compile(r"[a-z]{2,3}(?:-[A-Za-z0-9]{1,8})*")
 _COLOUR = re.compile(r"#[0-9a-fA-F]{6}")
 _NAME = re.compile(r"[a-z0-9-]{1,64}")
 _PILE = re.compile(r"[!-~]{1,32}")
+# Joiners, which some scripts need, are allowed; what changes the direction of other text is not.
+_UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _SVG = "{http://www.w3.org/2000/svg}svg"
 
 
@@ -105,7 +107,7 @@ def text(value: Any, at: str) -> Text:
 
 
 def _check_string(value: str, at: str) -> None:
-    if not value.strip() or len(value) > TEXT_MAX or not value.isprintable():
+    if not value.strip() or len(value) > TEXT_MAX or _UNSEEN.search(value):
         raise ConfigurationError(
             f"{at} must have 1 to {TEXT_MAX} characters, none of them a control character."
         )

@@ -51,9 +51,9 @@ function welcome() {
 
 /** Let the fan show some cards of a pack; null: of the standard cards. */
 function showCardsOf(pack) {
-  const step = Math.floor((pack?.deck.length ?? 0) / FAN.length);
+  const ofPack = (index) => pack.deck[Math.ceil(((index + 1) * pack.deck.length) / FAN.length) - 1];
   Array.from(fan.children).forEach((card, index) =>
-    drawCard(card, pack === null ? FAN[index] : pack.deck[(index + 1) * step - 1]));
+    drawCard(card, pack === null ? FAN[index] : ofPack(index)));
 }
 
 function columns() {

@@ -1,7 +1,7 @@
 """Times a new user's first minute: `python tests/browser/first_minute.py`, with Chromium.
 
 The host clones this repository, runs the README's Start line in the clone, opens the address that
-is printed, and plays until cards are in the hand. The guest follows the invite link on a phone.
+is printed, and plays until cards are in the hand. The invited player follows the invite link on a phone.
 The steps have the time that the machine needs: nobody reads or types.
 """
 
@@ -52,7 +52,7 @@ async def address(process: asyncio.subprocess.Process) -> str:
 
 
 async def first_hand(url: str, clock: Clock) -> None:
-    """A new host opens a table, and a new guest with a phone follows the invite link."""
+    """A new host opens a table, and an invited player with a phone follows the invite link."""
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(
             executable_path=chromium(windows=True), args=list(FLAGS)
@@ -69,14 +69,14 @@ async def first_hand(url: str, clock: Clock) -> None:
         await page.keyboard.press("Escape")
         clock("the invite link can be sent")
 
-        guest = await browser.new_page(viewport=PHONE, has_touch=True, is_mobile=True)
-        guests_clock = Clock("guest")
-        await guest.goto(link)
-        await guest.get_by_label("Your name").wait_for()
-        guests_clock("the table is visible")
-        bob = PlayerPage(guest, "Bob")
+        invited = await browser.new_page(viewport=PHONE, has_touch=True, is_mobile=True)
+        invited_clock = Clock("invited")
+        await invited.goto(link)
+        await invited.get_by_label("Your name").wait_for()
+        invited_clock("the table is visible")
+        bob = PlayerPage(invited, "Bob")
         await bob.sit_down()
-        guests_clock("a seat is taken")
+        invited_clock("a seat is taken")
         await ada.do("Shuffle and start")
         await ada.set_count(5)
         await ada.do("Deal")
@@ -84,7 +84,7 @@ async def first_hand(url: str, clock: Clock) -> None:
         clock("five cards are in the hand")
         await expect(bob.cards).to_have_count(5)
         await bob.expect_checks()
-        guests_clock("five cards are in the hand, and checked")
+        invited_clock("five cards are in the hand, and checked")
         await browser.close()
 
 

@@ -66,6 +66,8 @@ async def test_a_table_has_the_chosen_options(open_page, axe) -> None:
 
 async def test_open_tables_are_listed_with_links(open_page) -> None:
     host = await open_page("/")
+    await host.get_by_text("Choose deck, seats and rules").click()
+    await host.get_by_label("Show this table in the list").check()
     await open_table(host, "Ada")
     player = await open_page("/", size=PHONE)
     await player.get_by_role("link", name="Ada’s table").click()

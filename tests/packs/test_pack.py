@@ -21,13 +21,13 @@ def pack(**members: Any) -> dict[str, Any]:
 
 
 def test_a_pack_is_completed_for_the_pages() -> None:
-    cards = {"红中": {"name": "red dragon", "count": 4}, "1": {"suit": "o", "rank": "1"}}
+    cards = {"红中": {"name": "می\u200cخواهم", "count": 4}, "1": {"suit": "o", "rank": "1"}}
     given = pack(cards=cards, suits=SUITS, ranks=RANKS, named="{rank} of {suit}")
     found = read(given, name="mine")
     assert found["pack"] == "mine"
     assert found["width"] == 1
     assert found["deck"] == ["1.1", "1.2", "1.3", "1.4", "2.1"]
-    assert found["cards"]["1"] == {"code": "红中", "name": "red dragon"}
+    assert found["cards"]["1"] == {"code": "红中", "name": "می\u200cخواهم"}
     assert found["cards"]["2"] == {"code": "1", "suit": "o", "rank": "1"}
 
 
@@ -38,6 +38,7 @@ def test_a_pack_is_completed_for_the_pages() -> None:
         ({"colour": "#000000"}, 'unknown member "colour": use pack, title'),
         ({"tittle": "x"}, 'unknown member "tittle"; did you mean title?'),
         ({"title": ""}, "title must have 1 to 400 characters"),
+        ({"title": "a\u202eb"}, "title must have 1 to 400 characters, none of them a control"),
         ({"title": {"English": "x"}}, 'title: "English" is not the code of a language'),
         ({"title": 5}, "title must be a text, or texts by language"),
         ({"cards": {}}, "cards must have 1 to 1024 members"),

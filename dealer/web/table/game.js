@@ -4,6 +4,7 @@
  */
 
 import { localised } from "../localised.js";
+import { writtenTitle } from "./pile_names.js";
 
 /** @typedef {import("../client.js").RemoteTable} RemoteTable */
 /** @typedef {{ each: number, piles: { name: string, count: number, face: string }[] }} Deal */
@@ -46,10 +47,11 @@ export function pilesOfGame() {
   return preset.piles.map(({ name }) => name).filter((name) => !name.includes(SEAT));
 }
 
-/** The game's title of a pile by its plain name; null if it has none. */
+/** The game's or a player's title of a pile by its plain name; null if it has none. */
 export function titleInGame(name) {
   const found = findPile(name);
-  return found === null ? null : localised(found.pile.title).replaceAll(SEAT, found.seat);
+  if (found === null) return writtenTitle(name);
+  return localised(found.pile.title).replaceAll(SEAT, found.seat);
 }
 
 /** Whether a pile is drawn spread out; null if the game does not say. */

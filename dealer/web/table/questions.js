@@ -6,6 +6,7 @@ import { table as texts } from "../texts/table.js";
 import { ACTIONS, defaultFace, disabledReason, isVisible } from "./actions.js";
 import { choices, dialog } from "./dialogs.js";
 import { askSaying } from "./on_demand.js";
+import { plainName } from "./pile_names.js";
 import {
   freePileName, nameAt, ownCards, passedTo, pileName, pileTitle, pilesShown,
 } from "./selectors.js";
@@ -50,7 +51,7 @@ export function questions(page) {
       const { state } = page.table;
       const targets = pilesShown(state).filter((stack) => passedTo(stack) === null);
       const name = element("input", {
-        name: "pile", maxlength: 32, pattern: "[!-~]+", autocomplete: "off", required: true,
+        name: "pile", maxlength: 32, pattern: ".*\\S.*", autocomplete: "off", required: true,
         placeholder: texts.newPile, "aria-label": texts.newPile, value: freePileName(state),
       });
       const down = element("input", { type: "checkbox", name: "down" });
@@ -66,7 +67,7 @@ export function questions(page) {
         element("form", {
           class: "line", onsubmit: (event) => {
             event.preventDefault();
-            close({ pile: name.value, face: down.checked ? "down" : "up" });
+            close({ pile: plainName(name.value), face: down.checked ? "down" : "up" });
           },
         }, name, element("button", { type: "submit" }, label)),
       ]);

@@ -16,6 +16,9 @@ export class Stacks {
   #counters = element("ul", { class: "counters", role: "list", "aria-label": texts.counters });
   #between = element("div", { class: "between" });
   #cue;
+  #help = element("button", {
+    class: "small", type: "button", hidden: true, onclick: () => showHelpCard(gameHelp()),
+  });
 
   constructor(container, page) {
     this.#page = page;
@@ -89,7 +92,9 @@ export class Stacks {
     const mayOpen = isVisible(actionNamed("openRound"), table) && !table.closed;
     const sentence = table.closed ? texts.tableClosed : texts.betweenRounds(rounds, mayOpen);
     const help = gameHelp();
-    const key = JSON.stringify([sentence, mayOpen, rounds, closedRound !== null, help?.title]);
+    this.#help.hidden = help === null;
+    if (help !== null) setText(this.#help, texts.howToPlay(help.title));
+    const key = JSON.stringify([sentence, mayOpen, rounds, closedRound !== null]);
     if (this.#between.dataset.shown === key) return;
     this.#between.dataset.shown = key;
     this.#between.replaceChildren(
@@ -100,9 +105,7 @@ export class Stacks {
             class: "primary", type: "button", onclick: () => this.#page.run("openRound"),
           }, texts.startRound(rounds + 1))
         : "",
-      help === null ? "" : element("button", {
-        class: "small", type: "button", onclick: () => showHelpCard(help),
-      }, texts.howToPlay(help.title)),
+      this.#help,
       rounds > 0 ? lastRoundLinks(table) : "",
     );
   }
