@@ -11,7 +11,7 @@ from typing import Any
 from playwright.async_api import Page, expect
 
 from dealer.client import RemoteTable, RetryPolicy, connect
-from tests.browser.table_page import own_cards, sit_down
+from tests.browser.table_page import own_cards
 from tests.harness.server_process import PATIENT, ServerProcess
 
 QUICK = RetryPolicy(backoff=0.02, backoff_max=0.25, attempts=1000)
@@ -40,10 +40,6 @@ class Crowd:
     @property
     def path(self) -> str:
         return f"/tables/{self.id}"
-
-    async def seat(self, page: Page, name: str) -> None:
-        """Let the player of a page sit down; the page has the table's address."""
-        await sit_down(page, name)
 
     async def start(self, **options: Any) -> None:
         """Open and shuffle a round."""

@@ -26,6 +26,7 @@ import { Header } from "./header.js";
 import { JoinForm, storedName, takeLink } from "./join_form.js";
 import { Log, announcer } from "./log.js";
 import { questions } from "./questions.js";
+import { scrollCue } from "./scroll_cue.js";
 import { Seats } from "./seats.js";
 import { handOf } from "./selectors.js";
 import { Shortcuts, shortcutHelp } from "./shortcuts.js";
@@ -62,6 +63,7 @@ class TablePage {
   #banner = new ConnectionBanner(find("#connection"));
   #joinForm = new JoinForm(find("#join"), this);
   #parts = [];
+  #markFelt = scrollCue(find("#felt"), "block");
   #drawnState = null;
   #drawScheduled = false;
   #toastTimer = null;
@@ -212,6 +214,7 @@ class TablePage {
     find("#own").hidden = table.seat === null;
     document.body.dataset.stopped = String(this.stopped);
     for (const part of this.#parts) part.measure?.();
+    this.#markFelt();
     const own = table.seat === null ? null : handOf(table.seat);
     if (before !== null) animateMoves(before, table.state, own);
     this.#drawnState = table.state;
