@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from playwright.async_api import Page, expect
 
@@ -46,7 +46,7 @@ class Crowd:
         await self.host.round_open(**options)
         await self.host.shuffle()
 
-    async def pile(self, name: str, cards: int = 1, face: str = "up") -> None:
+    async def pile(self, name: str, cards: int = 1, face: Literal["up", "down"] = "up") -> None:
         """Put cards from the deck onto a pile."""
         await self.host.pile_move("deck", to=f"pile:{name}", count=cards, face=face)
 

@@ -14,7 +14,8 @@ PROBLEMS = """() => {
   const overlap = (a, b) =>
     a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 1 && b.top < a.bottom - 1;
   const inside = (a, b) =>
-    a.left >= b.left - 1 && a.right <= b.right + 1 && a.top >= b.top - 1 && a.bottom <= b.bottom + 1;
+    a.left >= b.left - 1 && a.right <= b.right + 1 &&
+    a.top >= b.top - 1 && a.bottom <= b.bottom + 1;
   const screen = { left: 0, top: 0, right: innerWidth, bottom: innerHeight };
   const label = (one) => one.getAttribute("aria-label") ?? one.textContent;
   const apart = (what, list) => list.forEach((a, index) => list.slice(index + 1).forEach((b) => {

@@ -107,7 +107,8 @@ export async function openSeat(page, seat) {
       action: () => actionForMove(table, { from: "deck", to: handOf(seat), count }),
     },
     {
-      possible: table.round !== null && isAllowed(table, "collect") && cards.length > 0, label: labels.collectHand,
+      possible: table.round !== null && isAllowed(table, "collect") && cards.length > 0,
+      label: labels.collectHand,
       action: () => actionForMove(table, { from: handOf(seat), to: "pile:discard" }),
     },
   ], { count });
