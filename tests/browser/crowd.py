@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from playwright.async_api import Page, expect
 
 from dealer.client import RemoteTable, RetryPolicy, connect
-from tests.browser.table_page import own_cards, sit_down
+from tests.browser.table_page import own_cards
 from tests.harness.server_process import PATIENT, ServerProcess
 
 QUICK = RetryPolicy(backoff=0.02, backoff_max=0.25, attempts=1000)
@@ -41,16 +41,12 @@ class Crowd:
     def path(self) -> str:
         return f"/tables/{self.id}"
 
-    async def seat(self, page: Page, name: str) -> None:
-        """Let the player of a page sit down; the page has the table's address."""
-        await sit_down(page, name)
-
     async def start(self, **options: Any) -> None:
         """Open and shuffle a round."""
         await self.host.round_open(**options)
         await self.host.shuffle()
 
-    async def pile(self, name: str, cards: int = 1, face: str = "up") -> None:
+    async def pile(self, name: str, cards: int = 1, face: Literal["up", "down"] = "up") -> None:
         """Put cards from the deck onto a pile."""
         await self.host.pile_move("deck", to=f"pile:{name}", count=cards, face=face)
 

@@ -15,7 +15,7 @@ export class Bubbles {
   #timers = new Map();
   #changed;
 
-  /** @param {() => void} changed is called when a bubble disappears by itself */
+  /** @param {() => void} changed is called when the time of a bubble is over */
   constructor(changed) {
     this.#changed = changed;
   }
@@ -48,8 +48,9 @@ export class Bubbles {
 }
 
 /** The phrase or reaction of an event; null if it has none. */
-function textOf({ type, public: { kind, text } }) {
+function textOf({ type, public: event }) {
   if (type !== "NoteAdded") return null;
+  const { kind, text } = event;
   if (kind === "phrase") return /** @type {any} */ (texts).phrases?.[text] ?? text;
   return kind === "reaction" ? escapeControl(text) : null;
 }
@@ -57,5 +58,5 @@ function textOf({ type, public: { kind, text } }) {
 /** The seat whose player caused an event, as far as the event says; null otherwise. */
 function actor({ type, public: event }) {
   if (type === "CardMoved") return seatOf(event.from);
-  return ["NoteAdded", "CardDrawn", "SeatLeft"].includes(type) ? event.seat : null;
+  return type === "NoteAdded" || type === "CardDrawn" || type === "SeatLeft" ? event.seat : null;
 }

@@ -51,8 +51,8 @@ export class Seats {
         element("span", { class: "dot", "aria-hidden": "true" })),
       element("span", { class: "holding" },
         element("span", { class: "backs", "aria-hidden": "true" }),
-        element("span", { class: "count" }),
-        element("span", { class: "faces", "aria-hidden": "true" }), marksElement()),
+        element("span", { class: "count" }), marksElement()),
+      element("span", { class: "faces", "aria-hidden": "true" }),
     );
     return element("li", {},
       button, element("span", { class: "before" }),
@@ -61,8 +61,8 @@ export class Seats {
 
   #update(item, { seat, name, taken, here, cards, piles, place }) {
     const [button, before, bubble] = item.children;
-    const [who, holding] = button.children;
-    const [backs, count, faces, marks] = holding.children;
+    const [who, holding, faces] = button.children;
+    const [backs, count, marks] = holding.children;
     const presence = taken ? { true: "here", false: "away", null: "unknown" }[here] : "left";
     const found = marksOf(this.#page, seat);
     setAttribute(item, "data-presence", presence);
