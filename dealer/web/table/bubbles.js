@@ -5,8 +5,8 @@
  */
 
 import { escapeControl } from "../dom.js";
-import { table as texts } from "../texts/table.js";
 import { seatOf } from "../verify.js";
+import { phraseOf } from "./selectors.js";
 
 const SHOWN_MS = 7000;
 
@@ -51,7 +51,7 @@ export class Bubbles {
 function textOf({ type, public: event }) {
   if (type !== "NoteAdded") return null;
   const { kind, text } = event;
-  if (kind === "phrase") return /** @type {any} */ (texts).phrases?.[text] ?? text;
+  if (kind === "phrase") return phraseOf(text);
   return kind === "reaction" ? escapeControl(text) : null;
 }
 
