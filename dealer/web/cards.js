@@ -6,7 +6,7 @@
  * `cards.css` has the styles; its `--card` is the width of a card.
  */
 
-import { cards as texts } from "./texts/english.js";
+import { shared } from "./texts.js";
 
 const SUITS = { s: "♠", h: "♥", d: "♦", c: "♣" };
 const RANKS = "A23456789TJQK";
@@ -14,6 +14,7 @@ const STANDARD = /^([A2-9TJQK])([shdc])(?:\.0*(\d+))?$/;
 const JOKER = /^X([12])(?:\.0*(\d+))?$/;
 const AS_TEXT = "\ufe0e";
 const COLOURS = "dealer/page/colours";
+const texts = shared.cards;
 
 /**
  * The parts of a code, null where it has none; `deck` is its number in a shoe, and `own` the code
@@ -43,8 +44,10 @@ export function cardName(code) {
   if (code === null || code === "??") return texts.faceDown;
   const { rank, suit, joker, deck, own } = cardOf(code);
   if (own !== null) return own;
-  const name = joker ? texts.jokers[joker] : texts.named(texts.ranks[rank], texts.suits[suit]);
-  return deck === null ? name : texts.ofDeck(name, deck);
+  const name = joker ? texts.jokers[joker] : texts.named({
+    rank: texts.ranks[rank], suit: texts.suits[suit],
+  });
+  return deck === null ? name : texts.ofDeck({ name, deck });
 }
 
 /**

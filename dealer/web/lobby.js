@@ -3,13 +3,15 @@
 import { cardElement } from "./cards.js";
 import { browserStore, connect } from "./client.js";
 import { brandLogo, brandTitle, element, escapeControl, setText } from "./dom.js";
+import { languageSwitch } from "./language.js";
 import { goTo, stored, tabStored } from "./page_storage.js";
-import { lobby as texts } from "./texts/lobby.js";
+import { errorText, lobby as texts } from "./texts.js";
 import { themeSwitch } from "./theme.js";
 
 const NAME = "dealer/page/name";
 /** The table that this player has just joined here: its page need not say "welcome back". */
 const ARRIVING = "dealer/page/arriving";
+const DECKS = ["52", "54", "36", "32", "24"];
 const SHORT_DECKS = { 36: "A6789TJQK", 32: "A789TJQK", 24: "A9TJQK" };
 const REFRESH_MS = 5000;
 
@@ -19,11 +21,11 @@ const name = element("input", {
 });
 const tableName = element("input", { name: "table", maxlength: 64, autocomplete: "off" });
 const seats = element("input", { name: "seats", type: "number", min: 1, max: 100, value: 6 });
-const deck = select("deck", texts.decks);
+const deck = select("deck", DECKS.map((value) => [value, texts.decks[value]]));
 const shoe = element("input", { name: "shoe", type: "number", min: 1, max: 8, value: 1 });
-const preset = select("preset", texts.presets);
+const preset = select("preset", Object.entries(texts.presets));
 const presetMeans = hint("preset-means", texts.presetMeans.free);
-const entropy = select("entropy", texts.entropies);
+const entropy = select("entropy", Object.entries(texts.entropies));
 const entropyMeans = hint("entropy-means", texts.entropyMeans.players);
 const invited = element("input", { type: "checkbox", name: "invited" });
 const watched = element("input", { type: "checkbox", name: "watched", checked: true });
@@ -38,11 +40,15 @@ entropy.setAttribute("aria-describedby", entropyMeans.id);
 preset.addEventListener("change", () => setText(presetMeans, texts.presetMeans[preset.value]));
 entropy.addEventListener("change", () => setText(entropyMeans, texts.entropyMeans[entropy.value]));
 
-document.querySelector("#lobby").append(welcome(), columns(), element("footer", {}, themeSwitch()));
-document.title = texts.title(brandTitle());
+document.querySelector("#lobby").append(welcome(), columns(), footer());
+document.title = texts.title({ brand: brandTitle() ?? "dealer" });
 
 const house = connect(null, { name: name.value || texts.guest, store: browserStore(stored) });
-house.then(refresh, (error) => setText(empty, error.message));
+house.then(refresh, (error) => setText(empty, errorText(error)));
+
+function footer() {
+  return element("footer", {}, themeSwitch(), languageSwitch());
+}
 
 function select(name, options) {
   const choices = options.map(([value, text]) => element("option", { value }, text));
@@ -103,7 +109,7 @@ function columns() {
     element(
       "section", { class: "panel", "aria-labelledby": "open-tables" },
       element("h2", { id: "open-tables" }, texts.tables), empty, list,
-      element("p", { class: "muted" }, texts.auditBefore, audit),
+      element("p", { class: "muted" }, texts.auditBefore, " ", audit),
     ),
   );
 }
@@ -118,14 +124,14 @@ async function openTable(event) {
     const table = await (await house).open({
       deck: chosenDeck(),
       seats: seats.valueAsNumber,
-      name: tableName.value.trim() || texts.defaultTable(player),
+      name: tableName.value.trim() || texts.defaultTable({ player }),
       rules: chosenRules(),
     });
     await (await house).join(table, { name: player, invite: table.invite });
     tabStored.setItem(ARRIVING, table.id);
     goTo(`/tables/${table.id}`);
   } catch (error) {
-    setText(status, error.message);
+    setText(status, errorText(error));
     open.disabled = false;
   }
 }
@@ -154,7 +160,7 @@ async function refresh() {
   try {
     showTables(await (await house).tables());
   } catch (error) {
-    setText(empty, error.message);
+    setText(empty, errorText(error));
   }
   setTimeout(refresh, REFRESH_MS);
 }
@@ -168,14 +174,17 @@ function showTables(tables) {
   list.replaceChildren(...tables.map(tableEntry));
 }
 
+const titleOf = (name, id) =>
+  escapeControl(name || texts.nameless({ id: id.slice(0, 6) }));
+
 function tableEntry({ table, name, taken, rounds }) {
   return element(
     "li", {},
     element(
       "a", { href: `/tables/${table}` },
-      element("strong", {}, escapeControl(name || texts.nameless(table))),
-      element("span", { class: "muted" }, texts.seated(taken)),
-      element("span", { class: "muted" }, texts.rounds(rounds)),
+      element("strong", { dir: "auto" }, titleOf(name, table)),
+      element("span", { class: "muted" }, texts.seated({ taken })),
+      element("span", { class: "muted" }, texts.rounds({ rounds })),
     ),
   );
 }

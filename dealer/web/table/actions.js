@@ -7,7 +7,7 @@
  * question, and does not run without one.
  */
 
-import { table as texts } from "../texts/table.js";
+import { table as texts } from "../texts.js";
 import { seatOf } from "../verify.js";
 import {
   cardsIn, handOf, isAllowed, isSealed, otherSeats, ownCards, pileName,
@@ -57,12 +57,12 @@ const deckReady = (context) =>
   deckNotEmpty(context) ?? (isSealed(context.table.state, "deck") ? null : reasons.notShuffled);
 const enough = ({ table, count }) => {
   const left = cardsIn(table.state, "deck").length;
-  return count > left ? reasons.tooFew(left) : null;
+  return count > left ? reasons.tooFew({ left }) : null;
 };
 const enoughForAll = ({ table, count }) => {
   const wanted = count * table.state.seats.length;
   const left = cardsIn(table.state, "deck").length;
-  return wanted > left ? reasons.tooFewForAll(left, wanted) : null;
+  return wanted > left ? reasons.tooFewForAll({ left, wanted }) : null;
 };
 const somethingOut = ({ table }) => {
   const stacks = Object.entries(table.state.round?.stacks ?? {});

@@ -1,13 +1,14 @@
 /** The menus of the deck, a pile and a player: their cards, and what can be done with them. */
 
-import { cardElement, cardName, cardSign } from "../cards.js";
+import { cardElement, cardSign } from "../cards.js";
 import { element } from "../dom.js";
-import { table as texts } from "../texts/table.js";
+import { fill, table as texts } from "../texts.js";
 import {
   BETWEEN_SHUFFLES, actionForMove, actionNamed, disabledReason, isVisible,
 } from "./actions.js";
 import { choices, dialog } from "./dialogs.js";
 import { cardsIn, handOf, isAllowed, nameAt, pileName } from "./selectors.js";
+import { handContents, pileTitle, seatDetails } from "./wording.js";
 
 /**
  * @typedef {object} Offer
@@ -27,18 +28,19 @@ export async function openDeck(page) {
   const isPossible = (one) => disabledReason(one, page) === null;
   const canTurn = isPossible(to("pile:table", "up"));
   await menu(page, texts.deck, [
-    element("p", { class: "muted" }, texts.deckContents(cardsIn(table.state, "deck").length)),
+    element("p", { class: "muted" },
+      texts.deckContents({ cards: cardsIn(table.state, "deck").length })),
   ], [
     ...OF_DECK.map(actionNamed).map((one) => ({
       possible: isVisible(one, table) && isPossible(one),
-      label: labels[one.name](count),
+      label: fill(labels[one.name], { count }),
       action: () => one,
     })),
     {
-      possible: canTurn, label: labels.turnOnto(count), mark: "public",
+      possible: canTurn, label: labels.turnOnto({ count }), mark: "public",
       action: () => to("pile:table", "up"),
     },
-    { possible: canTurn, label: labels.putOnto(count), action: () => movedToPile(page, to) },
+    { possible: canTurn, label: labels.putOnto({ count }), action: () => movedToPile(page, to) },
   ], { count });
 }
 
@@ -58,13 +60,13 @@ export async function openPile(page, stack) {
     const action = actionForMove(table, { from: stack, to: target, face });
     return action && { ...action, conditions: [...action.conditions, isSame] };
   };
-  await menu(page, texts.pileTitle(name), [
-    element("p", { class: "muted" }, texts.pileContents(cards.length)),
+  await menu(page, pileTitle(name), [
+    element("p", { class: "muted" }, texts.pileContents({ cards: cards.length })),
     element("ul", { class: "spread" },
       ...cards.map((card) => element("li", {}, cardElement(card.card)))),
   ], [
     {
-      possible: may("pile") && table.seat !== null, label: labels.takeTop(sign),
+      possible: may("pile") && table.seat !== null, label: labels.takeTop({ sign }),
       action: () => to(handOf(table.seat)),
     },
     {
@@ -79,7 +81,7 @@ export async function openPile(page, stack) {
       possible: may("turn", 2) && cards.some(({ shown }) => !shown), label: labels.turnAll,
       mark: "public", action: step(() => table.pileTurn(name, null, { all: true })),
     },
-    { possible: may("pile"), label: labels.moveTop(sign), action: () => movedToPile(page, to) },
+    { possible: may("pile"), label: labels.moveTop({ sign }), action: () => movedToPile(page, to) },
     {
       possible: may("shuffle", 2), label: labels.shufflePile,
       action: step(() => table.shuffle({ pile: name })),
@@ -98,11 +100,11 @@ export async function openSeat(page, seat) {
   const taken = table.seats.has(seat);
   const labels = texts.cardMenu;
   await menu(page, nameAt(table, seat), [
-    element("p", { class: "muted" }, texts.seatDetails(seat, taken, table.presence.get(seat))),
-    element("p", {}, texts.handContents(cards.map((card) => card.card).map(cardName))),
+    element("p", { class: "muted" }, seatDetails(seat, taken, table.presence.get(seat))),
+    element("p", {}, handContents(cards.map(({ card }) => card))),
   ], [
     {
-      possible: taken && isAllowed(table, "deal"), label: labels.dealTo(count),
+      possible: taken && isAllowed(table, "deal"), label: labels.dealTo({ count }),
       action: () => actionForMove(table, { from: "deck", to: handOf(seat), count }),
     },
     {

@@ -2,8 +2,10 @@
 
 import { cardElement, cardName, drawCard } from "../cards.js";
 import { element, reconcile, setAttribute, setText } from "../dom.js";
-import { table as texts } from "../texts/table.js";
+import { table as texts } from "../texts.js";
 import { handOf, ownCards } from "./selectors.js";
+
+const SORT_KEYS = { suit: "t", rank: "n" };
 
 export class Hand {
   #page;
@@ -19,7 +21,7 @@ export class Hand {
   constructor(container, page) {
     this.#page = page;
     this.#sortButtons = ["suit", "rank"].map((by) => element("button", {
-      class: "small", type: "button", "data-by": by, "aria-keyshortcuts": texts.sortKeys[by],
+      class: "small", type: "button", "data-by": by, "aria-keyshortcuts": SORT_KEYS[by],
       onclick: () => this.sort(by),
     }, texts.sortBy[by]));
     this.#list.addEventListener("keydown", (event) => this.#onKeyDown(event));
@@ -52,7 +54,7 @@ export class Hand {
     for (const slot of selected) if (!present.has(slot)) selected.delete(slot);
     if (!present.has(this.#focus)) this.#moveFocus();
 
-    setText(this.#title, texts.yourHand(cards.length, selected.size));
+    setText(this.#title, texts.yourHand({ cards: cards.length, selected: selected.size }));
     setAttribute(this.#list, "data-drop", table.seat === null ? null : handOf(table.seat));
     this.#list.style.setProperty("--cards", Math.max(1, cards.length));
     setAttribute(this.#list, "data-empty", cards.length === 0 ? texts.emptyHand : null);
@@ -120,7 +122,7 @@ export class Hand {
   #update(option, card) {
     const picture = option.firstElementChild;
     if (picture.dataset.card !== (card.card ?? undefined)) drawCard(picture, card.card);
-    const name = card.shown ? texts.shownToAll(cardName(card.card)) : cardName(card.card);
+    const name = card.shown ? texts.shownToAll({ name: cardName(card.card) }) : cardName(card.card);
     setAttribute(option, "aria-label", name);
     setAttribute(option, "title", name);
     setAttribute(option, "data-shown", card.shown);
@@ -168,6 +170,6 @@ export class Hand {
     this.#page.order.move(slots, [slots[from]], before);
     this.draw();
     this.#optionOf(slots[from]).focus();
-    this.#page.announce(texts.movedTo(to + 1, slots.length));
+    this.#page.announce(texts.movedTo({ place: to + 1, of: slots.length }));
   }
 }

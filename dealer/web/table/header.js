@@ -2,18 +2,20 @@
 
 import { useFourColours, usesFourColours } from "../cards.js";
 import { brandLogo, brandTitle, element, escapeControl, setText } from "../dom.js";
-import { table as texts } from "../texts/table.js";
+import { languageSwitch } from "../language.js";
+import { language, table as texts } from "../texts.js";
 import { themeSwitch } from "../theme.js";
 import { actionNamed, isVisible } from "./actions.js";
 import { dialog } from "./dialogs.js";
 import { hostCollects } from "./selectors.js";
+import { statusOf } from "./wording.js";
 
 const OTHER_DEVICE = "otherDevice";
 const LOOPBACK = ["localhost", "127.0.0.1", "[::1]"];
 
 export class Header {
   #page;
-  #name = element("h1", {});
+  #name = element("h1", { dir: "auto" });
   #status = element("p", { class: "muted" });
 
   constructor(container, page) {
@@ -35,9 +37,9 @@ export class Header {
     const { table } = this.#page;
     const name = escapeControl(table.state.name ?? texts.nameless);
     setText(this.#name, name);
-    document.title = texts.title(name, brandTitle());
-    const people = texts.people(table.seats.size, table.watching);
-    setText(this.#status, [texts.status(table), people].join(" · "));
+    document.title = texts.title({ name, brand: brandTitle() ?? "dealer" });
+    const people = texts.people({ seated: table.seats.size, watching: table.watching });
+    setText(this.#status, [statusOf(table), people].join(" · "));
   }
 
   /** Show the invite link. */
@@ -94,11 +96,12 @@ export class Header {
     const actions = ["leave", "closeTable"].filter((name) => isVisible(actionNamed(name), table));
     const chosen = await dialog(texts.menu, (close) => [
       themeSwitch(),
+      languageSwitch(),
       element("label", { class: "choice" }, colours, texts.fourColours),
       hostCollects(table) ? element("p", { class: "muted" }, texts.hostCollects) : "",
       element("div", { class: "choices below" },
         link("/", texts.allTables),
-        link(`/tables/${table.id}/history.txt`, texts.readHistory),
+        link(`/tables/${table.id}/history.txt?lang=${language}`, texts.readHistory),
         link(`/tables/${table.id}/audit`, texts.auditPage),
         table.token === null ? "" : element("button", {
           type: "button", onclick: () => close(OTHER_DEVICE),

@@ -2,7 +2,7 @@
 
 import { element, setText } from "../dom.js";
 import { stored, tabStored } from "../page_storage.js";
-import { table as texts } from "../texts/table.js";
+import { errorText, table as texts } from "../texts.js";
 import { freeSeats, hostCollects } from "./selectors.js";
 
 const NAME = "dealer/page/name";
@@ -93,7 +93,7 @@ export class JoinForm {
     this.#seat.dataset.free = free.join();
     this.#seat.replaceChildren(
       element("option", { value: "" }, texts.anySeat),
-      ...free.map((seat) => element("option", { value: seat }, texts.seat(seat))),
+      ...free.map((seat) => element("option", { value: seat }, texts.seat({ seat }))),
     );
     if (free.includes(Number(chosen))) this.#seat.value = chosen;
   }
@@ -110,7 +110,7 @@ export class JoinForm {
       await this.#page.join({ name, seat, ...(invite === null ? {} : { invite }) });
       setText(this.#status, "");
     } catch (error) {
-      setText(this.#status, error.message);
+      setText(this.#status, errorText(error));
     }
     this.#submit.disabled = false;
   }

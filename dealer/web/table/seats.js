@@ -2,7 +2,7 @@
 
 import { cardElement, drawCard } from "../cards.js";
 import { element, reconcile, setAttribute, setText } from "../dom.js";
-import { table as texts } from "../texts/table.js";
+import { table as texts } from "../texts.js";
 import { handOf, seatsAround } from "./selectors.js";
 
 const MAX_FAN = 13; // cards that are drawn; a number beside them says how many there are
@@ -32,7 +32,7 @@ export class Seats {
       element("span", { class: "backs", "aria-hidden": "true" }),
       element("span", { class: "who" },
         element("span", { class: "dot", "aria-hidden": "true" }),
-        element("span", { class: "name" })),
+        element("span", { class: "name", dir: "auto" })),
       element("span", { class: "count muted" }),
     );
     return element("li", { "data-drop": handOf(seat), "data-stack": handOf(seat) }, button);
@@ -47,8 +47,9 @@ export class Seats {
     const offset = of === 1 ? 0 : (2 * index) / (of - 1) - 1;
     item.style.setProperty("--off", String(offset * offset));
     setText(who.lastElementChild, name);
-    setText(count, texts.seatSummary(cards.length, presence));
-    setAttribute(button, "aria-label", texts.seatLabel(name, seat, cards.length, presence));
+    setText(count, texts.seatSummary({ cards: cards.length, presence }));
+    const label = texts.seatLabel({ name, seat, cards: cards.length, presence });
+    setAttribute(button, "aria-label", label);
     drawFan(backs, cards);
   }
 }

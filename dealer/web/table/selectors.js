@@ -4,7 +4,7 @@
  */
 
 import { escapeControl } from "../dom.js";
-import { table as texts } from "../texts/table.js";
+import { table as texts } from "../texts.js";
 import { seatOf } from "../verify.js";
 
 /** @typedef {import("../client.js").Card} Card */
@@ -14,6 +14,7 @@ import { seatOf } from "../verify.js";
 /** Piles that are shown during a round even while they are empty. */
 const PERMANENT = ["pile:table", "pile:discard"];
 const BURN = "pile:burn";
+const NEW_PILE = "pile-";
 
 /**
  * The cards of a stack, bottom first; none if there is no such stack.
@@ -62,8 +63,8 @@ export function pilesShown(state) {
  */
 export function freePileName(state) {
   let number = 1;
-  while (state.round?.stacks[`pile:${texts.pile(number)}`] !== undefined) number += 1;
-  return texts.pile(number);
+  while (state.round?.stacks[`pile:${NEW_PILE}${number}`] !== undefined) number += 1;
+  return NEW_PILE + number;
 }
 
 /** The seat whose passed cards wait in a pile, until all seats have passed; null for other stacks. */
@@ -84,7 +85,8 @@ export function pileName(stack) {
  * @param {number} seat
  */
 export function nameAt(table, seat) {
-  return escapeControl(table.seats.get(seat) ?? formerPlayers(table).get(seat) ?? texts.seat(seat));
+  const name = table.seats.get(seat) ?? formerPlayers(table).get(seat);
+  return escapeControl(name ?? texts.seat({ seat }));
 }
 
 /** Players seen so far by seat: those from before this page was loaded are in no event. */
@@ -111,7 +113,7 @@ export function formerPlayers(table) {
       names.set(event.seat, event.name);
       former.delete(event.seat);
     } else if (type === "SeatLeft" || type === "SeatVacated") {
-      former.set(event.seat, names.get(event.seat) ?? texts.seat(event.seat));
+      former.set(event.seat, names.get(event.seat) ?? texts.seat({ seat: event.seat }));
     }
   }
   return former;

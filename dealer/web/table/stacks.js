@@ -2,9 +2,10 @@
 
 import { cardElement, cardName, drawCard } from "../cards.js";
 import { element, reconcile, setAttribute, setText } from "../dom.js";
-import { table as texts } from "../texts/table.js";
+import { language, table as texts } from "../texts.js";
 import { actionNamed, disabledReason, isVisible } from "./actions.js";
 import { cardsIn, pileName, pilesShown } from "./selectors.js";
+import { betweenRounds, pileTitle } from "./wording.js";
 
 const MAX_SPREAD = 12; // cards of a spread pile that are drawn
 const NOT_SPREAD = ["pile:discard", "pile:burn"];
@@ -55,11 +56,11 @@ export class Stacks {
     setAttribute(item, "data-thick", Math.min(3, Math.ceil(cards.length / 18)));
     setAttribute(item, "data-shuffling", table.state.round?.shuffle?.stack === name);
     setAttribute(item, "data-drag", cards.length > 0 ? name : null);
-    setText(title, name === "deck" ? texts.deck : texts.pileTitle(pileName(name)));
+    setText(title, name === "deck" ? texts.deck : pileTitle(pileName(name)));
     setText(count, String(cards.length));
     setAttribute(button, "aria-label", name === "deck"
-      ? texts.deckLabel(cards.length)
-      : texts.pileLabel(pileName(name), cards.length, visibleNames(shown)));
+      ? texts.deckLabel({ cards: cards.length })
+      : pileLabel(pileName(name), cards.length, visibleNames(shown)));
     if (name === "deck") {
       const reason = disabledReason(actionNamed("draw"), this.#page);
       setAttribute(button, "aria-disabled", reason === null ? null : "true");
@@ -81,7 +82,7 @@ export class Stacks {
     if (table.round !== null) return;
     const { rounds } = table.state;
     const mayOpen = isVisible(actionNamed("openRound"), table) && !table.closed;
-    const sentence = table.closed ? texts.tableClosed : texts.betweenRounds(rounds, mayOpen);
+    const sentence = betweenRounds({ closed: table.closed, rounds }, mayOpen);
     const key = JSON.stringify([sentence, mayOpen, rounds]);
     if (this.#between.dataset.shown === key) return;
     this.#between.dataset.shown = key;
@@ -90,11 +91,17 @@ export class Stacks {
       mayOpen
         ? element("button", {
             class: "primary", type: "button", onclick: () => this.#page.run("openRound"),
-          }, texts.startRound(rounds + 1))
+          }, rounds === 0 ? texts.startFirst : texts.startRound({ round: rounds + 1 }))
         : "",
       rounds > 0 ? lastRoundLinks(table) : "",
     );
   }
+}
+
+function pileLabel(name, cards, seen) {
+  const pile = pileTitle(name);
+  return seen.length === 0 ? texts.pileLabel({ pile, cards })
+    : texts.pileLabelSeen({ pile, cards, seen });
 }
 
 /** The names of the cards that lie face up. */
@@ -113,11 +120,11 @@ function lastRoundLinks({ id, state }) {
   // A table without spectators gives its log only to its players, and a link carries no token; the
   // audit page sends it.
   const files = [
-    " · ", link(`/tables/${id}/history.txt`, texts.readHistory),
+    " · ", link(`/tables/${id}/history.txt?lang=${language}`, texts.readHistory),
     " · ", link(`/tables/${id}/bundle.jsonl`, texts.takeBundle, { download: `${id}.jsonl` }),
   ];
   return element(
-    "p", { class: "finished" }, texts.roundOver(state.rounds), " ",
+    "p", { class: "finished" }, texts.roundOver({ round: state.rounds }), " ",
     link(`/tables/${id}/audit#round=${state.rounds}`, texts.watchAudit),
     ...(state.watched ? files : []),
   );

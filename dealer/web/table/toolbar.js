@@ -1,7 +1,7 @@
 /** The toolbar: a button for each action that the player may use, and the number of cards. */
 
 import { element, setAttribute } from "../dom.js";
-import { table as texts } from "../texts/table.js";
+import { table as texts } from "../texts.js";
 import { ACTIONS, disabledReason, isVisible } from "./actions.js";
 
 /** The groups of actions; on a phone each row scrolls. */
@@ -38,7 +38,7 @@ export class Toolbar {
       setAttribute(button, "title", reason ?? texts.hints[action.name]);
     }
     this.#number.textContent = String(count);
-    setAttribute(this.#stepper, "aria-label", texts.howMany(count));
+    setAttribute(this.#stepper, "aria-label", texts.howMany({ count }));
     for (const group of this.#container.querySelectorAll(".tools")) {
       const tools = Array.from(group.querySelectorAll("button.tool"));
       group.hidden = tools.every((tool) => tool.hidden);
