@@ -138,8 +138,8 @@ function showChapter({ version }) {
     const { first, last } = button.dataset;
     const current = Number(first) <= version && version <= Number(last);
     if (current && !button.hasAttribute("aria-current")) {
-      const left = button.offsetLeft - at("chapters").offsetLeft;
-      at("chapters").scrollLeft = left - CHAPTER_MARGIN_PX;
+      const [{ left }, all] = [button, at("chapters")].map((one) => one.getBoundingClientRect());
+      at("chapters").scrollLeft += left - all.left - CHAPTER_MARGIN_PX;
     }
     setAttribute(button, "aria-current", current ? "true" : null);
   }

@@ -79,7 +79,8 @@ export class Toolbar {
 
   /** Arrow keys move the focus along the toolbar. */
   #onKeyDown(event) {
-    const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    const right = document.documentElement.dir === "rtl" ? -1 : 1;
+    const by = { ArrowLeft: -right, ArrowRight: right }[event.key];
     if (by === undefined) return;
     const buttons = Array.from(this.#container.querySelectorAll("button")).filter(
       (button) => button.offsetParent !== null,
