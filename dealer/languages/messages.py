@@ -103,10 +103,10 @@ class Formatter:
         name, forms = part.name, part.forms
         if part.kind == "plural":
             number = int(values[name])
-            form = forms.get(f"={number}") or forms.get(self.category(number)) or forms["other"]
-            return self.format(form, values, number)
+            keys = (f"={number}", self.category(number), "other")
+            return self.format(next(forms[key] for key in keys if key in forms), values, number)
         if part.kind == "select":
-            return self.format(forms.get(str(values[name])) or forms["other"], values, count)
+            return self.format(forms.get(str(values[name]), forms["other"]), values, count)
         if name in values:
             return self.shown(values[name])
         text = self.shown(values[name[0].lower() + name[1:]])

@@ -4,6 +4,7 @@ import { cardElement } from "./cards.js";
 import { browserStore, connect } from "./client.js";
 import { brandLogo, brandTitle, element, escapeControl, setText } from "./dom.js";
 import { languageSwitch } from "./language.js";
+import { withoutIsolates } from "./messages.js";
 import { goTo, stored, tabStored } from "./page_storage.js";
 import { errorText, lobby as texts } from "./texts.js";
 import { themeSwitch } from "./theme.js";
@@ -124,7 +125,7 @@ async function openTable(event) {
     const table = await (await house).open({
       deck: chosenDeck(),
       seats: seats.valueAsNumber,
-      name: tableName.value.trim() || texts.defaultTable({ player }),
+      name: tableName.value.trim() || withoutIsolates(texts.defaultTable({ player })),
       rules: chosenRules(),
     });
     await (await house).join(table, { name: player, invite: table.invite });
@@ -175,7 +176,7 @@ function showTables(tables) {
 }
 
 const titleOf = (name, id) =>
-  escapeControl(name || texts.nameless({ id: id.slice(0, 6) }));
+  (name ? escapeControl(name) : texts.nameless({ id: id.slice(0, 6) }));
 
 function tableEntry({ table, name, taken, rounds }) {
   return element(

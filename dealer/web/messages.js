@@ -129,6 +129,9 @@ export class Formatter {
   }
 }
 
+/** A message for others than readers of the page: without the marks around names. */
+export const withoutIsolates = (text) => text.replace(/[\u2068\u2069]/g, "");
+
 /** The text with a capital first letter. */
 const capital = (text) =>
   text.replace(/^(\u2068?)(\p{L})/u, (_, mark, letter) => mark + letter.toLocaleUpperCase());

@@ -12,7 +12,7 @@ from tests.browser.test_first_view import OVERFLOW
 
 PHONE = {"width": 360, "height": 640}
 TAGS = sorted(languages())
-CUT = """() => [...document.querySelectorAll("button")].filter((one) =>
+CUT = """() => [...document.querySelectorAll("button:not(.badge)")].filter((one) =>
   one.offsetParent !== null && (one.scrollWidth > one.clientWidth + 1 ||
     one.scrollHeight > one.clientHeight + 1)).map((one) => one.outerHTML.slice(0, 160))"""
 
@@ -32,7 +32,7 @@ async def open_table(page: Page) -> None:
     await page.locator("input[name=player]").fill("Ada")
     await page.locator("#lobby button.primary").click()
     await page.wait_for_url("**/tables/*")
-    await page.locator(".stacks button").first.wait_for()
+    await page.locator("#middle button.primary").wait_for()
 
 
 @pytest.mark.parametrize("tag", TAGS)
@@ -100,7 +100,8 @@ async def test_a_page_in_one_file_has_every_language(open_page, server, tmp_path
     await expect(page.locator("#open-title")).to_have_text(re.compile("La partie"))
 
 
-async def test_refusals_are_in_the_language_of_the_page(open_page) -> None:
+async def test_a_page_of_an_error_is_in_the_language_of_the_browser(open_page) -> None:
     page = await open_page("/", locale="fr")
+    page.errors.expect("404")
     await page.goto(f"/tables/{'0' * 32}")
     await expect(page.get_by_role("heading")).to_have_text("Il n’y a rien ici")

@@ -32,6 +32,7 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
     ("{n, plural, one {{who}: #} other {{who}: # #}} #", {"n": 2, "who": "Bo"}, "Bo: 2 2 #"),
     ("{on, select, true {a {n}} other {b}}", {"on": "true", "n": 7}, "a 7"),
     ("{on, select, true {a} other {b}}", {"on": "no"}, "b"),
+    ("x{n, plural, =0 {} other {#}}{on, select, a {} other {b}}", {"n": 0, "on": "a"}, "x"),
     ("{name} wins", {"name": "עדה"}, "\u2068עדה\u2069 wins"),
 ]
 
