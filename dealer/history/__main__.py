@@ -1,4 +1,4 @@
-"""Command `python -m dealer.history text|phh [ROUND]`: writes a history in a separate process.
+"""`python -m dealer.history text|phh LANGUAGE [ROUND]`: writes a history in a separate process.
 
 It reads a bundle from standard input and writes the gzipped history to standard output. The exit
 code is 0, 1 if there is no such history or 2 if the bundle does not verify, with a sentence on
@@ -14,18 +14,20 @@ from dealer.errors import HistoryUnavailable, ProofFault
 from dealer.history import text
 from dealer.history.poker import phh
 from dealer.history.replay import Game
+from dealer.languages.language import languages
 
 NO_HISTORY = 1
 FAULT = 2
 
 
-def main(form: str, round: int | None) -> int:
+def main(form: str, language: str, round: int | None) -> int:
     try:
         game = Game.read([line.removesuffix(b"\n") for line in sys.stdin.buffer])
         if form == "phh" and round is not None:
             made = phh.write(game, round=round)
         else:
-            made = "".join(f"{line}\n" for line in text.write(game, round=round))
+            lines = text.write(game, round=round, language=languages()[language])
+            made = "".join(f"{line}\n" for line in lines)
     except (HistoryUnavailable, ProofFault) as error:
         sys.stderr.write(str(error))
         return NO_HISTORY if isinstance(error, HistoryUnavailable) else FAULT
@@ -34,4 +36,4 @@ def main(form: str, round: int | None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else None))
+    sys.exit(main(sys.argv[1], sys.argv[2], int(sys.argv[3]) if len(sys.argv) > 3 else None))

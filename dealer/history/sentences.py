@@ -1,9 +1,9 @@
-"""Every event as one English sentence, for the audit, the text history and the command line."""
+"""Every event as one sentence, for the audit, the text history and the command line."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple, assert_never
+from typing import Any, NamedTuple, assert_never
 
 from dealer.game import events
 from dealer.game.cards import UNKNOWN
@@ -12,6 +12,7 @@ from dealer.game.stacks import BURN, DECK, DISCARD, is_pass_pile, passed_to, sea
 from dealer.game.state import TAKE_BACK, Table
 from dealer.history.printable import escape_control
 from dealer.history.replay import ReplayStep, replay_bundle
+from dealer.languages.language import Language, english
 from dealer.proof.verify import Swap
 
 
@@ -30,163 +31,213 @@ class Sentence(NamedTuple):
     swap: Swap | None = None
 
 
-def describe_all(leaves: Iterable[str | bytes], swaps: Iterable[Swap]) -> Iterator[Sentence]:
-    """A sentence for each of the verified `leaves` of one table, from its first event on.
-
-    `swaps` are those that the verifier recomputed; without them a card is written as `??`.
-    """
-    return map(describe, replay_bundle(leaves, swaps))
-
-
-def describe(step: ReplayStep) -> Sentence:
-    """The sentence of one event."""
-    sentence, cards = _sentence(step.table, step.event, step.swap)
-    version, at, number, type_ = step[:4]
-    return Sentence(version, at, number, type_, escape_control(sentence), cards, step.swap)
-
-
-def _sentence(table: Table, event: Event, swap: Swap | None) -> tuple[str, tuple[str, ...]]:
-    """The sentence and the codes in it; `table` is the state before the event."""
-    match event:
-        case events.CardsSwapped(step=step, i=i):
-            if swap is None:
-                return f"step {step}: place {i} is swapped with a hidden place", ()
-            a, b = swap.cards
-            words = " ".join(map(str, swap.words))
-            return f"step {step}: swaps places {i} ({a}) and {swap.j} ({b}); tape {words}", (a, b)
-        case events.CardDrawn(seat=seat, source=source, slot=slot):
-            card = _face(table, slot)
-            return f"{_who(table, seat)} draws {card} from {_where(table, source, slot)}", (card,)
-        case events.CardMoved(slot=slot):
-            return _moved(table, event), (_face(table, slot),)
-        case events.CardShown(slot=slot, card=card):
-            stack = named(table, _stack_of(table, slot))
-            return f"{card} in {stack} is turned up for all", (card,)
-        case events.CardPeeked(slot=slot, seat=seat):
-            card = _face(table, slot)
-            stack = named(table, _stack_of(table, slot))
-            return f"{_who(table, seat)} is shown {card} in {stack}", (card,)
-        case events.StackCut(stack=stack, at=at):
-            return f"{named(table, stack)} is cut: the cards from place {at} go to the bottom", ()
-        case _:
-            return _cardless(table, event), ()
-
-
-def _moved(table: Table, event: events.CardMoved) -> str:
-    """A move from the deck to pile:burn is a burn, from a hand to pile:discard a discard."""
-    card, source = _face(table, event.slot), event.source
-    origin = _where(table, source, event.slot)
-    if event.to == BURN and source == DECK:
-        return f"{card} is burned from {origin}"
-    if event.to == DISCARD and seat_of(source) is not None:
-        return f"{card} is discarded from {origin}"
-    if is_pass_pile(event.to) and seat_of(source) is not None:
-        return f"{card} is passed from {origin} to {_who(table, passed_to(event.to))}"
-    target, lying = named(table, event.to), 0
-    if table.round is not None:
-        lying = len(table.round.cards(event.to)) - (event.to == source)
-    if event.place == lying:
-        return f"{card} goes from {origin} to {target}"
-    return f"{card} goes from {origin} to place {event.place} (not the top) of {target}"
-
-
-CardlessEvent = (
-    events.TableOpened
-    | events.TableClosed
-    | events.SeatTaken
-    | events.SeatLeft
-    | events.SeatVacated
-    | events.HostTransferred
-    | events.NoteAdded
-    | events.RoundOpened
-    | events.RoundClosed
-    | events.ShuffleStarted
+SeatEvent = events.SeatTaken | events.SeatLeft | events.SeatVacated | events.HostTransferred
+ShuffleEvent = (
+    events.ShuffleStarted
     | events.EntropyCommitted
     | events.EntropyClosed
     | events.EntropyRevealed
     | events.ShuffleVoided
     | events.DeckSealed
 )
+CardlessEvent = (
+    events.TableOpened
+    | events.TableClosed
+    | events.NoteAdded
+    | events.RoundOpened
+    | events.RoundClosed
+    | SeatEvent
+    | ShuffleEvent
+)
 
 
-def _cardless(table: Table, event: CardlessEvent) -> str:
-    """The sentence of an event that names no card: tables, seats, rounds and entropy."""
-    match event:
-        case events.TableOpened(origin=origin, key=key):
-            return f"the table {origin} opens; its key is {key.hex()}"
-        case events.TableClosed():
-            return "the table closes"
-        case events.SeatTaken(seat=seat, name=name, key=key, bot=bot):
-            who = f"{name} (a bot)" if bot else name
-            return f"{who} sits down at seat {seat}" + (f", key {key.hex()}" if key else "")
-        case events.SeatLeft(seat=seat):
-            return f"{_who(table, seat)} leaves seat {seat}"
-        case events.SeatVacated(seat=seat, by=by, reason=reason):
-            why = f": {reason}" if reason else ""
-            return f"the {by} removes {_who(table, seat)} from seat {seat}{why}"
-        case events.HostTransferred(seat=seat):
-            return f"{_who(table, seat)} is the host from here on"
-        case events.NoteAdded(seat=seat, kind=kind, text=text) if kind == TAKE_BACK:
-            versions = f"versions {text.replace('-', ' to ')}" if "-" in text else f"version {text}"
-            return f"{_who(table, seat) if seat else 'the host'} took back {versions}"
-        case events.NoteAdded(seat=seat, kind=kind, text=text):
-            return f"{_who(table, seat) if seat else 'the host'} notes ({kind}): {text}"
-        case events.RoundOpened(round=number, deck=deck, entropy=entropy, commitment=commitment):
-            whose = "the house alone" if entropy == "house" else "the house and the players"
-            return (
-                f"round {number} opens: {len(deck)} cards, random bytes of {whose}; the house "
-                f"commits to its secret: {commitment.hex()}"
-            )
-        case events.RoundClosed(round=number, secret=secret):
-            return f"round {number} closes; the house's secret was {secret.hex()}"
-        case events.ShuffleStarted(k=k, stack=stack, n=n, algorithm=algorithm, steps=steps):
-            return (
-                f"shuffle {k} begins: {named(table, stack)}, {n} cards, {algorithm}, {steps} steps"
-            )
-        case events.EntropyCommitted(k=k, seat=seat, digest=digest):
-            return f"{_who(table, seat)} commits to random bytes for shuffle {k}: {digest.hex()}"
-        case events.EntropyClosed(k=k):
-            return f"commitments for shuffle {k} are closed; the house signs the log so far"
-        case events.EntropyRevealed(seat=seat, nonce=nonce):
-            return f"{_who(table, seat)} reveals random bytes: {nonce.hex()}"
-        case events.ShuffleVoided(k=k):
-            return f"shuffle {k} is voided: {_withholding(table)} did not reveal random bytes"
-        case events.DeckSealed(k=k, first=first, slots=slots):
-            last = first + len(slots) - 1
-            return f"shuffle {k} is done: its cards are sealed in slots {first} to {last}"
-        case _:
-            assert_never(event)
+def describe_all(leaves: Iterable[str | bytes], swaps: Iterable[Swap]) -> Iterator[Sentence]:
+    """An English sentence for each of the verified `leaves` of one table, from its first event on.
+
+    `swaps` are those that the verifier recomputed; without them a card is written as `??`.
+    """
+    return map(describe, replay_bundle(leaves, swaps))
 
 
-def _who(table: Table, seat: int) -> str:
-    player = table.seats.get(seat)
-    return f"seat {seat}" if player is None else f"{player.name} (seat {seat})"
+def describe(step: ReplayStep, language: Language | None = None) -> Sentence:
+    """The sentence of one event, in a language, or in English."""
+    sentence, cards = _Describer(step.table, language)(step.event, step.swap)
+    version, at, number, type_ = step[:4]
+    return Sentence(version, at, number, type_, sentence, cards, step.swap)
 
 
-def _withholding(table: Table) -> str:
-    shuffle = None if table.round is None else table.round.shuffle
-    return " and ".join(_who(table, seat) for seat in (shuffle.missing() if shuffle else ()))
-
-
-def _face(table: Table, slot: int) -> str:
-    return UNKNOWN if table.round is None else table.round.face(slot) or UNKNOWN
-
-
-def _stack_of(table: Table, slot: int) -> str:
-    return (table.round and table.round.stack_of(slot)) or DECK
-
-
-def named(table: Table, stack: str) -> str:
+def named(table: Table, stack: str, language: Language | None = None) -> str:
     """A stack in words: "the deck", "the hand of Ann (seat 1)", "the pile burn"."""
-    seat = seat_of(stack)
-    if seat is not None:
-        return f"the hand of {_who(table, seat)}"
-    return "the deck" if stack == DECK else f"the pile {stack.removeprefix('pile:')}"
+    return _Describer(table, language).stack(stack)
 
 
-def _where(table: Table, stack: str, slot: int) -> str:
-    """The stack of a card in words, with its place if it is not the top card of deck or pile."""
-    cards = [] if table.round is None else table.round.cards(stack)
-    if not cards or cards[-1] == slot or seat_of(stack) is not None:
-        return named(table, stack)
-    return f"place {cards.index(slot)} (not the top) of {named(table, stack)}"
+class _Describer:
+    """Sentences about events of a table whose state before the event is `table`."""
+
+    def __init__(self, table: Table, language: Language | None) -> None:
+        self._table = table
+        self._language = language or english()
+
+    def __call__(self, event: Event, swap: Swap | None) -> tuple[str, tuple[str, ...]]:
+        """The sentence and the codes of the cards in it."""
+        match event:
+            case events.CardsSwapped(step=step, i=i):
+                if swap is None:
+                    return self._text("hiddenSwap", step=step, i=i), ()
+                a, b = swap.cards
+                words = " ".join(map(str, swap.words))
+                return self._text("swap", step=step, i=i, a=a, j=swap.j, b=b, words=words), (a, b)
+            case events.CardDrawn(seat=seat, source=source, slot=slot):
+                card, place = self._face(slot), self._where(source, slot)
+                sentence = self._text("drawn", player=self._who(seat), card=card, **{"from": place})
+                return sentence, (card,)
+            case events.CardMoved(slot=slot):
+                return self._moved(event), (self._face(slot),)
+            case events.CardShown(slot=slot, card=card):
+                return self._text("shown", card=card, stack=self._stack_of(slot)), (card,)
+            case events.CardPeeked(slot=slot, seat=seat):
+                card, stack = self._face(slot), self._stack_of(slot)
+                return self._text("peeked", player=self._who(seat), card=card, stack=stack), (card,)
+            case events.StackCut(stack=stack, at=at):
+                return self._text("cut", stack=self.stack(stack), place=at), ()
+            case _:
+                return self._cardless(event), ()
+
+    def _moved(self, event: events.CardMoved) -> str:
+        """A move from the deck to pile:burn is a burn, from a hand to pile:discard a discard."""
+        source, to = event.source, event.to
+        values = {"card": self._face(event.slot), "from": self._where(source, event.slot)}
+        if to == BURN and source == DECK:
+            return self._text("burned", **values)
+        if to == DISCARD and seat_of(source) is not None:
+            return self._text("discarded", **values)
+        if is_pass_pile(to) and seat_of(source) is not None:
+            return self._text("passed", **values, player=self._who(passed_to(to)))
+        target, lying = self.stack(to), 0
+        if self._table.round is not None:
+            lying = len(self._table.round.cards(to)) - (to == source)
+        if event.place != lying:
+            target = self._text("below", place=event.place, stack=target)
+        return self._text("moved", **values, to=target)
+
+    def _cardless(self, event: CardlessEvent) -> str:
+        """The sentence of an event that names no card."""
+        match event:
+            case events.TableOpened() | events.TableClosed() | events.NoteAdded():
+                return self._of_table(event)
+            case (
+                events.SeatTaken()
+                | events.SeatLeft()
+                | events.SeatVacated()
+                | events.HostTransferred()
+            ):
+                return self._of_seat(event)
+            case events.RoundOpened(round=number, deck=deck, entropy=entropy, commitment=opened):
+                return self._text(
+                    "roundOpened",
+                    round=number,
+                    cards=len(deck),
+                    entropy=entropy,
+                    commitment=opened.hex(),
+                )
+            case events.RoundClosed(round=number, secret=secret):
+                return self._text("roundClosed", round=number, secret=secret.hex())
+            case _:
+                return self._of_shuffle(event)
+
+    def _of_table(self, event: events.TableOpened | events.TableClosed | events.NoteAdded) -> str:
+        match event:
+            case events.TableOpened(origin=origin, key=key):
+                return self._text("tableOpened", origin=escape_control(origin), key=key.hex())
+            case events.TableClosed():
+                return self._text("tableClosed")
+            case events.NoteAdded(seat=seat, kind=kind, text=text):
+                player = self._who(seat) if seat else self._text("host")
+                if kind != TAKE_BACK:
+                    kind, text = escape_control(kind), escape_control(text)
+                    return self._text("noted", player=player, kind=kind, text=text)
+                first, _, last = escape_control(text).partition("-")
+                if last:
+                    return self._text("tookBackRange", player=player, first=first, last=last)
+                return self._text("tookBack", player=player, version=first)
+
+    def _of_seat(self, event: SeatEvent) -> str:
+        match event:
+            case events.SeatTaken(seat=seat, name=name, key=key, bot=bot):
+                player = escape_control(name)
+                if bot:
+                    player = self._text("bot", name=player)
+                if key:
+                    return self._text("seatTakenKey", player=player, seat=seat, key=key.hex())
+                return self._text("seatTaken", player=player, seat=seat)
+            case events.SeatLeft(seat=seat):
+                return self._text("seatLeft", player=self._who(seat), seat=seat)
+            case events.SeatVacated(seat=seat, by=by, reason=reason):
+                values = {"player": self._who(seat), "seat": seat, "by": by}
+                if reason:
+                    return self._text("seatVacatedFor", **values, reason=escape_control(reason))
+                return self._text("seatVacated", **values)
+            case events.HostTransferred(seat=seat):
+                return self._text("hostTransferred", player=self._who(seat))
+
+    def _of_shuffle(self, event: ShuffleEvent) -> str:
+        match event:
+            case events.ShuffleStarted(k=k, stack=stack, n=n, algorithm=algorithm, steps=steps):
+                return self._text(
+                    "shuffleStarted",
+                    k=k,
+                    stack=self.stack(stack),
+                    n=n,
+                    algorithm=algorithm,
+                    steps=steps,
+                )
+            case events.EntropyCommitted(k=k, seat=seat, digest=digest):
+                player = self._who(seat)
+                return self._text("entropyCommitted", player=player, k=k, digest=digest.hex())
+            case events.EntropyClosed(k=k):
+                return self._text("entropyClosed", k=k)
+            case events.EntropyRevealed(seat=seat, nonce=nonce):
+                return self._text("entropyRevealed", player=self._who(seat), nonce=nonce.hex())
+            case events.ShuffleVoided(k=k):
+                return self._text("shuffleVoided", k=k, players=self._withholding())
+            case events.DeckSealed(k=k, first=first, slots=slots):
+                return self._text("deckSealed", k=k, first=first, last=first + len(slots) - 1)
+            case _:
+                assert_never(event)
+
+    def _text(self, key: str, /, **values: Any) -> str:
+        return self._language.text(f"history.{key}", **values)
+
+    def _who(self, seat: int) -> str:
+        player = self._table.seats.get(seat)
+        if player is None:
+            return self._text("seat", seat=seat)
+        return self._text("player", name=escape_control(player.name), seat=seat)
+
+    def _withholding(self) -> list[str]:
+        shuffle = None if self._table.round is None else self._table.round.shuffle
+        return [self._who(seat) for seat in (shuffle.missing() if shuffle else ())]
+
+    def _face(self, slot: int) -> str:
+        round_ = self._table.round
+        return UNKNOWN if round_ is None else round_.face(slot) or UNKNOWN
+
+    def _stack_of(self, slot: int) -> str:
+        round_ = self._table.round
+        return self.stack((round_ and round_.stack_of(slot)) or DECK)
+
+    def stack(self, stack: str) -> str:
+        """A stack in words."""
+        seat = seat_of(stack)
+        if seat is not None:
+            return self._text("hand", player=self._who(seat))
+        if stack == DECK:
+            return self._text("deck")
+        return self._text("pile", name=stack.removeprefix("pile:"))
+
+    def _where(self, stack: str, slot: int) -> str:
+        """The stack of a card in words, with its place if it is not the top card there."""
+        cards = [] if self._table.round is None else self._table.round.cards(stack)
+        if not cards or cards[-1] == slot or seat_of(stack) is not None:
+            return self.stack(stack)
+        return self._text("below", place=cards.index(slot), stack=self.stack(stack))

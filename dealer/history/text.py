@@ -15,75 +15,75 @@ from dealer.game.state import Round, Table
 from dealer.history.printable import escape_control, utc
 from dealer.history.replay import Game, ReplayStep
 from dealer.history.sentences import describe, named
+from dealer.languages.language import Language, english
 
 WIDTH = 100
 
 
-def write(game: Game, *, round: int | None = None) -> Iterator[str]:
-    """Lines, without newlines, of the whole table or of one round of it.
+def write(
+    game: Game, *, round: int | None = None, language: Language | None = None
+) -> Iterator[str]:
+    """Lines, without newlines, of the whole table or of one round, in a language or in English.
 
     In an open round a card that is not public is `??`. Raises HistoryUnavailable if there is no
     such round.
     """
+    texts = language or english()
     if round is not None:
-        check_round(game, round)
-    yield f"Table {game.table} of the house {escape_control(game.house)}"
-    yield f"The house signs this table's log with the key {game.key}."
+        check_round(game, round, texts)
+    yield texts.text("history.table", table=game.table, house=escape_control(game.house))
+    yield texts.text("history.key", key=game.key)
     within = 0
     for step in game.steps():
         if round is not None and step.round != round:
             continue
         if isinstance(step.event, RoundOpened):
-            yield from _heading(step.event, step)
+            yield from _heading(step.event, step, texts)
         elif within and not step.round:
             yield ""
         within = step.round
         if not isinstance(step.event, CardsSwapped):
-            yield f"{utc(step.at):%Y-%m-%d %H:%M:%S}  {_sentence(game, step)}"
+            yield f"{utc(step.at):%Y-%m-%d %H:%M:%S}  {_sentence(game, step, texts)}"
         if isinstance(step.event, RoundClosed) and step.table.round is not None:
-            yield from _final_stacks(step.table, step.table.round)
+            yield from _final_stacks(step.table, step.table.round, texts)
     if game.rounds > game.closed and round in (None, game.rounds):
         yield ""
-        yield f"Round {game.rounds} is not closed: {UNKNOWN} is a card that is not public."
+        yield texts.text("history.openRound", round=game.rounds, unknown=UNKNOWN)
 
 
-def check_round(game: Game, round: int) -> None:
+def check_round(game: Game, round: int, language: Language | None = None) -> None:
     """Raise HistoryUnavailable unless the table has this round."""
     if not 1 <= round <= game.rounds:
-        raise HistoryUnavailable(
-            f"This table has {_count(game.rounds, 'round')} and no round {round}."
-        )
+        texts = language or english()
+        raise HistoryUnavailable(texts.text("history.noRound", rounds=game.rounds, round=round))
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
-def _heading(opened: RoundOpened, step: ReplayStep) -> Iterator[str]:
+def _heading(opened: RoundOpened, step: ReplayStep, texts: Language) -> Iterator[str]:
     players = sorted(step.table.seats.items())
     seats = ", ".join(f"{seat} {escape_control(player.name)}" for seat, player in players)
+    time = f"{utc(step.at):%Y-%m-%d %H:%M:%S}"
     yield ""
-    yield f"Round {opened.round}, {utc(step.at):%Y-%m-%d %H:%M:%S} UTC"
-    yield f"Seats: {seats or 'none taken'}"
-    yield f"The fresh deck of {_count(len(opened.deck), 'card')}, bottom first:"
+    yield texts.text("history.round", round=opened.round, time=time)
+    yield texts.text("history.seats", seats=seats) if seats else texts.text("history.noSeats")
+    yield texts.text("history.freshDeck", cards=len(opened.deck))
     yield from _cards(opened.deck)
     yield ""
 
 
-def _sentence(game: Game, step: ReplayStep) -> str:
-    sentence = describe(step).sentence
+def _sentence(game: Game, step: ReplayStep, texts: Language) -> str:
+    sentence = describe(step, texts).sentence
     if isinstance(step.event, EntropyClosed) and step.version in game.roots:
-        return f"{sentence}: {game.roots[step.version]}"
+        return texts.text("history.signed", sentence=sentence, root=game.roots[step.version])
     return sentence
 
 
-def _final_stacks(table: Table, round_: Round) -> Iterator[str]:
+def _final_stacks(table: Table, round_: Round, texts: Language) -> Iterator[str]:
     """The stacks with all cards at the end of the round."""
     yield ""
-    yield "Stacks at the end of the round, top first:"
+    yield texts.text("history.finalStacks")
     for stack, cards in round_.stacks.items():
         if cards:
-            yield f"{escape_control(named(table, stack))}:"
+            yield f"{named(table, stack, texts)}:"
             yield from _cards(round_.face(card) or UNKNOWN for card in reversed(cards))
 
 

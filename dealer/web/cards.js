@@ -7,7 +7,7 @@
  * draw the cards of its deck in its own way.
  */
 
-import { cards as texts } from "./texts/english.js";
+import { shared } from "./texts.js";
 
 const SUITS = { s: "♠", h: "♥", d: "♦", c: "♣" };
 const RANKS = "A23456789TJQK";
@@ -17,6 +17,7 @@ const AS_TEXT = "\ufe0e";
 /** Properties that cards set on their elements. */
 const OWN_STYLES = ["--code-size", "--ink", "--ground", "--corner-size", "--text-size"];
 const COLOURS = "dealer/page/colours";
+const texts = shared.cards;
 
 /**
  * A card of a pack.
@@ -73,8 +74,10 @@ export function cardName(code) {
   if (inPack !== null) return inPack.name;
   const { rank, suit, joker, deck, own } = cardOf(code);
   if (own !== null) return own;
-  const name = joker ? texts.jokers[joker] : texts.named(texts.ranks[rank], texts.suits[suit]);
-  return deck === null ? name : texts.ofDeck(name, deck);
+  const name = joker ? texts.jokers[joker] : texts.named({
+    rank: texts.ranks[rank], suit: texts.suits[suit],
+  });
+  return deck === null ? name : texts.ofDeck({ name, deck });
 }
 
 /**

@@ -1,11 +1,13 @@
 /** How the pages write times: in the reader's time zone, from 00:00:00 to 23:59:59. */
 
+import { timeLocale } from "./texts.js";
+
 const MAX_DATE_MS = 8.64e15; // a log may have a time that a Date cannot hold
 const TIME = { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" };
 const DAY = { year: "numeric", month: "short", day: "numeric" };
 
 /** @param {Record<string, string>} how */
-const format = (how) => new Intl.DateTimeFormat(undefined, how);
+const format = (how) => new Intl.DateTimeFormat(timeLocale(), how);
 const time = format(TIME);
 const dayAndTime = format({ ...DAY, ...TIME });
 

@@ -3,10 +3,12 @@
 import { cardElement, drawCard } from "./cards.js";
 import { browserStore, connect } from "./client.js";
 import { brandLogo, brandTitle, element, escapeControl, setText } from "./dom.js";
+import { languageSwitch } from "./language.js";
 import { addCourtPictures } from "./late_styles.js";
 import { Choices } from "./lobby/choices.js";
+import { withoutIsolates } from "./messages.js";
 import { goTo, stored, tabStored } from "./page_storage.js";
-import { lobby as texts } from "./texts/lobby.js";
+import { errorText, lobby as texts } from "./texts.js";
 import { themeSwitch } from "./theme.js";
 
 const NAME = "dealer/page/name";
@@ -27,12 +29,16 @@ const fan = element("div", { class: "fan", "aria-hidden": "true" });
 fan.append(...FAN.map((code) => cardElement(code)));
 const choices = new Choices(showCardsOf);
 
-document.querySelector("#lobby").append(welcome(), columns(), element("footer", {}, themeSwitch()));
-document.title = texts.title(brandTitle());
+document.querySelector("#lobby").append(welcome(), columns(), footer());
+document.title = texts.title({ brand: brandTitle() ?? "dealer" });
 addCourtPictures();
 
 const house = connect(null, { name: name.value || texts.guest, store: browserStore(stored) });
-house.then(refresh, (error) => setText(empty, error.message));
+house.then(refresh, (error) => setText(empty, errorText(error)));
+
+function footer() {
+  return element("footer", {}, themeSwitch(), languageSwitch());
+}
 
 function welcome() {
   return element(
@@ -71,7 +77,7 @@ function columns() {
     element(
       "section", { class: "panel", "aria-labelledby": "open-tables" },
       element("h2", { id: "open-tables" }, texts.tables), empty, list,
-      element("p", { class: "muted" }, texts.auditBefore, audit),
+      element("p", { class: "muted" }, texts.auditBefore, " ", audit),
     ),
   );
 }
@@ -85,13 +91,13 @@ async function openTable(event) {
   try {
     const chosen = await choices.table();
     const table = await (await house).open({
-      ...chosen, name: chosen.name || texts.defaultTable(player),
+      ...chosen, name: chosen.name || withoutIsolates(texts.defaultTable({ player })),
     });
     await (await house).join(table, { name: player, invite: table.invite });
     tabStored.setItem(ARRIVING, table.id);
     goTo(`/tables/${table.id}`);
   } catch (error) {
-    setText(status, error.message);
+    setText(status, errorText(error));
     open.disabled = false;
   }
 }
@@ -100,7 +106,7 @@ async function refresh() {
   try {
     showTables(await (await house).tables());
   } catch (error) {
-    setText(empty, error.message);
+    setText(empty, errorText(error));
   }
   setTimeout(refresh, REFRESH_MS);
 }
@@ -114,14 +120,17 @@ function showTables(tables) {
   list.replaceChildren(...tables.map(tableEntry));
 }
 
+const titleOf = (name, id) =>
+  (name ? escapeControl(name) : texts.nameless({ id: id.slice(0, 6) }));
+
 function tableEntry({ table, name, taken, rounds }) {
   return element(
     "li", {},
     element(
       "a", { href: `/tables/${table}` },
-      element("strong", {}, escapeControl(name || texts.nameless(table))),
-      element("span", { class: "muted" }, texts.seated(taken)),
-      element("span", { class: "muted" }, texts.rounds(rounds)),
+      element("strong", { dir: "auto" }, titleOf(name, table)),
+      element("span", { class: "muted" }, texts.seated({ taken })),
+      element("span", { class: "muted" }, texts.rounds({ rounds })),
     ),
   );
 }

@@ -7,9 +7,9 @@
 
 import { part, useCardsOf } from "./cards.js";
 import { addStyles } from "./late_styles.js";
-import { localised } from "./localised.js";
+import { inLanguage } from "./texts.js";
 
-/** @typedef {import("./localised.js").LocalisedText} LocalisedText */
+/** @typedef {string | Record<string, string>} LocalisedText a text, or texts by language */
 /** @typedef {import("./cards.js").PackCard} PackCard */
 /**
  * @typedef {object} Pack
@@ -96,9 +96,9 @@ function byKey(list, key) {
 }
 
 function nameOf(pack, card, suit, rank) {
-  if (card.name !== undefined) return localised(card.name);
-  return localised(pack.named)
-    .replace("{rank}", () => localised(rank.name)).replace("{suit}", () => localised(suit.name));
+  if (card.name !== undefined) return inLanguage(card.name);
+  return inLanguage(pack.named)
+    .replace("{rank}", () => inLanguage(rank.name)).replace("{suit}", () => inLanguage(suit.name));
 }
 
 function drawPackCard(element, pack, card, suit, rank) {
@@ -123,7 +123,7 @@ function middleOf(element, card, suit, rank) {
   }
   const text = card.text ?? rank?.text ?? (suit === null ? card.name : undefined);
   if (text === undefined) return part("middle", ...markOf(suit));
-  const words = localised(text);
+  const words = inLanguage(text);
   const { length } = Array.from(words);
   if (length <= 2) {
     element.style.setProperty("--text-size", String(length === 1 ? 0.5 : 0.34));

@@ -2,15 +2,16 @@
  * The colour theme of the pages: the system's, light or dark.
  *
  * A theme other than the system's is the attribute `data-theme` of the root element, which base.css
- * reads. A page with `theme_early.js` in its head has it before it is painted.
+ * reads. A page with `early.js` in its head has it before it is painted.
  */
 
 import { element, setAttribute } from "./dom.js";
 import { stored } from "./page_storage.js";
-import { theme as texts } from "./texts/english.js";
+import { shared } from "./texts.js";
 
-const NAME = "dealer/page/theme"; // also in theme_early.js
+const NAME = "dealer/page/theme"; // also in early.js
 const THEMES = ["light", "dark"];
+const texts = shared.theme;
 
 /** The theme that was chosen: "light", "dark", or "system". */
 export function chosenTheme() {

@@ -1357,6 +1357,13 @@ const SENTENCES = {
   moves: "every other event was legal, and each card was where it was taken from",
 };
 
+const NOT_CHECKED = {
+  earlier: "an earlier check failed",
+  unsaved: "no saved checkpoint was given",
+  unreached: "no shuffle of a closed round was reached",
+};
+const PARTLY = "; not checked in the round that is still open";
+
 /** The names of the checks for readers: the same on the command line and on the pages. */
 export const TITLES = {
   form: "Each line is well formed",
@@ -1394,20 +1401,24 @@ export function reportLines(report) {
 /**
  * The result of each check. It has passed only if it was made of something: without a saved
  * checkpoint, `saved` was not, and without a closed round neither the swaps nor the sealed cards
- * were.
+ * were. `note` says for programs what `sentence` adds to what the check means.
  *
  * @param {Report} report
- * @returns {{ check: string, state: "passed" | "failed" | "not checked", sentence: string }[]}
+ * @returns {{ check: string, state: "passed" | "failed" | "not checked", sentence: string,
+ *   note: null | "fault" | "earlier" | "unsaved" | "unreached" | "upTo" | "partly" }[]}
  */
 export function results(report) {
   return CHECKS.map((check) => {
-    const why = whyNotChecked(check, report);
-    if (why !== null) return { check, state: "not checked", sentence: why };
     const { fault } = report;
-    if (fault?.check !== check) {
-      return { check, state: "passed", sentence: SENTENCES[check] + upTo(check, report) };
+    const why = whyNotChecked(check, report);
+    if (why !== null) return { check, state: "not checked", sentence: NOT_CHECKED[why], note: why };
+    if (fault?.check === check) {
+      const sentence = `line ${fault.line}: ${fault.sentence}`;
+      return { check, state: "failed", sentence, note: "fault" };
     }
-    return { check, state: "failed", sentence: `line ${fault.line}: ${fault.sentence}` };
+    const note = upTo(check, report);
+    const more = { upTo: `, up to line ${fault?.line}, where the replay stopped`, partly: PARTLY };
+    return { check, state: "passed", sentence: SENTENCES[check] + (more[note] ?? ""), note };
   });
 }
 
@@ -1418,20 +1429,19 @@ const isOfClosedRounds = (check) => check === "tape" || check === "seals";
 function whyNotChecked(check, { fault, saved, swaps }) {
   if (fault?.check === check) return null;
   if (fault && !isOfEvents(fault.check) && order(check) > order(fault.check)) {
-    return "an earlier check failed";
+    return "earlier";
   }
-  if (check === "saved" && !saved) return "no saved checkpoint was given";
+  if (check === "saved" && !saved) return "unsaved";
   if (isOfClosedRounds(check) && swaps.length === 0) {
-    return "no shuffle of a closed round was reached";
+    return "unreached";
   }
   return null;
 }
 
-/** How far a check went, if not to the end of the log. */
+/** How far a check went: "upTo" the fault, or "partly"; null to the end of the log. */
 function upTo(check, { fault, remarks }) {
-  if (fault && isOfEvents(check)) return `, up to line ${fault.line}, where the replay stopped`;
-  const partly = !fault && isOfClosedRounds(check) && remarks.open_rounds > 0;
-  return partly ? "; not checked in the round that is still open" : "";
+  if (fault && isOfEvents(check)) return "upTo";
+  return !fault && isOfClosedRounds(check) && remarks.open_rounds > 0 ? "partly" : null;
 }
 
 function answer(check, { fault, saved }) {

@@ -37,7 +37,7 @@ async def test_players_bytes_and_a_voided_shuffle(open_page, axe, tables, tmp_pa
     )
     assert "random bytes of the house, Ada 1 🂡" in given
     assert f"huffle {voided} used" not in given
-    assert "each player committed to theirs before anyone revealed any" in given
+    assert "Each player committed to theirs before anyone revealed any" in given
     assert why.startswith("Why no one could choose. The swaps follow from all of these bytes")
     assert f"Shuffle {voided} was voided" in await limits(page)
     assert "neither the table’s key nor a checkpoint" in await limits(page)

@@ -13,7 +13,7 @@ LIGHT, DARK = "rgb(245, 242, 234)", "rgb(21, 25, 21)"
 
 
 def is_module(route) -> bool:
-    return not route.request.url.endswith("/theme_early.js")
+    return not route.request.url.endswith("/early.js")
 
 
 @pytest.mark.parametrize("path", ["/", "/audit"])

@@ -94,3 +94,14 @@ async def test_a_page_has_the_operators_title_colours_and_frames(open_gateway) -
     assert "· A &amp; &lt;b&gt;</title>" in page.text
     assert "--felt: #1d3b6a;" in page.text
     assert f"frame-ancestors {origin}" in page.headers["content-security-policy"]
+
+
+async def test_a_page_is_in_the_language_of_the_browser(gateway) -> None:
+    plain = await get(gateway.port, "/nowhere")
+    page = await get(gateway.port, "/nowhere", Accept=BROWSER, Accept_Language="de-AT, en;q=0.5")
+    assert_page(page, "Hier gibt es nichts")
+    assert '<html lang="de" dir="ltr">' in page.text
+    assert f'lang="en" dir="ltr">{plain.text.strip()}</p>' in page.text
+    assert page.headers["vary"] == "Accept, Accept-Language"
+    arabic = await get(gateway.port, "/nowhere", Accept=BROWSER, Accept_Language="ar")
+    assert '<html lang="ar" dir="rtl">' in arabic.text

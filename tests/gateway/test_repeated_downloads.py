@@ -134,3 +134,20 @@ async def test_compression_takes_a_block_when_the_client_reads() -> None:
     given += [part async for part in parts]
     whole = b"".join(b"%d" % number * 1000 for number in range(50))
     assert gzip.decompress(b"".join(given)) == whole
+
+
+async def test_a_history_is_in_the_language_that_is_asked_for(gateway, connect, made) -> None:
+    table = await seat_and_shuffle(connect, gateway, players=1)
+    await table.host.call("round.close")
+    path = f"/tables/{table.id}/round-1.txt"
+    english = await get(gateway.port, path)
+    by_header = await get(gateway.port, path, Accept_Language="de")
+    by_query = await get(gateway.port, f"{path}?lang=de", Accept_Language="fr")
+    unknown = await get(gateway.port, f"{path}?lang=xx")
+    assert "The house signs" in english.text
+    assert "Das Haus unterschreibt" in by_header.text
+    assert by_query.body == by_header.body
+    assert unknown.body == english.body
+    assert english.headers["etag"] != by_header.headers["etag"] == by_query.headers["etag"]
+    assert by_header.headers["vary"] == "Accept-Encoding, Accept-Language"
+    assert [one["language"] for one in made] == ["en", "de"]

@@ -2,6 +2,7 @@
 
 import { readFileSync } from "node:fs";
 
+import "./local_fetch.mjs";
 import { LogLines } from "../../dealer/web/table/log_lines.js";
 
 const seats = new Map([[1, "Ada"], [2, "Bob"]]);

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from pathlib import Path
 from typing import Any
 
 from tests.web.js_verifier import FILE, node
@@ -19,7 +20,8 @@ console.log(JSON.stringify(contributionsOf(round)));
 def contributions(*events: tuple[str, dict[str, Any]]) -> list[dict[str, Any]]:
     given = {"MODULE": (FILE.parent / "audit" / "explanation.js").as_uri(), "EVENTS": events}
     names = "".join(f"const {name} = {json.dumps(value)};" for name, value in given.items())
-    command = [node(), "--input-type=module", "-e", names + PROGRAM]
+    fetch = Path(__file__).with_name("local_fetch.mjs").as_uri()
+    command = [node(), "--import", fetch, "--input-type=module", "-e", names + PROGRAM]
     done = subprocess.run(command, capture_output=True, check=True, encoding="utf-8")
     found: list[dict[str, Any]] = json.loads(done.stdout)
     return found

@@ -93,7 +93,7 @@ def test_every_module_is_used_and_exists() -> None:
     imported = set().union(*graph.values())
     assert imported <= set(graph)
     pages = {"lobby.js", "table/main.js", "audit/main.js"}
-    entries = {WEB / name for name in pages | {"theme_early.js", "audit_worker.js"}}
+    entries = {WEB / name for name in pages | {"early.js", "audit_worker.js"}}
     assert set(graph) - imported == entries
 
 

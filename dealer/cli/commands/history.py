@@ -12,6 +12,7 @@ import typer
 from dealer.cli.options import Database, HouseKey, HouseUrl
 from dealer.cli.output import echo, progress
 from dealer.config import DATABASE
+from dealer.languages.language import DEFAULT, language_of, languages
 
 if TYPE_CHECKING:
     from dealer.history.replay import Game
@@ -42,6 +43,9 @@ def history(
             "--format", help="Plain text, or the poker hand history (PHH) of one closed round."
         ),
     ] = Format.text,
+    lang: Annotated[
+        str, typer.Option(metavar="TAG", help="The language of the text, such as de.")
+    ] = DEFAULT,
     database: Database = DATABASE,
     url: HouseUrl = None,
     house_key: HouseKey = None,
@@ -61,9 +65,12 @@ def history(
     from dealer.history import text
     from dealer.history.poker import phh
 
+    language = language_of(lang)
+    if language is None:
+        raise typer.BadParameter(f"The languages are {', '.join(languages())}.")
     game = _read(source, database, url, house_key)
     if form is Format.text:
-        for line in text.write(game, round=only):
+        for line in text.write(game, round=only, language=language):
             echo(line)
         return
     if only is None and game.rounds != 1:

@@ -18,6 +18,9 @@ from posixpath import dirname, join, normpath
 from typing import NamedTuple
 from urllib.parse import quote
 
+from dealer.gateway.http.page_texts import embedded, list_languages
+from dealer.languages.language import languages
+
 Read = Callable[[str], str]
 """Returns the text of a file by its path in `dealer/web`."""
 
@@ -25,10 +28,8 @@ _STYLE = re.compile(r'<link rel="stylesheet" href="/web/@/(?P<path>[\w./-]+)">\n
 _SCRIPT = re.compile(r'<script type="module" src="/web/@/(?P<path>[\w./-]+)"></script>\n?')
 _ICON = re.compile(r'(?<=<link rel="icon" href=")/web/@/(?P<path>[\w./-]+)(?=">)')
 _EARLY = re.compile(r'<script src="/web/@/(?P<path>[\w./-]+)"></script>')
-_SERVED_ONLY = re.compile(
-    r'<link rel="manifest" href="[^"]*">\n?|<script src="/web/@/theme_early\.js"></script>\n?'
-)
-"""What only a page from the server has: a copy is not installed, and reads its theme later."""
+_SERVED_ONLY = re.compile(r'<link rel="manifest" href="[^"]*">\n?| data-texts="[^"]*"')
+"""What only a page from the server has: a copy is not installed, and has its texts inside."""
 _IMPORT = re.compile(
     r'^import (?:(?P<names>\{[^}]*\})|\* as (?P<all>\w+)) from "(?P<path>[\w./-]+)";$', re.MULTILINE
 )
@@ -50,11 +51,18 @@ class SelfContainedPage(NamedTuple):
 def audit_page() -> SelfContainedPage:
     """The self-contained audit page of this version."""
     folder = resources.files("dealer") / "web"
-    return compose("audit.html", lambda path: folder.joinpath(path).read_text("utf-8"))
+
+    def read(path: str) -> str:
+        text = folder.joinpath(path).read_text("utf-8")
+        return list_languages(text, languages()) if path == "audit.html" else text
+
+    return compose("audit.html", read, texts=embedded(languages(), "audit"))
 
 
-def compose(page: str, read: Read) -> SelfContainedPage:
-    """Combine a page with its styles, its modules and all modules that these import.
+def compose(page: str, read: Read, *, texts: str = "") -> SelfContainedPage:
+    """Combine a page with its styles, its scripts, and all modules that these import.
+
+    `texts` is a data block that the page has at the end of its body.
 
     Raises ValueError for a form of import or export that is not supported. Supported are named and
     namespace imports, and named exports of functions, classes and constants.
@@ -62,10 +70,12 @@ def compose(page: str, read: Read) -> SelfContainedPage:
     html = read(page)
     styles = "\n".join(read(path) for path in _STYLE.findall(html)).strip()
     script = "\n".join(_modules(_SCRIPT.findall(html), read))
+    early = [_safe(read(path)) for path in _EARLY.findall(html)]
+    hashes = " ".join(f"'{_hash(one)}'" for one in (*early, script))
     policy = "; ".join(
         (
             "default-src 'none'",
-            f"script-src '{_hash(script)}'",
+            f"script-src {hashes}",
             f"style-src '{_hash(styles)}'",
             "img-src data:",
             "base-uri 'none'",
@@ -78,9 +88,10 @@ def compose(page: str, read: Read) -> SelfContainedPage:
         f"<style>{styles}</style>\n"
     )
     html = _SERVED_ONLY.sub("", _STYLE.sub("", _SCRIPT.sub("", html)))
+    html = _EARLY.sub(lambda found: f"<script>{_safe(read(found['path']))}</script>", html)
     html = _ICON.sub(lambda found: f"data:image/svg+xml,{quote(read(found['path']))}", html)
     html = html.replace('<meta charset="utf-8">\n', f'<meta charset="utf-8">\n{head}', 1)
-    html = html.replace("</body>", f'<script type="module">{script}</script>\n</body>', 1)
+    html = html.replace("</body>", f'{texts}<script type="module">{script}</script>\n</body>', 1)
     if "/web/@/" in html:
         raise ValueError(f"{page} refers to a file in a way that is not supported")
     return SelfContainedPage(html.encode(), policy)
@@ -133,10 +144,14 @@ def _wrapped(path: str, text: str) -> str:
     text = _EXPORT.sub("", _IMPORT.sub(binding, re.sub(r"\A#!.*", "", text)))
     if left := _LEFT.search(text):
         raise ValueError(f"{path}: {left[0]!r} is not supported")
-    # These would end the script element, or start an HTML comment in it.
-    text = text.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+    text = _safe(text)
     exports = f"return {{ {', '.join(names)} }};"
     return f'modules["{path}"] = await (async () => {{\n{text}\n{exports}\n}})();'
+
+
+def _safe(script: str) -> str:
+    """The script without what would end its element, or start an HTML comment in it."""
+    return script.replace("</script", "<\\/script").replace("<!--", "<\\!--")
 
 
 def _resolve(path: str, other: str) -> str:

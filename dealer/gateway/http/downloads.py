@@ -32,23 +32,27 @@ CACHED_EACH = 2**20
 
 
 class Download(NamedTuple):
-    """How a download is sent: with gzip or plain, and with this `etag`, empty if it may change."""
+    """How a download is sent: with gzip or plain, and with this `etag`, empty if it may change.
+
+    `vary` are the headers of the request on which it depends.
+    """
 
     etag: str = ""
     gzip: bool = False
+    vary: str = "Accept-Encoding"
 
     def headers(self) -> dict[str, str]:
         """Headers of the answer beside those of every download."""
         more = {"Content-Encoding": "gzip"} if self.gzip else {}
         if self.etag:
             more |= {"ETag": self.etag, "Cache-Control": REVALIDATE}
-        return more | {"Vary": "Accept-Encoding"}
+        return more | {"Vary": self.vary}
 
     def unchanged(self, request: Request) -> Response | None:
         """304 if the client has this content; None otherwise."""
         if not self.etag or self.etag not in request.headers.get("If-None-Match", ""):
             return None
-        more = {"ETag": self.etag, "Cache_Control": REVALIDATE, "Vary": "Accept-Encoding"}
+        more = {"ETag": self.etag, "Cache_Control": REVALIDATE, "Vary": self.vary}
         return response(HTTPStatus.NOT_MODIFIED, b"", **more)
 
 

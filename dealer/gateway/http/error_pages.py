@@ -21,22 +21,8 @@ from websockets.http11 import Request, Response
 
 from dealer.gateway.http.appearance import Appearance
 from dealer.gateway.http.responses import PAGE, PLAIN, framing
+from dealer.languages.language import DEFAULT, Language, accepted
 
-TITLES = {
-    HTTPStatus.BAD_REQUEST: "This request cannot be read",
-    HTTPStatus.UNAUTHORIZED: "Only for the players of this table",
-    HTTPStatus.FORBIDDEN: "This request is refused",
-    HTTPStatus.NOT_FOUND: "There is nothing here",
-    HTTPStatus.GONE: "This table is archived",
-    HTTPStatus.MISDIRECTED_REQUEST: "This is not the server’s name",
-    HTTPStatus.TOO_MANY_REQUESTS: "Too many requests",
-    HTTPStatus.SERVICE_UNAVAILABLE: "Please try again in a moment",
-}
-"""Titles by status; others have the phrase of HTTP."""
-
-_AGAIN = '<a href="">Try again</a>'  # the empty address is that of the page itself
-_LOBBY = '<a href="/">All tables</a>'
-_AUDIT = '<a href="/tables/{table}/audit">The audit page of this table</a>'
 _RETRIED = {
     HTTPStatus.REQUEST_TIMEOUT,
     HTTPStatus.TOO_MANY_REQUESTS,
@@ -63,24 +49,29 @@ class ErrorPages:
             return answer
         status = HTTPStatus(answer.status_code)
         sentence = bytes(answer.body).decode().strip()
-        page = self._page(status, sentence, request.path.partition("?")[0]).encode()
+        language = accepted(", ".join(request.headers.get_all("Accept-Language")))
+        page = self._page(status, sentence, request.path.partition("?")[0], language).encode()
         own = {
             "Content-Type": PAGE,
             "Content-Length": str(len(page)),
             "Content-Security-Policy": self._policy,
             "Referrer-Policy": "no-referrer",
+            "Vary": "Accept, Accept-Language",
         }
         kept = [(name, value) for name, value in answer.headers.raw_items() if name not in own]
         headers = Headers([*kept, *own.items()])
         return Response(answer.status_code, answer.reason_phrase, headers, page)
 
-    def _page(self, status: HTTPStatus, sentence: str, path: str) -> str:
+    def _page(self, status: HTTPStatus, sentence: str, path: str, language: Language) -> str:
+        texts = language.texts["errorPages"]
         return self._template.format(
+            lang=language.tag,
+            direction=language.direction,
             brand=escape(self._appearance.title or "dealer"),
-            title=escape(TITLES.get(status, status.phrase)),
-            sentence=escape(sentence),
+            title=escape(texts["titles"].get(str(status.value), status.phrase)),
+            sentences=_sentences(status, sentence, language),
             style=self._style,
-            ways=" ".join(_ways(status, path)),
+            ways=" ".join(_ways(status, path, language)),
         )
 
     @cached_property
@@ -108,14 +99,29 @@ def _wants_page(request: Request) -> bool:
     return any(map(_HTML.search, request.headers.get_all("Accept")))
 
 
-def _ways(status: HTTPStatus, path: str) -> list[str]:
+def _sentences(status: HTTPStatus, sentence: str, language: Language) -> str:
+    """The sentence, which is English; above it what the status means in another language."""
+    if language.tag == DEFAULT:
+        return f"<p>{escape(sentence)}</p>"
+    means = language.texts["errorPages"]["sentences"].get(str(status.value))
+    translated = "" if means is None else f"<p>{escape(means)}</p>\n"
+    return f'{translated}<p class="detail" lang="{DEFAULT}" dir="ltr">{escape(sentence)}</p>'
+
+
+def _ways(status: HTTPStatus, path: str, language: Language) -> list[str]:
     """Links: where the reader can go from here."""
-    ways = [_AGAIN] if status in _RETRIED else []
+    texts = language.texts["errorPages"]
+
+    def link(address: str, name: str) -> str:
+        return f'<a href="{address}">{escape(texts[name])}</a>'
+
+    again = link("", "again")  # the empty address is that of the page itself
+    ways = [again] if status in _RETRIED else []
     if status is HTTPStatus.MISDIRECTED_REQUEST:
-        return [_AGAIN]  # every page is refused under this name
+        return [again]  # every page is refused under this name
     if status in (HTTPStatus.GONE, HTTPStatus.UNAUTHORIZED) and (match := _OF_TABLE.match(path)):
-        ways.append(_AUDIT.format(table=match["table"]))
-    return [*ways, _LOBBY]
+        ways.append(link(f"/tables/{match['table']}/audit", "audit"))
+    return [*ways, link("/", "lobby")]
 
 
 def _read(name: str) -> str:

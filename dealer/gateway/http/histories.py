@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator, Coroutine
 from functools import partial
 from http import HTTPStatus
 from typing import Any, TypeVar
+from urllib.parse import parse_qs
 
 from websockets.http11 import Request, Response
 
@@ -20,6 +21,7 @@ from dealer.gateway.http.responses import BLOCK, PLAIN, HttpClient, blocks_of, r
 from dealer.gateway.limits import Limits
 from dealer.gateway.rate_limit.cpu_time import Turns, metered
 from dealer.history.poker import phh
+from dealer.languages.language import Language, accepted, language_of
 
 _WHAT = re.compile(r"/(?:history\.txt|round-(?P<round>[1-9][0-9]{0,9})\.(?P<form>txt|phh))")
 
@@ -75,7 +77,8 @@ class Histories:
             if made is None:
                 _require_short(events, self._limits.history)
                 with self._concurrency.admitted(connection.address):
-                    made = await self._make(connection, bundle, form, self.round_of(what))
+                    making = {"form": form, "language": language_for(request).tag}
+                    made = await self._make(connection, bundle, making, self.round_of(what))
                 if made is None:
                     return None
                 self._cache.put(download.etag, made)
@@ -84,13 +87,17 @@ class Histories:
             return response(HTTPStatus.NOT_FOUND, f"{error}\n")
 
     async def _make(
-        self, connection: HttpClient, bundle: AsyncGenerator[str], form: str, round: int | None
+        self,
+        connection: HttpClient,
+        bundle: AsyncGenerator[str],
+        how: dict[str, str],
+        round: int | None,
     ) -> bytes | None:
         """The compressed history; None if the client disconnects."""
         await self._turns.pause(connection.budget)
         async with self._process:
             blocks = blocks_of(bundle, self._reading)
-            making = partial(make_history, blocks, form=form, round=round)
+            making = partial(make_history, blocks, **how, round=round)
             return await _while_connected(connection, metered(making, connection.budget.cpu))
 
     async def _send(
@@ -112,6 +119,13 @@ class Histories:
             more=download.headers(),
         )
         return None
+
+
+def language_for(request: Request) -> Language:
+    """The language of a history: that of the query's `lang`, or the one that the client prefers."""
+    query = parse_qs(request.path.partition("?")[2])
+    asked = language_of(query["lang"][0]) if "lang" in query else None
+    return asked or accepted(", ".join(request.headers.get_all("Accept-Language")))
 
 
 def _require_short(events: int, most: int) -> None:

@@ -28,13 +28,16 @@ NO_HISTORY = 1
 """Exit code where there is no such history; standard error has the reason."""
 
 
-async def make_history(blocks: AsyncIterator[bytes], *, form: str, round: int | None) -> bytes:
+async def make_history(
+    blocks: AsyncIterator[bytes], *, form: str, language: str, round: int | None
+) -> bytes:
     """The history of the bundle that consists of `blocks`, compressed with gzip.
 
-    `form` is text or phh. Raises HistoryUnavailable where there is none, DatabaseDamaged if the
-    bundle fails verification, Unavailable after `SECONDS`. Cancelling it ends the process.
+    `form` is text or phh, `language` the tag of a language. Raises HistoryUnavailable where there
+    is none, DatabaseDamaged if the bundle fails verification, Unavailable after `SECONDS`.
+    Cancelling it ends the process.
     """
-    arguments = [form] if round is None else [form, str(round)]
+    arguments = [form, language, *([] if round is None else [str(round)])]
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-P", "-m", "dealer.history", *arguments),
         stdin=PIPE,

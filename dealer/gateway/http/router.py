@@ -32,7 +32,7 @@ from dealer.gateway.http.authorization import bearer_of
 from dealer.gateway.http.concurrency import ConcurrencyLimit, TooManyConcurrent
 from dealer.gateway.http.downloads import PLAIN_DOWNLOAD, Download, compressed, download_of
 from dealer.gateway.http.feed import FeedAnswers
-from dealer.gateway.http.histories import Histories
+from dealer.gateway.http.histories import Histories, language_for
 from dealer.gateway.http.responses import (
     PAGE,
     HttpClient,
@@ -187,7 +187,10 @@ class Router:
                 self._require_token(request, live_table.id, live_table.table)
             self._require_paid(connection)
             number = self._histories.round_of(what)
-            download = await download_of(self._service, live_table, request, what, round=number)
+            content = what if what == BUNDLE else f"{what} {language_for(request).tag}"
+            download = await download_of(self._service, live_table, request, content, round=number)
+            if what != BUNDLE:
+                download = download._replace(vary="Accept-Encoding, Accept-Language")
             if answer := download.unchanged(request):
                 return answer
             lines = self._service.bundle(live_table, writing=partial(self._pay, connection))

@@ -26,7 +26,9 @@ from websockets.http11 import Request, Response
 from dealer.gateway.http.appearance import Appearance
 from dealer.gateway.http.audit_page import files_of
 from dealer.gateway.http.installed import make_manifest, make_worker
+from dealer.gateway.http.page_texts import list_languages, texts_of_pages
 from dealer.gateway.http.responses import PAGE, PICTURE, response
+from dealer.languages.language import languages
 
 PLAIN_APPEARANCE = Appearance()
 SCRIPT = "text/javascript"  # modules are always decoded as UTF-8
@@ -111,7 +113,8 @@ class StaticFiles:
     def files(self) -> dict[str, File]:
         """By path in the folder, such as `table/hand.js`."""
         files = dict(_read(resources.files("dealer") / "web", ""))
-        for path, data in self._appearance.files().items():
+        added = texts_of_pages(languages()) | self._appearance.files()
+        for path, data in added.items():
             files[path] = File(data, KINDS[path[path.rfind(".") :]])
         return files
 
@@ -128,7 +131,7 @@ class StaticFiles:
         if name not in self._pages:
             folder = f"/web/{self.hash}/"
             text = self.files[f"{name}.html"].data.decode().replace(HASHED, folder)
-            text = self._appearance.apply(text, folder=folder)
+            text = self._appearance.apply(list_languages(text, languages()), folder=folder)
             self._pages[name] = File(text.encode(), PAGE)
         return self._pages[name]
 
@@ -139,6 +142,7 @@ class StaticFiles:
         manifest = make_manifest(folder, title=self._appearance.title)
         template = self.files["audit_worker.js"].data.decode().replace(HASHED, folder)
         paths = files_of("audit.html", lambda path: self.files[path].data.decode())
+        paths += [f"texts/{tag}/audit.json" for tag in languages()]
         worker = make_worker(template, paths, page=self.page("audit").data.decode(), folder=folder)
         return {
             "/manifest.webmanifest": File(manifest, KINDS[".webmanifest"]),

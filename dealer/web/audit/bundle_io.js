@@ -70,6 +70,8 @@ export function ownHtml() {
   const copy = /** @type {HTMLElement} */ (document.documentElement.cloneNode(true));
   copy.removeAttribute("class"); // the preference for card colours
   copy.removeAttribute("data-theme");
+  copy.lang = "en"; // as served, until the reader's language is found
+  copy.removeAttribute("dir");
   copy.querySelector(`#${EMBEDDED_ID}`)?.remove();
   return `<!doctype html>\n${copy.outerHTML}\n`;
 }

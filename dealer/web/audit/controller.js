@@ -1,7 +1,7 @@
 /** Replays the rounds of a bundle: connects controls, keys and the address to the player. */
 
 import { element, setAttribute, setText } from "../dom.js";
-import { audit as texts } from "../texts/audit.js";
+import { fill, audit as texts } from "../texts.js";
 import { indexOf, momentsOf } from "./moments.js";
 import { fitScreen, showChapters, showMoment } from "./moment_view.js";
 import * as permalink from "./permalink.js";
@@ -51,8 +51,8 @@ export function replay(given, { none, onRound: shows }) {
   rounds = given;
   onRound = shows;
   at("round").replaceChildren(...rounds.map(({ number, state }) => {
-    const name = { open: texts.openRound, broken: texts.brokenRound }[state] ?? String;
-    return element("option", { value: number }, name(number));
+    const name = { open: texts.openRound, broken: texts.brokenRound }[state] ?? String(number);
+    return element("option", { value: number }, fill(name, { number }));
   }));
   if (rounds.length > 0) openAddress(location.hash);
   else showNoReplay(none);
@@ -63,7 +63,7 @@ function openAddress(fragment) {
   const wanted = permalink.parse(fragment);
   const named = permalink.roundFor(rounds, wanted);
   const missing = named === null && wanted.round !== null;
-  showProblem(missing ? texts.problems.round(wanted.round) : null);
+  showProblem(missing ? texts.problems.round({ number: wanted.round }) : null);
   openRound(named ?? rounds.find(({ state }) => state !== "open") ?? rounds[0], wanted);
   if ([wanted.k, wanted.step, wanted.version].some((one) => one !== null)) scrollToReplay();
 }
@@ -121,7 +121,7 @@ function viewers() {
   const seats = [...last].sort(([a], [b]) => a - b);
   return [
     [ALL_CARDS, texts.allCards], [SPECTATOR, texts.spectator],
-    ...seats.map(([seat, moment]) => [seat, texts.seat(playerAt(moment, seat))]),
+    ...seats.map(([seat, moment]) => [seat, texts.seat({ name: playerAt(moment, seat) })]),
   ];
 }
 

@@ -5,7 +5,7 @@
 
 import { dayAndTimeOf } from "../clock.js";
 import { element, escapeControl, setText } from "../dom.js";
-import { explanation as texts } from "../texts/explanation.js";
+import { list, explanation as texts } from "../texts.js";
 import { SEAT_GIVEN_UP } from "../verify.js";
 
 /** @returns {any} */
@@ -19,7 +19,8 @@ const at = (id) => document.getElementById(id);
  * @param {{ leaves: any[], seats: Map<number, string>, bots: Set<number> }} round of `roundsOf`
  */
 export function contributionsOf({ leaves, seats, bots }) {
-  const nameOf = (name, bot) => (bot ? texts.bot(escapeControl(name)) : escapeControl(name));
+  const nameOf = (name, bot) => (bot
+    ? texts.bot({ name: escapeControl(name) }) : escapeControl(name));
   const names = new Map([...seats].map(([seat, name]) => [seat, nameOf(name, bots.has(seat))]));
   const shuffles = [];
   let last = null;
@@ -57,6 +58,19 @@ function groupsOf(shuffles) {
   return [...groups.values()];
 }
 
+/** The numbers of shuffles, and how many they are. */
+const numbered = (numbers) => ({ count: numbers.length, numbers: list(numbers.map(String)) });
+
+/** Who put random bytes into the shuffles; `byPlayers` if any player did. */
+function givenText(groups, byPlayers) {
+  const sentences = groups.map(({ numbers, names, without }) => {
+    if (names.length === 0) return texts.givenByHouse(numbered(numbers));
+    const sentence = without.length > 0 ? texts.givenWithout : texts.given;
+    return sentence({ ...numbered(numbers), names: [texts.theHouse, ...names], without });
+  });
+  return [...sentences, ...(byPlayers ? [texts.givenOrder] : [])].join(" ");
+}
+
 /**
  * The sentences about a round of a verified bundle: { lines, limits }, where `lines` are
  * [title, sentence] and `limits` are sentences.
@@ -66,28 +80,30 @@ function groupsOf(shuffles) {
  * @param {boolean} known whether the bundle was compared with a key or checkpoints from elsewhere
  */
 export function explanationOf(round, { fault, remarks }, known) {
-  if (fault !== null) return { lines: [[texts.titles.none, texts.failed(fault.line)]], limits: [] };
+  if (fault !== null) {
+    return { lines: [[texts.titles.none, texts.failed({ line: fault.line })]], limits: [] };
+  }
   const { number, state, leaves } = round;
   const when = dayAndTimeOf(leaves[0].at);
   if (state === "open") {
-    return { lines: [[texts.titles.none, texts.open(number, when)]], limits: [] };
+    return { lines: [[texts.titles.none, texts.open({ number, when })]], limits: [] };
   }
   const shuffles = contributionsOf(round);
   const done = shuffles.filter(({ sealed }) => sealed);
   const voided = shuffles.filter((one) => one.voided).map((one) => one.number);
   const limits = [
-    voided.length > 0 && texts.voided(voided),
-    remarks.reused > 0 && texts.reused(remarks.reused),
+    voided.length > 0 && texts.voided(numbered(voided)),
+    remarks.reused > 0 && texts.reused({ times: remarks.reused }),
     !known && texts.unknown,
   ].filter(Boolean);
-  if (done.length === 0) return { lines: [[texts.titles.none, texts.noShuffle(number)]], limits };
+  if (done.length === 0) return { lines: [[texts.titles.none, texts.noShuffle({ number })]], limits };
   const alone = done.filter(({ names }) => names.length === 0).map((one) => one.number);
   const why = alone.length === done.length ? texts.houseOnly
-    : texts.why + (alone.length > 0 ? ` ${texts.partlyHouseOnly(alone)}` : "");
+    : texts.why + (alone.length > 0 ? ` ${texts.partlyHouseOnly(numbered(alone))}` : "");
   return {
     lines: [
-      [texts.titles.promise, texts.promise(number, when)],
-      [texts.titles.given, texts.given(groupsOf(done), alone.length < done.length)],
+      [texts.titles.promise, texts.promise({ number, when })],
+      [texts.titles.given, givenText(groupsOf(done), alone.length < done.length)],
       [alone.length === done.length ? texts.titles.notShown : texts.titles.why, why],
     ],
     limits,
@@ -99,7 +115,8 @@ export function explain(round, report, known) {
   at("explained").hidden = round === null && report.fault === null;
   if (at("explained").hidden) return;
   const { lines, limits } = explanationOf(round, report, known);
-  setText(at("explained-title"), texts.heading(round?.number ?? null));
+  setText(at("explained-title"), round === null ? texts.headingAll
+    : texts.heading({ number: round.number }));
   at("explained-lines").replaceChildren(...lines.map(([title, sentence]) =>
     element("li", {}, element("b", {}, title), " ", sentence)));
   at("explained-limits").hidden = limits.length === 0;

@@ -2,7 +2,7 @@
 
 import { machineTimeOf, timeOf } from "../clock.js";
 import { element, setAttribute } from "../dom.js";
-import { audit as texts } from "../texts/audit.js";
+import { audit as texts } from "../texts.js";
 import { sentenceOf } from "./sentences.js";
 
 /** @returns {any} */
@@ -17,11 +17,11 @@ export function historyOf(round, viewer) {
     if (moment.swap !== null && last?.swaps > 0) {
       last.last = index;
       last.swaps += 1;
-      last.sentence = texts.swapsInARow(last.swaps);
+      last.sentence = texts.swapsInARow({ count: last.swaps });
       return;
     }
     const swaps = moment.swap === null ? 0 : 1;
-    const sentence = swaps ? texts.swapsInARow(1) : sentenceOf(round, index, viewer);
+    const sentence = swaps ? texts.swapsInARow({ count: 1 }) : sentenceOf(round, index, viewer);
     lines.push({ first: index, last: index, at: moment.at, sentence, swaps });
   });
   return lines;

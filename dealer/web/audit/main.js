@@ -2,9 +2,10 @@
 
 import { cardElement } from "../cards.js";
 import { element, escapeControl, setAttribute, setText } from "../dom.js";
+import { languageSwitch } from "../language.js";
 import { addCourtPictures } from "../late_styles.js";
-import { audit as texts } from "../texts/audit.js";
 import { loadPack, usePack } from "../packs.js";
+import { fill, audit as texts } from "../texts.js";
 import { themeSwitch } from "../theme.js";
 import { linesOf, verify } from "../verify.js";
 import * as io from "./bundle_io.js";
@@ -42,8 +43,7 @@ async function load(promise, words) {
     if (own === current) await check(loaded, () => own === current);
   } catch (error) {
     if (!(error instanceof io.NoBundle)) throw error;
-    const text = texts.problems[error.problem];
-    if (own === current) showProblem(typeof text === "string" ? text : text(error.status));
+    if (own === current) showProblem(fill(texts.problems[error.problem], { status: error.status }));
   } finally {
     if (own === current) at("busy").hidden = true;
   }
@@ -195,7 +195,7 @@ function checkAgain(event) {
 }
 
 fillTexts();
-at("theme").append(themeSwitch());
+at("theme").append(themeSwitch(), languageSwitch());
 listen();
 listenToReplay();
 addCourtPictures();

@@ -1,10 +1,10 @@
 /** Shows one moment of a replay: the sentence, the swap, the table, the plot and the controls. */
 
 import { element, setAttribute, setText } from "../dom.js";
-import { audit as texts } from "../texts/audit.js";
+import { audit as texts } from "../texts.js";
 import { showHistory } from "./history.js";
 import { fitPlot, plot } from "./plot.js";
-import { sentenceOf, titleOf } from "./sentences.js";
+import { sentenceOf, stackName, titleOf } from "./sentences.js";
 import { fitTape, showArithmetic } from "./swap_details.js";
 import { draw, fitTo } from "./table_view.js";
 import { ALL_CARDS, visibleStacks } from "./visibility.js";
@@ -88,7 +88,7 @@ function showControls(round, index, { sentence, playing }) {
   scrub.max = String(round.moments.length - 1);
   scrub.value = String(index);
   setAttribute(scrub, "aria-valuetext", sentence);
-  setText(at("count"), texts.of(index + 1, round.moments.length));
+  setText(at("count"), texts.of({ done: index + 1, all: round.moments.length }));
   setAttribute(at("play"), "aria-label", playing ? texts.pause : texts.play);
   at("play-sign").setAttribute("d", playing ? PAUSE_ICON : PLAY_ICON);
   const first = index === 0;
@@ -110,13 +110,19 @@ export function chaptersOf(round) {
   };
   for (const shuffle of round.shuffles) {
     addPlay(shuffle.first - 1);
-    const all = Math.max(shuffle.n - 1, 0);
-    const name = texts.shuffleChapter({ ...shuffle, all });
-    chapters.push({ name, first: shuffle.first, last: shuffle.last });
+    chapters.push({ name: shuffleTitle(shuffle), first: shuffle.first, last: shuffle.last });
     next = shuffle.last + 1;
   }
   addPlay(round.last);
   return chapters;
+}
+
+function shuffleTitle({ k, n, stack, voided, steps }) {
+  const number = k + 1;
+  const chapter = stack === "deck" ? texts.shuffleChapter({ number })
+    : texts.shuffleChapterOf({ number, stack: stackName(stack) });
+  if (voided) return texts.chapterVoided({ chapter });
+  return steps < n - 1 ? texts.chapterTop({ chapter, steps }) : chapter;
 }
 
 /** Show a button for each part; `go(version)` is called with its first version. */
@@ -132,8 +138,8 @@ function showChapter({ version }) {
     const { first, last } = button.dataset;
     const current = Number(first) <= version && version <= Number(last);
     if (current && !button.hasAttribute("aria-current")) {
-      const left = button.offsetLeft - at("chapters").offsetLeft;
-      at("chapters").scrollLeft = left - CHAPTER_MARGIN_PX;
+      const [{ left }, all] = [button, at("chapters")].map((one) => one.getBoundingClientRect());
+      at("chapters").scrollLeft += left - all.left - CHAPTER_MARGIN_PX;
     }
     setAttribute(button, "aria-current", current ? "true" : null);
   }

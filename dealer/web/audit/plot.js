@@ -1,7 +1,7 @@
 /** How many swaps the cards of a shuffle took part in, beside what a fair shuffle gives. */
 
 import { element, setText } from "../dom.js";
-import { audit as texts } from "../texts/audit.js";
+import { audit as texts } from "../texts.js";
 import { SIMULATED, expected, histogramOf } from "./expected.js";
 import { swapCounts } from "./moments.js";
 
@@ -64,7 +64,8 @@ function draw(shuffle) {
   const most = Math.max(...rows.map(({ cards, high }) => Math.max(cards, high)));
   const y = (cards) => HEIGHT - FOOT - (cards / most) * (HEIGHT - FOOT - HEAD);
   const svg = svgElement("svg", {
-    viewBox: `0 0 ${width} ${HEIGHT}`, role: "img", "aria-label": texts.plotName(shuffle.k + 1),
+    viewBox: `0 0 ${width} ${HEIGHT}`, role: "img",
+    "aria-label": texts.plotName({ shuffle: shuffle.k + 1 }),
   });
   for (const count of ticks(most)) {
     const label = { x: LEFT - 4, y: y(count) + 3.5, "text-anchor": "end" };
@@ -76,7 +77,9 @@ function draw(shuffle) {
   const step = (width - LEFT) / rows.length;
   svg.append(...rows.flatMap((row, n) => pair(row, LEFT + n * step, step, y)));
   at("bars").replaceChildren(svg);
-  setText(at("plot-words"), texts.plotWords(shuffle.k + 1, shuffle.n, SIMULATED));
+  setText(at("plot-words"), texts.plotWords({
+    shuffle: shuffle.k + 1, n: shuffle.n, simulated: SIMULATED,
+  }));
   tabulate(rows);
 }
 
@@ -105,7 +108,7 @@ function tabulate(rows) {
   const head = [texts.plotSwaps, texts.plotExpected, texts.plotRange, texts.plotCards];
   const row = ({ swaps, cards, mean, low, high }) => element("tr", {},
     element("th", { scope: "row" }, String(swaps)), element("td", {}, mean.toFixed(1)),
-    element("td", {}, texts.range(low, high)), element("td", {}, String(cards)));
+    element("td", {}, texts.range({ low, high })), element("td", {}, String(cards)));
   at("plot-table").replaceChildren(
     element("thead", {}, element("tr", {},
       ...head.map((one) => element("th", { scope: "col" }, one)))),

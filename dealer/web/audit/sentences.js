@@ -2,7 +2,7 @@
 
 import { cardName } from "../cards.js";
 import { escapeControl } from "../dom.js";
-import { audit as texts } from "../texts/audit.js";
+import { fill, audit as texts } from "../texts.js";
 import { SEAT_GIVEN_UP, seatOf } from "../verify.js";
 import { faceOf } from "./moments.js";
 import { ALL_CARDS, knows } from "./visibility.js";
@@ -10,14 +10,23 @@ import { ALL_CARDS, knows } from "./visibility.js";
 /** The name of a seat's player at a moment. */
 export function playerAt(moment, seat) {
   const name = moment.seats.get(seat);
-  return name === undefined ? texts.emptySeat(seat) : texts.player(escapeControl(name), seat);
+  return name === undefined ? texts.emptySeat({ seat })
+    : texts.player({ name: escapeControl(name), seat });
 }
 
 /** The heading of a stack at a moment. */
 export function titleOf(moment, stack) {
   const seat = seatOf(stack);
-  if (seat !== null) return texts.hand(playerAt(moment, seat));
-  return stack === "deck" ? texts.deck : texts.pile(stack.slice(5));
+  if (seat !== null) return playerAt(moment, seat);
+  return stack === "deck" ? texts.deck : texts.pile({ name: escapeControl(stack.slice(5)) });
+}
+
+/** A stack in a sentence; `owner` is the player of a hand. */
+export function stackName(stack, owner = null) {
+  const seat = seatOf(stack);
+  if (seat !== null) return texts.handOf({ player: owner ?? texts.emptySeat({ seat }) });
+  return stack === "deck" ? texts.theDeck
+    : texts.thePile({ name: escapeControl(stack.slice(5)) });
 }
 
 /** The sentence for moment `index` of a round, with the fault if the round ends with one. */
@@ -32,23 +41,49 @@ function eventSentence(round, moment, previous, viewer) {
   const { type, public: event, shuffle, swap } = moment;
   if (swap !== null) return swapSentence(shuffle, swap, viewer);
   const seated = SEAT_GIVEN_UP.includes(type) ? previous : moment; // when the seat had its player
-  return texts.moments[type]({
+  const player = "seat" in event ? playerAt(seated, event.seat) : null;
+  if (type === "NoteAdded") return noteSentence(event, player);
+  return fill(texts.moments[keyOf(type, event, previous)], {
     ...event,
+    player,
+    reason: escapeControl(event.reason ?? ""),
     count: event.deck?.length,
     n: shuffle?.n,
-    player: "seat" in event ? playerAt(seated, event.seat) : null,
-    fromPlayer: ownerOf(moment, event.from),
-    toPlayer: ownerOf(moment, event.to),
+    number: event.k + 1,
+    place: event.at + 1,
+    stack: "stack" in event ? stackName(event.stack) : null,
+    from: "from" in event ? stackName(event.from, ownerOf(moment, event.from)) : null,
+    to: "to" in event ? stackName(event.to, ownerOf(moment, event.to)) : null,
     card: "slot" in event && knows(moment, viewer, event.slot)
-      ? texts.the(cardName(faceOf(round, event.slot))) : null,
-    below: type === "CardDrawn" && previous.stacks.get(event.from).at(-1) !== event.slot,
+      ? texts.the({ card: cardName(faceOf(round, event.slot)) }) : texts.aCard,
   });
 }
 
+/** The message of an event. */
+function keyOf(type, event, previous) {
+  if (type === "SeatVacated" && event.reason) return "SeatVacatedFor";
+  if (type === "CardDrawn" && previous.stacks.get(event.from).at(-1) !== event.slot) {
+    return "drawnBelow";
+  }
+  return type;
+}
+
+function noteSentence({ seat, kind, text }, player) {
+  const who = seat === 0 ? texts.theHost : player;
+  const { NoteAdded, TookBack, TookBackRange } = texts.moments;
+  if (kind !== "take_back") {
+    return NoteAdded({ who, kind: escapeControl(kind), text: escapeControl(text) });
+  }
+  const [first, last] = text.split("-");
+  return last === undefined ? TookBack({ who, text }) : TookBackRange({ who, first, last });
+}
+
 function swapSentence({ steps }, { step, i, j, cards }, viewer) {
-  if (viewer !== ALL_CARDS) return texts.moments.hiddenSwap({ step, steps, i });
-  const [card, other] = cards.map((code) => texts.the(cardName(code)));
-  return texts.moments.CardsSwapped({ step, steps, i, j, card, other });
+  const { CardsSwapped, hiddenSwap, staysSwapped } = texts.moments;
+  const values = { number: step + 1, steps, i: i + 1, j: j + 1 };
+  if (viewer !== ALL_CARDS) return hiddenSwap(values);
+  const [card, other] = cards.map((code) => texts.the({ card: cardName(code) }));
+  return (i === j ? staysSwapped : CardsSwapped)({ ...values, card, other });
 }
 
 function ownerOf(moment, stack) {

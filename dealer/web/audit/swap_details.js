@@ -1,7 +1,7 @@
 /** How a swap was derived: i from the step, and j from the word of the tape. */
 
 import { element, setText } from "../dom.js";
-import { audit as texts } from "../texts/audit.js";
+import { audit as texts } from "../texts.js";
 
 const MAX_AROUND = 4; // words of the tape on each side
 const WORD_PX = 85;
@@ -35,7 +35,8 @@ export function showArithmetic(round, index, seesCards) {
 function showSwap({ shuffle, swap }, seesCards) {
   at("swap").hidden = shuffle === null || shuffle.swaps.length === 0;
   if (at("swap").hidden) return;
-  setText(at("swap-step"), swap === null ? "—" : texts.stepOf(swap.step, shuffle.steps));
+  setText(at("swap-step"), swap === null ? "—"
+    : texts.stepOf({ step: swap.step, last: shuffle.steps - 1 }));
   at("tape").hidden = !seesCards;
   if (swap === null || !seesCards) {
     setText(at("swap-i"), swap === null ? "—" : String(swap.i));
@@ -49,10 +50,13 @@ function showSwap({ shuffle, swap }, seesCards) {
   const word = words.at(-1);
   const backward = algorithm === "backward";
   const b = backward ? i + 1 : n - i;
-  setText(at("swap-i"), backward ? texts.iBackward(n, step, i) : texts.iForward(step));
-  setText(at("swap-word"), texts.wordAt(swap.at + words.length - 1, word));
-  setText(at("swap-j"), backward ? texts.jBackward(word, b, j) : texts.jForward(i, word, b, j));
-  const rejected = words.slice(0, -1).map((one) => texts.rejected(one, WORDS - (WORDS % b)));
+  setText(at("swap-i"), backward ? `${n} − 1 − ${step} = ${i}` : String(step));
+  setText(at("swap-word"), texts.wordAt({ at: swap.at + words.length - 1, word }));
+  setText(at("swap-j"), backward
+    ? `${word} mod ${b} = ${j}` : `${i} + (${word} mod ${b}) = ${j}`);
+  const rejected = words.slice(0, -1).map((one) => texts.rejected({
+    word: one, limit: WORDS - (WORDS % b),
+  }));
   setText(at("swap-words"), rejected.length ? rejected.join(" ") : texts.tapeWords);
   showTape(shuffle, swap);
 }
@@ -69,7 +73,7 @@ function showTape(shuffle, swap) {
     return element("li", {
       class: [rejected && "rejected", now && "now"].filter(Boolean).join(" "),
       "aria-current": now ? "true" : null,
-      "aria-label": texts.tapeWord(first + n, word, rejected),
+      "aria-label": texts.tapeWord({ at: first + n, word, rejected }),
     }, element("span", {}, String(word)));
   }));
 }

@@ -7,7 +7,7 @@
 
 import { drawCard } from "../cards.js";
 import { element, setAttribute, setText } from "../dom.js";
-import { audit as texts } from "../texts/audit.js";
+import { audit as texts } from "../texts.js";
 import { seatOf } from "../verify.js";
 
 const MAX_ANIMATED = 30; // cards
@@ -103,8 +103,10 @@ function style(stack, name, cards, titles, marks, shuffling) {
   node.classList.toggle("small", !wide);
   node.classList.toggle("shuffling", isShuffling);
   setText(stack.title, titles(name));
-  setText(stack.count, texts.cards(cards.length));
-  setAttribute(node, "aria-label", `${titles(name)}, ${texts.cards(cards.length)}`);
+  setText(stack.count, texts.cards({ count: cards.length }));
+  setAttribute(node, "aria-label", texts.stackLabel({
+    title: titles(name), count: cards.length,
+  }));
   places.forEach(({ node: item, card }, index) => {
     const mark = marks.get(card) ?? "";
     const letter = mark.startsWith("i") ? "i" : mark;

@@ -1,18 +1,19 @@
 /** The verifier's report on the page: a badge, the result of each check, and the counts. */
 
-import { element, setText } from "../dom.js";
-import { audit as texts } from "../texts/audit.js";
-import { CHECKS, TITLES, reportLines, results } from "../verify.js";
+import { element, escapeControl, setText } from "../dom.js";
+import { fill, list, audit as texts } from "../texts.js";
+import { results } from "../verify.js";
 
 const SIGNS = { passed: "✓", failed: "✗", "not checked": "○" };
 const CLASSES = { passed: "yes", failed: "no", "not checked": "waiting" };
+const HEADS = ["form", "heads", "saved"]; // the checks before any event
 const TICK = "M4 13l5 5L20 6";
 const CROSS = "M5 5l14 14M19 5L5 19";
 const RING = "M12 4a8 8 0 1 0 0 16a8 8 0 1 0 0-16"; // something was not checked
 
 /** @returns {any} */
 const at = (id) => document.getElementById(id);
-const list = (id, sentences) =>
+const showList = (id, sentences) =>
   at(id).replaceChildren(...sentences.map((one) => element("li", {}, one)));
 
 /**
@@ -32,32 +33,74 @@ export function showVerdict(report, lines, against) {
   at("verdict").classList.toggle("partly", fault === null && !all);
   at("badge-sign").setAttribute("d", fault !== null ? CROSS : all ? TICK : RING);
   setText(at("verdict-title"), fault !== null ? texts.failed
-    : all ? texts.passed : texts.partly(passed, found.length - passed));
+    : all ? texts.passed : texts.partly({ passed, open: found.length - passed }));
   setText(at("verdict-words"), fault === null
-    ? texts.passedWords(lines.length, report.swaps.length, report.remarks)
-    : texts.failedWords(TITLES[fault.check], fault.line));
+    ? passedWords(lines.length, report.swaps.length, report.remarks)
+    : texts.failedWords({ check: texts.checkTitles[fault.check], line: fault.line }));
   showFault(fault, lines);
-  at("checks").replaceChildren(...found.map(showResult));
-  list("against", [
-    texts.againstKey[against.key], texts.againstNotes(against.saved, against.given),
-  ]);
-  list("counted", reportLines(report).slice(CHECKS.length));
+  at("checks").replaceChildren(...found.map((one) => showResult(one, fault)));
+  showList("against", [texts.againstKey[against.key], notesText(against.saved, against.given)]);
+  showList("counted", countsOf(report));
 }
 
-function showResult({ check, state, sentence }) {
+function passedWords(lines, swaps, { open_rounds: open, shuffles, voided, house_only: houseOnly }) {
+  return [
+    texts.passedWords({ lines, swaps }),
+    open > 0 && texts.passedOpen,
+    voided > 0 && texts.passedVoided({ voided, shuffles }),
+    houseOnly > 0 && texts.passedHouseOnly({ houseOnly, shuffles }),
+  ].filter(Boolean).join(" ");
+}
+
+/** With how many checkpoints the log was compared. */
+function notesText(saved, given) {
+  const notes = texts.againstNotes;
+  if (saved + given === 0) return notes.none;
+  return list([
+    ...(saved > 0 ? [notes.saved({ count: saved })] : []),
+    ...(given > 0 ? [notes.given({ count: given })] : []),
+  ]);
+}
+
+/** What `reportLines` of the verifier counts, in the language of the page. */
+function countsOf({ fault, remarks, cosigners }) {
+  const counts = texts.counts;
+  if (fault !== null && HEADS.includes(fault.check)) return [counts.none];
+  const { house_only: houseOnly, left_out: leftOut, not_top: draws } = remarks;
+  return [
+    counts.rounds({ rounds: remarks.rounds, open: remarks.open_rounds }),
+    counts.shuffles({ ...remarks, houseOnly }),
+    counts.seats({ ...remarks, leftOut }),
+    counts.reused(remarks),
+    counts.notTop({ draws }),
+    counts.cosigned(remarks),
+    ...cosigners.map((one) => counts.cosigner({ ...one, name: escapeControl(one.name) })),
+    remarks.pinned ? counts.pinned : counts.unpinned,
+  ];
+}
+
+/** The sentence of a result, with how far the check went, or why it was not made. */
+function resultText({ check, note }, fault) {
+  if (note === "fault") return texts.checkNotes.fault(fault);
+  const sentence = texts.checkSentences[check];
+  return note === null ? sentence
+    : fill(texts.checkNotes[note], { sentence, line: fault?.line });
+}
+
+function showResult({ check, state, note }, fault) {
   const attributes = { class: `sign ${CLASSES[state]}`, "aria-hidden": "true" };
   return element("li", { "data-check": check, "data-state": state },
     element("span", attributes, SIGNS[state]),
-    element("span", {}, element("b", {}, TITLES[check]), " ",
-      element("span", { class: `state ${CLASSES[state]}` }, state), ": ",
-      element("span", { class: "muted" }, `${sentence} (${check})`)));
+    element("span", {}, element("b", {}, texts.checkTitles[check]), " ",
+      element("span", { class: `state ${CLASSES[state]}` }, texts.checkStates[state]), ": ",
+      element("span", { class: "muted" }, `${resultText({ check, note }, fault)} (${check})`)));
 }
 
 function showFault(fault, lines) {
   at("fault").hidden = fault === null;
   if (fault === null) return;
   setText(at("fault-sentence"), fault.sentence);
-  setText(at("fault-open"), texts.openLine(fault.line));
+  setText(at("fault-open"), texts.openLine({ line: fault.line }));
   const line = lines[fault.line];
   setText(at("fault-line"), line === undefined ? texts.noLine : new TextDecoder().decode(line));
 }

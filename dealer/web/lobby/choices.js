@@ -1,10 +1,10 @@
 /** What a table can be opened with: game, deck, seats, rules, who may come. */
 
 import { element, setText } from "../dom.js";
-import { localised } from "../localised.js";
 import { loadPack, usePack } from "../packs.js";
-import { lobby as texts } from "../texts/lobby.js";
+import { inLanguage, lobby as texts } from "../texts.js";
 
+const DECKS = ["52", "54", "36", "32", "24"];
 const SHORT_DECKS = { 36: "A6789TJQK", 32: "A789TJQK", 24: "A9TJQK" };
 const OF_GAME = "game";
 const PACK = "pack:";
@@ -18,11 +18,11 @@ export class Choices {
   #gameMeans = hint("game-means", texts.anyGameMeans);
   #tableName = element("input", { name: "table", maxlength: 64, autocomplete: "off" });
   #seats = element("input", { name: "seats", type: "number", min: 1, max: 100, value: 6 });
-  #deck = select("deck", texts.decks);
+  #deck = select("deck", DECKS.map((value) => [value, texts.decks[value]]));
   #shoe = element("input", { name: "shoe", type: "number", min: 1, max: 8, value: 1 });
-  #preset = select("preset", texts.presets);
+  #preset = select("preset", Object.entries(texts.presets));
   #presetMeans = hint("preset-means", texts.presetMeans.free);
-  #entropy = select("entropy", texts.entropies);
+  #entropy = select("entropy", Object.entries(texts.entropies));
   #entropyMeans = hint("entropy-means", texts.entropyMeans.players);
   #listed = element("input", { type: "checkbox", name: "listed" });
   #invited = element("input", { type: "checkbox", name: "invited" });
@@ -78,10 +78,10 @@ export class Choices {
 
   async #loadLists() {
     const [packs, games] = await Promise.all([fetchList("/packs.json"), fetchList("/games.json")]);
-    this.#deck.append(...packs.map(({ pack, title }) => option(PACK + pack, localised(title))));
-    games.sort((a, b) => localised(a.title).localeCompare(localised(b.title)));
+    this.#deck.append(...packs.map(({ pack, title }) => option(PACK + pack, inLanguage(title))));
+    games.sort((a, b) => inLanguage(a.title).localeCompare(inLanguage(b.title)));
     for (const game of games) this.#games.set(game.game, game);
-    this.#game.append(...games.map(({ game, title }) => option(game, localised(title))));
+    this.#game.append(...games.map(({ game, title }) => option(game, inLanguage(title))));
   }
 
   #chosenGame() {
@@ -90,7 +90,10 @@ export class Choices {
 
   #gameText() {
     const game = this.#chosenGame();
-    return game === null ? texts.anyGameMeans : texts.gameMeans(game.players, game.cards);
+    if (game === null) return texts.anyGameMeans;
+    const { players: { min, max, best }, cards } = game;
+    return min === max ? texts.gameMeansExact({ players: max, cards })
+      : texts.gameMeans({ min, max, best, cards });
   }
 
   /** A game sets the deck, the seats and the rules, which the player may change afterwards. */
@@ -98,7 +101,7 @@ export class Choices {
     const game = this.#chosenGame();
     this.#deck.querySelector(`[value="${OF_GAME}"]`)?.remove();
     if (game !== null) {
-      this.#deck.prepend(option(OF_GAME, texts.deckOfGame(game.cards)));
+      this.#deck.prepend(option(OF_GAME, texts.deckOfGame({ cards: game.cards })));
       this.#deck.value = OF_GAME;
       this.#seats.value = String(game.players.max);
       this.#preset.value = game.rules.preset ?? "free";

@@ -7,7 +7,7 @@
  * question, and does not run without one.
  */
 
-import { table as texts } from "../texts/table.js";
+import { table as texts } from "../texts.js";
 import { seatOf } from "../verify.js";
 import { nextDeal } from "./game.js";
 import {
@@ -59,7 +59,7 @@ const deckReady = (context) =>
   deckNotEmpty(context) ?? (isSealed(context.table.state, "deck") ? null : reasons.notShuffled);
 const enough = ({ table, count }) => {
   const left = cardsIn(table.state, "deck").length;
-  return count > left ? reasons.tooFew(left) : null;
+  return count > left ? reasons.tooFew({ left }) : null;
 };
 /** The commands of a deal: the game's next one, or as many cards as are set to each player. */
 const dealsOf = ({ table, count }) =>
@@ -70,7 +70,7 @@ const enoughForAll = (context) => {
     [each * table.state.seats.length, ...piles.map((pile) => pile.count)])
     .reduce((sum, cards) => sum + cards, 0);
   const left = cardsIn(table.state, "deck").length;
-  return wanted > left ? reasons.tooFewForAll(left, wanted) : null;
+  return wanted > left ? reasons.tooFewForAll({ left, wanted }) : null;
 };
 const somethingOut = ({ table }) => {
   const stacks = Object.entries(table.state.round?.stacks ?? {});

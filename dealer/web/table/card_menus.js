@@ -3,15 +3,16 @@
 import { cardElement, cardSign } from "../cards.js";
 import { timeOf } from "../clock.js";
 import { element } from "../dom.js";
-import { table as texts } from "../texts/table.js";
+import { fill, table as texts } from "../texts.js";
 import {
   BETWEEN_SHUFFLES, actionForMove, actionNamed, disabledReason, isVisible, trickTo,
 } from "./actions.js";
 import { menu } from "./menu.js";
 import { askNumber } from "./notes.js";
 import {
-  cardsIn, cardsShown, handOf, isAllowed, nameAt, pileName, pileTitle, playedBy,
+  cardsIn, cardsShown, handOf, isAllowed, nameAt, pileName, playedBy,
 } from "./selectors.js";
+import { pileTitle } from "./wording.js";
 
 const OF_DECK = ["draw", "deal", "burn", "cut", "shuffle"];
 
@@ -23,18 +24,19 @@ export async function openDeck(page) {
   const isPossible = (one) => disabledReason(one, page) === null;
   const canTurn = isPossible(to("pile:table", "up"));
   await menu(page, texts.deck, [
-    element("p", { class: "muted" }, texts.deckContents(cardsIn(table.state, "deck").length)),
+    element("p", { class: "muted" },
+      texts.deckContents({ cards: cardsIn(table.state, "deck").length })),
   ], [
     ...OF_DECK.map(actionNamed).map((one) => ({
       possible: isVisible(one, table) && isPossible(one),
-      label: labels[one.name](count),
+      label: fill(labels[one.name], { count }),
       action: () => one,
     })),
     {
-      possible: canTurn, label: labels.turnOnto(count), mark: "public",
+      possible: canTurn, label: labels.turnOnto({ count }), mark: "public",
       action: () => to("pile:table", "up"),
     },
-    { possible: canTurn, label: labels.putOnto(count), action: () => movedToPile(page, to) },
+    { possible: canTurn, label: labels.putOnto({ count }), action: () => movedToPile(page, to) },
   ], { count });
 }
 
@@ -56,12 +58,12 @@ export async function openPile(page, stack) {
     return action && addCondition(action, isSame);
   };
   await menu(page, stack === "deck" ? texts.deck : pileTitle(name), [
-    element("p", { class: "muted" }, texts.pileContents(cards.length)),
+    element("p", { class: "muted" }, texts.pileContents({ cards: cards.length })),
     element("ul", { class: "spread" },
       ...cards.map((card) => element("li", {}, cardElement(card.card), playerOf(table, card)))),
   ], [
     {
-      possible: may("pile") && table.seat !== null, label: labels.takeTop(sign),
+      possible: may("pile") && table.seat !== null, label: labels.takeTop({ sign }),
       action: () => to(handOf(table.seat)),
     },
     {
@@ -90,7 +92,7 @@ export async function openPile(page, stack) {
       possible: may("turn", 2) && cards.some(({ shown }) => !shown), label: labels.turnAll,
       mark: "public", action: step(() => table.pileTurn(name, null, { all: true })),
     },
-    { possible: may("pile"), label: labels.moveTop(sign), action: () => movedToPile(page, to) },
+    { possible: may("pile"), label: labels.moveTop({ sign }), action: () => movedToPile(page, to) },
     {
       possible: may("shuffle", 2), label: labels.shufflePile,
       action: step(() => table.shuffle({ pile: name })),
@@ -116,5 +118,5 @@ function playerOf(table, { slot }) {
   const played = playedBy(table, slot);
   if (played === null) return null;
   return element("span", { class: "muted" },
-    texts.tricks.played(nameAt(table, played.seat), timeOf(played.at)));
+    texts.tricks.played({ name: nameAt(table, played.seat), time: timeOf(played.at) }));
 }

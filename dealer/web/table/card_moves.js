@@ -1,6 +1,6 @@
 /** What drags, taps and long presses on the felt mean: the callbacks of `Dragging`. */
 
-import { table as texts } from "../texts/table.js";
+import { table as texts } from "../texts.js";
 import { seatOf } from "../verify.js";
 import {
   actionForMove, actionNamed, defaultFace, disabledReason, trickTo,

@@ -1,7 +1,7 @@
 /** The banner that says when the connection to the server is lost, and when it is back. */
 
 import { element, setAttribute } from "../dom.js";
-import { table as texts } from "../texts/table.js";
+import { table as texts } from "../texts.js";
 
 const RESTORED_MS = 6000;
 

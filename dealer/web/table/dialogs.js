@@ -1,7 +1,7 @@
 /** Modal dialogs. Escape, the browser's Back, and a press outside of a dialog dismiss it. */
 
 import { element } from "../dom.js";
-import { table as texts } from "../texts/table.js";
+import { table as texts } from "../texts.js";
 import { dismissedByBack } from "./back_button.js";
 
 /**

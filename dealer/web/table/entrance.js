@@ -3,7 +3,7 @@
 import { Refused, connect } from "../client.js";
 import { element } from "../dom.js";
 import { tabStored } from "../page_storage.js";
-import { table as texts } from "../texts/table.js";
+import { errorText, table as texts } from "../texts.js";
 
 const RETRY_MS = 2000;
 const ARRIVING = "dealer/page/arriving";
@@ -36,7 +36,7 @@ export async function enter(house, id, { ticket, seat }) {
       return { table: await house.join(id, { ticket }), refusal: null };
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
-      refusal = error.message;
+      refusal = errorText(error);
     }
   }
   const table = await house.enter(id, { token: seat ?? undefined });

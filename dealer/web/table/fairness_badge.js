@@ -1,7 +1,7 @@
 /** The badge that sums up the client's checks, the list behind it, and the dialog about a fraud. */
 
 import { element, setAttribute, setText } from "../dom.js";
-import { table as texts } from "../texts/table.js";
+import { fill, table as texts } from "../texts.js";
 import { dialog } from "./dialogs.js";
 import { isHouseOnly } from "./selectors.js";
 
@@ -29,7 +29,8 @@ export class FairnessBadge {
     setAttribute(this.#button, "data-state", state);
     const passed = checks.filter((check) => check.state === "yes").length;
     const unavailable = checks.filter((check) => check.state === "unavailable").length;
-    setText(this.#button, `${SIGNS[state]} ${texts.badge[state](passed, unavailable)}`);
+    const open = state === "house" ? Math.max(0, unavailable - 1) : unavailable;
+    setText(this.#button, `${SIGNS[state]} ${fill(texts.badge[state], { passed, open })}`);
     this.#list.replaceChildren(...checks.map(checkItem), ...table.doubts.map(doubtItem));
   }
 
@@ -68,9 +69,14 @@ function checkItem({ name, state, done, of, sentence }) {
     }, SIGNS[state]),
     element("div", {},
       element("strong", {}, texts.checks[name].title),
-      element("span", { class: "muted" }, ` ${texts.checkCount(done, of)}`),
+      element("span", { class: "muted" }, ` ${checkCount(done, of)}`),
       element("p", {}, sentence ?? texts.checks[name][state] ?? texts.checks[name].means)),
   );
+}
+
+function checkCount(done, of) {
+  if (of !== null && of > 0) return texts.checkedOf({ done, of });
+  return done > 0 ? texts.checkedTimes({ done }) : "";
 }
 
 function doubtItem(sentence) {

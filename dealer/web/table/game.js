@@ -3,7 +3,7 @@
  * data of `/games/<name>.json`, and only what the page shows; the server does not enforce it.
  */
 
-import { localised } from "../localised.js";
+import { inLanguage } from "../texts.js";
 import { writtenTitle } from "./pile_names.js";
 
 /** @typedef {import("../client.js").RemoteTable} RemoteTable */
@@ -37,7 +37,7 @@ export async function loadGame({ game }) {
 export function gameHelp() {
   if (preset === null || preset.help.length === 0) return null;
   return {
-    game: preset.game, title: localised(preset.title), sentences: preset.help.map(localised),
+    game: preset.game, title: inLanguage(preset.title), sentences: preset.help.map(inLanguage),
   };
 }
 
@@ -51,7 +51,7 @@ export function pilesOfGame() {
 export function titleInGame(name) {
   const found = findPile(name);
   if (found === null) return writtenTitle(name);
-  return localised(found.pile.title).replaceAll(SEAT, found.seat);
+  return inLanguage(found.pile.title).replaceAll(SEAT, found.seat);
 }
 
 /** Whether a pile is drawn spread out; null if the game does not say. */
@@ -91,7 +91,7 @@ export function nextDeal({ state }) {
     ([name, count]) => (stacks[`pile:${name}`]?.length ?? 0) === count);
   const next = preset.deal.find((one, index) => (index === 0) === !inHands && fits(one));
   if (next === undefined) return null;
-  const title = next.title === undefined ? null : localised(next.title);
+  const title = next.title === undefined ? null : inLanguage(next.title);
   return { title, deals: commandsOf(next, state.seats.length) };
 }
 

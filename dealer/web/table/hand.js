@@ -2,13 +2,15 @@
 
 import { cardElement, cardName, drawCard } from "../cards.js";
 import { element, reconcile, setAttribute, setText } from "../dom.js";
-import { table as texts } from "../texts/table.js";
+import { table as texts } from "../texts.js";
 import { drawSeatPiles } from "./pile_view.js";
 import { scrollCue } from "./scroll_cue.js";
 import {
   marksElement, marksOf, marksText, seatNumber, updateMarks, updateSeatNumber,
 } from "./seat_marks.js";
 import { cardsShown, handOf, pilesOfSeat, shownRound } from "./selectors.js";
+
+const SORT_KEYS = { suit: "t", rank: "n" };
 
 export class Hand {
   #page;
@@ -30,7 +32,7 @@ export class Hand {
   constructor(container, page) {
     this.#page = page;
     this.#sortButtons = ["suit", "rank"].map((by) => element("button", {
-      class: "small", type: "button", "data-by": by, "aria-keyshortcuts": texts.sortKeys[by],
+      class: "small", type: "button", "data-by": by, "aria-keyshortcuts": SORT_KEYS[by],
       onclick: () => this.sort(by),
     }, texts.sortBy[by]));
     this.#list.addEventListener("keydown", (event) => this.#onKeyDown(event));
@@ -66,7 +68,7 @@ export class Hand {
     for (const slot of selected) if (!present.has(slot)) selected.delete(slot);
     if (!present.has(this.#focus)) this.#moveFocus();
 
-    setText(this.#title, texts.yourHand(cards.length, selected.size));
+    setText(this.#title, texts.yourHand({ cards: cards.length, selected: selected.size }));
     setAttribute(this.#list, "data-drop", table.seat === null ? null : handOf(table.seat));
     this.#list.style.setProperty("--cards", Math.max(1, cards.length));
     this.#drawPlace();
@@ -93,7 +95,7 @@ export class Hand {
     const marks = marksOf(this.#page, table.seat);
     updateSeatNumber(this.#number, table.seat);
     updateMarks(this.#marks, marks);
-    setText(this.#marksText, texts.ownMarks(table.seat, marksText(marks)));
+    setText(this.#marksText, texts.ownMarks({ seat: table.seat, marks: marksText(marks) || null }));
     setAttribute(this.#list.closest("#own"), "data-turn", marks.turn);
     drawSeatPiles(this.#before, this.#page, pilesOfSeat(table.state, table.seat));
     const says = bubbles.of(table.seat);
@@ -150,7 +152,7 @@ export class Hand {
     const picture = option.firstElementChild;
     if (picture.dataset.card !== (card.card ?? undefined)) drawCard(picture, card.card);
     const shown = card.shown && this.#page.table.round !== null; // after a round all cards are
-    const name = shown ? texts.shownToAll(cardName(card.card)) : cardName(card.card);
+    const name = shown ? texts.shownToAll({ name: cardName(card.card) }) : cardName(card.card);
     setAttribute(option, "aria-label", name);
     setAttribute(option, "title", name);
     setAttribute(option, "data-shown", shown);
@@ -198,6 +200,6 @@ export class Hand {
     this.#page.order.move(slots, [slots[from]], before);
     this.draw();
     this.#optionOf(slots[from]).focus();
-    this.#page.announce(texts.movedTo(to + 1, slots.length));
+    this.#page.announce(texts.movedTo({ place: to + 1, of: slots.length }));
   }
 }

@@ -4,7 +4,8 @@ import { useFourColours, usesFourColours } from "../cards.js";
 import {
   brandLogo, brandTitle, element, escapeControl, setAttribute, setText,
 } from "../dom.js";
-import { table as texts } from "../texts/table.js";
+import { languageSwitch } from "../language.js";
+import { language, table as texts } from "../texts.js";
 import { themeSwitch } from "../theme.js";
 import { actionNamed, isVisible } from "./actions.js";
 import { dialog } from "./dialogs.js";
@@ -12,6 +13,7 @@ import { gameHelp } from "./game.js";
 import { showHelpCard } from "./help_card.js";
 import { openPlayers, setCounter, showInvitation, showOwnLink } from "./on_demand.js";
 import { hostCollects, isAllowed } from "./selectors.js";
+import { statusOf } from "./wording.js";
 
 const HELP_CARD = "helpCard";
 const OTHER_DEVICE = "otherDevice";
@@ -28,7 +30,7 @@ const OPENED = {
 
 export class Header {
   #page;
-  #name = element("h1", {});
+  #name = element("h1", { dir: "auto" });
   #status = element("p", { class: "muted" });
   #say;
 
@@ -58,9 +60,9 @@ export class Header {
     const name = escapeControl(table.state.name ?? texts.nameless);
     setText(this.#name, name);
     setAttribute(this.#say, "hidden", !isVisible(actionNamed("say"), table));
-    document.title = texts.title(name, brandTitle());
-    const people = texts.people(table.seats.size, table.watching);
-    setText(this.#status, [texts.status(table), people].join(" · "));
+    document.title = texts.title({ name, brand: brandTitle() ?? "dealer" });
+    const people = texts.people({ seated: table.seats.size, watching: table.watching });
+    setText(this.#status, [statusOf(table), people].join(" · "));
   }
 
   /** Show the invite link. */
@@ -79,7 +81,7 @@ export class Header {
       (name) => isVisible(actionNamed(name), table));
     const help = gameHelp();
     const opens = [
-      help === null ? null : [HELP_CARD, texts.howToPlay(help.title)],
+      help === null ? null : [HELP_CARD, texts.howToPlay({ game: help.title })],
       table.seats.size > 0 ? [PLAYERS, texts.hosts.players] : null,
       isAllowed(table, "annotate") ? [COUNTER, texts.notes.counter] : null,
       table.token === null ? null : [OTHER_DEVICE, texts.otherDevice],
@@ -87,11 +89,12 @@ export class Header {
     ].filter((one) => one !== null);
     const chosen = await dialog(texts.menu, (close) => [
       themeSwitch(),
+      languageSwitch(),
       element("label", { class: "choice" }, colours, texts.fourColours),
       hostCollects(table) ? element("p", { class: "muted" }, texts.hostCollects) : "",
       element("div", { class: "choices below" },
         link("/", texts.allTables),
-        link(`/tables/${table.id}/history.txt`, texts.readHistory),
+        link(`/tables/${table.id}/history.txt?lang=${language}`, texts.readHistory),
         link(`/tables/${table.id}/audit`, texts.auditPage),
         ...opens.map(([name, label]) => element("button", {
           type: "button", onclick: () => close(name),

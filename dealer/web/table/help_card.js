@@ -2,7 +2,7 @@
 
 import { element } from "../dom.js";
 import { stored } from "../page_storage.js";
-import { table as texts } from "../texts/table.js";
+import { table as texts } from "../texts.js";
 import { dialog } from "./dialogs.js";
 
 /** @typedef {{ game: string, title: string, sentences: string[] }} Help */

@@ -2,7 +2,7 @@
 
 import { element, escapeControl, setText } from "../dom.js";
 import { stored, tabStored } from "../page_storage.js";
-import { table as texts } from "../texts/table.js";
+import { errorText, table as texts } from "../texts.js";
 import { freeSeats, hostCollects } from "./selectors.js";
 
 const NAME = "dealer/page/name";
@@ -111,7 +111,9 @@ export class JoinForm {
   #greeting() {
     const { table, greeting } = this.#page;
     if (greeting.by === "") return texts.watching;
-    return texts.links.greeting(greeting.by, escapeControl(table?.state.name ?? texts.nameless));
+    return texts.links.greeting({
+      by: greeting.by, table: escapeControl(table?.state.name ?? texts.nameless),
+    });
   }
 
   #drawSeats(free) {
@@ -121,7 +123,7 @@ export class JoinForm {
     this.#seat.dataset.free = free.join();
     this.#seat.replaceChildren(
       element("option", { value: "" }, texts.anySeat),
-      ...free.map((seat) => element("option", { value: seat }, texts.seat(seat))),
+      ...free.map((seat) => element("option", { value: seat }, texts.seat({ seat }))),
     );
     if (free.includes(Number(chosen))) this.#seat.value = chosen;
   }
@@ -138,7 +140,7 @@ export class JoinForm {
       await this.#page.join({ name, seat, ...(invite === null ? {} : { invite }) });
       setText(this.#status, "");
     } catch (error) {
-      setText(this.#status, error.message);
+      setText(this.#status, errorText(error));
     }
     this.#submit.disabled = false;
   }

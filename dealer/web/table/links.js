@@ -1,7 +1,7 @@
 /** The dialogs with links to this table: the invitation, and the player's own link; as QR codes. */
 
 import { element, setText } from "../dom.js";
-import { table as texts } from "../texts/table.js";
+import { table as texts } from "../texts.js";
 import { dialog } from "./dialogs.js";
 
 const LOOPBACK = ["localhost", "127.0.0.1", "[::1]"];
@@ -22,7 +22,7 @@ export async function showInvitation(page, { place = null, name = "" } = {}) {
   const given = { invite: secret ?? "", by, place: place === null ? "" : String(place), name };
   const filled = Object.entries(given).filter(([, value]) => value !== "");
   const intro = table.state.invited && !secret ? texts.inviteUnknown : texts.inviteIntro;
-  const title = place === null ? texts.inviteTitle : texts.links.inviteTo(place);
+  const title = place === null ? texts.inviteTitle : texts.links.inviteTo({ seat: place });
   await showLink(page, { title, label: texts.inviteLink, intro }, new URLSearchParams(filled));
 }
 

@@ -3,7 +3,7 @@
 import { cardName, cardSign } from "../cards.js";
 import { machineTimeOf, timeOf } from "../clock.js";
 import { element, reconcile, setText } from "../dom.js";
-import { table as texts } from "../texts/table.js";
+import { table as texts } from "../texts.js";
 import { LogLines } from "./log_lines.js";
 
 const MAX_SHOWN = 120;

@@ -5,7 +5,7 @@
 
 import { markerIn } from "../client/markers.js";
 import { escapeControl } from "../dom.js";
-import { table as texts } from "../texts/table.js";
+import { list, number, table as texts } from "../texts.js";
 import { SEAT_GIVEN_UP, seatOf } from "../verify.js";
 import { titleInGame } from "./game.js";
 import { passedTo, phraseOf, pileName, wonBy } from "./selectors.js";
@@ -77,7 +77,7 @@ export class LogLines {
   }
 
   #name(seat) {
-    return escapeControl(this.#names.get(seat) ?? texts.seat(seat));
+    return escapeControl(this.#names.get(seat) ?? texts.seat({ seat }));
   }
 
   /** The name of a stack in a sentence: "the deck", "Bob’s hand", "the discard pile". */
@@ -85,9 +85,10 @@ export class LogLines {
     if (name === "deck") return texts.theDeck;
     const seat = seatOf(name);
     const title = seat === null ? titleInGame(pileName(name)) : null;
-    if (title !== null) return texts.namedPile(title);
-    if (seat === null) return texts.thePile(pileName(name));
-    return seat === this.#ownSeat() ? texts.ownHand : texts.handOf(this.#name(seat));
+    if (title !== null) return texts.namedPile({ title });
+    if (name === "pile:table") return texts.theTable;
+    if (seat === null) return texts.thePile({ name: escapeControl(pileName(name)) });
+    return seat === this.#ownSeat() ? texts.ownHand : texts.handOf({ name: this.#name(seat) });
   }
 
   #addOther({ type, at, live, public: data }) {
@@ -98,17 +99,14 @@ export class LogLines {
     const sentence = {
       TableOpened: () => lines.tableOpened,
       TableClosed: () => lines.tableClosed,
-      SeatTaken: () => (own ? lines.youSit(data.seat) : lines.sits(name, data.seat)),
-      SeatLeft: () => (own ? lines.youLeft : lines.left(name)),
-      SeatVacated: () => {
-        const reason = escapeControl(data.reason);
-        return own ? lines.youWereRemoved(reason) : lines.removed(name, reason);
-      },
-      HostTransferred: () => (own ? lines.youAreHost : lines.isHost(name)),
+      SeatTaken: () => (own ? lines.youSit : lines.sits)({ name, seat: data.seat }),
+      SeatLeft: () => (own ? lines.youLeft : lines.left({ name })),
+      SeatVacated: () => removedText(own ? null : name, escapeControl(data.reason)),
+      HostTransferred: () => (own ? lines.youAreHost : lines.isHost({ name })),
       NoteAdded: () => this.#noteText(data, name),
-      RoundOpened: () => lines.roundOpened(data.round, data.deck?.length),
-      RoundClosed: () => lines.roundClosed(data.round),
-      StackCut: () => lines.cut(this.#stack(data.stack)),
+      RoundOpened: () => lines.roundOpened({ round: data.round, cards: data.deck?.length }),
+      RoundClosed: () => lines.roundClosed({ round: data.round }),
+      StackCut: () => lines.cut({ stack: this.#stack(data.stack) }),
     }[type];
     if (sentence === undefined) return;
     const text = sentence();
@@ -120,36 +118,41 @@ export class LogLines {
   #noteText({ seat, kind, text }, name) {
     const by = seat === 0 ? lines.theHost : name;
     const marked = markerIn({ type: "NoteAdded", public: { seat, kind, text } });
-    if (marked === null) return lines.note(by, escapeControl(text));
+    if (marked === null) return lines.note({ name: by, text: escapeControl(text) });
     const own = marked.of !== null && marked.of === this.#ownSeat();
     const whose = marked.of === null ? "" : this.#name(marked.of);
     return {
-      turn: () => (own ? lines.yourTurn : lines.turn(whose)),
-      dealer_button: () => (own ? lines.yourButton : lines.button(whose)),
-      score: () => (own ? lines.yourScore(marked.value) : lines.score(whose, marked.value)),
-      counter: () => lines.counter(escapeControl(marked.value[0]), marked.value[1]),
-      phrase: () => lines.note(by, phraseOf(text)),
-      reaction: () => lines.note(by, escapeControl(text)),
+      turn: () => (own ? lines.yourTurn : lines.turn({ name: whose })),
+      dealer_button: () => (own ? lines.yourButton : lines.button({ name: whose })),
+      score: () => (own ? lines.yourScore : lines.score)({
+        name: whose, score: number(marked.value),
+      }),
+      counter: () => lines.counter({
+        name: escapeControl(marked.value[0]), value: number(marked.value[1]),
+      }),
+      phrase: () => lines.note({ name: by, text: phraseOf(text) }),
+      reaction: () => lines.note({ name: by, text: escapeControl(text) }),
     }[kind]();
   }
 
   /** The moves that take back came just before, as a line that now says what they are. */
   #addTakeBack({ at, live, public: { seat } }) {
     const name = seat === 0 ? lines.theHost : this.#name(seat);
-    const by = seat !== 0 && seat === this.#ownSeat() ? null : name;
+    const own = seat !== 0 && seat === this.#ownSeat();
+    const sentence = (what) => (own ? lines.youTookBack : lines.tookBack)({ by: name, what });
     const last = this.#lines.at(-1);
     if (last?.at !== at || last.move === undefined) {
-      this.#push({ at, live, text: () => lines.tookBack(by, lines.theMove) });
+      this.#push({ at, live, text: () => sentence(lines.theMove) });
       return;
     }
     const { move } = last;
-    last.text = (nameOf) => lines.tookBack(by, this.#cardsText(move.cards, nameOf));
+    last.text = (nameOf) => sentence(this.#cardsText(move.cards, nameOf));
   }
 
   /** The cards by name, or their number if some are unknown. */
   #cardsText(cards, nameOf) {
     const known = cards.map(({ card }) => card).filter((card) => card !== null).map(nameOf);
-    return known.length === cards.length ? lines.list(known) : lines.cards(cards.length);
+    return known.length === cards.length ? list(known) : lines.cards({ count: cards.length });
   }
 
   /** The cards of one command come at one time, one event each. */
@@ -169,40 +172,53 @@ export class LogLines {
     const what = this.#cardsText(cards, nameOf);
     if (type === "CardPeeked") {
       const own = seat === this.#ownSeat();
-      return own ? lines.youAreShown(what) : lines.isShown(this.#name(seat), what);
+      return own ? lines.youAreShown({ what }) : lines.isShown({ name: this.#name(seat), what });
     }
     if (type === "CardDrawn") return this.#drawText(from, cards, nameOf);
     const [giver, taker] = [from, to].map(seatOf);
-    const [by, whom] = [giver, taker].map((one) =>
-      one === null || one === this.#ownSeat() ? null : this.#name(one));
-    if (to === "pile:burn" && from === "deck") return lines.burned(lines.cards(cards.length));
-    if (giver !== null && taker !== null) return lines.gave(by, whom, what);
+    const some = lines.cards({ count: cards.length });
+    if (to === "pile:burn" && from === "deck") return lines.burned({ what: some });
     const winner = wonBy(to);
     if (winner !== null && giver === null) {
-      const own = winner === this.#ownSeat();
-      return own ? lines.youWonTrick(what) : lines.wonTrick(this.#name(winner), what);
+      return winner === this.#ownSeat() ? lines.youWonTrick({ what })
+        : lines.wonTrick({ name: this.#name(winner), what });
     }
-    if (giver === null) return lines.moved(what, this.#stack(from), this.#stack(to));
-    if (to === "deck") return lines.returned(by, lines.cards(cards.length));
-    const receiver = passedTo(to);
+    if (giver === null) {
+      return lines.moved({ what, from: this.#stack(from), to: this.#stack(to) });
+    }
+    const by = this.#name(giver);
+    const choose = (own, other) => (giver === this.#ownSeat() ? own : other);
+    const receiver = taker ?? passedTo(to);
     if (receiver !== null) {
-      const own = receiver === this.#ownSeat();
-      return lines.passed(by, own ? null : this.#name(receiver), what);
+      const toReader = receiver === this.#ownSeat();
+      const sentence = taker !== null
+        ? choose(lines.youGave, toReader ? lines.gaveYou : lines.gave)
+        : choose(lines.youPassed, toReader ? lines.passedToYou : lines.passed);
+      return sentence({ by, whom: this.#name(receiver), what });
     }
-    if (to === "pile:discard") return lines.discarded(by, what);
-    return lines.played(by, what, to === "pile:table" ? null : this.#stack(to));
+    if (to === "deck") return choose(lines.youReturned, lines.returned)({ by, what: some });
+    if (to === "pile:discard") return choose(lines.youDiscarded, lines.discarded)({ by, what });
+    if (to === "pile:table") return choose(lines.youPlayed, lines.played)({ by, what });
+    const onto = this.#stack(to);
+    return choose(lines.youPlayedOnto, lines.playedOnto)({ by, what, onto });
   }
 
   #drawText(from, cards, nameOf) {
     const seats = [...new Set(cards.map(({ seat }) => seat))];
     const own = cards.filter(({ seat }) => seat === this.#ownSeat());
-    const mine = lines.list(own.map(({ card }) => (card === null ? lines.aCard : nameOf(card))));
-    const source = from === "deck" ? null : this.#stack(from);
+    const mine = list(own.map(({ card }) => (card === null ? lines.aCard : nameOf(card))));
     if (seats.length > 1) {
-      return lines.dealt(cards.length / seats.length, seats.length, own.length > 0 ? mine : null);
+      const each = { each: cards.length / seats.length, players: seats.length };
+      return own.length > 0 ? lines.dealtToYou({ ...each, mine }) : lines.dealt(each);
     }
-    if (own.length > 0) return lines.youDrew(mine, source);
-    return lines.drew(this.#name(seats[0]), lines.cards(cards.length), source);
+    const ofDeck = from === "deck";
+    const source = ofDeck ? null : this.#stack(from);
+    if (own.length > 0) {
+      return (ofDeck ? lines.youDrew : lines.youDrewFrom)({ what: mine, from: source });
+    }
+    const what = lines.cards({ count: cards.length });
+    const name = this.#name(seats[0]);
+    return (ofDeck ? lines.drew : lines.drewFrom)({ name, what, from: source });
   }
 
   /** A card that is turned up by the command that moved it belongs to that command's line. */
@@ -223,10 +239,12 @@ export class LogLines {
   }
 
   #shownText({ stack, codes }, nameOf) {
-    const what = lines.list(codes.map(nameOf));
+    const what = list(codes.map(nameOf));
     const seat = seatOf(stack ?? "");
-    if (seat === null) return lines.turned(what);
-    return lines.showed(seat === this.#ownSeat() ? null : this.#name(seat), what);
+    if (seat === null) return lines.turned({ what });
+    return (seat === this.#ownSeat() ? lines.youShowed : lines.showed)({
+      by: this.#name(seat), what,
+    });
   }
 
   #addShuffle({ type, at, live, public: data }) {
@@ -244,14 +262,23 @@ export class LogLines {
   }
 
   #shuffleText({ stack, n, swaps, contributors, result }) {
-    const what = this.#stack(stack);
-    if (result === null) return lines.shuffling(what);
-    if (result === "ShuffleVoided") return lines.voided(what);
+    if (result === null) return lines.shuffling({ stack: this.#stack(stack) });
+    if (result === "ShuffleVoided") return lines.voided({ stack: this.#stack(stack) });
+    if (contributors.length === 0) return lines.shuffledByHouse({ cards: n, swaps });
     const others = contributors.filter((seat) => seat !== this.#ownSeat()).sort((a, b) => a - b);
     const names = others.map((seat) => this.#name(seat));
     const own = contributors.length > others.length;
-    return lines.shuffled(n, swaps, own ? [...names, lines.you] : names);
+    const all = [lines.theHouse, ...names, ...(own ? [lines.you] : [])];
+    return lines.shuffled({ cards: n, swaps, names: all });
   }
+}
+
+/** `name` is null for the reader, `reason` may be empty. */
+function removedText(name, reason) {
+  if (name === null) {
+    return reason ? lines.youWereRemovedFor({ reason }) : lines.youWereRemoved;
+  }
+  return reason ? lines.removedFor({ name, reason }) : lines.removed({ name });
 }
 
 /** How each event of a shuffle changes its line. */

@@ -9,7 +9,7 @@ import { HouseCheated, Refused, SessionEnded, browserStore } from "../client.js"
 import { element, setText } from "../dom.js";
 import { addCourtPictures } from "../late_styles.js";
 import { persistent, stored } from "../page_storage.js";
-import { table as texts } from "../texts/table.js";
+import { errorText, table as texts } from "../texts.js";
 import { actionForMove, actionNamed, disabledReason } from "./actions.js";
 import { Bubbles } from "./bubbles.js";
 import { animateMoves, positionsOf } from "./card_animation.js";
@@ -94,10 +94,11 @@ class TablePage {
     } catch (error) {
       if (error instanceof HouseCheated) return this.#onCheated(error);
       if (!(error instanceof Refused) || error.reason === "unknown_table") throw error;
-      return this.#joinForm.draw(error.message);
+      return this.#joinForm.draw(errorText(error));
     }
     if (returning && this.table.seat !== null) {
-      this.#banner.draw(this.table.connection, { welcome: texts.welcomeBack(this.table.seat) });
+      const welcome = texts.welcomeBack({ seat: this.table.seat });
+      this.#banner.draw(this.table.connection, { welcome });
     }
     return undefined;
   }
@@ -157,7 +158,7 @@ class TablePage {
       this.draw();
       return true;
     } catch (error) {
-      if (!(error instanceof HouseCheated)) this.showToast(error.message);
+      if (!(error instanceof HouseCheated)) this.showToast(errorText(error));
       return false;
     }
   }
@@ -281,7 +282,7 @@ class TablePage {
   #onCheated(error) {
     if (this.stopped) return;
     this.stopped = true;
-    this.#banner.show(texts.cheated.line(error.message));
+    this.#banner.show(texts.cheated.line({ sentence: error.message }));
     this.draw();
     showFraud(this, error);
   }
@@ -293,7 +294,7 @@ class TablePage {
       const superseded = error instanceof SessionEnded && error.code === SUPERSEDED;
       const reload = { label: texts.playHere, onClick: () => location.reload() };
       this.#banner.show(
-        superseded ? texts.superseded : error.message, superseded ? reload : null,
+        superseded ? texts.superseded : errorText(error), superseded ? reload : null,
       );
       this.draw();
     } else if (error === null && !this.table.closed) {
@@ -304,6 +305,6 @@ class TablePage {
 
 const page = new TablePage();
 page.start().catch((error) => {
-  setText(find("#connection"), error.message);
+  setText(find("#connection"), errorText(error));
   find("#connection").hidden = false;
 });

@@ -1,7 +1,7 @@
 /** Notes with a meaning at this page: the turn, the dealer button, scores, phrases, reactions. */
 
 import { element } from "../dom.js";
-import { table as texts } from "../texts/table.js";
+import { table as texts } from "../texts.js";
 import { dialog } from "./dialogs.js";
 
 /** Keys of the phrases, which each page shows in its reader's language. */

@@ -2,9 +2,10 @@
 
 import { cardElement, cardName, drawCard } from "../cards.js";
 import { element, reconcile, setAttribute, setText } from "../dom.js";
-import { table as texts } from "../texts/table.js";
+import { table as texts } from "../texts.js";
 import { isSpreadInGame } from "./game.js";
-import { cardsShown, pileName, pileTitle, seatOfPile } from "./selectors.js";
+import { cardsShown, pileName, seatOfPile } from "./selectors.js";
+import { pileLabel, pileTitle } from "./wording.js";
 
 const MAX_SPREAD = 12; // cards of a spread pile that are drawn
 const NOT_SPREAD = /^(deck$|pile:(discard$|burn$|won:|pass:))/;
@@ -63,11 +64,11 @@ export function drawSeatPiles(container, page, piles) {
 }
 
 function labelOf(name, cards, shown, open) {
-  if (name === "deck" && open) return texts.deckLabel(cards.length);
+  if (name === "deck" && open) return texts.deckLabel({ cards: cards.length });
   const names = shown.map(shownFace).filter((code) => code !== null).map(cardName);
   const seat = seatOfPile(name);
-  const label = texts.titledPileLabel(pileTitle(pileName(name)), cards.length, names);
-  return seat === null ? label : texts.atSeat(label, seat);
+  const label = pileLabel(pileName(name), cards.length, names);
+  return seat === null ? label : texts.atSeat({ pile: label, seat });
 }
 
 /** Whether all cards of a stack are drawn, as far as there is room. */

@@ -2,14 +2,15 @@
 
 import { cardSign } from "../cards.js";
 import { element } from "../dom.js";
-import { table as texts } from "../texts/table.js";
+import { list, table as texts } from "../texts.js";
 import { ACTIONS, defaultFace, disabledReason, isVisible } from "./actions.js";
 import { choices, dialog } from "./dialogs.js";
 import { askSaying } from "./on_demand.js";
 import { plainName } from "./pile_names.js";
 import {
-  freePileName, nameAt, ownCards, passedTo, pileName, pileTitle, pilesShown,
+  freePileName, nameAt, ownCards, passedTo, pileName, pilesShown,
 } from "./selectors.js";
+import { pileTitle } from "./wording.js";
 
 const OF_CARDS = [
   "play", "playDown", "playTo", "discard", "give", "passTo", "show", "showTo", "putBack",
@@ -18,7 +19,10 @@ const MAX_NAMED = 4; // cards that a question names
 
 /** Each question resolves to its answer; a dismissed one to null. */
 export function questions(page) {
-  const named = (slots) => texts.someCards(signsOf(page.table, slots), slots.length);
+  const named = (slots) => {
+    const signs = signsOf(page.table, slots);
+    return signs.length < slots.length ? texts.someCards({ count: slots.length }) : list(signs);
+  };
 
   const ask = {
     /** One of these seats; a single one is chosen without a dialog. */
@@ -41,8 +45,9 @@ export function questions(page) {
     /** The one of these seats that gets cards of the hand; a single one must be confirmed. */
     async recipient(slots, seats) {
       const what = named(slots);
-      if (seats.length > 1) return await ask.seat(texts.giveTo(what), seats);
-      const sentence = texts.confirm.give(what, nameAt(page.table, seats[0]));
+      if (seats.length > 1) return await ask.seat(texts.giveTo({ cards: what }), seats);
+      const name = nameAt(page.table, seats[0]);
+      const sentence = texts.confirm.give({ cards: what, name });
       return await ask.confirm(sentence, texts.actions.give) ? seats[0] : null;
     },
 

@@ -1,7 +1,7 @@
 /** A button in the middle for what is likely to come next: passing the turn on, giving a trick. */
 
 import { element, setText } from "../dom.js";
-import { table as texts } from "../texts/table.js";
+import { table as texts } from "../texts.js";
 import { isAllowed, isTrick, nameAt, nextSeat } from "./selectors.js";
 
 export class QuickActions {
@@ -30,7 +30,7 @@ export class QuickActions {
     setText(this.#trick, texts.tricks.toPlayer);
     // One at a time, since a phone has little room: the trick comes before the next turn.
     this.#passTurn.hidden = !ownTurn || !isAllowed(table, "annotate") || !this.#trick.hidden;
-    if (ownTurn) setText(this.#passTurn, texts.notes.passTurnTo(nameAt(table, next)));
+    if (ownTurn) setText(this.#passTurn, texts.notes.passTurnTo({ name: nameAt(table, next) }));
     this.#bar.hidden = this.#passTurn.hidden && this.#trick.hidden;
   }
 }

@@ -1,7 +1,7 @@
 /** The marks of a seat: its number and colour, host, dealer button, turn, score. */
 
 import { element, setAttribute, setText } from "../dom.js";
-import { table as texts } from "../texts/table.js";
+import { number, table as texts } from "../texts.js";
 import { isHostSeat } from "./selectors.js";
 
 const COLOURS = 10; // in seats.css
@@ -49,13 +49,13 @@ export function updateMarks(container, { host, dealer, turn, score }) {
   hosts.hidden = !host;
   deals.hidden = !dealer;
   points.hidden = score === null;
-  setText(points, score === null ? "" : texts.number(score));
+  setText(points, score === null ? "" : number(score));
 }
 
 /** The marks in words, joined by commas; empty if there are none. */
 export function marksText({ host, dealer, turn, score }) {
   return [
     host && texts.marks.host, dealer && texts.marks.dealer, turn && texts.marks.turn,
-    score !== null && texts.marks.score(score),
+    score !== null && texts.marks.score({ score: number(score) }),
   ].filter(Boolean).join(", ");
 }

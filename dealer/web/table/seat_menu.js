@@ -1,15 +1,15 @@
 /** The menu of a seat: its player and cards, marks for the player, and what the host may do. */
 
-import { cardName } from "../cards.js";
 import { timeOf } from "../clock.js";
 import { element } from "../dom.js";
-import { table as texts } from "../texts/table.js";
+import { table as texts } from "../texts.js";
 import { actionForMove, noting, ofPlayers, trickTo } from "./actions.js";
 import { dialog } from "./dialogs.js";
 import { showInvitation } from "./links.js";
 import { menu } from "./menu.js";
 import { askCounter, askNumber } from "./notes.js";
 import { cardsShown, formerPlayers, handOf, isAllowed, isTrick, nameAt } from "./selectors.js";
+import { handContents, seatDetails } from "./wording.js";
 
 /** Show the menu of any seat, also of the player's own, and carry out what is chosen. */
 export async function openSeat(page, seat) {
@@ -19,9 +19,9 @@ export async function openSeat(page, seat) {
   const isHost = table.state.hostSeat === seat;
   await menu(page, nameAt(table, seat), [
     element("p", { class: "muted" },
-      texts.seatDetails(seat, taken, table.presence.get(seat)),
+      seatDetails(seat, taken, table.presence.get(seat)),
       isHost ? ` ${texts.hosts.isHost}` : ""),
-    element("p", {}, texts.handContents(cards.map((card) => card.card).map(cardName))),
+    element("p", {}, handContents(cards.map(({ card }) => card))),
   ], [
     ...cardOffers(page, seat, { taken, cards, count }),
     ...markOffers(table, seat, taken),
@@ -34,7 +34,7 @@ function cardOffers({ table }, seat, { taken, cards, count }) {
   return [
     {
       possible: taken && seat !== table.seat && isAllowed(table, "deal"),
-      label: labels.dealTo(count),
+      label: labels.dealTo({ count }),
       action: () => actionForMove(table, { from: "deck", to: handOf(seat), count }),
     },
     {
@@ -44,7 +44,7 @@ function cardOffers({ table }, seat, { taken, cards, count }) {
     },
     {
       possible: taken && isAllowed(table, "pile") && isTrick(table),
-      label: texts.tricks.to(nameAt(table, seat)), action: () => trickTo(seat),
+      label: texts.tricks.to({ name: nameAt(table, seat) }), action: () => trickTo(seat),
     },
   ];
 }
@@ -54,15 +54,15 @@ function markOffers(table, seat, taken) {
   const [name, own] = [nameAt(table, seat), seat === table.seat];
   const { turn, dealerButton, scores } = table.markers;
   const labels = texts.notes;
-  const score = own ? labels.ownScore : labels.scoreOf(name);
+  const score = own ? labels.ownScore : labels.scoreOf({ name });
   return [
     {
-      possible: possible && turn !== seat, label: own ? labels.takeTurn : labels.turnTo(name),
+      possible: possible && turn !== seat, label: own ? labels.takeTurn : labels.turnTo({ name }),
       action: () => noting("turn", String(seat)),
     },
     {
       possible: possible && dealerButton !== seat,
-      label: own ? labels.takeButton : labels.buttonTo(name),
+      label: own ? labels.takeButton : labels.buttonTo({ name }),
       action: () => noting("dealer_button", String(seat)),
     },
     {
@@ -77,6 +77,7 @@ function markOffers(table, seat, taken) {
 
 function hostOffers(page, seat, taken) {
   const { table } = page;
+  const former = formerPlayers(table).get(seat);
   const [name, own] = [nameAt(table, seat), seat === table.seat];
   const { here = true, since = null } = table.presence.get(seat) ?? {};
   const labels = texts.hosts;
@@ -85,15 +86,16 @@ function hostOffers(page, seat, taken) {
   return [
     {
       possible: table.host && taken && table.state.hostSeat !== seat && !(own && others === 0),
-      label: own ? labels.keepHost : labels.makeHost(name),
+      label: own ? labels.keepHost : labels.makeHost({ name }),
       action: () => ofPlayers(() => table.transferHost(seat)),
     },
     {
-      possible: !taken, label: labels.invite(formerPlayers(table).get(seat) ?? null),
-      action: () => showInvitation(page, { place: seat, name: formerPlayers(table).get(seat) }),
+      possible: !taken,
+      label: former === undefined ? labels.invite : labels.inviteAgain({ name: former }),
+      action: () => showInvitation(page, { place: seat, name: former }),
     },
     {
-      possible: table.host && taken && !own, label: labels.remove(name), mark: "final",
+      possible: table.host && taken && !own, label: labels.remove({ name }), mark: "final",
       action: async () => {
         const answer = await askReason(name);
         return answer && ofPlayers(() => table.vacate(seat, answer.reason));
@@ -101,9 +103,9 @@ function hostOffers(page, seat, taken) {
     },
     {
       possible: taken && mayFree, mark: "final",
-      label: labels.free(since === null ? null : timeOf(since)),
+      label: since === null ? labels.free : labels.freeSince({ time: timeOf(since) }),
       action: async () => {
-        const sure = await page.ask.confirm(labels.confirmFree(name), labels.freeTitle);
+        const sure = await page.ask.confirm(labels.confirmFree({ name }), labels.freeTitle);
         return sure ? ofPlayers(() => table.vacate(seat)) : null;
       },
     },
@@ -114,7 +116,7 @@ function hostOffers(page, seat, taken) {
 async function askReason(name) {
   const labels = texts.hosts;
   const reason = element("input", { maxlength: 80, autocomplete: "off" });
-  return await dialog(labels.removeTitle(name), (close) => [
+  return await dialog(labels.removeTitle({ name }), (close) => [
     element("p", {}, labels.confirmRemove),
     element("form", { onsubmit: (event) => {
       event.preventDefault();

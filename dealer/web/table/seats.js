@@ -2,7 +2,7 @@
 
 import { cardElement, cardSign, drawCard } from "../cards.js";
 import { element, reconcile, setAttribute, setText } from "../dom.js";
-import { table as texts } from "../texts/table.js";
+import { table as texts } from "../texts.js";
 import { drawSeatPiles } from "./pile_view.js";
 import {
   marksElement, marksOf, marksText, seatNumber, updateMarks, updateSeatNumber,
@@ -74,8 +74,9 @@ export class Seats {
     setText(who.children[1], name);
     updateMarks(marks, found);
     setText(count, String(cards.length));
-    setAttribute(button, "aria-label",
-      texts.seatLabel(name, seat, cards.length, presence, marksText(found)));
+    setAttribute(button, "aria-label", texts.seatLabel({
+      name, seat, cards: cards.length, presence, marks: marksText(found) || null,
+    }));
     const unknown = cards.filter(({ card }) => card === null);
     drawCards(backs, unknown.slice(-MAX_BACKS));
     drawCards(faces, cards.filter(({ card }) => card !== null).slice(-MAX_FACES));

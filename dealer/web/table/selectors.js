@@ -4,9 +4,9 @@
  */
 
 import { escapeControl } from "../dom.js";
-import { table as texts } from "../texts/table.js";
+import { table as texts } from "../texts.js";
 import { seatOf } from "../verify.js";
-import { pilesOfGame, titleInGame } from "./game.js";
+import { pilesOfGame } from "./game.js";
 
 /** @typedef {import("../client.js").Card} Card */
 /** @typedef {import("../client.js").RemoteTable} RemoteTable */
@@ -15,6 +15,7 @@ import { pilesOfGame, titleInGame } from "./game.js";
 /** Piles that are shown during a round even while they are empty. */
 const PERMANENT = ["pile:table", "pile:discard"];
 const BURN = "pile:burn";
+const NEW_PILE = "pile-";
 
 /**
  * The cards of a stack, bottom first; none if there is no such stack.
@@ -85,16 +86,6 @@ export function pilesShown(state) {
 }
 
 /**
- * The title of a pile: the game's, or one by its plain name.
- *
- * @param {string} name
- * @returns {string}
- */
-export function pileTitle(name) {
-  return titleInGame(name) ?? texts.pileTitle(name);
-}
-
-/**
  * The seat before which a pile is laid: `pile:won:<seat>` has the tricks that it won,
  * `pile:seat:<seat>` what it laid out, and `pile:pass:<seat>` the cards that wait to be passed to
  * it. Null for the piles in the middle.
@@ -123,8 +114,8 @@ export function pilesOfSeat(state, seat) {
  */
 export function freePileName(state) {
   let number = 1;
-  while (state.round?.stacks[`pile:${texts.pile(number)}`] !== undefined) number += 1;
-  return texts.pile(number);
+  while (state.round?.stacks[`pile:${NEW_PILE}${number}`] !== undefined) number += 1;
+  return NEW_PILE + number;
 }
 
 /** The seat whose passed cards wait in a pile, until all seats have passed; null for other stacks. */
@@ -156,7 +147,8 @@ export function pileName(stack) {
  * @param {number} seat
  */
 export function nameAt(table, seat) {
-  return escapeControl(table.seats.get(seat) ?? formerPlayers(table).get(seat) ?? texts.seat(seat));
+  const name = table.seats.get(seat) ?? formerPlayers(table).get(seat);
+  return escapeControl(name ?? texts.seat({ seat }));
 }
 
 /** Players seen so far by seat: those from before this page was loaded are in no event. */
@@ -183,7 +175,7 @@ export function formerPlayers(table) {
       names.set(event.seat, event.name);
       former.delete(event.seat);
     } else if (type === "SeatLeft" || type === "SeatVacated") {
-      former.set(event.seat, names.get(event.seat) ?? texts.seat(event.seat));
+      former.set(event.seat, names.get(event.seat) ?? texts.seat({ seat: event.seat }));
     }
   }
   return former;

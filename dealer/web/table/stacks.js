@@ -1,13 +1,14 @@
 /** The middle of the table: the deck, the piles, counters, and, between rounds, the next one. */
 
 import { element, escapeControl, reconcile, setAttribute, setText } from "../dom.js";
-import { table as texts } from "../texts/table.js";
+import { language, number, table as texts } from "../texts.js";
 import { actionNamed, disabledReason, isVisible } from "./actions.js";
 import { gameHelp } from "./game.js";
 import { showHelpCard } from "./help_card.js";
 import { pileElement, updatePile } from "./pile_view.js";
 import { scrollCue } from "./scroll_cue.js";
 import { pilesShown, shownRound } from "./selectors.js";
+import { betweenRounds } from "./wording.js";
 
 export class Stacks {
   #page;
@@ -78,7 +79,7 @@ export class Stacks {
       create: () => element("li", {}, element("bdi", {}), " ", element("b", {})),
       update: (item, [name, value]) => {
         setText(item.firstElementChild, escapeControl(name));
-        setText(item.lastElementChild, texts.number(value));
+        setText(item.lastElementChild, number(value));
       },
     });
   }
@@ -90,20 +91,20 @@ export class Stacks {
     if (table.round !== null) return;
     const { rounds, closedRound } = table.state;
     const mayOpen = isVisible(actionNamed("openRound"), table) && !table.closed;
-    const sentence = table.closed ? texts.tableClosed : texts.betweenRounds(rounds, mayOpen);
+    const sentence = betweenRounds({ closed: table.closed, rounds }, mayOpen);
     const help = gameHelp();
     this.#help.hidden = help === null;
-    if (help !== null) setText(this.#help, texts.howToPlay(help.title));
+    if (help !== null) setText(this.#help, texts.howToPlay({ game: help.title }));
     const key = JSON.stringify([sentence, mayOpen, rounds, closedRound !== null]);
     if (this.#between.dataset.shown === key) return;
     this.#between.dataset.shown = key;
     this.#between.replaceChildren(
-      rounds > 0 ? element("h2", { class: "over" }, texts.roundIsOver(rounds)) : "",
+      rounds > 0 ? element("h2", { class: "over" }, texts.roundIsOver({ round: rounds })) : "",
       element("p", {}, sentence),
       mayOpen
         ? element("button", {
             class: "primary", type: "button", onclick: () => this.#page.run("openRound"),
-          }, texts.startRound(rounds + 1))
+          }, rounds === 0 ? texts.startFirst : texts.startRound({ round: rounds + 1 }))
         : "",
       this.#help,
       rounds > 0 ? lastRoundLinks(table) : "",
@@ -123,7 +124,7 @@ function lastRoundLinks({ id, state }) {
   // A table without spectators gives its log only to its players, and a link carries no token; the
   // audit page sends it.
   const files = [
-    " · ", link(`/tables/${id}/history.txt`, texts.readHistory),
+    " · ", link(`/tables/${id}/history.txt?lang=${language}`, texts.readHistory),
     " · ", link(`/tables/${id}/bundle.jsonl`, texts.takeBundle, { download: `${id}.jsonl` }),
   ];
   return element(

@@ -1,7 +1,7 @@
 /** The toolbar: a button for each action that the player may use, and the number of cards. */
 
 import { element, setAttribute, setText } from "../dom.js";
-import { table as texts } from "../texts/table.js";
+import { table as texts } from "../texts.js";
 import { ACTIONS, actionNamed, disabledReason, isVisible } from "./actions.js";
 import { choices, dialog } from "./dialogs.js";
 import { buttonsOfGame, nextDeal } from "./game.js";
@@ -58,7 +58,7 @@ export class Toolbar {
     setText(
       this.#buttons.get(actionNamed("deal")).firstElementChild, dealName ?? texts.actions.deal);
     this.#number.textContent = String(count);
-    setAttribute(this.#stepper, "aria-label", texts.howMany(count));
+    setAttribute(this.#stepper, "aria-label", texts.howMany({ count }));
     for (const group of this.#container.querySelectorAll(".tools")) {
       const tools = Array.from(group.querySelectorAll("button.tool"));
       group.hidden = tools.every((tool) => tool.hidden);
@@ -123,7 +123,8 @@ export class Toolbar {
 
   /** Arrow keys move the focus along the toolbar. */
   #onKeyDown(event) {
-    const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    const right = document.documentElement.dir === "rtl" ? -1 : 1;
+    const by = { ArrowLeft: -right, ArrowRight: right }[event.key];
     if (by === undefined) return;
     const buttons = Array.from(this.#container.querySelectorAll("button")).filter(
       (button) => button.offsetParent !== null,

@@ -1,0 +1,1 @@
+"""The languages of pages and histories: the files in `dealer/web/texts`, one for each language."""
