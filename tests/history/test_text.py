@@ -10,6 +10,7 @@ from dealer.errors import HistoryUnavailable
 from dealer.game.commands import Actor, Deal, Move, Pass, TakeBack
 from dealer.history.printable import utc
 from dealer.history.text import write
+from dealer.languages.language import languages
 from tests.history.poker import Poker, game_of
 from tests.projector.random_games import HOST
 
@@ -161,3 +162,20 @@ def test_a_history_says_what_was_passed_and_taken_back() -> None:
         f"{other} goes from the pile discard to place 0 (not the top) of {hers}",
         f"Ada (seat 1) took back version {last}",
     ]
+
+
+@pytest.mark.parametrize("tag", sorted(languages()))
+def test_a_history_is_written_in_every_language(tag: str) -> None:
+    """The same lines: each has its time, the cards and the names."""
+    poker = Poker(None, players=2)
+    poker.deal(1)
+    poker.discard(2)
+    (card,) = poker.cards("pile:discard")
+    poker.close()
+    english = lines(poker)
+    written = lines(poker, language=languages()[tag])
+    assert len(written) == len(english)
+    assert (written == english) == (tag == "en")
+    assert not any("{" in line or "}" in line for line in written)
+    assert sum(card in line for line in written) >= 3
+    assert any("Ada" in line for line in written)
