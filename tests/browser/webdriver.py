@@ -47,7 +47,7 @@ _STILL = "[Settings]\ngtk-enable-animations=0\n"
 class WebKitWindow:
     """A MiniBrowser of its own, with storage in memory.
 
-    The driver does not tell what is logged, so a page records it from the first call on.
+    The driver does not report what is logged, so a page records it from the first call on.
     """
 
     touches = False
