@@ -25,7 +25,7 @@ sys.path.insert(0, str(ROOT))
 
 from playwright.async_api import async_playwright  # noqa: E402
 
-from tests.browser.conftest import FLAGS, PHONE  # noqa: E402
+from tests.browser.conftest import FLAGS  # noqa: E402
 from tests.browser.player_page import PlayerPage  # noqa: E402
 
 INSTALLING = 600.0
@@ -70,7 +70,9 @@ async def first_hand(url: str, clock: Clock) -> None:
         await page.keyboard.press("Escape")
         clock("the invite link can be sent")
 
-        visitor = await browser.new_page(viewport=PHONE, has_touch=True, is_mobile=True)
+        visitor = await browser.new_page(
+            viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True
+        )
         visitors_clock = Clock("visitor")
         await visitor.goto(link)
         await visitor.get_by_label("Your name").wait_for()
