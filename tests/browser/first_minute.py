@@ -1,7 +1,7 @@
 """Times a new user's first minute: `python tests/browser/first_minute.py`, with Chromium.
 
 The host clones this repository, runs the README's Start line in the clone, opens the address that
-is printed, and plays until cards are in the hand. The invited player follows the invite link on a phone.
+is printed, and plays until cards are in the hand. The visitor follows the invite link on a phone.
 The steps have the time that the machine needs: nobody reads or types.
 """
 
@@ -24,7 +24,7 @@ sys.path.insert(0, str(ROOT))
 
 from playwright.async_api import async_playwright  # noqa: E402
 
-from tests.browser.conftest import FLAGS, PHONE, chromium  # noqa: E402
+from tests.browser.conftest import FLAGS, chromium  # noqa: E402
 from tests.browser.player_page import PlayerPage  # noqa: E402
 
 INSTALLING = 600.0
@@ -52,7 +52,7 @@ async def address(process: asyncio.subprocess.Process) -> str:
 
 
 async def first_hand(url: str, clock: Clock) -> None:
-    """A new host opens a table, and an invited player with a phone follows the invite link."""
+    """A new host opens a table, and a new visitor with a phone follows the invite link."""
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(
             executable_path=chromium(windows=True), args=list(FLAGS)
@@ -69,14 +69,16 @@ async def first_hand(url: str, clock: Clock) -> None:
         await page.keyboard.press("Escape")
         clock("the invite link can be sent")
 
-        invited = await browser.new_page(viewport=PHONE, has_touch=True, is_mobile=True)
-        invited_clock = Clock("invited")
-        await invited.goto(link)
-        await invited.get_by_label("Your name").wait_for()
-        invited_clock("the table is visible")
-        bob = PlayerPage(invited, "Bob")
+        visitor = await browser.new_page(
+            viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True
+        )
+        visitors_clock = Clock("visitor")
+        await visitor.goto(link)
+        await visitor.get_by_label("Your name").wait_for()
+        visitors_clock("the table is visible")
+        bob = PlayerPage(visitor, "Bob")
         await bob.sit_down()
-        invited_clock("a seat is taken")
+        visitors_clock("a seat is taken")
         await ada.do("Shuffle and start")
         await ada.set_count(5)
         await ada.do("Deal")
@@ -84,7 +86,7 @@ async def first_hand(url: str, clock: Clock) -> None:
         clock("five cards are in the hand")
         await expect(bob.cards).to_have_count(5)
         await bob.expect_checks()
-        invited_clock("five cards are in the hand, and checked")
+        visitors_clock("five cards are in the hand, and checked")
         await browser.close()
 
 
@@ -98,13 +100,13 @@ class Clock:
     def __call__(self, done: str) -> None:
         now = time.monotonic()
         total, step = now - self._began, now - self._last
-        print(f"| {self._who:5} | {done:40} | {total:7.1f} | {step:5.1f} |", flush=True)
+        print(f"| {self._who:7} | {done:40} | {total:7.1f} | {step:5.1f} |", flush=True)
         self._last = now
 
 
 async def main() -> None:
-    print(f"| {'Who':5} | {'What has been done':40} | {'Seconds':>7} | {'Step':>5} |")
-    print(f"|{'-' * 7}|{'-' * 42}|{'-' * 8}:|{'-' * 6}:|")
+    print(f"| {'Who':7} | {'What has been done':40} | {'Seconds':>7} | {'Step':>5} |")
+    print(f"|{'-' * 9}|{'-' * 42}|{'-' * 8}:|{'-' * 6}:|")
     clock = Clock("host")
     with tempfile.TemporaryDirectory() as folder:
         clone = clone_into(folder)

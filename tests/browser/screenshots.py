@@ -29,7 +29,7 @@ from tests.harness.malicious_server import MaliciousServer, Pace
 from tests.harness.table_of_clients import client
 
 STATES = (
-    "lobby", "alone", "joining", "before-round", "shuffling", "hand-5", "invited", "selected",
+    "lobby", "alone", "joining", "before-round", "shuffling", "hand-5", "visitor", "selected",
     "sheet", "giving", "menu", "invite", "toast", "hand-13", "hand-25", "connection-lost",
     "round-over", "audit", "audit-replay", "audit-chart", "error", "cheated",
 )  # fmt: skip
@@ -102,7 +102,7 @@ class Tour:
         await self._album.take(shown, state, self._device.sizes, scroll)
 
     async def begin(self) -> None:
-        """From the lobby to the first hand, with a second player on the same device and three clients."""
+        """From the lobby to the first hand, with a visitor on the same device and three clients."""
         await expect(self.ada.button("Open a table")).to_be_visible()
         await self._take("lobby")
         self.path = await self.ada.open_table()
@@ -117,10 +117,10 @@ class Tour:
             player.table = await player.house.join(table)
             players.append(player)
         self._tables = [player.table for player in players]
-        invited = PlayerPage(await self._open(self.path, at=self._server.port), "Eve")
-        await expect(invited.button("Sit down")).to_be_visible()
-        await self._take("joining", page=invited.page)
-        await invited.sit_down()
+        visitor = PlayerPage(await self._open(self.path, at=self._server.port), "Eve")
+        await expect(visitor.button("Sit down")).to_be_visible()
+        await self._take("joining", page=visitor.page)
+        await visitor.sit_down()
         await self.ada.expect_log("Eve sat down at seat 5.")
         await self._take("before-round")
         pace = Pace(players[0])
@@ -132,16 +132,16 @@ class Tour:
         await self.ada.set_count(5)
         await self.ada.do("Deal")
         await self.ada.holds(5)
-        await invited.holds(5)
+        await visitor.holds(5)
         bob, cleo, dan = self._tables
         await bob.play(bob.hand[0])
         await cleo.play(cleo.hand[0])
         await dan.discard(dan.hand[0])
-        for one in (self.ada, invited):
+        for one in (self.ada, visitor):
             await one.expect_log("Dan discarded 1 card.")
             await one.expect_checks()
         await self._take("hand-5")
-        await self._take("invited", page=invited.page)
+        await self._take("visitor", page=visitor.page)
 
     async def play(self) -> None:
         ada, page = self.ada, self.ada.page

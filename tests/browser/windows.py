@@ -25,7 +25,7 @@ STEP_MS = 20
 
 
 class BrowserError(Exception):
-    """The browser could not run a command, for example because the page is being left."""
+    """The browser could not carry out a command, for example because the page is being left."""
 
 
 class Window(Protocol):
