@@ -29,7 +29,6 @@ import { loadWhenUsed, openPile, openSeat } from "./on_demand.js";
 import { loadPresentation } from "./presentation.js";
 import { questions } from "./questions.js";
 import { QuickActions } from "./quick_actions.js";
-import { scrollCue } from "./scroll_cue.js";
 import { Seats } from "./seats.js";
 import { handOf } from "./selectors.js";
 import { Shortcuts, shortcutHelp } from "./shortcuts.js";
@@ -67,7 +66,6 @@ class TablePage {
   #banner = new ConnectionBanner(find("#connection"));
   #joinForm = new JoinForm(find("#join"), this);
   #parts = [];
-  #markFelt = scrollCue(find("#felt"), "block");
   #drawnState = null;
   #drawScheduled = false;
   #toastTimer = null;
@@ -219,7 +217,6 @@ class TablePage {
     find("#own").hidden = table.seat === null;
     document.body.dataset.stopped = String(this.stopped);
     for (const part of this.#parts) part.measure?.();
-    this.#markFelt();
     const own = table.seat === null ? null : handOf(table.seat);
     if (before !== null) animateMoves(before, table.state, own);
     this.#drawnState = table.state;

@@ -16,7 +16,7 @@ export class Stacks {
   #list = element("ul", { class: "stacks", role: "list", "aria-label": texts.stacks });
   #counters = element("ul", { class: "counters", role: "list", "aria-label": texts.counters });
   #between = element("div", { class: "between" });
-  #cue;
+  #cues;
   #help = element("button", {
     class: "small", type: "button", hidden: true, onclick: () => showHelpCard(gameHelp()),
   });
@@ -24,7 +24,7 @@ export class Stacks {
   constructor(container, page) {
     this.#page = page;
     this.#container = container;
-    this.#cue = scrollCue(container, "block");
+    this.#cues = [container.parentElement, container].map((one) => scrollCue(one, "block"));
     container.append(this.#between, this.#list, this.#counters);
   }
 
@@ -44,9 +44,9 @@ export class Stacks {
     this.#drawBetween();
   }
 
-  /** Mark where the middle can be scrolled. Called after all is drawn, as it needs the layout. */
+  /** Mark where felt and middle scroll. Called after all is drawn, as it needs the layout. */
   measure() {
-    this.#cue();
+    for (const mark of this.#cues) mark();
   }
 
   /** After a round there is more to see, from the sentence on. */
