@@ -453,6 +453,11 @@ export interface TableState {
   readonly hostSeat: number | null;
   /** The open round. */
   readonly round: RoundState | null;
+  /**
+   * The last round as it was when it was closed, with all its cards, until the next one opens. Null
+   * if there is none, or if a snapshot has replaced its events.
+   */
+  readonly closedRound: RoundState | null;
 }
 
 /** The newest notes of the kinds that have a meaning in every game; null or empty without one. */

@@ -45,6 +45,8 @@ export class EventVerifier {
   /** @type {Set<number>} slots of the open round that were opened to this viewer */
   openings = new Set();
   replayedFromStart = true; // whether the last replayed round was seen from its beginning
+  /** @type {any} the round that was closed last, every card with its face, until the next one */
+  closedRound = null;
   #roundStart = null; // the state of the open round when it was first seen
   /** @type {string[]} leaves of the open round, as they came */
   #leaves = [];
@@ -74,7 +76,7 @@ export class EventVerifier {
     return this.log.key;
   }
 
-  /** A card's code, if this viewer may know it; otherwise null. */
+  /** A card's code, if this viewer may know it; otherwise null. `card` is of the open round. */
   face(card) {
     return card.slot < 0 ? card.face : this.faces.get(`${this.round.number}/${card.slot}`) ?? null;
   }
@@ -213,6 +215,7 @@ export class EventVerifier {
   #openRound(event) {
     const { deck, commit_ms: commitMs, reveal_ms: revealMs, commitment } = event;
     this.rounds = event.round;
+    this.closedRound = null;
     this.entropies.set(event.round, event.entropy);
     const { round } = this;
     Object.assign(round, { deck, commitMs, revealMs, commitment, voided: 0, shown: new Set() });
@@ -280,6 +283,7 @@ export class EventVerifier {
 
   #restart({ version: _, ...restored }, state) {
     Object.assign(this, restored);
+    this.closedRound = null;
     const { round } = this;
     if (round) this.entropies.set(round.number, round.entropy);
     this.openings.clear();
@@ -305,8 +309,9 @@ export class EventVerifier {
     this.#roundStart = null;
     if (start === null) return;
     this.replayedFromStart = start.base === null;
+    const replayed = this.#newLedger();
     try {
-      await replayRound(this.#newLedger(), start, {
+      await replayRound(replayed, start, {
         leaves: this.#leaves.map((text) => JSON.parse(text)),
         secret: unhex(secret),
       });
@@ -317,7 +322,17 @@ export class EventVerifier {
         { check: "round" },
       );
     }
+    this.closedRound = withFaces(this.round, replayed.round);
   }
+}
+
+/** A round with the faces that its replay has found; null for a card whose face it did not find. */
+function withFaces(round, replayed) {
+  const cards = [...replayed.stacks.values()].flat();
+  const faces = new Map(cards.map(({ slot, face }) => [slot, face]));
+  const known = (card) => (card.slot < 0 ? card : { ...card, face: faces.get(card.slot) ?? null });
+  const stacks = new Map([...round.stacks].map(([name, all]) => [name, all.map(known)]));
+  return { ...round, stacks };
 }
 
 function updateId(card) {

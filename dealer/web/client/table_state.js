@@ -29,13 +29,15 @@ const WHO = ["host", "players", "nobody"];
  * @returns {TableState}
  */
 export function tableState(verifier) {
-  const { version, at, origin, key, rules, players, hostSeat, rounds, ledger } = verifier;
+  const { version, at, origin, key, rules, players, hostSeat, rounds, ledger, closedRound } =
+    verifier;
   const seats = [...players].sort(([a], [b]) => a - b);
   return {
     version, at, origin, key, ...readRules(rules), closed: ledger.closed, rounds,
     hostSeat,
     seats: seats.map(([seat, player]) => ({ seat, ...player })),
-    round: ledger.round && roundState(ledger.round, verifier),
+    round: ledger.round && roundState(ledger.round, (card) => verifier.face(card)),
+    closedRound: closedRound && roundState(closedRound, ({ face }) => face, true),
   };
 }
 
@@ -53,14 +55,19 @@ function readRules(rules) {
   };
 }
 
-/** @returns {RoundState} */
-function roundState(round, verifier) {
+/**
+ * @param {any} round
+ * @param {(card: any) => string | null} faceOf
+ * @param {boolean} [allShown]
+ * @returns {RoundState}
+ */
+function roundState(round, faceOf, allShown = false) {
   const { number, deck, entropy, commitMs, revealMs, commitment, k, voided, shuffle } = round;
   const card = (one) => ({
     id: one.id,
     slot: one.slot < 0 ? null : one.slot,
-    card: verifier.face(one),
-    shown: one.slot < 0 || round.shown.has(one.slot),
+    card: faceOf(one),
+    shown: allShown || one.slot < 0 || round.shown.has(one.slot),
     drawable: one.reached,
   });
   const stacks = [...round.stacks].map(([name, cards]) => [name, cards.map(card)]);

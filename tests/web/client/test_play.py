@@ -138,6 +138,36 @@ def fetch(url):
         return answer.read()
 
 
+async def test_a_closed_round_is_kept_with_all_its_cards_until_the_next(clients, real_server):
+    table = await clients.sit("ada", "bob", url=real_server.url)
+    await clients.connect("public", real_server.url)
+    script = """
+        const { ada, bob } = its;
+        await ada.roundOpen();
+        await ada.shuffle();
+        await ada.deal(2);
+        const open = bob.state.closedRound;
+        await bob.until(({ hand }) => hand.length === 2);
+        const held = [ada.hand, bob.hand];
+        const onlooker = await its.public.watch(args.table);  // from the middle of the round on
+        await ada.roundClose();
+        const kept = [];
+        for (const one of [bob, onlooker]) {
+          await one.until(({ round }) => round === null);
+          const { number, stacks } = one.state.closedRound;
+          const codes = (name) => stacks[name].map(({ card }) => card);
+          kept.push([number, [codes("hand:1"), codes("hand:2")], codes("deck").length,
+            Object.values(stacks).flat().every(({ card, shown }) => card !== null && shown)]);
+        }
+        await ada.roundOpen();
+        await bob.until(({ round }) => round === 2);
+        return { open, held, kept, next: bob.state.closedRound };
+    """
+    result = await clients.run(script, table=table)
+    assert result["kept"] == [[1, result["held"], 48, True]] * 2
+    assert (result["open"], result["next"]) == (None, None)
+
+
 async def test_javascript_and_python_clients_at_one_table(clients, real_server):
     async with dealer.connect(real_server.url, name="Ada", patience=FAST) as house:
         ada = await house.join(await house.open())
