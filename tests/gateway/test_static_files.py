@@ -35,6 +35,18 @@ def test_comments_on_lines_of_their_own_are_left_out_and_lines_keep_their_number
     assert without_comments(script) == b'\n\nf(); // stays\n\n\n  g("/** a */");\n'
 
 
+async def test_a_stylesheet_is_sent_with_those_that_it_imports(gateway) -> None:
+    folder = await folder_of(gateway)
+    got = (await get(gateway.port, f"/web/{folder}/table.css")).text
+    assert (WEB / "table.css").read_text().count("@import") > 5
+    assert "@import" not in got
+    assert "/*" not in got
+    places = [got.index(rule) for rule in (".card {", "#felt {", "#hand {", "#tools {")]
+    assert places == sorted(places)
+    part = (await get(gateway.port, f"/web/{folder}/table/hand.css")).text
+    assert part.strip() in got
+
+
 async def test_programs_of_other_origins_get_the_scripts_with_their_comments(gateway) -> None:
     got = await get(gateway.port, "/verify.js")
     assert got.body == (WEB / "verify.js").read_bytes()

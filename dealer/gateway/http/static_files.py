@@ -3,7 +3,8 @@
 The folder is read once. Its files are served at `/web/<hash>/…`, where the hash is that of the
 whole folder: the content of an address never changes, so browsers may cache it permanently, and
 modules that import each other by relative paths are always of one version. Scripts are sent there
-without the comments that have lines of their own, a sixth of a page's bytes. The client and the
+without the comments that have lines of their own, a sixth of a page's bytes. Stylesheets are sent
+without comments, and with those that they import in place of the `@import`. The client and the
 verifier are also served under addresses without a hash, as they are in the folder, for programs of
 other origins and for readers.
 """
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import posixpath
 import re
 from dataclasses import dataclass
 from functools import cached_property
@@ -28,8 +30,9 @@ from dealer.gateway.http.responses import PAGE, PICTURE, response
 
 PLAIN_APPEARANCE = Appearance()
 SCRIPT = "text/javascript"  # modules are always decoded as UTF-8
+STYLES = "text/css; charset=utf-8"
 KINDS = {
-    ".css": "text/css; charset=utf-8",
+    ".css": STYLES,
     ".html": PAGE,
     ".jpg": "image/jpeg",
     ".js": SCRIPT,
@@ -51,6 +54,9 @@ PUBLIC = re.compile(r"/(?P<path>client\.js|client\.d\.ts|verify\.js|client/\w+\.
 """Addresses without a hash: the client, its modules and types, and the verifier."""
 
 _COMMENTS = re.compile(r"^[ \t]*(?:/\*\*.*?\*/[ \t]*$|//[^\n]*$)", re.DOTALL | re.MULTILINE)
+
+_STYLE_COMMENTS = re.compile(r"/\*.*?\*/\s*", re.DOTALL)
+_IMPORT = re.compile(r'^@import "([^"]+)";$', re.MULTILINE)
 
 _GZIP = re.compile(r"\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))")
 
@@ -99,7 +105,7 @@ class StaticFiles:
     def __init__(self, appearance: Appearance = PLAIN_APPEARANCE) -> None:
         self._appearance = appearance
         self._pages: dict[str, File] = {}
-        self._scripts: dict[str, File] = {}
+        self._sent: dict[str, File] = {}
 
     @cached_property
     def files(self) -> dict[str, File]:
@@ -150,14 +156,28 @@ class StaticFiles:
         Under another hash, from another version of the server next to this one, this version's file
         is sent, but must not be cached.
         """
-        file = self.files.get(path)
-        if file is None:
+        if path not in self.files:
             return None
+        if path not in self._sent:
+            self._sent[path] = self._as_sent(path)
+        caching = IMMUTABLE if folder == self.hash else NO_STORE
+        return self._sent[path].answer(request, caching=caching)
+
+    def _as_sent(self, path: str) -> File:
+        file = self.files[path]
         if file.kind == SCRIPT:
-            if path not in self._scripts:
-                self._scripts[path] = File(without_comments(file.data), SCRIPT)
-            file = self._scripts[path]
-        return file.answer(request, caching=IMMUTABLE if folder == self.hash else NO_STORE)
+            return File(without_comments(file.data), SCRIPT)
+        return File(self._styles(path).encode(), STYLES) if file.kind == STYLES else file
+
+    def _styles(self, path: str) -> str:
+        """A stylesheet without comments; those that it imports replace its `@import`s."""
+        folder = posixpath.dirname(path)
+
+        def imported(found: re.Match[str]) -> str:
+            return self._styles(posixpath.normpath(posixpath.join(folder, found[1])))
+
+        text = _STYLE_COMMENTS.sub("", self.files[path].data.decode())
+        return _IMPORT.sub(imported, text)
 
 
 def without_comments(script: bytes) -> bytes:
