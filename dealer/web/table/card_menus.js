@@ -7,7 +7,7 @@ import {
   BETWEEN_SHUFFLES, actionForMove, actionNamed, disabledReason, isVisible,
 } from "./actions.js";
 import { choices, dialog } from "./dialogs.js";
-import { cardsIn, handOf, isAllowed, nameAt, pileName } from "./selectors.js";
+import { cardsIn, cardsShown, handOf, isAllowed, nameAt, pileName } from "./selectors.js";
 
 /**
  * @typedef {object} Offer
@@ -45,12 +45,13 @@ export async function openDeck(page) {
 /** A pile: its cards, the top one first, as far as this player may see them. */
 export async function openPile(page, stack) {
   const { table } = page;
-  const cards = cardsIn(table.state, stack).toReversed();
+  const cards = cardsShown(table.state, stack).toReversed();
   const [top = null] = cards;
   const labels = texts.cardMenu;
   const name = pileName(stack);
   const sign = top === null || top.card === null ? null : cardSign(top.card);
-  const may = (rule, least = 1) => isAllowed(table, rule) && cards.length >= least;
+  const may = (rule, least = 1) =>
+    table.round !== null && isAllowed(table, rule) && cards.length >= least;
   // What the menu shows must still be so.
   const isSame = () => (cardsIn(table.state, stack).at(-1)?.id === top?.id ? null : texts.changed);
   const step = (run) => () => ({ conditions: [...BETWEEN_SHUFFLES, isSame], run, asks: null });
@@ -58,7 +59,7 @@ export async function openPile(page, stack) {
     const action = actionForMove(table, { from: stack, to: target, face });
     return action && { ...action, conditions: [...action.conditions, isSame] };
   };
-  await menu(page, texts.pileTitle(name), [
+  await menu(page, stack === "deck" ? texts.deck : texts.pileTitle(name), [
     element("p", { class: "muted" }, texts.pileContents(cards.length)),
     element("ul", { class: "spread" },
       ...cards.map((card) => element("li", {}, cardElement(card.card)))),
@@ -94,7 +95,7 @@ export async function openPile(page, stack) {
 /** A player: their presence and their cards. */
 export async function openSeat(page, seat) {
   const { table, count } = page;
-  const cards = cardsIn(table.state, handOf(seat));
+  const cards = cardsShown(table.state, handOf(seat));
   const taken = table.seats.has(seat);
   const labels = texts.cardMenu;
   await menu(page, nameAt(table, seat), [
@@ -106,7 +107,8 @@ export async function openSeat(page, seat) {
       action: () => actionForMove(table, { from: "deck", to: handOf(seat), count }),
     },
     {
-      possible: isAllowed(table, "collect") && cards.length > 0, label: labels.collectHand,
+      possible: table.round !== null && isAllowed(table, "collect") && cards.length > 0,
+      label: labels.collectHand,
       action: () => actionForMove(table, { from: handOf(seat), to: "pile:discard" }),
     },
   ], { count });

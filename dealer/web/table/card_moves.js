@@ -19,6 +19,7 @@ export function cardMoves(page) {
 
   return {
     pickUp(source) {
+      if (page.table.round === null) return null;
       const { slot, drag } = source.dataset;
       if (slot !== undefined) return handDragged(page, own(), Number(slot));
       return drag === undefined ? null : stackDragged(page, drag, source);
@@ -53,13 +54,15 @@ export function cardMoves(page) {
       else page.showToast(texts.changed);
     },
 
-    tap: (slot) => page.hand.toggle(slot),
+    tap(slot) {
+      if (page.table.round !== null) page.hand.toggle(slot);
+    },
 
     menu(source) {
       const { slot, stack } = source.dataset;
       if (slot !== undefined) {
         page.attempt(actionNamed("more"), { slots: page.hand.together(Number(slot)) });
-      } else if (stack === "deck") openDeck(page);
+      } else if (stack === "deck" && page.table.round !== null) openDeck(page);
       else if (seatOf(stack) === null) openPile(page, stack);
       else openSeat(page, seatOf(stack));
     },

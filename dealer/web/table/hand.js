@@ -3,15 +3,26 @@
 import { cardElement, cardName, drawCard } from "../cards.js";
 import { element, reconcile, setAttribute, setText } from "../dom.js";
 import { table as texts } from "../texts/table.js";
-import { handOf, ownCards } from "./selectors.js";
+import { drawSeatPiles } from "./pile_view.js";
+import { scrollCue } from "./scroll_cue.js";
+import {
+  marksElement, marksOf, marksText, seatNumber, updateMarks, updateSeatNumber,
+} from "./seat_marks.js";
+import { cardsShown, handOf, pilesOfSeat, shownRound } from "./selectors.js";
 
 export class Hand {
   #page;
   #title = element("h2", { id: "hand-title" });
+  #number = seatNumber();
+  #marks = marksElement();
+  #marksText = element("p", { id: "own-marks", class: "visually-hidden" });
+  #before = element("span", { class: "before" });
+  #bubble = element("span", { class: "bubble", "aria-hidden": "true", hidden: true });
   #list = element("ul", {
     id: "hand", role: "listbox", "aria-multiselectable": "true", "aria-labelledby": "hand-title",
-    "aria-describedby": "hand-help",
+    "aria-describedby": "own-marks hand-help",
   });
+  #cue = scrollCue(this.#list, "inline");
   #sortButtons;
   #shown = [];
   #focus = null; // the slot that the Tab key reaches
@@ -23,13 +34,14 @@ export class Hand {
       onclick: () => this.sort(by),
     }, texts.sortBy[by]));
     this.#list.addEventListener("keydown", (event) => this.#onKeyDown(event));
-    new ResizeObserver(() => this.#markScrolling()).observe(this.#list);
     this.#list.addEventListener("focusin", ({ target }) => this.#onFocus(target));
     container.append(
-      element("div", { class: "hand-head" }, this.#title, element("div", {
-        class: "sorts", role: "group", "aria-label": texts.sort,
-      }, ...this.#sortButtons)),
-      this.#list,
+      element("div", { class: "hand-head" },
+        this.#number, this.#title, this.#marks, this.#before, element("div", {
+          class: "sorts", role: "group", "aria-label": texts.sort,
+        }, ...this.#sortButtons), this.#bubble),
+      element("div", { class: "hand-frame scroll-frame" }, this.#list),
+      this.#marksText,
       element("p", { id: "hand-help", class: "visually-hidden" }, texts.handHelp),
     );
   }
@@ -46,8 +58,10 @@ export class Hand {
 
   draw() {
     const { table, selected, order } = this.#page;
-    const cards = ownCards(table);
-    this.#shown = order.arrange(table.round, cards);
+    const round = shownRound(table.state);
+    const cards = table.seat === null ? [] : cardsShown(table.state, handOf(table.seat));
+    this.#shown = order.arrange(round?.number ?? null, cards);
+    if (table.round === null) selected.clear();
     const present = new Set(this.slots);
     for (const slot of selected) if (!present.has(slot)) selected.delete(slot);
     if (!present.has(this.#focus)) this.#moveFocus();
@@ -55,16 +69,36 @@ export class Hand {
     setText(this.#title, texts.yourHand(cards.length, selected.size));
     setAttribute(this.#list, "data-drop", table.seat === null ? null : handOf(table.seat));
     this.#list.style.setProperty("--cards", Math.max(1, cards.length));
+    this.#drawPlace();
     setAttribute(this.#list, "data-empty", cards.length === 0 ? texts.emptyHand : null);
     reconcile(this.#list, this.#shown, {
       key: (card) => card.slot,
       create: (card) => this.#option(card),
       update: (option, card) => this.#update(option, card),
     });
-    this.#markScrolling();
     for (const button of this.#sortButtons) {
       setAttribute(button, "aria-pressed", String(order.by === button.dataset.by));
     }
+  }
+
+  /** Mark where the hand can be scrolled. Called after all is drawn, as it needs the layout. */
+  measure() {
+    this.#cue();
+  }
+
+  /** The marks of the player's own seat, and the piles before it. */
+  #drawPlace() {
+    const { table, bubbles } = this.#page;
+    if (table.seat === null) return;
+    const marks = marksOf(this.#page, table.seat);
+    updateSeatNumber(this.#number, table.seat);
+    updateMarks(this.#marks, marks);
+    setText(this.#marksText, texts.ownMarks(table.seat, marksText(marks)));
+    setAttribute(this.#list.closest("#own"), "data-turn", marks.turn);
+    drawSeatPiles(this.#before, this.#page, pilesOfSeat(table.state, table.seat));
+    const says = bubbles.of(table.seat);
+    this.#bubble.hidden = says === null;
+    setText(this.#bubble, says ?? "");
   }
 
   sort(by) {
@@ -106,11 +140,6 @@ export class Hand {
     return null;
   }
 
-  /** A hand that is wider than the page scrolls by swiping along it; see hand.css. */
-  #markScrolling() {
-    setAttribute(this.#list, "data-scrolls", this.#list.scrollWidth > this.#list.clientWidth);
-  }
-
   #option(card) {
     const option = element("li", { role: "option", tabindex: -1, "data-slot": card.slot });
     option.append(cardElement(card.card));
@@ -120,10 +149,11 @@ export class Hand {
   #update(option, card) {
     const picture = option.firstElementChild;
     if (picture.dataset.card !== (card.card ?? undefined)) drawCard(picture, card.card);
-    const name = card.shown ? texts.shownToAll(cardName(card.card)) : cardName(card.card);
+    const shown = card.shown && this.#page.table.round !== null; // after a round all cards are
+    const name = shown ? texts.shownToAll(cardName(card.card)) : cardName(card.card);
     setAttribute(option, "aria-label", name);
     setAttribute(option, "title", name);
-    setAttribute(option, "data-shown", card.shown);
+    setAttribute(option, "data-shown", shown);
     setAttribute(option, "aria-selected", String(this.#page.selected.has(card.slot)));
     setAttribute(option, "tabindex", card.slot === this.#focus ? 0 : -1);
   }

@@ -10,6 +10,7 @@ import { element, setText } from "../dom.js";
 import { persistent, stored } from "../page_storage.js";
 import { table as texts } from "../texts/table.js";
 import { actionForMove, actionNamed, disabledReason } from "./actions.js";
+import { Bubbles } from "./bubbles.js";
 import { animateMoves, positionsOf } from "./card_animation.js";
 import { openPile, openSeat } from "./card_menus.js";
 import { cardMoves } from "./card_moves.js";
@@ -52,6 +53,9 @@ class TablePage {
   count = 1;
   order = new HandOrder(this.id);
   ask = questions(this);
+  bubbles = new Bubbles(() => this.draw());
+  /** @type {any} those of the table when it was drawn last */
+  markers = null;
   announce = announcer(find("#announcer"));
   #clicks = new Clicks();
   #house = null;
@@ -202,10 +206,12 @@ class TablePage {
   #drawNow() {
     const { table } = this;
     const before = this.#drawnState === null ? null : positionsOf(this.#drawnState);
+    this.markers = table.markers;
     for (const part of this.#parts) part.draw();
     this.#joinForm.draw();
     find("#own").hidden = table.seat === null;
     document.body.dataset.stopped = String(this.stopped);
+    for (const part of this.#parts) part.measure?.();
     const own = table.seat === null ? null : handOf(table.seat);
     if (before !== null) animateMoves(before, table.state, own);
     this.#drawnState = table.state;
@@ -219,6 +225,7 @@ class TablePage {
     table.on("event", (event) => {
       version = event.version;
       this.log.add(event);
+      this.bubbles.onEvent(event);
     });
     table.on("changed", () => {
       if (table.version > version) this.log.addGap();

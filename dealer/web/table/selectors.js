@@ -26,13 +26,33 @@ export function cardsIn(state, stack) {
   return state.round?.stacks[stack] ?? [];
 }
 
+/**
+ * The round to draw: the open one, or, until the next one opens, the last one with all its cards.
+ *
+ * @param {TableState} state
+ */
+export function shownRound(state) {
+  return state.round ?? state.closedRound;
+}
+
+/**
+ * The cards of a stack of the round that is drawn, bottom first.
+ *
+ * @param {TableState} state
+ * @param {string} stack
+ * @returns {readonly Card[]}
+ */
+export function cardsShown(state, stack) {
+  return shownRound(state)?.stacks[stack] ?? [];
+}
+
 /** The stack of a seat's hand. */
 export function handOf(seat) {
   return `hand:${seat}`;
 }
 
 /**
- * The cards of this player's hand, in the order in which they came.
+ * The cards of this player's hand in the open round, in the order in which they came.
  *
  * @param {RemoteTable} table
  */
@@ -40,19 +60,47 @@ export function ownCards(table) {
   return table.seat === null ? [] : cardsIn(table.state, handOf(table.seat));
 }
 
+/** The piles that are not empty, as stack names. */
+function filledPiles(state) {
+  return Object.entries(shownRound(state)?.stacks ?? {})
+    .filter(([stack, cards]) => stack.startsWith("pile:") && cards.length > 0)
+    .map(([stack]) => stack);
+}
+
 /**
- * The piles to show, as stack names, the permanent ones first.
+ * The piles in the middle, as stack names, the permanent ones first.
  *
  * @param {TableState} state
  */
 export function pilesShown(state) {
-  if (state.round === null) return [];
-  const named = Object.keys(state.round.stacks).filter((stack) => stack.startsWith("pile:"));
-  const others = named.filter(
-    (stack) => !PERMANENT.includes(stack) && stack !== BURN && cardsIn(state, stack).length > 0,
+  if (shownRound(state) === null) return [];
+  const others = filledPiles(state).filter(
+    (stack) => !PERMANENT.includes(stack) && stack !== BURN && seatOfPile(stack) === null,
   );
-  const burns = state.who.burn !== "nobody" || cardsIn(state, BURN).length > 0;
+  const burns = state.who.burn !== "nobody" || cardsShown(state, BURN).length > 0;
   return [...PERMANENT, ...(burns ? [BURN] : []), ...others];
+}
+
+/**
+ * The seat before which a pile is laid: `pile:won:<seat>` has the tricks that it won,
+ * `pile:seat:<seat>` what it laid out, and `pile:pass:<seat>` the cards that wait to be passed to
+ * it. Null for the piles in the middle.
+ *
+ * @param {string} stack
+ */
+export function seatOfPile(stack) {
+  const seat = /^pile:(?:won|seat|pass):([1-9][0-9]{0,9})$/.exec(stack)?.[1];
+  return seat === undefined ? null : Number(seat);
+}
+
+/**
+ * The piles before a seat that are not empty, as stack names.
+ *
+ * @param {TableState} state
+ * @param {number} seat
+ */
+export function pilesOfSeat(state, seat) {
+  return filledPiles(state).filter((stack) => seatOfPile(stack) === seat).sort();
 }
 
 /**
@@ -126,9 +174,9 @@ export function seatsAround(table) {
   const { state, seat: own } = table;
   const taken = new Map(state.seats.map((one) => [one.seat, one]));
   const numbers = new Set([...taken.keys(), ...formerPlayers(table).keys()]);
-  for (const stack of Object.keys(state.round?.stacks ?? {})) {
-    const seat = seatOf(stack);
-    if (seat !== null && cardsIn(state, stack).length > 0) numbers.add(seat);
+  for (const [stack, cards] of Object.entries(shownRound(state)?.stacks ?? {})) {
+    const seat = seatOf(stack) ?? seatOfPile(stack);
+    if (seat !== null && cards.length > 0) numbers.add(seat);
   }
   numbers.delete(own);
   const start = own ?? 0;
@@ -139,8 +187,20 @@ export function seatsAround(table) {
     taken: taken.has(seat),
     here: table.presence.get(seat)?.here ?? null,
     since: table.presence.get(seat)?.since ?? null,
-    cards: cardsIn(state, handOf(seat)),
+    cards: cardsShown(state, handOf(seat)),
+    piles: pilesOfSeat(state, seat),
   }));
+}
+
+/**
+ * Whether the player of a seat is the host, as far as this client knows: the log does not say which
+ * seat the player has who opened the table.
+ *
+ * @param {RemoteTable} table
+ * @param {number} seat
+ */
+export function isHostSeat(table, seat) {
+  return seat === (table.state.hostSeat ?? (table.host ? table.seat : null));
 }
 
 /**

@@ -1,75 +1,79 @@
-/** The middle of the table: the deck and the piles, or, between rounds, the way to the next one. */
+/** The middle of the table: the deck, the piles, counters, and, between rounds, the next one. */
 
-import { cardElement, cardName, drawCard } from "../cards.js";
-import { element, reconcile, setAttribute, setText } from "../dom.js";
+import { element, escapeControl, reconcile, setAttribute, setText } from "../dom.js";
 import { table as texts } from "../texts/table.js";
 import { actionNamed, disabledReason, isVisible } from "./actions.js";
-import { cardsIn, pileName, pilesShown } from "./selectors.js";
-
-const MAX_SPREAD = 12; // cards of a spread pile that are drawn
-const NOT_SPREAD = ["pile:discard", "pile:burn"];
+import { pileElement, updatePile } from "./pile_view.js";
+import { scrollCue } from "./scroll_cue.js";
+import { pilesShown, shownRound } from "./selectors.js";
 
 export class Stacks {
   #page;
-  #list = element("ul", { class: "stacks", "aria-label": texts.stacks });
+  #container;
+  #list = element("ul", { class: "stacks", role: "list", "aria-label": texts.stacks });
+  #counters = element("ul", { class: "counters", role: "list", "aria-label": texts.counters });
   #between = element("div", { class: "between" });
+  #cues;
 
   constructor(container, page) {
     this.#page = page;
-    container.append(this.#list, this.#between);
+    this.#container = container;
+    this.#cues = [container.parentElement, container].map((one) => scrollCue(one, "block"));
+    container.append(this.#between, this.#list, this.#counters);
   }
 
   draw() {
-    const { table } = this.#page;
-    const { state } = table;
-    const names = state.round === null ? [] : ["deck", ...pilesShown(state)];
+    const { state } = this.#page.table;
+    const names = shownRound(state) === null ? [] : ["deck", ...pilesShown(state)];
+    const over = state.round === null && state.closedRound !== null;
+    this.#markOver(over);
+    setAttribute(this.#container, "data-many", sizeOf(names.length));
     this.#list.hidden = names.length === 0;
     reconcile(this.#list, names, {
       key: (name) => name,
-      create: (name) => this.#create(name),
-      update: (item, name) => this.#update(item, name, cardsIn(state, name)),
+      create: (name) => pileElement(name, (event) => this.#tap(name, event)),
+      update: (item) => this.#update(item),
     });
+    this.#drawCounters();
     this.#drawBetween();
   }
 
-  #create(name) {
-    const onclick = (event) =>
-      (name === "deck" ? this.#page.click("draw", event) : this.#page.onPileTap(name));
-    const button = element(
-      "button", { class: "stack", type: "button", onclick },
-      element("span", { class: "cards", "aria-hidden": "true" }),
-      element("span", { class: "name" }), element("span", { class: "count muted" }),
-    );
-    const spread = name !== "deck" && !NOT_SPREAD.includes(name);
-    return element("li", {
-      "data-drop": name, "data-stack": name, "data-spread": spread, class: spread ? "open" : null,
-    }, button);
+  /** Mark where felt and middle scroll. Called after all is drawn, as it needs the layout. */
+  measure() {
+    for (const mark of this.#cues) mark();
   }
 
-  #update(item, name, cards) {
-    const { table } = this.#page;
+  /** After a round there is more to see, from the sentence on. */
+  #markOver(over) {
+    const felt = this.#container.parentElement;
+    const before = felt.hasAttribute("data-over");
+    setAttribute(felt, "data-over", over);
+    if (before !== over) felt.scrollTop = 0;
+  }
+
+  #tap(name, event) {
+    const draws = name === "deck" && this.#page.table.round !== null;
+    return draws ? this.#page.click("draw", event) : this.#page.onPileTap(name);
+  }
+
+  #update(item) {
+    updatePile(item, this.#page);
+    if (item.dataset.stack !== "deck") return;
     const button = item.firstElementChild;
-    const [pictures, title, count] = button.children;
-    const spread = item.dataset.spread !== undefined;
-    const shown = cards.slice(spread ? -MAX_SPREAD : -1);
-    setAttribute(item, "data-thick", Math.min(3, Math.ceil(cards.length / 18)));
-    setAttribute(item, "data-shuffling", table.state.round?.shuffle?.stack === name);
-    setAttribute(item, "data-drag", cards.length > 0 ? name : null);
-    setText(title, name === "deck" ? texts.deck : texts.pileTitle(pileName(name)));
-    setText(count, String(cards.length));
-    setAttribute(button, "aria-label", name === "deck"
-      ? texts.deckLabel(cards.length)
-      : texts.pileLabel(pileName(name), cards.length, visibleNames(shown)));
-    if (name === "deck") {
-      const reason = disabledReason(actionNamed("draw"), this.#page);
-      setAttribute(button, "aria-disabled", reason === null ? null : "true");
-      setAttribute(button, "title", reason ?? texts.tapToDraw);
-    }
-    reconcile(pictures, shown, {
-      key: ({ id }) => id,
-      create: (card) => cardElement(shownFace(card)),
-      update: (picture, card) => {
-        if ((picture.dataset.card ?? null) !== shownFace(card)) drawCard(picture, shownFace(card));
+    const reason = disabledReason(actionNamed("draw"), this.#page);
+    setAttribute(button, "aria-disabled", reason === null ? null : "true");
+    setAttribute(button, "title", reason ?? texts.tapToDraw);
+  }
+
+  #drawCounters() {
+    const counters = [...this.#page.markers.counters];
+    this.#counters.hidden = counters.length === 0;
+    reconcile(this.#counters, counters, {
+      key: ([name]) => name,
+      create: () => element("li", {}, element("bdi", {}), " ", element("b", {})),
+      update: (item, [name, value]) => {
+        setText(item.firstElementChild, escapeControl(name));
+        setText(item.lastElementChild, texts.number(value));
       },
     });
   }
@@ -79,13 +83,14 @@ export class Stacks {
     const { table } = this.#page;
     this.#between.hidden = table.round !== null;
     if (table.round !== null) return;
-    const { rounds } = table.state;
+    const { rounds, closedRound } = table.state;
     const mayOpen = isVisible(actionNamed("openRound"), table) && !table.closed;
     const sentence = table.closed ? texts.tableClosed : texts.betweenRounds(rounds, mayOpen);
-    const key = JSON.stringify([sentence, mayOpen, rounds]);
+    const key = JSON.stringify([sentence, mayOpen, rounds, closedRound !== null]);
     if (this.#between.dataset.shown === key) return;
     this.#between.dataset.shown = key;
     this.#between.replaceChildren(
+      rounds > 0 ? element("h2", { class: "over" }, texts.roundIsOver(rounds)) : "",
       element("p", {}, sentence),
       mayOpen
         ? element("button", {
@@ -97,14 +102,10 @@ export class Stacks {
   }
 }
 
-/** The names of the cards that lie face up. */
-function visibleNames(shown) {
-  return shown.map(shownFace).filter((code) => code !== null).map(cardName);
-}
-
-/** The code of a face-up card. A face-down card is drawn as such even if the player knows it. */
-function shownFace({ card, shown }) {
-  return shown ? card : null;
+/** How many stacks there are, for their size: few make one row on a phone. */
+function sizeOf(stacks) {
+  if (stacks <= 4) return "few";
+  return stacks <= 8 ? "some" : "many";
 }
 
 /** Links to the audit, the history and the bundle of the last round. */
@@ -117,7 +118,8 @@ function lastRoundLinks({ id, state }) {
     " · ", link(`/tables/${id}/bundle.jsonl`, texts.takeBundle, { download: `${id}.jsonl` }),
   ];
   return element(
-    "p", { class: "finished" }, texts.roundOver(state.rounds), " ",
+    "p", { class: "finished" },
+    state.closedRound === null ? texts.roundNotSeen : texts.roundOver, " ",
     link(`/tables/${id}/audit#round=${state.rounds}`, texts.watchAudit),
     ...(state.watched ? files : []),
   );

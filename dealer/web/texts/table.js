@@ -79,10 +79,8 @@ export const table = {
   sittingDown: "Sitting down…",
 
   players: "Other players",
-  seatSummary: (cards, presence) =>
-    counted(cards, "card") + { here: "", unknown: "", away: " · away", left: " · left" }[presence],
-  seatLabel: (name, seat, cards, presence) =>
-    `${name}, seat ${seat}, ${counted(cards, "card")}` +
+  seatLabel: (name, seat, cards, presence, marks) =>
+    `${name}, seat ${seat}, ${counted(cards, "card")}${marks === "" ? "" : `, ${marks}`}` +
     { here: ", here", unknown: "", away: ", disconnected", left: ", left the table" }[presence],
   seatDetails: (seat, taken, presence) => {
     if (!taken) return `Seat ${seat} is free; its player left.`;
@@ -145,7 +143,7 @@ export const table = {
     return rounds === 0 ? "The host opens the first round." : "The host opens the next round.";
   },
   startRound: (round) => (round === 1 ? "Shuffle and start" : `Shuffle and start round ${round}`),
-  roundOver: (round) => `Round ${round} is over, and everyone can see its cards:`,
+  roundOver: "All its cards are public now.",
 
   yourHand: (cards, selected) =>
     `Your hand, ${counted(cards, "card")}${selected > 0 ? `, ${selected} selected` : ""}`,
@@ -380,6 +378,19 @@ export const table = {
     close: "Look at the table",
     download: "Download the evidence",
   },
+
+  marks: {
+    host: "host",
+    dealer: "has the dealer button",
+    turn: "it is their turn",
+    score: (score) => `score ${score}`,
+  },
+  ownMarks: (seat, marks) => `Your seat: ${seat}${marks === "" ? "" : `, ${marks}`}.`,
+  atSeat: (pile, seat) => `${pile}, at seat ${seat}`,
+  counters: "Counters",
+  number: (value) => value.toLocaleString("en"),
+  roundIsOver: (round) => `Round ${round} is over`,
+  roundNotSeen: "This page has not seen its cards. The audit page shows them:",
 };
 
 /** Names with their counts: "4 face-down cards and the ace of spades". */

@@ -1,0 +1,115 @@
+"""Where things are on the table page: what overlaps, what is cut off, what is off the screen."""
+
+from __future__ import annotations
+
+from playwright.async_api import Page
+
+SIZES = [(320, 568), (360, 640), (390, 844), (430, 932), (844, 390), (1280, 800)]
+
+PROBLEMS = """() => {
+  const problems = [];
+  const all = (selector) => [...document.querySelectorAll(selector)].filter(
+    (one) => one.checkVisibility() && one.getBoundingClientRect().width > 0);
+  const box = (one) => one.getBoundingClientRect();
+  const overlap = (a, b) =>
+    a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 1 && b.top < a.bottom - 1;
+  const inside = (a, b) =>
+    a.left >= b.left - 1 && a.right <= b.right + 1 &&
+    a.top >= b.top - 1 && a.bottom <= b.bottom + 1;
+  const screen = { left: 0, top: 0, right: innerWidth, bottom: innerHeight };
+  const label = (one) => one.getAttribute("aria-label") ?? one.textContent;
+  const apart = (what, list) => list.forEach((a, index) => list.slice(index + 1).forEach((b) => {
+    if (overlap(box(a), box(b))) problems.push(`${what} overlap: ${label(a)} / ${label(b)}`);
+  }));
+
+  // The own hand: on the screen, below nothing, with an index that can be read and pressed.
+  const hand = document.querySelector("#hand");
+  const [frame, tools] = [box(hand), box(document.querySelector("#tools"))];
+  const scrolls = hand.scrollWidth > hand.clientWidth + 2;
+  const arrow = getComputedStyle(hand.parentElement, "::after").opacity === "1";
+  if (scrolls !== arrow) problems.push(`the hand scrolls: ${scrolls}, its arrow: ${arrow}`);
+  if (!inside(frame, screen)) problems.push("the hand is off the screen");
+  if (overlap(frame, tools)) problems.push("the toolbar covers the hand");
+  const options = [...hand.children];
+  options.forEach((option, index) => {
+    const card = option.querySelector(".card");
+    const [at, corner] = [box(card), box(card.querySelector(".corner"))];
+    const name = card.getAttribute("aria-label");
+    if (at.top < frame.top || at.bottom > frame.bottom + 1) problems.push(`${name} is cut off`);
+    if (!scrolls && !inside(at, screen)) problems.push(`${name} is off the screen`);
+    const next = options[index + 1];
+    if (next && box(next).left - at.left < 23) problems.push(`${name} is too narrow to press`);
+    if (next && corner.right > box(next).left + 1) problems.push(`the index of ${name} is covered`);
+    const size = parseFloat(getComputedStyle(card.querySelector(".rank")).fontSize);
+    if (size < 11) problems.push(`the index of ${name} has ${size} px`);
+    const [x, y] = [corner.left + corner.width / 2, corner.top + corner.height / 2];
+    if (x < frame.left + 30 || x > frame.right - 30) return;
+    const top = document.elementFromPoint(x, y)?.closest("li");
+    if (top !== option) problems.push(`something covers ${name}`);
+  });
+
+  // The seats, the piles and the own place are apart, and every name is within its seat.
+  const seats = all("button.seat");
+  const felt = box(document.querySelector("#felt"));
+  apart("seats", seats);
+  apart("piles", all("button.stack"));
+  apart("names", all(".seat .name"));
+  for (const seat of seats) {
+    const name = seat.querySelector(".name");
+    if (!inside(box(name), box(seat))) problems.push(`${label(seat)}: the name leaves the seat`);
+    if (box(name).width < 20) problems.push(`${label(seat)}: the name cannot be read`);
+    for (const pile of all("#middle button.stack")) {
+      if (overlap(box(seat), box(pile))) problems.push(`${label(seat)} covers ${label(pile)}`);
+    }
+    const at = box(seat);
+    if (at.left < felt.left - 1 || at.right > felt.right + 1) {
+      problems.push(`${label(seat)} is off the felt`);
+    }
+  }
+
+  // What does not fit has a cue.
+  for (const scroller of [document.querySelector("#felt"), document.querySelector("#middle")]) {
+    const more = scroller.scrollHeight > scroller.clientHeight + 2;
+    if (more && scroller.dataset.more === undefined) problems.push(`#${scroller.id} has no cue`);
+    if (scroller.scrollWidth > scroller.clientWidth + 1) problems.push(`#${scroller.id} is wide`);
+  }
+  if (document.scrollingElement.scrollWidth > innerWidth) problems.push("the page is wide");
+  return problems;
+}"""
+
+COVERED_CARDS = """(selector) => {
+  const cover = document.querySelector(selector).getBoundingClientRect();
+  if (cover.width === 0) return ["nothing is shown"];
+  return [...document.querySelectorAll("#felt .card, #hand")].filter((one) => {
+    const at = one.getBoundingClientRect();
+    return at.left < cover.right && cover.left < at.right && at.top < cover.bottom - 1 &&
+      cover.top < at.bottom - 1;
+  }).map((one) => one.getAttribute("aria-label"));
+}"""
+
+DRAWN = """() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"""
+"""Resolves when the page has been drawn, and its observers were called."""
+
+
+async def resize(page: Page, size: tuple[int, int]) -> None:
+    await page.set_viewport_size({"width": size[0], "height": size[1]})
+    await page.wait_for_function("([w, h]) => innerWidth === w && innerHeight === h", arg=size)
+    await page.evaluate(DRAWN)
+
+
+async def problems(page: Page) -> list[str]:
+    """What is wrong at the sizes of all phones, and of a desktop."""
+    found: list[str] = []
+    for size in SIZES:
+        await resize(page, size)
+        found += [f"{size}: {one}" for one in await page.evaluate(PROBLEMS)]
+    return found
+
+
+async def covered_cards(page: Page, selector: str) -> list[str]:
+    """The cards that an element covers at these sizes."""
+    found: list[str] = []
+    for size in SIZES:
+        await resize(page, size)
+        found += [f"{size}: {one}" for one in await page.evaluate(COVERED_CARDS, selector)]
+    return found
