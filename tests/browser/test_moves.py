@@ -42,7 +42,8 @@ async def test_cards_are_passed_when_both_have_passed(two_players: TwoPlayers) -
         await answer(player.page, "Pass, when all others pass, too…")
         await player.holds(waiting)
         if player is ada:
-            await expect(other.page.get_by_text("For seat 2")).to_be_visible()
+            waits = other.page.locator("#own").get_by_role("button", name=re.compile("^For seat 2"))
+            await expect(waits).to_be_visible()
             await other.holds(3)
     await ada.holds(3)
     await bob.holds(3)
