@@ -18,6 +18,8 @@ from dealer.proof.verify import CHECKS, Report, verify
 
 FILE = Path(__file__).parents[2] / "dealer" / "web" / "verify.js"
 _SCRIPT = Path(__file__).with_name("js_verifier.mjs")
+LOCAL_FETCH = Path(__file__).with_name("local_fetch.mjs").as_uri()
+"""Imported before a module of the pages, so that it can fetch its texts in node."""
 Line = str | bytes
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import subprocess
-from pathlib import Path
 from typing import Any
 
-from tests.web.js_verifier import FILE, node
+from tests.web.js_verifier import FILE, LOCAL_FETCH, node
 
 PROGRAM = """
 const { contributionsOf } = await import(MODULE);
@@ -20,8 +19,7 @@ console.log(JSON.stringify(contributionsOf(round)));
 def contributions(*events: tuple[str, dict[str, Any]]) -> list[dict[str, Any]]:
     given = {"MODULE": (FILE.parent / "audit" / "explanation.js").as_uri(), "EVENTS": events}
     names = "".join(f"const {name} = {json.dumps(value)};" for name, value in given.items())
-    fetch = Path(__file__).with_name("local_fetch.mjs").as_uri()
-    command = [node(), "--import", fetch, "--input-type=module", "-e", names + PROGRAM]
+    command = [node(), "--import", LOCAL_FETCH, "--input-type=module", "-e", names + PROGRAM]
     done = subprocess.run(command, capture_output=True, check=True, encoding="utf-8")
     found: list[dict[str, Any]] = json.loads(done.stdout)
     return found

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from tests.web.js_verifier import FILE, node
+from tests.web.js_verifier import FILE, LOCAL_FETCH, node
 
 JOIN_FORM = (FILE.parent / "table" / "join_form.js").as_uri()
 INVITE = "invite.0123456789abcdef"
@@ -31,7 +31,7 @@ def test_which_texts_hold_an_invitation(text: str, invite: str | None) -> None:
         console.log(JSON.stringify(inviteIn({json.dumps(text)})));
     """
     done = subprocess.run(
-        [node(), "--input-type=module", "--eval", program],
+        [node(), "--import", LOCAL_FETCH, "--input-type=module", "--eval", program],
         capture_output=True,
         check=False,
         encoding="utf-8",

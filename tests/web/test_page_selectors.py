@@ -6,7 +6,7 @@ import json
 import subprocess
 from typing import Any
 
-from tests.web.js_verifier import FILE, node
+from tests.web.js_verifier import FILE, LOCAL_FETCH, node
 
 SELECTORS = (FILE.parent / "table" / "selectors.js").as_uri()
 MARKERS = (FILE.parent / "client" / "markers.js").as_uri()
@@ -14,7 +14,7 @@ MARKERS = (FILE.parent / "client" / "markers.js").as_uri()
 
 def run(program: str) -> Any:
     done = subprocess.run(
-        [node(), "--input-type=module", "--eval", program],
+        [node(), "--import", LOCAL_FETCH, "--input-type=module", "--eval", program],
         capture_output=True,
         check=False,
         encoding="utf-8",
