@@ -33,7 +33,7 @@ export function offerHelpCard(notice, help) {
     notice.hidden = true;
   };
   notice.replaceChildren(
-    button(texts.howToPlay(help.title), () => {
+    button(texts.howToPlay({ game: help.title }), () => {
       dismiss();
       showHelpCard(help);
     }),
