@@ -19,7 +19,6 @@ WEB = ROOT / "dealer" / "web"
 PACKAGES = ROOT / "build" / "node_modules"
 IMPORT = re.compile(r"""^(?:import|export)\b[^;]*?from "(\.[^"]+)";$""", re.MULTILINE)
 LAZY_IMPORT = re.compile(r"""(?:await|=>) import\("(\.[^"]+)"\)""")
-PRELOAD = re.compile(r'<link rel="modulepreload" href="/web/@/([\w./]+)">')
 
 
 def run_tool(package: str, program: str, *arguments: str | Path) -> None:
@@ -95,10 +94,3 @@ def test_every_module_is_used_and_exists() -> None:
     pages = {"lobby.js", "table/main.js", "audit/main.js"}
     entries = {WEB / name for name in pages | {"early.js", "audit_worker.js"}}
     assert set(graph) - imported == entries
-
-
-@pytest.mark.parametrize("page", ["lobby.html", "table.html"])
-def test_pages_preload_the_client(page: str) -> None:
-    """Without this a browser finds the modules one import after the other."""
-    modules = {f"client/{path.name}" for path in WEB.glob("client/*.js")}
-    assert set(PRELOAD.findall((WEB / page).read_text())) == modules | {"client.js", "verify.js"}

@@ -3,10 +3,10 @@
 The folder is read once. Its files are served at `/web/<hash>/…`, where the hash is that of the
 whole folder: the content of an address never changes, so browsers may cache it permanently, and
 modules that import each other by relative paths are always of one version. Scripts are sent there
-without the comments that have lines of their own, a sixth of a page's bytes. Stylesheets are sent
-without comments, and with those that they import in place of the `@import`. The client and the
-verifier are also served under addresses without a hash, as they are in the folder, for programs of
-other origins and for readers.
+without the comments that have lines of their own, a sixth of a page's bytes. The module of a page is
+sent with all that it imports (`modules.py`), and a stylesheet with those that it imports, so that a
+page needs one request for each. The client and the verifier are also served under addresses without
+a hash, as they are in the folder, for programs of other origins and for readers.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ from importlib.resources.abc import Traversable
 from websockets.http11 import Request, Response
 
 from dealer.gateway.http.appearance import Appearance
-from dealer.gateway.http.audit_page import files_of
+from dealer.gateway.http.audit_page import files_of, scripts_of
 from dealer.gateway.http.installed import make_manifest, make_worker
+from dealer.gateway.http.modules import combine
 from dealer.gateway.http.page_texts import list_languages, texts_of_pages
 from dealer.gateway.http.responses import PAGE, PICTURE, response
 from dealer.languages.language import languages
@@ -141,13 +142,19 @@ class StaticFiles:
         folder = f"/web/{self.hash}/"
         manifest = make_manifest(folder, title=self._appearance.title)
         template = self.files["audit_worker.js"].data.decode().replace(HASHED, folder)
-        paths = files_of("audit.html", lambda path: self.files[path].data.decode())
+        paths = files_of("audit.html", self._read)
         paths += [f"texts/{tag}/audit.json" for tag in languages()]
         worker = make_worker(template, paths, page=self.page("audit").data.decode(), folder=folder)
         return {
             "/manifest.webmanifest": File(manifest, KINDS[".webmanifest"]),
             "/audit-worker.js": File(worker, SCRIPT),
         }
+
+    @cached_property
+    def _scripts(self) -> frozenset[str]:
+        """The modules that pages name."""
+        pages = [path for path in self.files if path.endswith(".html")]
+        return frozenset(script for page in pages for script in scripts_of(page, self._read))
 
     def public(self, path: str) -> File | None:
         """The file at an address without a hash; None if there is none."""
@@ -169,9 +176,15 @@ class StaticFiles:
 
     def _as_sent(self, path: str) -> File:
         file = self.files[path]
+        if path in self._scripts:
+            script = combine([path], self._read, at=path)
+            return File(without_comments(script.encode()), SCRIPT)
         if file.kind == SCRIPT:
             return File(without_comments(file.data), SCRIPT)
         return File(self._styles(path).encode(), STYLES) if file.kind == STYLES else file
+
+    def _read(self, path: str) -> str:
+        return self.files[path].data.decode()
 
     def _styles(self, path: str) -> str:
         """A stylesheet without comments; those that it imports replace its `@import`s."""
@@ -180,7 +193,7 @@ class StaticFiles:
         def imported(found: re.Match[str]) -> str:
             return self._styles(posixpath.normpath(posixpath.join(folder, found[1])))
 
-        text = _STYLE_COMMENTS.sub("", self.files[path].data.decode())
+        text = _STYLE_COMMENTS.sub("", self._read(path))
         return _IMPORT.sub(imported, text)
 
 

@@ -5,7 +5,8 @@ import { seatOf } from "../verify.js";
 import {
   actionForMove, actionNamed, defaultFace, disabledReason, trickTo,
 } from "./actions.js";
-import { openDeck, openPile, openSeat } from "./on_demand.js";
+import { openDeck, openPile } from "./card_menus.js";
+import { openSeat } from "./seat_menu.js";
 import { cardsIn, handOf, isTrick } from "./selectors.js";
 
 const UNKNOWN = "?"; // drawn for a card that will be turned up

@@ -11,7 +11,8 @@ import { actionNamed, isVisible } from "./actions.js";
 import { dialog } from "./dialogs.js";
 import { gameHelp } from "./game.js";
 import { showHelpCard } from "./help_card.js";
-import { openPlayers, setCounter, showInvitation, showOwnLink } from "./on_demand.js";
+import { showInvitation, showOwnLink } from "./links.js";
+import { openPlayers, setCounter } from "./seat_menu.js";
 import { hostCollects, isAllowed } from "./selectors.js";
 import { statusOf } from "./wording.js";
 

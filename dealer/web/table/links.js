@@ -3,6 +3,7 @@
 import { element, setText } from "../dom.js";
 import { table as texts } from "../texts.js";
 import { dialog } from "./dialogs.js";
+import { qrModules } from "./qr.js";
 
 const LOOPBACK = ["localhost", "127.0.0.1", "[::1]"];
 const SVG = "http://www.w3.org/2000/svg";
@@ -34,7 +35,6 @@ export async function showOwnLink(page) {
 
 /** Show a link to this table, its QR code, and a button that copies it if the browser allows it. */
 async function showLink(page, { title, label, intro }, members) {
-  const { qrModules } = await import("./qr.js");
   const fragment = members.size === 0 ? "" : `#${members}`;
   const link = `${location.origin}/tables/${page.table.id}${fragment}`;
   const status = element("p", { role: "status", class: "muted" });

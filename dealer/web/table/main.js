@@ -13,6 +13,7 @@ import { errorText, table as texts } from "../texts.js";
 import { actionForMove, actionNamed, disabledReason } from "./actions.js";
 import { Bubbles } from "./bubbles.js";
 import { animateMoves, positionsOf } from "./card_animation.js";
+import { openPile } from "./card_menus.js";
 import { cardMoves } from "./card_moves.js";
 import { Clicks } from "./clicks.js";
 import { ConnectionBanner } from "./connection_banner.js";
@@ -25,10 +26,10 @@ import { HandOrder } from "./hand_order.js";
 import { Header } from "./header.js";
 import { JoinForm, storedName, takeLink } from "./join_form.js";
 import { Log, announcer } from "./log.js";
-import { loadWhenUsed, openPile, openSeat } from "./on_demand.js";
 import { loadPresentation } from "./presentation.js";
 import { questions } from "./questions.js";
 import { QuickActions } from "./quick_actions.js";
+import { openSeat } from "./seat_menu.js";
 import { Seats } from "./seats.js";
 import { handOf } from "./selectors.js";
 import { Shortcuts, shortcutHelp } from "./shortcuts.js";
@@ -225,7 +226,6 @@ class TablePage {
   #follow(table) {
     this.table = table;
     this.#build();
-    loadWhenUsed();
     for (const event of table.history) this.log.add(event);
     let version = table.version;
     table.on("event", (event) => {

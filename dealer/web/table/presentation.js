@@ -1,5 +1,6 @@
 /** What the rules of a table say about how it is shown: its pack of cards, and its game. */
 
+import { loadPack, usePack } from "../packs.js";
 import { gameHelp, loadGame } from "./game.js";
 import { offerHelpCard } from "./help_card.js";
 
@@ -20,7 +21,6 @@ export async function loadPresentation(page, notice) {
 
 async function loadPackOf({ pack: name }) {
   if (name === undefined) return false;
-  const { loadPack, usePack } = await import("../packs.js");
   const pack = await loadPack(name);
   if (pack !== null) usePack(pack);
   return pack !== null;

@@ -5,7 +5,7 @@ import { element } from "../dom.js";
 import { list, table as texts } from "../texts.js";
 import { ACTIONS, defaultFace, disabledReason, isVisible } from "./actions.js";
 import { choices, dialog } from "./dialogs.js";
-import { askSaying } from "./on_demand.js";
+import { askSaying } from "./notes.js";
 import { plainName } from "./pile_names.js";
 import {
   freePileName, nameAt, ownCards, passedTo, pileName, pilesShown,

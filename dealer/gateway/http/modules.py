@@ -1,0 +1,91 @@
+"""Combines the modules of a page into one script.
+
+Each module is wrapped in a function that returns its exports, in the order of dependencies. So a
+page needs one request instead of one for each module, its script compresses better, and a page from
+a disk, where modules cannot import each other, works as well.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from posixpath import dirname, join, normpath, relpath
+
+Read = Callable[[str], str]
+"""Returns the text of a file by its path in `dealer/web`."""
+
+_IMPORT = re.compile(
+    r'^import (?:(?P<names>\{[^}]*\})|\* as (?P<all>\w+)) from "(?P<path>[\w./-]+)";$', re.MULTILINE
+)
+_REEXPORT = re.compile(r'^export \{(?P<names>[^}]*)\} from "(?P<path>[\w./-]+)";$', re.MULTILINE)
+_EXPORT = re.compile(
+    r"^export (?=(?:async function\*?|function\*?|class|const) (?P<name>\w+))", re.MULTILINE
+)
+_LEFT = re.compile(r"^(?:import|export)\b.*$", re.MULTILINE)
+_RENAMED = re.compile(r"(\w+) as (\w+)")
+_OWN_ADDRESS = "import.meta.url"
+
+
+def combine(first: Iterable[str], read: Read, *, at: str) -> str:
+    """One script with the modules `first` and all that they import, dependencies first.
+
+    `at` is the path at which it is sent: each module's `import.meta.url` stays its own address.
+    Raises ValueError for a cycle, and for a form of import or export that is not supported.
+    Supported are named and namespace imports, and named exports of functions, classes, constants
+    and of other modules.
+    """
+    texts = texts_of(first, read)
+    return "\n".join(
+        ("const modules = {};", *(_wrapped(path, text, at) for path, text in texts.items()))
+    )
+
+
+def texts_of(first: Iterable[str], read: Read) -> dict[str, str]:
+    """The text of the modules `first` and of all that they import by path, dependencies first."""
+    texts: dict[str, str] = {}
+
+    def add(path: str, importers: tuple[str, ...]) -> None:
+        if path in texts:
+            return
+        if path in importers:
+            raise ValueError(f"import cycle: {' imports '.join((*importers, path))}")
+        text = read(path)
+        for form in (_IMPORT, _REEXPORT):
+            for found in form.finditer(text):
+                add(_resolve(path, found["path"]), (*importers, path))
+        texts[path] = text
+
+    for path in first:
+        add(path, ())
+    return texts
+
+
+def _wrapped(path: str, text: str, at: str) -> str:
+    """A module as an immediately called function that returns its exports."""
+    exports: list[str] = []
+
+    def binding(found: re.Match[str]) -> str:
+        names = found["all"] or _RENAMED.sub(r"\1: \2", found["names"])
+        return f'const {names} = modules["{_resolve(path, found["path"])}"];'
+
+    def passed_on(found: re.Match[str]) -> str:
+        source = f'modules["{_resolve(path, found["path"])}"]'
+        for one in filter(None, map(str.strip, found["names"].split(","))):
+            name, _, renamed = one.partition(" as ")
+            exports.append(f"{renamed or name}: {source}.{name}")
+        return ""
+
+    text = _REEXPORT.sub(passed_on, _IMPORT.sub(binding, re.sub(r"\A#!.*", "", text)))
+    exports += [found["name"] for found in _EXPORT.finditer(text)]
+    text = _EXPORT.sub("", text)
+    if left := _LEFT.search(text):
+        raise ValueError(f"{path}: {left[0]!r} is not supported")
+    own = f'new URL("{relpath(path, dirname(at) or ".")}", {_OWN_ADDRESS}).href'
+    text = text.replace(_OWN_ADDRESS, own)
+    returned = f"return {{ {', '.join(exports)} }};"
+    return f'modules["{path}"] = await (async () => {{\n{text}\n{returned}\n}})();'
+
+
+def _resolve(path: str, other: str) -> str:
+    """The path that module `path` imports as `other`."""
+    return normpath(join(dirname(path), other))
