@@ -27,7 +27,8 @@ import { inLanguage } from "./texts.js";
 const NAME = /^[a-z0-9-]{1,64}$/;
 const COPY = /^(\.[0-9]+)*$/;
 const AS_TEXT = "\ufe0e";
-const WIDE = 2; // characters of an index in full size
+const WIDE = 1.9; // letters of an index in full size
+const NARROW = /[Iijl.]/gu; // half as wide as other letters, as in Roman numbers
 
 /**
  * The pack of this name; null if the server does not have it.
@@ -108,7 +109,8 @@ function drawPackCard(element, pack, card, suit, rank) {
   style("--ink", card.colour ?? suit?.colour);
   style("--ground", card.ground);
   const index = card.corner ?? rank?.corner ?? "";
-  style("--corner-size", String(0.29 * Math.min(1, WIDE / Math.max(1, index.length))));
+  const letters = index.length - (index.match(NARROW) ?? []).length / 2;
+  style("--corner-size", String(0.29 * Math.min(1, WIDE / Math.max(1, letters))));
   const corner = () => part("corner", part("rank", index), ...markOf(suit));
   element.replaceChildren(corner(), corner(), middleOf(element, card, suit, rank));
 }
