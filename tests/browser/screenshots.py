@@ -152,7 +152,7 @@ class Tour:
         await page.keyboard.press("h")
         await expect(page.get_by_role("alert")).to_have_text("Select cards of your hand first.")
         await self._take("toast")
-        await expect(page.get_by_role("alert")).to_be_empty()
+        await expect(page.get_by_role("alert")).to_be_hidden()
         await ada.cards.nth(1).click(button="right")
         await expect(page.get_by_role("dialog")).to_be_visible()
         await self._take("sheet")
