@@ -16,7 +16,8 @@ FILES = {
     "page/main.js": 'import { first, second as two } from "../all.js";\n'
     'import * as one from "../one.js";\nimport { second } from "../two.js";\n'
     "console.log(first, two === second, one.first, one.own(), import.meta.url);\n",
-    "all.js": 'export { first } from "./one.js";\nexport {\n  third as second,\n} from "./two.js";\n',
+    "all.js": 'export { first } from "./one.js";\n'
+    'export {\n  third as second,\n} from "./two.js";\n',
     "one.js": "console.log('once');\nexport const first = 1;\n"
     "export function own() {\n  return import.meta.url;\n}\n",
     "two.js": 'import { first } from "./one.js";\nexport const third = await first;\n'
@@ -55,7 +56,7 @@ def test_a_cycle_is_refused() -> None:
 
 
 @pytest.mark.parametrize("page", ["lobby.js", "table/main.js", "audit/main.js"])
-async def test_a_page_is_sent_its_modules_in_one_script(gateway, page: str, tmp_path: Path) -> None:
+def test_a_page_is_sent_its_modules_in_one_script(page: str, tmp_path: Path) -> None:
     files = StaticFiles()
     sent = files._as_sent(page).data.decode()
     assert 'modules["verify.js"] = await' in sent

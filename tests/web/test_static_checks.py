@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
 
-import pytest
-
 from dealer.gateway.http.static_files import without_comments
 from tests.harness.installed import missing
 from tests.web.js_verifier import node

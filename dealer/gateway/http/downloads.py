@@ -57,6 +57,7 @@ class Download(NamedTuple):
 
 
 PLAIN_DOWNLOAD = Download()
+PLAIN_HISTORY = Download(vary="Accept-Encoding, Accept-Language")
 
 
 async def download_of(

@@ -30,7 +30,13 @@ from dealer.gateway.http.appearance import Appearance
 from dealer.gateway.http.audit_page import audit_page
 from dealer.gateway.http.authorization import bearer_of
 from dealer.gateway.http.concurrency import ConcurrencyLimit, TooManyConcurrent
-from dealer.gateway.http.downloads import PLAIN_DOWNLOAD, Download, compressed, download_of
+from dealer.gateway.http.downloads import (
+    PLAIN_DOWNLOAD,
+    PLAIN_HISTORY,
+    Download,
+    compressed,
+    download_of,
+)
 from dealer.gateway.http.feed import FeedAnswers
 from dealer.gateway.http.histories import Histories, language_for
 from dealer.gateway.http.responses import (
@@ -190,7 +196,7 @@ class Router:
             content = what if what == BUNDLE else f"{what} {language_for(request).tag}"
             download = await download_of(self._service, live_table, request, content, round=number)
             if what != BUNDLE:
-                download = download._replace(vary="Accept-Encoding, Accept-Language")
+                download = download._replace(vary=PLAIN_HISTORY.vary)
             if answer := download.unchanged(request):
                 return answer
             lines = self._service.bundle(live_table, writing=partial(self._pay, connection))
@@ -226,8 +232,9 @@ class Router:
             service = await self._may_read(connection, table)
             with self._archived_limit.admitted(connection.address):  # each reads a file twice
                 lines = self._archived_lines(request, table, kept, service=service)
+                download = PLAIN_DOWNLOAD if what == BUNDLE else PLAIN_HISTORY
                 return await self._bundle_or_history(
-                    connection, request, lines, what, events=kept.size
+                    connection, request, lines, what, events=kept.size, download=download
                 )
         return _not_found()
 
@@ -251,7 +258,7 @@ class Router:
         what: str,
         *,
         events: int,
-        download: Download = PLAIN_DOWNLOAD,
+        download: Download,
     ) -> Response | None:
         """Send a bundle, given as lines with so many events, or the history made from it."""
         if what != BUNDLE:
