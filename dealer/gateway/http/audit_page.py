@@ -1,8 +1,8 @@
 """Builds the self-contained audit page: one HTML file that works from disk, without a server.
 
 Styles and scripts are inlined, and the Content-Security-Policy allows them by their hashes: nothing
-else can run, and no network request is made. Its modules are one script (`modules.py`), because modules
-of a page from disk cannot import each other.
+else can run, and no network request is made. Its modules are one script (`modules.py`), because
+modules of a page from disk cannot import each other.
 """
 
 from __future__ import annotations
