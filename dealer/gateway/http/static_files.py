@@ -4,9 +4,9 @@ The folder is read once. Its files are served at `/web/<hash>/…`, where the ha
 whole folder: the content of an address never changes, so browsers may cache it permanently, and
 modules that import each other by relative paths are always of one version. Scripts are sent there
 without the comments that have lines of their own, a sixth of a page's bytes. The module of a page
-is sent with all that it imports (`modules.py`), and a stylesheet with those that it imports, so that
-a page needs one request for each. The client and the verifier are also served under addresses without
-a hash, as they are in the folder, for programs of other origins and for readers.
+is sent with all that it imports (`modules.py`), and a stylesheet with those that it imports, so
+that a page needs one request for each. The client and the verifier are also served under addresses
+without a hash, as they are in the folder, for programs of other origins and for readers.
 """
 
 from __future__ import annotations
