@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,6 +18,8 @@ from dealer.packs.game import dealt_cards
 
 WEB = Path(__file__).parents[2] / "dealer" / "web"
 PACKS, GAMES = shipped()
+FILES = sorted([*WEB.glob("packs/*.json"), *WEB.glob("games/*.json")])
+LANGUAGES = {path.stem for path in (WEB / "texts").glob("*.json")}
 
 
 def test_what_is_shipped() -> None:
@@ -67,9 +71,36 @@ def test_the_buttons_of_a_game_are_allowed_by_its_rules(name: str) -> None:
         assert game["rules"].get(button) != "nobody", button
 
 
+def texts_of(value: Any, at: str = "") -> Iterator[tuple[str, Any]]:
+    """The texts of a pack or game, each with the members that lead to it."""
+    if isinstance(value, list):
+        for n, one in enumerate(value):
+            yield from texts_of(one, f"{at}/{n}")
+    elif isinstance(value, dict):
+        for member, one in value.items():
+            if member in ("title", "name", "named", "text"):
+                yield f"{at}/{member}", one
+            elif member == "help":
+                yield from ((f"{at}/help/{n}", text) for n, text in enumerate(one))
+            else:
+                yield from texts_of(one, f"{at}/{member}")
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_every_text_is_in_every_language(path: Path) -> None:
+    """Signs and numbers are the same in all; the name of a pile is that of the log."""
+    for at, text in texts_of(json.loads(path.read_text())):
+        if isinstance(text, dict):
+            assert set(text) == LANGUAGES, at
+            placeholders = {tuple(sorted(re.findall(r"{[a-z]+}", one))) for one in text.values()}
+            assert len(placeholders) == 1, at
+        elif not re.fullmatch(r"/(piles|deal)/.*name", at):
+            assert not re.search(r"[^\W\d_]", re.sub(r"{[a-z]+}", "", text)), at
+
+
 def test_the_files_are_small_and_name_their_licence() -> None:
     for path in (WEB / "packs").iterdir():
-        assert path.stat().st_size < 16_384
+        assert path.stat().st_size < 24_576
         assert json.loads(path.read_text())["licence"]
     courts = [path for path in (WEB / "courts").iterdir() if path.suffix == ".svg"]
     assert {path.stem for path in courts} == {rank + suit for rank in "JQK" for suit in "shdc"}
