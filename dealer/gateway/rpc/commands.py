@@ -1,6 +1,6 @@
 """Methods that are commands at a table: parameters to a game command, its events to a result.
 
-Who sends it comes from the connection's membership, never from the frame.
+The sender of a command comes from the connection's membership, never from the frame.
 """
 
 from __future__ import annotations
