@@ -69,6 +69,7 @@ async def test_an_upgrade_replaces_what_was_kept(server, open_page, tmp_path: Pa
     page = await open_page("/audit")
     kept = await installed(page)
     (before,) = await page.evaluate("caches.keys()")
+    await page.wait_for_load_state("networkidle")
     port = server.port
     await server.close()
     folder = tmp_path / "next"
