@@ -168,6 +168,14 @@ class Phones:
         for one in self.players:
             await expect(one.stack("pile:table").locator(".card")).to_have_count(0)
 
+    async def show_hand(self, phone: Phone) -> None:
+        """Show all cards of a hand; wait until the next player sees them."""
+        hand = await phone.hand()
+        await phone.select(*hand)
+        await phone.tap("Show")
+        for code in hand:
+            await self.after(phone).see(f"hand:{phone.seat}", code)
+
     async def finish(self) -> None:
         """Close the round; every player sees all its cards, and has checked them."""
         await self.host.tap("Close the round")

@@ -68,11 +68,7 @@ async def test_bridge_is_dealt_and_the_dummy_shown(open_page: Any) -> None:
     await table.deal(13)
     declarer, dummy = table.players[1], table.players[3]
     await table.play(table.after(declarer), (await table.after(declarer).hand())[0])
-    hand = await dummy.hand()
-    await dummy.select(*hand)
-    await dummy.tap("Show")
-    for code in hand:
-        await declarer.see(f"hand:{dummy.seat}", code)
+    await table.show_hand(dummy)
     await table.finish()
 
 
@@ -86,11 +82,7 @@ async def test_poker_with_a_board(open_page: Any, game: str, cards: int) -> None
             await expect(phone.stack("pile:board").locator("[data-card]")).to_have_count(on_board)
     _, second, third = table.players
     await third.do("Discard", *await third.hand())
-    hand = await second.hand()
-    await second.select(*hand)
-    await second.tap("Show")
-    for code in hand:
-        await table.host.see(f"hand:{second.seat}", code)
+    await table.show_hand(second)
     await table.finish()
 
 
@@ -106,11 +98,7 @@ async def test_five_card_draw(open_page: Any) -> None:
             await phone.draw()
         await phone.player.holds(5)
     for phone in table.players:
-        hand = await phone.hand()
-        await phone.select(*hand)
-        await phone.tap("Show")
-        for code in hand:
-            await table.after(phone).see(f"hand:{phone.seat}", code)
+        await table.show_hand(phone)
     await table.finish()
 
 
@@ -154,11 +142,7 @@ async def test_gin_rummy(open_page: Any) -> None:
             break
         phone = table.after(phone)
     for one in table.players:
-        hand = await one.hand()
-        await one.select(*hand)
-        await one.tap("Show")
-        for code in hand:
-            await table.after(one).see(f"hand:{one.seat}", code)
+        await table.show_hand(one)
     await table.finish()
 
 
@@ -235,12 +219,7 @@ async def test_blackjack(open_page: Any) -> None:
         await host.fingers.drag(host.stack("deck").locator(".card").last, dealer)
         await expect(dealer.locator("[data-card]")).to_have_count(len(cards) + 1)
     for phone in table.players:
-        hand = await phone.hand()
-        await phone.select(*hand)
-        await phone.tap("Show")
-        await expect(
-            table.after(phone).stack(f"hand:{phone.seat}").locator("[data-card]")
-        ).to_have_count(len(hand))
+        await table.show_hand(phone)
     await table.finish()
 
 

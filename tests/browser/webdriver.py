@@ -9,7 +9,6 @@ import asyncio
 import json
 import os
 import signal
-import socket
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -20,6 +19,7 @@ import httpx
 from tests.browser.touch import Point
 from tests.browser.windows import PHONE, BrowserError, Pointer, key_actions, script_of_call
 from tests.harness import installed
+from tests.harness.ports import unused_port
 from tests.harness.server_process import PATIENT
 
 SCREEN = "1400x1000x24"
@@ -124,7 +124,7 @@ class WebKit:
         self._windows = AsyncExitStack()
 
     async def open(self) -> WebKitWindow:
-        port = _free_port()
+        port = unused_port()
         process = await asyncio.create_subprocess_exec(
             self._programs.driver, f"--port={port}",
             env=self._environment,
@@ -185,10 +185,3 @@ async def _ready(client: httpx.AsyncClient) -> None:
 async def _end(process: asyncio.subprocess.Process) -> None:
     process.send_signal(signal.SIGTERM)
     await process.wait()
-
-
-def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
-        return port

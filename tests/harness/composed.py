@@ -8,7 +8,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Mapping
@@ -21,6 +20,7 @@ from urllib.parse import quote, urlsplit
 from urllib.request import urlopen
 
 from tests.harness.installed import missing
+from tests.harness.ports import unused_port
 from tests.harness.postgres import OwnServer, own_server, programs
 from tests.harness.server_process import PATIENT
 
@@ -46,18 +46,11 @@ def composed(**variables: str) -> dict[str, Any]:
     return found
 
 
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port: int = one.getsockname()[1]
-        return port
-
-
 class Node:
     """One `dealer serve` with the environment of its service in the file."""
 
     def __init__(self, environment: Mapping[str, str], output: Path) -> None:
-        self.port, self.ops_port = free_port(), free_port()
+        self.port, self.ops_port = unused_port(), unused_port()
         self.output = output
         self._environment = dict(environment) | {
             "DEALER_PORT": str(self.port),
@@ -143,7 +136,7 @@ class Composed:
         self.nodes = nodes
         self.migration = migration  # runs commands as the owner of the tables
         self.database = database
-        self.port, self.tls_port = free_port(), free_port()
+        self.port, self.tls_port = unused_port(), unused_port()
 
     @property
     def url(self) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 from urllib.request import urlopen
 
 from tests.harness.limits import NO_RATES_OPTIONS
+from tests.harness.ports import unused_port
 
 ROOT = Path(__file__).parents[2]
 PATIENT = 60.0
@@ -33,7 +34,7 @@ class ServerProcess:
     def __init__(self, folder: Path, *, name: str = "server", **options: Any) -> None:
         self.database = folder / "dealer.db"
         self.output = folder / f"{name}.log"
-        self.port = 0
+        self.port = unused_port()
         self.program: tuple[str, ...] = ("-m", "dealer.cli")
         self.environment: dict[str, str] = {}
         self.options = {"limit": (*NO_RATES_OPTIONS, "closing=0.5")} | options

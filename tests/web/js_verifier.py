@@ -34,6 +34,18 @@ def node() -> str:
     return found
 
 
+def run_module(program: str) -> Any:
+    """The value that a module prints as JSON; modules of the pages can fetch their texts."""
+    done = subprocess.run(
+        [node(), "--import", LOCAL_FETCH, "--input-type=module", "--eval", program],
+        capture_output=True,
+        check=False,
+        encoding="utf-8",
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
 def ask(questions: Iterable[dict[str, Any]]) -> list[Any]:
     """The results of requests `{"do": …}`, in order."""
     with tempfile.TemporaryFile("w+") as sent:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import subprocess
 
 import pytest
 
-from tests.web.js_verifier import FILE, LOCAL_FETCH, node
+from tests.web.js_verifier import FILE, run_module
 
 JOIN_FORM = (FILE.parent / "table" / "join_form.js").as_uri()
 INVITE = "invite.0123456789abcdef"
@@ -30,11 +29,4 @@ def test_which_texts_hold_an_invitation(text: str, invite: str | None) -> None:
         import {{ inviteIn }} from {json.dumps(JOIN_FORM)};
         console.log(JSON.stringify(inviteIn({json.dumps(text)})));
     """
-    done = subprocess.run(
-        [node(), "--import", LOCAL_FETCH, "--input-type=module", "--eval", program],
-        capture_output=True,
-        check=False,
-        encoding="utf-8",
-    )
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == invite
+    assert run_module(program) == invite

@@ -3,28 +3,15 @@
 from __future__ import annotations
 
 import json
-import subprocess
-from typing import Any
 
-from tests.web.js_verifier import FILE, LOCAL_FETCH, node
+from tests.web.js_verifier import FILE, run_module
 
 SELECTORS = (FILE.parent / "table" / "selectors.js").as_uri()
 MARKERS = (FILE.parent / "client" / "markers.js").as_uri()
 
 
-def run(program: str) -> Any:
-    done = subprocess.run(
-        [node(), "--import", LOCAL_FETCH, "--input-type=module", "--eval", program],
-        capture_output=True,
-        check=False,
-        encoding="utf-8",
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
-
-
 def test_the_last_player_of_a_card_is_the_one_who_played_it() -> None:
-    found = run(f"""
+    found = run_module(f"""
         import {{ playedBy }} from {json.dumps(SELECTORS)};
         const moved = (at, slot, from, to) =>
           ({{ type: "CardMoved", at, public: {{ slot, from, to }} }});
@@ -49,7 +36,7 @@ def test_the_last_player_of_a_card_is_the_one_who_played_it() -> None:
 
 
 def test_a_trick_has_one_card_of_each_seated_player() -> None:
-    found = run(f"""
+    found = run_module(f"""
         import {{ isTrick, nextSeat }} from {json.dumps(SELECTORS)};
         const trick = (seats, ...players) => isTrick({{
           history: players.map((seat, slot) => (
@@ -71,7 +58,7 @@ def test_a_trick_has_one_card_of_each_seated_player() -> None:
 
 
 def test_markers_read_each_event_once_and_keep_earlier_values() -> None:
-    found = run(f"""
+    found = run_module(f"""
         import {{ MarkerFold }} from {json.dumps(MARKERS)};
         let reads = 0;
         const note = (kind, text, seat = 1) => ({{
