@@ -31,7 +31,7 @@ class Absence(NamedTuple):
 
 
 def host_of(table: Table) -> SeatHolder:
-    """The player who is host; HOST_TOKEN while that is the one who opened the table."""
+    """The seat holder of the host; HOST_TOKEN while the opener of the table is host."""
     return table.holder(table.host_seat) or HOST_TOKEN
 
 

@@ -93,7 +93,7 @@ def languages() -> dict[str, Language]:
 
 
 def english() -> Language:
-    """The language of the sources, and of those who ask for none that there is."""
+    """The language of the sources, and of readers whose languages have no file."""
     return languages()[DEFAULT]
 
 

@@ -54,7 +54,7 @@ class TableCommand(NamedTuple):
     build: Build
     answer: Answer
     role: Literal["host", "seat"] = "seat"  # whose command ids apply if the sender has both
-    of_players: bool = False  # it depends on who is connected
+    of_players: bool = False  # depends on presence: its command has an `absence`
 
 
 def command_key(call: Call, scope: str) -> IdempotencyKey | None:
@@ -237,7 +237,7 @@ def move(actor: Actor, q: p.PileMove, table: Table) -> Command:
 
 
 def vacate_seat(actor: Actor, q: p.SeatVacate, table: Table) -> Command:
-    """Remove the player of a seat, or free the seat of one who is away; its hand stays."""
+    """Remove the player of a seat, or free the seat of an absent player; its hand stays."""
     return VacateSeat(actor, q.seat, q.reason)
 
 

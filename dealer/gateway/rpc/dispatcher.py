@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
 from time import thread_time
+from typing import cast
 
 from dealer.errors import BadRequest, DealerError, Unavailable
 from dealer.game.absence import Absence
@@ -124,8 +125,7 @@ class Dispatcher:
     async def _run_elsewhere(self, call: wire.Call, command: TableCommand) -> None:
         """Run a command that needs to read first.
 
-        It is of a connection that is not a member of the table, or has a new token, or depends on
-        who is connected.
+        Its connection is not a member of the table, or has a new token, or it depends on presence.
         """
         memberships, params = self.session.memberships, call.params
         membership = await memberships.find(params.table, token=params.token)
@@ -149,8 +149,8 @@ class Dispatcher:
         else:
             actor = membership.service_actor(METHOD_RIGHTS.get(call.method))
         command = method.build(actor, params, live_table.table)
-        if isinstance(command, VacateSeat | TransferHost):
-            command = replace(command, absence=absence)
+        if method.of_players:
+            command = replace(cast("VacateSeat | TransferHost", command), absence=absence)
         cost = bytes_written(command, live_table.table)
         self.session.pay(cost)
         if more := weight(command, live_table.table):
