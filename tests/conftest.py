@@ -28,7 +28,9 @@ TIERS = (*FOLDERS, "slow", "postgres", "quick")
 TEARDOWN_LIMIT = 15
 """Seconds for each step of the teardown of a test that failed."""
 
-settings.register_profile("quick", max_examples=25)
+# Examples have no time limit: the machine may be busy.
+settings.register_profile("all", deadline=None)
+settings.register_profile("quick", deadline=None, max_examples=25)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -39,8 +41,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "slow: not in the quick tier")
     named = config.args_source is pytest.Config.ArgsSource.ARGS
     config.option.all = config.option.all or in_ci() or named
-    if not in_ci():
-        settings.load_profile("quick")
+    settings.load_profile("all" if in_ci() else "quick")
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:

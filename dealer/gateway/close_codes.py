@@ -23,6 +23,7 @@ class CloseCode(IntEnum):
         1012,
         "The server restarts: reconnect after the delay given in `session.drain`, and resume.",
     )
+    INVALID_DATA = 1007, "A text message was not UTF-8."
     UNSUPPORTED_DATA = 1003, "Binary frames are not accepted."
     MESSAGE_TOO_BIG = 1009, "The message is longer than the limit; final, do not send it again."
     TRY_AGAIN_LATER = (

@@ -16,6 +16,7 @@ from dealer.game.commands import Actor, Draw, DrawAtRandom, OpenRound, StartShuf
 from dealer.gateway import Limits
 from dealer.gateway.rate_limit.costs import weight
 from dealer.gateway.rpc.methods import METHODS
+from dealer.gateway.wire.protocol import is_utf8
 from dealer.gateway.ws.admission import PAGE_FACTOR
 from tests.gateway.conftest import TEST_LIMITS
 from tests.gateway.http_client import get
@@ -124,6 +125,20 @@ async def test_binary_frames_are_refused(gateway, connect) -> None:
     assert await client.wait_closed() == 1003
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"\xff{}",
+        b'{"jsonrpc":"2.0","id":1,"method":"p\xffng"}',
+        b'{"jsonrpc":"2.0","id":1,"method":"table.state","params":{"table":"\xed\xa0\x80"}}',
+    ],
+)
+async def test_a_text_that_is_not_utf8_closes_the_connection(gateway, connect, text) -> None:
+    client = await connect(gateway)
+    await client.socket.send(text, text=True)
+    assert await client.wait_closed() == 1007
+
+
 async def test_a_connection_without_a_request_is_closed(open_gateway, connect) -> None:
     gateway = await open_gateway(limits=replace(TEST_LIMITS, opening=0.05))
     silent, speaking = await connect(gateway), None
@@ -213,7 +228,8 @@ async def test_nothing_is_compressed(gateway, connect) -> None:
 
 async def test_an_unreadable_request_does_not_close_the_connection(gateway, connect) -> None:
     client = await connect(gateway)
-    for count, (data, code, id) in enumerate(UNREADABLE, start=1):
+    texts = [unreadable for unreadable in UNREADABLE if is_utf8(unreadable[0])]
+    for count, (data, code, id) in enumerate(texts, start=1):
         await client.socket.send(data, text=True)
         await client.until(lambda count=count: len(client.notifications) == count)
         answer = client.notifications[-1]["params"]
@@ -283,8 +299,11 @@ async def test_frames_may_arrive_in_any_pieces(gateway) -> None:
 
 async def test_a_frame_in_the_payload_of_another_is_not_read_as_one(gateway) -> None:
     reader, writer = await open_websocket(gateway.port)
-    inner = ping(99)
-    outer = bytes([0x81, 0x80 | len(inner)]) + bytes(4)
+    text = b'{"jsonrpc":"2.0","id":9,"method":"ping"} '
+    inner = bytes([0x81, 0x80 | len(text)]) + bytes(4) + text
+    first = b"\xe2"  # of a character whose other bytes are the first two of the frame within
+    assert is_utf8(first + inner)
+    outer = bytes([0x81, 0x80 | len(first + inner)]) + bytes(4) + first
     await send_pieces([outer, inner, ping(7)], writer)
     assert b"-32700" in await read_text(reader)
     assert b'"id":7,' in await read_text(reader)

@@ -18,6 +18,7 @@ from typing import cast
 from dealer.errors import BadRequest, DealerError, Unavailable
 from dealer.game.absence import Absence
 from dealer.game.commands import DrawAtRandom, TransferHost, VacateSeat
+from dealer.gateway.close_codes import CloseCode
 from dealer.gateway.push.membership import Membership
 from dealer.gateway.rate_limit.costs import bytes_written, event_seconds, request_weight, weight
 from dealer.gateway.rate_limit.cpu_time import metered
@@ -77,7 +78,7 @@ class Dispatcher:
     def _handle(self, data: bytes) -> None:
         call = _reader.read(data)
         if isinstance(call, wire.Fault):
-            self._reject(call)
+            self._reject(call, data)
             return
         self.request_seen = True
         try:
@@ -85,7 +86,11 @@ class Dispatcher:
         except Exception as error:
             self.session.fail(call, error)
 
-    def _reject(self, fault: wire.Fault) -> None:
+    def _reject(self, fault: wire.Fault, data: bytes) -> None:
+        if self.session.pushes and not wire.is_utf8(data):
+            # RFC 6455, section 8.1: such a message fails the connection.
+            self.session.transport.close_with(CloseCode.INVALID_DATA, "a text message is UTF-8")
+            return
         if self.session.check_rate(fault.id, "unreadable"):
             self._context.metrics.calls["unreadable", str(fault.code)] += 1
             if fault.id is not None:

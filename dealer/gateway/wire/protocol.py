@@ -150,6 +150,15 @@ def _has_duplicate_member(data: bytes, envelope: Envelope) -> bool:
     return duplicate
 
 
+def is_utf8(data: bytes) -> bool:
+    """Whether the bytes are UTF-8, as RFC 6455 requires of a text message."""
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 def _unreadable(data: bytes, error: Exception) -> Fault:
     if not isinstance(error, msgspec.ValidationError):
         message = "This is not JSON in UTF-8, or it is nested too deeply."
