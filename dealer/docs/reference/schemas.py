@@ -37,7 +37,7 @@ def kind(schema: Schema, link: Link) -> str:
         return " or ".join(kind({**schema, "type": one}, link) for one in found)
     if found == "array":
         return _array(schema, link)
-    return f"{found}{_bounds(schema)}"
+    return f"{found}{_bounds(schema) if found in ('string', 'integer', 'number') else ''}"
 
 
 def members(schema: Schema, link: Link, *, prefix: str = "") -> Iterator[list[str]]:
