@@ -27,6 +27,7 @@ _OPTIONS = {
     # Excerpts of JSON with an ellipsis, and CSV, are shown without colours.
     "suppress_warnings": ["misc.highlighting_failure"],
     "highlight_language": "text",
+    "smartquotes": False,  # would change the hyphens of flags
     "html_theme": "furo",
     "html_static_path": [str(_HERE / "theme")],
     "html_css_files": ["site.css"],

@@ -66,10 +66,3 @@ def test_objects_of_the_feed() -> None:
     for one in (whole, skipped):
         assert set(json.loads(one)) <= set(FeedEvent.__struct_fields__)
         assert msgspec.json.decode(one, type=FeedEvent).position
-
-
-def test_a_block_is_found() -> None:
-    assert blocks("a\n```sh\nb\n```\nc\n```\nd\n```\n") == [
-        Block("sh", "b\n", "a\n"),
-        Block("", "d\n", "\nc\n"),
-    ]

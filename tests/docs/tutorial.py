@@ -143,33 +143,39 @@ class Terminal:
         assert self._process.stdin is not None
         self._typed += 1
         self.output = ""
-        block = f"{{\n{text}}} </dev/null\necho; echo [ended {self._typed}: $?]\n"
+        block = f"{{\n{text}}} </dev/null\nprintf '\\n[ended {self._typed}: %s]\\n' $?\n"
         self._process.stdin.write(block.encode())
         await self._process.stdin.drain()
 
     async def ended(self) -> int:
         """Wait until the block ends; its exit code."""
-        return int((await self._until(rf"\[ended {self._typed}: (\d+)\]"))[1])
+        while (code := self._code()) is None:
+            await self._read("the end")
+        return code
 
     async def shows(self, expected: str) -> None:
-        """Wait until these lines were printed, in their order."""
+        """Wait until these lines were printed, in their order. AssertionError if they are not."""
         lines = [re.escape(" ".join(line.split())) for line in expected.splitlines()]
-        patterns = [line.replace("…", ".+?").replace(r"\ ", " +") for line in lines]
-        await self._until(r"[^\n]*\n(?:.*\n)??".join(patterns))
+        patterns = [line.replace("…", "[^\\n]+?").replace(r"\ ", " +") for line in lines]
+        compiled = re.compile(r".*\n(?:.*\n)*?.*?".join(patterns))
+        while not compiled.search(self.output.partition(f"\n[ended {self._typed}")[0]):
+            assert self._code() is None, f"{self.output}\nwithout\n{expected}"
+            await self._read(expected)
 
-    async def _until(self, pattern: str) -> re.Match[str]:
+    def _code(self) -> int | None:
+        """The exit code of the block that was typed last, if it has ended."""
+        found = re.search(rf"^\[ended {self._typed}: (\d+)\]$", self.output, re.MULTILINE)
+        return None if found is None else int(found[1])
+
+    async def _read(self, awaited: str) -> None:
         assert self._process.stdout is not None
-        compiled = re.compile(pattern, re.DOTALL)
         try:
             async with asyncio.timeout(PATIENT):
-                while (found := compiled.search(self.output)) is None:
-                    ended = f"[ended {self._typed}: " in self.output
-                    read = b"" if ended else await self._process.stdout.read(65536)
-                    assert read, f"no {pattern!r} in\n{self.output}"
-                    self.output += read.decode()
+                read = await self._process.stdout.read(65536)
         except TimeoutError:
-            raise AssertionError(f"no {pattern!r} in\n{self.output}") from None
-        return found
+            read = b""
+        assert read, f"{self.output}\nwithout {awaited}"
+        self.output += read.decode()
 
     async def close(self) -> None:
         """End the shell and what runs in it."""

@@ -12,7 +12,7 @@ from dealer.config import LIMIT_VARIABLE, LIMITS, SETTINGS, Settings
 from dealer.docs.markdown import table
 from dealer.docs.reference.tables import with_table
 
-_HEADING = ("flag", "variable", "value", "default", "meaning")
+_HEADING = ("flag and variable", "value", "default", "meaning")
 
 
 def with_settings(text: str) -> str:
@@ -23,7 +23,8 @@ def with_settings(text: str) -> str:
 def _settings() -> Iterator[list[str]]:
     for one in SETTINGS:
         value = one.metavar or _kind(one.type)
-        yield [_code(one.flag), _code(one.variable), _code(value), _default(one.default), one.help]
+        name = _names(one.flag, one.variable)
+        yield [name, _code(value), _default(one.default), one.help]
 
 
 def _limits() -> Iterator[list[str]]:
@@ -32,14 +33,19 @@ def _limits() -> Iterator[list[str]]:
         value = getattr(limits, one.name)
         variable = f"{LIMIT_VARIABLE}{one.name.upper()}"
         kind = "COUNT" if isinstance(value, int) else "NUMBER"
-        flag = f"--limit {one.name}="
-        yield [_code(flag), _code(variable), _code(kind), _default(value), LIMITS[one.name]]
+        name = _names(f"--limit {one.name}=", variable)
+        yield [name, _code(kind), _default(value), LIMITS[one.name]]
 
 
 def _kind(declared: Any) -> str:
     """The name of a type without None, in capitals."""
     kinds = get_args(declared) if isinstance(declared, UnionType) else (declared,)
     return re.sub(r"\W", "", kinds[0].__name__).upper()
+
+
+def _names(flag: str, variable: str) -> str:
+    """Both in one cell, each on a line."""
+    return "<br>".join(_code(one) for one in (flag, variable) if one)
 
 
 def _code(text: str) -> str:
