@@ -132,6 +132,9 @@ def test_a_schema_in_words() -> None:
         kind({"type": ["string", "null"], "maxLength": 9}, str)
         == "string, at most 9 characters or null"
     )
+    card = {"properties": {"code": {"type": "string"}}}
+    rows = list(members(schema, str, named_schemas={"Card": card}))
+    assert ["`b[].code`", "string", "", ""] in rows
 
 
 def test_markdown() -> None:

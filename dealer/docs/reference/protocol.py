@@ -40,7 +40,7 @@ class _Protocol:
             kinds[method["name"].partition(".")[0]].append(method)
         found = {
             f"reference/methods-{name}": f"# Methods: {name}\n\n"
-            + "".join(map(self._method, methods))
+            + "\n".join(map(self._method, methods))
             for name, methods in kinds.items()
         }
         return found | {
@@ -112,7 +112,7 @@ class _Protocol:
         for name in TYPES:
             schema = self._schemas[name]
             found.append(f"## {name}\n\n{schema['description']}\n")
-            found.append(table(MEMBERS, members(schema, _link)))
+            found.append(table(MEMBERS, members(schema, _link, named_schemas=self._schemas)))
         return "\n".join(found)
 
     def _types(self) -> str:
@@ -126,8 +126,23 @@ class _Protocol:
         return "\n".join(found)
 
     def _used(self) -> list[str]:
-        """The schemas that a page refers to, in the order of their names."""
-        return sorted(name for name in self._schemas if name not in TYPES and name != "Event")
+        """The schemas to which another one or a parameter refers, in the order of their names."""
+        params = [
+            one["schema"] for method in self._described["methods"] for one in method["params"]
+        ]
+        found = set(_references([*self._schemas.values(), params]))
+        return sorted(found - {*TYPES, "Event"})
+
+
+def _references(part: Any) -> Iterator[str]:
+    """The names of the schemas that a part of the document refers to."""
+    if isinstance(part, dict):
+        if "$ref" in part:
+            yield named(part) or ""
+        part = list(part.values())
+    if isinstance(part, list):
+        for one in part:
+            yield from _references(one)
 
 
 def _link(name: str) -> str:

@@ -40,16 +40,28 @@ def kind(schema: Schema, link: Link) -> str:
     return f"{found}{_bounds(schema) if found in ('string', 'integer', 'number') else ''}"
 
 
-def members(schema: Schema, link: Link, *, prefix: str = "") -> Iterator[list[str]]:
-    """A row for each member of an object, and for those of objects within it that have no name."""
+def members(
+    schema: Schema,
+    link: Link,
+    *,
+    prefix: str = "",
+    named_schemas: Mapping[str, Schema] | None = None,
+) -> Iterator[list[str]]:
+    """A row for each member of an object, and for those of objects within it that have no name.
+
+    With `named_schemas` those of named objects follow too.
+    """
     required = schema.get("required", ())
     for name, member in schema.get("properties", {}).items():
         whole = f"{prefix}{name}"
         need = "required" if name in required else _default(member)
         yield [f"`{whole}`", kind(member, link), need, _description(member)]
-        for within, suffix in ((member, "."), (member.get("items", {}), "[].")):
-            if isinstance(within, dict) and within.get("properties"):
-                yield from members(within, link, prefix=f"{whole}{suffix}")
+        for one, suffix in ((member, "."), (member.get("items", {}), "[].")):
+            inside = (named_schemas or {}).get(named(one) or "", one) if one else one
+            if inside.get("properties"):
+                yield from members(
+                    inside, link, prefix=f"{whole}{suffix}", named_schemas=named_schemas
+                )
 
 
 def _array(schema: Schema, link: Link) -> str:

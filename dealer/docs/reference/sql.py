@@ -81,11 +81,14 @@ def _key(declared: Table, column: Column[object]) -> str:
 
 
 def _comments() -> dict[str, str]:
-    """The comment above each declaration, or else the first line of its module, by table."""
+    """The comment above each declaration, by table.
+
+    One without a comment has that of the declaration before it, or the first line of its module.
+    """
     found: dict[str, str] = {}
     for module in _MODULES:
-        about = (inspect.getdoc(module) or "").partition("\n")[0]
+        comment = (inspect.getdoc(module) or "").partition("\n")[0]
         for lines, name in _DECLARED.findall(inspect.getsource(module)):
-            comment = re.sub(r"^ *# ?", "", lines, flags=re.MULTILINE).strip()
-            found.setdefault(name, comment or about)
+            comment = re.sub(r"^ *# ?", "", lines, flags=re.MULTILINE).strip() or comment
+            found.setdefault(name, comment)
     return found
