@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,17 @@ pytestmark = pytest.mark.slow
 
 TUTORIALS = ROOT / "dealer" / "docs" / "tutorials"
 PROGRAMS = {"audit": ("sqlite3",), "backend": ("curl",)}
+
+
+def test_what_the_family_presses_is_on_the_pages() -> None:
+    texts = (ROOT / "dealer" / "web" / "texts" / "en.json").read_text(encoding="utf-8")
+    game = json.loads((ROOT / "dealer" / "web" / "games" / "hearts.json").read_text("utf-8"))
+    title = game["title"]["en"]
+    said = (TUTORIALS / "family-table.md").read_text(encoding="utf-8")
+    pressed = set(re.findall(r"\*\*(.+?)\*\*", said)) - {title}
+    assert len(pressed) > 5
+    for words in pressed:
+        assert f'"{words.replace(title, "{game}")}"' in texts, words
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in TUTORIALS.glob("*.md")))
