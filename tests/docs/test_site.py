@@ -89,7 +89,7 @@ def test_every_link_between_pages_holds(site: Path) -> None:
             if anchor and target in texts:
                 checked += 1
                 assert f'id="{anchor}"' in texts[target], (page, link)
-    assert checked > 1000
+    assert checked > 500
 
 
 def test_other_versions_are_kept_and_listed(site: Path) -> None:
