@@ -25,6 +25,11 @@ def missing(reason: str) -> NoReturn:
     pytest.skip(reason)
 
 
+def program(name: str) -> str:
+    """The path of a program whose Debian package has its name."""
+    return shutil.which(name) or missing(f"{name} is not installed (Debian: {name})")
+
+
 def openssl() -> str:
     """The path of OpenSSL 3 or newer."""
     found = shutil.which("openssl")

@@ -1,0 +1,61 @@
+"""The table of metrics: kinds and labels from a server, advice from OPERATING.md."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from dealer.docs.markdown import rows, table
+from dealer.docs.reference.tables import with_table
+from dealer.gateway import serve
+from dealer.service.startup import open_service
+
+_HEADING = ("metric", "kind", "labels", "meaning", "when to act")
+
+
+class _Metric(NamedTuple):
+    """What a server says about a metric; `labels` are separated by commas."""
+
+    kind: str
+    labels: str
+    help: str
+
+
+def with_metrics(text: str) -> str:
+    """The section of OPERATING.md with the kind and the labels of each metric."""
+    served = asyncio.run(_served())
+    cells = []
+    for names, meaning, advice in rows(text):
+        found = re.findall(r"`(\w+)`", names)
+        kinds = [served.pop(name) for name in found if name in served]
+        shown = ", ".join(dict.fromkeys(one.kind for one in kinds))
+        labels = ", ".join(dict.fromkeys(one.labels for one in kinds if one.labels))
+        cells.append((names, shown, labels, meaning, advice))
+    cells += [(f"`{name}`", one.kind, one.labels, one.help, "") for name, one in served.items()]
+    return with_table(text, table(_HEADING, cells))
+
+
+async def _served() -> dict[str, _Metric]:
+    """The metrics of a server with an empty database, by name."""
+    with tempfile.TemporaryDirectory() as folder:
+        async with (
+            open_service(f"sqlite:///{Path(folder) / 'dealer.db'}") as service,
+            serve(service, port=0, ops_port=0) as gateway,
+        ):
+            # Before the first request no sample of a family shows its labels.
+            labels = {
+                family.name: ", ".join(f"`{one}`" for one in getattr(family, "_labelnames", ()))
+                for family in gateway.metrics.collect()
+            }
+            page = gateway.metrics.page().decode()
+    return {
+        family.name + "_total" * (family.type == "counter"): _Metric(
+            family.type, labels.get(family.name, ""), family.documentation
+        )
+        for family in text_string_to_metric_families(page)
+    }

@@ -1,0 +1,56 @@
+"""The table of settings, from their declarations in `dealer.config`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import fields
+from types import UnionType
+from typing import Any, get_args
+
+from dealer.config import LIMIT_VARIABLE, LIMITS, SETTINGS, Settings
+from dealer.docs.markdown import table
+from dealer.docs.reference.tables import with_table
+
+_HEADING = ("flag and variable", "value", "default", "meaning")
+
+
+def with_settings(text: str) -> str:
+    """The section of OPERATING.md with the declared settings, and the kind of each value."""
+    return with_table(text, table(_HEADING, [*_settings(), *_limits()]))
+
+
+def _settings() -> Iterator[list[str]]:
+    for one in SETTINGS:
+        value = one.metavar or _kind(one.type)
+        name = _names(one.flag, one.variable)
+        yield [name, _code(value), _default(one.default), one.help]
+
+
+def _limits() -> Iterator[list[str]]:
+    limits = Settings().limits
+    for one in fields(limits):
+        value = getattr(limits, one.name)
+        variable = f"{LIMIT_VARIABLE}{one.name.upper()}"
+        kind = "COUNT" if isinstance(value, int) else "NUMBER"
+        name = _names(f"--limit {one.name}=", variable)
+        yield [name, _code(kind), _default(value), LIMITS[one.name]]
+
+
+def _kind(declared: Any) -> str:
+    """The name of a type without None, in capitals."""
+    kinds = get_args(declared) if isinstance(declared, UnionType) else (declared,)
+    return re.sub(r"\W", "", kinds[0].__name__).upper()
+
+
+def _names(flag: str, variable: str) -> str:
+    """Both in one cell, each on a line."""
+    return "<br>".join(_code(one) for one in (flag, variable) if one)
+
+
+def _code(text: str) -> str:
+    return f"`{text}`" if text else ""
+
+
+def _default(value: object) -> str:
+    return "" if value in (None, ()) else f"`{value}`"

@@ -1,0 +1,94 @@
+"""Which test runs each example of the documents, and why a few are run by none.
+
+By document, then by language and, if there are several, the first words of an example: the first
+key that an example begins with counts.
+"""
+
+from __future__ import annotations
+
+LANGUAGES = ("python", "js", "sh", "sql", "json")
+
+BLOCKS = "tests/docs/test_blocks.py"
+SITE = "tests/docs/test_site.py::site"
+TUTORIAL = "tests/docs/test_tutorials.py::test_a_tutorial"
+CLIENT = "tests/web/client/test_document.py"
+SERVICE = "tests/foreign/test_services_document.py::test_a_whole_service"
+WITH_CURL = f"{BLOCKS}::test_a_service_with_curl"
+FOLLOWER = "tests/feed/test_readme.py::test_a_follower"
+SIGNATURES = (
+    "tests/foreign/test_webhook_libraries.py"
+    "::test_genuine_requests_are_accepted_and_forged_ones_refused"
+)
+OPENSSL = "tests/foreign/test_document.py::test_the_openssl_commands_verify_a_bundle"
+VERIFIERS = "tests/foreign/test_document.py::test_the_other_commands_verify_a_bundle"
+COMMANDS = "tests/cli/test_operating.py::test_the_commands_run"
+FLAGS = f"{BLOCKS}::test_the_flags_of_serve_are_accepted"
+
+RUN: dict[str, dict[str, str]] = {
+    "README.md": {
+        "python": f"{BLOCKS}::test_the_readme_in_python",
+        "js": f"{BLOCKS}::test_the_readme_in_javascript",
+    },
+    "dealer/docs/README.md": {"sh": SITE},
+    ".github/CONTRIBUTING.md": {"sh .venv/bin/pip install -q -e '.[docs]'": SITE},
+    "dealer/docs/tutorials/audit.md": {"sh": TUTORIAL},
+    "dealer/docs/tutorials/backend.md": {"sh": TUTORIAL, "python": TUTORIAL},
+    "dealer/docs/tutorials/bot.md": {"sh": TUTORIAL, "python": TUTORIAL},
+    "dealer/docs/tutorials/family-table.md": {"sh": TUTORIAL},
+    "dealer/web/CLIENT.md": {
+        "python": f"{CLIENT}::test_the_python_example",
+        "js": f"{CLIENT}::test_the_javascript_examples",
+        "sh curl": f"{BLOCKS}::test_the_downloads_of_the_client",
+        "sh python -m": f"{CLIENT}::test_the_terminal_examples",
+        "sh node": f"{CLIENT}::test_the_terminal_examples",
+    },
+    "dealer/web/README.md": {"js": f"{BLOCKS}::test_the_verifier_in_a_program"},
+    "dealer/gateway/SERVICES.md": {
+        "sh": WITH_CURL, "json": WITH_CURL, "python": SERVICE, "js": SERVICE,
+    },
+    "dealer/feed/README.md": {
+        "sh": f"{BLOCKS}::test_the_feed_with_curl",
+        "json": "tests/docs/test_examples.py::test_objects_of_the_feed",
+        "python import http": FOLLOWER,
+        "js export async function* follow": FOLLOWER,
+        "python": SIGNATURES,
+        "js": SIGNATURES,
+    },
+    "dealer/packs/README.md": {
+        "json": "tests/packs/test_readme.py::test_the_examples_are_accepted",
+    },
+    "dealer/proof/README.md": {
+        "sh GO111MODULE": VERIFIERS, "sh node": VERIFIERS, "sh dealer": VERIFIERS, "sh": OPENSSL,
+    },
+    "dealer/eventlog/README.md": {"sh": f"{BLOCKS}::test_a_server_on_postgresql"},
+    "dealer/cli/OPERATING.md": {
+        "sql SELECT": "tests/e2e/test_sql.py::test_the_documented_statements",
+        "sql BEGIN":
+            "tests/cli/test_partitions.py::test_partitions_keep_every_byte_and_play_goes_on",
+        "sh sqlite3": f"{BLOCKS}::test_a_backup",
+        "sh dealer serve --frame-ancestor": FLAGS,
+        "sh dealer serve --issuer": FLAGS,
+        "sh dealer config": COMMANDS,
+        "sh dealer disable": COMMANDS,
+        "sh dealer key": COMMANDS,
+        "sh dealer migrate": COMMANDS,
+        "sh dealer close": COMMANDS,
+        "sh mkdir": COMMANDS,
+        "sh dealer rotate-key": COMMANDS,
+    },
+}  # fmt: skip
+
+NOT_RUN: dict[str, dict[str, str]] = {
+    "README.md": {"sh": "installs; `.ci/run` runs the second, and tests/browser/first_minute.py"},
+    ".github/CONTRIBUTING.md": {"sh": "installs, runs all tests: `.ci/run` does both"},
+    "dealer/cli/OPERATING.md": {
+        "sh dealer serve --house": f"Caddy needs a public name; {FLAGS} runs the first line",
+        "sh ls -l /proc": "test_acknowledged_events_can_be_rescued_from_the_process does the steps",
+        "sh docker compose": "needs a container engine",
+    },
+    "dealer/eventlog/README.md": {"sql": "needs Citus"},
+    "tests/harness/README.md": {
+        "python": "the pattern of tests/e2e/test_game.py",
+        "sh": "takes minutes; tests/chaos/test_kills.py runs the same with a small count",
+    },
+}

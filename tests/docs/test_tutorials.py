@@ -1,0 +1,39 @@
+"""Every tutorial runs from its first command to its last, over real sockets."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.docs.tutorial import Reader
+from tests.harness.installed import openssl, program
+from tests.harness.server_process import ROOT
+
+pytestmark = pytest.mark.slow
+
+TUTORIALS = ROOT / "dealer" / "docs" / "tutorials"
+PROGRAMS = {"audit": ("sqlite3",), "backend": ("curl",)}
+
+
+def test_what_the_family_presses_is_on_the_pages() -> None:
+    texts = (ROOT / "dealer" / "web" / "texts" / "en.json").read_text(encoding="utf-8")
+    game = json.loads((ROOT / "dealer" / "web" / "games" / "hearts.json").read_text("utf-8"))
+    title = game["title"]["en"]
+    said = (TUTORIALS / "family-table.md").read_text(encoding="utf-8")
+    pressed = set(re.findall(r"\*\*(.+?)\*\*", said)) - {title}
+    assert len(pressed) > 5
+    for words in pressed:
+        assert f'"{words.replace(title, "{game}")}"' in texts, words
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in TUTORIALS.glob("*.md")))
+async def test_a_tutorial(name: str, tmp_path: Path) -> None:
+    for one in PROGRAMS.get(name, ()):
+        program(one)
+    if name == "audit":
+        openssl()
+    async with Reader(tmp_path) as reader:
+        await reader.follow((TUTORIALS / f"{name}.md").read_text(encoding="utf-8"))
