@@ -72,7 +72,9 @@ class _Player:
     async def do(self, command: Command, *, after: int = 1000) -> CommandResult:
         self._clock[0] += after
         actor = getattr(command, "actor", HOST)
-        scope = "host" if actor.host else f"seat:{actor.seat}"
+        scope = "host"
+        if actor.seat is not None:
+            scope = f"seat:{actor.seat}:{self.table.table.seats[actor.seat].taken_at}"
         key = IdempotencyKey(scope, f"command {next(self._commands)}")
         if isinstance(command, DrawAtRandom):
             return await self._service.draw_at_random(self.table, command, key=key)

@@ -13,6 +13,8 @@ from dealer.cli.options import AsJson, Database, HouseKey, TableId
 from dealer.cli.output import echo, echo_err, escape_control, format_time, say_json
 from dealer.config import DATABASE
 from dealer.errors import ConfigurationError
+from dealer.game.cards import UNKNOWN
+from dealer.game.stacks import DECK, seat_of
 
 if TYPE_CHECKING:
     from dealer.analysis.past_table import PastTable, Viewer
@@ -41,9 +43,9 @@ def state(
 ) -> None:
     """Print a table as it was at a version: seats, deck, hands and piles, bottom first.
 
-    Without --seat or --all it is what everyone saw; a card that the viewer did not know is `??`. A
-    round that is still open has hidden cards, which need the house key: without the key they stay
-    `??`, and a remark says so. Nothing is written.
+    Without --seat or --all it is what everyone saw. A card that the viewer did not know is `??`; of
+    a stack without a known card only the number of cards is printed. The hidden cards of a round
+    that is still open need the house key: without it a remark says so. Nothing is written.
 
     ```
     dealer state 0199f3c2 --at 57
@@ -127,13 +129,23 @@ def _round(found: PastTable) -> Iterator[str]:
     running = found.members["round"].get("shuffle")
     shuffle = "" if running is None else f"; shuffle {running['k']} of {running['stack']} runs"
     yield f"Round {found.round}{shuffle}"
-    width = max(map(len, found.stacks))
-    for name, cards in sorted(found.stacks.items(), key=_order):
-        codes = " ".join(cards)
-        hidden = set(cards) == {"??"}
-        yield f"  {name:<{width}}  {len(cards):>3}{'' if hidden else '  ' + codes}"
+    labels = {name: _label(found, name) for name in sorted(found.stacks, key=_order)}
+    width = max(map(len, labels.values()))
+    for name, label in labels.items():
+        cards = found.stacks[name]
+        known = "" if set(cards) == {UNKNOWN} else "  " + " ".join(cards)
+        yield f"  {label:<{width}}  {len(cards):>3}{known}"
 
 
-def _order(stack: tuple[str, list[str]]) -> tuple[bool, str]:
+def _label(found: PastTable, stack: str) -> str:
+    seat = seat_of(stack)
+    if seat is None:
+        return stack.replace(":", " ")
+    if seat not in found.seats:
+        return f"hand of the free seat {seat}"
+    return f"hand of {escape_control(found.seats[seat])} (seat {seat})"
+
+
+def _order(stack: str) -> tuple[bool, str]:
     """The deck first, then hands, then piles."""
-    return stack[0] != "deck", stack[0]
+    return stack != DECK, stack
