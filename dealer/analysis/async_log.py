@@ -89,8 +89,8 @@ class AsyncLog:
         """The same in lists."""
         id_ = await self._find(table)
         secrets = await RoundSecrets.open(self._log, id_, self._keys)
-        opened, playing = await self._log.round_versions(id_, upto=after)
-        if playing:
+        opened = await self._log.round_versions(id_, upto=after)
+        if opened:
             (row,) = await self._log.read(id_, after=opened[-1] - 1, limit=1)
             await secrets.opened(row)
         async for rows in self._log.stream(id_, after=after, upto=upto, chunk=CHUNK):
@@ -133,7 +133,7 @@ class AsyncLog:
         """The table at a version, by default the newest, as a viewer saw it then.
 
         `viewer` is a seat, `public` or None for what everyone saw, or `house` for every card.
-        Raises BadRequest if there is no such version, or if nobody held that seat.
+        Raises BadRequest if there is no such version, or if that seat was free.
         """
         id_ = await self._find(table)
         head = await self._log.head(id_) or 0
@@ -141,7 +141,8 @@ class AsyncLog:
         if not 1 <= version <= head:
             raise BadRequest(f"This table has no version {version}: its versions are 1 to {head}.")
         secrets = await RoundSecrets.open(self._log, id_, self._keys)
-        state = await table_at(self._log, id_, version, secret_of=secrets.opened)
+        opened = await self._log.round_versions(id_, upto=version)
+        state = await table_at(self._log, id_, version, opened=opened, secret_of=secrets.opened)
         known = state.round is not None and secrets.known(state.round.number)
         return past_table(id_.hex(), state, viewer, secret_known=known)
 

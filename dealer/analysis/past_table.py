@@ -50,7 +50,7 @@ class PastTable:
 
     @property
     def hands(self) -> dict[int, list[str]]:
-        """The hands by seat, also those of seats that nobody holds any more."""
+        """The hands by seat, also those of free seats."""
         seats = {stack: seat_of(stack) for stack in self.stacks}
         return {
             seat: self.stacks[stack] for stack, seat in sorted(seats.items()) if seat is not None
@@ -68,13 +68,13 @@ class PastTable:
 
 
 def past_table(table: str, state: Table, viewer: Viewer, *, secret_known: bool) -> PastTable:
-    """The view of a state; raises BadRequest if `viewer` is a seat that nobody held there."""
+    """The view of a state; raises BadRequest if `viewer` is a seat that was free then."""
     viewer = "public" if viewer is None else viewer
     members = snapshot(state, SPECTATOR)
     if isinstance(viewer, int):
         holder = state.holder(viewer)
         if holder is None:
-            raise BadRequest(f"Nobody held seat {viewer} at version {state.version}.")
+            raise BadRequest(f"Seat {viewer} was free at version {state.version}.")
         members = snapshot(state, holder)
     elif viewer not in get_args(Everyone):
         raise BadRequest(f"A viewer is a seat, public or house, not {viewer!r}.")

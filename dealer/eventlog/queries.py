@@ -36,8 +36,8 @@ class Queries:
         events = f"SELECT {COLUMNS} FROM event WHERE stream = {stream}"
         self._events = events
         self.rounds = (
-            f"SELECT version, type FROM event WHERE stream = {stream} AND version <= ?"
-            " AND type IN ('RoundOpened', 'RoundClosed') ORDER BY version"
+            f"SELECT version FROM event WHERE stream = {stream} AND version <= ?"
+            " AND type = 'RoundOpened' ORDER BY version"
         )
         self.read = f"{events} AND version > ? AND version <= ? ORDER BY version LIMIT ?"
         self.command = f"{events} AND command IN (?, ?)"

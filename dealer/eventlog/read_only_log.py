@@ -134,16 +134,10 @@ class ReadOnlyLog:
             yield rows
             after = rows[-1].version
 
-    async def round_versions(
-        self, table: bytes, *, upto: int | None = None
-    ) -> tuple[list[int], bool]:
-        """The versions up to `upto` that opened a round, and whether the last one is open there."""
+    async def round_versions(self, table: bytes, *, upto: int | None = None) -> list[int]:
+        """The versions up to `upto` that opened a round, in order."""
         parameters = (table, _NO_LIMIT if upto is None else upto)
-        rows = [
-            (version, kind) for version, kind in await self.fetch(self._queries.rounds, parameters)
-        ]
-        opened = [version for version, kind in rows if kind == "RoundOpened"]
-        return opened, bool(rows) and rows[-1][1] == "RoundOpened"
+        return [version for (version,) in await self.fetch(self._queries.rounds, parameters)]
 
     async def open_round(self, table: bytes) -> tuple[int, int]:
         """(version of the open round's RoundOpened or 0, version of the table), in one snapshot.

@@ -1,12 +1,12 @@
 """Past states: a table as it was at an earlier version, rebuilt from the log.
 
-Of the rounds before, only what outlives a round is folded: few events, which the database selects.
-The events of the round itself follow in slices, so that others play meanwhile.
+Up to the last round that had begun, only what outlives a round is folded: few events, which the
+database selects. The events from there on follow in slices, so that others play meanwhile.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from dealer.errors import BadRequest
@@ -40,33 +40,35 @@ async def no_pause() -> None:
 
 
 async def table_at(
-    log: ReadOnlyLog, table: bytes, version: int, *, secret_of: SecretOf, pause: Pause = no_pause
+    log: ReadOnlyLog,
+    table: bytes,
+    version: int,
+    *,
+    opened: Sequence[int],
+    secret_of: SecretOf,
+    pause: Pause = no_pause,
 ) -> Table:
     """The state at `version`, which the log must have; `pause` is awaited between slices.
 
-    Hidden faces are known if `secret_of` has the secret of the round that was open then. Raises
-    TableArchived or DatabaseDamaged where rows are missing.
+    `opened` are the versions up to it that opened a round. Hidden faces are known if `secret_of`
+    has the secret of the last of these. Raises TableArchived or DatabaseDamaged where rows are
+    missing.
     """
-    opened, playing = await log.round_versions(table, upto=version)
-    start = opened.pop() if playing else version + 1
+    start = opened[-1] if opened else 1
     state = Table()
     async for rows in log.stream_types(table, LASTING, upto=start - 1, chunk=SLICE):
         for row in rows:
             state.version = row.version - 1
             evolve(state, event_of(row, NoRoundSecrets()), row.at)
         await pause()
-    state.round_versions = opened
+    state.round_versions = list(opened[:-1])
+    state.version = start - 1
     secret: AnySecret = NoRoundSecrets()
-    # Between rounds only the last event is read, for its time.
-    state.version = min(start, version) - 1
-    async for rows in log.stream(table, after=state.version, upto=version, chunk=SLICE):
+    async for rows in log.stream(table, after=start - 1, upto=version, chunk=SLICE):
         for row in rows:
-            if row.version == start:
+            if row.type == "RoundOpened":
                 secret = await secret_of(row)
-            if playing:
-                evolve(state, event_of(row, secret), row.at)
-            else:
-                state.version, state.at = row.version, row.at
+            evolve(state, event_of(row, secret), row.at)
         await pause()
     if state.version != version or not state.origin:
         await require_here(log, table)
@@ -96,8 +98,7 @@ class PastStates:
 
     def length(self, live_table: LiveTable, version: int) -> int:
         """How many events there are from the beginning of the last round up to `version`."""
-        opened = [0, *live_table.table.round_versions]
-        return version - max(start for start in opened if start <= version)
+        return version - max((0, *_opened(live_table, version)))
 
     async def view(
         self, live_table: LiveTable, version: int, viewer: Viewer, *, pause: Pause
@@ -115,10 +116,21 @@ class PastStates:
         async def secret_of(row: Row) -> RoundSecret:
             return await self._secrets.secret(live_table, row.members()["round"])
 
-        state = await table_at(self._log, live_table.id, version, secret_of=secret_of, pause=pause)
+        state = await table_at(
+            self._log,
+            live_table.id,
+            version,
+            opened=_opened(live_table, version),
+            secret_of=secret_of,
+            pause=pause,
+        )
         view = snapshot(state, seen_by(state, viewer))
         if state.round is not None:
             secret = await self._secrets.secret(live_table, state.round.number)
             for card in view["round"]["cards"]:
                 card.append(secret.slot_salt(card[0]).hex())
         return view
+
+
+def _opened(live_table: LiveTable, version: int) -> list[int]:
+    return [opened for opened in live_table.table.round_versions if opened <= version]

@@ -1,6 +1,6 @@
 """The questions of dealer/analysis/QUESTIONS.md: their SQL and their printed answers.
 
-`python -m tests.analysis.questions` writes the answers anew, from the recorded game on SQLite.
+`python -m tests.analysis.questions` writes the answers again, from the recorded game on SQLite.
 """
 
 from __future__ import annotations

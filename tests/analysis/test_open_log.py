@@ -202,7 +202,7 @@ def test_what_is_not_there(log: OpenLog, recorded: Recorded, tmp_path: Path) -> 
         log.state(friday, 214)
     with pytest.raises(BadRequest, match="no version 0"):
         log.state(friday, 0)
-    with pytest.raises(BadRequest, match="Nobody held seat 3 at version 83"):
+    with pytest.raises(BadRequest, match="Seat 3 was free at version 83"):
         log.state(friday, 83, viewer=3)
     with pytest.raises(BadRequest, match="'everyone'"):
         log.state(friday, 83, viewer="everyone")  # type: ignore[arg-type]

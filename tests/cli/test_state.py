@@ -93,7 +93,7 @@ def test_json(ask: Ask, on_sqlite: Recorded) -> None:
 def test_what_is_not_there(ask: Ask, on_sqlite: Recorded) -> None:
     for arguments, code, sentence in (
         ((FRIDAY, "--at", 400), 1, "no version 400: its versions are 1 to 213."),
-        ((FRIDAY, "--at", 83, "--seat", 3), 1, "Nobody held seat 3 at version 83."),
+        ((FRIDAY, "--at", 83, "--seat", 3), 1, "Seat 3 was free at version 83."),
         (("02",), 1, "This database has no table 02"),
         ((FRIDAY, "--seat", 1, "--all"), 2, "Give --seat or --all, not both."),
     ):

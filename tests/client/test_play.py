@@ -621,10 +621,11 @@ async def test_an_earlier_version_as_this_player_saw_it(connect):
         await ada.round_open()
         await ada.shuffle()
         drawn = await ada.draw(2)
-        then, version = copy_table(ada.state).round.stacks, ada.version
+        then, version = copy_table(ada.state), ada.version
         await ada.play(drawn[0])
         past = await ada.state_at(version)
-        assert (past.version, past.round.stacks) == (version, then)
+        assert then.round is not None
+        assert (past.version, past.round.stacks) == (version, then.round.stacks)
         assert [past.round.face(card) for card in past.round.cards("hand:1")] == drawn
         his_view = await bob.state_at(version)
         assert [his_view.round.face(card) for card in his_view.round.cards("hand:1")] == [None] * 2

@@ -46,7 +46,7 @@ export function tableState(verifier) {
 }
 
 /**
- * A table at an earlier version, from the `state` that the server answered. Throws if it is malformed.
+ * A table at an earlier version, from the server's `state`. Throws if that is malformed.
  *
  * @param {string} table the table's id
  * @param {any} state
