@@ -24,7 +24,7 @@ SLICE = 256
 """Events that are folded in one step of the loop, some 3 ms."""
 
 LASTING = (
-    "TableOpened", "SeatTaken", "SeatLeft", "SeatVacated", "HostTransferred", "TableClosed",
+    "TableOpened", "SeatTaken", "SeatLeft", "SeatVacated", "HostTransferred",
 )  # fmt: skip
 """The types of event whose effect outlives a round."""
 

@@ -80,17 +80,16 @@ def test_events_are_typed_and_complete(log: OpenLog, with_key: OpenLog) -> None:
     assert len(list(log.events(saturday))) == 174
 
 
-def test_a_state_at_every_version_is_the_fold_of_the_events(with_key: OpenLog) -> None:
-    for one in with_key.tables():
-        table = Table()
-        for logged in with_key.events(one.table):
-            evolve(table, logged.event, logged.at)
-            if logged.type == "CardsSwapped" and logged.version % 30:
-                continue  # nearly the same state fifty times
-            viewers: list[Viewer] = ["house", *list(table.seats)[-1:]]
-            for viewer in viewers:
-                expected = past_table(one.table, table, viewer, secret_known=True)
-                assert with_key.state(one.table, logged.version, viewer=viewer) == expected
+def test_a_past_state_is_the_fold_of_the_events(with_key: OpenLog) -> None:
+    friday, table = with_key.tables()[0].table, Table()
+    for logged in with_key.events(friday):
+        evolve(table, logged.event, logged.at)
+        if logged.version % 2 or (logged.type == "CardsSwapped" and logged.version % 20):
+            continue
+        viewers: list[Viewer] = ["house", *list(table.seats)[-1:]]
+        for viewer in viewers:
+            expected = past_table(friday, table, viewer, secret_known=True)
+            assert with_key.state(friday, logged.version, viewer=viewer) == expected
 
 
 def test_a_seat_sees_what_its_player_saw(log: OpenLog) -> None:
@@ -237,6 +236,7 @@ async def test_a_log_is_open_in_one_way(recorded: Recorded) -> None:
     log.close()
 
 
+@pytest.mark.slow
 def test_a_program_ends_without_closing_the_log(on_sqlite: Recorded) -> None:
     """And `import dealer` alone loads no database."""
     program = f"""\

@@ -9,9 +9,13 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
+import pytest
+
 from dealer.eventlog.address import database_file
 from tests.analysis.conftest import Recorded
 from tests.harness.installed import missing
+
+pytestmark = pytest.mark.slow
 
 README = Path(__file__).parents[2] / "dealer" / "analysis" / "README.md"
 EXAMPLES = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
