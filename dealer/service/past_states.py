@@ -23,9 +23,7 @@ from dealer.service.round_secret_cache import RoundSecretCache
 SLICE = 256
 """Events that are folded in one step of the loop, some 3 ms."""
 
-LASTING = (
-    "TableOpened", "SeatTaken", "SeatLeft", "SeatVacated", "HostTransferred",
-)  # fmt: skip
+LASTING = ("TableOpened", "SeatTaken", "SeatLeft", "SeatVacated", "HostTransferred")
 """The types of event whose effect outlives a round."""
 
 AnySecret = RoundSecret | NoRoundSecrets
