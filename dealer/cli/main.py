@@ -27,6 +27,7 @@ from dealer.cli.commands import (
     rebuild,
     rotate,
     serve,
+    state,
     tables,
     verify,
     webhook,
@@ -58,6 +59,7 @@ app.command(rich_help_panel=CHECK)(verify.verify)
 app.add_typer(lab.app, name="lab", rich_help_panel=CHECK)
 app.command(rich_help_panel=LOG)(tables.tables)
 app.command(rich_help_panel=LOG)(log.log)
+app.command(rich_help_panel=LOG)(state.state)
 app.command(rich_help_panel=LOG)(rebuild.rebuild)
 app.command(rich_help_panel=LOG)(migrate.migrate)
 app.command(rich_help_panel=OPERATE)(disable.disable)
@@ -96,6 +98,7 @@ def dealer(
     dealer demo                  let four players play a whole game, and check it
     dealer tables                list the tables of the database
     dealer audit TABLE           print every swap and draw of a table, and check the log
+    dealer state TABLE --at 57   print a table as it was at a version
     dealer history TABLE         print the game as text or for poker programs
     dealer export TABLE -o FILE  write the log of a table to a file for others to check
     dealer verify FILE           check a game without a server or a database

@@ -11,6 +11,7 @@ from dealer.client.event_verifier import Evidence
 from dealer.client.markers import Markers
 from dealer.client.moves import Moves
 from dealer.client.requests import Members
+from dealer.client.snapshot import restore
 from dealer.client.table_session import TableSession
 from dealer.errors import BadToken, ShuffleRunning
 from dealer.game.cards import UNKNOWN
@@ -204,6 +205,15 @@ class RemoteTable(Moves):
     async def bundle(self) -> Members:
         """Where the bundle for a verifier is: `url`, a path, and `version`."""
         return await self._session.ask("audit.bundle", {}, changes=False)
+
+    async def state_at(self, version: int) -> Table:
+        """The state at an earlier version, with the cards that this viewer could see then.
+
+        It is as the server reports it, and not verified. Raises BadRequest if there is no such
+        version.
+        """
+        result = await self._session.ask("table.state", {"at": version}, changes=False)
+        return restore(result["state"], seat=self.seat)
 
     async def presence(self) -> Members:
         """Which players are connected, as the server reports it; this cannot be verified.

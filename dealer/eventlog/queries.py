@@ -34,6 +34,11 @@ class Queries:
         table = "id" if postgres else "table_id"
         notes = f"SELECT size, note FROM checkpoint WHERE stream = {stream}"
         events = f"SELECT {COLUMNS} FROM event WHERE stream = {stream}"
+        self._events = events
+        self.rounds = (
+            f"SELECT version FROM event WHERE stream = {stream} AND version <= ?"
+            " AND type = 'RoundOpened' ORDER BY version"
+        )
         self.read = f"{events} AND version > ? AND version <= ? ORDER BY version LIMIT ?"
         self.command = f"{events} AND command IN (?, ?)"
         self.checkpoints = f"{notes} AND size > ? ORDER BY size LIMIT ?"
@@ -48,6 +53,12 @@ class Queries:
             f" ORDER BY e.version DESC LIMIT 1) FROM stream s WHERE s.{table} = ?"
         )
         self._postgres = postgres
+
+    def of_types(self, count: int) -> str:
+        """The SELECT of events of `count` types: table, after, upto, the types, limit."""
+        marks = ", ".join("?" * count)
+        of_types = f"AND type IN ({marks}) ORDER BY version LIMIT ?"
+        return f"{self._events} AND version > ? AND version <= ? {of_types}"
 
     def stored_command(self, command: str) -> tuple[str, str | bytes]:
         """The two forms in which a command's id may be stored; the parameters of `command`."""

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Any, Self
 
 from dealer.errors import Unavailable
@@ -118,6 +118,26 @@ class ReadOnlyLog:
         while rows := await self.read(table, after=after, upto=upto, limit=chunk):
             yield rows
             after = rows[-1].version
+
+    async def stream_types(
+        self, table: bytes, types: Sequence[str], *, upto: int | None = None, chunk: int = 1000
+    ) -> AsyncIterator[list[Row]]:
+        """All events of these types with versions up to `upto`, in lists of at most `chunk`.
+
+        The types are those that a row names in full: of tables, seats and rounds
+        (`dealer.eventlog.short_form`).
+        """
+        sql, after = self._queries.of_types(len(types)), 0
+        last = _NO_LIMIT if upto is None else upto
+        while found := await self.fetch(sql, (table, after, last, *types, chunk)):
+            rows = [Row._make(short_form.decode(row)) for row in found]
+            yield rows
+            after = rows[-1].version
+
+    async def round_versions(self, table: bytes, *, upto: int | None = None) -> list[int]:
+        """The versions up to `upto` that opened a round, in order."""
+        parameters = (table, _NO_LIMIT if upto is None else upto)
+        return [version for (version,) in await self.fetch(self._queries.rounds, parameters)]
 
     async def open_round(self, table: bytes) -> tuple[int, int]:
         """(version of the open round's RoundOpened or 0, version of the table), in one snapshot.

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from dealer.game.copies import copy_table
 from dealer.game.events import Event, NoteAdded
 from dealer.game.state import TAKE_BACK, Table, evolve
 from dealer.proof import codec
@@ -16,8 +17,10 @@ _CHECKPOINT = b'{"checkpoint":'
 
 
 class ReplayStep(NamedTuple):
-    """One event and the state of the table before it; the next step changes the same `table`.
+    """One event and the state of the table before it.
 
+    Of `Game.steps` and `replay_bundle` the next step changes the same `table`; `Game.moments` gives
+    each step a table of its own.
     `round` is 0 outside of rounds; `swap` is the recomputed swap, for a swap of a closed round.
     """
 
@@ -74,8 +77,12 @@ class Game(NamedTuple):
         return self.origin.removesuffix(f"/t/{self.table}")
 
     def steps(self) -> Iterator[ReplayStep]:
-        """All events from TableOpened on."""
+        """All events from TableOpened on; all steps have one table, which the next step changes."""
         return replay_bundle(self.leaves, self.swaps)
+
+    def moments(self) -> Iterator[ReplayStep]:
+        """The same, each with a copy of the table that may be kept and compared with others."""
+        return (step._replace(table=copy_table(step.table)) for step in self.steps())
 
 
 def replay_bundle(leaves: Iterable[str | bytes], swaps: Iterable[Swap]) -> Iterator[ReplayStep]:

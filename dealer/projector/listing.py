@@ -55,3 +55,12 @@ def newest_tables(dialect: Dialect, limit: int) -> tuple[str, tuple[int, ...]]:
     if dialect == "sqlite":
         return _TABLES.format(newest=_NEWEST_ON_SQLITE), (limit,)
     return _TABLES.format(newest=_NEWEST_ON_POSTGRES), (limit, limit)
+
+
+ALL_TABLES = """
+SELECT s.table_id, s.version, first.at, first.public,
+       (SELECT last.type FROM event last WHERE last.stream = s.id AND last.version = s.version)
+FROM stream s JOIN event first ON first.stream = s.id AND first.version = 1
+ORDER BY first.at, s.table_id"""
+"""A SELECT of all tables whose events are in the log, the oldest first: table id, version, time and
+public part of the first event, and the type of the last one. It reads no read model."""

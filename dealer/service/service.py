@@ -38,6 +38,7 @@ from dealer.service.loading import Loader
 from dealer.service.lobby import PER_NETWORK, Lobby
 from dealer.service.maintenance import MaintenanceMode
 from dealer.service.opener import Openers
+from dealer.service.past_states import PastStates
 from dealer.service.presence import SharedPresence
 from dealer.service.random_draws import RandomDraws
 from dealer.service.requests import CommandResult, IdempotencyKey, OnResult, Request, resolve
@@ -98,6 +99,7 @@ class Service:
         secrets = RoundSecretCache(log, key)
         self.reader = EventReader(log, secrets)
         self.consistency = ConsistencyProofs(log)
+        self.past_states = PastStates(log, secrets)
         self.savepoints = StoredSavepoints(log, key, secrets)
         self.loader = Loader(log, secrets, self.reader, self.savepoints)
         self.tables = TableCache(

@@ -359,6 +359,11 @@ export interface RemoteTable {
    * host; call it again to leave the table.
    */
   leave(): Promise<void>;
+  /**
+   * The table at an earlier version, with the cards that this viewer could see then. It is as the
+   * server reports it, and not verified; rejects with Refused (`bad_request`) without such a version.
+   */
+  stateAt(version: number): Promise<TableState>;
   /** The path of the table's bundle, for a verifier, and the current version. */
   bundle(): Promise<{ url: string; version: number }>;
   /** Cosign one of `checkpoints` with this player's key; its size. */

@@ -19,6 +19,7 @@ from dealer.errors import (
     Refused,
     SessionEnded,
 )
+from dealer.game.copies import copy_table
 from dealer.game.events import CardDrawn, DeckSealed, EntropyRevealed, RoundClosed
 from dealer.proof.checkpoint import Cosigner
 
@@ -611,3 +612,24 @@ async def test_presence_is_requested_and_its_notifications_are_ignored(connect):
         await ada.round_open(entropy="house")
         await ada.shuffle()
         assert await ada.draw(1) == ada.hand
+
+
+async def test_an_earlier_version_as_this_player_saw_it(connect):
+    async with connect(name="Ada") as hers, connect(name="Bob") as his:
+        ada = await hers.join(await hers.open())
+        bob = await his.join(ada.id)
+        await ada.round_open()
+        await ada.shuffle()
+        drawn = await ada.draw(2)
+        then, version = copy_table(ada.state), ada.version
+        await ada.play(drawn[0])
+        past = await ada.state_at(version)
+        assert then.round is not None
+        assert (past.version, past.round.stacks) == (version, then.round.stacks)
+        assert [past.round.face(card) for card in past.round.cards("hand:1")] == drawn
+        his_view = await bob.state_at(version)
+        assert [his_view.round.face(card) for card in his_view.round.cards("hand:1")] == [None] * 2
+        assert his_view.seats[1].name == "Ada"
+        assert (await ada.state_at(1)).round is None
+        with pytest.raises(BadRequest, match="no version"):
+            await ada.state_at(ada.version + 1)

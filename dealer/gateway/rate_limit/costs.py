@@ -44,6 +44,12 @@ EVENT_SECONDS = 75e-6
 """Seconds per event for its frames, its row and its read models; most are spent on the writer
 thread, in one transaction for which all other appends wait."""
 
+FOLDED_PER_MESSAGE = 64
+"""Events of a round that are read, decrypted and folded for the cost of one message, some 1 ms."""
+
+PASSED_PER_MESSAGE = 1024
+"""Events before that round that the database looks at for the cost of one message, some 2 ms."""
+
 SHUFFLE = 3 * COMMIT
 """Bytes of the commands that the server runs after a shuffle: closing its entropy, sealing."""
 
@@ -61,6 +67,14 @@ def weight(command: Command, table: Table) -> float:
             return _cards(table, command.source) / 52
         case _:
             return 0.0
+
+
+def past_state_weight(folded: int, version: int) -> float:
+    """The additional cost of the state at `version`, for which `folded` events of a round are read.
+
+    The events before are not read, but the database looks at them.
+    """
+    return folded / FOLDED_PER_MESSAGE + version / PASSED_PER_MESSAGE
 
 
 def request_weight(params: Params) -> float:

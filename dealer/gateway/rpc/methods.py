@@ -102,7 +102,7 @@ METHODS: dict[str, Method] = {
     "table.resume": Method(p.TableResume, (r.Resumed,), joining.table_resume, pushes=True),
     "table.leave": Method(p.Command, (r.Left,), joining.table_leave),
     "table.list": Method(p.TableList, (r.Tables, r.ServiceTables), queries.table_list),
-    "table.state": Method(p.OfTable, (r.State,), queries.table_state),
+    "table.state": Method(p.TableState, (r.State, r.PastState), queries.table_state),
     "table.presence": Method(p.OfTable, (r.Presence,), queries.table_presence),
     "table.cosign": Method(p.TableCosign, (r.Cosigned,), queries.table_cosign, automatic=True),
     "audit.bundle": Method(p.OfTable, (r.Bundle,), queries.audit_bundle),

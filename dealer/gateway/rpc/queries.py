@@ -6,13 +6,13 @@ from typing import cast
 
 from dealer.errors import BadRequest, NotEntitled
 from dealer.gateway.push.membership import Membership, require_right
-from dealer.gateway.rate_limit.costs import COMMIT
+from dealer.gateway.rate_limit.costs import COMMIT, past_state_weight
 from dealer.gateway.rpc.resume import members, snapshot, table_status
 from dealer.gateway.rpc.session import Session
 from dealer.gateway.wire import params as p
 from dealer.gateway.wire import results as r
 from dealer.gateway.wire.protocol import Call
-from dealer.gateway.wire.views import ServiceTableListing, TableListing
+from dealer.gateway.wire.views import ServiceTableListing, TableListing, View
 from dealer.service.service_keys import ServiceKey
 from dealer.service.service_lists import list_tables
 
@@ -59,10 +59,25 @@ async def _list_own(session: Session, call: Call, key: ServiceKey) -> None:
 
 
 async def table_state(session: Session, call: Call) -> None:
-    """The current table as this viewer may see it."""
-    membership = await _find(session, call.params)
+    """The table as this viewer may see it; `at` an earlier version, as they could see it then."""
+    q: p.TableState = call.params
+    membership = await _find(session, q)
+    if q.at is not None:
+        await _past_state(session, call, membership, q.at)
+        return
     seen = await snapshot(session, membership)
     session.answer(call, r.State(**members(membership, seen)))
+
+
+async def _past_state(session: Session, call: Call, membership: Membership, version: int) -> None:
+    past, live_table = session.context.service.past_states, membership.live_table
+    past.require(live_table, version)
+    session.charge(past_state_weight(past.length(live_table, version), version))
+    async with session.turn():
+        viewer = membership.holder
+        state = await past.view(live_table, version, viewer, pause=session.pause)
+    view = cast("View", state)
+    session.answer(call, r.PastState(table=live_table.table_id, version=version, state=view))
 
 
 async def table_presence(session: Session, call: Call) -> None:

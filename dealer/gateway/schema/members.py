@@ -7,7 +7,7 @@ MEMBERS = {
     "all": "all cards of the stack, which keep their order, instead of `cards` or `count`",
     "algorithm": "`backward` (from the top) or `forward` (from the bottom)",
     "archived": "the events have left the log; the table's bundle has them",
-    "at": "a place in a stack, 0 the bottom; as a time, epoch milliseconds",
+    "at": "a place in a stack, 0 the bottom; of a table's state a version; else epoch milliseconds",
     "bot": "whether the player is a program, as its service says",
     "cards": "codes (`As`, `Td`), or slots where a face is not known",
     "checkpoint": "a signed head of the log (C2SP note) over this version",

@@ -112,6 +112,12 @@ class FeedFollow(Params, kw_only=True):
     type: Annotated[list[Text], Meta(max_length=64)] | None = None
 
 
+class TableState(OfTable, kw_only=True):
+    """`at` is an earlier version of the table."""
+
+    at: Annotated[int, Meta(ge=1, le=2**53 - 1)] | None = None
+
+
 class TableWatch(OfTable, kw_only=True):
     after: Version | None = None
 

@@ -39,6 +39,14 @@ class State(Result, kw_only=True):
     checkpoint: str
 
 
+class PastState(Result, kw_only=True):
+    """The table at an earlier version, as this viewer could see it then; nothing is signed."""
+
+    table: str
+    version: int
+    state: View
+
+
 class Joined(State, kw_only=True):
     seat: int
     token: str

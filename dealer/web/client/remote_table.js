@@ -2,7 +2,7 @@
 
 import { Refused } from "./errors.js";
 import { MarkerFold } from "./markers.js";
-import { tableState } from "./table_state.js";
+import { pastState, tableState } from "./table_state.js";
 import { randomId } from "./timing.js";
 
 /** @typedef {import("./table_session.js").TableSession} TableSession */
@@ -313,6 +313,12 @@ export class RemoteTable {
     // An answer was lost, and the repetition came from a host without a seat.
     if (seated && session.hostToken) session.resume();
     else session.end(null);
+  }
+
+  /** @type {Declared["stateAt"]} */
+  async stateAt(version) {
+    const { state } = await this.#session.request("table.state", { at: version });
+    return pastState(this.id, state);
   }
 
   async bundle() {

@@ -1,5 +1,8 @@
 /** The client's view of a table (`TableState` of client.d.ts), built from what was verified. */
 
+import { newLedger } from "../verify.js";
+import { readSnapshot } from "./snapshot.js";
+
 /** @typedef {import("../client.js").TableState} TableState */
 /** @typedef {import("../client.js").RoundState} RoundState */
 /** @typedef {import("./event_verifier.js").EventVerifier} EventVerifier */
@@ -25,7 +28,8 @@ const WHO = ["host", "players", "nobody"];
 /**
  * The table as this viewer may know it.
  *
- * @param {EventVerifier} verifier
+ * @param {Pick<EventVerifier, "version" | "at" | "origin" | "key" | "rules" | "players"
+ *   | "hostSeat" | "rounds" | "ledger" | "closedRound" | "face">} verifier
  * @returns {TableState}
  */
 export function tableState(verifier) {
@@ -39,6 +43,20 @@ export function tableState(verifier) {
     round: ledger.round && roundState(ledger.round, (card) => verifier.face(card)),
     closedRound: closedRound && roundState(closedRound, ({ face }) => face, true),
   };
+}
+
+/**
+ * A table at an earlier version, from the server's `state`. Throws if that is malformed.
+ *
+ * @param {string} table the table's id
+ * @param {any} state
+ * @returns {TableState}
+ */
+export function pastState(table, state) {
+  const faces = new Map((state.round?.cards ?? []).map(([slot, code]) => [slot, code]));
+  const restored = readSnapshot(state, newLedger(table, new Map()));
+  const face = (card) => (card.slot < 0 ? card.face : faces.get(card.slot) ?? null);
+  return tableState({ ...restored, key: state.key, closedRound: null, face });
 }
 
 /** The rules with the preset filled in; unknown and invalid members are ignored. */

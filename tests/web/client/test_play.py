@@ -773,3 +773,27 @@ async def test_a_repeated_random_number_is_never_committed(clients, real_server,
     for name, sentence in faults:
         assert name == "ConfigurationError"
         assert "twice" in sentence
+
+
+async def test_an_earlier_version_as_this_player_saw_it(clients, real_server):
+    await clients.sit("ada", "bob", url=real_server.url, seats=2)
+    result = await clients.run("""
+        const { ada, bob } = its;
+        await ada.roundOpen();
+        await ada.shuffle();
+        const drawn = await ada.draw(2);
+        const { state } = ada;
+        await ada.play(drawn[0]);
+        const past = await ada.stateAt(state.version);
+        const hers = (await bob.stateAt(state.version)).round.stacks["hand:1"];
+        const refused = await ada.stateAt(ada.version + 1).catch(({ reason }) => reason);
+        return { state, past, drawn, hers, refused, first: await ada.stateAt(1) };
+    """)
+    past = result["past"]
+    assert [card["card"] for card in past["round"]["stacks"]["hand:1"]] == result["drawn"]
+    for state in (past, result["state"]):  # digests for the next shuffle, in the order they came
+        state["round"]["ahead"].sort()
+    assert past == result["state"]
+    assert [card["card"] for card in result["hers"]] == [None, None]
+    assert result["refused"] == "bad_request"
+    assert (result["first"]["version"], result["first"]["round"]) == (1, None)

@@ -1,0 +1,61 @@
+"""The shuffles of a table, from its public events and the swaps that the verifier recomputed."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from dealer.analysis.records import LoggedEvent, LoggedShuffle
+from dealer.game import events
+from dealer.proof.verify import Swap
+
+Place = tuple[int, int]
+"""A round and the number of a shuffle in it."""
+
+
+def shuffles_of(logged: Iterable[LoggedEvent], swaps: Iterable[Swap]) -> list[LoggedShuffle]:
+    """All shuffles of a table in order, from all of its events."""
+    found: dict[Place, LoggedShuffle] = {}
+    committed: dict[Place, list[int]] = defaultdict(list)
+    revealed: dict[Place, list[int]] = defaultdict(list)
+    steps: dict[Place, list[Swap]] = defaultdict(list)
+    for swap in swaps:
+        steps[swap.round, swap.k].append(swap)
+    for one in logged:
+        match one.event:
+            case events.EntropyCommitted(round=round_, k=k, seat=seat):
+                committed[round_, k].append(seat)
+            case events.EntropyRevealed(round=round_, k=k, seat=seat):
+                revealed[round_, k].append(seat)
+            case events.ShuffleStarted() as event:
+                found[event.round, event.k] = _started(one, event)
+            case events.DeckSealed(round=round_, k=k):
+                found[round_, k] = _ended(found[round_, k], one, "sealed")
+            case events.ShuffleVoided(round=round_, k=k):
+                found[round_, k] = _ended(found[round_, k], one, "voided")
+    return [
+        shuffle._replace(
+            committed=tuple(sorted(committed[place])),
+            revealed=tuple(sorted(revealed[place])),
+            swaps=tuple(steps[place]),
+        )
+        for place, shuffle in found.items()
+    ]
+
+
+def _started(one: LoggedEvent, event: events.ShuffleStarted) -> LoggedShuffle:
+    return LoggedShuffle(
+        table=one.table,
+        round=event.round,
+        k=event.k,
+        stack=event.stack,
+        n=event.n,
+        algorithm=event.algorithm,
+        steps=event.steps,
+        started=one.version,
+        started_at=one.at,
+    )
+
+
+def _ended(shuffle: LoggedShuffle, one: LoggedEvent, outcome: str) -> LoggedShuffle:
+    return shuffle._replace(ended=one.version, ended_at=one.at, outcome=outcome)

@@ -1,0 +1,21 @@
+"""The twenty questions have the printed answers on both databases."""
+
+from __future__ import annotations
+
+import dealer
+from tests.analysis.conftest import Recorded
+from tests.analysis.questions import DOCUMENT, as_table, read
+
+QUESTIONS = read(DOCUMENT.read_text(encoding="utf-8"))
+
+
+def test_there_are_twenty() -> None:
+    assert [int(one.title.partition(".")[0]) for one in QUESTIONS] == list(range(1, 21))
+    assert all(one.sql and len(one.answer) > 2 for one in QUESTIONS)
+
+
+def test_the_answers_are_those_of_the_page(recorded: Recorded) -> None:
+    with dealer.open_log(recorded.url) as log:
+        dialect = recorded.url.partition(":")[0]
+        for one in QUESTIONS:
+            assert as_table(log.query(one.statement(dialect))) == one.answer, one.title
