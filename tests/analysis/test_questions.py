@@ -1,4 +1,4 @@
-"""The twenty questions have the printed answers on both databases."""
+"""The twenty questions of QUESTIONS.md have the printed answers on both databases."""
 
 from __future__ import annotations
 

@@ -22,6 +22,7 @@ SIGNATURES = (
 OPENSSL = "tests/foreign/test_document.py::test_the_openssl_commands_verify_a_bundle"
 VERIFIERS = "tests/foreign/test_document.py::test_the_other_commands_verify_a_bundle"
 COMMANDS = "tests/cli/test_operating.py::test_the_commands_run"
+READING = "tests/analysis/test_readme.py"
 FLAGS = f"{BLOCKS}::test_the_flags_of_serve_are_accepted"
 
 RUN: dict[str, dict[str, str]] = {
@@ -53,6 +54,14 @@ RUN: dict[str, dict[str, str]] = {
         "js export async function* follow": FOLLOWER,
         "python": SIGNATURES,
         "js": SIGNATURES,
+    },
+    "dealer/analysis/README.md": {
+        "python import dealer, pandas": f"{READING}::test_three_lines_with_pandas",
+        "python import asyncio": f"{READING}::test_the_asynchronous_example",
+        "python": f"{READING}::test_the_first_example",
+    },
+    "dealer/analysis/QUESTIONS.md": {
+        "sql": "tests/analysis/test_questions.py::test_the_answers_are_those_of_the_page",
     },
     "dealer/packs/README.md": {
         "json": "tests/packs/test_readme.py::test_the_examples_are_accepted",
