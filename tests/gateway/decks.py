@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 import httpx
+import pytest
+import pytest_asyncio
 
-from dealer.gateway import Gateway
+from dealer.gateway import Gateway, serve
 from dealer.gateway.decks.codes import CARDS
+from tests.gateway.conftest import TEST_LIMITS
+from tests.service.bare_service import bare_service
 
 ORDER = list(CARDS)
 """The codes of a new deck."""
@@ -60,6 +66,24 @@ class Decks:
     async def listed(self, pile: str) -> list[str]:
         """The codes of the cards of a pile, from its bottom."""
         return codes((await self.ask(f"pile/{pile}/list/"))["piles"][pile])
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def deck_server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Gateway]:
+    """One server for the tests of a file, without rates."""
+    folder: Path = tmp_path_factory.mktemp("decks")
+    async with (
+        bare_service(f"sqlite:///{folder / 'dealer.db'}") as service,
+        serve(service, port=0, limits=TEST_LIMITS) as gateway,
+    ):
+        yield gateway
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def decks(deck_server: Gateway) -> AsyncIterator[Decks]:
+    """A client of that server."""
+    async with Decks(deck_server) as decks:
+        yield decks
 
 
 def codes(answer: dict[str, Any]) -> list[str]:

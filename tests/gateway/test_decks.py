@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from http import HTTPStatus
 from typing import Any
 
@@ -11,14 +10,12 @@ import httpx
 import pytest
 
 from dealer.gateway import Gateway
-from tests.gateway.decks import ORDER, Decks, codes, without_proof
+from tests.gateway.decks import ORDER, Decks, codes, deck_server, decks, without_proof
 from tests.gateway.http_client import get
 
+__all__ = ["deck_server", "decks"]
 
-@pytest.fixture
-async def decks(gateway: Gateway) -> AsyncIterator[Decks]:
-    async with Decks(gateway) as decks:
-        yield decks
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 async def test_a_new_deck_is_in_its_order(decks: Decks) -> None:
@@ -203,7 +200,9 @@ async def test_requests_that_are_wrong(
     assert answer["error"].startswith(error)
 
 
-async def test_other_methods_and_the_preflight_of_browsers(decks: Decks, gateway: Gateway) -> None:
+async def test_other_methods_and_the_preflight_of_browsers(
+    decks: Decks, deck_server: Gateway
+) -> None:
     for method in ("PUT", "DELETE"):
         answer = await decks.http.request(method, "/api/deck/new/")
         assert answer.status_code == HTTPStatus.METHOD_NOT_ALLOWED
@@ -214,12 +213,12 @@ async def test_other_methods_and_the_preflight_of_browsers(decks: Decks, gateway
     assert preflight.status_code == HTTPStatus.OK
     assert preflight.headers["access-control-allow-origin"] == "*"
     assert "POST" in preflight.headers["access-control-allow-methods"]
-    head = await get(gateway.port, "/api/deck/new/", method="HEAD", Connection="close")
+    head = await get(deck_server.port, "/api/deck/new/", method="HEAD", Connection="close")
     assert (head.status, head.body) == (405, b"")
 
 
 async def test_pages_of_other_origins_may_use_decks_and_nothing_else(
-    gateway: Gateway, decks: Decks
+    deck_server: Gateway, decks: Decks
 ) -> None:
     headers = {"Origin": "https://else.example"}
     opened = await decks.http.get("/api/deck/new/", headers=headers)
@@ -231,9 +230,9 @@ async def test_pages_of_other_origins_may_use_decks_and_nothing_else(
     assert "access-control-allow-origin" not in page.headers
 
 
-async def test_a_connection_is_kept_for_the_next_request(gateway: Gateway) -> None:
+async def test_a_connection_is_kept_for_the_next_request(deck_server: Gateway) -> None:
     """Its local port would be another one."""
-    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{gateway.port}") as client:
+    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{deck_server.port}") as client:
         ports = set()
         for _ in range(3):
             answer = await client.get("/api/deck/new/")
