@@ -38,10 +38,13 @@ async def pile_add(asked: Asked) -> Members:
 
 
 async def pile_list(asked: Asked) -> Members:
-    """The cards of a pile, from its bottom to its top."""
+    """The cards of a pile, from its bottom to its top.
+
+    In the original a new deck has no list of piles, and a shuffled one an empty list.
+    """
     opened, name = await asked.find(), asked.target.pile
     known = await _pile_names(asked, opened)
-    if not known:
+    if not known and len(opened.live_table.table.round_versions) == 1:
         raise NotThere(_no_pile(name))
     await _look(asked, [name] if name in known else [])
     members, deck = await _with_piles(asked, opened), opened.deck
