@@ -21,7 +21,7 @@ _SCOPE = "the table of the simple deck "
 
 
 def new_deck_id() -> str:
-    """An id that nobody can guess."""
+    """An id that cannot be guessed."""
     return "".join(choice(ascii_lowercase + digits) for _ in range(LENGTH))
 
 

@@ -165,12 +165,13 @@ async def test_old_paths_and_missing_slashes(decks: Decks) -> None:
 
 @pytest.mark.parametrize("kind", ["form", "multipart", "json", "query"])
 async def test_parameters_of_a_post(decks: Decks, kind: str) -> None:
-    sent: dict[str, Any] = {
+    bodies: dict[str, dict[str, Any]] = {
         "form": {"data": {"cards": "AS,KH"}},
         "multipart": {"files": {"cards": (None, b"AS,KH")}},
         "json": {"json": {"cards": ["AS", "KH"]}},
         "query": {"params": {"cards": "AS,KH"}},
-    }[kind]
+    }
+    sent = bodies[kind]
     answer = await decks.http.post("/api/deck/new/", **sent)
     assert answer.json()["remaining"] == 2
     assert (await decks.http.post("/api/deck/new/", json=None)).json()["remaining"] == 52

@@ -186,7 +186,7 @@ def _covered(is_open: bool, number: int) -> str:
     earlier = "" if number == 1 else f"the {number - 1} closed rounds; "
     return (
         f"{earlier}of the open round {number} the log and the commitment to its secret, which is "
-        "published when the deck is shuffled anew or closed (/close/)"
+        "published when all cards are shuffled again or the deck is closed (/close/)"
     )
 
 

@@ -1,7 +1,7 @@
 """The operations of the original on a deck, each from a request to the members of its answer.
 
 What the original answers with status 200 or 404 and an error is answered so here. Where it fails
-with 500, or does what nobody can mean, the request is refused with a sentence.
+with 500, or counts from the wrong end, the request is refused with a sentence.
 """
 
 from __future__ import annotations

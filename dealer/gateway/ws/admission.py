@@ -202,7 +202,7 @@ class ConnectionRegistry:
     def check_decks(self, connection: ClientConnection, request: Request) -> Response | None:
         """The answer to a request about decks that is refused by its head; None for any other.
 
-        Pages of every origin may send them: they carry no credential that a browser adds by itself.
+        Pages of every origin may send them: browsers add no credential to them on their own.
         """
         unknown_key = self.identify(connection, request)
         budget, now = connection.budget, self.context.clock()
