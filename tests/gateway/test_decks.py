@@ -177,12 +177,35 @@ async def test_parameters_of_a_post(decks: Decks, kind: str) -> None:
     assert (await decks.http.post("/api/deck/new/", json=None)).json()["remaining"] == 52
 
 
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        ("application/json", b"[" * 8000),
+        ("application/json", b"{"),
+        ("application/x-www-form-urlencoded", b"\xff"),
+        ("application/x-www-form-urlencoded", b"&".join([b"a=1"] * 65)),
+    ],
+)
+async def test_bodies_that_cannot_be_read(decks: Decks, kind: str, body: bytes) -> None:
+    headers = {"Content-Type": kind}
+    answer = await decks.http.post("/api/deck/new/", content=body, headers=headers)
+    assert answer.status_code == HTTPStatus.BAD_REQUEST
+    assert answer.json()["error"] == "The parameters of this request cannot be read."
+
+
+async def test_a_body_of_two_types_has_the_last(decks: Decks) -> None:
+    headers = [("Content-Type", "text/plain"), ("Content-Type", "application/json")]
+    answer = await decks.http.post("/api/deck/new/", content=b'{"cards":"AS"}', headers=headers)
+    assert answer.json()["remaining"] == 1
+
+
 WRONG = [
     ("new/", {"deck_count": "many"}, 400, "deck_count is a whole number, like deck_count=2."),
     ("new/", {"deck_count": 21}, 200, "The max number of Decks is 20."),
     ("new/shuffle/", {"deck_count": 0}, 200, "The min number of Decks is 1."),
     ("new/", {"deck_count": 20}, 400, "A deck has at most 1024 cards; 20 x 52 are 1040."),
     ("new/", {"cards": "11,zz"}, 400, "None of these is a card: name cards like AS,0D,KH."),
+    ("new/draw/", {"count": "-+3"}, 400, "count is a whole number, like count=2."),
     ("new/draw/", {"count": "1.5"}, 400, "count is a whole number, like count=2."),
     ("new/draw/", {"count": -1}, 400, "count is the number of cards to draw, 0 or more"),
     ("zzzzzzzzzzzz/", {}, 404, "Deck ID does not exist."),

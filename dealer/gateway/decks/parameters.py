@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from email.parser import BytesParser
 from email.policy import HTTP
@@ -16,7 +17,7 @@ from dealer.game.cards import SHOE_MAX
 FIELDS = 64
 """The most parameters of one request."""
 
-_DIGITS = 9
+_WHOLE = re.compile("[+-]?[0-9]{1,9}")
 
 
 class OriginalError(BadRequest):
@@ -36,7 +37,7 @@ class Parameters:
         try:
             given = dict(parse_qsl(query, keep_blank_values=True, max_num_fields=FIELDS))
             return cls(given | _in_body(request, body))
-        except ValueError:
+        except (ValueError, RecursionError):
             raise BadRequest("The parameters of this request cannot be read.") from None
 
     def text(self, name: str) -> str | None:
@@ -65,15 +66,14 @@ class Parameters:
 
     def _number(self, name: str) -> int:
         text = self._given.get(name, "1").strip()
-        digits = text.removeprefix("-").removeprefix("+")
-        if not (digits.isascii() and digits.isdigit() and len(digits) <= _DIGITS):
+        if not _WHOLE.fullmatch(text):
             raise BadRequest(f"{name} is a whole number, like {name}=2.")
         return int(text)
 
 
 def _in_body(request: Request, body: bytes) -> dict[str, str]:
     """The fields of a form or of a JSON object; no others, as with the original."""
-    kind = request.headers.get("Content-Type", "")
+    kind = "".join(request.headers.get_all("Content-Type")[-1:])
     name = kind.partition(";")[0].strip().lower()
     if not body or request.method != "POST":
         return {}
