@@ -87,3 +87,14 @@ async def test_drawn_cards_are_hidden_until_the_swaps_give_them(decks: Decks) ->
         if swap.round == 1:
             order[swap.i], order[swap.j] = order[swap.j], order[swap.i]
     assert [shown(order[draw["slot"]]) for draw in draws] == drawn
+
+
+@pytest.mark.parametrize("path", ["list/", "draw/?cards=AS", "return/?cards=AS", "add/?cards=AS"])
+async def test_a_look_at_a_shuffled_pile_is_in_the_log(decks: Decks, path: str) -> None:
+    opened = await decks.open("new/shuffle/", cards="AS,2S,3S,4S")
+    await decks.ask("draw/", count=3)
+    await decks.ask("pile/mine/add/", cards="AS,2S,3S,4S")
+    await decks.ask("pile/mine/shuffle/")
+    assert '"CardPeeked"' not in "\n".join(await bundle_of(decks, opened))
+    await decks.http.get(f"/api/deck/{decks.deck}/pile/mine/{path}")
+    assert "\n".join(await bundle_of(decks, opened)).count('"CardPeeked"') == 3
