@@ -32,6 +32,7 @@ DATABASE_VARIABLE = "DEALER_DATABASE_URL"
 SYNCHRONOUS = ("FULL", "NORMAL", "EXTRA")
 COMMIT = ("auto", "thread", "loop")
 WHO = ("anyone", "service")
+SWITCH = ("on", "off")
 LOG_FORMATS = ("console", "json")
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 
@@ -420,6 +421,26 @@ class Settings:
             check=check_age,
         ),
     ] = "0"
+    decks: Annotated[
+        str,
+        Option(
+            "--decks",
+            "DEALER_DECKS",
+            "on or off: whether there are decks over simple REST, at /api/deck/new/.",
+            choices=SWITCH,
+        ),
+    ] = "on"
+    close_decks: Annotated[
+        str,
+        Option(
+            "--close-decks",
+            "DEALER_CLOSE_DECKS",
+            "Age, like 14d, after which a deck of the simple REST interface without events is "
+            "closed; 0 means never.",
+            metavar="AGE",
+            check=check_age,
+        ),
+    ] = "14d"
     host_absent: Annotated[
         str,
         Option(

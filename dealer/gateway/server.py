@@ -77,7 +77,7 @@ class Gateway:
     `appearance` that its operator gave them. `catalogue` has the packs of cards and the presets of
     games, by default those of this version. `issuer` verifies the JWTs of the users who take seats
     by one. `host_absent_seconds` is how long a host may be absent before another player becomes
-    host; 0 means never.
+    host; 0 means never. `decks` switches the simple REST interface on.
     """
 
     def __init__(
@@ -101,6 +101,7 @@ class Gateway:
         catalogue: Catalogue | None = None,
         issuer: Issuer | None = None,
         host_absent_seconds: float = 0.0,
+        decks: bool = True,
     ) -> None:
         limits = limits or Limits()
         clock = asyncio.get_running_loop().time
@@ -123,6 +124,7 @@ class Gateway:
             origins=origins,
             proxies=TrustedProxies(trusted_proxies),
             hosts=HostNames(names),
+            decks=decks,
         )
         self._error_pages = ErrorPages(appearance, frame_ancestors)
         self._router = Router(

@@ -1,4 +1,4 @@
-"""Automatic closing of tables that are empty or idle for longer than the operator allows.
+"""Automatic closing of tables and decks that are not used for longer than the operator allows.
 
 The streams are scanned in slices, so the cost does not grow with the number of tables. Several
 nodes may do it concurrently: the second one to close a table finds it closed.
@@ -13,6 +13,7 @@ from typing import Any
 
 from dealer.errors import DealerError, Refused
 from dealer.service.close_tables import force_close
+from dealer.service.decks import RULE
 from dealer.service.live_table import LiveTable
 from dealer.service.service import Service
 
@@ -25,7 +26,7 @@ EVERY_SECONDS = 5.0
 CLOSED = 50
 """The most tables that one slice closes; the next slice continues after them."""
 
-EMPTY, IDLE = "empty", "idle"
+EMPTY, IDLE, DECK = "empty", "idle", "deck"
 
 _SLICE = """
 SELECT s.id, s.table_id, e.at, s.version = s.projected AS projected,
@@ -33,11 +34,16 @@ SELECT s.id, s.table_id, e.at, s.version = s.projected AS projected,
            SELECT count(*) FROM seats x WHERE x.stream = s.id AND x.until IS NULL
        ) + (
            SELECT count(*) FROM rounds r WHERE r.stream = s.id AND r.until IS NULL
-       ) END AS used
+       ) END AS used,
+       CASE WHEN e.at <= ? THEN (
+           SELECT count(*) FROM tables t WHERE t.stream = s.id AND t.rules LIKE ?
+       ) END AS decks
 FROM (SELECT id, table_id, version, projected FROM stream WHERE id > ? ORDER BY id LIMIT ?) s
 LEFT JOIN event e ON e.stream = s.id AND e.version = s.version AND e.type <> 'TableClosed'
 ORDER BY s.id
 """
+
+_DECKS = f'%"{RULE}":%'
 
 log = logging.getLogger(__name__)
 
@@ -46,13 +52,14 @@ class AutoClose:
     """Closes tables of `service`, with their open rounds, after ages in milliseconds.
 
     `empty_ms`: no seat is taken, no round is open, and the newest event is that old. `idle_ms`: the
-    newest event is that old. 0 means never. A table with subscribers at this node stays open. Ages
-    are measured by a clock that steps of the wall clock do not affect.
+    newest event is that old. `deck_ms`: so is the newest event of a deck of the simple REST
+    interface. 0 means never. A table with subscribers at this node stays open. Ages are measured by
+    a clock that steps of the wall clock do not affect.
     """
 
-    def __init__(self, service: Service, *, empty_ms: int, idle_ms: int) -> None:
+    def __init__(self, service: Service, *, empty_ms: int, idle_ms: int, deck_ms: int = 0) -> None:
         self._service = service
-        self._ages = {EMPTY: empty_ms, IDLE: idle_ms}
+        self._ages = {EMPTY: empty_ms, IDLE: idle_ms, DECK: deck_ms}
         self._first: int | bytes = 0 if service.log.dialect == "sqlite" else b""
         self._after = self._first
         self._started = service.now() - self._elapsed()
@@ -77,7 +84,7 @@ class AutoClose:
     async def slice(self) -> int:
         """Scan the next streams and close what is due; returns how many were closed."""
         due = self.now() - min(age for age in self._ages.values() if age)
-        rows = await self._service.log.fetch(_SLICE, (due, self._after, SLICE))
+        rows = await self._service.log.fetch(_SLICE, (due, due, _DECKS, self._after, SLICE))
         self._after = rows[-1].id if len(rows) == SLICE else self._first
         closed = 0
         for row, why in self._due(rows):
@@ -91,6 +98,8 @@ class AutoClose:
         for row in rows:
             if row.at is not None and self._is_old(row.at, IDLE):
                 yield row, IDLE
+            elif row.decks and self._is_old(row.at, DECK):
+                yield row, DECK
             elif row.used == 0 and row.projected and self._is_old(row.at, EMPTY):
                 yield row, EMPTY
 
@@ -113,6 +122,9 @@ class AutoClose:
     def _is_due(self, live_table: LiveTable, why: str) -> bool:
         """Whether the table itself agrees with the read models, and has no subscriber here."""
         state = live_table.table
+        if not self._is_old(state.at, why) or live_table.subscribers:
+            return False
+        if why == DECK:
+            return RULE in state.rules.given
         used = bool(state.seats) or state.round is not None
-        connected = bool(live_table.subscribers)
-        return self._is_old(state.at, why) and not connected and not (used and why == EMPTY)
+        return not (used and why == EMPTY)

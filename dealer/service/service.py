@@ -215,6 +215,11 @@ class Service:
         """
         return await self.lifecycle.load(table)
 
+    async def table_opened_by(self, key: IdempotencyKey) -> LiveTable:
+        """The table that a command with this unguessable key has opened; as `load` otherwise."""
+        table, _ = await id_and_key(key, self.log, self._key, now=self.now())
+        return await self.load(table.hex())
+
     def subscribe(self, live_table: LiveTable, subscriber: object) -> None:
         """Keep the table in memory, with its newest events, until `unsubscribe`."""
         if self.hints is not None and not live_table.subscribers:

@@ -48,6 +48,7 @@ async def open_service(
     per_network: int = PER_NETWORK,
     close_empty_ms: int = 0,
     close_idle_ms: int = 0,
+    close_decks_ms: int = 0,
     disk_floor: int = 0,
     archive: Path | None = None,
     marks: Path | None = None,
@@ -90,7 +91,9 @@ async def open_service(
                 service.maintenance.watch_disk(folder, floor=disk_floor)
                 await service.maintenance.measure_disk()
             await _check_environment(service, key)
-            closer = AutoClose(service, empty_ms=close_empty_ms, idle_ms=close_idle_ms)
+            closer = AutoClose(
+                service, empty_ms=close_empty_ms, idle_ms=close_idle_ms, deck_ms=close_decks_ms
+            )
             async with _background(service, database_log, closer):
                 generation = await close_if_restored(service, database_log, lines)
                 mark = await asyncio.to_thread(HighWaterMark.take, file, folder=marks)

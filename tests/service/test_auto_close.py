@@ -12,6 +12,7 @@ from dealer.projector.runner import Projector
 from dealer.proof.verify import verify
 from dealer.service import LiveTable, Service, auto_close
 from dealer.service.auto_close import AutoClose
+from dealer.service.decks import RULE
 
 HOST = Actor(host=True)
 HOUR = 3_600_000
@@ -123,3 +124,22 @@ async def test_a_step_of_the_wall_clock_does_not_age_a_table(
     now = service.now
     monkeypatch.setattr(service, "now", lambda: now() + 1000 * HOUR)
     assert await closer.slice() == 0
+
+
+async def test_unused_decks_close_whatever_else_stays_open(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = await tables(service)
+    deck, _ = await service.open_table({RULE: 1})
+    await service.execute(deck, OpenRound(HOST, STANDARD, "house", 1000, 1000))
+    await service.log.run_when_idle(Projector().slice)
+    closer = AutoClose(service, empty_ms=0, idle_ms=0, deck_ms=HOUR)
+    assert await closer.slice() == 0
+    now = closer.now
+    monkeypatch.setattr(closer, "now", lambda: now() + 2 * HOUR)
+    assert await closer.slice() == 1
+    assert deck.table.closed
+    assert not any(live_table.table.closed for live_table in opened.values())
+    assert service.stats.closed == {"deck": 1}
+    lines = [line async for line in service.bundle(deck)]
+    assert verify(lines).fault is None

@@ -117,6 +117,7 @@ async def _serve(settings: Settings) -> None:
             per_network=settings.lobby_per_address,
             close_empty_ms=age_ms(settings.close_empty, of="--close-empty"),
             close_idle_ms=age_ms(settings.close_idle, of="--close-idle"),
+            close_decks_ms=age_ms(settings.close_decks, of="--close-decks"),
             disk_floor=settings.disk_floor * MIB,
             webhook_give_up_ms=age_ms(settings.webhook_give_up, of="--webhook-give-up"),
             synchronous=settings.synchronous,
@@ -145,6 +146,7 @@ async def _serve(settings: Settings) -> None:
             catalogue=read_folders(settings.packs, settings.games),
             issuer=issuer,
             host_absent_seconds=age_ms(settings.host_absent, of="--host-absent") / 1000,
+            decks=settings.decks == "on",
         ) as gateway,
     ):
         collecting = asyncio.create_task(FullCollections().run())

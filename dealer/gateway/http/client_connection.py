@@ -30,7 +30,7 @@ class ClientConnection(HttpConnection):
     def __init__(
         self,
         limits: Limits,
-        on_post: Callable[[ClientConnection], Exchange],
+        on_exchange: Callable[[ClientConnection, bool], Exchange | None],
         protocol: ServerProtocol,
         server: Server,
         *,
@@ -39,7 +39,7 @@ class ClientConnection(HttpConnection):
     ) -> None:
         super().__init__(protocol, server, **settings)
         self._limits = limits
-        self._on_post = on_post
+        self._on_exchange = on_exchange
         self.keys_only = keys_only
         self.peer = ""
         self.address = ""
@@ -125,8 +125,8 @@ class ClientConnection(HttpConnection):
 
     # Exchanges
 
-    def start_exchange(self) -> Exchange:
-        return self._on_post(self)
+    def start_exchange(self, *, decks: bool) -> Exchange | None:
+        return self._on_exchange(self, decks)
 
     def write_http(self, data: bytes) -> None:
         """Write the answer of an exchange, unless the connection is lost."""

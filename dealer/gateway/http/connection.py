@@ -19,7 +19,7 @@ _REQUEST_LINE = re.compile(rb"[!-~]+ [!-~]+ HTTP/1\.[01]\r\n")
 MAX_LINES = 128
 """Lines of a head that goes to an exchange."""
 
-_POST = re.compile(rb"POST /rpc HTTP/")
+_EXCHANGED = re.compile(rb"POST (?P<rpc>/rpc) HTTP/|[A-Z]+ (?P<decks>/api/|/static/img/)")
 
 
 class Exchange(Protocol):
@@ -62,8 +62,8 @@ class HttpConnection(ServerConnection):
         """Pass WebSocket frames to websockets."""
         super().data_received(data)
 
-    def start_exchange(self) -> Exchange | None:
-        """The exchange for a POST; None where it is answered like any other request."""
+    def start_exchange(self, *, decks: bool) -> Exchange | None:
+        """The exchange for a POST /rpc, or for `decks`; None where there is none for it."""
         return None
 
     def end_exchange(self) -> None:
@@ -85,8 +85,9 @@ class HttpConnection(ServerConnection):
             return
         end += len(END)
         # websockets itself refuses a head of more lines.
-        if _POST.match(head) and head.count(b"\n", 0, end) <= MAX_LINES:
-            self.exchange = self.start_exchange()
+        kind = _EXCHANGED.match(head)
+        if kind is not None and head.count(b"\n", 0, end) <= MAX_LINES:
+            self.exchange = self.start_exchange(decks=kind["rpc"] is None)
         if self.exchange is not None:
             self.exchange.receive(bytes(head))
             return

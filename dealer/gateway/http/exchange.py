@@ -1,4 +1,4 @@
-"""One POST on a connection: its body is read with h11, within limits, and its answer written.
+"""One request on a kept connection: its body is read with h11, within limits, and answered.
 
     receive(data) … → EndOfMessage → run(body, answer) → answer(response) → done(leftover)
 

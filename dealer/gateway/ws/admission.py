@@ -12,8 +12,10 @@ from websockets.http11 import Request, Response
 from websockets.protocol import OPEN
 
 from dealer.gateway.close_codes import CloseCode
+from dealer.gateway.decks.endpoint import DecksEndpoint
 from dealer.gateway.http.authorization import service_key_of, unauthorized
 from dealer.gateway.http.client_connection import ClientConnection
+from dealer.gateway.http.connection import Exchange
 from dealer.gateway.http.host_names import HostNames
 from dealer.gateway.http.refusals import (
     body_refused,
@@ -51,6 +53,7 @@ class ConnectionRegistry:
     `origins` are the web origins whose pages may connect besides the server's own, `*` for all; by
     default those of this machine. Requests are accepted under the names in `hosts` only. Behind one
     of `proxies`, clients are counted by the addresses that it reports, once their request is read.
+    `decks` says whether there is the simple REST interface.
     """
 
     def __init__(
@@ -60,6 +63,7 @@ class ConnectionRegistry:
         origins: Sequence[str] | None = None,
         proxies: TrustedProxies | None = None,
         hosts: HostNames | None = None,
+        decks: bool = True,
     ) -> None:
         self.context = context
         self._proxies = proxies or TrustedProxies()
@@ -67,10 +71,17 @@ class ConnectionRegistry:
         self.connections: set[PlayerConnection] = set()
         self._arrivals = 0
         self._origins = None if origins is None else frozenset(origins)
-        rpc = RpcEndpoint(context, self.check_post, context.metrics.posts)
+        self._rpc = RpcEndpoint(context, self.check_post, context.metrics.posts)
+        self._decks = DecksEndpoint(context, self.check_decks, self._scheme) if decks else None
         self.callbacks = ConnectionCallbacks(
-            self.on_connect, self.on_disconnect, self.on_close, rpc.exchange
+            self.on_connect, self.on_disconnect, self.on_close, self._exchange
         )
+
+    def _exchange(self, connection: ClientConnection, decks: bool) -> Exchange | None:
+        """The exchange of a POST /rpc, or of a request about decks if there are any."""
+        if not decks:
+            return self._rpc.exchange(connection)
+        return None if self._decks is None else self._decks.exchange(connection)
 
     # Connect and disconnect
 
@@ -187,6 +198,24 @@ class ConnectionRegistry:
             or self._check_room(connection)
         )
         return refusal or self._check_origin(request)
+
+    def check_decks(self, connection: ClientConnection, request: Request) -> Response | None:
+        """The answer to a request about decks that is refused by its head; None for any other.
+
+        Pages of every origin may send them: browsers add no credential to them on their own.
+        """
+        unknown_key = self.identify(connection, request)
+        budget, now = connection.budget, self.context.clock()
+        wait = max(budget.spend(1.0, now), budget.blocked(now), budget.busy(now))
+        if wait:
+            self._reject("rate", address=connection.address)
+            return unavailable("Too many requests", wait, HTTPStatus.TOO_MANY_REQUESTS)
+        return self._check_host(request) or unknown_key or self._check_room(connection)
+
+    def _scheme(self, connection: ClientConnection, request: Request) -> str:
+        """The scheme of this server's address for a client: `https` if a trusted proxy says so."""
+        said = request.headers.get_all("X-Forwarded-Proto")
+        return "https" if said == ["https"] and self._proxies.trusts(connection.peer) else "http"
 
     def _check_rate(
         self,

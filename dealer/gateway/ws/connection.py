@@ -40,13 +40,14 @@ MAX_FRAGMENTS = 64
 class ConnectionCallbacks(NamedTuple):
     """Called by a connection: when it is made, lost, and closed by the server with a code.
 
-    `on_connect` sets its `peer`, `address` and `budget`; `on_post` starts the exchange of a POST.
+    `on_connect` sets its `peer`, `address` and `budget`; `on_exchange` starts the exchange of a
+    POST /rpc or, if it is True, of a request about decks, if there is one.
     """
 
     on_connect: Callable[[PlayerConnection], None]
     on_disconnect: Callable[[PlayerConnection], None]
     on_close: Callable[[CloseCode], None]
-    on_post: Callable[[ClientConnection], Exchange]
+    on_exchange: Callable[[ClientConnection, bool], Exchange | None]
 
 
 class PlayerConnection(ClientConnection):
@@ -64,7 +65,7 @@ class PlayerConnection(ClientConnection):
         server: Server,
         **settings: Any,
     ) -> None:
-        super().__init__(limits, callbacks.on_post, protocol, server, **settings)
+        super().__init__(limits, callbacks.on_exchange, protocol, server, **settings)
         self._callbacks = callbacks
         self.dispatcher: Dispatcher | None = None  # from the end of the handshake on
         self.beat = 0

@@ -1,0 +1,59 @@
+"""The paths of the original, with or without the slash at their end, and `close`, which is ours."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal, NamedTuple
+
+Where = Literal["top", "bottom", "random"]
+
+_SLUG = r"[A-Za-z0-9_-]+"
+_DECK = rf"/api/deck/(?P<deck>{_SLUG})"
+_PATHS = tuple(
+    (re.compile(f"(?:{path})/?"), operation)
+    for path, operation in (
+        (r"/api/(?:deck/)?new", "new"),
+        (r"/api/(?:deck/new/)?shuffle", "new.shuffle"),
+        (r"/api/deck/new/draw", "new.draw"),
+        (_DECK, "info"),
+        (rf"{_DECK}/shuffle|/api/shuffle/(?P<old>{_SLUG})", "shuffle"),
+        (rf"{_DECK}/draw(?:/(?P<where>{_SLUG}))?|/api/draw/(?P<old>{_SLUG})", "draw"),
+        (rf"{_DECK}/return", "return"),
+        (rf"{_DECK}/close", "close"),
+        (rf"{_DECK}/pile/(?P<pile>{_SLUG})/add", "pile.add"),
+        (rf"{_DECK}/pile/(?P<pile>{_SLUG})/list", "pile.list"),
+        (rf"{_DECK}/pile/(?P<pile>{_SLUG})/shuffle", "pile.shuffle"),
+        (rf"{_DECK}/pile/(?P<pile>{_SLUG})/return", "pile.return"),
+        (rf"{_DECK}/pile/(?P<pile>{_SLUG})/draw(?:/(?P<where>{_SLUG}))?", "pile.draw"),
+    )
+)
+
+
+class Target(NamedTuple):
+    """What a path names: an operation, and where it has them a deck's id, a pile and an end."""
+
+    operation: str
+    deck: str = ""
+    pile: str = ""
+    where: Where = "top"
+
+
+def target_of(path: str) -> Target | None:
+    """What a path names, without its query; None if there is nothing."""
+    for pattern, operation in _PATHS:
+        if found := pattern.fullmatch(path):
+            parts = found.groupdict(default="")
+            deck = parts.get("deck") or parts.get("old") or ""
+            return Target(operation, deck, parts.get("pile", ""), _where(parts.get("where", "")))
+    return None
+
+
+def _where(text: str) -> Where:
+    """The end that a word in a path names; as in the original, any other word is the top."""
+    match text.lower():
+        case "bottom":
+            return "bottom"
+        case "random":
+            return "random"
+        case _:
+            return "top"

@@ -1,0 +1,49 @@
+"""Pictures of the cards: each as SVG and as PNG, of one size, for pages of every origin."""
+
+from __future__ import annotations
+
+import struct
+from xml.etree import ElementTree
+
+import pytest
+
+from dealer.gateway import Gateway
+from dealer.gateway.decks.pictures import HEIGHT, NAMES, WIDTH, picture
+from tests.gateway.decks import Decks, deck_server, decks
+from tests.gateway.http_client import get
+
+__all__ = ["deck_server", "decks"]
+
+
+def test_every_card_and_the_back_have_both_pictures() -> None:
+    assert len(NAMES) == 56
+    for name in NAMES:
+        drawn, pixels = picture(f"{name}.svg"), picture(f"{name}.png")
+        assert drawn is not None
+        assert pixels is not None
+        root = ElementTree.fromstring(drawn[0])
+        assert (root.get("width"), root.get("height")) == (str(WIDTH), str(HEIGHT))
+        assert pixels[0].startswith(b"\x89PNG\r\n\x1a\n")
+        assert struct.unpack(">II", pixels[0][16:24]) == (WIDTH, HEIGHT)
+
+
+def test_there_are_no_others() -> None:
+    for file in ("AS.gif", "11.svg", "../AS.png", "AS", "", "AS.svg.png"):
+        assert picture(file) is None
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_pictures_are_served(decks: Decks, deck_server: Gateway) -> None:
+    answer = await decks.get("new/draw/")
+    (card,) = answer["cards"]
+    for kind, media in (("svg", "image/svg+xml"), ("png", "image/png")):
+        sent = await decks.http.get(card["images"][kind])
+        assert sent.status_code == 200
+        assert sent.headers["content-type"] == media
+        assert sent.headers["access-control-allow-origin"] == "*"
+        assert "max-age" in sent.headers["cache-control"]
+    head = await get(deck_server.port, "/static/img/AS.png", method="HEAD", Connection="close")
+    assert (head.status, head.body) == (200, b"")
+    assert int(head.headers["content-length"]) > 500
+    missing = await decks.http.get("/static/img/none.png")
+    assert missing.status_code == 404

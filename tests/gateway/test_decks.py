@@ -1,0 +1,273 @@
+"""Decks over simple REST: every path of the original on a deck, and what is wrong with requests."""
+
+from __future__ import annotations
+
+import asyncio
+from http import HTTPStatus
+from typing import Any
+
+import httpx
+import pytest
+
+from dealer.gateway import Gateway
+from tests.gateway.decks import ORDER, Decks, codes, deck_server, decks, without_proof
+from tests.gateway.http_client import get
+
+__all__ = ["deck_server", "decks"]
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+async def test_a_new_deck_is_in_its_order(decks: Decks) -> None:
+    opened = await decks.open()
+    assert list(without_proof(opened)) == ["success", "deck_id", "remaining", "shuffled"]
+    assert (opened["success"], opened["remaining"], opened["shuffled"]) == (True, 52, False)
+    assert len(opened["deck_id"]) == 12
+    assert opened["deck_id"].isalnum()
+    drawn = await decks.ask("draw/", count=3)
+    assert list(without_proof(drawn)) == ["success", "deck_id", "cards", "remaining"]
+    assert codes(drawn) == ["AS", "2S", "3S"]
+    assert await decks.codes("draw/bottom/") == ["KH"]
+    assert await decks.codes("draw", count=48) == ORDER[3:-1]
+    assert (await decks.ask())["shuffled"] is False
+
+
+async def test_a_card_is_described_as_in_the_original(decks: Decks) -> None:
+    await decks.open(cards="AD,0H,X1", jokers_enabled="true")
+    answer = await decks.ask("draw/", count=3)
+    base = f"{decks.http.base_url}/static/img/".replace("//static", "/static")
+    names = {"AD": "aceDiamonds", "0H": "0H", "X1": "X1"}
+    values = {"AD": ("ACE", "DIAMONDS"), "0H": ("10", "HEARTS"), "X1": ("JOKER", "BLACK")}
+    assert answer["cards"] == [
+        {
+            "code": code,
+            "image": f"{base}{name}.png",
+            "images": {"svg": f"{base}{name}.svg", "png": f"{base}{name}.png"},
+            "value": values[code][0],
+            "suit": values[code][1],
+        }
+        for code, name in names.items()
+    ]
+
+
+async def test_a_shuffled_deck_has_every_card_once_and_is_shuffled(decks: Decks) -> None:
+    opened = await decks.open("new/shuffle/", jokers_enabled="true")
+    assert (opened["remaining"], opened["shuffled"]) == (54, True)
+    drawn = await decks.codes("draw/", count=54)
+    assert sorted(drawn) == sorted([*ORDER, "X1", "X2"])
+    assert drawn != [*ORDER, "X1", "X2"]
+
+
+async def test_several_and_partial_decks(decks: Decks) -> None:
+    assert (await decks.open("new/shuffle/", deck_count=6))["remaining"] == 312
+    drawn = await decks.codes("draw/", count=312)
+    assert sorted(drawn) == sorted(ORDER * 6)
+    assert (await decks.open(cards="as,KH,10S,zz,AS", deck_count=2))["remaining"] == 6
+    assert await decks.codes("draw/", count=6) == ["AS", "KH", "AS"] * 2
+    assert (await decks.ask("shuffle/"))["remaining"] == 6
+    assert sorted(await decks.codes("draw/", count=6)) == ["AS"] * 4 + ["KH"] * 2
+
+
+async def test_cards_of_a_new_deck_at_once(decks: Decks) -> None:
+    drawn = await decks.open("new/draw/", count=2, deck_count=2)
+    assert drawn["remaining"] == 102
+    assert len(codes(drawn)) == 2
+    assert (await decks.ask())["shuffled"] is True
+
+
+async def test_too_many_cards_are_answered_as_in_the_original(decks: Decks) -> None:
+    await decks.open(cards="AS,2S,3S")
+    few = await decks.ask("draw/", count=5)
+    assert codes(few) == ["AS", "2S", "3S"]
+    assert without_proof(few) | {"cards": []} == {
+        "success": False,
+        "deck_id": decks.deck,
+        "cards": [],
+        "remaining": 0,
+        "error": "Not enough cards remaining to draw 5 additional",
+    }
+    assert (await decks.ask("draw/random/"))["success"] is False
+
+
+async def test_a_shuffle_collects_all_cards_or_takes_the_remaining_ones(decks: Decks) -> None:
+    await decks.open()
+    drawn = await decks.codes("draw/", count=10)
+    await decks.ask("pile/mine/add/", cards=",".join(drawn[:2]))
+    rest = await decks.ask("shuffle/", remaining="true")
+    assert (rest["remaining"], rest["shuffled"]) == (42, True)
+    assert (await decks.ask())["shuffled"] is True
+    left = await decks.codes("draw/", count=42)
+    assert sorted(left) == sorted(ORDER[10:])
+    assert left != ORDER[10:]
+    assert (await decks.ask("shuffle/"))["remaining"] == 52
+    assert (await decks.ask("pile/mine/list/"))["piles"] == {}
+    assert sorted(await decks.codes("draw/", count=52)) == sorted(ORDER)
+
+
+async def test_a_shuffle_may_change_the_cards(decks: Decks) -> None:
+    await decks.open(deck_count=2)
+    assert (await decks.ask("shuffle/", jokers_enabled="true"))["remaining"] == 108
+    assert (await decks.ask("shuffle/"))["remaining"] == 108
+    assert (await decks.ask("shuffle/", cards="X1,KH"))["remaining"] == 4
+    assert sorted(await decks.codes("draw/", count=4)) == ["KH", "KH", "X1", "X1"]
+
+
+async def test_drawn_cards_return_below_the_deck(decks: Decks) -> None:
+    await decks.open(cards="AS,2S,3S,4S,5S")
+    await decks.ask("draw/", count=4)
+    await decks.ask("pile/mine/add/", cards="2S")
+    named = await decks.ask("return/", cards="4S,2S,5S")
+    assert list(without_proof(named)) == ["success", "deck_id", "remaining"]
+    assert named["remaining"] == 2
+    assert (await decks.ask("return/"))["remaining"] == 4
+    assert await decks.codes("draw/", count=4) == ["5S", "4S", "AS", "3S"]
+
+
+@pytest.mark.parametrize("path", ["new/", "new/shuffle/"])
+async def test_random_draws_take_each_card_once(decks: Decks, path: str) -> None:
+    await decks.open(path)
+    drawn = [code for _ in range(4) for code in await decks.codes("draw/random/", count=13)]
+    assert sorted(drawn) == sorted(ORDER)
+    assert drawn != ORDER
+
+
+async def test_a_random_draw_does_not_make_a_deck_shuffled(decks: Decks) -> None:
+    await decks.open()
+    await decks.ask("draw/random/")
+    assert (await decks.ask())["shuffled"] is False
+
+
+async def test_drawing_at_the_same_time_gives_each_card_once(decks: Decks) -> None:
+    await decks.open("new/shuffle/")
+    answers = await asyncio.gather(*(decks.ask("draw/", count=4) for _ in range(13)))
+    assert sorted(code for answer in answers for code in codes(answer)) == sorted(ORDER)
+
+
+async def test_a_closed_deck_is_gone_with_its_proof_left(decks: Decks) -> None:
+    opened = await decks.open()
+    closed = await decks.ask("close/")
+    assert closed["success"] is True
+    gone = await decks.ask("draw/", 404)
+    assert gone["error"] == "Deck ID does not exist. It was closed."
+    assert gone["proof"] == closed["proof"] == opened["proof"]
+    assert gone["proof_covers"].startswith("everything")
+
+
+async def test_old_paths_and_missing_slashes(decks: Decks) -> None:
+    for path in ("/api/new", "/api/new/", "/api/shuffle/", "/api/deck/new"):
+        answer = (await decks.http.get(path)).json()
+        assert answer["shuffled"] is (path == "/api/shuffle/")
+    id = answer["deck_id"]
+    drawn = (await decks.http.get(f"/api/draw/{id}/?count=2")).json()
+    assert codes(drawn) == ["AS", "2S"]
+    assert (await decks.http.get(f"/api/shuffle/{id}")).json()["remaining"] == 52
+
+
+@pytest.mark.parametrize("kind", ["form", "multipart", "json", "query"])
+async def test_parameters_of_a_post(decks: Decks, kind: str) -> None:
+    bodies: dict[str, dict[str, Any]] = {
+        "form": {"data": {"cards": "AS,KH"}},
+        "multipart": {"files": {"cards": (None, b"AS,KH")}},
+        "json": {"json": {"cards": ["AS", "KH"]}},
+        "query": {"params": {"cards": "AS,KH"}},
+    }
+    sent = bodies[kind]
+    answer = await decks.http.post("/api/deck/new/", **sent)
+    assert answer.json()["remaining"] == 2
+    assert (await decks.http.post("/api/deck/new/", json=None)).json()["remaining"] == 52
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        ("application/json", b"[" * 8000),
+        ("application/json", b"{"),
+        ("application/x-www-form-urlencoded", b"\xff"),
+        ("application/x-www-form-urlencoded", b"&".join([b"a=1"] * 65)),
+    ],
+)
+async def test_bodies_that_cannot_be_read(decks: Decks, kind: str, body: bytes) -> None:
+    headers = {"Content-Type": kind}
+    answer = await decks.http.post("/api/deck/new/", content=body, headers=headers)
+    assert answer.status_code == HTTPStatus.BAD_REQUEST
+    assert answer.json()["error"] == "The parameters of this request cannot be read."
+
+
+async def test_a_body_of_two_types_has_the_last(decks: Decks) -> None:
+    headers = [("Content-Type", "text/plain"), ("Content-Type", "application/json")]
+    answer = await decks.http.post("/api/deck/new/", content=b'{"cards":"AS"}', headers=headers)
+    assert answer.json()["remaining"] == 1
+
+
+WRONG = [
+    ("new/", {"deck_count": "many"}, 400, "deck_count is a whole number, like deck_count=2."),
+    ("new/", {"deck_count": 21}, 200, "The max number of Decks is 20."),
+    ("new/shuffle/", {"deck_count": 0}, 200, "The min number of Decks is 1."),
+    ("new/", {"deck_count": 20}, 400, "A deck has at most 1024 cards; 20 x 52 are 1040."),
+    ("new/", {"cards": "11,zz"}, 400, "None of these is a card: name cards like AS,0D,KH."),
+    ("new/draw/", {"count": "-+3"}, 400, "count is a whole number, like count=2."),
+    ("new/draw/", {"count": "1.5"}, 400, "count is a whole number, like count=2."),
+    ("new/draw/", {"count": -1}, 400, "count is the number of cards to draw, 0 or more"),
+    ("zzzzzzzzzzzz/", {}, 404, "Deck ID does not exist."),
+    ("zzzzzzzzzzzz/draw/", {}, 404, "Deck ID does not exist."),
+    ("zzzzzzzzzzzz/pile/a/add/", {"cards": "AS"}, 404, "Deck ID does not exist."),
+    ("zzzzzzzzzzzz/burn/", {}, 404, "There is no such path"),
+]
+
+
+@pytest.mark.parametrize(("path", "parameters", "status", "error"), WRONG)
+async def test_requests_that_are_wrong(
+    decks: Decks, path: str, parameters: dict[str, Any], status: int, error: str
+) -> None:
+    answer = await decks.get(path, status, **parameters)
+    assert answer["success"] is False
+    assert answer["error"].startswith(error)
+
+
+async def test_other_methods_and_the_preflight_of_browsers(
+    decks: Decks, deck_server: Gateway
+) -> None:
+    for method in ("PUT", "DELETE"):
+        answer = await decks.http.request(method, "/api/deck/new/")
+        assert answer.status_code == HTTPStatus.METHOD_NOT_ALLOWED
+        assert answer.json()["error"] == "Use GET or POST."
+        assert answer.headers["allow"] == "GET, HEAD, POST, OPTIONS"
+    asked = {"Origin": "https://else.example", "Access-Control-Request-Method": "POST"}
+    preflight = await decks.http.options("/api/deck/new/", headers=asked)
+    assert preflight.status_code == HTTPStatus.OK
+    assert preflight.headers["access-control-allow-origin"] == "*"
+    assert "POST" in preflight.headers["access-control-allow-methods"]
+    head = await get(deck_server.port, "/api/deck/new/", method="HEAD", Connection="close")
+    assert (head.status, head.body) == (405, b"")
+
+
+async def test_pages_of_other_origins_may_use_decks_and_nothing_else(
+    deck_server: Gateway, decks: Decks
+) -> None:
+    headers = {"Origin": "https://else.example"}
+    opened = await decks.http.get("/api/deck/new/", headers=headers)
+    assert opened.headers["access-control-allow-origin"] == "*"
+    posted = await decks.http.post("/rpc", json={}, headers=headers)
+    assert posted.status_code == HTTPStatus.FORBIDDEN
+    assert "access-control-allow-origin" not in posted.headers
+    page = await decks.http.get("/", headers=headers)
+    assert "access-control-allow-origin" not in page.headers
+
+
+async def test_a_connection_is_kept_for_the_next_request(deck_server: Gateway) -> None:
+    """Its local port would be another one."""
+    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{deck_server.port}") as client:
+        ports = set()
+        for _ in range(3):
+            answer = await client.get("/api/deck/new/")
+            stream = answer.extensions["network_stream"]
+            ports.add(stream.get_extra_info("client_addr"))
+            assert answer.status_code == HTTPStatus.OK
+    assert len(ports) == 1
+
+
+async def test_the_address_of_links_is_that_of_the_request(decks: Decks) -> None:
+    asked = {"Host": "localhost:1234"}
+    answer = await decks.http.get("/api/deck/new/draw/", headers=asked)
+    assert answer.json()["proof"].startswith("http://localhost:1234/tables/")
+    assert answer.json()["cards"][0]["image"].startswith("http://localhost:1234/static/img/")

@@ -1,0 +1,41 @@
+"""Ids of decks: unguessable, and neither in the database nor in the id of their table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dealer.errors import CommandReused, UnknownTable
+from dealer.service import IdempotencyKey, Service
+from dealer.service.decks import LENGTH, deck_key, new_deck_id
+from tests.service.bare_service import bare_service
+
+
+def test_ids_are_of_small_letters_and_digits() -> None:
+    ids = {new_deck_id() for _ in range(100)}
+    assert len(ids) == 100
+    assert {len(id) for id in ids} == {LENGTH}
+    assert all(id.isalnum() and id == id.lower() for id in ids)
+
+
+async def test_a_deck_is_found_by_its_id_only(tmp_path: Path) -> None:
+    id = new_deck_id()
+    url = f"sqlite:///{tmp_path / 'dealer.db'}"
+    async with bare_service(url) as service:
+        opened, _ = await service.open_table({}, key=deck_key(id))
+        assert await service.table_opened_by(deck_key(id)) is opened
+        with pytest.raises(UnknownTable):
+            await service.table_opened_by(deck_key(new_deck_id()))
+    stored = b"".join(file.read_bytes() for file in tmp_path.iterdir())  # noqa: ASYNC240
+    assert opened.id in stored
+    assert id.encode() not in stored
+
+
+async def test_no_request_of_a_client_repeats_the_opening_of_a_deck(service: Service) -> None:
+    """The answer would have the host's token."""
+    key = deck_key(new_deck_id())
+    await service.open_table({}, key=key)
+    sent = IdempotencyKey(key.scope, key.cmd, b'{"method":"table.open"}')
+    with pytest.raises(CommandReused):
+        await service.open_table({}, key=sent)
