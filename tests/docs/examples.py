@@ -47,6 +47,7 @@ RUN: dict[str, dict[str, str]] = {
     "dealer/gateway/SERVICES.md": {
         "sh": WITH_CURL, "json": WITH_CURL, "python": SERVICE, "js": SERVICE,
     },
+    "dealer/gateway/DECKS.md": {"sh": f"{BLOCKS}::test_a_deck_with_curl"},
     "dealer/feed/README.md": {
         "sh": f"{BLOCKS}::test_the_feed_with_curl",
         "json": "tests/docs/test_examples.py::test_objects_of_the_feed",

@@ -117,6 +117,15 @@ def call_of_ping() -> list[str]:
     return ["-H", "Content-Type: application/json", "-d", body]
 
 
+async def test_a_deck_with_curl(reader: Reader) -> None:
+    program("curl")
+    shuffled, draw = example("dealer/gateway/DECKS.md", "sh").splitlines(keepends=True)
+    printed = await reader.type(shuffled)
+    deck = re.search(r'"deck_id": ?"(\w+)"', printed)
+    assert deck, printed
+    assert (await reader.type(draw.replace("DECK_ID", deck[1]))).count('"code"') == 2
+
+
 async def test_the_feed_with_curl(reader: Reader) -> None:
     program("curl")
     follow = example("dealer/feed/README.md", "sh").replace(
