@@ -86,7 +86,7 @@ def _channel(messages: dict[str, Part]) -> Part:
                         "Sec-WebSocket-Protocol": {
                             "title": "Subprotocol",
                             "type": "string",
-                            "enum": [PROTOCOL],
+                            "const": PROTOCOL,
                             "description": "the subprotocol, which may be left out",
                         },
                     },
