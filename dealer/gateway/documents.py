@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dealer.gateway.wire import results as r
 
 
-def openrpc_document() -> r.Document:
+def openrpc_document() -> r.OpenRpcDocument:
     """The OpenRPC document, as the result of `rpc.discover`."""
     from dealer.gateway.schema import document
 

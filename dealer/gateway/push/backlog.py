@@ -99,7 +99,7 @@ class Backlog:
             self._end(subscription)
             return
         table = subscription.live_table.table_id
-        reset = r.Reset(reset=True, table=table, **snapshot._asdict())
+        reset = r.Snapshot(reset=True, table=table, **snapshot._asdict())
         subscription.transport.write(wire.text_frame(wire.notification("snapshot", reset)))
         subscription.cursor = snapshot.version
         self._metrics.resets += 1

@@ -13,7 +13,7 @@ from dealer.gateway.observe.metrics import Metrics
 from dealer.gateway.push.broadcaster import Broadcaster
 from dealer.gateway.push.feeds import Feeds
 from dealer.gateway.rate_limit.budgets import Budgets
-from dealer.gateway.wire.results import Document
+from dealer.gateway.wire.results import OpenRpcDocument
 from dealer.service import Service
 
 log = logging.getLogger(__name__)
@@ -34,7 +34,7 @@ class GatewayContext:
     limits: Limits
     metrics: Metrics
     clock: Callable[[], float]
-    document: Callable[[], Document]
+    document: Callable[[], OpenRpcDocument]
     issuer: Issuer | None = None
     players_open: bool = True
     players_list: bool = True

@@ -109,6 +109,6 @@ METHODS: dict[str, Method] = {
     "session.hello": Method(p.SessionHello, (r.HelloResult,), joining.session_hello, pushes=True),
     "session.refresh": Method(p.Params, (r.TableStatuses,), queries.session_refresh, pushes=True),
     "feed.follow": Method(p.FeedFollow, (r.Following,), feed.feed_follow, pushes=True),
-    "rpc.discover": Method(p.Params, (r.Document,), queries.rpc_discover),
+    "rpc.discover": Method(p.Params, (r.OpenRpcDocument,), queries.rpc_discover),
     "ping": Method(p.Params, (r.Pong,), queries.ping),
 }

@@ -23,7 +23,7 @@ class Resumption(NamedTuple):
     membership: Membership
     answer: r.Resumed
     after: int
-    reset: r.Reset | None = None
+    reset: r.Snapshot | None = None
 
     def start(self, session: Session) -> None:
         """Send what follows the answer."""
@@ -85,7 +85,7 @@ async def _resume_from_snapshot(session: Session, membership: Membership, after:
         version=seen.version,
         **role(membership),
     )
-    reset = r.Reset(reset=True, proof=proof, **members(membership, seen))
+    reset = r.Snapshot(reset=True, proof=proof, **members(membership, seen))
     return Resumption(membership, answer, seen.version, reset)
 
 

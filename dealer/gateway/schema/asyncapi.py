@@ -9,34 +9,23 @@ import msgspec
 
 from dealer.gateway.rpc.methods import METHODS
 from dealer.gateway.schema.errors import codes
-from dealer.gateway.schema.events import object_of
-from dealer.gateway.schema.examples import NONE, examples
-from dealer.gateway.schema.json_schema import (
-    REF,
-    any_of,
-    components,
-    notification_schema,
-    schema_of,
-)
+from dealer.gateway.schema.json_schema import components
+from dealer.gateway.schema.messages import messages, payloads
 from dealer.gateway.schema.notifications import NOTIFICATIONS
 from dealer.gateway.schema.openrpc import ABOUT, HOST, SERVERS, close_codes
+from dealer.gateway.schema.titles import reference
 from dealer.gateway.version import program_version
 from dealer.gateway.wire.protocol import PROTOCOL
 
 Part = dict[str, Any]
 
 _CHANNEL = "#/channels/house"
-_VERSION_2 = {"type": "string", "const": "2.0"}
-_ID: Part = {
-    "description": "the caller's own; a request without one is not answered",
-    "anyOf": [{"type": "string"}, {"type": "integer"}, {"type": "null"}],
-}
 
 
 @cache
 def asyncapi() -> bytes:
     """The AsyncAPI 3 document as JSON text; it is made once."""
-    messages = _messages()
+    described = _messages()
     return msgspec.json.encode(
         {
             "asyncapi": "3.0.0",
@@ -54,15 +43,21 @@ def asyncapi() -> bytes:
                 | {"variables": {"host": HOST}}
                 for scheme, summary in SERVERS.items()
             },
-            "channels": {"house": _channel(messages)},
+            "channels": {"house": _channel(described)},
             "operations": _operations(),
             "components": {
-                "messages": messages,
-                "schemas": components(),
+                "messages": described,
+                "schemas": _schemas() | payloads(),
                 "correlationIds": {"id": {"location": "$message.payload#/id"}},
             },
         }
     )
+
+
+def _schemas() -> dict[str, Part]:
+    """The components; AsyncAPI's discriminator is the name of a property."""
+    found = components()
+    return found | {"Event": found["Event"] | {"discriminator": "type"}}
 
 
 def _codes() -> str:
@@ -80,13 +75,20 @@ def _channel(messages: dict[str, Part]) -> Part:
             "ws": {
                 "method": "GET",
                 "headers": {
+                    "title": "HandshakeHeaders",
                     "type": "object",
                     "properties": {
                         "Authorization": {
+                            "title": "Text",
                             "type": "string",
                             "description": "`Bearer` and a service key; players send none",
                         },
-                        "Sec-WebSocket-Protocol": {"type": "string", "enum": [PROTOCOL]},
+                        "Sec-WebSocket-Protocol": {
+                            "title": "Subprotocol",
+                            "type": "string",
+                            "const": PROTOCOL,
+                            "description": "the subprotocol, which may be left out",
+                        },
                     },
                 },
                 "bindingVersion": "0.1.0",
@@ -125,48 +127,15 @@ def _message(name: str) -> Part:
 
 
 def _messages() -> dict[str, Part]:
-    shown = examples()
     found: dict[str, Part] = {}
-    for name, method in METHODS.items():
-        frame, answer = shown.get(name, NONE)
-        params = schema_of(method.params)
-        asked = _said({"id": _ID} | _called(name, params), optional=_optional(method.params))
-        answered = _said({"id": _ID, "result": any_of(METHODS[name].results)})
-        found[f"{name}.request"] = _described(name, "request", METHODS[name].summary, asked, frame)
-        found[f"{name}.result"] = _described(
-            name, "result", METHODS[name].summary, answered, answer
-        )
-    refused = _said({"id": _ID, "error": {"$ref": f"{REF}Error"}})
-    said = "The reason of a refusal."
-    found["refusal"] = _described("refusal", "", said, refused, shown.get("refusal", NONE).answer)
-    for name, summary in NOTIFICATIONS.items():
-        message = _said(_called(name, notification_schema(name)))
-        found[name] = _described(name, "", summary, message, shown.get(name, NONE).frame)
-    return found
-
-
-def _optional(params: Any) -> set[str]:
-    """A request needs its id only for an answer, and `params` only where one is required."""
-    required = components()[params.__name__]["required"]
-    return {"id"} if required else {"id", "params"}
-
-
-def _called(method: str, params: Part) -> dict[str, Part]:
-    return {"method": {"type": "string", "const": method}, "params": params}
-
-
-def _said(members: dict[str, Part], *, optional: set[str] | None = None) -> Part:
-    return object_of({"jsonrpc": _VERSION_2} | members, optional=optional or set())
-
-
-def _described(name: str, kind: str, summary: str, payload: Part, example: Part | None) -> Part:
-    found: Part = {
-        "name": f"{name}.{kind}" if kind else name,
-        "title": f"{name}, {kind}" if kind else name,
-        "summary": summary,
-        "payload": payload,
-        "examples": [{"payload": example}] if example else [],
-    }
-    if "id" in payload["properties"]:
-        found["correlationId"] = {"$ref": "#/components/correlationIds/id"}
+    for name, title, type, summary, example in messages():
+        found[name] = {
+            "name": name,
+            "title": title,
+            "summary": summary,
+            "payload": reference(type),
+            "examples": [{"payload": example}] if example else [],
+        }
+        if name not in NOTIFICATIONS:
+            found[name]["correlationId"] = {"$ref": "#/components/correlationIds/id"}
     return found

@@ -10,6 +10,8 @@ from collections.abc import Collection, Mapping
 from typing import Any, get_args, get_type_hints
 
 from dealer.game.events import PRIVATE_FACE_TYPES, PROTOCOL, TYPES, RoundClosed, TableOpened
+from dealer.gateway.schema.event_members import LEAF, OWN, PUBLIC
+from dealer.gateway.schema.titles import FORMS, REF
 from dealer.proof.codec import SCHEMAS, members
 
 Schema = dict[str, Any]
@@ -38,36 +40,44 @@ EVENTS = {
     "TableClosed": "The table is closed permanently.",
 }
 
-HASH: Schema = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
-TABLE_ID: Schema = {"type": "string", "pattern": "^[0-9a-f]{32}$"}
-CODE: Schema = {"type": "string", "minLength": 1, "maxLength": 16}
-STACK: Schema = {"type": "string", "pattern": "^(deck|hand:[1-9][0-9]*|pile:[!-~]{1,32})$"}
-SECRET: Schema = {"type": "string", "pattern": "^([0-9a-f]{64})+$"}
-NUMBER: Schema = {"type": "integer", "minimum": 0, "maximum": 2**32 - 1}
-TIME: Schema = {"type": "integer", "minimum": 0, "maximum": 2**53 - 1}
-VERSION: Schema = {"type": "integer", "minimum": 1, "maximum": 2**53 - 1}
+HASH = FORMS["Hash"]
+CODE = FORMS["CardCode"]
+STACK = FORMS["StackName"]
+NUMBER = FORMS["WholeNumber"]
 
-NOTE_KIND: Schema = {"type": "string", "pattern": "^[a-z0-9._-]{1,64}$"}
-REMOVER: Schema = {"type": "string", "enum": ["host", "service"]}
-
-_FORMS = {
-    "stack": STACK, "from": STACK, "to": STACK, "card": CODE, "kind": NOTE_KIND, "by": REMOVER,
-}  # fmt: skip
+_FORMS: dict[str, Schema] = {
+    "algorithm": {"enum": ["backward", "forward"]},
+    "by": {"title": "Remover", "enum": ["host", "service"]},
+    "card": CODE,
+    "entropy": {"enum": ["players", "house"]},
+    "from": STACK,
+    "kind": FORMS["NoteKind"],
+    "rules": {"$ref": f"{REF}TableRules"},
+    "stack": STACK,
+    "to": STACK,
+}
 _TYPES: dict[type[Any], Schema] = {
     int: NUMBER,
     str: {"type": "string"},
     bytes: HASH,
-    bool: {"type": "boolean", "const": True},  # false is left out
+    bool: {"type": "boolean"},  # true: false is left out
 }
 
 
-def object_of(properties: Mapping[str, Schema], *, optional: Collection[str] = ()) -> Schema:
-    """The schema of an object with these members and no others."""
+def object_of(
+    title: str,
+    properties: Mapping[str, Schema],
+    *,
+    optional: Collection[str] = (),
+    received: bool = True,
+) -> Schema:
+    """The schema of an object; one that clients receive may have more members."""
     return {
+        "title": title,
         "type": "object",
         "properties": dict(properties),
         "required": [name for name in properties if name not in optional],
-        "additionalProperties": False,
+        "additionalProperties": received,
     }
 
 
@@ -79,32 +89,40 @@ def event_schemas() -> dict[str, Schema]:
         "description": "One event of a table's log; `type` says which.",
         "type": "object",
         "required": ["type"],
-        "discriminator": "type",
-        "oneOf": [{"$ref": f"#/components/schemas/{name}"} for name in TYPES],
+        "discriminator": {
+            "propertyName": "type",
+            "mapping": {name: REF + name for name in TYPES},
+        },
+        "oneOf": [{"$ref": REF + name} for name in TYPES],
     }
     return found
 
 
 def _leaf(name: str, kind: type[Any]) -> Schema:
     properties: dict[str, Schema] = {
-        "at": TIME,
-        "public": _public(kind),
-        "table": TABLE_ID,
+        "at": FORMS["LongNumber"],
+        "public": _public(name, kind),
+        "table": FORMS["TableId"],
         "type": {"type": "string", "const": name},
-        "v": {"type": "integer", "const": SCHEMAS[name]},
-        "version": VERSION,
+        "v": _schema_number(SCHEMAS[name]),
+        "version": FORMS["VersionNumber"],
     }
     if kind.COMMITMENT != "never":
-        properties["commit"] = HASH | {"description": "commitment to the hidden part"}
+        properties["commit"] = HASH
     if name in PRIVATE_FACE_TYPES:
-        shown = object_of({"card": CODE, "salt": HASH, "slot": NUMBER})
-        properties["private"] = shown | {"description": "only for the seat that may see the face"}
+        face = {"card": CODE, "salt": HASH, "slot": NUMBER}
+        properties["private"] = object_of("PrivateFace", _described(face, PUBLIC))
     optional = {"private"} if kind.COMMITMENT == "always" else {"private", "commit"}
-    leaf = object_of(properties, optional=optional)
-    return {"title": name, "description": EVENTS[name]} | leaf
+    leaf = object_of(name, _described(properties, LEAF), optional=optional)
+    return leaf | {"description": EVENTS[name]}
 
 
-def _public(kind: type[Any]) -> Schema:
+def _schema_number(number: int) -> Schema:
+    """Exactly this number; generators make no type of a `const` that is not a text."""
+    return {"title": "SchemaNumber", "type": "integer", "minimum": number, "maximum": number}
+
+
+def _public(event: str, kind: type[Any]) -> Schema:
     hints = get_type_hints(kind)
     properties, optional = {}, set()
     for name, attribute in members(kind):
@@ -116,16 +134,19 @@ def _public(kind: type[Any]) -> Schema:
             (hints[attribute],) = kinds
         properties[name] = _FORMS.get(name) or _form(hints[attribute])
     if kind is RoundClosed:
-        properties["secret"] = SECRET
+        properties["secret"] = FORMS["Secret"]
     if kind is TableOpened:
         properties["protocol"] = {"type": "string", "const": PROTOCOL}
-    return object_of(properties, optional=optional)
+    own = {name: OWN.get(f"{event}.{name}", PUBLIC[name]) for name in properties}
+    return object_of(f"{event}Public", _described(properties, own), optional=optional)
+
+
+def _described(properties: Mapping[str, Schema], by_name: Mapping[str, str]) -> dict[str, Schema]:
+    return {name: one | {"description": by_name[name]} for name, one in properties.items()}
 
 
 def _form(hint: Any) -> Schema:
     if hint in _TYPES:
         return _TYPES[hint]
-    of = get_args(hint)
-    if of[-1] is Ellipsis:
-        return {"type": "array", "items": CODE if of[0] is str else _form(of[0])}
-    return {"type": "object"}
+    of = get_args(hint)[0]
+    return {"type": "array", "items": CODE if of is str else _form(of)}

@@ -9,7 +9,7 @@ from msgspec import Struct
 from dealer.gateway.wire import results as r
 
 NOTIFICATION_TYPES: dict[str, type[Struct]] = {
-    "snapshot": r.Reset,
+    "snapshot": r.Snapshot,
     "resumed": r.ResumedNotice,
     "checkpoint": r.Checkpoint,
     "presence": r.Presence,

@@ -13,7 +13,7 @@ from dealer.gateway.rpc.methods import METHODS
 from dealer.gateway.rpc.rights import METHOD_RIGHTS
 from dealer.gateway.schema.errors import REFUSALS, refusals
 from dealer.gateway.schema.examples import NONE, examples
-from dealer.gateway.schema.json_schema import any_of, components, notification_schema
+from dealer.gateway.schema.json_schema import components, notification_schema, result_schema
 from dealer.gateway.schema.notifications import NOTIFICATIONS
 from dealer.gateway.version import program_version
 from dealer.gateway.wire import results as r
@@ -40,9 +40,9 @@ _ANY_METHOD = {kind.reason for kind in (BadRequest, RateLimited, Overloaded, Una
 
 
 @cache
-def document() -> r.Document:
+def document() -> r.OpenRpcDocument:
     """The OpenRPC 1.3 document; it is made once."""
-    return r.Document(
+    return r.OpenRpcDocument(
         openrpc="1.3.2",
         info={
             "title": "dealer",
@@ -110,7 +110,7 @@ def _method(name: str) -> dict[str, Any]:
         "tags": [{"name": name.partition(".")[0]}],
         "paramStructure": "by-name",
         "params": _params(name),
-        "result": {"name": "result", "schema": any_of(METHODS[name].results)},
+        "result": {"name": "result", "schema": result_schema(name)},
         "errors": [{"$ref": f"#/components/errors/{one}"} for one in names],
         "examples": _examples(name),
     }

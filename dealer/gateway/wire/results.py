@@ -14,14 +14,20 @@ class Result(Struct, omit_defaults=True, kw_only=True):
 
 
 class Changed(Result, kw_only=True):
+    """The version after the command."""
+
     version: int
 
 
 class Left(Changed, kw_only=True):
+    """The version after leaving; the host of a table stays without a seat."""
+
     host: bool | None = None
 
 
 class Opened(Result, kw_only=True):
+    """A new table, and the secrets of its host."""
+
     table: str
     host_token: str
     invite: str
@@ -32,6 +38,8 @@ class Opened(Result, kw_only=True):
 
 
 class State(Result, kw_only=True):
+    """The table as the caller may see it, with what is needed to check the log from here on."""
+
     table: str
     version: int
     state: View
@@ -48,6 +56,8 @@ class PastState(Result, kw_only=True):
 
 
 class Joined(State, kw_only=True):
+    """The table, and the seat that was taken."""
+
     seat: int
     token: str
 
@@ -60,7 +70,7 @@ class Ticket(Result, kw_only=True):
 
 
 class Resumed(Result, kw_only=True):
-    """With `reset`, a `snapshot` follows instead of events."""
+    """The table is followed again; with `reset`, a `snapshot` follows instead of events."""
 
     table: str
     version: int
@@ -101,6 +111,8 @@ class FeedEvent(Result, kw_only=True):
 
 
 class Tables(Result, kw_only=True):
+    """The tables of the lobby."""
+
     tables: list[TableListing]
 
 
@@ -112,56 +124,76 @@ class ServiceTables(Result, kw_only=True):
 
 
 class RoundBegun(Result, kw_only=True):
+    """The round, and the house's commitment to its secret."""
+
     round: int
     commitment: str
     version: int
 
 
 class RoundEnded(Result, kw_only=True):
+    """The round that was closed, and the house's secret."""
+
     version: int
     round: int
     secret: str
 
 
 class Shuffling(Result, kw_only=True):
+    """The shuffle that was started."""
+
     k: int
     version: int
 
 
 class Cosigned(Result, kw_only=True):
+    """The checkpoint that now has the cosignature."""
+
     version: int
     size: int
 
 
 class Dealt(Result, kw_only=True):
+    """How many cards were dealt."""
+
     version: int
     dealt: int
 
 
 class Drawn(Result, kw_only=True):
+    """The cards that were drawn."""
+
     cards: list[str]
     slots: list[int]
     version: int
 
 
 class Bundle(Result, kw_only=True):
+    """Where the table's bundle is."""
+
     url: str
     version: int
 
 
 class Server(Result, kw_only=True):
+    """The program and its protocol."""
+
     name: str
     version: str
     protocol: str
 
 
 class Error(Result, kw_only=True):
+    """Why a request was not executed."""
+
     code: int
     message: str
     data: ErrorData | None = None
 
 
 class TableStatus(Result, kw_only=True):
+    """A table of the connection: the caller's role, or why it was not resumed."""
+
     table: str
     version: int | None = None
     seat: int | None = None
@@ -172,8 +204,11 @@ class TableStatus(Result, kw_only=True):
 
 
 class HelloResult(Result, kw_only=True):
-    """`by_table`: other nodes may serve the same tables, so that a client connects to `/ws/<table>`
-    as soon as it knows its table, and a load balancer brings a table's players to one node."""
+    """The server, and the tables that the tokens are for.
+
+    `by_table`: other nodes may serve the same tables, so that a client connects to `/ws/<table>` as
+    soon as it knows its table, and a load balancer brings a table's players to one node.
+    """
 
     server: Server
     tables: list[TableStatus]
@@ -181,11 +216,17 @@ class HelloResult(Result, kw_only=True):
 
 
 class TableStatuses(Result, kw_only=True):
+    """The tables of the connection."""
+
     tables: list[TableStatus]
 
 
-class Document(Result, kw_only=True):
-    """An OpenRPC document: all methods of this server."""
+class OpenRpcDocument(Result, kw_only=True):
+    """An OpenRPC document: all methods of this server.
+
+    `x-notifications` has the notifications with their parameters, `x-close-codes` the codes with
+    which the server closes a connection.
+    """
 
     openrpc: str
     info: dict[str, Any]
@@ -197,6 +238,8 @@ class Document(Result, kw_only=True):
 
 
 class Pong(Result, kw_only=True):
+    """The time of the server."""
+
     at: int
 
 
@@ -215,7 +258,7 @@ class ResumedNotice(Result, kw_only=True):
     version: int
 
 
-class Reset(State, kw_only=True):
+class Snapshot(State, kw_only=True):
     """The table instead of events that cannot be sent; without `proof`, events were lost."""
 
     reset: Literal[True]
