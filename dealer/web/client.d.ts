@@ -143,6 +143,8 @@ export interface JoinOptions {
   jwt?: string;
   /** The table's key, 64 hex digits, if it is known; otherwise the first one seen is trusted. */
   key?: string;
+  /** Whether this player is a program, which the log and the pages then show. */
+  bot?: boolean;
 }
 
 /** "52", "54" (with two jokers), codes, or several decks as one. */
