@@ -116,6 +116,11 @@ class RemoteTable(Moves):
         return self._session.evidence
 
     @property
+    def token(self) -> str | None:
+        """The token of this player's seat, a secret; None without a seat."""
+        return self._session.token
+
+    @property
     def invite(self) -> str | None:
         """The invitation that others need to join, if the rules ask for one; for the host."""
         invite: str | None = self._session.store.facts.get("invite")
