@@ -58,4 +58,4 @@ async def _pass_turn(table: RemoteTable) -> None:
     if table.seat is None or table.markers.turn != table.seat or following is None:
         return
     if legal.permits(table, "annotate"):
-        await table.note("turn", str(following))
+        await table.note(kind="turn", text=str(following))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import secrets
 import uuid
@@ -21,6 +22,9 @@ from dealer.client.table import RemoteTable
 from dealer.client.table_session import OnEvent, TableSession
 from dealer.errors import BadToken, ConfigurationError, HouseCheated, Refused
 from dealer.proof.checkpoint import Cosigner
+from dealer.proof.verify.replay import INSECURE
+
+log = logging.getLogger(__name__)
 
 SEED_BYTES = 32
 
@@ -279,7 +283,10 @@ class House:
         )
 
     async def _caught_up(self, table_id: str, version: int) -> RemoteTable:
-        return await self._tables[table_id].until(lambda table: table.version >= version)
+        table = await self._tables[table_id].until(lambda table: table.version >= version)
+        if table.insecure:
+            log.warning("table %s: %s", table_id, INSECURE)
+        return table
 
 
 def _join_command(kept: TableStore, params: Members) -> str:

@@ -16,6 +16,7 @@ from dealer.errors import BadToken, ShuffleRunning
 from dealer.game.cards import UNKNOWN
 from dealer.game.stacks import DECK, hand
 from dealer.game.state import Table
+from dealer.proof.verify.replay import INSECURE
 
 SHUFFLES_MAX = 3
 """How often a command that is rejected because a shuffle is running is sent again."""
@@ -129,7 +130,16 @@ class RemoteTable(Moves):
     @property
     def doubts(self) -> list[str]:
         """Sentences about the house that this player knows but cannot prove."""
-        return list(self._session.responder.entropy.doubts)
+        alarm = [INSECURE] if self.insecure else []
+        return alarm + self._session.responder.entropy.doubts
+
+    @property
+    def insecure(self) -> bool:
+        """Whether the server has insecure test decks: it may choose the cards of this table.
+
+        Such a table is for tests; its rounds are not replayed, and `doubts` say so.
+        """
+        return self._verifier.insecure
 
     def stack(self, name: str) -> list[str]:
         """Codes of a stack's cards, bottom first; `??` for unknown faces."""

@@ -102,7 +102,7 @@ def test_it_is_an_environment_of_pettingzoo():
 
         def observation_space(self, agent: str) -> Any:
             players = len(self.possible_agents)
-            members = {
+            members: dict[str, Any] = {
                 "drawn": spaces.Box(0, 10, (CARDS_MAX,), np.int64),
                 "total": spaces.Box(0, 10 * CARDS_MAX, (), np.int64),
                 "counts": spaces.Box(0, CARDS_MAX, (players,), np.int64),

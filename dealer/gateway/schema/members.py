@@ -8,7 +8,7 @@ MEMBERS = {
     "algorithm": "`backward` (from the top) or `forward` (from the bottom)",
     "archived": "the events have left the log; the table's bundle has them",
     "at": "a place in a stack, 0 the bottom; as a time, epoch milliseconds",
-    "bot": "whether the player is a program, as its service says",
+    "bot": "whether the player is a program, as it or its service says",
     "cards": "codes (`As`, `Td`), or slots where a face is not known",
     "checkpoint": "a signed head of the log (C2SP note) over this version",
     "cmd": "the caller's id of this command: if it is sent again, it is executed once",
