@@ -14,6 +14,7 @@ import pytest
 
 import dealer
 from dealer.languages.language import languages
+from dealer.proof.verify.replay import INSECURE
 from tests.harness.server_process import ROOT, ServerProcess
 
 pytestmark = pytest.mark.slow
@@ -59,6 +60,8 @@ async def test_a_server_with_test_decks_says_so_everywhere(tmp_path):
                 assert language.text("errorPages.insecureDecks") in warning
         (style,) = re.findall(r'href="(/web/\w+/appearance/warning\.css)"', page_of(server, "/"))
         assert ':root[lang="de"] .warning [lang="de"]' in page_of(server, style)
+        history = await asyncio.to_thread(page_of, server, f"{of_table}/history.txt")
+        assert INSECURE in history
         bundle = tmp_path / "bundle.jsonl"
         bundle.write_bytes(await server.bundle(table.id))
     output = server.output.read_text()
@@ -70,10 +73,11 @@ async def test_a_server_with_test_decks_says_so_everywhere(tmp_path):
     for command in (
         ["verify", str(bundle)],
         ["audit", table.id, "--database", server.address],
+        ["history", str(bundle)],
     ):
         done = await asyncio.to_thread(dealer_command, *command)
         assert done.returncode == 1
-        assert "opened at a server with insecure test decks" in done.stdout + done.stderr
+        assert INSECURE in done.stdout + done.stderr
 
 
 async def test_other_servers_say_nothing_of_it(tmp_path):
