@@ -63,11 +63,19 @@ class Bots:
             stopping.cancel()
             for bot in bots:
                 bot.cancel()
-            failures = [one for one in await everyone if isinstance(one, DealerError)]
-        if len(failures) == self._count:
-            raise failures[0]
+            results = await everyone
+        errors = [one for one in results if isinstance(one, Exception)]
+        if len(errors) == self._count:
+            raise errors[0]
 
     async def _bot(self, number: int) -> None:
+        try:
+            await self._take_part(number)
+        except Exception as error:
+            self._report(f"A bot ended: {error}")
+            raise
+
+    async def _take_part(self, number: int) -> None:
         store = None if self._store is None else self._store / f"bot-{number + 1}"
         async with connect(self._link.server, store=store, table=self._link.table) as house:
             table = await self._sit(house, number)

@@ -14,7 +14,9 @@ from dealer.game.events import (
     EntropyCommitted,
     EntropyRevealed,
     Event,
+    RoundClosed,
     RoundOpened,
+    SeatTaken,
     TableOpened,
 )
 from dealer.game.stacks import hand
@@ -27,6 +29,8 @@ _LONG: dict[type[Event], tuple[str, ...]] = {
     TableOpened: ("key", "origin"),
     RoundOpened: ("deck", "commitment"),
     DeckSealed: ("slots",),
+    RoundClosed: ("secret",),
+    SeatTaken: ("key",),
 }
 """Members that say nothing to a player; `evidence` has checked them."""
 

@@ -142,6 +142,16 @@ async def test_an_invitation_admits_them(host, server):
     await party.end()
 
 
+async def test_the_others_play_on_where_seats_are_few(host, server):
+    table = await host.open(seats=2)
+    party = Party(f"{server}/{table.id}", 3)
+    ended, *_ = await party.said(3)
+    assert ended.startswith("A bot ended: All 2 seats of this table are taken")
+    assert not party.task.done()
+    assert len(table.seats) == 2
+    await party.end()
+
+
 async def test_they_end_with_the_table(host, server):
     table, link = await opened(host, server)
     party = Party(link, 2)
