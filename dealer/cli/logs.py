@@ -13,11 +13,12 @@ import json
 import logging
 import sys
 import time
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from traceback import extract_tb
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any
 
 from dealer.errors import DealerError
@@ -35,10 +36,15 @@ _ExceptionInfo = tuple[type[BaseException], BaseException, TracebackType | None]
 log = logging.getLogger(__name__)
 
 
-def configure(*, format: str, level: str) -> None:
-    """Log to standard error, as `json` or `console` lines, from `level`."""
+def configure(*, format: str, level: str, insecure_test_decks: bool = False) -> None:
+    """Log to standard error, as `json` or `console` lines, from `level`.
+
+    With `insecure_test_decks` every line has that as a field.
+    """
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonLines() if format == "json" else ConsoleLines())
+    formatter = JsonLines() if format == "json" else ConsoleLines()
+    formatter.bound = {"insecure_test_decks": True} if insecure_test_decks else {}
+    handler.setFormatter(formatter)
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(logging.WARNING)
@@ -62,6 +68,8 @@ def _log_throttle() -> LogThrottle:
 
 
 class _Formatter(logging.Formatter):
+    bound: Mapping[str, Any] = MappingProxyType({})  # fields of every line
+
     def members(self, record: logging.LogRecord) -> dict[str, Any]:
         """The members of the line, in order."""
         ours = record.name == OURS or record.name.startswith(f"{OURS}.")
@@ -74,7 +82,7 @@ class _Formatter(logging.Formatter):
         }
         if not ours:
             members["logger"] = record.name
-        members |= getattr(record, "fields", {})
+        members |= {**self.bound, **getattr(record, "fields", {})}
         if record.exc_info and record.exc_info[0] is not None:
             members |= _error_fields(record.exc_info)
         return members

@@ -13,6 +13,7 @@ import typer
 from dealer.cli.commands import (
     archive,
     audit,
+    bots,
     close,
     config,
     demo,
@@ -22,6 +23,7 @@ from dealer.cli.commands import (
     journal,
     key,
     log,
+    mcp,
     migrate,
     packs,
     rebuild,
@@ -46,12 +48,14 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-RUN, CHECK = "Run a server", "Check a game"
+RUN, PLAY, CHECK = "Run a server", "Play", "Check a game"
 LOG, OPERATE = "Inspect and maintain the log", "Operate the server"
 
 app.command(rich_help_panel=RUN, epilog=LIMITS_HELP)(serve.serve)
 app.command(rich_help_panel=RUN)(demo.demo)
 app.command(rich_help_panel=RUN)(config.config)
+app.command(rich_help_panel=PLAY)(bots.bots)
+app.command(rich_help_panel=PLAY)(mcp.mcp)
 app.command(rich_help_panel=CHECK)(audit.audit)
 app.command(rich_help_panel=CHECK)(history.history)
 app.command(rich_help_panel=CHECK)(export.export)
@@ -96,6 +100,8 @@ def dealer(
     ```
     dealer serve                 start the server and print its address
     dealer demo                  let four players play a whole game, and check it
+    dealer bots N TABLE          let simple players sit down at a table
+    dealer mcp                   let an agent play, by the Model Context Protocol
     dealer tables                list the tables of the database
     dealer audit TABLE           print every swap and draw of a table, and check the log
     dealer state TABLE --at 57   print a table as it was at a version

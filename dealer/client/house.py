@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import logging
 import os
 import secrets
+import uuid
 from collections.abc import Generator, Mapping
 from contextlib import suppress
+from hashlib import sha256
 from types import TracebackType
 from typing import Any
 
@@ -13,11 +17,14 @@ from dealer.client.address import require_table_id
 from dealer.client.connection import Connection
 from dealer.client.moves import Deck, deck_spec
 from dealer.client.requests import Members, RetryPolicy
-from dealer.client.store import Store, TableStore
+from dealer.client.store import Store, TableStore, with_seat
 from dealer.client.table import RemoteTable
-from dealer.client.table_session import TableSession
-from dealer.errors import BadToken, ConfigurationError, HouseCheated
+from dealer.client.table_session import OnEvent, TableSession
+from dealer.errors import BadToken, ConfigurationError, HouseCheated, Refused
 from dealer.proof.checkpoint import Cosigner
+from dealer.proof.verify.replay import INSECURE
+
+log = logging.getLogger(__name__)
 
 SEED_BYTES = 32
 
@@ -31,6 +38,7 @@ def connect(
     patience: RetryPolicy | None = None,
     table: str | None = None,
     key: str | None = None,
+    on_event: OnEvent | None = None,
 ) -> House:
     """A connection to the server at `url` (`ws://…/ws`, `wss://…/ws`); use `async with` or `await`.
 
@@ -40,7 +48,8 @@ def connect(
     when the player joins and kept in the store, or with `cosigner`; `cosigner=False` turns it off.
     `patience` has the timeouts and the backoff. `table` is the id of the table to join or watch, if
     it is known: a load balancer then connects to its node at once. `key` is a service key, for a
-    program that opens tables for others (`dealer key add`).
+    program that opens tables for others (`dealer key add`). `on_event(table, happened)` is called
+    for each verified event of each table, also for those that the client missed while it was away.
     """
     return House(
         url,
@@ -50,6 +59,7 @@ def connect(
         patience=patience,
         table=table,
         key=key,
+        on_event=on_event,
     )
 
 
@@ -66,7 +76,9 @@ class House:
         patience: RetryPolicy | None,
         table: str | None = None,
         key: str | None = None,
+        on_event: OnEvent | None = None,
     ) -> None:
+        self._on_event = on_event
         self.connection = Connection(url, table=table, patience=patience, key=key)
         self._name = name
         self._store = store
@@ -137,6 +149,7 @@ class House:
         key: bytes | None = None,
         ticket: str | None = None,
         jwt: str | None = None,
+        bot: bool = False,
     ) -> RemoteTable:
         """Take a seat at a table, or resume the seat that the store has a token for.
 
@@ -144,17 +157,16 @@ class House:
         trusts, comes before that token: it gives the user's own seat, on every device the same.
 
         `key` is the table's key, 32 bytes, if it is known from elsewhere; otherwise the first key
-        received is trusted and pinned. Raises HouseCheated for a table with stored evidence.
+        received is trusted and pinned. `bot` says that this player is a program, which the log and
+        the pages then show. Raises HouseCheated for a table with stored evidence.
         """
         table_id = require_table_id(table if isinstance(table, str) else table.id)
         self.connection.route_to(table_id)
         kept = self._store.table(table_id)
         named = ticket is None and jwt is None
         if named and kept.facts.get("token") and table_id not in self._sessions:
-            try:
-                return await self._resume(table_id, key=key)
-            except BadToken:
-                kept.learn(token=None, seat=None, since=None)
+            with suppress(BadToken):
+                return await self.resume(table_id, key=key)
         session = self._follow(table_id, key=key)
         cosigner = session.responder.cosigner = self._cosigner_at(kept, draw=True)
         members = {
@@ -165,10 +177,37 @@ class House:
             "seat": seat,
             "invite": invite or kept.facts.get("invite"),
             "key": None if cosigner is None else cosigner.public_key.hex(),
+            "bot": bot or None,
         }
         params = {name: value for name, value in members.items() if value is not None}
-        result = await self._ask("table.join", params, session.joined)
+        try:
+            command = {"cmd": _join_command(kept, params)}
+            result = await self._ask("table.join", params | command, session.joined)
+        except Refused:
+            kept.learn(joining=None)
+            raise
+        kept.learn(joining=None)
         return await self._caught_up(table_id, result["version"])
+
+    async def resume(
+        self, table: str, *, token: str | None = None, key: bytes | None = None
+    ) -> RemoteTable:
+        """Continue in the seat that the store has a token for, or in that of `token`.
+
+        Raises BadToken if there is none, or if that seat was left.
+        """
+        table_id = require_table_id(table)
+        self.connection.route_to(table_id)
+        kept = self._store.table(table_id)
+        if token is not None:
+            kept.learn(**with_seat({"token": token}))
+        if not kept.facts.get("token"):
+            raise BadToken("This client has no seat at that table; join it first.")
+        try:
+            return await self._resume(table_id, key=key)
+        except BadToken:
+            kept.learn(token=None, seat=None, since=None)
+            raise
 
     async def watch(self, table: str, *, key: bytes | None = None) -> RemoteTable:
         """Follow a table without a seat: as its host if the store has its token, or to watch it."""
@@ -212,7 +251,12 @@ class House:
             raise HouseCheated("This table's key has changed, so it is not the same table.")
         cosigner = self._cosigner_at(kept, draw=False)
         session = TableSession(
-            table_id, self.connection, kept, key=key or pinned or None, cosigner=cosigner
+            table_id,
+            self.connection,
+            kept,
+            key=key or pinned or None,
+            cosigner=cosigner,
+            on_event=self._on_event,
         )
         self._sessions[table_id] = session
         self._tables[table_id] = RemoteTable(session)
@@ -239,7 +283,23 @@ class House:
         )
 
     async def _caught_up(self, table_id: str, version: int) -> RemoteTable:
-        return await self._tables[table_id].until(lambda table: table.version >= version)
+        table = await self._tables[table_id].until(lambda table: table.version >= version)
+        if table.insecure:
+            log.warning("table %s: %s", table_id, INSECURE)
+        return table
+
+
+def _join_command(kept: TableStore, params: Members) -> str:
+    """The id of this join, stored before it is sent.
+
+    A program that was killed before the answer repeats the command with it, and gets the seat.
+    """
+    digest = sha256(json.dumps(params, sort_keys=True).encode()).hexdigest()
+    joining = kept.facts.get("joining") or {}
+    if joining.get("params") != digest:
+        joining = {"cmd": str(uuid.uuid4()), "params": digest}
+        kept.learn(joining=joining)
+    return str(joining["cmd"])
 
 
 def _unnamed() -> str:

@@ -2,8 +2,9 @@
 
 In memory, or in a folder with one sub-folder per table that only its owner can read:
 
-    seat.json            token, host_token, seat, key … of the table, as far as known, and
-                         player_seed, the Ed25519 key that this player cosigns with
+    seat.json            token, host_token, seat, key … of the table, as far as known;
+                         player_seed, the Ed25519 key that this player cosigns with; joining, the
+                         id of a `table.join` without an answer yet
     nonces.jsonl         {"nonce","sitting"} before its digest is sent, {"revealed","sitting"}
                          before the nonce is sent
     checkpoints.jsonl    {"edge","note","size"}, one per verified head
@@ -92,7 +93,7 @@ class TableFolder(TableStore):
         try:
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
             if seat.exists():
-                self.facts = _with_seat(json.loads(seat.read_text()))
+                self.facts = with_seat(json.loads(seat.read_text()))
             for line in _lines(path / "nonces.jsonl"):
                 self._read_nonce(line)
             self.heads = [
@@ -184,7 +185,7 @@ class Store:
         return self._folder
 
 
-def _with_seat(facts: dict[str, Any]) -> dict[str, Any]:
+def with_seat(facts: dict[str, Any]) -> dict[str, Any]:
     """The facts with `seat` and `since` as in the token; ValueError if neither has them.
 
     A record that another program wrote may lack them, and without `since` the client would take its

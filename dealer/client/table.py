@@ -17,6 +17,7 @@ from dealer.errors import BadToken, ShuffleRunning
 from dealer.game.cards import UNKNOWN
 from dealer.game.stacks import DECK, hand
 from dealer.game.state import Table
+from dealer.proof.verify.replay import INSECURE
 
 SHUFFLES_MAX = 3
 """How often a command that is rejected because a shuffle is running is sent again."""
@@ -117,6 +118,11 @@ class RemoteTable(Moves):
         return self._session.evidence
 
     @property
+    def token(self) -> str | None:
+        """The token of this player's seat, a secret; None without a seat."""
+        return self._session.token
+
+    @property
     def invite(self) -> str | None:
         """The invitation that others need to join, if the rules ask for one; for the host."""
         invite: str | None = self._session.store.facts.get("invite")
@@ -125,7 +131,16 @@ class RemoteTable(Moves):
     @property
     def doubts(self) -> list[str]:
         """Sentences about the house that this player knows but cannot prove."""
-        return list(self._session.responder.entropy.doubts)
+        alarm = [INSECURE] if self.insecure else []
+        return alarm + self._session.responder.entropy.doubts
+
+    @property
+    def insecure(self) -> bool:
+        """Whether the server has insecure test decks: it may choose the cards of this table.
+
+        Such a table is for tests; its rounds are not replayed, and `doubts` say so.
+        """
+        return self._verifier.insecure
 
     def stack(self, name: str) -> list[str]:
         """Codes of a stack's cards, bottom first; `??` for unknown faces."""

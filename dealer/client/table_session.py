@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dealer.client.auto_responder import AutoResponder
 from dealer.client.connection import Connection
 from dealer.client.event_stream import EventStream
-from dealer.client.event_verifier import EventVerifier, Evidence
+from dealer.client.event_verifier import EventVerifier, Evidence, Happened
 from dealer.client.markers import Markers
 from dealer.client.requests import Members, forget
 from dealer.client.store import TableStore
@@ -25,6 +25,8 @@ RESUMES_MAX = 4
 """How often a missing event is requested again before this client leaves the table."""
 
 Predicate = Callable[[], bool]
+OnEvent = Callable[[str, Happened], None]
+"""Called with a table's id and each of its verified events."""
 
 
 class TableSession:
@@ -38,7 +40,9 @@ class TableSession:
         *,
         key: bytes | None,
         cosigner: Cosigner | None,
+        on_event: OnEvent | None = None,
     ) -> None:
+        self._on_event = on_event
         self.id = table_id
         self.connection = connection
         self.store = store
@@ -210,6 +214,8 @@ class TableSession:
             self._seat_lost()
         self.markers.apply(event)
         self.events.put(happened)
+        if self._on_event is not None:
+            self._on_event(self.id, happened)
         self._wake()
         if isinstance(event, TableClosed):
             self.events.end(None)

@@ -529,6 +529,15 @@ class Settings:
             metavar="URL",
         ),
     ] = None
+    insecure_test_decks: Annotated[
+        bool,
+        Option(
+            "--insecure-test-decks",
+            "DEALER_INSECURE_TEST_DECKS",
+            "For tests only: tables with the rule insecure_test_deck get the cards that it names. "
+            "Every page and log line says so, and no verifier accepts such a table as proof.",
+        ),
+    ] = False
     limits: Limits = field(default_factory=default_limits)
 
     def __post_init__(self) -> None:

@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 from dealer.game.absence import Absence
 from dealer.game.immutable import immutable
+from dealer.game.insecure_deck import InsecureDeck
 from dealer.game.stacks import DECK
 
 CardRef = str | int
@@ -174,9 +175,13 @@ class CloseEntropy:
 
 @immutable
 class FinishShuffle:
-    """Shuffle and seal, with all entropy revealed; `root` is that of checkpoint C1."""
+    """Shuffle and seal, with all entropy revealed; `root` is that of checkpoint C1.
+
+    A test `deck` replaces the tape; only a server with insecure test decks gives one.
+    """
 
     root: bytes
+    deck: InsecureDeck | None = None
 
 
 class DealtPile(NamedTuple):

@@ -12,6 +12,7 @@ known one (`check_names`): it would have no effect, without a word.
 
 `pack` and `game` name the pack of cards and the preset that the pages use to show the table; the
 server does not enforce a game. `listed: false` keeps the table out of the lobby's list.
+`insecure_test_deck` is for tests, and refused by other servers (`insecure_deck`).
 
 Rules in an existing log keep their meaning, where each preset allows the host to collect. New
 tables get an explicit `"collect": "nobody"` unless they are opened with another value
@@ -29,6 +30,8 @@ from difflib import SequenceMatcher, get_close_matches
 from typing import Any
 
 from dealer.errors import BadRequest
+from dealer.game.insecure_deck import RULE as INSECURE_DECK
+from dealer.game.insecure_deck import check_insecure_deck
 from dealer.game.names import check_name
 
 SEATS_DEFAULT = 10
@@ -57,7 +60,7 @@ PRESETS: dict[str, dict[str, str]] = {
 }
 ACTIONS = tuple(PRESETS["free"])
 _GUARDED = ("preset", "join", "watch", "entropy", "deck", "seats", "name", *WAITS, *ACTIONS)
-KNOWN = (*_GUARDED, "pack", "game", "listed")
+KNOWN = (*_GUARDED, "pack", "game", "listed", INSECURE_DECK)
 """The names of all members that have a meaning.
 
 Those that came later are not guarded against misspellings: similar names, such as `packs`, are free
@@ -124,6 +127,7 @@ class Rules:
                 )
         if type(given.get("listed", True)) is not bool:
             raise BadRequest("The rule 'listed' must be true or false.")
+        check_insecure_deck(given)
         pack = given.get("pack", "standard")
         if not isinstance(pack, str) or not PACK_NAME.fullmatch(pack):
             raise BadRequest(

@@ -6,12 +6,14 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from dealer.errors import HistoryUnavailable
 from dealer.game.copies import copy_table
 from dealer.game.events import Event, NoteAdded
 from dealer.game.state import TAKE_BACK, Table, evolve
 from dealer.proof import codec
 from dealer.proof.checkpoint import open_note, table_of
 from dealer.proof.verify import Report, Swap, verify
+from dealer.proof.verify.replay import INSECURE
 
 _CHECKPOINT = b'{"checkpoint":'
 
@@ -53,11 +55,14 @@ class Game(NamedTuple):
         """The game of a bundle's lines (without their newlines).
 
         `report` is the verifier's report of these lines, if available. Raises the ProofFault of the
-        first fault: a forged bundle has no history.
+        first fault: a forged bundle has no history. One of a table with insecure test decks has
+        none either, which is a HistoryUnavailable.
         """
         bundle = [line if isinstance(line, bytes) else _encoded(line) for line in lines]
         found = verify(bundle) if report is None else report
         if found.fault is not None:
+            if found.fault.sentence == INSECURE:
+                raise HistoryUnavailable(INSECURE)
             raise found.fault
         key, table = bytes.fromhex(found.key), table_of(found.origin)
         notes = [json.loads(line) for line in bundle if line.startswith(_CHECKPOINT)]

@@ -28,6 +28,7 @@ from dealer.proof.checkpoint import Signer
 from dealer.proof.keys import secret_length
 from dealer.service.clock import Clock, utc_ms
 from dealer.service.encoding import EncodedAppend, encode, encode_draw
+from dealer.service.insecure_decks import InsecureDecks
 from dealer.service.live_table import LiveTable
 from dealer.service.maintenance import MaintenanceMode
 from dealer.service.requests import CommandResult, Outcome, PendingDraw, Request, StoredCommand
@@ -72,8 +73,8 @@ class PendingAppend:
 class CommandExecutor:
     """Executes the commands of all tables; `house` is the name in origins.
 
-    `maintenance` refuses what may not begin now, `cache` what may not grow. `clock` is the wall
-    clock, in milliseconds.
+    `maintenance` refuses what may not begin now, `cache` what may not grow. `insecure_decks` says
+    which tables have a test deck. `clock` is the wall clock, in milliseconds.
     """
 
     def __init__(
@@ -83,11 +84,13 @@ class CommandExecutor:
         house: str,
         maintenance: MaintenanceMode,
         cache: TableCache,
+        insecure_decks: InsecureDecks,
         clock: Clock = utc_ms,
     ) -> None:
         self._clock = clock
         self._maintenance = maintenance
         self._cache = cache
+        self._insecure_decks = insecure_decks
         self._key = key
         self._house = house
         self._signers: dict[bytes, Signer] = {}
@@ -175,7 +178,7 @@ class CommandExecutor:
     def _finish(self, pending: PendingAppend, round_: Round) -> None:
         """The tape is fixed: shuffle, seal, and execute the draw that waits for the seal."""
         live_table = pending.live_table
-        finish = FinishShuffle(live_table.c1_root)
+        finish = FinishShuffle(live_table.c1_root, self._insecure_decks.deck_of(live_table.table))
         self._record(pending, decide(finish, live_table.table, live_table.secret))
         waiting = live_table.pending_draw
         if waiting is None:

@@ -12,6 +12,7 @@ from dealer.service.archive import require_here
 from dealer.service.decoding import event_of, leaf_of, tampered
 from dealer.service.encoding import EncodedEvent, encoded_event
 from dealer.service.event_reader import EventReader
+from dealer.service.insecure_decks import InsecureDecks
 from dealer.service.live_table import LiveTable
 from dealer.service.requests import StoredCommand
 from dealer.service.round_secret_cache import RoundSecretCache
@@ -27,20 +28,32 @@ class Loader:
     """Builds live tables from `log`; `secrets` decrypts the secrets of open rounds."""
 
     def __init__(
-        self, log: Log, secrets: RoundSecretCache, reader: EventReader, stored: StoredSavepoints
+        self,
+        log: Log,
+        secrets: RoundSecretCache,
+        reader: EventReader,
+        stored: StoredSavepoints,
+        insecure_decks: InsecureDecks,
     ) -> None:
         self._log = log
         self._secrets = secrets
         self._reader = reader
         self._stored = stored
+        self._insecure_decks = insecure_decks
 
     async def load(self, table: bytes) -> LiveTable:
         """The table as the log has it, checked against its newest checkpoint; version 0 if none.
 
         A long table is loaded from its stored savepoint, and whole if that does not agree with the
         log. Raises TableArchived if it was archived, DatabaseDamaged if the rows are not those that
-        the house signed, or if the secret of the open round cannot be decrypted.
+        the house signed, or if the secret of the open round cannot be decrypted, and UnknownTable
+        if this server may not serve it.
         """
+        live_table = await self._load(table)
+        self._insecure_decks.require_served(live_table.table, live_table.table_id)
+        return live_table
+
+    async def _load(self, table: bytes) -> LiveTable:
         self._secrets.forget(table)
         newest = await self._log.newest_checkpoint(table)
         if newest is not None and newest[0] >= STORE_EVERY:
@@ -129,7 +142,9 @@ class Loader:
             tail = await self._tail(live_table.id, after=after)
             try:
                 tail.check(after)
-                return self._follow(live_table, savepoint, tail)
+                followed = self._follow(live_table, savepoint, tail)
+                self._insecure_decks.require_served(followed[0].table, live_table.table_id)
+                return followed
             except DealerError:
                 pass  # the log does not follow from the savepoint; a full load says what it has
             except Exception as error:

@@ -33,6 +33,7 @@ from dealer.service.encoding import EncodedEvent
 from dealer.service.event_reader import EventReader
 from dealer.service.executor import CommandExecutor
 from dealer.service.head_poller import HeadPoller
+from dealer.service.insecure_decks import InsecureDecks
 from dealer.service.live_table import LiveTable
 from dealer.service.loading import Loader
 from dealer.service.lobby import PER_NETWORK, Lobby
@@ -63,8 +64,9 @@ class Service:
     `house` is the name of the house in origins, without space or `+`. Tables in memory take about
     `memory` bytes at most, and at most `tables` of them are idle. The lobby lists at most
     `per_network` tables that one network opened. Bundles of archived tables are read from the
-    folder `archive`. `clock` is the wall clock, milliseconds since 1970. `open_service` sets
-    `projection`, `hints` and `webhooks`, for the metrics.
+    folder `archive`. With `insecure_test_decks` a test may choose what shuffles give. `clock` is
+    the wall clock, milliseconds since 1970. `open_service` sets `projection`, `hints` and
+    `webhooks`, for the metrics.
     """
 
     def __init__(
@@ -77,8 +79,10 @@ class Service:
         memory: int = BYTES,
         per_network: int = PER_NETWORK,
         archive: Path | None = None,
+        insecure_test_decks: bool = False,
         clock: Clock = utc_ms,
     ) -> None:
+        self._insecure_decks = InsecureDecks(allowed=insecure_test_decks)
         self._listeners: list[NoticeListener] = []
         self.stats = CommitStats()
         self.projection: ProjectionScheduler | None = None
@@ -101,7 +105,7 @@ class Service:
         self.consistency = ConsistencyProofs(log)
         self.past_states = PastStates(log, secrets)
         self.savepoints = StoredSavepoints(log, key, secrets)
-        self.loader = Loader(log, secrets, self.reader, self.savepoints)
+        self.loader = Loader(log, secrets, self.reader, self.savepoints, self._insecure_decks)
         self.tables = TableCache(
             self.loader,
             bound=tables,
@@ -109,7 +113,12 @@ class Service:
             leave=lambda live_table: self.lifecycle.leave(live_table),
         )
         self._executor = CommandExecutor(
-            key, house=house, maintenance=self.maintenance, cache=self.tables, clock=clock
+            key,
+            house=house,
+            maintenance=self.maintenance,
+            cache=self.tables,
+            insecure_decks=self._insecure_decks,
+            clock=clock,
         )
         self._tasks = BackgroundTasks()
         self._processor = CommandProcessor(
@@ -253,6 +262,7 @@ class Service:
         `owner` is recorded before the table begins; with a `ref` that it has used before, the table
         is that one, and `key` has to be the same.
         """
+        rules = self._insecure_decks.rules_for(rules)
         check_rules(rules)
         table, key = await id_and_key(key, self.log, self._key, now=self.now())
         if owner is not None:

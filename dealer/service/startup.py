@@ -53,6 +53,7 @@ async def open_service(
     archive: Path | None = None,
     marks: Path | None = None,
     webhook_give_up_ms: int = GIVE_UP_MS,
+    insecure_test_decks: bool = False,
     clock: Clock = utc_ms,
     **log: Any,
 ) -> AsyncIterator[Service]:
@@ -84,6 +85,7 @@ async def open_service(
                 memory=memory,
                 per_network=per_network,
                 archive=archive,
+                insecure_test_decks=insecure_test_decks,
                 clock=clock,
             )
             if database_log.dialect == "sqlite":

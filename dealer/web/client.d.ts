@@ -143,6 +143,8 @@ export interface JoinOptions {
   jwt?: string;
   /** The table's key, 64 hex digits, if it is known; otherwise the first one seen is trusted. */
   key?: string;
+  /** Whether this player is a program, which the log and the pages then show. */
+  bot?: boolean;
 }
 
 /** "52", "54" (with two jokers), codes, or several decks as one. */
@@ -226,6 +228,11 @@ export interface RemoteTable {
   readonly invite: string | null;
   /** Suspicions that only this player can have, because they cannot be proved: sentences. */
   readonly doubts: string[];
+  /**
+   * Whether the server has insecure test decks, so that it may choose the cards. Such a table is for
+   * tests: its rounds are not replayed, and the check `round` has failed from the beginning.
+   */
+  readonly insecure: boolean;
   /** Why this session has ended: HouseCheated, SessionEnded, leaving, …; null while it has not. */
   readonly error: DealerError | null;
 

@@ -869,7 +869,16 @@ export const Wrong = RuleViolation;
 export const DUE = CHECKPOINT_TYPES;
 export const PUBLIC = EVENT_MEMBERS;
 
+/** With this rule, whatever its value, a log is no proof (tape, line 1). */
+export const INSECURE_RULE = "insecure_test_deck";
+export const INSECURE =
+  "This table was opened at a server with insecure test decks, which may choose the cards: it " +
+  "proves nothing about them.";
+
 async function replay(parts, roots, report, progress) {
+  if (Object.hasOwn(parts.leaves[0].public.rules, INSECURE_RULE)) {
+    throw new Fault("tape", parts.leaves[0].version, INSECURE);
+  }
   const ledger = newLedger(parts.table, roots);
   const { remarks, swaps } = report;
   Object.assign(ledger, { remarks, swaps, secrets: secretsOf(parts.leaves) });

@@ -99,3 +99,9 @@ def test_a_trick_is_won() -> None:
     trick = moved(1, "pile:table", "pile:won:1", 7, 6)
     assert lines(1, *trick) == ["You won a trick: 2 cards."]
     assert lines(2, *trick) == ["Ada won a trick: 2 cards."]
+
+
+def test_a_bot_sits_down() -> None:
+    taken = (1, "SeatTaken", {"seat": 3, "name": "Robo", "bot": True}, None)
+    assert lines(1, taken) == ["Robo (bot) sat down at seat 3."]
+    assert lines(3, taken) == ["You sat down at seat 3."]

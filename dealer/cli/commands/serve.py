@@ -58,7 +58,11 @@ def serve(**given: Any) -> None:
     settings = build_settings(given)
     with usage_errors():
         validate_paths(settings)
-    configure(format=settings.log_format, level=settings.log_level)
+    configure(
+        format=settings.log_format,
+        level=settings.log_level,
+        insecure_test_decks=settings.insecure_test_decks,
+    )
     raise_file_limit()
     sys.setswitchinterval(SWITCH_INTERVAL)
     run(_serve(settings))
@@ -99,6 +103,8 @@ async def _serve(settings: Settings) -> None:
     loop.set_exception_handler(log_unhandled)
     fields = {"version": version(), "database": masked(settings.database), "pid": os.getpid()}
     log.info("start", extra={"fields": fields})
+    if settings.insecure_test_decks:
+        log.warning("insecure test decks")
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
     issuer = _issuer(settings)
@@ -120,6 +126,7 @@ async def _serve(settings: Settings) -> None:
             close_decks_ms=age_ms(settings.close_decks, of="--close-decks"),
             disk_floor=settings.disk_floor * MIB,
             webhook_give_up_ms=age_ms(settings.webhook_give_up, of="--webhook-give-up"),
+            insecure_test_decks=settings.insecure_test_decks,
             synchronous=settings.synchronous,
             commit=settings.commit,
             queue=settings.queue,
@@ -168,6 +175,7 @@ def _appearance(settings: Settings) -> Appearance:
         title=settings.title,
         logo=None if logo is None else (logo.suffix.lower(), read_logo(logo, of="--logo")),
         properties=palette(settings.colours, of="--colour"),
+        insecure_test_decks=settings.insecure_test_decks,
     )
 
 
@@ -186,6 +194,8 @@ def _issuer(settings: Settings) -> Issuer | None:
 def _print_address(settings: Settings, gateway: Gateway) -> None:
     host = "127.0.0.1" if settings.host in _EVERY_ADDRESS else settings.host
     address = f"http://[{host}]" if ":" in host else f"http://{host}"
+    if settings.insecure_test_decks:
+        echo("Insecure test decks are on: the cards may be chosen. Use this server for tests only.")
     echo(f"The server is running at {address}:{gateway.port}/")
     echo(f"To see a game played from a terminal: {program()} demo --url {address}:{gateway.port}/")
     sys.stdout.flush()

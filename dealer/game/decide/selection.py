@@ -103,8 +103,10 @@ def named(round_: Round, actor: Actor, stack: str, refs: Sequence[CardRef]) -> l
     """Slots of the named cards. A code matches only a card that the actor may see."""
     cards = round_.cards(stack)
     present = set(cards)
-    seen = {round_.faces[c]: c for c in cards if c >= 0 and round_.sees(actor.seat, c)}
-    slots = [seen.get(ref, -1) if isinstance(ref, str) else ref for ref in refs]
+    slots = [ref if isinstance(ref, int) else -1 for ref in refs]
+    if any(isinstance(ref, str) for ref in refs):
+        seen = {round_.faces[c]: c for c in cards if c >= 0 and round_.sees(actor.seat, c)}
+        slots = [seen.get(ref, -1) if isinstance(ref, str) else ref for ref in refs]
     if not slots:
         raise BadRequest("Name at least one card.")
     if len(set(slots)) != len(slots) and -1 not in slots:

@@ -29,7 +29,7 @@ from dealer.game.decide.permission import idle_round, open_round, require_permis
 from dealer.game.decide.round_secrets import RoundSecrets
 from dealer.game.decide.selection import require_no_pass
 from dealer.game.events import Event
-from dealer.game.shuffle import ALGORITHMS, full, steps_of
+from dealer.game.shuffle import ALGORITHMS, Below, full, steps_of
 from dealer.game.stacks import DECK, is_stack, seat_of
 from dealer.game.state import Round, SeatHolder, Shuffle, Table
 from dealer.game.tape import Tape
@@ -150,6 +150,7 @@ def finish(command: FinishShuffle, table: Table, house: RoundSecrets) -> list[Ev
     round_, shuffle = _running(table)
     if not shuffle.ready():
         raise NoShuffle("This shuffle still waits for digests or reveals.")
+    order = [round_.face(card) or "" for card in round_.cards(shuffle.stack)]
     tape = Tape(
         secret=house.secret,
         nonces=shuffle.entropy(),
@@ -157,11 +158,13 @@ def finish(command: FinishShuffle, table: Table, house: RoundSecrets) -> list[Ev
         k=shuffle.k,
         n=shuffle.n,
     )
-    order = [round_.face(card) or "" for card in round_.cards(shuffle.stack)]
+    below: Below = tape.below
+    if command.deck is not None:
+        below = command.deck.below(order, algorithm=shuffle.algorithm, k=shuffle.k)
     decided: list[Event] = []
     swapped = events.CardsSwapped  # one lookup for all swaps
     number, k = round_.number, shuffle.k
-    steps = steps_of(shuffle.algorithm, n=shuffle.n, steps=shuffle.steps, below=tape.below)
+    steps = steps_of(shuffle.algorithm, n=shuffle.n, steps=shuffle.steps, below=below)
     for step, i, j in steps:
         order[i], order[j] = order[j], order[i]
         decided.append(swapped(number, k, step, i, j))

@@ -1,7 +1,8 @@
 """Appearance of the pages as the operator has set it: title, logo and colours.
 
 They become files of the web folder, a stylesheet and an image, and elements of each page's head: no
-inline script or style, which the Content-Security-Policy forbids.
+inline script or style, which the Content-Security-Policy forbids. A server with insecure test decks
+says so on each page, in the reader's language.
 """
 
 from __future__ import annotations
@@ -11,9 +12,40 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from html import escape
 
+from dealer.languages.language import languages
+
 THEME = "appearance/theme.css"
+WARNING = "appearance/warning.css"
 _TITLE = re.compile(r"<title>[^<]*</title>")
 _ICON = re.compile(r'(<link rel="icon" href=")[^"]*(">)')
+_BODY = re.compile(r"<body[^>]*>")
+_WARNING_STYLE = """\
+body {
+  box-sizing: border-box;
+  padding-block-end: 2.6rem;
+}
+
+.warning {
+  position: fixed;
+  z-index: 1000;
+  inset: auto 0 0;
+  display: grid;
+  height: 2.6rem;
+  margin: 0;
+  place-items: center;
+  background: #8c1d18;
+  color: #fff;
+  font-size: 0.75rem;
+  font-weight: 650;
+  line-height: 1.15;
+  text-align: center;
+}
+
+.warning span {
+  display: none;
+}
+
+"""
 
 
 @dataclass(frozen=True)
@@ -21,11 +53,13 @@ class Appearance:
     """`logo` is an image by the suffix of its file, such as `.svg`; `properties` are CSS values.
 
     `properties` are custom properties by name, such as `--felt`, that replace those of base.css.
+    `insecure_test_decks` says that the server has them.
     """
 
     title: str | None = None
     logo: tuple[str, bytes] | None = None
     properties: Mapping[str, str] = field(default_factory=dict)
+    insecure_test_decks: bool = False
 
     def files(self) -> dict[str, bytes]:
         """The additional files of the web folder, by path."""
@@ -35,7 +69,32 @@ class Appearance:
             files[THEME] = f":root {{\n{lines}}}\n".encode()
         if self.logo is not None:
             files[self._logo_path(self.logo[0])] = self.logo[1]
+        if self.insecure_test_decks:
+            files[WARNING] = self.warning_style.encode()
         return files
+
+    @property
+    def warning_style(self) -> str:
+        """The rules for the warning: it shows the sentence in the language of the page."""
+        if not self.insecure_test_decks:
+            return ""
+        shown = ",\n".join(f':root[lang="{tag}"] .warning [lang="{tag}"]' for tag in languages())
+        return f"{_WARNING_STYLE}{shown} {{\n  display: inline;\n}}\n"
+
+    def warn(self, page: str) -> str:
+        """An HTML page with the warning of a server with insecure test decks."""
+        if not self.insecure_test_decks:
+            return page
+        sentences = "\n".join(
+            f'<span lang="{tag}" dir="{one.direction}">'
+            f"{escape(one.text('errorPages.insecureDecks'))}</span>"
+            for tag, one in languages().items()
+        )
+        return _BODY.sub(
+            lambda found: f'{found[0]}\n<p class="warning" role="alert">\n{sentences}\n</p>',
+            page,
+            count=1,
+        )
 
     def apply(self, page: str, *, folder: str) -> str:
         """An HTML page with this appearance; `folder` is the address of the web folder."""
@@ -44,6 +103,8 @@ class Appearance:
             head += f'<link rel="stylesheet" href="{folder}brand.css">\n'
         if self.properties:
             head += f'<link rel="stylesheet" href="{folder}{THEME}">\n'
+        if self.insecure_test_decks:
+            head += f'<link rel="stylesheet" href="{folder}{WARNING}">\n'
         if self.title is not None:
             title = escape(self.title)
             page = _TITLE.sub(lambda _: f"<title>{title}</title>", page)
@@ -52,7 +113,7 @@ class Appearance:
             logo = folder + self._logo_path(self.logo[0])
             page = _ICON.sub(lambda found: f"{found[1]}{logo}{found[2]}", page)
             head += f'<meta name="dealer-logo" content="{logo}">\n'
-        return page.replace("</head>", f"{head}</head>", 1)
+        return self.warn(page.replace("</head>", f"{head}</head>", 1))
 
     @staticmethod
     def _logo_path(suffix: str) -> str:

@@ -64,7 +64,7 @@ class ErrorPages:
 
     def _page(self, status: HTTPStatus, sentence: str, path: str, language: Language) -> str:
         texts = language.texts["errorPages"]
-        return self._template.format(
+        page = self._template.format(
             lang=language.tag,
             direction=language.direction,
             brand=escape(self._appearance.title or "dealer"),
@@ -73,6 +73,7 @@ class ErrorPages:
             style=self._style,
             ways=" ".join(_ways(status, path, language)),
         )
+        return self._appearance.warn(page)
 
     @cached_property
     def _template(self) -> str:
@@ -84,7 +85,8 @@ class ErrorPages:
             f"  {name}: {value};\n" for name, value in self._appearance.properties.items()
         )
         colours = _read("base.css").partition(_ELEMENTS)[0]
-        return f"{colours}:root {{\n{theme}}}\n{_read('error.css')}".strip()
+        own = f"{colours}:root {{\n{theme}}}\n{_read('error.css')}"
+        return f"{own}{self._appearance.warning_style}".strip()
 
     @cached_property
     def _policy(self) -> str:

@@ -106,6 +106,7 @@ class Router:
         self._histories = Histories(self._reading, limits=limits, turns=turns)
         self._feed = FeedAnswers(service, limits=limits, turns=turns)
         self._archived_limit = ConcurrencyLimit("archived bundles")
+        self._appearance = appearance
         self._web = StaticFiles(appearance)
         self._page_policy = page_policy(frame_ancestors)
         self._framing = framing(frame_ancestors)
@@ -167,7 +168,7 @@ class Router:
 
     @cached_property
     def _audit_file(self) -> File:
-        return File(audit_page().page, PAGE)
+        return File(self._appearance.warn(audit_page().page.decode()).encode(), PAGE)
 
     def _document(self, path: str) -> File:
         if path not in self._document_files:

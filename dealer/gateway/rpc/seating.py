@@ -71,7 +71,7 @@ async def _seat_by_name(session: Session, call: Call, membership: Membership) ->
     q: p.TableJoin = call.params
     live_table = membership.live_table
     _require_admission(session, membership, q)
-    command, key = TakeSeat(q.name or "", q.seat, _key(q)), _request_key(session, call)
+    command, key = TakeSeat(q.name or "", q.seat, _key(q), q.bot), _request_key(session, call)
     done = await session.context.service.execute(live_table, command, key=key)
     (taken,) = (event for event in done.events if isinstance(event, SeatTaken))
     holder = SeatHolder(taken.seat, done.version)
@@ -94,7 +94,7 @@ async def _seat_by_ticket(
     if holder is None:
         membership.require_version(q.expect)
         seat = q.seat if ticket.seat is None else ticket.seat
-        command = TakeSeat(ticket.name, seat, _key(q), ticket.bot)
+        command = TakeSeat(ticket.name, seat, _key(q), ticket.bot or q.bot)
         holder = await service.seat_claims.take(live_table, claim, command)
     await service.seat_claims.record(live_table, claim, holder)
     return holder
@@ -120,7 +120,7 @@ async def _seat_by_jwt(
     # The name of another user may be the same; the second claim is the user's own at the issuer.
     free = (name for name in user.names if not is_name_taken(live_table.table, name))
     name = next(free, user.names[0]) if user.names else q.name or ""
-    holder = await claims.take(live_table, claim, TakeSeat(name, q.seat, _key(q)))
+    holder = await claims.take(live_table, claim, TakeSeat(name, q.seat, _key(q), q.bot))
     await claims.record(live_table, claim, holder)
     return holder
 

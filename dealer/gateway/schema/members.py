@@ -12,7 +12,7 @@ PARAMS = {
     "algorithm": "`backward` (from the top) or `forward` (from the bottom)",
     "all": "all cards, which keep their order, instead of `cards` or `count`",
     "at": "the place from which the cards go to the bottom; 0 is the bottom",
-    "bot": "whether the player is a program",
+    "bot": "whether the player is a program, as it or its service says",
     "cards": "codes (`As`, `Td`), or slots where a face is not known",
     "cmd": "the caller's id of this command: sent again, it is executed once; may be left out",
     "commit_ms": "how long players may commit to random bytes, in milliseconds; may be left out "
@@ -64,7 +64,7 @@ PARAMS = {
 SENT = {
     "archived": "true if the events have left the log; the table's bundle has them",
     "at": "when, in epoch milliseconds",
-    "bot": "true for a program, as its service says",
+    "bot": "true for a program, as it or its service says",
     "by_table": "true if other nodes may serve the same tables: connect to `/ws/<table>`",
     "checkpoint": "a signed head of the log (C2SP note) over this version",
     "commit_ms": "how long players may commit to random bytes, in milliseconds",

@@ -76,7 +76,10 @@ class TableList(Params, kw_only=True):
 
 
 class TableJoin(Params, kw_only=True):
-    """Either `name`, or a `ticket`, or a `jwt`, whose claims may give the name."""
+    """Either `name`, or a `ticket`, or a `jwt`, whose claims may give the name.
+
+    `bot` says that the player is a program, as the ticket may say, too.
+    """
 
     name: Text | None = None
     table: Text | None = None
@@ -85,6 +88,7 @@ class TableJoin(Params, kw_only=True):
     seat: Number | None = None
     invite: Text | None = None
     key: Hex32 | None = None
+    bot: bool = False
     cmd: Cmd | None = None
     expect: Version | None = None
 

@@ -2,6 +2,9 @@
 
 The first violation ends the replay, and the counts end there too. In a round that is not closed S
 is unknown: what depends on S is not checked, everything else is.
+
+Before all events: a log whose TableOpened has the rule `insecure_test_deck`, with any value, is no
+proof (tape, line 1). Clients apply its events one by one and warn of it themselves.
 """
 
 from __future__ import annotations
@@ -14,6 +17,12 @@ from dealer.proof.verify.form import Leaf, Progress
 from dealer.proof.verify.ledger import Ledger, RuleViolation
 
 Apply = Callable[[Ledger, Leaf], None]
+
+INSECURE_RULE = "insecure_test_deck"
+INSECURE = (
+    "This table was opened at a server with insecure test decks, which may choose the cards: it "
+    "proves nothing about them."
+)
 
 EVENTS: Mapping[str, tuple[str, Apply]] = {
     "TableOpened": ("moves", moves.table_opened),
@@ -51,6 +60,8 @@ def apply(ledger: Ledger, leaf: Leaf) -> None:
 
 def replay(leaves: list[Leaf], ledger: Ledger, progress: Progress) -> None:
     """Apply all events to the ledger; raises the ProofFault of the first violation."""
+    if INSECURE_RULE in leaves[0].public["rules"]:
+        raise ProofFault("tape", leaves[0].version, INSECURE)
     for leaf in leaves:
         try:
             apply(ledger, leaf)

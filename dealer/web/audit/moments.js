@@ -100,7 +100,7 @@ export function momentsOf(round) {
   round.moments = [];
   let table = {
     stacks: new Map([["deck", round.deck.map((_, place) => -1 - place)]]),
-    seats: round.seats, shown: NO_SLOTS, known: new Map(), shuffle: null,
+    seats: round.seats, bots: round.bots, shown: NO_SLOTS, known: new Map(), shuffle: null,
   };
   for (const leaf of round.leaves) {
     const change = CHANGES[leaf.type]?.(table, leaf.public, round, leaf.version) ?? {};
@@ -121,7 +121,10 @@ export const faceOf = (round, card) => round.deck[originOf(round, card)];
 
 /** The new members of the table after an event; also `swap`, and `over` if it ended the shuffle. */
 const CHANGES = {
-  SeatTaken: ({ seats }, { seat, name }) => ({ seats: new Map(seats).set(seat, name) }),
+  SeatTaken: ({ seats, bots }, { seat, name, bot }) => ({
+    seats: new Map(seats).set(seat, name),
+    bots: bot ? new Set(bots).add(seat) : bots,
+  }),
   SeatLeft: seatLeft,
   SeatVacated: seatLeft,
   ShuffleStarted: shuffleStarted,
@@ -142,12 +145,16 @@ const CHANGES = {
 };
 
 /** The hand stays with the seat; the next player does not know what else its player had seen. */
-function seatLeft({ seats, stacks, known }, { seat }) {
+function seatLeft({ seats, bots, stacks, known }, { seat }) {
   const left = new Map(seats);
   left.delete(seat);
   const hand = new Set(stacks.get(`hand:${seat}`));
   const kept = [...(known.get(seat) ?? [])].filter((slot) => hand.has(slot));
-  return { seats: left, known: new Map(known).set(seat, new Set(kept)) };
+  return {
+    seats: left,
+    bots: new Set([...bots].filter((other) => other !== seat)),
+    known: new Map(known).set(seat, new Set(kept)),
+  };
 }
 
 function shuffleStarted({ stacks }, event, round, version) {

@@ -2,7 +2,7 @@
 
 import { cardName } from "../cards.js";
 import { escapeControl } from "../dom.js";
-import { fill, audit as texts } from "../texts.js";
+import { explanation, fill, audit as texts } from "../texts.js";
 import { SEAT_GIVEN_UP, seatOf } from "../verify.js";
 import { faceOf } from "./moments.js";
 import { ALL_CARDS, knows } from "./visibility.js";
@@ -10,8 +10,10 @@ import { ALL_CARDS, knows } from "./visibility.js";
 /** The name of a seat's player at a moment. */
 export function playerAt(moment, seat) {
   const name = moment.seats.get(seat);
-  return name === undefined ? texts.emptySeat({ seat })
-    : texts.player({ name: escapeControl(name), seat });
+  if (name === undefined) return texts.emptySeat({ seat });
+  const plain = escapeControl(name);
+  const shown = moment.bots.has(seat) ? explanation.bot({ name: plain }) : plain;
+  return texts.player({ name: shown, seat });
 }
 
 /** The heading of a stack at a moment. */

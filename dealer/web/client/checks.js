@@ -1,5 +1,7 @@
 /** The list of checks that a player sees: what this client itself has verified so far. */
 
+import { INSECURE } from "../verify.js";
+
 /** @typedef {import("../client.js").Check} Check */
 /** @typedef {import("./event_verifier.js").EventVerifier} EventVerifier */
 /** @typedef {import("./entropy.js").Entropy} Entropy */
@@ -92,7 +94,9 @@ export class Checks {
       this.#check("roots", log.heads.size > 0, log.heads.size),
       this.#check("signatures", log.goodSignatures > 0, log.goodSignatures, { unavailable }),
       this.#check("moves", this.#moves > 0, this.#moves),
-      this.#check("round", replayed, this.#replayed, { note }),
+      this.#check("round", replayed, this.#replayed, {
+        note, failure: this.#verifier.insecure ? INSECURE : null,
+      }),
     ];
   }
 

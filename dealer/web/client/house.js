@@ -87,7 +87,7 @@ class House {
   }
 
   /** @type {Declared["join"]} */
-  async join(table, { name, seat, invite, key, ticket, jwt } = {}) {
+  async join(table, { name, seat, invite, key, ticket, jwt, bot } = {}) {
     const id = typeof table === "string" ? table : table.id;
     this.#connection.routeTo(id);
     const store = this.#storeOf(id);
@@ -109,6 +109,7 @@ class House {
       seat,
       invite: invite ?? store.facts.invite,
       key: session.due.cosigner?.key,
+      bot: bot || undefined,
     });
     const result = await this.#request("table.join", params, (answer) => session.begin(answer));
     return this.#upToDate(id, result.version);

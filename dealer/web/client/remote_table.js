@@ -1,5 +1,6 @@
 /** A table as the program sees it: its verified state, and a method for each command. */
 
+import { INSECURE } from "../verify.js";
 import { Refused } from "./errors.js";
 import { MarkerFold } from "./markers.js";
 import { pastState, tableState } from "./table_state.js";
@@ -100,7 +101,12 @@ export class RemoteTable {
   }
 
   get doubts() {
-    return [...this.#session.due.entropy.doubts];
+    const { due, verifier } = this.#session;
+    return [...(verifier.insecure ? [INSECURE] : []), ...due.entropy.doubts];
+  }
+
+  get insecure() {
+    return this.#session.verifier.insecure;
   }
 
   get error() {

@@ -99,7 +99,9 @@ export class LogLines {
     const sentence = {
       TableOpened: () => lines.tableOpened,
       TableClosed: () => lines.tableClosed,
-      SeatTaken: () => (own ? lines.youSit : lines.sits)({ name, seat: data.seat }),
+      SeatTaken: () => (own ? lines.youSit : lines.sits)({
+        name: data.bot ? texts.bot({ name }) : name, seat: data.seat,
+      }),
       SeatLeft: () => (own ? lines.youLeft : lines.left({ name })),
       SeatVacated: () => removedText(own ? null : name, escapeControl(data.reason)),
       HostTransferred: () => (own ? lines.youAreHost : lines.isHost({ name })),

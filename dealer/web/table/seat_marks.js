@@ -11,10 +11,11 @@ const COLOURS = 10; // in seats.css
  *
  * @param {any} page
  * @param {number} seat
- * @returns {{ host: boolean, dealer: boolean, turn: boolean, score: number | null }}
+ * @returns {{ bot: boolean, host: boolean, dealer: boolean, turn: boolean, score: number | null }}
  */
 export function marksOf({ table, markers }, seat) {
   return {
+    bot: table.state.seats.find((player) => player.seat === seat)?.bot ?? false,
     host: isHostSeat(table, seat),
     dealer: markers.dealerButton === seat,
     turn: markers.turn === seat,
@@ -38,13 +39,15 @@ export function marksElement() {
   const mark = (name, sign) => element("span", { class: `mark ${name}`, hidden: true }, sign);
   return element(
     "span", { class: "marks", "aria-hidden": "true" },
+    mark("bot", texts.marks.bot),
     mark("turn", "▶\ufe0e"), mark("host", "★\ufe0e"), mark("dealer", "D"), mark("score", ""),
   );
 }
 
 /** @param {HTMLElement} container from `marksElement` */
-export function updateMarks(container, { host, dealer, turn, score }) {
-  const [atTurn, hosts, deals, points] = /** @type {any} */ (container.children);
+export function updateMarks(container, { bot, host, dealer, turn, score }) {
+  const [isBot, atTurn, hosts, deals, points] = /** @type {any} */ (container.children);
+  isBot.hidden = !bot;
   atTurn.hidden = !turn;
   hosts.hidden = !host;
   deals.hidden = !dealer;
@@ -53,9 +56,10 @@ export function updateMarks(container, { host, dealer, turn, score }) {
 }
 
 /** The marks in words, joined by commas; empty if there are none. */
-export function marksText({ host, dealer, turn, score }) {
+export function marksText({ bot, host, dealer, turn, score }) {
   return [
-    host && texts.marks.host, dealer && texts.marks.dealer, turn && texts.marks.turn,
+    bot && texts.marks.bot, host && texts.marks.host, dealer && texts.marks.dealer,
+    turn && texts.marks.turn,
     score !== null && texts.marks.score({ score: number(score) }),
   ].filter(Boolean).join(", ");
 }

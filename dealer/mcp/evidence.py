@@ -1,0 +1,45 @@
+"""Evidence: what the agent can prove about a table, by its own verification of the whole log."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+from urllib.error import URLError
+from urllib.request import Request, urlopen
+
+from dealer.bots.links import page_address
+from dealer.client import RemoteTable
+from dealer.errors import HouseUnreachable
+from dealer.proof.verify import verify
+
+FETCH_SECONDS = 60.0
+
+
+async def evidence_of(table: RemoteTable, server: str) -> dict[str, Any]:
+    """The verification of the table's bundle under the client's own key and signed heads.
+
+    `verified` is whether no check failed; `report` has a line for each check. `bundle` and `audit`
+    are addresses at which others check it. `fraud` is evidence against the house, if there is any.
+    """
+    pages = page_address(server)
+    address = f"{pages}{(await table.bundle())['url']}"
+    lines = (await asyncio.to_thread(_fetch, address, table.token)).splitlines()
+    report = await asyncio.to_thread(lambda: verify(lines, key=table.key, saved=table.checkpoints))
+    found = {
+        "verified": report.ok,
+        "report": report.lines(),
+        "bundle": address,
+        "audit": f"{pages}/tables/{table.id}/audit",
+        "open_round": table.round,
+    }
+    return found if table.evidence is None else found | {"fraud": table.evidence.to_json()}
+
+
+def _fetch(address: str, token: str | None) -> bytes:
+    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+    try:
+        with urlopen(Request(address, headers=headers), timeout=FETCH_SECONDS) as answer:
+            body: bytes = answer.read()
+            return body
+    except (OSError, URLError) as error:
+        raise HouseUnreachable(f"The bundle at {address} could not be read: {error}") from error
