@@ -156,7 +156,7 @@ class _Game:
         """Reshuffle: the discards go back into the deck, and all players send new entropy."""
         count = len(self.host.piles.get("discard", []))
         if count:
-            await self.host.return_(count=count, source="pile:discard")
+            await self.host.return_cards(count=count, source="pile:discard")
         await self.host.shuffle()
         await self.say(
             f"The {count} discards go back, and all {self.host.deck_count} cards of the deck are "
