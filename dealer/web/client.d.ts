@@ -17,6 +17,9 @@
  * in the same folder says more. All times are milliseconds.
  */
 
+/** The release that the client is of, such as "0.1.0". */
+export const VERSION: string;
+
 // ——————————————————————————————————————————— connecting ———————————————————————————————————————————
 
 /**

@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 import subprocess
 import sys
+from base64 import b64encode
 from pathlib import Path
 
+import dealer
 from dealer.cli.commands.manifest import listed_files
 
 from .conftest import Ask
@@ -24,11 +26,14 @@ def test_sha256sum_accepts_the_lines_and_the_total(ask: Ask) -> None:
         encoding="utf-8",
     )
     assert (checked.returncode, checked.stdout, checked.stderr) == (0, "", "")
-    *files, total = answer.out.splitlines(keepends=True)
+    *files, total, client, verifier = answer.out.splitlines(keepends=True)
     assert total.split()[1] == hashlib.sha256("".join(files).encode()).hexdigest()
     paths = [line.split()[1] for line in files]
     assert paths == sorted(set(paths))
-    assert f"  {len(paths)} files of dealer " in total
+    assert f"  {len(paths)} files of dealer {dealer.__version__}\n" in total
+    assert client.split()[2] == f"/client-{dealer.__version__}.js"
+    digest = hashlib.sha384((ROOT / "dealer/web/verify.js").read_bytes()).digest()
+    assert verifier.split()[1] == f"sha384-{b64encode(digest).decode()}"
 
 
 def test_a_changed_file_has_another_hash(ask: Ask) -> None:

@@ -8,6 +8,8 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 
 from dealer.cli.output import echo
+from dealer.gateway.http.static_files import StaticFiles
+from dealer.gateway.http.versioned import integrity
 from dealer.version import __version__
 
 RANDOM_NUMBERS = (
@@ -35,8 +37,9 @@ def manifest() -> None:
     """Print the SHA-256 of every file of random numbers, shuffle and proof, as `sha256sum` does.
 
     The paths are those in the folder of installed packages, in which `sha256sum -c` accepts the
-    output. The last line is a comment with the SHA-256 of the lines before it: one number that two
-    installations can compare.
+    output. After them, as comments, come the SHA-256 of these lines, one number that installations
+    can compare, and the hashes for Subresource Integrity of the scripts that the server offers to
+    pages of others.
     """
     total = sha256()
     lines = [f"{sha256(data).hexdigest()}  {path}\n" for path, data in listed_files()]
@@ -44,6 +47,8 @@ def manifest() -> None:
         total.update(line.encode())
         echo(line.rstrip())
     echo(f"# {total.hexdigest()}  {len(lines)} files of dealer {__version__}")
+    for address, file in StaticFiles().versioned.items():
+        echo(f"# {integrity(file.data)}  {address}")
 
 
 def listed_files() -> list[tuple[str, bytes]]:
