@@ -88,8 +88,9 @@ def texts() -> Iterator[tuple[str, Path]]:
             yield "tests", path
     for name in AROUND:
         yield "documents", ROOT / name
-    for path in sorted((ROOT / ".compose").glob("*.*")):
-        yield "documents", path
+    for folder in (".client", ".compose", ".kubernetes"):
+        for path in sorted((ROOT / folder).glob("*.*")):
+            yield "documents", path
 
 
 FILES: dict[str, list[Path]] = {}
