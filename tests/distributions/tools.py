@@ -48,7 +48,7 @@ def source_files() -> list[str]:
 
 
 def copied_tree(to: Path, *, modified: int) -> Path:
-    """A copy of the source tree, whose files all have this time, and caches besides them."""
+    """A copy of the source tree, whose files all have this time, and a cache that names it."""
     for path in source_files():
         target = to / path
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -56,5 +56,5 @@ def copied_tree(to: Path, *, modified: int) -> Path:
         os.utime(target, (modified, modified))
     cache = to / "dealer" / "__pycache__"
     cache.mkdir()
-    (cache / f"errors.cpython-3{sys.version_info.minor}.pyc").write_bytes(b"of this machine")
+    (cache / f"errors.cpython-3{sys.version_info.minor}.pyc").write_bytes(b"%d" % modified)
     return to
