@@ -1,24 +1,162 @@
-"""A card dealer service whose games players can verify."""
+"""A card dealer service whose games players can verify.
+
+`connect` opens a connection to a server; every exception that a program may catch is here too.
+`Refused` and its subclasses are answers to a player, `DatabaseError` and its subclasses are faults
+of a server's database; `dealer.errors` shows them as a tree.
+"""
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from dealer.errors import (
+    BadKey,
+    BadPlace,
+    BadRequest,
+    BadToken,
+    CardNotInHand,
+    CardNotThere,
+    CommandReused,
+    ConcurrentUpdate,
+    ConfigurationError,
+    DatabaseDamaged,
+    DatabaseError,
+    DatabaseFull,
+    DatabaseLocked,
+    DatabaseReadOnly,
+    DatabaseReplaced,
+    DatabaseUnavailable,
+    DealerError,
+    DeckEmpty,
+    Disabled,
+    EntropyMismatch,
+    EntropyOutOfTurn,
+    HistoryUnavailable,
+    HouseCheated,
+    HouseKeyError,
+    HouseUnreachable,
+    NameTaken,
+    NoRound,
+    NoShuffle,
+    NotCanonical,
+    NoteFault,
+    NotEntitled,
+    NothingToTakeBack,
+    NotHost,
+    NotSealed,
+    NotYourSeat,
+    OutcomeUnknown,
+    Overloaded,
+    PositionLost,
+    ProofFault,
+    RateLimited,
+    Refused,
+    RoundOpen,
+    SchemaOutdated,
+    SchemaTooNew,
+    SeatOccupied,
+    SessionEnded,
+    ShuffleRunning,
+    TableArchived,
+    TableFull,
+    TableIsClosed,
+    TicketExpired,
+    TicketUsed,
+    TooManyTables,
+    Unavailable,
+    UnknownEvent,
+    UnknownTable,
+    VersionConflict,
+)
+from dealer.version import __version__
 
 if TYPE_CHECKING:
     from dealer.analysis.open_log import open_log
-    from dealer.client.house import connect
+    from dealer.client import Cosigner, Evidence, Happened, House, RemoteTable, RetryPolicy, connect
 
-__all__ = ["connect", "open_log"]
+__all__ = [
+    "BadKey",
+    "BadPlace",
+    "BadRequest",
+    "BadToken",
+    "CardNotInHand",
+    "CardNotThere",
+    "CommandReused",
+    "ConcurrentUpdate",
+    "ConfigurationError",
+    "Cosigner",
+    "DatabaseDamaged",
+    "DatabaseError",
+    "DatabaseFull",
+    "DatabaseLocked",
+    "DatabaseReadOnly",
+    "DatabaseReplaced",
+    "DatabaseUnavailable",
+    "DealerError",
+    "DeckEmpty",
+    "Disabled",
+    "EntropyMismatch",
+    "EntropyOutOfTurn",
+    "Evidence",
+    "Happened",
+    "HistoryUnavailable",
+    "House",
+    "HouseCheated",
+    "HouseKeyError",
+    "HouseUnreachable",
+    "NameTaken",
+    "NoRound",
+    "NoShuffle",
+    "NotCanonical",
+    "NotEntitled",
+    "NotHost",
+    "NotSealed",
+    "NotYourSeat",
+    "NoteFault",
+    "NothingToTakeBack",
+    "OutcomeUnknown",
+    "Overloaded",
+    "PositionLost",
+    "ProofFault",
+    "RateLimited",
+    "Refused",
+    "RemoteTable",
+    "RetryPolicy",
+    "RoundOpen",
+    "SchemaOutdated",
+    "SchemaTooNew",
+    "SeatOccupied",
+    "SessionEnded",
+    "ShuffleRunning",
+    "TableArchived",
+    "TableFull",
+    "TableIsClosed",
+    "TicketExpired",
+    "TicketUsed",
+    "TooManyTables",
+    "Unavailable",
+    "UnknownEvent",
+    "UnknownTable",
+    "VersionConflict",
+    "__version__",
+    "connect",
+    "open_log",
+]
+
+_OF_CLIENT = frozenset(
+    ("Cosigner", "Evidence", "Happened", "House", "RemoteTable", "RetryPolicy", "connect")
+)
+"""Imported on first use: verification alone needs no network library."""
 
 
 def __getattr__(name: str) -> Any:
-    """Import the two on first use: verification alone needs no network library and no database."""
-    if name == "connect":
-        from dealer.client.house import connect
-
-        return connect
+    if name in _OF_CLIENT:
+        return getattr(import_module("dealer.client"), name)
     if name == "open_log":
-        from dealer.analysis.open_log import open_log
-
-        return open_log
+        return import_module("dealer.analysis.open_log").open_log
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

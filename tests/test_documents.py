@@ -11,12 +11,14 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = sorted(
-    [ROOT / "README.md", ROOT / ".github" / "CONTRIBUTING.md"]
+    [ROOT / "README.md", ROOT / ".client" / "README.md", ROOT / ".github" / "CONTRIBUTING.md"]
     + [path for folder in ("dealer", "tests") for path in (ROOT / folder).rglob("*.md")]
 )
 CODE = re.compile(r"```.*?```", re.DOTALL)
 INLINE = re.compile(r"`([^`\n]+)`")
-PATH = re.compile(r"(?:^|(?<=\s))(?:dealer|tests|migrations|\.compose|\.ci)/[\w./-]+(?=$|\s|::)")
+PATH = re.compile(
+    r"(?:^|(?<=\s))(?:dealer|tests|migrations|\.client|\.compose|\.kubernetes|\.ci)/[\w./-]+(?=$|\s|::)"
+)
 
 
 def name(path: Path) -> str:

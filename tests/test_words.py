@@ -72,7 +72,7 @@ CONTRACT = {
     r"\"Guest\"|Guest \$?\{|\bguest:|texts\.guest": "the name of a player who gives none",
     r"\"stood\": ": "a member of the JSON of `dealer rebuild --json`",
     r"tell\.\{name\}": "ids of operations in the published AsyncAPI",
-    r"const believe = ": "an old name that verify.js still exports",
+    r"const believe( =|:) ": "an old name that verify.js still exports",
     r"TableNews": "an old name that the JavaScript client still exports",
 }
 
@@ -88,8 +88,9 @@ def texts() -> Iterator[tuple[str, Path]]:
             yield "tests", path
     for name in AROUND:
         yield "documents", ROOT / name
-    for path in sorted((ROOT / ".compose").glob("*.*")):
-        yield "documents", path
+    for folder in (".client", ".compose", ".kubernetes"):
+        for path in sorted((ROOT / folder).glob("*.*")):
+            yield "documents", path
 
 
 FILES: dict[str, list[Path]] = {}

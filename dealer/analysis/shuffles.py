@@ -20,7 +20,7 @@ def shuffles_of(logged: Iterable[LoggedEvent], swaps: Iterable[Swap]) -> list[Lo
     revealed: dict[Place, list[int]] = defaultdict(list)
     steps: dict[Place, list[Swap]] = defaultdict(list)
     for swap in swaps:
-        steps[swap.round, swap.k].append(swap)
+        steps[swap.round, swap.shuffle_index].append(swap)
     for one in logged:
         match one.event:
             case events.EntropyCommitted(round=round_, k=k, seat=seat):

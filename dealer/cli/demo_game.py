@@ -142,21 +142,21 @@ class _Game:
         )
 
     async def drop(self, player: Player) -> None:
-        sockets, seen = player.house.connection.sockets, player.table.version
-        player.house.connection.drop_socket()
+        sockets, seen = player.house._connection.sockets, player.table.version
+        player.house._connection.drop_socket()
         await self.host.cut(self.host.deck_count // 2)
         await player.table.until(lambda table: table.version >= self.host.version)
         await self.say(
             f"{player.name}'s connection is cut while Ada cuts the deck; {player.name} resumes "
             f"after version {seen} without missing an event (socket {sockets} became "
-            f"{player.house.connection.sockets})."
+            f"{player.house._connection.sockets})."
         )
 
     async def gather_discards(self) -> None:
         """Reshuffle: the discards go back into the deck, and all players send new entropy."""
         count = len(self.host.piles.get("discard", []))
         if count:
-            await self.host.return_(count=count, source="pile:discard")
+            await self.host.return_cards(count=count, source="pile:discard")
         await self.host.shuffle()
         await self.say(
             f"The {count} discards go back, and all {self.host.deck_count} cards of the deck are "

@@ -23,6 +23,7 @@ from dealer.cli.commands import (
     journal,
     key,
     log,
+    manifest,
     mcp,
     migrate,
     packs,
@@ -36,8 +37,8 @@ from dealer.cli.commands import (
 )
 from dealer.cli.commands.lab import experiments as lab
 from dealer.cli.server_options import LIMITS_HELP
-from dealer.cli.version import version
 from dealer.errors import DealerError
+from dealer.version import __version__
 
 app = typer.Typer(
     name="dealer",
@@ -60,6 +61,7 @@ app.command(rich_help_panel=CHECK)(audit.audit)
 app.command(rich_help_panel=CHECK)(history.history)
 app.command(rich_help_panel=CHECK)(export.export)
 app.command(rich_help_panel=CHECK)(verify.verify)
+app.command(rich_help_panel=CHECK)(manifest.manifest)
 app.add_typer(lab.app, name="lab", rich_help_panel=CHECK)
 app.command(rich_help_panel=LOG)(tables.tables)
 app.command(rich_help_panel=LOG)(log.log)
@@ -79,7 +81,7 @@ app.command("rotate-key", rich_help_panel=OPERATE)(rotate.rotate_key)
 
 def _print_version(asked: bool) -> None:
     if asked:
-        typer.echo(f"dealer {version()}")
+        typer.echo(f"dealer {__version__}")
         raise typer.Exit
 
 

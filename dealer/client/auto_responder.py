@@ -32,7 +32,7 @@ class AutoResponder:
         self.cosigner = cosigner
         self._due = 0  # version of the latest event after which a checkpoint is due
         self._uncosigned = ""  # the newest checkpoint that was verified and not cosigned yet
-        self.entropy = Entropy(table=bytes.fromhex(table), store=store)
+        self.entropy: Entropy = Entropy(table=bytes.fromhex(table), store=store)
 
     def due(self, verifier: EventVerifier, *, live: bool) -> list[Request]:
         """Store new heads; the methods and parameters to send now.

@@ -25,7 +25,7 @@ from dealer.errors import (
     SessionEnded,
 )
 
-log = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 
 class FrameHandler(Protocol):
@@ -63,10 +63,10 @@ class Connection:
         self.url = url
         self._key = key
         self._address = ServerAddress(url, table)
-        self.patience = patience or RetryPolicy()
+        self.patience: RetryPolicy = patience or RetryPolicy()
         self.handlers: dict[str, FrameHandler] = {}
         self.attached: set[str] = set()
-        self.sockets = 0  # opened so far
+        self.sockets: int = 0  # opened so far
         self._requests: dict[int, PendingRequest] = {}
         self._next_id = 0
         self._socket: Socket | None = None
@@ -184,7 +184,7 @@ class Connection:
         except DealerError as error:
             self._give_up(error)
         except Exception as error:
-            log.exception("the client failed")
+            _log.exception("the client failed")
             self._give_up(HouseUnreachable(f"This client failed: {error!r}"))
 
     def _resume(self) -> None:
@@ -248,7 +248,7 @@ class Connection:
             else:
                 self._answered(frame)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            log.warning("ignored a malformed frame: %r", error)
+            _log.warning("ignored a malformed frame: %r", error)
 
     def _notified(self, method: str, params: Members) -> None:
         if method == "session.drain":

@@ -81,9 +81,9 @@ class EventVerifier:
     def __init__(
         self, table: str, *, key: bytes | None = None, saved: Sequence[SavedHead] = ()
     ) -> None:
-        self.log = VerifiedLog(table, key=key, saved=saved)
+        self.log: VerifiedLog = VerifiedLog(table, key=key, saved=saved)
         self.seat: int | None = None
-        self.state = Table()
+        self.state: Table = Table()
         self.digests: set[bytes] = set()
         self.entropies: dict[int, str] = {}
         self.faces: dict[tuple[int, int], str] = {}

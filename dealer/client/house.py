@@ -16,6 +16,7 @@ from typing import Any
 from dealer.client.address import require_table_id
 from dealer.client.connection import Connection
 from dealer.client.moves import Deck, deck_spec
+from dealer.client.old_names import warn_renamed
 from dealer.client.requests import Members, RetryPolicy
 from dealer.client.store import Store, TableStore, with_seat
 from dealer.client.table import RemoteTable
@@ -79,7 +80,7 @@ class House:
         on_event: OnEvent | None = None,
     ) -> None:
         self._on_event = on_event
-        self.connection = Connection(url, table=table, patience=patience, key=key)
+        self._connection = Connection(url, table=table, patience=patience, key=key)
         self._name = name
         self._store = store
         self._cosigner = cosigner
@@ -90,7 +91,7 @@ class House:
         return self.__aenter__().__await__()
 
     async def __aenter__(self) -> House:
-        await self.connection.start()
+        await self._connection.start()
         return self
 
     async def __aexit__(
@@ -101,9 +102,15 @@ class House:
     ) -> None:
         await self.close()
 
+    @property
+    def connection(self) -> Connection:
+        """The connection, which is private to the client and of which no member is promised."""
+        warn_renamed("House.connection", "private")
+        return self._connection
+
     async def close(self) -> None:
         """Close the connection. Seats are kept: `join` with the same store resumes them."""
-        await self.connection.close()
+        await self._connection.close()
 
     async def open(
         self,
@@ -135,7 +142,7 @@ class House:
 
         result = await self._ask("table.open", params, answered)
         table_id = result["table"]
-        self.connection.route_to(table_id)
+        self._connection.route_to(table_id)
         await self._follow(table_id, key=bytes.fromhex(result["key"])).start()
         return await self._caught_up(table_id, result["version"])
 
@@ -161,7 +168,7 @@ class House:
         the pages then show. Raises HouseCheated for a table with stored evidence.
         """
         table_id = require_table_id(table if isinstance(table, str) else table.id)
-        self.connection.route_to(table_id)
+        self._connection.route_to(table_id)
         kept = self._store.table(table_id)
         named = ticket is None and jwt is None
         if named and kept.facts.get("token") and table_id not in self._sessions:
@@ -197,7 +204,7 @@ class House:
         Raises BadToken if there is none, or if that seat was left.
         """
         table_id = require_table_id(table)
-        self.connection.route_to(table_id)
+        self._connection.route_to(table_id)
         kept = self._store.table(table_id)
         if token is not None:
             kept.learn(**with_seat({"token": token}))
@@ -211,7 +218,7 @@ class House:
 
     async def watch(self, table: str, *, key: bytes | None = None) -> RemoteTable:
         """Follow a table without a seat: as its host if the store has its token, or to watch it."""
-        self.connection.route_to(require_table_id(table))
+        self._connection.route_to(require_table_id(table))
         kept = self._store.table(table)
         host_only = kept.facts.get("host_token") and not kept.facts.get("token")
         if host_only and table not in self._sessions:
@@ -224,7 +231,7 @@ class House:
 
     async def tables(self) -> list[Members]:
         """The tables that the server lists publicly."""
-        result = await self.connection.ask("table.list", {}, table=None)
+        result = await self._connection.ask("table.list", {}, table=None)
         return list(result["tables"])
 
     async def _resume(self, table_id: str, *, key: bytes | None) -> RemoteTable:
@@ -252,7 +259,7 @@ class House:
         cosigner = self._cosigner_at(kept, draw=False)
         session = TableSession(
             table_id,
-            self.connection,
+            self._connection,
             kept,
             key=key or pinned or None,
             cosigner=cosigner,
@@ -278,7 +285,7 @@ class House:
             ) from error
 
     async def _ask(self, method: str, params: Members, answered: Any) -> Members:
-        return await self.connection.ask(
+        return await self._connection.ask(
             method, params, table=None, changes=method != "table.watch", answered=answered
         )
 

@@ -22,18 +22,18 @@ Cards = CardRef | Sequence[CardRef]
 
 
 class Moves(ABC):
-    """The commands; a subclass sends them in `change` and `change_seen`."""
+    """The commands; a subclass sends them in `call` and `_call_seen`."""
 
     @abstractmethod
-    async def change(self, method: str, **params: Any) -> dict[str, Any]:
+    async def call(self, method: str, **params: Any) -> dict[str, Any]:
         """The result of a command; members that are None are not sent."""
 
     @abstractmethod
-    async def change_seen(self, method: str, **params: Any) -> list[str]:
+    async def _call_seen(self, method: str, **params: Any) -> list[str]:
         """Codes of the cards that a command moved, as opened to this client."""
 
     @abstractmethod
-    def opened(self, round_: int, entropy: str | None) -> None:
+    def _compare_entropy(self, round_: int, entropy: str | None) -> None:
         """Record a doubt if a round has other entropy than `entropy` (None: the default)."""
 
     @abstractmethod
@@ -45,18 +45,18 @@ class Moves(ABC):
 
         Other players may do it when that player has had no connection for two minutes.
         """
-        await self.change("seat.vacate", seat=seat, reason=reason or None)
+        await self.call("seat.vacate", seat=seat, reason=reason or None)
 
     async def transfer_host(self, seat: int) -> None:
         """Make the player of a seat the host, for as long as that player stays.
 
         A player may become host when the host has had no connection for two minutes.
         """
-        await self.change("table.transfer_host", seat=seat)
+        await self.call("table.transfer_host", seat=seat)
 
     async def note(self, kind: str, text: str) -> None:
         """Add a text of at most 2,048 bytes to the log, for everyone: a bet, a question, chat."""
-        await self.change("table.note", kind=kind, text=text)
+        await self.call("table.note", kind=kind, text=text)
 
     async def round_open(
         self,
@@ -70,7 +70,7 @@ class Moves(ABC):
 
         If the round has other entropy than `entropy`, the table's `doubts` say so.
         """
-        result = await self.change(
+        result = await self.call(
             "round.open",
             deck=deck_spec(deck),
             entropy=entropy,
@@ -78,12 +78,12 @@ class Moves(ABC):
             reveal_ms=reveal_ms,
         )
         number = int(result["round"])
-        self.opened(number, entropy)
+        self._compare_entropy(number, entropy)
         return number
 
     async def round_close(self) -> None:
         """Close the round; the house reveals its secret and this client replays the round."""
-        await self.change("round.close")
+        await self.call("round.close")
 
     async def shuffle(
         self,
@@ -93,12 +93,15 @@ class Moves(ABC):
         steps: int | None = None,
         wait: bool = True,
     ) -> int:
-        """Shuffle the deck or a pile, and with `wait` wait for its seal; the shuffle's k."""
+        """Shuffle the deck or a pile, and with `wait` wait for its seal; its `shuffle_index`.
+
+        Shuffles of a round are counted from 0.
+        """
         params = {"algorithm": algorithm, "steps": steps}
         if pile is None:
-            result = await self.change("deck.shuffle", **params)
+            result = await self.call("deck.shuffle", **params)
         else:
-            result = await self.change("pile.shuffle", pile=pile, **params)
+            result = await self.call("pile.shuffle", pile=pile, **params)
         if wait:
             await self.sealed()
         return int(result["k"])
@@ -116,21 +119,21 @@ class Moves(ABC):
         """
         named = None if seats is None else list(seats)
         onto = None if piles is None else [dict(pile) for pile in piles]
-        return int((await self.change("deck.deal", each=each, seats=named, piles=onto))["dealt"])
+        return int((await self.call("deck.deal", each=each, seats=named, piles=onto))["dealt"])
 
     async def draw(self, count: int = 1, *, end: End = "top") -> list[str]:
         """Draw from the deck into this player's hand; the codes."""
-        return await self.change_seen("deck.draw", count=count, **{"from": end})
+        return await self._call_seen("deck.draw", count=count, **{"from": end})
 
     async def burn(self, count: int = 1) -> None:
         """Move cards from the top of the deck to the burn pile, face down."""
-        await self.change("deck.burn", count=count)
+        await self.call("deck.burn", count=count)
 
     async def cut(self, at: int) -> None:
         """Cut the deck: the cards from place `at` upwards go to the bottom."""
-        await self.change("deck.cut", at=at)
+        await self.call("deck.cut", at=at)
 
-    async def return_(
+    async def return_cards(
         self,
         cards: Cards | None = None,
         *,
@@ -138,8 +141,8 @@ class Moves(ABC):
         source: str | None = None,
         where: Where | None = None,
     ) -> None:
-        """Return cards to the deck, from this player's hand or from `pile:<name>`."""
-        await self.change(
+        """Return cards to the deck: from this player's hand, or from `source`, a `pile:<name>`."""
+        await self.call(
             "deck.return", cards=_cards(cards), count=count, where=where, **{"from": source}
         )
 
@@ -147,38 +150,34 @@ class Moves(ABC):
         self, cards: Cards, *, pile: str | None = None, face: Face | None = None
     ) -> None:
         """Move cards from this player's hand to the discard pile or another pile."""
-        await self.change("hand.discard", cards=_cards(cards), pile=pile, face=face)
+        await self.call("hand.discard", cards=_cards(cards), pile=pile, face=face)
 
     async def play(
         self, cards: Cards, *, pile: str | None = None, face: Face | None = None
     ) -> None:
         """Move cards from this player's hand to the table or another pile, face up by default."""
-        await self.change("hand.play", cards=_cards(cards), pile=pile, face=face)
+        await self.call("hand.play", cards=_cards(cards), pile=pile, face=face)
 
     async def give(self, cards: Cards, *, to: int) -> None:
         """Give cards from this player's hand to the seat `to`."""
-        await self.change("hand.give", cards=_cards(cards), to=to)
+        await self.call("hand.give", cards=_cards(cards), to=to)
 
     async def pass_(self, cards: Cards | None = None, *, to: int | None = None) -> None:
         """Pass cards from this player's hand to the seat `to`, with the passes of all seats.
 
         Without cards: deliver what was passed, if no seat is awaited or this player is the host.
         """
-        await self.change("hand.pass", cards=_cards(cards), to=to)
+        await self.call("hand.pass", cards=_cards(cards), to=to)
 
     async def take_back(self) -> None:
         """Take back this player's last move, or its pass, if it showed no card to anyone."""
-        await self.change("hand.take_back")
+        await self.call("hand.take_back")
 
     async def show(
         self, cards: Cards | None = None, *, to: int | None = None, whole: bool = False
     ) -> None:
         """Show cards from this player's hand, or the `whole` hand, to all or to the seat `to`."""
-        await self.change("hand.show", cards=_cards(cards), to=to, all=whole or None)
-
-    async def hand_return(self, cards: Cards, *, where: Where | None = None) -> None:
-        """Return cards from this player's hand to the deck."""
-        await self.change("hand.return", cards=_cards(cards), where=where)
+        await self.call("hand.show", cards=_cards(cards), to=to, all=whole or None)
 
     async def pile_draw(
         self,
@@ -191,9 +190,9 @@ class Moves(ABC):
     ) -> list[str]:
         """Draw from an end of a pile, or specific cards, or the `whole` pile; the codes."""
         params = {"count": count, "from": end, "cards": _cards(cards), "all": whole or None}
-        return await self.change_seen("pile.draw", pile=pile, **params)
+        return await self._call_seen("pile.draw", pile=pile, **params)
 
-    async def pile_move(
+    async def move(
         self,
         source: str,
         *,
@@ -208,7 +207,7 @@ class Moves(ABC):
 
         A `whole` stack keeps its order.
         """
-        await self.change(
+        await self.call(
             "pile.move",
             to=to,
             cards=_cards(cards),
@@ -223,11 +222,11 @@ class Moves(ABC):
         self, pile: str, cards: Cards | None = None, *, whole: bool = False
     ) -> None:
         """Turn up the top card of a pile, or specific cards, or the `whole` pile."""
-        await self.change("pile.turn", pile=pile, cards=_cards(cards), all=whole or None)
+        await self.call("pile.turn", pile=pile, cards=_cards(cards), all=whole or None)
 
     async def close(self) -> None:
         """Close the table permanently, with its open round."""
-        await self.change("table.close")
+        await self.call("table.close")
 
 
 def _cards(cards: Cards | None) -> list[CardRef] | None:

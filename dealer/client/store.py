@@ -93,14 +93,14 @@ class TableFolder(TableStore):
         try:
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
             if seat.exists():
-                self.facts = with_seat(json.loads(seat.read_text()))
+                self.facts: dict[str, Any] = with_seat(json.loads(seat.read_text()))
             for line in _lines(path / "nonces.jsonl"):
                 self._read_nonce(line)
-            self.heads = [
+            self.heads: list[SavedHead] = [
                 SavedHead(line["size"], line["note"], tuple(map(bytes.fromhex, line["edge"])))
                 for line in _lines(path / "checkpoints.jsonl")
             ]
-            self.evidence = [
+            self.evidence: list[dict[str, Any]] = [
                 json.loads(file.read_text()) for file in sorted(path.glob("evidence-*.json"))
             ]
         except (OSError, ValueError, KeyError, TypeError) as error:

@@ -9,7 +9,7 @@ from typing import Any
 from dealer.client.event_stream import EventStream
 from dealer.client.event_verifier import Evidence
 from dealer.client.markers import Markers
-from dealer.client.moves import Moves
+from dealer.client.old_names import OldNames
 from dealer.client.requests import Members
 from dealer.client.snapshot import restore
 from dealer.client.table_session import TableSession
@@ -25,7 +25,7 @@ SHUFFLES_MAX = 3
 Predicate = Callable[["RemoteTable"], bool]
 
 
-class RemoteTable(Moves):
+class RemoteTable(OldNames):
     """One table of a house. `dealer.client.House` makes it.
 
     Properties are the current state; `events()` iterates over events from now on, and
@@ -34,7 +34,7 @@ class RemoteTable(Moves):
     """
 
     def __init__(self, session: TableSession) -> None:
-        self.id = session.id
+        self.id: str = session.id
         self._session = session
         self._verifier = session.verifier
 
@@ -165,8 +165,11 @@ class RemoteTable(Moves):
         """Wait until no shuffle is running."""
         await self.until(lambda table: not table.shuffling)
 
-    async def change(self, method: str, **params: Any) -> Members:
-        """Send a command; it is sent again if a shuffle was running."""
+    async def call(self, method: str, **params: Any) -> Members:
+        """Send the command `method` with a new `cmd`; its result, once its events are verified.
+
+        For methods that have none of their own here. It is sent again if a shuffle was running.
+        """
         members = {name: value for name, value in params.items() if value is not None}
         members["cmd"] = str(uuid.uuid4())
         for attempt in range(SHUFFLES_MAX + 1):
@@ -180,15 +183,13 @@ class RemoteTable(Moves):
         await self.until(lambda table: table.version >= result["version"])
         return result
 
-    async def change_seen(self, method: str, **params: Any) -> list[str]:
-        """Send a command; codes of the cards that it moved, as opened to this client."""
+    async def _call_seen(self, method: str, **params: Any) -> list[str]:
         round_ = self.round
-        result = await self.change(method, **params)
+        result = await self.call(method, **params)
         faces = self._verifier.faces
         return [faces.get((round_ or 0, slot), UNKNOWN) for slot in result["slots"]]
 
-    def opened(self, round_: int, entropy: str | None) -> None:
-        """Record a doubt if the round has other entropy than `entropy`."""
+    def _compare_entropy(self, round_: int, entropy: str | None) -> None:
         own = "house" if self.state.rules.given.get("entropy") == "house" else "players"
         asked = entropy or own
         taken = self._verifier.entropies.get(round_, asked)

@@ -46,12 +46,12 @@ class TableSession:
         self.id = table_id
         self.connection = connection
         self.store = store
-        self.verifier = EventVerifier(table_id, key=key, saved=store.heads)
+        self.verifier: EventVerifier = EventVerifier(table_id, key=key, saved=store.heads)
         self.verifier.seat = store.facts.get("seat")
-        self.responder = AutoResponder(table_id, store, cosigner)
-        self.events = EventStream()
-        self.markers = Markers()
-        self.cosigned = 0  # size of the newest checkpoint whose cosignature was accepted
+        self.responder: AutoResponder = AutoResponder(table_id, store, cosigner)
+        self.events: EventStream = EventStream()
+        self.markers: Markers = Markers()
+        self.cosigned: int = 0  # size of the newest checkpoint whose cosignature was accepted
         self.evidence: Evidence | None = None
         self.error: DealerError | None = None
         self._waiting: list[tuple[Predicate, asyncio.Future[None]]] = []

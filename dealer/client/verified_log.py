@@ -34,8 +34,8 @@ class VerifiedLog:
         self.key = key
         self.heads: dict[int, bytes] = {}  # size → root, where a signed note was compared
         self.fresh: list[SavedHead] = []  # verified heads for the caller to store
-        self.newest = saved[-1].note if saved else ""
-        self.latest = ""  # over the whole log at the last request
+        self.newest: str = saved[-1].note if saved else ""
+        self.latest: str = ""  # over the whole log at the last request
         self._saved = sorted(saved)
         self._sizes = {head.size for head in saved}
         self._awaited = {head.size: head.note for head in saved}

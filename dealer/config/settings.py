@@ -525,7 +525,8 @@ class Settings:
             "--otlp-traces",
             "DEALER_OTLP_TRACES",
             "URL of an OpenTelemetry collector, like http://localhost:4318/v1/traces, that spans "
-            "of requests, commits and projections are sent to; needs `pip install dealer[otel]`.",
+            "of requests, commits and projections are sent to; needs `pip install "
+            "dealer-server[otel]`.",
             metavar="URL",
         ),
     ] = None

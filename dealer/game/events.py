@@ -16,6 +16,9 @@ from dealer.game.stacks import seat_of
 
 PROTOCOL = "dealer/v1"
 
+Hidden = Literal["j", "card"]
+Commitment = Literal["never", "always", "into_hand"]
+
 
 class PrivateFace(NamedTuple):
     """The face of one card that an event shows to one seat only."""
@@ -35,13 +38,26 @@ class EventType:
 
     __slots__ = ()
 
-    HIDDEN: ClassVar[Literal["j", "card"] | None] = None
-    COMMITMENT: ClassVar[Literal["never", "always", "into_hand"]] = "never"
+    HIDDEN: ClassVar[Hidden | None] = None
+    COMMITMENT: ClassVar[Commitment] = "never"
     CHECKPOINT: ClassVar[bool] = False
 
     def private_face(self) -> PrivateFace | None:
         """The face that this event shows to one seat only; None if it shows none."""
         return None
+
+
+class ShuffleEvent(EventType):
+    """Base class of the events of a shuffle; `k`, its name in the log, is the `shuffle_index`."""
+
+    __slots__ = ()
+
+    k: int
+
+    @property
+    def shuffle_index(self) -> int:
+        """The number of the shuffle in its round, from 0."""
+        return self.k
 
 
 @immutable
@@ -111,7 +127,7 @@ class RoundOpened(EventType):
 
 
 @immutable
-class ShuffleStarted(EventType):
+class ShuffleStarted(ShuffleEvent):
     """Shuffle `k` of the round began, of a stack of `n` cards."""
 
     round: int
@@ -123,7 +139,7 @@ class ShuffleStarted(EventType):
 
 
 @immutable
-class EntropyCommitted(EventType):
+class EntropyCommitted(ShuffleEvent):
     """A seat's digest, 32 bytes, for shuffle `k`."""
 
     round: int
@@ -133,17 +149,17 @@ class EntropyCommitted(EventType):
 
 
 @immutable
-class EntropyClosed(EventType):
+class EntropyClosed(ShuffleEvent):
     """No more digests are accepted for shuffle `k`; its checkpoint C1 follows."""
 
-    CHECKPOINT = True
+    CHECKPOINT: ClassVar[bool] = True
 
     round: int
     k: int
 
 
 @immutable
-class ShuffleVoided(EventType):
+class ShuffleVoided(ShuffleEvent):
     """Shuffle `k` ended without a seal, because a reveal was missing."""
 
     round: int
@@ -151,7 +167,7 @@ class ShuffleVoided(EventType):
 
 
 @immutable
-class EntropyRevealed(EventType):
+class EntropyRevealed(ShuffleEvent):
     """A seat's nonce, 32 bytes, for shuffle `k`."""
 
     round: int
@@ -161,11 +177,11 @@ class EntropyRevealed(EventType):
 
 
 @immutable
-class CardsSwapped(EventType):
+class CardsSwapped(ShuffleEvent):
     """Step `step` of shuffle `k` exchanged places `i` and `j`; `j` is hidden until the reveal."""
 
-    HIDDEN = "j"
-    COMMITMENT = "always"
+    HIDDEN: ClassVar[Hidden | None] = "j"
+    COMMITMENT: ClassVar[Commitment] = "always"
 
     round: int
     k: int
@@ -175,10 +191,10 @@ class CardsSwapped(EventType):
 
 
 @immutable
-class DeckSealed(EventType):
+class DeckSealed(ShuffleEvent):
     """The shuffled stack got new slots from `first` on, with a commitment, 32 bytes, for each."""
 
-    CHECKPOINT = True
+    CHECKPOINT: ClassVar[bool] = True
 
     round: int
     k: int
@@ -190,8 +206,8 @@ class DeckSealed(EventType):
 class CardDrawn(EventType):
     """A slot went from the deck or a pile into a seat's hand."""
 
-    HIDDEN = "card"
-    COMMITMENT = "always"
+    HIDDEN: ClassVar[Hidden | None] = "card"
+    COMMITMENT: ClassVar[Commitment] = "always"
 
     round: int
     seat: int
@@ -208,8 +224,8 @@ class CardDrawn(EventType):
 class CardMoved(EventType):
     """A slot went from one stack to place `place` of another."""
 
-    HIDDEN = "card"
-    COMMITMENT = "into_hand"
+    HIDDEN: ClassVar[Hidden | None] = "card"
+    COMMITMENT: ClassVar[Commitment] = "into_hand"
 
     round: int
     slot: int
@@ -240,7 +256,7 @@ class CardShown(EventType):
 class CardPeeked(EventType):
     """A card was shown to one seat only."""
 
-    HIDDEN = "card"  # stored for the seat, never committed to
+    HIDDEN: ClassVar[Hidden | None] = "card"  # stored for the seat, never committed to
 
     round: int
     slot: int
@@ -265,7 +281,7 @@ class StackCut(EventType):
 class RoundClosed(EventType):
     """The round ended, and its secret was published."""
 
-    CHECKPOINT = True
+    CHECKPOINT: ClassVar[bool] = True
 
     round: int
     secret: bytes
@@ -275,7 +291,7 @@ class RoundClosed(EventType):
 class TableClosed(EventType):
     """The table ended; no event follows."""
 
-    CHECKPOINT = True
+    CHECKPOINT: ClassVar[bool] = True
 
 
 Event = (

@@ -52,7 +52,7 @@ class Tape:
     ) -> None:
         self._next = words(secret=secret, nonces=nonces, root=root, k=k, n=n).__next__
         self.read: list[int] = []
-        self.refused = 0
+        self.refused: int = 0
 
     def below(self, bound: int) -> int:
         """A number 0…bound−1, each with equal probability, for a bound 1…1024.

@@ -1,13 +1,10 @@
-"""Version of the installed program."""
+"""The version that the server reports to its clients."""
 
 from __future__ import annotations
 
-from importlib import metadata
+from dealer.version import __version__
 
 
 def program_version() -> str:
-    """The version of the distribution; "0" in a checkout that was never installed."""
-    try:
-        return metadata.version("dealer")
-    except metadata.PackageNotFoundError:
-        return "0"
+    """The version of dealer, such as `0.1.0`."""
+    return __version__

@@ -36,7 +36,7 @@ def shuffles_of(
     """
     taken: dict[tuple[int, int], list[Swap]] = {}
     for swap in swaps:
-        taken.setdefault((swap.round, swap.k), []).append(swap)
+        taken.setdefault((swap.round, swap.shuffle_index), []).append(swap)
     for line in lines:
         leaf = json.loads(line)
         if leaf.get("type") != "ShuffleStarted":

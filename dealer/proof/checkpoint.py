@@ -77,7 +77,7 @@ class Signer:
 
     def __init__(self, seed: bytes) -> None:
         self._key = Ed25519PrivateKey.from_private_bytes(seed)
-        self.public_key = self._key.public_key().public_bytes_raw()
+        self.public_key: bytes = self._key.public_key().public_bytes_raw()
 
     def vkey(self, origin: str) -> str:
         """The house's verifier key for an origin, in C2SP's text form."""
@@ -95,7 +95,7 @@ class Cosigner:
 
     def __init__(self, seed: bytes) -> None:
         self._key = Ed25519PrivateKey.from_private_bytes(seed)
-        self.public_key = self._key.public_key().public_bytes_raw()
+        self.public_key: bytes = self._key.public_key().public_bytes_raw()
 
     @property
     def vkey(self) -> str:

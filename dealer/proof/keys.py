@@ -101,7 +101,7 @@ class RoundKeys:
             round=round,
             salt_key=_hkdf(ikm=secret, salt=table, info=T("salt") + be32(round)),
         )
-        self.seal_key = _hkdf(ikm=secret, salt=table, info=T("seal") + be32(round))
+        self.seal_key: bytes = _hkdf(ikm=secret, salt=table, info=T("seal") + be32(round))
         self._commitment = round_commitment(table=table, round=round, secret=secret)
 
     @classmethod
@@ -113,9 +113,9 @@ class RoundKeys:
         return keys
 
     def _prepare(self, *, table: bytes, round: int, salt_key: bytes) -> None:
-        self.table = table
-        self.round = round
-        self.salt_key = salt_key
+        self.table: bytes = table
+        self.round: int = round
+        self.salt_key: bytes = salt_key
         block = salt_key.ljust(_BLOCK, b"\0")
         inner = block.translate(_INNER)
         self._outer = sha256(block.translate(_OUTER))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 
-be32 = struct.Struct(">I").pack
+be32: Callable[[int], bytes] = struct.Struct(">I").pack
 """A number 0…2^32−1 as 4 bytes, big-endian."""
 
-be64 = struct.Struct(">Q").pack
+be64: Callable[[int], bytes] = struct.Struct(">Q").pack
 """A number 0…2^64−1 as 8 bytes, big-endian."""
 
 

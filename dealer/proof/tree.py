@@ -30,7 +30,7 @@ class Tree:
     __slots__ = ("_edge", "size")
 
     def __init__(self) -> None:
-        self.size = 0
+        self.size: int = 0
         self._edge: list[bytes] = []
 
     @classmethod

@@ -17,6 +17,9 @@
  * in the same folder says more. All times are milliseconds.
  */
 
+/** The release that the client is of, such as "0.1.0". */
+export const VERSION: string;
+
 // ——————————————————————————————————————————— connecting ———————————————————————————————————————————
 
 /**
@@ -286,7 +289,10 @@ export interface RemoteTable {
   }): Promise<number>;
   /** Close the round: the house reveals its secret, and this client replays what it saw. */
   roundClose(): Promise<void>;
-  /** Shuffle the deck or a pile and, unless `wait` is false, wait for the seal; the shuffle's k. */
+  /**
+   * Shuffle the deck or a pile and, unless `wait` is false, wait for the seal; its shuffle index:
+   * the number of the shuffle in its round, from 0.
+   */
   shuffle(options?: {
     pile?: string;
     algorithm?: "backward" | "forward";
@@ -307,7 +313,7 @@ export interface RemoteTable {
   /** Move the cards from index `at` on to the bottom. */
   cut(at: number): Promise<void>;
   /** Return cards to the deck, from this player's hand or from `pile:<name>`. */
-  return(
+  returnCards(
     cards?: Cards | null,
     options?: { count?: number; source?: string; where?: Where },
   ): Promise<void>;
@@ -339,8 +345,6 @@ export interface RemoteTable {
   takeBack(): Promise<void>;
   /** Show cards of the hand, or `all` of them, to all, or only to the seat `to`. */
   show(cards: Cards | null, options?: { to?: number; all?: boolean }): Promise<void>;
-  /** Return cards of the hand to the deck. */
-  handReturn(cards: Cards, options?: { where?: Where }): Promise<void>;
   /** Draw from a pile, from one end, the given cards, or `all`; the codes. */
   pileDraw(
     pile: string,
@@ -351,7 +355,7 @@ export interface RemoteTable {
    * Move cards from any stack to another: `deck`, `hand`, `hand:<seat>`, or a pile's name. `all`
    * cards of a stack keep their order.
    */
-  pileMove(
+  move(
     source: string,
     options: {
       to: string; cards?: Cards; count?: number; where?: Where; face?: Face; all?: boolean;
@@ -376,7 +380,24 @@ export interface RemoteTable {
   /** Cosign one of `checkpoints` with this player's key; its size. */
   cosign(note: string): Promise<number>;
   /** Call any other RPC method that changes something, with a new `cmd`; its result. */
+  call(method: string, params?: Record<string, unknown>): Promise<Record<string, any>>;
+
+  /** @deprecated The old name of `call`, until the next release. */
   change(method: string, params?: Record<string, unknown>): Promise<Record<string, any>>;
+  /** @deprecated The old name of `returnCards`, until the next release. */
+  return(
+    cards?: Cards | null,
+    options?: { count?: number; source?: string; where?: Where },
+  ): Promise<void>;
+  /** @deprecated The old name of `returnCards`, until the next release. */
+  handReturn(cards: Cards, options?: { where?: Where }): Promise<void>;
+  /** @deprecated The old name of `move`, until the next release. */
+  pileMove(
+    source: string,
+    options: {
+      to: string; cards?: Cards; count?: number; where?: Where; face?: Face; all?: boolean;
+    },
+  ): Promise<void>;
 }
 
 /** A visible card by its code, any card by its slot; a single card or a list. */
@@ -516,7 +537,9 @@ export interface RoundState {
   readonly revealMs: number;
   /** The commitment to the house's secret, 64 hex digits. */
   readonly commitment: string;
-  /** The number of the running or the next shuffle, from 0. */
+  /** The number of the running or the next shuffle, from 0; `k` in the log. */
+  readonly shuffleIndex: number;
+  /** @deprecated The old name of `shuffleIndex`, until the next release. */
   readonly k: number;
   /** How many shuffles were voided since this client joined. */
   readonly voided: number;
@@ -544,6 +567,9 @@ export interface Card {
 }
 
 export interface ShuffleState {
+  /** The number of the shuffle in its round, from 0; `k` in the log. */
+  readonly shuffleIndex: number;
+  /** @deprecated The old name of `shuffleIndex`, until the next release. */
   readonly k: number;
   readonly stack: string;
   readonly n: number;

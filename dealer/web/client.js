@@ -13,3 +13,4 @@ export {
 export { ConfigurationError as SetupError } from "./client/errors.js";
 export { connect } from "./client/house.js";
 export { browserStore, fileStore, memoryStore } from "./client/stores.js";
+export { VERSION } from "./verify.js";

@@ -25,6 +25,9 @@
  * lp(x, …) = be32(length of x) ‖ x, for each x,  T(s) = "dealer/v1/" ‖ s ‖ 0x00.
  */
 
+/** The release that this file is of. */
+export const VERSION = "0.1.0";
+
 const PROTOCOL = "dealer/v1";
 export const CHECKS = ["form", "heads", "saved", "secrets", "tape", "seals", "moves"];
 const PROGRESS_EVERY = 256;

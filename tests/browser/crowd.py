@@ -48,7 +48,7 @@ class Crowd:
 
     async def pile(self, name: str, cards: int = 1, face: Literal["up", "down"] = "up") -> None:
         """Put cards from the deck onto a pile."""
-        await self.host.pile_move("deck", to=f"pile:{name}", count=cards, face=face)
+        await self.host.move("deck", to=f"pile:{name}", count=cards, face=face)
 
 
 async def has_cards(page: Page, count: int) -> None:

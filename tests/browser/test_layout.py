@@ -164,7 +164,7 @@ async def test_a_reaction_is_a_bubble_until_its_seat_acts(full: Crowd, me: Page)
 
 async def test_piles_of_a_seat_are_at_the_seat(full: Crowd, me: Page) -> None:
     await full.host.deal(1)
-    await full.players[2].change("hand.pass", cards=full.players[2].hand, to=1)
+    await full.players[2].call("hand.pass", cards=full.players[2].hand, to=1)
     for name in ("won:2", "seat:3", "side"):
         await full.pile(name, face="down")
     seats = me.locator(".seats")

@@ -140,7 +140,7 @@ async def play(clients: Clients, enough: asyncio.Event) -> None:
             await others[0].draw(end="random")
             await host.until(lambda table: len(table.piles["discard"]) >= 12)
             discards = len(host.piles["discard"])
-            await host.return_(count=discards, source="pile:discard")
+            await host.return_cards(count=discards, source="pile:discard")
             await host.shuffle()
         await asyncio.gather(*(table.show(table.hand[0]) for table in clients.tables))
         await host.round_close()

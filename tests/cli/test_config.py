@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from dealer.cli.version import version
 from dealer.config import LIMITS, PASSWORD_FILE_VARIABLE, SETTINGS, masked, with_password
 from dealer.eventlog.sqlite.wal import library_version
+from dealer.version import __version__
 
 from .conftest import Ask
 
@@ -141,4 +141,4 @@ def test_settings_are_printed_before_an_error(ask: Ask) -> None:
 
 def test_version(ask: Ask) -> None:
     answer = ask("--version")
-    assert (answer.code, answer.out) == (0, f"dealer {version()}\n")
+    assert (answer.code, answer.out) == (0, f"dealer {__version__}\n")

@@ -44,7 +44,7 @@ async def test_many_tables_one_after_the_other(connect, ending):
                 await table.leave()  # the table
                 with pytest.raises(DealerError, match="left"):
                     await table.round_open()
-        assert house.connection.sockets == 1
+        assert house._connection.sockets == 1
 
 
 async def test_closed_tables_are_not_resumed(connect, proxy):
@@ -79,7 +79,7 @@ async def test_a_table_whose_closing_was_not_answered_is_closed_once(connect, pr
         await table.close()
         assert lost
         assert table.version == version + 1
-        assert house.connection.sockets == 2
+        assert house._connection.sockets == 2
 
 
 async def test_a_host_whose_leaving_was_not_answered_stays_host(connect, proxy):

@@ -64,9 +64,9 @@ async def test_a_round_with_every_command(connect):
         await bob.give(bob.hand[0], to=1)
         await ada.until(lambda table: len(table.hand) == 3)
         assert "??" not in ada.hand
-        await ada.return_(ada.hand[0], where="bottom")
-        await ada.hand_return(ada.hand[0])
-        await ada.pile_move("pile:table", to="side")
+        await ada.return_cards(ada.hand[0], where="bottom")
+        await ada.return_cards(ada.hand[0])
+        await ada.move("pile:table", to="side")
         await ada.pile_turn("burn")
         assert await ada.pile_draw("side", 1) == [random]
         await ada.shuffle(pile="discard")
@@ -104,7 +104,7 @@ async def test_passing_taking_back_and_whole_piles(connect):
         await ada.until(lambda table: len(table.hand) == 2)
         assert ada.hand == [other, passed]
         board = bob.piles["board"]
-        await bob.pile_move("board", to="won-2", whole=True)
+        await bob.move("board", to="won-2", whole=True)
         assert bob.piles["won-2"] == board
         assert await ada.pile_draw("won-2", whole=True) == board
         await ada.take_back()
@@ -199,7 +199,7 @@ async def test_a_lost_connection_loses_and_repeats_nothing(connect, proxy, lost)
         proxy.abort_at_draw(lost)
         cards = await table.draw(3)
         assert proxy.aborted == 1
-        assert house.connection.sockets == 2
+        assert house._connection.sockets == 2
         assert table.hand == cards
         assert len(set(cards)) == 3
         await bob.discard(await bob.draw(1))
@@ -230,7 +230,7 @@ async def test_a_host_who_lost_the_seat_while_away_stays_host(connect, proxy, re
         proxy.alter_request = lambda frame: None if frame["method"] == "table.resume" else frame
         proxy.cut()
         leave = {"table": ada.id, "token": token}
-        asking = elsewhere.connection.ask("table.leave", leave, table=None, changes=True)
+        asking = elsewhere._connection.ask("table.leave", leave, table=None, changes=True)
         await asyncio.gather(asking, return_exceptions=True)
         await onlooker.until(lambda table: not table.seats)
         proxy.alter_request = lambda frame: frame
@@ -587,7 +587,7 @@ async def test_a_lost_event_is_requested_again(connect, proxy):
             await his.join(ada.id)
             assert await opening == 1
             await ada.shuffle()
-            assert hers.connection.sockets == 1
+            assert hers._connection.sockets == 1
 
 
 async def test_presence_is_requested_and_its_notifications_are_ignored(connect):
@@ -598,7 +598,7 @@ async def test_presence_is_requested_and_its_notifications_are_ignored(connect):
             await ada.until(lambda table: len(table.seats) == 2)
             answer = await ada.presence()
             assert [seat["here"] for seat in answer["seats"]] == [True, True]
-            handler, left = hers.connection.handlers[ada.id], asyncio.Event()
+            handler, left = hers._connection.handlers[ada.id], asyncio.Event()
             notified = handler.notified
 
             def listening(method, params):

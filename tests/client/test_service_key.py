@@ -21,7 +21,7 @@ async def test_a_service_opens_a_table_once(service, gateway) -> None:
     async with connect(url, key=key) as house:
         again = await house.open(ref="match 1")
         assert again.id == table.id
-        await again.change("round.open", entropy="house")
+        await again.call("round.open", entropy="house")
     async with connect(url) as house:
         with pytest.raises(BadRequest):
             await house.open(ref="match 1")

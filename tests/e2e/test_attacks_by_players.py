@@ -42,7 +42,7 @@ async def refused(kind: type[Refused], player: RecordedClient, method: str, **pa
     """The command is refused and adds no event."""
     version = player.table.version
     with pytest.raises(kind):
-        await player.table.change(method, **params)
+        await player.table.call(method, **params)
     assert player.table.version == version
 
 
@@ -114,7 +114,7 @@ async def test_a_copied_digest_cannot_be_opened(malicious: MaliciousServer) -> N
         ada = clients.players[0]
         bob = await rogue_round(clients)
         copied = digests(bob.table)[ada.seat]
-        await bob.table.change("entropy.commit", round=1, k=0, digest=copied.hex())
+        await bob.table.call("entropy.commit", round=1, k=0, digest=copied.hex())
         await ada.table.shuffle(wait=False)
         await clients.all_see(revealed(ada.seat))
         shown = shuffle(bob.table).nonces[ada.seat]
@@ -136,7 +136,7 @@ async def test_a_player_that_withholds_is_counted_and_gives_no_more_entropy(
     async with seated(malicious, "Ada", "Bob", "Cleo") as clients:
         ada, bob, _ = clients.players
         cleo = await rogue_round(clients, honest=2)
-        await cleo.table.change("entropy.commit", round=1, k=0, digest=own_digest(cleo))
+        await cleo.table.call("entropy.commit", round=1, k=0, digest=own_digest(cleo))
         await ada.table.shuffle(wait=False)
         await clients.all_see(revealed(ada.seat, bob.seat))
         malicious.expire_deadline(clients.id)
@@ -159,7 +159,7 @@ async def test_a_reveal_before_its_time(malicious: MaliciousServer) -> None:
         ada = clients.players[0]
         hers = Pace(ada)
         bob = await rogue_round(clients, honest=0)
-        await bob.table.change("entropy.commit", round=1, k=0, digest=own_digest(bob))
+        await bob.table.call("entropy.commit", round=1, k=0, digest=own_digest(bob))
         early = {"round": 1, "k": 0, "nonce": MINE.hex()}
         await refused(NoShuffle, bob, "entropy.reveal", **early)
         await ada.table.shuffle(wait=False)
@@ -168,7 +168,7 @@ async def test_a_reveal_before_its_time(malicious: MaliciousServer) -> None:
         hers.allow(3)
         await clients.all_see(revealed(ada.seat))
         await refused(EntropyOutOfTurn, bob, "entropy.commit", round=1, k=0, digest=own_digest(bob))
-        await bob.table.change("entropy.reveal", **early)
+        await bob.table.call("entropy.reveal", **early)
         await clients.all_see(sealed(0))
         await clients.all_see(committed(ada.seat))
         await refused(NoShuffle, bob, "entropy.reveal", **early)
@@ -182,7 +182,7 @@ async def test_a_reveal_for_another_seat(malicious: MaliciousServer) -> None:
         hers = Pace(ada)
         hers.allow()
         bob = await rogue_round(clients)
-        await bob.table.change("entropy.commit", round=1, k=0, digest=own_digest(bob))
+        await bob.table.call("entropy.commit", round=1, k=0, digest=own_digest(bob))
         await ada.table.shuffle(wait=False)
         await clients.all_see(closed)
         (true,) = nonces(ada)
@@ -192,7 +192,7 @@ async def test_a_reveal_for_another_seat(malicious: MaliciousServer) -> None:
         token = ada.table._session.token or ""
         forged = token[:-1] + ("0" if token[-1] != "0" else "1")
         await refused(BadToken, bob, "entropy.reveal", **stolen, token=forged)
-        await bob.table.change("entropy.reveal", round=1, k=0, nonce=MINE.hex())
+        await bob.table.call("entropy.reveal", round=1, k=0, nonce=MINE.hex())
         await refused(EntropyOutOfTurn, bob, "entropy.reveal", **stolen)
         async with client(malicious.url, "Eve") as eve:
             eve.table = await eve.house.watch(clients.id)
@@ -210,7 +210,7 @@ async def test_a_digest_is_given_once_and_for_its_own_shuffle(malicious: Malicio
         await refused(EntropyOutOfTurn, bob, "entropy.commit", **commit | {"k": 1})
         await refused(EntropyOutOfTurn, bob, "entropy.commit", **commit | {"round": 2})
         await refused(BadRequest, bob, "entropy.commit", **commit | {"digest": "00" * 31})
-        await bob.table.change("entropy.commit", **commit)
+        await bob.table.call("entropy.commit", **commit)
         other = own_digest(bob, nonce=bytes(32))
         await refused(EntropyOutOfTurn, bob, "entropy.commit", **commit | {"digest": other})
 
@@ -333,7 +333,7 @@ async def restart_between(
         await malicious.restart()
         for one in clients.clients:
             await one.table._session.ask("table.state", {}, changes=False)
-            assert one.house.connection.sockets > number
+            assert one.house._connection.sockets > number
 
 
 @pytest.mark.parametrize("ahead", [True, False])

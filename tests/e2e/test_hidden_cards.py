@@ -66,7 +66,7 @@ async def test_no_client_receives_a_card_early(tmp_path: Path) -> None:
 async def drop_all_sockets(clients: Clients) -> None:
     """Abort every socket, cut the deck, and wait until all clients have resumed."""
     for one in clients.clients:
-        one.house.connection.drop_socket()
+        one.house._connection.drop_socket()
     await clients.tables[0].cut(3)
     await clients.all_caught_up()
 
@@ -74,7 +74,7 @@ async def drop_all_sockets(clients: Clients) -> None:
 async def provoke(clients: Clients) -> None:
     """Request the whole state, and every card of the deck in every way that might reveal it."""
     for one in clients.clients:
-        table, ask = one.table.id, one.house.connection.ask
+        table, ask = one.table.id, one.house._connection.ask
         await ask("table.state", {"table": table}, table=None)
         round_ = one.table.state.round
         assert round_ is not None

@@ -85,7 +85,7 @@ def test_swaps_are_those_that_the_verifier_computes(played: PlayedTable) -> None
         f"{JOIN_TABLE} ORDER BY version"
     )
     assert found == [
-        (swap.version, swap.round, swap.k, swap.step, swap.i, swap.j, *swap.cards)
+        (swap.version, swap.round, swap.shuffle_index, swap.step, swap.i, swap.j, *swap.cards)
         for swap in played.report.swaps
     ]
     assert len(found) == len(played.events("CardsSwapped"))

@@ -51,7 +51,9 @@ def test_the_openssl_commands_verify_a_bundle(bundle: Path, tables: list[Played]
     assert all(map(str.startswith, [secret, *others], SENTENCES))
     assert len(others) == len(SENTENCES) - 1
     swaps = [
-        swap for swap in verify(tables[0].bundle.lines).swaps if (swap.round, swap.k) == (1, 0)
+        swap
+        for swap in verify(tables[0].bundle.lines).swaps
+        if (swap.round, swap.shuffle_index) == (1, 0)
     ]
     assert [int(word, 16) for word in tape.split()] == [w for swap in swaps for w in swap.words][
         :32

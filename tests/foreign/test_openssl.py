@@ -118,7 +118,7 @@ def test_openssl_computes_every_swap_of_real_tables(tables: list[Played]) -> Non
         report = verify(played.bundle.lines, key=played.bundle.key)
         read: dict[tuple[int, int], list[int]] = defaultdict(list)
         for swap in report.swaps:
-            read[swap.round, swap.k] += swap.words
+            read[swap.round, swap.shuffle_index] += swap.words
         shuffles = tape_inputs(played)
         swaps = [event["public"] for event in events(played) if event["type"] == "CardsSwapped"]
         assert set(read) == {(swap["round"], swap["k"]) for swap in swaps} & set(shuffles)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
+import json
 import re
+from base64 import b64encode
 from importlib import resources
 
 import pytest
 
 from dealer.gateway.http import static_files
 from dealer.gateway.http.static_files import StaticFiles, without_comments
+from dealer.version import __version__
 from tests.gateway.http_client import get
 
 WEB = resources.files("dealer") / "web"
@@ -112,10 +116,26 @@ async def test_files_are_compressed_for_clients_that_accept_it(
 
 
 async def test_other_origins_may_import_the_client_but_not_load_pages(gateway) -> None:
-    for path in ("/client.js", "/client/house.js", "/client.d.ts", "/verify.js"):
+    for path in (
+        *("/client.js", "/client/house.js", "/client.d.ts", "/verify.js", "/verify.d.ts"),
+        *(f"/client-{__version__}.js", "/integrity.json"),
+    ):
         headers = (await get(gateway.port, path)).headers
         assert headers["access-control-allow-origin"] == "*"
     assert "access-control-allow-origin" not in (await get(gateway.port, "/")).headers
+
+
+async def test_an_address_with_the_version_never_changes_and_has_a_hash(gateway) -> None:
+    named = json.loads((await get(gateway.port, "/integrity.json")).body)
+    assert named["version"] == __version__
+    assert list(named["scripts"]) == [f"/client-{__version__}.js", f"/verify-{__version__}.js"]
+    for path, integrity in named["scripts"].items():
+        got = await get(gateway.port, path)
+        assert got.headers["cache-control"] == "max-age=31536000, immutable"
+        digest = b64encode(hashlib.sha384(got.body).digest()).decode()
+        assert integrity == f"sha384-{digest}"
+    assert got.body == (WEB / "verify.js").read_bytes()
+    assert (await get(gateway.port, "/client-0.0.9.js")).status == 404
 
 
 @pytest.mark.parametrize("path", ["/", "/audit"])

@@ -33,9 +33,9 @@ class Record:
         self.again = 0
         self.different = 0
         self.resumes = 0
-        self._connection = house.connection
-        self._receive = house.connection._receive
-        house.connection._receive = self._received  # type: ignore[method-assign]
+        self._connection = house._connection
+        self._receive = house._connection._receive
+        house._connection._receive = self._received  # type: ignore[method-assign]
 
     def changes(self) -> Iterator[Answer]:
         """The successful answers to commands."""

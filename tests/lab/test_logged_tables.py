@@ -53,7 +53,7 @@ def test_each_shuffle_of_the_log_is_repeated():
 
 def test_voided_and_open_shuffles_are_not_counted():
     lines, swaps = log((1, 0, 5, "backward", 4), (1, 1, 5, "backward", 4), (1, 2, 1, "backward", 0))
-    swaps = [swap for swap in swaps if swap.k == 1][1:]
+    swaps = [swap for swap in swaps if swap.shuffle_index == 1][1:]
     assert list(shuffles_of(lines, swaps)) == []
     assert list(shuffles_of(lines, [])) == []
 

@@ -121,7 +121,7 @@ def test_the_swaps_are_reported() -> None:
     swaps = verify(log.close_round().close_table().lines()).swaps
     order = list(CARDS)
     for number, swap in enumerate(swaps):
-        assert (swap.round, swap.k, swap.step, swap.i) == (1, 0, number, 6 - number)
+        assert (swap.round, swap.shuffle_index, swap.step, swap.i) == (1, 0, number, 6 - number)
         assert swap.cards == (order[swap.i], order[swap.j])
         assert swap.words[-1] % (swap.i + 1) == swap.j
         assert log.leaves[swap.version - 1]["type"] == "CardsSwapped"

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from dealer.proof.verify import CHECKS, Report, verify
+from dealer.proof.verify import CHECKS, Report, Swap, verify
 
 FILE = Path(__file__).parents[2] / "dealer" / "web" / "verify.js"
 _SCRIPT = Path(__file__).with_name("js_verifier.mjs")
@@ -119,11 +119,18 @@ def compare(bundles: Sequence[Bundle]) -> tuple[list[Disagreement], list[Report]
     return found, reports
 
 
+def as_json(swap: Swap) -> dict[str, Any]:
+    """A swap with the names of verify.js."""
+    members = swap._asdict()
+    index = members.pop("shuffle_index")
+    return members | {"k": index, "words": [*swap.words], "cards": [*swap.cards]}
+
+
 def _of_python(report: Report) -> Iterator[Any]:
     fault = report.fault
     yield None if fault is None else (fault.check, fault.line)
     yield asdict(report.remarks)
-    yield [{**s._asdict(), "words": [*s.words], "cards": [*s.cards]} for s in report.swaps]
+    yield [as_json(swap) for swap in report.swaps]
     yield sorted(
         [key, report.names[key], count, report.cosigned_upto[key]]
         for key, count in report.cosigners.items()

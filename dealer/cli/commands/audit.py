@@ -113,4 +113,10 @@ def _members(one: Sentence) -> dict[str, Any]:
 
 
 def _swap(swap: Swap) -> dict[str, Any]:
-    return {"k": swap.k, "step": swap.step, "i": swap.i, "j": swap.j, "words": swap.words}
+    return {
+        "k": swap.shuffle_index,
+        "step": swap.step,
+        "i": swap.i,
+        "j": swap.j,
+        "words": swap.words,
+    }

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dealer.cli.commands.bots import LOCAL_SERVER
-from dealer.cli.version import version
+from dealer.version import version
 from dealer.errors import BadRequest, ConfigurationError
 
 

@@ -146,8 +146,8 @@ class Router:
         path = request.path.partition("?")[0]
         if path in PAGES:
             return self._page(request, PAGES[path])
-        if file := self._web.public(path):
-            return file.answer(request, caching=REVALIDATE, Access_Control_Allow_Origin="*")
+        if answer := self._web.find_public(request, path):
+            return answer
         if file := self._web.installed.get(path):
             return file.answer(request, caching=REVALIDATE)
         if path in self._documents:

@@ -6,7 +6,8 @@ modules that import each other by relative paths are always of one version. Scri
 without the comments that have lines of their own, a sixth of a page's bytes. The module of a page
 is sent with all that it imports (`modules.py`), and a stylesheet with those that it imports, so
 that a page needs one request for each. The client and the verifier are also served under addresses
-without a hash, as they are in the folder, for programs of other origins and for readers.
+without a hash, as they are in the folder, for programs of other origins and for readers, and each
+as one file under an address with the version (`versioned.py`).
 """
 
 from __future__ import annotations
@@ -29,6 +30,12 @@ from dealer.gateway.http.installed import make_manifest, make_worker
 from dealer.gateway.http.modules import combine
 from dealer.gateway.http.page_texts import list_languages, texts_of_pages
 from dealer.gateway.http.responses import PAGE, PICTURE, response
+from dealer.gateway.http.versioned import (
+    INTEGRITY,
+    VERSIONED,
+    integrity_document,
+    versioned_scripts,
+)
 from dealer.languages.language import languages
 
 PLAIN_APPEARANCE = Appearance()
@@ -53,8 +60,8 @@ NO_STORE = "no-store"
 HASHED = "/web/@/"
 """How pages refer to the folder; the `@` is replaced by its hash."""
 
-PUBLIC = re.compile(r"/(?P<path>client\.js|client\.d\.ts|verify\.js|client/\w+\.js)")
-"""Addresses without a hash: the client, its modules and types, and the verifier."""
+PUBLIC = re.compile(r"/(?P<path>(?:client|verify)(?:\.d\.ts|\.js)|client/\w+\.js)")
+"""Addresses without a hash: the client and the verifier, their types, and the client's modules."""
 
 _COMMENTS = re.compile(r"^[ \t]*(?:/\*\*.*?\*/[ \t]*$|//[^\n]*$)", re.DOTALL | re.MULTILINE)
 
@@ -156,10 +163,28 @@ class StaticFiles:
         pages = [path for path in self.files if path.endswith(".html")]
         return frozenset(script for page in pages for script in scripts_of(page, self._read))
 
-    def public(self, path: str) -> File | None:
-        """The file at an address without a hash; None if there is none."""
-        match = PUBLIC.fullmatch(path)
-        return None if match is None else self.files.get(match["path"])
+    @cached_property
+    def versioned(self) -> dict[str, File]:
+        """The scripts that never change, by address; see `versioned.py`."""
+        scripts = versioned_scripts(self._read)
+        return {address: File(data, SCRIPT) for address, data in scripts.items()}
+
+    def find_public(self, request: Request, path: str) -> Response | None:
+        """The response for an address without a hash of the folder; None if there is no file.
+
+        Any origin may use these files.
+        """
+        file, caching = None, REVALIDATE
+        if VERSIONED.fullmatch(path):
+            file, caching = self.versioned.get(path), IMMUTABLE
+        elif path == INTEGRITY:
+            scripts = {address: file.data for address, file in self.versioned.items()}
+            file = File(integrity_document(scripts), KINDS[".json"])
+        elif match := PUBLIC.fullmatch(path):
+            file = self.files.get(match["path"])
+        if file is None:
+            return None
+        return file.answer(request, caching=caching, Access_Control_Allow_Origin="*")
 
     def find(self, request: Request, folder: str, path: str) -> Response | None:
         """The response for `/web/<folder>/<path>`; None if there is no such file.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
@@ -53,18 +54,25 @@ class Result(NamedTuple):
 class Swap(NamedTuple):
     """One recomputed step of a shuffle in a closed round.
 
-    It exchanged places `i` and `j`; `words` are the words of the tape that determined j, the last
-    one accepted and those before it rejected; `cards` were at i and j before.
+    `shuffle_index` numbers the shuffles of the round from 0. The step exchanged places `i` and `j`;
+    `words` are the words of the tape that determined j, the last one accepted and those before it
+    rejected; `cards` were at i and j before.
     """
 
     version: int
     round: int
-    k: int
+    shuffle_index: int
     step: int
     i: int
     j: int
     words: tuple[int, ...]
     cards: tuple[str, str]
+
+    @property
+    def k(self) -> int:
+        """The old name of `shuffle_index`, until the next release."""
+        warnings.warn("Swap.k is now Swap.shuffle_index.", DeprecationWarning, stacklevel=2)
+        return self.shuffle_index
 
 
 @dataclass(slots=True)

@@ -4,6 +4,7 @@ import { INSECURE } from "../verify.js";
 import { Refused } from "./errors.js";
 import { MarkerFold } from "./markers.js";
 import { pastState, tableState } from "./table_state.js";
+import { OldNames } from "./old_names.js";
 import { randomId } from "./timing.js";
 
 /** @typedef {import("./table_session.js").TableSession} TableSession */
@@ -13,7 +14,7 @@ const MAX_SHUFFLES = 3; // that a command waits for if it is refused because one
 const UNKNOWN = "??";
 
 /** @implements {Declared} */
-export class RemoteTable {
+export class RemoteTable extends OldNames {
   #session;
   #verifier;
   #state = null;
@@ -21,6 +22,7 @@ export class RemoteTable {
 
   /** @param {TableSession} session */
   constructor(session) {
+    super();
     this.#session = session;
     this.#verifier = session.verifier;
     session.table = this;
@@ -172,26 +174,26 @@ export class RemoteTable {
   async roundOpen({ deck, entropy, commitMs, revealMs } = {}) {
     const requested = entropy ?? (this.#verifier.rules.entropy === "house" ? "house" : "players");
     const params = { deck, entropy, commit_ms: commitMs, reveal_ms: revealMs };
-    const { round } = await this.change("round.open", params);
+    const { round } = await this.call("round.open", params);
     this.#session.due.entropy.compare(round, this.#verifier.entropies.get(round), requested);
     return round;
   }
 
   async roundClose() {
-    await this.change("round.close");
+    await this.call("round.close");
   }
 
   /** @type {Declared["shuffle"]} */
   async shuffle({ pile, algorithm = "backward", steps, wait = true } = {}) {
     const method = pile == null ? "deck.shuffle" : "pile.shuffle";
-    const { k } = await this.change(method, { pile, algorithm, steps });
+    const { k } = await this.call(method, { pile, algorithm, steps });
     if (wait) await this.sealed();
     return k;
   }
 
   /** @type {Declared["deal"]} */
   async deal(each = 1, { seats, piles } = {}) {
-    return (await this.change("deck.deal", { each, seats, piles })).dealt;
+    return (await this.call("deck.deal", { each, seats, piles })).dealt;
   }
 
   /** @type {Declared["draw"]} */
@@ -200,65 +202,60 @@ export class RemoteTable {
   }
 
   async burn(count = 1) {
-    await this.change("deck.burn", { count });
+    await this.call("deck.burn", { count });
   }
 
   async cut(at) {
-    await this.change("deck.cut", { at });
+    await this.call("deck.cut", { at });
   }
 
-  /** @type {Declared["return"]} */
-  async return(cards = null, { count, source, where } = {}) {
-    await this.change("deck.return", { cards: listOf(cards), count, from: source, where });
+  /** @type {Declared["returnCards"]} */
+  async returnCards(cards = null, { count, source, where } = {}) {
+    await this.call("deck.return", { cards: listOf(cards), count, from: source, where });
   }
 
   /** @type {Declared["discard"]} */
   async discard(cards, { pile, face } = {}) {
-    await this.change("hand.discard", { cards: listOf(cards), pile, face });
+    await this.call("hand.discard", { cards: listOf(cards), pile, face });
   }
 
   /** @type {Declared["play"]} */
   async play(cards, { pile, face } = {}) {
-    await this.change("hand.play", { cards: listOf(cards), pile, face });
+    await this.call("hand.play", { cards: listOf(cards), pile, face });
   }
 
   /** @type {Declared["vacate"]} */
   async vacate(seat, reason = "") {
-    await this.change("seat.vacate", { seat, reason });
+    await this.call("seat.vacate", { seat, reason });
   }
 
   /** @type {Declared["transferHost"]} */
   async transferHost(seat) {
-    await this.change("table.transfer_host", { seat });
+    await this.call("table.transfer_host", { seat });
   }
 
   /** @type {Declared["note"]} */
   async note(kind, text) {
-    await this.change("table.note", { kind, text });
+    await this.call("table.note", { kind, text });
   }
 
   /** @type {Declared["give"]} */
   async give(cards, { to }) {
-    await this.change("hand.give", { cards: listOf(cards), to });
+    await this.call("hand.give", { cards: listOf(cards), to });
   }
 
   /** @type {Declared["pass"]} */
   async pass(cards = null, { to } = {}) {
-    await this.change("hand.pass", { cards: listOf(cards), to });
+    await this.call("hand.pass", { cards: listOf(cards), to });
   }
 
   async takeBack() {
-    await this.change("hand.take_back");
+    await this.call("hand.take_back");
   }
 
   /** @type {Declared["show"]} */
   async show(cards, { to, all } = {}) {
-    await this.change("hand.show", { cards: listOf(cards), to, all });
-  }
-
-  /** @type {Declared["handReturn"]} */
-  async handReturn(cards, { where } = {}) {
-    await this.change("hand.return", { cards: listOf(cards), where });
+    await this.call("hand.show", { cards: listOf(cards), to, all });
   }
 
   /** @type {Declared["pileDraw"]} */
@@ -266,23 +263,23 @@ export class RemoteTable {
     return this.#changeAndSee("pile.draw", { pile, count, from: end, cards: listOf(cards), all });
   }
 
-  /** @type {Declared["pileMove"]} */
-  async pileMove(source, { to, cards, count, where, face, all }) {
+  /** @type {Declared["move"]} */
+  async move(source, { to, cards, count, where, face, all }) {
     const params = { from: source, to, cards: listOf(cards), count, where, face, all };
-    await this.change("pile.move", params);
+    await this.call("pile.move", params);
   }
 
   /** @type {Declared["pileTurn"]} */
   async pileTurn(pile, cards = null, { all } = {}) {
-    await this.change("pile.turn", { pile, cards: listOf(cards), all });
+    await this.call("pile.turn", { pile, cards: listOf(cards), all });
   }
 
   async close() {
-    await this.change("table.close");
+    await this.call("table.close");
   }
 
-  /** @type {Declared["change"]} */
-  async change(method, params = {}) {
+  /** @type {Declared["call"]} */
+  async call(method, params = {}) {
     const members = { cmd: randomId(), ...definedMembers(params) };
     let result = null;
     for (let attempt = 0; result === null; attempt++) {
@@ -300,7 +297,7 @@ export class RemoteTable {
   /** Run a command that brings cards; their codes, as this client saw them opened. */
   async #changeAndSee(method, params) {
     const round = this.round;
-    const { slots } = await this.change(method, params);
+    const { slots } = await this.call(method, params);
     return slots.map((slot) => this.#verifier.faces.get(`${round}/${slot}`) ?? UNKNOWN);
   }
 

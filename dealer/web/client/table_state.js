@@ -90,12 +90,13 @@ function roundState(round, faceOf, allShown = false) {
   });
   const stacks = [...round.stacks].map(([name, cards]) => [name, cards.map(card)]);
   return {
-    number, deck, entropy, commitMs, revealMs, commitment, k, voided,
+    number, deck, entropy, commitMs, revealMs, commitment, shuffleIndex: k, k, voided,
     stacks: Object.fromEntries(stacks),
     ahead: [...round.earlyDigests.keys()],
     withheld: [...round.withheld],
     shuffle: shuffle && {
-      k: shuffle.k, stack: shuffle.stack, n: shuffle.n, algorithm: shuffle.algorithm,
+      shuffleIndex: shuffle.k, k: shuffle.k,
+      stack: shuffle.stack, n: shuffle.n, algorithm: shuffle.algorithm,
       steps: shuffle.steps, swaps: shuffle.done,
       startedAt: shuffle.startedAt,
       closedAt: shuffle.closed ? shuffle.closedAt : null,

@@ -242,7 +242,7 @@ def test_every_public_name_has_its_type():
     code, types = (WEB / "client.js").read_text(), (WEB / "client.d.ts").read_text()
     lists = re.findall(r"^export \{(.*?)\}", code, re.DOTALL | re.MULTILINE)
     exported = {name.split(" as ")[-1].strip() for text in lists for name in text.split(",")}
-    declared = set(re.findall(r"^export (?:function|class) (\w+)", types, re.MULTILINE))
+    declared = set(re.findall(r"^export (?:function|class|const) (\w+)", types, re.MULTILINE))
     declared |= set(re.findall(r"^export \{ \w+ as (\w+) \};", types, re.MULTILINE))
     assert exported - {""} == declared
 

@@ -37,9 +37,9 @@ WHOLE_ROUND = """
     await bob.give(bob.hand[0], { to: 1 });
     await ada.until((table) => table.hand.length === 3);
     const given = [...ada.hand];
-    await ada.return(ada.hand[0], { where: "bottom" });
-    await ada.handReturn(ada.hand[0]);
-    await ada.pileMove("pile:table", { to: "side" });
+    await ada.returnCards(ada.hand[0], { where: "bottom" });
+    await ada.returnCards(ada.hand[0]);
+    await ada.move("pile:table", { to: "side" });
     await ada.pileTurn("burn");
     const [again] = await ada.pileDraw("side", 1);
     await ada.shuffle({ pile: "discard" });
@@ -91,7 +91,7 @@ PASSING = """
     await bob.pass(bob.hand[0], { to: 1 });
     const got = bob.hand.includes(mine);
     const board = bob.piles.get("board").join();
-    await bob.pileMove("board", { to: "won-2", all: true });
+    await bob.move("board", { to: "won-2", all: true });
     const kept = bob.piles.get("won-2").join() === board;
     const drawn = (await ada.pileDraw("won-2", null, { all: true })).join() === board;
     await ada.takeBack();
@@ -797,3 +797,20 @@ async def test_an_earlier_version_as_this_player_saw_it(clients, real_server):
     assert [card["card"] for card in result["hers"]] == [None, None]
     assert result["refused"] == "bad_request"
     assert (result["first"]["version"], result["first"]["round"]) == (1, None)
+
+
+async def test_commands_have_their_old_names(clients, real_server):
+    await clients.sit("ada", url=real_server.url, seats=2)
+    result = await clients.run("""
+      const { ada } = its;
+      await ada.roundOpen();
+      await ada.shuffle();
+      await ada.deal(3);
+      await ada.change("hand.play", { cards: ada.hand.slice(0, 1) });
+      await ada.pileMove("table", { to: "side", all: true });
+      await ada.return(ada.hand[0], { where: "bottom" });
+      await ada.handReturn(ada.hand[0]);
+      const { round } = ada.state;
+      return [ada.piles.get("side").length, ada.hand, ada.deckCount, round.k, round.shuffleIndex];
+    """)
+    assert result == [1, [], 51, 1, 1]
