@@ -1,7 +1,7 @@
 /** A table as the program sees it: its verified state, and a method for each command. */
 
 import { Refused } from "./errors.js";
-import { MarkerFold } from "./markers.js";
+import { markersFold } from "./markers.js";
 import { tableState } from "./table_state.js";
 import { randomId } from "./timing.js";
 
@@ -16,7 +16,7 @@ export class RemoteTable {
   #session;
   #verifier;
   #state = null;
-  #markers = new MarkerFold();
+  #markers = markersFold();
 
   /** @param {TableSession} session */
   constructor(session) {
@@ -221,6 +221,11 @@ export class RemoteTable {
     await this.change("seat.vacate", { seat, reason });
   }
 
+  /** @type {Declared["moveSeat"]} */
+  async moveSeat(to, { seat } = {}) {
+    await this.change("seat.move", { to, seat });
+  }
+
   /** @type {Declared["transferHost"]} */
   async transferHost(seat) {
     await this.change("table.transfer_host", { seat });
@@ -308,7 +313,7 @@ export class RemoteTable {
       const left = error instanceof Refused && error.reason === "bad_token";
       if (!left || this.seat === null) throw error;
     }
-    session.releaseSeat();
+    session.ownSeat.release();
     if (stays) return;
     // An answer was lost, and the repetition came from a host without a seat.
     if (seated && session.hostToken) session.resume();
