@@ -348,7 +348,7 @@ async def test_a_player_moves_draws_and_comes_back_with_the_same_token(connect, 
         ada = await hers.join(await hers.open())
         bob = await his.join(ada.id)
         token = Store(tmp_path).table(bob.id).facts["token"]
-        await ada.move_seat(5, seat=2)  # a request, which nobody need follow
+        await ada.move_seat(5, seat=2)  # a request, which clients may ignore
         assert ada.seats == {1: "Ada", 2: "Bob"}
         await bob.move_seat(5)
         assert bob.seat == 5

@@ -116,7 +116,7 @@ def test_another_player_may_not_ask_nor_write_such_notes(play):
         game.refuses(AddNote(TWO, kind, "2-3"), BadRequest, "by seat.move")
 
 
-def test_a_note_of_an_earlier_release_moves_nobody(play):
+def test_a_note_of_an_earlier_release_moves_no_player(play):
     game = play(seats=2)
     for seat, text in ((2, "1-3"), (2, "2"), (0, "2-3"), (5, "5-6")):
         game.take(NoteAdded(seat, "seat_move", text))

@@ -107,7 +107,7 @@ export function isMove(event) {
 }
 
 /**
- * The change of a seat that a note of the kind `seat_move` or `seat_offer` tells; null for other
+ * The change of a seat in a note of the kind `seat_move` or `seat_offer`; null for other
  * events.
  *
  * @returns {SeatChange | null}

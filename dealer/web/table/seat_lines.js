@@ -47,7 +47,7 @@ export function markerSentence({ kind, text, value }, { own, name }) {
   }[kind]();
 }
 
-/** Why a player was removed: in the words of who did it; those of the server are translated. */
+/** Why a player was removed: in the host’s own words; those of the server are translated. */
 function reasonOf({ by, reason }) {
   const away = by === "service" ? AWAY.exec(reason) : null;
   return away === null ? escapeControl(reason) : lines.awayFor({ count: Number(away[1]) });

@@ -44,7 +44,7 @@ export class Stacks {
     this.#drawBetween();
   }
 
-  /** Mark where the seats and the middle scroll. Called after all is drawn, as it needs the layout. */
+  /** Mark where seats and middle scroll. Called after all is drawn, as it needs the layout. */
   measure() {
     for (const mark of this.#cues) mark();
   }

@@ -137,7 +137,7 @@ MOVING = """
     const ada = its.ada = await its.hers.join(await its.hers.open());
     const bob = its.bob = await its.his.join(ada.id);
     const { token } = ada;
-    await ada.moveSeat(5, { seat: 2 }); // a request, which nobody need follow
+    await ada.moveSeat(5, { seat: 2 }); // a request, which clients may ignore
     const asked = [...ada.seats];
     await bob.moveSeat(5);
     await ada.until(({ seats }) => seats.get(5) === "His");
