@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from dealer.service import head_poller
 from tests.gateway.rpc_client import Refusal
 from tests.gateway.services import add_key, with_key
 from tests.gateway.tables import seat_players
 from tests.gateway.test_views import codes_in
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("often_polled")]
 
 
 def types(client, after: int) -> list[str]:
@@ -52,8 +51,7 @@ async def test_a_repeated_move_is_answered_as_before_on_a_new_connection(gateway
     assert [one["seat"] for one in seats] == [1, 4]
 
 
-async def test_another_node_follows_and_a_restart_does(open_node, connect, monkeypatch) -> None:
-    monkeypatch.setattr(head_poller, "POLL_SECONDS", 0.1)
+async def test_another_node_follows_and_a_restart_does(open_node, connect) -> None:
     first, second = await open_node(), await open_node()
     table = await seat_players(connect, first, players=1)
     there = await connect(second)
