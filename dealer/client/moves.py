@@ -47,6 +47,13 @@ class Moves(ABC):
         """
         await self.call("seat.vacate", seat=seat, reason=reason or None)
 
+    async def move_seat(self, to: int, *, seat: int | None = None) -> None:
+        """Move to the free seat `to`, with the same token; no card may be before this player.
+
+        With `seat`, as the host: ask the player of that seat to move there.
+        """
+        await self.change("seat.move", to=to, seat=seat)
+
     async def transfer_host(self, seat: int) -> None:
         """Make the player of a seat the host, for as long as that player stays.
 

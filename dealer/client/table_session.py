@@ -14,11 +14,12 @@ from dealer.client.connection import Connection
 from dealer.client.event_stream import EventStream
 from dealer.client.event_verifier import EventVerifier, Evidence, Happened
 from dealer.client.markers import Markers
+from dealer.client.own_seat import OwnSeat
 from dealer.client.requests import Members, forget
 from dealer.client.store import TableStore
 from dealer.client.verified_log import Gap
 from dealer.errors import BadToken, DealerError, HouseCheated
-from dealer.game.events import SeatGivenUp, TableClosed
+from dealer.game.events import TableClosed
 from dealer.proof.checkpoint import Cosigner
 
 RESUMES_MAX = 4
@@ -47,7 +48,7 @@ class TableSession:
         self.connection = connection
         self.store = store
         self.verifier: EventVerifier = EventVerifier(table_id, key=key, saved=store.heads)
-        self.verifier.seat = store.facts.get("seat")
+        self._own_seat = OwnSeat(self.verifier, store)
         self.responder: AutoResponder = AutoResponder(table_id, store, cosigner)
         self.events: EventStream = EventStream()
         self.markers: Markers = Markers()
@@ -57,6 +58,7 @@ class TableSession:
         self._waiting: list[tuple[Predicate, asyncio.Future[None]]] = []
         self._resumes: list[asyncio.Future[Members]] = []  # pending resumes
         self._resumed_after = 0  # `after` of the resume answered last
+        self._resumed_seat: int | None = None  # the seat that it gave
         self._started: asyncio.Future[Members] = asyncio.Future()
         self._target = 0  # the newest version that the server announced
         self._gap = (0, 0)  # version before a gap, and how often it occurred
@@ -137,6 +139,7 @@ class TableSession:
 
         def answered(result: Members) -> None:
             self._target, self._resumed_after = result["version"], after
+            self._resumed_seat = result.get("seat")
             self._checked(lambda: self.verifier.check_head(result["checkpoint"]))
             if last and self.error is None:
                 self.connection.attach(self.id)
@@ -146,7 +149,7 @@ class TableSession:
         def settled(future: asyncio.Future[Members]) -> None:
             error = None if future.cancelled() else future.exception()
             if isinstance(error, BadToken) and not last:
-                self._seat_lost()  # the host stays, without a seat
+                self._own_seat.release()  # the host stays, without a seat
             elif isinstance(error, DealerError):
                 self.end(error)
 
@@ -208,10 +211,8 @@ class TableSession:
         if happened is None:
             return
         event = happened.event
-        since = self.store.facts.get("since") or 0
-        ours = isinstance(event, SeatGivenUp) and event.seat == self.verifier.seat
-        if ours and happened.version > since:  # an earlier version is of an earlier player
-            self._seat_lost()
+        if self._own_seat.follow(event, happened.version) and happened.version > self._target:
+            self.attach()  # from the answer on the server pushes the new seat's cards
         self.markers.apply(event)
         self.events.put(happened)
         if self._on_event is not None:
@@ -219,11 +220,6 @@ class TableSession:
         self._wake()
         if isinstance(event, TableClosed):
             self.events.end(None)
-
-    def _seat_lost(self) -> None:
-        """The seat was left, so its token is no longer valid."""
-        self.store.learn(token=None, seat=None, since=None)
-        self.verifier.seat = None
 
     def _reset(self, params: Members) -> None:
         """A snapshot in place of events that are too many, or no longer in the log."""
@@ -234,6 +230,7 @@ class TableSession:
             self._begin(params)
             if not self.verifier.log.linked:
                 self.attach()
+        self._own_seat.return_to(self._resumed_seat)
         self._wake()
 
     def _wake(self) -> None:

@@ -20,10 +20,10 @@ from msgspec import Struct
 from dealer.game import cards, events, moves, rules, shuffle, stacks, state
 from dealer.game.moves import CardFrom, CardsMoved, Moves
 from dealer.game.rules import Rules
-from dealer.game.state import Player, Round, Shuffle, Table
+from dealer.game.state import Player, Round, SeatHolder, Shuffle, Table
 from dealer.proof import codec
 
-FORMAT = 2
+FORMAT = 3
 
 CODE_BYTES = 8
 
@@ -96,6 +96,7 @@ class _Table(Struct, array_like=True, forbid_unknown_fields=True):
     round: _Round | None
     round_versions: list[int]
     closed: bool
+    moved: list[tuple[int, int, int, int]] = []  # absent in states of earlier code
 
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -119,6 +120,7 @@ def encode_table(table: Table) -> bytes:
             round=None if table.round is None else _round(table.round),
             round_versions=table.round_versions,
             closed=table.closed,
+            moved=[(*earlier, *later) for earlier, later in table.moved.items()],
         )
     )
 
@@ -140,6 +142,7 @@ def decode_table(data: bytes) -> Table:
         round=None if found.round is None else _decoded_round(found.round),
         round_versions=found.round_versions,
         closed=found.closed,
+        moved={SeatHolder(a, b): SeatHolder(c, d) for a, b, c, d in found.moved},
     )
 
 

@@ -72,6 +72,15 @@ class VacateSeat:
 
 
 @immutable
+class MoveSeat:
+    """Move the actor to the free seat `to`; or, as host or service, ask the player of `seat`."""
+
+    actor: Actor
+    to: int
+    seat: int | None = None  # the actor's own if None
+
+
+@immutable
 class TransferHost:
     """Make the player of a seat the host."""
 
@@ -276,6 +285,7 @@ Command = (
     | TakeSeat
     | LeaveSeat
     | VacateSeat
+    | MoveSeat
     | TransferHost
     | AddNote
     | CloseTable

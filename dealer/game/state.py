@@ -10,6 +10,7 @@ until a shuffle of its stack is sealed; its slot from then on.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple, assert_never
@@ -25,6 +26,14 @@ COMMITMENT_BYTES = 32
 
 TAKE_BACK = "take_back"
 """The kind of the note that ends the events of a move taken back; only the server writes it."""
+
+SEAT_MOVE = "seat_move"
+"""The kind of the note before SeatLeft and SeatTaken of a player who moves, such as `2-3`."""
+
+SEAT_OFFER = "seat_offer"
+"""The kind of the note by which a host or a service asks a player to move, such as `2-3`."""
+
+_MOVE = re.compile(r"([1-9][0-9]{0,9})-([1-9][0-9]{0,9})")
 
 
 class SeatHolder(NamedTuple):
@@ -130,7 +139,8 @@ class Table:
     """The state of a table, evolved from its events.
 
     `host_seat` is the seat of the player whom the host made host; None while the host is the one
-    who opened the table.
+    who opened the table. `moved` has the players who moved to another seat: as who they held the
+    earlier seat, and as who they hold the later one.
     """
 
     version: int = 0
@@ -143,6 +153,7 @@ class Table:
     round: Round | None = None
     round_versions: list[int] = field(default_factory=list)  # of the RoundOpened events
     closed: bool = False
+    moved: dict[SeatHolder, SeatHolder] = field(default_factory=dict)
 
     def holder(self, seat: int | None) -> SeatHolder | None:
         """The current holder of a seat; None if the seat is free."""
@@ -162,6 +173,19 @@ class Table:
         """Whether the seat still belongs to the player who took it at `holder.taken_at`."""
         player = self.seats.get(holder.seat)
         return player is not None and player.taken_at == holder.taken_at
+
+    def latest(self, holder: SeatHolder) -> SeatHolder:
+        """The same player at the seat that they have moved to; `holder` if they have not moved."""
+        while (later := self.moved.get(holder)) is not None:
+            holder = later
+        return holder
+
+    def earliest(self, holder: SeatHolder) -> SeatHolder:
+        """The same player at the seat that they took when they joined."""
+        earlier = {later: first for first, later in self.moved.items()}
+        while (first := earlier.get(holder)) is not None:
+            holder = first
+        return holder
 
 
 def replay(history: Iterable[tuple[Event, int]]) -> Table:
@@ -230,9 +254,11 @@ def evolve(table: Table, event: Event, at: int) -> None:
             _open_round(table, event)
         case events.RoundClosed():
             table.round = None
-        case events.NoteAdded(kind=kind):
+        case events.NoteAdded(seat=seat, kind=kind, text=text):
             if kind == TAKE_BACK and table.round is not None:
                 table.round.moves.last = None
+            elif kind == SEAT_MOVE:
+                _note_move(table, seat, text)
         case events.SeatTaken(seat=seat, name=name, key=key, bot=bot):
             table.seats[seat] = Player(name, key, table.version, bot)
         case events.SeatLeft(seat=seat) | events.SeatVacated(seat=seat):
@@ -353,6 +379,13 @@ def _seal(table: Table, event: events.DeckSealed) -> None:
     cards[:] = range(event.first, event.first + n)
     round_.k += 1
     round_.shuffle = None
+
+
+def _note_move(table: Table, seat: int, text: str) -> None:
+    """The two events that follow in the same append are SeatLeft and SeatTaken of this player."""
+    match, holder = _MOVE.fullmatch(text), table.holder(seat)
+    if match is not None and holder is not None and int(match[1]) == seat:
+        table.moved[holder] = SeatHolder(int(match[2]), table.version + 2)
 
 
 def _leave(table: Table, seat: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, assert_never
 
@@ -9,7 +10,7 @@ from dealer.game import events
 from dealer.game.cards import UNKNOWN
 from dealer.game.events import Event
 from dealer.game.stacks import BURN, DECK, DISCARD, is_pass_pile, passed_to, seat_of
-from dealer.game.state import TAKE_BACK, Table
+from dealer.game.state import SEAT_MOVE, SEAT_OFFER, TAKE_BACK, Table
 from dealer.history.printable import escape_control
 from dealer.history.replay import ReplayStep, replay_bundle
 from dealer.languages.language import Language, english
@@ -49,6 +50,8 @@ CardlessEvent = (
     | SeatEvent
     | ShuffleEvent
 )
+
+_SEAT_CHANGE = re.compile(r"([1-9][0-9]{0,9})-([1-9][0-9]{0,9})")
 
 
 def describe_all(leaves: Iterable[str | bytes], swaps: Iterable[Swap]) -> Iterator[Sentence]:
@@ -153,6 +156,11 @@ class _Describer:
                 return self._text("tableClosed")
             case events.NoteAdded(seat=seat, kind=kind, text=text):
                 player = self._who(seat) if seat else self._text("host")
+                if kind in (SEAT_MOVE, SEAT_OFFER) and (change := _SEAT_CHANGE.fullmatch(text)):
+                    who, to = self._who(int(change[1])), int(change[2])
+                    if kind == SEAT_MOVE:
+                        return self._text("seatMoves", player=who, seat=to)
+                    return self._text("seatOffered", player=who, seat=to)
                 if kind != TAKE_BACK:
                     kind, text = escape_control(kind), escape_control(text)
                     return self._text("noted", player=player, kind=kind, text=text)

@@ -109,8 +109,8 @@ class SeatClaims:
             # The user may be about to leave: the seat is free only once that is on disk.
             await live_table.wait_committed(live_table.table.version)
             holder = await self._take_after(live_table, claim, command, after)
-            if live_table.table.still_seated(holder):
-                return holder
+            if (now := _now(live_table, holder)) is not None:
+                return now
             if not claim.user:
                 raise BadToken("The seat of this ticket was left; ask for a new ticket.")
             await self.record(live_table, claim._replace(ticket=b""), holder)  # followed once
@@ -166,8 +166,14 @@ def _given_again(live_table: LiveTable, claim: SeatClaim, spent: StoredSeat) -> 
 
 
 def _seated(live_table: LiveTable, stored: StoredSeat) -> SeatHolder | None:
-    holder = SeatHolder(stored.seat, stored.version)
-    return holder if live_table.table.still_seated(holder) else None
+    return _now(live_table, SeatHolder(stored.seat, stored.version))
+
+
+def _now(live_table: LiveTable, holder: SeatHolder) -> SeatHolder | None:
+    """The seat of a player who has moved or stayed; None after they left."""
+    table = live_table.table
+    latest = table.latest(holder)
+    return latest if table.still_seated(latest) else None
 
 
 def _used() -> TicketUsed:

@@ -2,7 +2,8 @@
 
 A token is computed, never stored: an HMAC under a key that is not in the database, over the table
 and the role, for a seat also over the version of its SeatTaken. So a token stays valid across
-restarts and becomes invalid when its player leaves the seat.
+restarts and becomes invalid when its player leaves the seat. A player who moves to another seat
+keeps the token: the table's state knows who moved.
 
     host.<mac>    seat.<seat>.<since>.<mac>    invitation: <mac>, half as long
 """
@@ -52,9 +53,10 @@ class Tokens:
         if match is not None:
             seat, since = int(match[1]), int(match[2])
             if compare_digest(self.seat(table, seat=seat, since=since).encode(), token.encode()):
-                if not state.still_seated(SeatHolder(seat, since)):
+                holder = state.latest(SeatHolder(seat, since))
+                if not state.still_seated(holder):
                     raise BadToken("The seat of this token was left; join the table again.")
-                return Actor(seat=seat)
+                return Actor(seat=holder.seat)
         raise BadToken("This token is not valid at this table; check that it is complete.")
 
     def _mac(self, table: bytes, role: str) -> str:

@@ -327,6 +327,11 @@ export interface RemoteTable {
    */
   vacate(seat: number, reason?: string): Promise<void>;
   /**
+   * Move to the free seat `to`, with the same token, while no card is before this player and no
+   * shuffle is running. With `seat`, as the host: ask the player of that seat to move there.
+   */
+  moveSeat(to: number, options?: { seat?: number }): Promise<void>;
+  /**
    * Make the player of a seat the host, for as long as that player stays. A player may make themself
    * host when the host has had no connection for two minutes.
    */
@@ -463,6 +468,8 @@ export interface Check {
   readonly of: number | null;
   /** With "no" the failure, with "unavailable" the reason, with "yes" a remark or null. */
   readonly sentence: string | null;
+  /** Which sentence that is, for programs that write it in other words; null for all others. */
+  readonly because: "house_only" | "no_seat" | "not_seen" | "replayed_partly" | null;
 }
 
 // ———————————————————————————————————————————— the state ————————————————————————————————————————————

@@ -67,8 +67,12 @@ PROBLEMS = """() => {
     }
   }
 
-  // What does not fit has a cue.
-  for (const scroller of [document.querySelector("#felt"), document.querySelector("#middle")]) {
+  // What does not fit has a cue, and scrolls above the own hand.
+  const around = box(document.querySelector("#around"));
+  if (around.bottom > box(document.querySelector("#own")).top + 1) {
+    problems.push("the seats and piles go behind the own hand");
+  }
+  for (const scroller of [document.querySelector("#around"), document.querySelector("#middle")]) {
     const more = scroller.scrollHeight > scroller.clientHeight + 2;
     if (more && scroller.dataset.more === undefined) problems.push(`#${scroller.id} has no cue`);
     if (scroller.scrollWidth > scroller.clientWidth + 1) problems.push(`#${scroller.id} is wide`);

@@ -176,6 +176,12 @@ class Phones:
         for code in hand:
             await self.after(phone).see(f"hand:{phone.seat}", code)
 
+    async def showdown(self) -> None:
+        """Every player shows the hand, and the round ends."""
+        for phone in self.players:
+            await self.show_hand(phone)
+        await self.finish()
+
     async def finish(self) -> None:
         """Close the round; every player sees all its cards, and has checked them."""
         await self.host.tap("Close the round")

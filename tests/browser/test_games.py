@@ -97,9 +97,7 @@ async def test_five_card_draw(open_page: Any) -> None:
         for _ in useless:
             await phone.draw()
         await phone.player.holds(5)
-    for phone in table.players:
-        await table.show_hand(phone)
-    await table.finish()
+    await table.showdown()
 
 
 def unmatched(hand: Sequence[str]) -> list[str]:
@@ -141,9 +139,7 @@ async def test_gin_rummy(open_page: Any) -> None:
         if points(unmatched(await phone.hand())) <= 10:
             break
         phone = table.after(phone)
-    for one in table.players:
-        await table.show_hand(one)
-    await table.finish()
+    await table.showdown()
 
 
 async def test_go_fish(open_page: Any) -> None:
@@ -218,9 +214,7 @@ async def test_blackjack(open_page: Any) -> None:
     while value(cards := await host.shown("pile:dealer")) < 17:
         await host.fingers.drag(host.stack("deck").locator(".card").last, dealer)
         await expect(dealer.locator("[data-card]")).to_have_count(len(cards) + 1)
-    for phone in table.players:
-        await table.show_hand(phone)
-    await table.finish()
+    await table.showdown()
 
 
 async def test_klondike(open_page: Any) -> None:

@@ -255,3 +255,37 @@ async def test_a_pile_says_who_played_its_cards_and_goes_to_the_winner_of_the_tr
     await trio.fingers.tap(sheet(bob.page).get_by_role("button", name=re.compile("^Bob")))
     await bob.expect_log(re.compile("^You won a trick: "))
     await holds(ada.page, "pile:won:2", 3)
+
+
+async def test_a_finger_moves_to_another_seat_and_the_host_moves_a_player(trio: Trio) -> None:
+    ada, bob, cleo = trio.ada, trio.bob, trio.cleo
+    fingers, page = trio.fingers, trio.bob.page
+    await fingers.tap(bob.button("Menu"))
+    await fingers.tap(sheet(page).get_by_role("button", name="Players, turn and scores"))
+    await fingers.tap(sheet(page).get_by_role("button", name=re.compile("^Bob")))
+    await fingers.tap(sheet(page).get_by_role("button", name="Move to another seat…"))
+    await fingers.tap(sheet(page).get_by_role("button", name="Seat 5", exact=True))
+    await bob.expect_log("You move to seat 5.")
+    await ada.expect_log("Bob moves to seat 5.")
+    await expect(ada.other("Bob")).to_have_count(1)  # not also as one who left
+
+    await open_menu_of(ada, "Cleo")
+    await choose(ada.page, "Move Cleo to another seat…")
+    await choose(ada.page, "Seat 2")
+    await cleo.expect_log("The host asks you to move to seat 2.")
+    await cleo.expect_log("You move to seat 2.")
+    await ada.do("Shuffle and start")
+    await ada.do("Deal")
+    for player in (ada, bob, cleo):
+        await player.holds(1)
+        await expect(player.cards.first).not_to_have_attribute("aria-label", "face-down card")
+
+    await page.reload()
+    await bob.holds(1)
+    await open_menu_of(ada, "Bob")
+    await choose(ada.page, "Move Bob to another seat…")
+    await choose(ada.page, "Seat 3")
+    await bob.expect_log("The host asks you to move to seat 3.")
+    await ada.page.keyboard.press("Shift+L")
+    await answer(ada.page, "Close the round")
+    await bob.expect_log("You move to seat 3.")  # once no card is before the player

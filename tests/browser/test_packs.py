@@ -50,6 +50,15 @@ async def open_by_touch(page: Page, field: str, value: str) -> Fingers:
     return fingers
 
 
+async def open_pack(page: Page, name: str) -> None:
+    """Ada opens a table with a pack, by mouse, and starts a round."""
+    await page.get_by_label("Your name").fill("Ada")
+    await page.get_by_text("Choose deck, seats and rules").click()
+    await choose(page, "deck", f"pack:{name}")
+    await page.get_by_role("button", name="Open a table").click()
+    await start(page, await Fingers.on(page))
+
+
 async def start(page: Page, fingers: Fingers) -> None:
     await fingers.tap(page.get_by_role("button", name="Shuffle and start"))
     log = page.get_by_role("log")
@@ -105,11 +114,7 @@ def rank_of(pack: dict[str, Any], card: dict[str, Any]) -> dict[str, Any]:
 
 async def test_a_hand_is_sorted_in_the_order_of_the_pack(server, open_page) -> None:
     page = await open_page("/")
-    await page.get_by_label("Your name").fill("Ada")
-    await page.get_by_text("Choose deck, seats and rules").click()
-    await choose(page, "deck", "pack:german-32")
-    await page.get_by_role("button", name="Open a table").click()
-    await start(page, await Fingers.on(page))
+    await open_pack(page, "german-32")
     await page.keyboard.press("9")
     await tool(page, "Draw").click()
     await expect(page.locator("#hand .card[data-pack]")).to_have_count(9)
@@ -255,11 +260,7 @@ async def test_pictures_of_a_strangers_pack_run_no_script(
 
 async def test_the_audit_page_names_cards_by_the_pack(server, open_page) -> None:
     page = await open_page("/")
-    await page.get_by_label("Your name").fill("Ada")
-    await page.get_by_text("Choose deck, seats and rules").click()
-    await choose(page, "deck", "pack:spanish-40")
-    await page.get_by_role("button", name="Open a table").click()
-    await start(page, await Fingers.on(page))
+    await open_pack(page, "spanish-40")
     await page.keyboard.press("Shift+L")
     await page.keyboard.press("Enter")
     await page.get_by_role("link", name="Replay and check it, swap by swap").click()

@@ -370,7 +370,7 @@ async def test_nothing_is_wider_than_a_phone(dealt) -> None:
     await ada.keyboard.press("8")
     await ada.keyboard.press("a")
     await expect(own_cards(bob)).to_have_count(13)
-    for selector in ("body", "#felt", "#tools", "#seats", "#middle"):
+    for selector in ("body", "#felt", "#around", "#tools", "#seats", "#middle"):
         wide = await bob.locator(selector).evaluate("one => one.scrollWidth - one.clientWidth")
         assert wide <= 0, selector
 

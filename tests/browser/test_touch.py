@@ -250,11 +250,11 @@ async def test_a_swipe_scrolls_a_full_hand_and_a_lift_drags_from_it(game: Game) 
 async def test_the_page_scrolls_where_nothing_is_dragged(game: Game) -> None:
     page = game.bob.page
     await page.set_viewport_size({"width": 320, "height": 400})
-    felt = page.locator("#felt")
+    felt = page.locator("#around")
     await felt.evaluate("(one) => { one.scrollTop = 0; }")
     start = await middle(place(page, "hand:1"))
     await game.bob.fingers.drag(start, Point(start.x, start.y - 60))
-    await page.wait_for_function("() => document.querySelector('#felt').scrollTop > 0")
+    await page.wait_for_function("() => document.querySelector('#around').scrollTop > 0")
 
 
 async def test_a_swipe_over_the_table_does_not_leave_the_page(game: Game) -> None:

@@ -344,6 +344,51 @@ async def test_the_host_hands_on_its_role_and_removes_a_player(connect):
         assert (await later.watch(ada.id)).state.host_seat == 2
 
 
+async def test_a_player_moves_draws_and_comes_back_with_the_same_token(connect, tmp_path):
+    async with connect(name="Ada") as hers, connect(name="Bob", store=tmp_path) as his:
+        ada = await hers.join(await hers.open())
+        bob = await his.join(ada.id)
+        token = Store(tmp_path).table(bob.id).facts["token"]
+        await ada.move_seat(5, seat=2)  # a request, which clients may ignore
+        assert ada.seats == {1: "Ada", 2: "Bob"}
+        await bob.move_seat(5)
+        assert bob.seat == 5
+        await ada.until(lambda table: table.seats == {1: "Ada", 5: "Bob"})
+        await ada.round_open()
+        await ada.shuffle()  # with the bytes of both
+        drawn = await bob.draw(2)
+        assert bob.hand == drawn
+        assert (ada.doubts, bob.doubts) == ([], [])
+    async with connect(name="Bob", store=tmp_path) as his:
+        again = await his.join(ada.id)
+        assert (again.seat, again.hand) == (5, drawn)
+        assert Store(tmp_path).table(bob.id).facts["token"] == token
+        await again.leave()
+
+
+@pytest.mark.parametrize("resume", [0, 1000])
+async def test_a_player_who_moved_on_another_device_is_followed(
+    connect, real_server, tmp_path, resume
+):
+    async with connect(name="Ada", store=tmp_path) as hers, connect(name="Bob") as his:
+        ada = await hers.join(await hers.open())
+        kept = Store(tmp_path).table(ada.id).facts
+        bob = await his.join(ada.id)
+        for to in (3, 4):
+            await ada.move_seat(to)
+        await bob.move_seat(1)
+    Store(tmp_path).table(ada.id).learn(**kept)  # as on a device that has only the link
+    await real_server.restart(resume=resume)
+    async with connect(store=tmp_path) as hers:
+        again = await hers.join(ada.id)
+        assert again.seat == 4
+        assert again.seats == {1: "Bob", 4: "Ada"}
+        await again.round_open()
+        await again.shuffle()
+        assert len(await again.draw(1)) == 1
+        assert again.doubts == []
+
+
 async def test_a_host_without_a_seat_comes_back(connect, tmp_path):
     async with connect(store=tmp_path) as house:
         table = await house.open(rules={"preset": "dealer"})

@@ -107,6 +107,7 @@ def any_command(table: Table) -> st.SearchStrategy[c.Command]:
         st.builds(c.LeaveSeat, actors),
         st.builds(c.VacateSeat, actors, seats.filter(bool), st.sampled_from(["", "x" * 257])),
         st.builds(c.TransferHost, actors, seats.filter(bool)),
+        st.builds(c.MoveSeat, actors, st.integers(0, 5), seats),
         st.builds(c.AddNote, actors, st.sampled_from(["chat", "A"]), st.sampled_from(["", "\n"])),
         st.builds(c.FinishShuffle, bytes_32),
         st.builds(
@@ -294,6 +295,9 @@ class AnyGame(RuleBasedStateMachine):
                 reader.take(event, at)
         assert self.again == table
         assert table.version == len(self.game.events)
+        for seat in table.seats:
+            holder = table.holder(seat)
+            assert table.latest(table.earliest(holder)) == holder
         if table.round is not None:
             accounted_for(table)
         for reader in self.readers:

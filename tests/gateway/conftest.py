@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from dealer.gateway import Gateway, Limits, serve
-from dealer.service import Service
+from dealer.service import Service, head_poller
 from dealer.service.startup import open_service
 from tests.gateway.rpc_client import RpcClient
 from tests.harness.limits import NO_RATES
@@ -98,3 +98,9 @@ def stop_clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[Gateway], ManualClo
         return clock
 
     return stop
+
+
+@pytest.fixture
+def often_polled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every node looks for the events of the others ten times a second."""
+    monkeypatch.setattr(head_poller, "POLL_SECONDS", 0.1)

@@ -205,6 +205,7 @@ async def _resume_cosign_and_close(
     await spectator.call("table.list")
     await ann.call("table.leave")
     await carol.call("table.note", kind="poker.bet", text='{"bet":5}')
+    await host.call("seat.move", seat=3, to=4)
     await host.call("seat.vacate", seat=2, reason="away for ten minutes")
     await host.call("table.transfer_host", seat=3)
     await carol.call("round.close")

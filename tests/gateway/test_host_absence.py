@@ -2,66 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
-from dealer.game.absence import HOST_TOKEN
-from dealer.gateway.push.host_absence import HostAbsence
-from dealer.service import head_poller
-from tests.gateway.conftest import Connect, ManualClock, OpenGateway
-from tests.gateway.rpc_client import Refusal, eventually
+from tests.gateway.absent_players import LONG, Watched, watched_table
+from tests.gateway.conftest import Connect, OpenGateway
+from tests.gateway.rpc_client import Refusal
 from tests.gateway.services import add_key, with_key
 from tests.gateway.tables import seat_players
 
-LONG = 600.0
-
-
-class Watched:
-    """The hosts of one node, by a clock that only the test advances."""
-
-    def __init__(self, node: Any) -> None:
-        self.node = node
-        self.service = node.context.service
-        self.absences = node.context.broadcaster.absences
-        self.clock = ManualClock(1000.0)
-        self.absences._clock = self.clock
-        self.hosts = HostAbsence(self.service, self.absences, seconds=LONG)
-
-    async def until(self, table: str, *, present: set[int], host: bool) -> None:
-        """Wait until the node knows who is there: these seats, and the host token's holder."""
-        live_table = self.service.live_table(table)
-
-        def matches() -> bool:
-            state, known = live_table.table, self.absences._present.get(live_table, ())
-            seats = {seat for seat in state.seats if self.absences.is_present(live_table, seat)}
-            there = (HOST_TOKEN in known) == host and self.service.presence.known(live_table)
-            return seats == present and there
-
-        await eventually(matches)
-
-    async def host_after(self, table: str, seconds: float) -> int | None:
-        """The seat of the host when this time has passed."""
-        self.clock.now += seconds
-        live_table = self.service.live_table(table)
-        await self.hosts.check(live_table)
-        seat: int | None = live_table.table.host_seat
-        return seat
-
-
-@pytest.fixture(autouse=True)
-def often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(head_poller, "POLL_SECONDS", 0.1)
+pytestmark = pytest.mark.usefixtures("often_polled")
 
 
 async def test_the_longest_seated_player_with_a_connection_becomes_host(
     open_node: OpenGateway, connect: Connect
 ) -> None:
-    node = await open_node()
-    watched = Watched(node)
-    table = await seat_players(connect, node, players=3)
+    watched, table = await watched_table(open_node, connect, players=3)
     await table.host.call("seat.vacate", seat=1)
-    newest = await connect(node)
+    newest = await connect(watched.node)
     await newest.call("table.join", table=table.id, name="newest", seat=1)
     await watched.until(table.id, present={1, 2, 3}, host=True)
     assert await watched.host_after(table.id, 10 * LONG) is None
@@ -72,7 +29,7 @@ async def test_the_longest_seated_player_with_a_connection_becomes_host(
     assert await watched.host_after(table.id, 1) == 3
     await table.players[2].call("round.open", entropy="house")
     # The one who opened the table is host again when the new host has left.
-    back = await connect(node)
+    back = await connect(watched.node)
     await back.call("table.resume", table=table.id, token=table.host_token, after=0)
     with pytest.raises(Refusal, match="only the host"):
         await back.call("deck.shuffle")
@@ -83,9 +40,7 @@ async def test_the_longest_seated_player_with_a_connection_becomes_host(
 async def test_an_absent_player_who_is_host_is_replaced_too(
     open_node: OpenGateway, connect: Connect
 ) -> None:
-    node = await open_node()
-    watched = Watched(node)
-    table = await seat_players(connect, node, players=2)
+    watched, table = await watched_table(open_node, connect, players=2)
     await table.host.call("table.transfer_host", seat=2)
     await table.players[1].close()
     await watched.until(table.id, present={1}, host=True)

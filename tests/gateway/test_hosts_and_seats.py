@@ -5,17 +5,12 @@ from __future__ import annotations
 import pytest
 
 from dealer.gateway.push.absence import LONG_SECONDS
-from dealer.service import head_poller
+from tests.gateway.absent_players import Watched, watched_table
 from tests.gateway.conftest import Connect, OpenGateway
 from tests.gateway.rpc_client import Refusal
 from tests.gateway.services import add_key, with_key
-from tests.gateway.tables import seat_players
-from tests.gateway.test_host_absence import Watched
 
-
-@pytest.fixture(autouse=True)
-def often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(head_poller, "POLL_SECONDS", 0.1)
+pytestmark = pytest.mark.usefixtures("often_polled")
 
 
 def types(client, after: int) -> list[str]:
@@ -25,15 +20,13 @@ def types(client, after: int) -> list[str]:
 async def test_a_player_follows_a_host_who_leaves_in_the_same_append(
     open_node: OpenGateway, connect: Connect
 ) -> None:
-    node = await open_node()
-    watched = Watched(node)
-    table = await seat_players(connect, node, players=3)
+    watched, table = await watched_table(open_node, connect, players=3)
     ada, bob, cleo = table.players
     await ada.call("table.resume", token=table.host_token, after=0)
     await table.host.close()
     await bob.close()
     await watched.until(table.id, present={1, 3}, host=True)
-    before = (await node.context.service.load(table.id)).table.version
+    before = (await watched.node.context.service.load(table.id)).table.version
     left = await ada.call("table.leave", cmd="one leave")
     assert left["host"] is True  # the connection stays, to watch
     await cleo.until_version(before + 2)
@@ -48,9 +41,7 @@ async def test_a_player_follows_a_host_who_leaves_in_the_same_append(
 async def test_the_opener_without_a_seat_is_host_again_while_connected(
     open_node: OpenGateway, connect: Connect
 ) -> None:
-    node = await open_node()
-    watched = Watched(node)
-    table = await seat_players(connect, node, players=3)
+    watched, table = await watched_table(open_node, connect, players=3)
     await watched.until(table.id, present={1, 2, 3}, host=True)
     await table.host.call("table.transfer_host", seat=1)
     await table.players[0].call("table.leave")
@@ -64,9 +55,7 @@ async def test_the_opener_without_a_seat_is_host_again_while_connected(
 async def test_players_free_a_seat_and_take_over_only_after_a_while(
     open_node: OpenGateway, connect: Connect
 ) -> None:
-    node = await open_node()
-    watched = Watched(node)
-    table = await seat_players(connect, node, players=3)
+    watched, table = await watched_table(open_node, connect, players=3)
     bob, cleo = table.players[1:]
     await table.players[0].close()
     await table.host.close()
@@ -91,13 +80,11 @@ async def test_players_free_a_seat_and_take_over_only_after_a_while(
 async def test_a_player_who_is_back_keeps_the_seat(
     open_node: OpenGateway, connect: Connect
 ) -> None:
-    node = await open_node()
-    watched = Watched(node)
-    table = await seat_players(connect, node, players=2)
+    watched, table = await watched_table(open_node, connect, players=2)
     await table.players[0].close()
     await watched.until(table.id, present={2}, host=True)
     watched.clock.now += 2 * LONG_SECONDS
-    back = await connect(node)
+    back = await connect(watched.node)
     await back.call("table.resume", table=table.id, token=table.tokens[0], after=0)
     with pytest.raises(Refusal, match="Only the host"):
         await table.players[1].call("seat.vacate", seat=1)

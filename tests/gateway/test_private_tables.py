@@ -25,6 +25,7 @@ PARAMS: dict[str, dict[str, Any]] = {
     "hand.return": {"cards": [1]},
     "seat.ticket": {"name": "Dora"},
     "seat.vacate": {"seat": 1},
+    "seat.move": {"to": 2},
     "table.transfer_host": {"seat": 1},
     "table.note": {"kind": "chat", "text": "hello"},
     "pile.draw": {"pile": "x"},

@@ -6,13 +6,14 @@ import json
 
 from tests.web.js_verifier import FILE, run_module
 
+HISTORY = (FILE.parent / "table" / "history.js").as_uri()
 SELECTORS = (FILE.parent / "table" / "selectors.js").as_uri()
 MARKERS = (FILE.parent / "client" / "markers.js").as_uri()
 
 
 def test_the_last_player_of_a_card_is_the_one_who_played_it() -> None:
     found = run_module(f"""
-        import {{ playedBy }} from {json.dumps(SELECTORS)};
+        import {{ playedBy }} from {json.dumps(HISTORY)};
         const moved = (at, slot, from, to) =>
           ({{ type: "CardMoved", at, public: {{ slot, from, to }} }});
         const table = {{ history: [
@@ -59,12 +60,12 @@ def test_a_trick_has_one_card_of_each_seated_player() -> None:
 
 def test_markers_read_each_event_once_and_keep_earlier_values() -> None:
     found = run_module(f"""
-        import {{ MarkerFold }} from {json.dumps(MARKERS)};
+        import {{ markersFold }} from {json.dumps(MARKERS)};
         let reads = 0;
         const note = (kind, text, seat = 1) => ({{
           get type() {{ reads += 1; return "NoteAdded"; }}, public: {{ seat, kind, text }},
         }});
-        const fold = new MarkerFold();
+        const fold = markersFold();
         const events = [note("turn", "2"), note("score", "1:-5"), note("turn", "x")];
         const first = fold.of(events);
         const same = fold.of(events) === first;

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from dealer.cli.commands.bots import LOCAL_SERVER
-from dealer.version import version
 from dealer.errors import BadRequest, ConfigurationError
+from dealer.version import version
 
 
 def mcp(

@@ -24,6 +24,7 @@ from dealer.game.commands import (
     FinishShuffle,
     LeaveSeat,
     Move,
+    MoveSeat,
     OpenRound,
     OpenTable,
     Pass,
@@ -35,7 +36,17 @@ from dealer.game.commands import (
     TransferHost,
     VacateSeat,
 )
-from dealer.game.decide import cards, deals, hosts, passes, rounds, seats, shuffles, take_back
+from dealer.game.decide import (
+    cards,
+    deals,
+    hosts,
+    passes,
+    rounds,
+    seat_moves,
+    seats,
+    shuffles,
+    take_back,
+)
 from dealer.game.decide.permission import require_current_seat
 from dealer.game.decide.round_secrets import NoRoundSecrets, RoundSecrets
 from dealer.game.events import Event
@@ -102,6 +113,8 @@ def decide(command: Command, table: Table, house: RoundSecrets) -> list[Event]:
             return seats.add_note(command, table)
         case VacateSeat():
             return hosts.vacate_seat(command, table)
+        case MoveSeat():
+            return seat_moves.move_seat(command, table)
         case TransferHost():
             return hosts.transfer_host(command, table)
         case _:

@@ -19,9 +19,16 @@ from dealer.game.decide.shuffles import close_if_complete
 from dealer.game.events import Event
 from dealer.game.names import check_name, check_text, comparable
 from dealer.game.rules import Rules
-from dealer.game.state import TAKE_BACK, Table
+from dealer.game.state import SEAT_MOVE, SEAT_OFFER, TAKE_BACK, Table
 
 NOTE_BYTES = 2048
+
+_OF_SERVER = {
+    TAKE_BACK: "hand.take_back",
+    SEAT_MOVE: "seat.move",
+    SEAT_OFFER: "seat.move",
+}
+"""The kinds of notes that only the server writes, by which command."""
 
 _NOTE_KIND = re.compile("[a-z0-9._-]{1,64}")
 
@@ -81,7 +88,8 @@ def add_note(command: AddNote, table: Table) -> list[Event]:
         raise BadRequest(
             "The kind of a note has 1 to 64 characters: a-z, 0-9, full stop, hyphen, underscore."
         )
-    if command.kind == TAKE_BACK:
-        raise BadRequest("The server writes the notes of this kind, by hand.take_back.")
+    if command.kind in _OF_SERVER:
+        by = _OF_SERVER[command.kind]
+        raise BadRequest(f"The server writes the notes of this kind, by {by}.")
     check_text(command.text, NOTE_BYTES, of="A note")
     return [events.NoteAdded(actor.seat or 0, command.kind, command.text)]

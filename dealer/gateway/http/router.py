@@ -11,25 +11,19 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from functools import cached_property, partial
 from http import HTTPStatus
-from math import ceil
 
 from websockets.datastructures import MultipleValuesError
 from websockets.http11 import Request, Response
 
 from dealer.errors import (
-    BadToken,
     DealerError,
-    Overloaded,
-    RateLimited,
-    Refused,
     TableArchived,
-    Unavailable,
 )
 from dealer.game.state import Table
 from dealer.gateway.http.appearance import Appearance
 from dealer.gateway.http.audit_page import audit_page
 from dealer.gateway.http.authorization import bearer_of
-from dealer.gateway.http.concurrency import ConcurrencyLimit, TooManyConcurrent
+from dealer.gateway.http.concurrency import ConcurrencyLimit
 from dealer.gateway.http.downloads import (
     PLAIN_DOWNLOAD,
     PLAIN_HISTORY,
@@ -37,6 +31,7 @@ from dealer.gateway.http.downloads import (
     compressed,
     download_of,
 )
+from dealer.gateway.http.error_answers import refusal_of
 from dealer.gateway.http.feed import FeedAnswers
 from dealer.gateway.http.histories import Histories, language_for
 from dealer.gateway.http.responses import (
@@ -119,25 +114,8 @@ class Router:
             return response(HTTPStatus.METHOD_NOT_ALLOWED, "Only GET is allowed.\n")
         try:
             answer = await self._route(connection, request)
-        except MultipleValuesError:
-            return response(HTTPStatus.BAD_REQUEST, "A header occurs twice in the request.\n")
-        except BadToken as error:
-            return response(HTTPStatus.UNAUTHORIZED, f"{error}\n", WWW_Authenticate="Bearer")
-        except TableArchived as error:
-            return response(HTTPStatus.GONE, f"{error}\n")
-        except TooManyConcurrent as error:
-            return error.answer()
-        except RateLimited as error:
-            seconds = str(ceil(error.retry_after_ms / 1000))
-            status = HTTPStatus.SERVICE_UNAVAILABLE
-            return response(status, f"{error}\n", Retry_After=seconds)
-        except (Overloaded, Unavailable) as error:
-            return response(HTTPStatus.SERVICE_UNAVAILABLE, f"{error}\n", Retry_After="5")
-        except Refused as error:
-            return response(HTTPStatus.NOT_FOUND, f"{error}\n")
-        except DealerError:
-            sentence = "The log cannot be read at the moment; try again later.\n"
-            return response(HTTPStatus.SERVICE_UNAVAILABLE, sentence)
+        except (MultipleValuesError, DealerError) as error:
+            return refusal_of(error)
         if answer is not None and request.method == "HEAD":
             return without_body(answer)
         return answer

@@ -38,13 +38,28 @@ class Membership:
     def holder(self) -> SeatHolder | None:
         """The seat that this connection acts for; None without one, or after it was given up.
 
-        A seat that was given up does not come back, even if another player takes it.
+        It follows a player who moves. A seat that was given up does not come back, even if another
+        player takes it.
         """
-        holder = self._holder
-        if holder is not None and not self.live_table.table.still_seated(holder):
-            self._holder = holder = None
-            self.tokens.clear()
+        holder, table = self._holder, self.live_table.table
+        if holder is not None and not table.still_seated(holder):
+            moved = table.latest(holder)
+            holder = self._holder = moved if table.still_seated(moved) else None
+            if holder is None:
+                self.tokens.clear()
         return holder
+
+    def scope(self) -> str:
+        """The scope of command ids of the seat that this connection acts for.
+
+        It is that of the seat first taken, so that a move does not make a repeated command new.
+        """
+        holder, table = self.holder, self.live_table.table
+        if holder is None:
+            return "seat:None:0"
+        if table.moved:
+            holder = table.earliest(holder)
+        return f"seat:{holder.seat}:{holder.taken_at}"
 
     def actor(self) -> Actor:
         """The sender of this connection's commands."""

@@ -26,6 +26,7 @@ from dealer.game.commands import (
     Draw,
     DrawAtRandom,
     Move,
+    MoveSeat,
     OpenRound,
     Pass,
     RevealEntropy,
@@ -239,6 +240,11 @@ def move(actor: Actor, q: p.PileMove, table: Table) -> Command:
 def vacate_seat(actor: Actor, q: p.SeatVacate, table: Table) -> Command:
     """Remove the player of a seat, or free the seat of an absent player; its hand stays."""
     return VacateSeat(actor, q.seat, q.reason)
+
+
+def move_seat(actor: Actor, q: p.SeatMove, table: Table) -> Command:
+    """Move to a free seat, with the same token; or, as host, ask the player of a seat to move."""
+    return MoveSeat(actor, q.to, q.seat)
 
 
 def transfer_host(actor: Actor, q: p.TableTransferHost, table: Table) -> Command:

@@ -161,7 +161,7 @@ class Dispatcher:
         if more := weight(command, live_table.table):
             self.session.charge(more)
         as_host = actor.host and (method.role == "host" or actor.seat is None)
-        scope = "host" if as_host else f"seat:{actor.seat}:{actor.taken_at or 0}"
+        scope = "host" if as_host else membership.scope()
         done: OnResult = partial(self._on_outcome, call, method, cost)
         if actor.service and membership.service is not None:
             scope = scope_of(membership.service)

@@ -206,7 +206,7 @@ async def table_leave(session: Session, call: Call) -> None:
     version, stays = live_table.committed, False
     if actor.seat is not None:
         stays = membership.host
-        key = command_key(call, f"seat:{actor.seat}:{actor.taken_at}")
+        key = command_key(call, membership.scope())
         with session.paying(COMMIT):
             absence = await session.context.broadcaster.absences.at_command(live_table)
             command = LeaveSeat(actor, absence)

@@ -89,6 +89,7 @@ METHODS: dict[str, Method] = {
     "seat.vacate": _command(
         p.SeatVacate, r.Changed, TableCommand(c.vacate_seat, c.changed, "host", of_players=True)
     ),
+    "seat.move": _command(p.SeatMove, r.Changed, TableCommand(c.move_seat, c.changed)),
     "seat.ticket": Method(p.SeatTicket, (r.Ticket,), seating.seat_ticket),
     "table.transfer_host": _command(
         p.TableTransferHost,

@@ -23,7 +23,7 @@ _OF_RIGHT: dict[str, tuple[str, ...]] = {
         "pile.shuffle",
         "pile.turn",
     ),
-    "seat": ("seat.ticket", "seat.vacate", "table.transfer_host"),
+    "seat": ("seat.ticket", "seat.vacate", "seat.move", "table.transfer_host"),
     "close": ("table.close", "round.close"),
     "read": ("table.list", "table.state", "table.watch", "table.presence", "audit.bundle"),
 }

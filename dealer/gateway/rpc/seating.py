@@ -74,7 +74,7 @@ async def _seat_by_name(session: Session, call: Call, membership: Membership) ->
     command, key = TakeSeat(q.name or "", q.seat, _key(q), q.bot), _request_key(session, call)
     done = await session.context.service.execute(live_table, command, key=key)
     (taken,) = (event for event in done.events if isinstance(event, SeatTaken))
-    holder = SeatHolder(taken.seat, done.version)
+    holder = live_table.table.latest(SeatHolder(taken.seat, done.version))
     if not live_table.table.still_seated(holder):
         raise BadToken("The seat that this command took was left since; join again with a new cmd.")
     return holder

@@ -137,6 +137,11 @@ class SeatVacate(Command, kw_only=True):
     reason: Annotated[str, Meta(max_length=256)] = ""
 
 
+class SeatMove(Command, kw_only=True):
+    to: Number
+    seat: Number | None = None
+
+
 class TableTransferHost(Command, kw_only=True):
     seat: Number
 

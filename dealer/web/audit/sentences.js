@@ -44,7 +44,7 @@ function eventSentence(round, moment, previous, viewer) {
   if (swap !== null) return swapSentence(shuffle, swap, viewer);
   const seated = SEAT_GIVEN_UP.includes(type) ? previous : moment; // when the seat had its player
   const player = "seat" in event ? playerAt(seated, event.seat) : null;
-  if (type === "NoteAdded") return noteSentence(event, player);
+  if (type === "NoteAdded") return noteSentence(event, player, moment);
   return fill(texts.moments[keyOf(type, event, previous)], {
     ...event,
     player,
@@ -70,9 +70,14 @@ function keyOf(type, event, previous) {
   return type;
 }
 
-function noteSentence({ seat, kind, text }, player) {
+function noteSentence({ seat, kind, text }, player, moment) {
   const who = seat === 0 ? texts.theHost : player;
   const { NoteAdded, TookBack, TookBackRange } = texts.moments;
+  if (kind === "seat_move" || kind === "seat_offer") {
+    const [from, to] = text.split("-");
+    const named = { player: playerAt(moment, Number(from)), to: escapeControl(to ?? "") };
+    return texts.moments[kind === "seat_move" ? "SeatMoves" : "SeatOffered"](named);
+  }
   if (kind !== "take_back") {
     return NoteAdded({ who, kind: escapeControl(kind), text: escapeControl(text) });
   }

@@ -1,7 +1,7 @@
 /** The verifier's report on the page: a badge, the result of each check, and the counts. */
 
 import { element, escapeControl, setText } from "../dom.js";
-import { fill, list, audit as texts } from "../texts.js";
+import { fill, language, list, shared, audit as texts } from "../texts.js";
 import { results } from "../verify.js";
 
 const SIGNS = { passed: "✓", failed: "✗", "not checked": "○" };
@@ -81,10 +81,17 @@ function countsOf({ fault, remarks, cosigners }) {
 
 /** The sentence of a result, with how far the check went, or why it was not made. */
 function resultText({ check, note }, fault) {
-  if (note === "fault") return texts.checkNotes.fault(fault);
+  if (note === "fault") {
+    return texts.checkNotes.fault({ line: fault.line, sentence: faultSentence(fault) });
+  }
   const sentence = texts.checkSentences[check];
   return note === null ? sentence
     : fill(texts.checkNotes[note], { sentence, line: fault?.line });
+}
+
+/** What a fault is, in the reader's language: the verifier's own sentence is English. */
+function faultSentence({ check, sentence }) {
+  return language === "en" ? sentence : texts.checkFaults[check];
 }
 
 function showResult({ check, state, note }, fault) {
@@ -99,7 +106,10 @@ function showResult({ check, state, note }, fault) {
 function showFault(fault, lines) {
   at("fault").hidden = fault === null;
   if (fault === null) return;
-  setText(at("fault-sentence"), fault.sentence);
+  setText(at("fault-sentence"), faultSentence(fault));
+  at("fault-exactly").hidden = language === "en";
+  setText(at("fault-exactly").firstElementChild, shared.exactWords);
+  setText(at("fault-exactly").lastElementChild, fault.sentence);
   setText(at("fault-open"), texts.openLine({ line: fault.line }));
   const line = lines[fault.line];
   setText(at("fault-line"), line === undefined ? texts.noLine : new TextDecoder().decode(line));

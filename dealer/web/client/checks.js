@@ -6,9 +6,14 @@ import { INSECURE } from "../verify.js";
 /** @typedef {import("./event_verifier.js").EventVerifier} EventVerifier */
 /** @typedef {import("./entropy.js").Entropy} Entropy */
 
-const HOUSE_ONLY =
-  "This round uses only the house's random bytes. It can be checked that the cards were fixed " +
-  "before the deal, but not that the house did not choose them.";
+/** What a check says besides its state, by the reason that the client gives. */
+const SENTENCES = {
+  house_only: "This round uses only the house's random bytes. It can be checked that the cards " +
+    "were fixed before the deal, but not that the house did not choose them.",
+  no_seat: "Only players with a seat contribute random bytes.",
+  not_seen: "This happened while this client was not at the table, so it cannot check it.",
+  replayed_partly: "Replayed from where this client joined.",
+};
 
 export class Checks {
   #verifier;
@@ -75,48 +80,56 @@ export class Checks {
 
   /** @returns {Check[]} */
   list() {
-    const { log, openings, round, replayedFromStart } = this.#verifier;
+    const { log, openings, round, replayedFromStart, startMissed } = this.#verifier;
     const running = Boolean(round?.shuffle);
     const signed = (versions) => versions.filter((version) => log.heads.has(version)).length;
     const [closings, seals] = [signed(this.#closings), signed(this.#seals)];
     // An unsigned seal could be a different one for every client.
     const sealed = seals > 0 && seals === this.#seals.length && !running;
     const replayed = this.#replayed > 0 && round === null;
-    const note = replayed && !replayedFromStart ? "Replayed from where this client joined." : null;
+    const note = replayed && !replayedFromStart ? "replayed_partly" : null;
     const unavailable = this.#noSignatures === null
       ? null : `Signatures are not checked: ${this.#noSignatures}`;
+    // The shuffle was before: another one of this round would be checked.
+    const unseen = (versions) =>
+      (startMissed && versions.length === 0 && !running ? { because: "not_seen" } : {});
     return [
       this.#ownBytes(running),
       this.#check("commitment", closings > 0 && closings === this.#closings.length, closings,
-        { of: this.#closings.length }),
-      this.#check("seal", sealed, seals),
+        { of: this.#closings.length, ...unseen(this.#closings) }),
+      this.#check("seal", sealed, seals, unseen(this.#seals)),
       this.#check("cards", openings.size > 0, openings.size),
       this.#check("roots", log.heads.size > 0, log.heads.size),
       this.#check("signatures", log.goodSignatures > 0, log.goodSignatures, { unavailable }),
       this.#check("moves", this.#moves > 0, this.#moves),
       this.#check("round", replayed, this.#replayed, {
-        note, failure: this.#verifier.insecure ? INSECURE : null,
+        remark: note, failure: this.#verifier.insecure ? INSECURE : null,
       }),
     ];
   }
 
   #ownBytes(running) {
-    const { seat, round, rounds, entropies } = this.#verifier;
+    const { seat, round, rounds, entropies, startMissed } = this.#verifier;
     const doubt = this.#entropy.doubts.slice(this.#doubtsBefore).at(-1) ?? null;
-    let unavailable = null;
-    if (entropies.get(rounds) === "house") unavailable = HOUSE_ONLY;
-    else if (seat === null) unavailable = "Only players with a seat contribute random bytes.";
+    let because = null;
+    if (entropies.get(rounds) === "house") because = "house_only";
+    else if (seat === null) because = "no_seat";
+    else if (startMissed && this.#eligible === 0 && !running) because = "not_seen";
     const all = this.#used > 0 && this.#used === this.#eligible;
     const waiting = running && round.k === round.shuffle.k && !round.shuffle.nonces.has(seat);
     return this.#check("entropy", all && !waiting, this.#used, {
-      of: this.#eligible, unavailable, failure: doubt,
+      of: this.#eligible, because, failure: doubt,
     });
   }
 
   /** @returns {Check} */
-  #check(name, holds, done, { of = null, unavailable = null, failure = null, note = null } = {}) {
-    if (this.#fault?.check === name) failure = this.#fault.message;
-    const state = failure ? "no" : unavailable ? "unavailable" : holds ? "yes" : "waiting";
-    return { name, state, done, of, sentence: failure ?? unavailable ?? note };
+  #check(name, holds, done, options = {}) {
+    const { of = null, unavailable = null, because = null, remark = null } = options;
+    const failure = this.#fault?.check === name ? this.#fault.message : options.failure ?? null;
+    const missing = unavailable !== null || because !== null;
+    const state = failure ? "no" : missing ? "unavailable" : holds ? "yes" : "waiting";
+    const reason = failure || unavailable ? null : because ?? remark;
+    const sentence = failure ?? unavailable ?? (reason && SENTENCES[reason]);
+    return { name, state, done, of, sentence, because: reason };
   }
 }

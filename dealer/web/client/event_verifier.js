@@ -27,6 +27,8 @@ const TOO_NEW = "The server sends events that this client does not know: use a n
 export class EventVerifier {
   /** @type {number | null} the viewer's own */
   seat = null;
+  /** Whether events of the newest round were not sent to this client. */
+  startMissed = false;
   at = 0;
   origin = "";
   /** @type {Record<string, any>} */
@@ -226,6 +228,7 @@ export class EventVerifier {
     Object.assign(round, { deck, commitMs, revealMs, commitment, voided: 0, shown: new Set() });
     round.stacks.get("deck").forEach((card, index) => { card.id = -1 - index; });
     this.#roundStart = { base: null, seats: new Set(this.ledger.seats) };
+    this.startMissed = false;
     this.#leaves = [];
     this.digests.clear();
     this.openings.clear();
@@ -296,6 +299,7 @@ export class EventVerifier {
     for (const [slot, card, salt] of state.round?.cards ?? []) this.#open({ slot, card, salt });
     const seats = new Set(this.ledger.seats);
     this.#roundStart = round && { base: structuredClone(round), seats };
+    this.startMissed = round !== null;
   }
 
   #newLedger() {

@@ -1,5 +1,7 @@
 /** Markers: the newest notes of the kinds that have a meaning in every game; see CLIENT.md. */
 
+import { HistoryFold } from "./fold.js";
+
 /** @typedef {import("../client.js").TableEvent} TableEvent */
 /** @typedef {import("../client.js").Markers} Markers */
 
@@ -40,30 +42,18 @@ export function markerIn({ type, public: event }) {
   return Object.hasOwn(READERS, kind) ? READERS[kind](text) : null;
 }
 
-/** The markers of a list of events that grows; each event is read once. */
-export class MarkerFold {
-  #read = 0;
-  /** @type {Markers} */
-  #markers = {
-    turn: null, dealerButton: null, scores: new Map(), counters: new Map(),
-    phrase: null, reaction: null,
-  };
+/** @type {Markers} */
+const NONE = {
+  turn: null, dealerButton: null, scores: new Map(), counters: new Map(),
+  phrase: null, reaction: null,
+};
 
-  /**
-   * The newest notes of each kind: a new object if there are new ones.
-   *
-   * @param {readonly TableEvent[]} events oldest first, those of earlier calls and later ones
-   * @returns {Markers}
-   */
-  of(events) {
-    for (; this.#read < events.length; this.#read++) {
-      const event = events[this.#read];
-      const said = markerIn(event);
-      const note = /** @type {any} */ (event.public);
-      if (said !== null) this.#markers = withNote(this.#markers, note, said);
-    }
-    return this.#markers;
-  }
+/** The newest notes of each kind, of a list of events: a new object whenever there are new ones. */
+export function markersFold() {
+  return new HistoryFold(NONE, (markers, event) => {
+    const said = markerIn(event);
+    return said === null ? markers : withNote(markers, event.public, said);
+  });
 }
 
 /** @returns {Markers} */

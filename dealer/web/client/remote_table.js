@@ -2,9 +2,9 @@
 
 import { INSECURE } from "../verify.js";
 import { Refused } from "./errors.js";
-import { MarkerFold } from "./markers.js";
-import { pastState, tableState } from "./table_state.js";
+import { markersFold } from "./markers.js";
 import { OldNames } from "./old_names.js";
+import { pastState, tableState } from "./table_state.js";
 import { randomId } from "./timing.js";
 
 /** @typedef {import("./table_session.js").TableSession} TableSession */
@@ -18,7 +18,7 @@ export class RemoteTable extends OldNames {
   #session;
   #verifier;
   #state = null;
-  #markers = new MarkerFold();
+  #markers = markersFold();
 
   /** @param {TableSession} session */
   constructor(session) {
@@ -229,6 +229,11 @@ export class RemoteTable extends OldNames {
     await this.call("seat.vacate", { seat, reason });
   }
 
+  /** @type {Declared["moveSeat"]} */
+  async moveSeat(to, { seat } = {}) {
+    await this.call("seat.move", { to, seat });
+  }
+
   /** @type {Declared["transferHost"]} */
   async transferHost(seat) {
     await this.call("table.transfer_host", { seat });
@@ -311,7 +316,7 @@ export class RemoteTable extends OldNames {
       const left = error instanceof Refused && error.reason === "bad_token";
       if (!left || this.seat === null) throw error;
     }
-    session.releaseSeat();
+    session.ownSeat.release();
     if (stays) return;
     // An answer was lost, and the repetition came from a host without a seat.
     if (seated && session.hostToken) session.resume();

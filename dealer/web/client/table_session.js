@@ -7,12 +7,12 @@
  * good: it stores the evidence, and every waiter gets HouseCheated.
  */
 
-import { SEAT_GIVEN_UP } from "../verify.js";
 import { Checks } from "./checks.js";
 import { DueRequests } from "./due_requests.js";
 import { AsyncQueue, Emitter, Waiters } from "./emitter.js";
 import { ConfigurationError, DealerError, HouseCheated, MissingEvents } from "./errors.js";
 import { EventVerifier } from "./event_verifier.js";
+import { OwnSeat } from "./own_seat.js";
 
 /** @typedef {import("../client.js").ConnectionStatus} ConnectionStatus */
 /** @typedef {import("../client.js").Cosigner} Cosigner */
@@ -46,6 +46,8 @@ export class TableSession {
   #reportedVersion = 0;
   #resumes = []; // resume requests of the current socket
   #resumedAfter = 0; // the version that the last answered resume began after
+  /** @type {number | null} the seat that it gave */
+  #resumedSeat = null;
   #started = null;
   #target = 0; // the server's version, as far as it has said
   #gap = { version: 0, times: 0 };
@@ -64,6 +66,7 @@ export class TableSession {
     this.store = store;
     this.verifier = new EventVerifier(id, { key, saved: store.heads, noSignatures });
     this.verifier.seat = store.facts.seat ?? null;
+    this.ownSeat = new OwnSeat(this.verifier, store);
     this.due = new DueRequests(this.verifier, store, {
       cosigner,
       request: (method, params) => this.request(method, params, { changes: true }),
@@ -193,6 +196,7 @@ export class TableSession {
         request.done = true;
         this.#target = result.version;
         this.#resumedAfter = after;
+        this.#resumedSeat = result.seat ?? null;
         await this.verifier.takeLatest(result.checkpoint);
         if (last && this.error === null) {
           if (socket === this.connection.socketCount) this.#attach();
@@ -204,7 +208,7 @@ export class TableSession {
     const request = this.connection.request(method, params, { onResult });
     request.promise.catch((error) => {
       request.done = true;
-      if (error.reason === "bad_token" && !last) this.releaseSeat(); // continue as host alone
+      if (error.reason === "bad_token" && !last) this.ownSeat.release(); // continue as host alone
       else this.end(error);
     });
     return request;
@@ -287,22 +291,14 @@ export class TableSession {
     const event = await this.verifier.takeEvent(frame);
     if (event === null || this.error) return;
     const { type, version } = event;
-    const since = this.store.facts.since ?? 0;
     event.live = !this.#resuming && version > this.#target;
-    this.checks.onEvent(event, since);
-    const ours = SEAT_GIVEN_UP.includes(type) && event.public.seat === this.verifier.seat;
-    // Before `since` another player had this seat.
-    if (ours && version > since) this.releaseSeat();
+    this.checks.onEvent(event, this.ownSeat.since);
+    // The server pushes the new seat's cards from the answer to a resume on.
+    if (this.ownSeat.onEvent(event) && version > this.#target) this.resume();
     this.history.push(event);
     for (const reader of this.#readers) reader.push(event);
     this.emitter.emit("event", event);
     if (type === "TableClosed") this.#finish(null);
-  }
-
-  /** Forget the seat and its token, which is no longer valid. */
-  releaseSeat() {
-    this.store.update({ token: null, seat: null, since: null });
-    this.verifier.seat = null;
   }
 
   /** A snapshot replaces events that are too many to send, or that the server has lost. */
@@ -316,6 +312,7 @@ export class TableSession {
       await this.verifier.begin(snapshot);
       if (!this.verifier.log.linked) this.resume();
     }
+    if (this.#resumedSeat !== null) this.ownSeat.follow(this.#resumedSeat);
   }
 
   // ————— Faults —————

@@ -217,9 +217,9 @@ export function noting(kind, text) {
   return move("annotate", [], ({ table }) => table.note(kind, text));
 }
 
-/** An action on players, whose conditions the server knows. */
-export function ofPlayers(run) {
-  return { conditions: [connected], run, asks: null, counted: false };
+/** An action on players, most conditions of which the server knows. */
+export function ofPlayers(run, conditions = []) {
+  return { conditions: [connected, ...conditions], run, asks: null, counted: false };
 }
 
 /** Which side a card shows on a stack by default. */

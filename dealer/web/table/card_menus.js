@@ -7,11 +7,10 @@ import { fill, table as texts } from "../texts.js";
 import {
   BETWEEN_SHUFFLES, actionForMove, actionNamed, disabledReason, isVisible, trickTo,
 } from "./actions.js";
+import { playedBy } from "./history.js";
 import { menu } from "./menu.js";
 import { askNumber } from "./notes.js";
-import {
-  cardsIn, cardsShown, handOf, isAllowed, nameAt, pileName, playedBy,
-} from "./selectors.js";
+import { cardsIn, cardsShown, handOf, isAllowed, nameAt, pileName } from "./selectors.js";
 import { pileTitle } from "./wording.js";
 
 const OF_DECK = ["draw", "deal", "burn", "cut", "shuffle"];

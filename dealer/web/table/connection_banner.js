@@ -1,9 +1,12 @@
 /** The banner that says when the connection to the server is lost, and when it is back. */
 
+import { SessionEnded } from "../client.js";
 import { element, setAttribute } from "../dom.js";
-import { table as texts } from "../texts.js";
+import { errorText, table as texts } from "../texts.js";
 
 const RESTORED_MS = 6000;
+/** The close code of a connection whose seat a newer connection has taken over. */
+const SUPERSEDED = 4409;
 
 /** Hidden while there is nothing to say. */
 export class ConnectionBanner {
@@ -40,6 +43,15 @@ export class ConnectionBanner {
     this.#container.append(" ", element("button", {
       class: "small", type: "button", onclick: button.onClick,
     }, button.label));
+  }
+
+  /** Show why the session has ended; a seat that was taken over elsewhere can be had back. */
+  showEnd(error) {
+    const superseded = error instanceof SessionEnded && error.code === SUPERSEDED;
+    if (!superseded) this.show(errorText(error));
+    else {
+      this.show(texts.superseded, { label: texts.playHere, onClick: () => location.reload() });
+    }
   }
 
   #showBriefly(sentence) {

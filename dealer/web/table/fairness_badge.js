@@ -1,13 +1,13 @@
 /** The badge that sums up the client's checks, the list behind it, and the dialog about a fraud. */
 
 import { element, setAttribute, setText } from "../dom.js";
-import { fill, table as texts } from "../texts.js";
+import { fill, language, shared, table as texts } from "../texts.js";
 import { dialog } from "./dialogs.js";
-import { isHouseOnly } from "./selectors.js";
+import { isHouseOnly } from "./history.js";
 
 /** @typedef {import("../client.js").Check} Check */
 
-const SIGNS = { yes: "✓", house: "–", waiting: "…", no: "✗", unavailable: "–" };
+const SIGNS = { yes: "✓", house: "–", late: "–", waiting: "…", no: "✗", unavailable: "–" };
 const REVOKE_AFTER_MS = 60_000;
 
 export class FairnessBadge {
@@ -25,7 +25,8 @@ export class FairnessBadge {
     const { table } = this.#page;
     const { checks } = table;
     const result = combined(checks, table.error !== null && table.evidence !== null);
-    const state = result === "yes" && isHouseOnly(table) ? "house" : result;
+    const late = result !== "no" && checks.some(({ because }) => because === "not_seen");
+    const state = late ? "late" : result === "yes" && isHouseOnly(table) ? "house" : result;
     setAttribute(this.#button, "data-state", state);
     const passed = checks.filter((check) => check.state === "yes").length;
     const unavailable = checks.filter((check) => check.state === "unavailable").length;
@@ -61,17 +62,35 @@ function isDue({ name, state }) {
   return state !== "unavailable" && !(name === "round" && state === "waiting");
 }
 
-function checkItem({ name, state, done, of, sentence }) {
+function checkItem({ name, state, done, of, sentence, because }) {
+  const check = texts.checks[name];
+  const words = state === "no" && sentence !== null ? exactly(check.no, sentence)
+    : [text(texts.checkReasons[because] ?? check[state] ?? check.means)];
   return element(
     "li", { "data-state": state },
     element("span", {
       class: `sign ${state}`, role: "img", "aria-label": texts.checkStates[state],
     }, SIGNS[state]),
     element("div", {},
-      element("strong", {}, texts.checks[name].title),
+      element("strong", {}, check.title),
       element("span", { class: "muted" }, ` ${checkCount(done, of)}`),
-      element("p", {}, sentence ?? texts.checks[name][state] ?? texts.checks[name].means)),
+      ...words),
   );
+}
+
+const text = (sentence) => element("p", { class: "sentence" }, sentence);
+
+/**
+ * Elements for an English sentence of the client: as it is where the reader's language is that, else
+ * the page's own sentence, if there is one, and the client's as its exact words.
+ *
+ * @param {string | null} own
+ * @param {string} exact
+ */
+function exactly(own, exact) {
+  if (language === "en") return [text(exact)];
+  return [...(own === null ? [] : [text(own)]), element("details", {},
+    element("summary", {}, shared.exactWords), element("p", { lang: "en", dir: "ltr" }, exact))];
 }
 
 function checkCount(done, of) {
@@ -83,14 +102,19 @@ function doubtItem(sentence) {
   const label = texts.checkStates.doubt;
   return element("li", { "data-state": "doubt" },
     element("span", { class: "sign waiting", role: "img", "aria-label": label }, "?"),
-    element("div", {}, element("strong", {}, texts.doubtTitle), element("p", {}, sentence)));
+    element("div", {}, element("strong", {}, texts.doubtTitle), ...exactly(null, sentence)));
+}
+
+/** An accusation in the reader's language. */
+export function accusation({ message, check }) {
+  return language === "en" ? message : texts.checks[check].no;
 }
 
 /** Show the player that the server cheated, and offer the evidence as a download. */
 export async function showFraud(page, error) {
   const { evidence } = error;
   await dialog(texts.cheated.title, (close) => [
-    element("p", { class: "sentence" }, error.message),
+    ...exactly(texts.checks[error.check].no, error.message),
     element("p", {}, texts.cheated.means),
     element("div", { class: "answers" },
       element("button", { type: "button", onclick: () => close() }, texts.cheated.close),

@@ -5,10 +5,12 @@
 
 import { markerIn } from "../client/markers.js";
 import { escapeControl } from "../dom.js";
-import { list, number, table as texts } from "../texts.js";
+import { list, table as texts } from "../texts.js";
 import { SEAT_GIVEN_UP, seatOf } from "../verify.js";
 import { titleInGame } from "./game.js";
-import { passedTo, phraseOf, pileName, wonBy } from "./selectors.js";
+import { changeIn } from "./history.js";
+import { changeSentence, markerSentence, seatSentence } from "./seat_lines.js";
+import { passedTo, pileName, wonBy } from "./selectors.js";
 
 const lines = texts.logLines;
 
@@ -33,6 +35,7 @@ export class LogLines {
   #names = new Map();
   #ownSeat;
   #lastId = 0;
+  #movedAt = 0; // the version of the SeatTaken by which a player moves
   /** @type {number | null} the reader's seat before the event, which may end it */
   #seatBefore = null;
 
@@ -59,7 +62,7 @@ export class LogLines {
     else if (type === "CardShown") this.#addShown(event, stackOf);
     else if (type in SHUFFLE_EVENTS) this.#addShuffle(event);
     else if (type === "NoteAdded" && event.public.kind === "take_back") this.#addTakeBack(event);
-    else this.#addOther(event);
+    else if (!this.#addSeatChange(event)) this.#addOther(event);
     this.#seatBefore = this.#ownSeat();
   }
 
@@ -96,45 +99,45 @@ export class LogLines {
     const ended = SEAT_GIVEN_UP.includes(type) ? this.#seatBefore : null;
     const own = data.seat !== undefined && data.seat === (ended ?? this.#ownSeat());
     const name = data.seat === undefined ? "" : this.#name(data.seat);
-    const sentence = {
+    const sentence = seatSentence({ type, public: data }, { own, name }) ?? {
       TableOpened: () => lines.tableOpened,
       TableClosed: () => lines.tableClosed,
-      SeatTaken: () => (own ? lines.youSit : lines.sits)({
-        name: data.bot ? texts.bot({ name }) : name, seat: data.seat,
-      }),
-      SeatLeft: () => (own ? lines.youLeft : lines.left({ name })),
-      SeatVacated: () => removedText(own ? null : name, escapeControl(data.reason)),
-      HostTransferred: () => (own ? lines.youAreHost : lines.isHost({ name })),
       NoteAdded: () => this.#noteText(data, name),
       RoundOpened: () => lines.roundOpened({ round: data.round, cards: data.deck?.length }),
       RoundClosed: () => lines.roundClosed({ round: data.round }),
       StackCut: () => lines.cut({ stack: this.#stack(data.stack) }),
-    }[type];
+    }[type]?.();
     if (sentence === undefined) return;
-    const text = sentence();
     const audit = type === "RoundClosed" ? `audit#round=${data.round}` : null;
-    this.#push({ at, live, audit, text: () => text });
+    this.#push({ at, live, audit, text: () => sentence });
+  }
+
+  /**
+   * A player moves by three events, which make one line; or the host asks a player to move.
+   *
+   * @returns {boolean} whether this event is one of them
+   */
+  #addSeatChange(event) {
+    const { type, version, at, live, public: data } = event;
+    if (version === this.#movedAt && type === "SeatTaken") this.#names.set(data.seat, data.name);
+    if (version === this.#movedAt || version === this.#movedAt - 1) return true;
+    const change = changeIn(event, "seat_move") ?? changeIn(event, "seat_offer");
+    if (change === null) return false;
+    if (data.kind === "seat_move") this.#movedAt = version + 2;
+    const player = { own: change.from === this.#ownSeat(), name: this.#name(change.from) };
+    const text = changeSentence(data.kind, change.to, player);
+    this.#push({ at, live, text: () => text });
+    return true;
   }
 
   /** A note in words, if it is a marker; otherwise its text. */
-  #noteText({ seat, kind, text }, name) {
-    const by = seat === 0 ? lines.theHost : name;
+  #noteText({ seat, kind, text }, author) {
+    const by = seat === 0 ? lines.theHost : author;
     const marked = markerIn({ type: "NoteAdded", public: { seat, kind, text } });
     if (marked === null) return lines.note({ name: by, text: escapeControl(text) });
     const own = marked.of !== null && marked.of === this.#ownSeat();
-    const whose = marked.of === null ? "" : this.#name(marked.of);
-    return {
-      turn: () => (own ? lines.yourTurn : lines.turn({ name: whose })),
-      dealer_button: () => (own ? lines.yourButton : lines.button({ name: whose })),
-      score: () => (own ? lines.yourScore : lines.score)({
-        name: whose, score: number(marked.value),
-      }),
-      counter: () => lines.counter({
-        name: escapeControl(marked.value[0]), value: number(marked.value[1]),
-      }),
-      phrase: () => lines.note({ name: by, text: phraseOf(text) }),
-      reaction: () => lines.note({ name: by, text: escapeControl(text) }),
-    }[kind]();
+    const name = marked.of === null ? by : this.#name(marked.of);
+    return markerSentence({ kind, text, value: marked.value }, { own, name });
   }
 
   /** The moves that take back came just before, as a line that now says what they are. */
@@ -273,14 +276,6 @@ export class LogLines {
     const all = [lines.theHouse, ...names, ...(own ? [lines.you] : [])];
     return lines.shuffled({ cards: n, swaps, names: all });
   }
-}
-
-/** `name` is null for the reader, `reason` may be empty. */
-function removedText(name, reason) {
-  if (name === null) {
-    return reason ? lines.youWereRemovedFor({ reason }) : lines.youWereRemoved;
-  }
-  return reason ? lines.removedFor({ name, reason }) : lines.removed({ name });
 }
 
 /** How each event of a shuffle changes its line. */

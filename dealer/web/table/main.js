@@ -5,8 +5,8 @@
  * `table.state`, and cards that moved are animated. The page keeps no copy of the state.
  */
 
-import { HouseCheated, Refused, SessionEnded, browserStore } from "../client.js";
-import { element, setText } from "../dom.js";
+import { HouseCheated, Refused, browserStore } from "../client.js";
+import { setText } from "../dom.js";
 import { addCourtPictures } from "../late_styles.js";
 import { persistent, stored } from "../page_storage.js";
 import { errorText, table as texts } from "../texts.js";
@@ -20,7 +20,7 @@ import { ConnectionBanner } from "./connection_banner.js";
 import { dialog } from "./dialogs.js";
 import { Dragging } from "./dragging.js";
 import { connectWithRetry, enter, hasJustJoined, showStorageNotice } from "./entrance.js";
-import { FairnessBadge, showFraud } from "./fairness_badge.js";
+import { FairnessBadge, accusation, showFraud } from "./fairness_badge.js";
 import { Hand } from "./hand.js";
 import { HandOrder } from "./hand_order.js";
 import { Header } from "./header.js";
@@ -29,17 +29,16 @@ import { Log, announcer } from "./log.js";
 import { loadPresentation } from "./presentation.js";
 import { questions } from "./questions.js";
 import { QuickActions } from "./quick_actions.js";
+import { followOffers } from "./seat_change.js";
 import { openSeat } from "./seat_menu.js";
 import { Seats } from "./seats.js";
 import { handOf } from "./selectors.js";
 import { Shortcuts, shortcutHelp } from "./shortcuts.js";
 import { Stacks } from "./stacks.js";
+import { Toast } from "./toast.js";
 import { Toolbar } from "./toolbar.js";
 
-const TOAST_MS = 6000;
 const MAX_COUNT = 52;
-/** The close code of a connection whose seat a newer connection has taken over. */
-const SUPERSEDED = 4409;
 
 /** @returns {any} */
 const find = (selector) => document.querySelector(selector);
@@ -69,7 +68,7 @@ class TablePage {
   #parts = [];
   #drawnState = null;
   #drawScheduled = false;
-  #toastTimer = null;
+  #toast = new Toast(find("#toast"));
   /** @type {Promise<any>} */
   #pending = Promise.resolve(); // settles when every action so far is done or refused
 
@@ -162,12 +161,8 @@ class TablePage {
     }
   }
 
-  /** Show a refusal for some seconds; screen readers announce it. */
   showToast(sentence) {
-    const toast = find("#toast");
-    clearTimeout(this.#toastTimer);
-    toast.replaceChildren(element("p", {}, sentence));
-    this.#toastTimer = setTimeout(() => toast.replaceChildren(), TOAST_MS);
+    this.#toast.show(sentence);
   }
 
   onSeatTap(seat) {
@@ -246,6 +241,7 @@ class TablePage {
     table.on("cheated", (error) => this.#onCheated(error));
     table.on("ended", (error) => this.#onEnded(error));
     this.draw();
+    followOffers(this);
     addCourtPictures();
     loadPresentation(this, find("#notice"));
   }
@@ -279,7 +275,7 @@ class TablePage {
   #onCheated(error) {
     if (this.stopped) return;
     this.stopped = true;
-    this.#banner.show(texts.cheated.line({ sentence: error.message }));
+    this.#banner.show(texts.cheated.line({ sentence: accusation(error) }));
     this.draw();
     showFraud(this, error);
   }
@@ -288,11 +284,7 @@ class TablePage {
     this.draw();
     if (error !== null && !(error instanceof HouseCheated)) {
       this.stopped = true;
-      const superseded = error instanceof SessionEnded && error.code === SUPERSEDED;
-      const reload = { label: texts.playHere, onClick: () => location.reload() };
-      this.#banner.show(
-        superseded ? texts.superseded : errorText(error), superseded ? reload : null,
-      );
+      this.#banner.showEnd(error);
       this.draw();
     } else if (error === null && !this.table.closed) {
       location.reload();

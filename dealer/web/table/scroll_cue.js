@@ -27,6 +27,7 @@ export function scrollCue(scroller, axis) {
     if (wide) setAttribute(scroller, "data-scrolls", more.length > 0);
   };
   scroller.addEventListener("scroll", mark, { passive: true });
-  new ResizeObserver(mark).observe(scroller);
+  const observer = new ResizeObserver(mark);
+  for (const one of [scroller, ...scroller.children]) observer.observe(one); // either may change
   return mark;
 }

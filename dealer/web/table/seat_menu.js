@@ -8,7 +8,9 @@ import { dialog } from "./dialogs.js";
 import { showInvitation } from "./links.js";
 import { menu } from "./menu.js";
 import { askCounter, askNumber } from "./notes.js";
-import { cardsShown, formerPlayers, handOf, isAllowed, isTrick, nameAt } from "./selectors.js";
+import { formerPlayers } from "./history.js";
+import { changeOfSeat } from "./seat_change.js";
+import { cardsShown, freeSeats, handOf, isAllowed, isTrick, nameAt } from "./selectors.js";
 import { handContents, seatDetails } from "./wording.js";
 
 /** Show the menu of any seat, also of the player's own, and carry out what is chosen. */
@@ -93,6 +95,11 @@ function hostOffers(page, seat, taken) {
       possible: !taken,
       label: former === undefined ? labels.invite : labels.inviteAgain({ name: former }),
       action: () => showInvitation(page, { place: seat, name: former }),
+    },
+    {
+      possible: taken && (own || table.host) && freeSeats(table.state).length > 0,
+      label: own ? labels.moveSelf : labels.move({ name }),
+      action: () => changeOfSeat(page, seat),
     },
     {
       possible: table.host && taken && !own, label: labels.remove({ name }), mark: "final",

@@ -14,12 +14,12 @@ const MAX_FACES = 52;
 
 export class Seats {
   #page;
-  #felt;
+  #around;
   #list = element("ul", { class: "seats", role: "list", "aria-label": texts.players });
 
   constructor(container, page) {
     this.#page = page;
-    this.#felt = container.parentElement;
+    this.#around = container.parentElement;
     container.append(this.#list);
   }
 
@@ -31,7 +31,7 @@ export class Seats {
       "--columns": around.length < 5 ? around.length : Math.ceil(around.length / 2),
     };
     for (const [name, size] of Object.entries(sizes)) {
-      this.#felt.style.setProperty(name, String(Math.max(1, size)));
+      this.#around.style.setProperty(name, String(Math.max(1, size)));
     }
     reconcile(this.#list, around.map((one, index) => ({ ...one, place: places.of(index) })), {
       key: ({ seat }) => seat,

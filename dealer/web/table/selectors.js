@@ -7,6 +7,7 @@ import { escapeControl } from "../dom.js";
 import { table as texts } from "../texts.js";
 import { seatOf } from "../verify.js";
 import { pilesOfGame } from "./game.js";
+import { formerPlayers, playedBy } from "./history.js";
 
 /** @typedef {import("../client.js").Card} Card */
 /** @typedef {import("../client.js").RemoteTable} RemoteTable */
@@ -151,36 +152,6 @@ export function nameAt(table, seat) {
   return escapeControl(name ?? texts.seat({ seat }));
 }
 
-/** Players seen so far by seat: those from before this page was loaded are in no event. */
-const seen = new WeakMap();
-
-function namesSeen(table) {
-  const names = seen.get(table) ?? new Map();
-  for (const [seat, name] of table.seats) names.set(seat, name);
-  seen.set(table, names);
-  return new Map(names);
-}
-
-/**
- * The last player of each free seat, by seat, as far as this page saw them leave.
- *
- * @param {RemoteTable} table
- * @returns {Map<number, string>}
- */
-export function formerPlayers(table) {
-  const former = new Map();
-  const names = namesSeen(table);
-  for (const { type, public: event } of table.history) {
-    if (type === "SeatTaken") {
-      names.set(event.seat, event.name);
-      former.delete(event.seat);
-    } else if (type === "SeatLeft" || type === "SeatVacated") {
-      former.set(event.seat, names.get(event.seat) ?? texts.seat({ seat: event.seat }));
-    }
-  }
-  return former;
-}
-
 /**
  * The other seats to show, in order around the table from this player's own.
  *
@@ -240,17 +211,6 @@ export function freeSeats(state) {
 }
 
 /**
- * Whether the open round, or otherwise the last one, uses only the house's random bytes.
- *
- * @param {RemoteTable} table
- */
-export function isHouseOnly({ state, history }) {
-  const opened = history.findLast(({ type }) => type === "RoundOpened");
-  const entropy = opened?.type === "RoundOpened" ? opened.public.entropy : undefined;
-  return (state.round?.entropy ?? entropy) === "house";
-}
-
-/**
  * Whether a stack was shuffled, so that its cards can be drawn and moved.
  *
  * @param {TableState} state
@@ -280,36 +240,6 @@ export function isAllowed(table, rule) {
  */
 export function hostCollects({ state }) {
   return state.who.collect !== "nobody";
-}
-
-/** @typedef {{ seat: number, at: number }} Play */
-/** @type {WeakMap<RemoteTable, { read: number, cards: Map<number, Play> }>} */
-const plays = new WeakMap();
-
-/**
- * Who played the card of a slot from the hand, and when in milliseconds; null if the card is in a
- * hand or the deck, or if this page has not seen it.
- *
- * @param {RemoteTable} table
- * @param {number | null} slot
- * @returns {Play | null}
- */
-export function playedBy(table, slot) {
-  const { history } = table;
-  let known = plays.get(table);
-  if (known === undefined) plays.set(table, known = { read: 0, cards: new Map() });
-  for (; known.read < history.length; known.read++) notePlay(known.cards, history[known.read]);
-  return slot === null ? null : known.cards.get(slot) ?? null;
-}
-
-function notePlay(cards, { type, at, public: event }) {
-  if (type === "RoundOpened") cards.clear();
-  else if (type === "CardDrawn") cards.delete(event.slot);
-  else if (type === "CardMoved") {
-    const seat = seatOf(event.from);
-    if (!event.to.startsWith("pile:")) cards.delete(event.slot);
-    else if (seat !== null) cards.set(event.slot, { seat, at });
-  }
 }
 
 /**

@@ -24,8 +24,8 @@ export class Stacks {
   constructor(container, page) {
     this.#page = page;
     this.#container = container;
-    this.#cues = [container.parentElement, container].map((one) => scrollCue(one, "block"));
     container.append(this.#between, this.#list, this.#counters);
+    this.#cues = [container.parentElement, container].map((one) => scrollCue(one, "block"));
   }
 
   draw() {
@@ -44,17 +44,17 @@ export class Stacks {
     this.#drawBetween();
   }
 
-  /** Mark where felt and middle scroll. Called after all is drawn, as it needs the layout. */
+  /** Mark where seats and middle scroll. Called after all is drawn, as it needs the layout. */
   measure() {
     for (const mark of this.#cues) mark();
   }
 
   /** After a round there is more to see, from the sentence on. */
   #markOver(over) {
-    const felt = this.#container.parentElement;
-    const before = felt.hasAttribute("data-over");
-    setAttribute(felt, "data-over", over);
-    if (before !== over) felt.scrollTop = 0;
+    const around = this.#container.parentElement;
+    const before = around.hasAttribute("data-over");
+    setAttribute(around, "data-over", over);
+    if (before !== over) around.scrollTop = 0;
   }
 
   #tap(name, event) {

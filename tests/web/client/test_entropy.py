@@ -144,7 +144,9 @@ async def test_checks_of_a_shuffle_start_again_after_a_snapshot(scripted, game):
     await lose_connection(scripted)
     await scripted.snapshot(house.describe(), proof=house.proof(before))
     await scripted.caught_up()
-    assert await states(scripted) == ["waiting", "waiting", "waiting"]
+    assert await states(scripted) == ["unavailable"] * 3
+    reasons = "return its.ada.checks.slice(0, 3).map(({ because }) => because)"
+    assert await scripted.clients.run(reasons) == ["not_seen"] * 3
 
 
 async def states(scripted):

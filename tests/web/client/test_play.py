@@ -133,6 +133,49 @@ async def test_passing_taking_back_whole_piles_and_markers(clients, real_server)
     assert report.ok
 
 
+MOVING = """
+    const ada = its.ada = await its.hers.join(await its.hers.open());
+    const bob = its.bob = await its.his.join(ada.id);
+    const { token } = ada;
+    await ada.moveSeat(5, { seat: 2 }); // a request, which clients may ignore
+    const asked = [...ada.seats];
+    await bob.moveSeat(5);
+    await ada.until(({ seats }) => seats.get(5) === "His");
+    await ada.roundOpen();
+    await ada.shuffle(); // with the bytes of both
+    const drawn = await bob.draw(2);
+    const same = bob.hand.join() === drawn.join();
+    const before = [ada.token === token, bob.seat, same, bob.checks[0].done];
+    await ada.moveSeat(2);
+    await ada.moveSeat(3);
+    await its.hers.close();
+    return { asked, before, doubts: [...ada.doubts, ...bob.doubts] };
+"""
+
+
+@pytest.mark.parametrize("resume", [0, 1000])
+async def test_a_player_moves_draws_and_comes_back_with_the_same_token(
+    clients, real_server, tmp_path, resume
+):
+    await clients.connect("hers", real_server.url, folder=str(tmp_path))
+    await clients.connect("his", real_server.url)
+    result = await clients.run(MOVING)
+    assert result["asked"] == [[1, "Hers"], [2, "His"]]
+    assert result["before"] == [True, 5, True, 1]
+    assert result["doubts"] == []
+    await real_server.restart(resume=resume)
+    await clients.connect("again", real_server.url, folder=str(tmp_path))
+    seat, drawn, hand = await clients.run(
+        """
+        const ada = await its.again.join(its.ada.id);
+        const drawn = await ada.draw(1);
+        return [ada.seat, drawn, ada.hand];
+        """
+    )
+    assert (seat, hand) == (3, drawn)
+    assert hand != ["??"]
+
+
 def fetch(url):
     with urlopen(url, timeout=20) as answer:
         return answer.read()

@@ -1,0 +1,75 @@
+/**
+ * The seat of this client's player: given up by an event, or changed when the player moves.
+ *
+ * A move is a note of the kind `seat_move` and, in the same append, SeatLeft and SeatTaken. The token
+ * stays valid.
+ */
+
+import { SEAT_GIVEN_UP } from "../verify.js";
+
+/** @typedef {import("../client.js").TableEvent} TableEvent */
+/** @typedef {import("./event_verifier.js").EventVerifier} EventVerifier */
+/** @typedef {import("./stores.js").TableStore} TableStore */
+
+const MOVE = /^([1-9][0-9]{0,9})-([1-9][0-9]{0,9})$/;
+
+export class OwnSeat {
+  /** @type {number | null} the version of the SeatTaken by which the player moves */
+  #moves = null;
+  #verifier;
+  #store;
+
+  /**
+   * @param {EventVerifier} verifier
+   * @param {TableStore} store
+   */
+  constructor(verifier, store) {
+    this.#verifier = verifier;
+    this.#store = store;
+  }
+
+  /** The version at which the seat was taken. */
+  get since() {
+    return this.#store.facts.since ?? 0;
+  }
+
+  /**
+   * Follow an event that was verified; whether the player has moved by it.
+   *
+   * @param {TableEvent} event
+   */
+  onEvent({ type, version, public: members }) {
+    const { seat } = this.#verifier;
+    const event = /** @type {any} */ (members);
+    // Before `since` another player had this seat.
+    if (seat === null || version <= this.since) return false;
+    if (version === this.#moves && type === "SeatTaken") {
+      this.sit(event.seat, version);
+      return true;
+    }
+    if (event.seat !== seat) return false;
+    if (type === "NoteAdded" && event.kind === "seat_move" && MOVE.test(event.text)) {
+      this.#moves = version + 2;
+    } else if (SEAT_GIVEN_UP.includes(type) && version + 1 !== this.#moves) {
+      this.release();
+    }
+    return false;
+  }
+
+  /** After a snapshot: sit where the server says that the token's player sits. */
+  follow(seat) {
+    const since = this.#verifier.players.get(seat)?.since;
+    if (this.#verifier.seat !== null && since !== undefined) this.sit(seat, since);
+  }
+
+  sit(seat, since) {
+    this.#verifier.seat = seat;
+    this.#store.update({ seat, since });
+  }
+
+  /** Forget the seat and its token, which is no longer valid. */
+  release() {
+    this.#store.update({ token: null, seat: null, since: null });
+    this.#verifier.seat = null;
+  }
+}

@@ -1,0 +1,136 @@
+/**
+ * What the page knows of a table from its events: who played a card, who had a seat before, which
+ * bytes a round takes, and whom the host asks to move. Each is a fold over `table.history`.
+ */
+
+import { HistoryFold } from "../client/fold.js";
+import { table as texts } from "../texts.js";
+import { SEAT_GIVEN_UP, seatOf } from "../verify.js";
+
+/** @typedef {import("../client.js").RemoteTable} RemoteTable */
+/** @typedef {{ seat: number, at: number }} Play */
+/** @typedef {{ version: number, from: number, to: number }} SeatChange */
+
+const CHANGE = /^([1-9][0-9]{0,9})-([1-9][0-9]{0,9})$/;
+
+/**
+ * A function of a table that computes a fold over its history.
+ *
+ * @template T
+ * @param {(table: RemoteTable) => T} start
+ * @param {(value: T, event: any) => T} step
+ * @returns {(table: RemoteTable) => T}
+ */
+function foldOf(start, step) {
+  /** @type {WeakMap<RemoteTable, HistoryFold<T>>} */
+  const folds = new WeakMap();
+  return (table) => {
+    let fold = folds.get(table);
+    if (fold === undefined) folds.set(table, fold = new HistoryFold(start(table), step));
+    return fold.of(table.history);
+  };
+}
+
+/** @type {(table: RemoteTable) => Map<number, Play>} who played the card of a slot from the hand */
+const plays = foldOf(() => new Map(), (cards, { type, at, public: event }) => {
+  if (type === "RoundOpened") cards.clear();
+  else if (type === "CardDrawn") cards.delete(event.slot);
+  else if (type === "CardMoved") {
+    const seat = seatOf(event.from);
+    if (!event.to.startsWith("pile:")) cards.delete(event.slot);
+    else if (seat !== null) cards.set(event.slot, { seat, at });
+  }
+  return cards;
+});
+
+/**
+ * Who played the card of a slot from the hand, and when in milliseconds; null if the card is in a
+ * hand or the deck, or if this page has not seen it.
+ *
+ * @param {RemoteTable} table
+ * @param {number | null} slot
+ * @returns {Play | null}
+ */
+export function playedBy(table, slot) {
+  return slot === null ? null : plays(table).get(slot) ?? null;
+}
+
+/** Names by seat, of those who sit and of those who left; `moving` is the seat of one who moves. */
+const people = foldOf(
+  () => ({ names: new Map(), former: new Map(), moving: 0 }),
+  (seen, event) => {
+    const { type, public: data } = event;
+    if (type === "SeatTaken") {
+      seen.names.set(data.seat, data.name);
+      seen.former.delete(data.seat);
+    } else if (SEAT_GIVEN_UP.includes(type)) {
+      const name = seen.names.get(data.seat) ?? texts.seat({ seat: data.seat });
+      if (data.seat !== seen.moving) seen.former.set(data.seat, name);
+      seen.moving = 0;
+    } else if (isMove(event)) {
+      seen.moving = data.seat;
+    }
+    return seen;
+  },
+);
+
+/**
+ * The last player of each free seat, by seat, as far as this page saw them leave; not of a seat
+ * whose player has moved to another one.
+ *
+ * @param {RemoteTable} table
+ * @returns {Map<number, string>}
+ */
+export function formerPlayers(table) {
+  const { names, former } = people(table);
+  // Those who sat down before this page was loaded may be in no event.
+  for (const { seat, name } of table.state.seats) names.set(seat, name);
+  return former;
+}
+
+/** @type {(table: RemoteTable) => { entropy: string | null }} of the round that was opened last */
+const lastRound = foldOf(() => ({ entropy: null }), (round, { type, public: event }) =>
+  (type === "RoundOpened" ? { entropy: event.entropy } : round));
+
+/**
+ * Whether the open round, or otherwise the last one, uses only the house's random bytes.
+ *
+ * @param {RemoteTable} table
+ */
+export function isHouseOnly(table) {
+  return (table.state.round?.entropy ?? lastRound(table).entropy) === "house";
+}
+
+/** Whether an event says that the next two are a player's move to another seat. */
+export function isMove(event) {
+  return changeIn(event, "seat_move") !== null;
+}
+
+/**
+ * The change of a seat in a note of the kind `seat_move` or `seat_offer`; null for other
+ * events.
+ *
+ * @returns {SeatChange | null}
+ */
+export function changeIn({ type, version, public: event }, kind) {
+  const found = type === "NoteAdded" && event.kind === kind ? CHANGE.exec(event.text) : null;
+  return found && { version, from: Number(found[1]), to: Number(found[2]) };
+}
+
+/** @type {(table: RemoteTable) => Map<number, SeatChange>} the newest offer to each seat */
+const offers = foldOf(() => new Map(), (found, event) => {
+  const offer = changeIn(event, "seat_offer");
+  return offer === null ? found : found.set(offer.from, offer);
+});
+
+/**
+ * Where the host asks this player to move; null if to no seat.
+ *
+ * @param {RemoteTable} table
+ * @returns {SeatChange | null}
+ */
+export function offerTo(table) {
+  const player = table.state.seats.find(({ seat }) => seat === table.seat);
+  const offer = player && offers(table).get(player.seat);
+  return offer && offer.version > player.since ? offer : null;
+}
