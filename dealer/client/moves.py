@@ -52,7 +52,7 @@ class Moves(ABC):
 
         With `seat`, as the host: ask the player of that seat to move there.
         """
-        await self.change("seat.move", to=to, seat=seat)
+        await self.call("seat.move", to=to, seat=seat)
 
     async def transfer_host(self, seat: int) -> None:
         """Make the player of a seat the host, for as long as that player stays.

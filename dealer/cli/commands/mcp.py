@@ -9,7 +9,7 @@ import typer
 
 from dealer.cli.commands.bots import LOCAL_SERVER
 from dealer.errors import BadRequest, ConfigurationError
-from dealer.version import version
+from dealer.version import __version__
 
 
 def mcp(
@@ -52,4 +52,4 @@ def mcp(
         address = socket_address(server)
     except BadRequest as error:
         raise typer.BadParameter(str(error)) from None
-    run(Seats(address, store, name=name), version=version())
+    run(Seats(address, store, name=name), version=__version__)
