@@ -15,6 +15,7 @@ def copy_table(table: Table) -> Table:
         seats={seat: replace(player) for seat, player in table.seats.items()},
         round=None if table.round is None else _round(table.round),
         round_versions=list(table.round_versions),
+        moved=dict(table.moved),
     )
 
 

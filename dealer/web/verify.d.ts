@@ -186,6 +186,8 @@ export function checkLeaf(line: number, leaf: any, parts: any): void;
 export const EVENT_MEMBERS: Map<string, any>;
 export const SEAT_GIVEN_UP: string[];
 export const CHECKPOINT_TYPES: string[];
+export const INSECURE_RULE: string;
+export const INSECURE: string;
 export function newLedger(table: string, roots: any): any;
 export function applyEvent(ledger: any, leaf: any): any;
 export function cardIn(round: any, slot: number): any;

@@ -22,6 +22,7 @@ SIGNATURES = (
 OPENSSL = "tests/foreign/test_document.py::test_the_openssl_commands_verify_a_bundle"
 VERIFIERS = "tests/foreign/test_document.py::test_the_other_commands_verify_a_bundle"
 COMMANDS = "tests/cli/test_operating.py::test_the_commands_run"
+SBOM = "tests/distributions/test_sbom.py"
 READING = "tests/analysis/test_readme.py"
 FLAGS = f"{BLOCKS}::test_the_flags_of_serve_are_accepted"
 
@@ -64,6 +65,12 @@ RUN: dict[str, dict[str, str]] = {
     "dealer/analysis/QUESTIONS.md": {
         "sql": "tests/analysis/test_questions.py::test_the_answers_are_those_of_the_page",
     },
+    "dealer/bots/README.md": {
+        "sh": "tests/bots/test_readme.py::test_the_command",
+        'json {"mcpServers"': "tests/bots/test_readme.py::test_the_settings_of_an_agent",
+        "json": "tests/bots/test_readme.py::test_the_rule_of_test_decks",
+        "python": "tests/bots/test_readme.py::test_the_environment",
+    },
     "dealer/packs/README.md": {
         "json": "tests/packs/test_readme.py::test_the_examples_are_accepted",
     },
@@ -78,6 +85,7 @@ RUN: dict[str, dict[str, str]] = {
         "sh sqlite3": f"{BLOCKS}::test_a_backup",
         "sh dealer serve --frame-ancestor": FLAGS,
         "sh dealer serve --issuer": FLAGS,
+        "sh cyclonedx-py": f"{SBOM}::test_the_documented_command_lists_every_package_of_the_image",
         "sh dealer config": COMMANDS,
         "sh dealer disable": COMMANDS,
         "sh dealer key": COMMANDS,

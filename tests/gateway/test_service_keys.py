@@ -21,7 +21,7 @@ from tests.gateway.tables import seat_players
 from tests.gateway.test_private_tables import PARAMS
 
 AT_A_TABLE = sorted(set(METHOD_RIGHTS) - {"table.open", "table.list"})
-PARAMS = PARAMS | {"round.open": {"entropy": "house"}}
+PARAMS = PARAMS | {"round.open": {"entropy": "house"}, "seat.move": {"seat": 1, "to": 2}}
 
 
 async def refusal(client: RpcClient, method: str, **params: Any) -> Refusal:

@@ -8,8 +8,6 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 
 from dealer.cli.output import echo
-from dealer.gateway.http.static_files import StaticFiles
-from dealer.gateway.http.versioned import integrity
 from dealer.version import __version__
 
 RANDOM_NUMBERS = (
@@ -41,6 +39,9 @@ def manifest() -> None:
     can compare, and the hashes for Subresource Integrity of the scripts that the server offers to
     pages of others.
     """
+    from dealer.gateway.http.static_files import StaticFiles
+    from dealer.gateway.http.versioned import integrity
+
     total = sha256()
     lines = [f"{sha256(data).hexdigest()}  {path}\n" for path, data in listed_files()]
     for line in lines:

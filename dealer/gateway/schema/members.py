@@ -197,6 +197,9 @@ OWN = {
     "Shoe.cards": "codes of one deck; may be left out for the 52 standard cards",
     "Shoe.decks": "how many decks",
     "Shoe.jokers": "how many jokers each deck has besides",
+    "SeatMove.seat": "the seat of another player, whom the host asks to move; may be left out for "
+    "the caller's own",
+    "SeatMove.to": "number of the free seat",
     "ShuffleView.algorithm": "`backward` (from the top) or `forward` (from the bottom)",
     "ShuffleView.closed_at": "when commitments were closed, in epoch milliseconds; 0 before it",
     "ShuffleView.closed_version": "size of the checkpoint after the commitments; 0 before it",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dealer.game.insecure_deck import RULE as INSECURE_DECK
 from dealer.game.rules import (
     ACTIONS,
     PRESETS,
@@ -50,6 +51,22 @@ def rules_schemas() -> dict[str, Schema]:
         "Preset": _choice("Preset", PRESETS, "Who may do what, where no other member says it."),
         "Admission": _choice("Admission", ("anyone", "invite"), "Who may take a seat."),
         "Audience": _choice("Audience", ("anyone", "nobody"), "Who may watch without a seat."),
+        "StackedDeck": {
+            "title": "StackedDeck",
+            "description": "The cards of a test deck.",
+            "type": "object",
+            "properties": {
+                "order": reference("CardCodes", "the cards on top after each shuffle, the "
+                                   "uppermost first"),
+                "seed": {"type": "string", "description": "determines the order of the others"},
+            },
+            "required": [],
+        },
+        "InsecureTestDeck": {
+            "title": "InsecureTestDeck",
+            "description": "A test deck, or true for none.",
+            "anyOf": [reference("StackedDeck"), {"type": "boolean"}],
+        },
         "Rules": _rules("Rules", sent, "Deck"),
         "TableRules": _rules("TableRules", received, "TableDeck"),
     }  # fmt: skip
@@ -73,6 +90,9 @@ def _rules(title: str, description: str, deck: str) -> Schema:
         "game": {"type": "string",
                  "description": "the game that pages help to play: `/games/<name>.json`"},
     }  # fmt: skip
+    members[INSECURE_DECK] = reference(
+        "InsecureTestDeck", "for tests, at a server with `--insecure-test-decks` only"
+    )
     for wait, doing in zip(WAITS, ("commit to", "reveal"), strict=True):
         members[wait] = FORMS["WaitMs"] | {
             "default": WAIT_MS_DEFAULT,
