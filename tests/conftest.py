@@ -45,13 +45,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """One worker more than there are processors, because many tests wait for servers or the disk.
+    """More workers than processors, because many tests wait for servers, browsers or the disk.
 
     None for a single file, which starts faster in this process.
     """
     if len(config.args) == 1 and Path(config.args[0].partition("::")[0]).is_file():
         return 0
-    return len(os.sched_getaffinity(0)) + 1
+    return len(os.sched_getaffinity(0)) + (2 if config.option.all else 1)
 
 
 class _TierScheduling(LoadFileScheduling):
