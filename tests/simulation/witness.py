@@ -1,0 +1,141 @@
+"""The witness: compares, at every step, what clients were told with what is in the database.
+
+It sees each transaction as it happens, so it has the log that must never lose or change anything,
+and every frame that a client receives. What it finds wrong it reports as a sentence.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from dealer.client import House
+from dealer.client.requests import Members
+from dealer.eventlog.rows import Append, Result, leaf_of
+from dealer.proof import canonical
+from tests.simulation.database import new_rows
+
+if TYPE_CHECKING:
+    from tests.simulation.world import World
+
+
+class Witness:
+    """`log` has the leaves of each table as committed, `ever` also those that a restore undid."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self.log: dict[str, list[str]] = {}
+        self.types: dict[str, list[str]] = {}
+        self.ever: dict[tuple[str, int], set[str]] = {}
+        self.commands: dict[tuple[str, str], int] = {}
+        self.answers: dict[str, tuple[str, str]] = {}
+        self.acknowledged: dict[str, dict[str, int]] = {}
+        self._begun: dict[str, int] = {}
+        self.frames = 0
+
+    def restored(self, kept: dict[str, int]) -> None:
+        """The database was put back: of each table it has this many events."""
+        for table, leaves in list(self.log.items()):
+            del leaves[kept.get(table, 0) :]
+            del self.types[table][kept.get(table, 0) :]
+            if not leaves:
+                del self.log[table], self.types[table]
+        self.commands = {
+            (table, name): version
+            for (table, name), version in self.commands.items()
+            if version <= kept.get(table, 0)
+        }
+        self.acknowledged.clear()
+        self._begun.clear()
+        self.answers.clear()
+
+    # Transactions
+
+    def written(self, requests: Sequence[Append], results: Sequence[Result]) -> None:
+        for request in new_rows(requests, results):
+            table = request.table.hex()
+            leaves = self.log.setdefault(table, [])
+            types = self.types.setdefault(table, [])
+            for row in request.rows:
+                if row.version != len(leaves) + 1:
+                    self._world.fault(
+                        f"version {row.version} of {table[:8]} follows {len(leaves)}"
+                    )
+                leaf = leaf_of(request.table, row)
+                leaves.append(leaf)
+                types.append(row.type)
+                self.ever.setdefault((table, row.version), set()).add(leaf)
+                if row.command is not None:
+                    name = table, row.command
+                    if name in self.commands:
+                        self._world.fault(
+                            f"command {row.command} is at {self.commands[name]} and {row.version}"
+                        )
+                    self.commands[name] = row.version
+
+    # Frames
+
+    def follow(self, name: str, house: House) -> None:
+        """See everything that this connection receives, and what it asks."""
+        connection = house.connection
+        receive, ask = connection._receive, connection.ask
+
+        def received(text: str | bytes) -> None:
+            self.frames += 1
+            assert isinstance(text, str)
+            frame = json.loads(text)
+            if "method" in frame:
+                self._notified(name, frame["method"], frame["params"])
+            else:
+                request = connection._requests.get(frame["id"])
+                if request is not None and "cmd" in request.params:
+                    self._answered(name, request.method, request.params, frame)
+            receive(text)
+
+        def asked(method: str, params: Members, **options: Any) -> Any:
+            if options.get("changes") and "cmd" not in params:
+                params = params | {"cmd": f"{name}-{len(self._begun)}"}
+            if "cmd" in params and "table" in params:
+                known = self.acknowledged.get(params["table"], {})
+                self._begun.setdefault(params["cmd"], max(known.values(), default=0))
+            return ask(method, params, **options)
+
+        connection._receive = received  # type: ignore[method-assign]
+        connection.ask = asked  # type: ignore[method-assign]
+
+    def _notified(self, name: str, method: str, params: Members) -> None:
+        if method == "events":
+            for one in params["list"]:
+                self._event(name, one)
+        elif method == "event":
+            self._event(name, params)
+
+    def _event(self, name: str, event: Members) -> None:
+        table, version = event["table"], event["version"]
+        leaf = canonical.encode({k: v for k, v in event.items() if k != "private"}).decode()
+        if leaf not in self.ever.get((table, version), ()):
+            self._world.fault(f"{name} received a version {version} that is not in the log")
+
+    def _answered(self, name: str, method: str, params: Members, frame: Members) -> None:
+        cmd = params["cmd"]
+        if "error" in frame:
+            return
+        result = frame["result"]
+        table, version = result.get("table") or params.get("table"), result.get("version")
+        if not isinstance(version, int) or table is None or method == "table.cosign":
+            return
+        self._world.seen(f"{method} answered")
+        if self._world.restores:
+            return
+        if version > len(self.log.get(table, ())):
+            self._world.fault(f"{name}'s {method} was answered {version}, which is not on disk")
+        if self._begun.get(cmd, 0) > version and method not in ("table.join", "table.leave"):
+            self._world.fault(
+                f"{name}'s {method} was answered {version} after {self._begun[cmd]} was answered"
+            )
+        text = json.dumps({k: v for k, v in result.items() if k not in ("state", "edge")})
+        kept = self.answers.setdefault(cmd, (method, text))
+        if kept != (method, text) and method not in ("table.open", "table.join", "table.leave"):
+            self._world.fault(f"{name}'s {method} was answered {kept[1]}, then {text}")
+        self.acknowledged.setdefault(table, {})[cmd] = version
