@@ -173,7 +173,7 @@ def make_plan(seed: int) -> Plan:
         "preset": random.choice(("free", "shared", "shared")),
         "entropy": random.choice(("players", "house")),
         "wait_ms": random.choice((300, 1_500, 10_000)),
-        "cards": random.choice((4, 8, 12)),
+        "cards": random.choice((4, 6, 6, 12)),
         "hint_loss": random.choice((0.0, 0.3, 1.0)),
     }
     steps = [Step(0.0, "Ada", "open_table", 0)]

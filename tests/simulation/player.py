@@ -145,21 +145,31 @@ class Player:
         await (await self.at_table()).shuffle(pile=random.choice(("table", "discard")))
 
     async def do_deal(self, random: Random) -> None:
-        await (await self.at_table()).deal(random.choice((1, 1, 2)))
+        await (await self.in_round(random)).deal(random.choice((1, 1, 2)))
 
     async def do_draw(self, random: Random) -> None:
-        await (await self.at_table()).draw(random.choice((1, 1, 2)))
+        await (await self.in_round(random)).draw(random.choice((1, 1, 2)))
 
     async def do_draw_random(self, random: Random) -> None:
-        await (await self.at_table()).draw(1, end="random")
+        await (await self.in_round(random)).draw(1, end="random")
 
     async def do_burn(self, random: Random) -> None:
-        await (await self.at_table()).burn(1)
+        await (await self.in_round(random)).burn(1)
 
     async def do_cut(self, random: Random) -> None:
-        await (await self.at_table()).cut(random.randrange(1, 4))
+        await (await self.in_round(random)).cut(random.randrange(1, 4))
 
     # Cards
+
+    async def in_round(self, random: Random) -> RemoteTable:
+        """The table, mostly with a round open and its deck sealed: else most would be refused."""
+        table = await self.at_table()
+        if table.state.round is None and random.random() < 0.7:
+            await self.do_round_open(random)
+        round_ = table.state.round
+        if round_ is not None and not round_.k and not table.shuffling and random.random() < 0.7:
+            await table.shuffle()
+        return table
 
     def _card(self, table: RemoteTable, random: Random) -> int:
         """A slot of this player's hand; any other number where it is empty."""
@@ -168,24 +178,24 @@ class Player:
         return random.choice(list(held)) if held else random.randrange(4)
 
     async def do_play(self, random: Random) -> None:
-        table = await self.at_table()
+        table = await self.in_round(random)
         await table.play(self._card(table, random))
 
     async def do_discard(self, random: Random) -> None:
-        table = await self.at_table()
+        table = await self.in_round(random)
         await table.discard(self._card(table, random))
 
     async def do_give(self, random: Random) -> None:
-        table = await self.at_table()
+        table = await self.in_round(random)
         await table.give(self._card(table, random), to=random.randrange(1, 5))
 
     async def do_show(self, random: Random) -> None:
-        table = await self.at_table()
+        table = await self.in_round(random)
         to = random.choice((None, random.randrange(1, 5)))
         await table.show(self._card(table, random), to=to)
 
     async def do_pass(self, random: Random) -> None:
-        table = await self.at_table()
+        table = await self.in_round(random)
         if random.random() < 0.3:
             await table.pass_()
         else:
@@ -195,19 +205,19 @@ class Player:
         await (await self.at_table()).take_back()
 
     async def do_return_hand(self, random: Random) -> None:
-        table = await self.at_table()
+        table = await self.in_round(random)
         await table.hand_return(self._card(table, random), where=random.choice(("top", "bottom")))
 
     async def do_return_pile(self, random: Random) -> None:
         await (await self.at_table()).return_(count=1, source="pile:discard")
 
     async def do_pile_draw(self, random: Random) -> None:
-        table = await self.at_table()
+        table = await self.in_round(random)
         end = random.choice(("top", "bottom", "random"))
         await table.pile_draw(random.choice(("table", "discard")), 1, end=end)
 
     async def do_pile_move(self, random: Random) -> None:
-        table = await self.at_table()
+        table = await self.in_round(random)
         stacks = ("table", "discard", "deck", "side")
         await table.pile_move(
             random.choice(stacks), to=random.choice(stacks), count=1, face=random.choice(("up", None))
