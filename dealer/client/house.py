@@ -12,7 +12,7 @@ from typing import Any
 from dealer.client.address import require_table_id
 from dealer.client.connection import Connection
 from dealer.client.moves import Deck, deck_spec
-from dealer.client.requests import Members, RetryPolicy
+from dealer.client.requests import Answered, Members, RetryPolicy
 from dealer.client.store import Store, TableStore
 from dealer.client.table import RemoteTable
 from dealer.client.table_session import TableSession
@@ -167,8 +167,7 @@ class House:
             "key": None if cosigner is None else cosigner.public_key.hex(),
         }
         params = {name: value for name, value in members.items() if value is not None}
-        result = await self._ask("table.join", params, session.joined)
-        return await self._caught_up(table_id, result["version"])
+        return await self._enter("table.join", params, session)
 
     async def watch(self, table: str, *, key: bytes | None = None) -> RemoteTable:
         """Follow a table without a seat: as its host if the store has its token, or to watch it."""
@@ -180,8 +179,7 @@ class House:
                 return await self._resume(table, key=key)
             kept.learn(host_token=None)
         session = self._follow(table, key=key)
-        result = await self._ask("table.watch", {"table": table}, session.joined)
-        return await self._caught_up(table, result["version"])
+        return await self._enter("table.watch", {"table": table}, session)
 
     async def tables(self) -> list[Members]:
         """The tables that the server lists publicly."""
@@ -218,6 +216,24 @@ class House:
         self._tables[table_id] = RemoteTable(session)
         return session
 
+    async def _enter(self, method: str, params: Members, session: TableSession) -> RemoteTable:
+        """Ask to join or watch, and start the session with the answer.
+
+        Another session if it ended before the answer came: where the table is left while a request
+        to join it is under way.
+        """
+        table = self._tables[session.id]
+
+        def answered(result: Members) -> None:
+            nonlocal session, table
+            if session.error is not None and not isinstance(session.error, HouseCheated):
+                session = self._follow(session.id, key=session.verifier.log.key)
+                table = self._tables[session.id]
+            session.joined(result)
+
+        result = await self._ask(method, params, answered)
+        return await table.until(lambda table: table.version >= result["version"])
+
     def _cosigner_at(self, kept: TableStore, *, draw: bool) -> Cosigner | None:
         """The key that cosigns at a table; with `draw` one is created if the store has none."""
         if isinstance(self._cosigner, Cosigner) or not self._cosigner:
@@ -233,7 +249,7 @@ class House:
                 "with cosigner=False."
             ) from error
 
-    async def _ask(self, method: str, params: Members, answered: Any) -> Members:
+    async def _ask(self, method: str, params: Members, answered: Answered) -> Members:
         return await self.connection.ask(
             method, params, table=None, changes=method != "table.watch", answered=answered
         )
