@@ -73,7 +73,7 @@ class RejectionConfirmer:
         def on_outcome(committed: bool) -> None:
             if not committed:
                 self._submit(live_table, request)
-            elif self._log.dialect == "sqlite":
+            elif not self._log.shared:
                 request.done(refusal)
             else:
                 self._confirm(live_table, PendingRejection(request, refusal, live_table.chain))
