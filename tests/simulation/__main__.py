@@ -19,7 +19,7 @@ from pathlib import Path
 
 from tests.simulation import faults
 from tests.simulation.plan import Plan, make_plan
-from tests.simulation.runs import fix_hashes, run_seeds
+from tests.simulation.runs import first_failure, fix_hashes, run_seeds
 from tests.simulation.shrink import kind_of, shrink
 from tests.simulation.world import Outcome, run
 
@@ -28,6 +28,7 @@ PROGRESS_SECONDS = 30.0
 
 
 def main() -> int:
+    faults.load()
     parser = argparse.ArgumentParser(prog="python -m tests.simulation")
     parser.add_argument("--seeds", type=int, default=100)
     parser.add_argument("--first", type=int, default=0)
@@ -38,12 +39,15 @@ def main() -> int:
     parser.add_argument("--shrink", action="store_true")
     parser.add_argument("--save", action="store_true")
     parser.add_argument("--fault", choices=sorted(faults.FAULTS))
+    parser.add_argument("--hunt", action="store_true", help="find each planted fault")
     given = parser.parse_args()
     fix_hashes()
     with ExitStack() as stack:
         if given.fault is not None:
             given.jobs = 1
             stack.enter_context(faults.planted(given.fault))
+        if given.hunt:
+            return _hunt(given)
         if given.seed is not None:
             return _one(make_plan(given.seed), given)
         if given.plan is not None:
@@ -89,6 +93,20 @@ def _many(given: argparse.Namespace) -> int:
     for kind, number in kinds.most_common():
         print(f"{number} × {kind}")
     return bool(kinds)
+
+
+def _hunt(given: argparse.Namespace) -> int:
+    """For each planted fault the first seed that finds it, of at most --seeds."""
+    missed = 0
+    for name in sorted(faults.FAULTS):
+        begun = time.process_time()
+        with faults.planted(name):
+            found = first_failure(range(given.first, given.first + given.seeds))
+        spent = time.process_time() - begun
+        missed += found is None
+        what = "NOT FOUND" if found is None else f"seed {found.seed}: {found.faults[0][:150]}"
+        print(f"{name} ({spent:.0f} s): {what}", flush=True)
+    return bool(missed)
 
 
 def _say_faults(outcome: Outcome) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dealer.errors import DealerError, TableArchived
+from dealer.eventlog.rows import leaf_of
 from dealer.projector.runner import Projector
 from dealer.projector.schema import MODELS
 from dealer.proof.verify import verify
@@ -16,11 +17,14 @@ if TYPE_CHECKING:
 
 
 async def final(world: World) -> None:
-    """Report what does not hold."""
-    await _log_is_kept(world)
-    await _bundles_verify(world)
+    """Report what does not hold; the first checks are of one moment."""
     _read_models_are_the_fold(world)
     _feed_is_the_log(world)
+    for table in world.must_be_closed:
+        if world.witness.types[table][-1] != "TableClosed":
+            world.fault(f"{table[:8]} was restored to an older state, and is still open")
+    await _log_is_kept(world)
+    await _bundles_verify(world)
     for node in world.nodes:
         _memory_is_free(world, node)
 
@@ -31,12 +35,13 @@ async def _log_is_kept(world: World) -> None:
     if service is None:
         return
     archived = {bytes(t).hex() for (t,) in await service.log.fetch(_ARCHIVED)}
-    for table, leaves in world.witness.log.items():
+    for table, found in world.witness.log.items():
+        leaves, id = list(found), bytes.fromhex(table)
         if table in archived:
             continue
-        kept = [row async for part in service.log.stream(bytes.fromhex(table)) for row in part]
-        if len(kept) != len(leaves):
-            world.fault(f"the log of {table[:8]} has {len(kept)} events of {len(leaves)}")
+        kept = [leaf_of(id, row) async for part in service.log.stream(id) for row in part]
+        if kept[: len(leaves)] != leaves:
+            world.fault(f"the log of {table[:8]} is not the {len(leaves)} events that it had")
 
 
 _ARCHIVED = "SELECT s.table_id FROM archived a JOIN stream s ON s.id = a.stream"
@@ -47,7 +52,7 @@ async def _bundles_verify(world: World) -> None:
     node = next((node for node in world.nodes if node.service is not None), None)
     if node is None or node.service is None:
         return
-    for table in world.witness.log:
+    for table in list(world.witness.log):
         saved = [
             note
             for player in world.players.values()

@@ -275,6 +275,7 @@ class SimulatedReader:
     """`dealer.eventlog.store.Reader` on the simulated database."""
 
     dialect: Dialect = "sqlite"
+    shared = True
     shrunk = False
     wal_bytes = nan
     pool = PoolUse(0, 4)

@@ -12,7 +12,7 @@ import os
 import random as random_module
 import secrets
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache, lru_cache
 from random import Random
@@ -33,6 +33,7 @@ import dealer.service.clock
 import dealer.service.key_rotation
 import dealer.gateway.http.router
 import dealer.proof.note
+from dealer.client.table_session import TableSession
 from dealer.eventlog import ReadOnlyLog
 from dealer.gateway.http.static_files import StaticFiles
 from tests.simulation.database import Database, SimulatedReader
@@ -81,9 +82,18 @@ class Entropy:
 
 @contextmanager
 def replaced(
-    loop: SimulatedLoop, threads: Threads, network: Network, database: Database, seed: int
+    loop: SimulatedLoop,
+    threads: Threads,
+    network: Network,
+    database: Database,
+    seed: int,
+    *,
+    on_gap: Callable[[TableSession], None],
 ) -> Iterator[None]:
-    """Run the block with everything replaced that is not an argument of the program."""
+    """Run the block with everything replaced that is not an argument of the program.
+
+    `on_gap` is called with a client's session that misses a version.
+    """
     entropy = Entropy(seed)
 
     async def listening_sockets(host: str, port: int) -> list[Any]:
@@ -99,6 +109,12 @@ def replaced(
 
     def utc_ms() -> int:
         return EPOCH_MS + int(loop.now * 1000)
+
+    resume_after_gap = TableSession._resume_after_gap
+
+    def missed(session: TableSession) -> None:
+        on_gap(session)
+        resume_after_gap(session)
 
     names: list[tuple[Any, str, Any]] = [
         (dealer.eventlog.log, "backend", backend),
@@ -117,6 +133,7 @@ def replaced(
         (dealer.service.key_rotation, "open_readonly", open_readonly),
         (dealer.gateway.http.router, "StaticFiles", lambda _: _read_web_files()),
         (dealer.proof.note, "verifies", _verifies),
+        (TableSession, "_resume_after_gap", missed),
         (secrets, "token_bytes", entropy.token_bytes),
         (random_module, "uniform", entropy.uniform),
         (uuid, "uuid4", entropy.uuid4),

@@ -49,6 +49,11 @@ def run_seeds(seeds: Iterable[int], *, jobs: int = 1) -> Iterator[Found]:
         yield from pool.imap_unordered(run_seed, seeds, chunksize=1)
 
 
+def first_failure(seeds: Iterable[int]) -> Found | None:
+    """The first of these seeds that fails."""
+    return next((found for found in map(run_seed, seeds) if found.faults), None)
+
+
 def fix_hashes() -> None:
     """Start this program again with fixed hashes of texts, on which the order of sets depends."""
     if os.environ.get("PYTHONHASHSEED") != "0":

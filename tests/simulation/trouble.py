@@ -21,6 +21,7 @@ class Trouble:
         self.world = world
         self._copy: bytes | None = None
         self._copied: dict[str, int] = {}
+        self._running = False
 
     def do(self, step: Step) -> None:
         if step.what in OPERATORS:
@@ -134,6 +135,7 @@ class Trouble:
         """First keep a copy; the second time put it back, with all nodes stopped."""
         world, database = self.world, self.world.database
         if self._copy is None:
+            self._running = random.random() < 0.4
             self._copy = database.copy()
             self._copied = {table: len(leaves) for table, leaves in world.witness.log.items()}
             world.loop.call_later(seconds_of(step), self._put_back)
@@ -142,11 +144,18 @@ class Trouble:
         world = self.world
         if world.quiet or self._copy is None:
             return
-        for node in world.nodes:
-            node.kill(power=False)
+        running = self._running
+        if not running:
+            for node in world.nodes:
+                node.kill(power=False)
+        received, kept = world.witness.received, self._copied
+        lost = any(version > kept.get(table, 0) for table, version in received.items())
         world.database.put_back(self._copy)
         world.restores += 1
-        world.witness.restored(self._copied)
-        world.seen("restored")
+        world.witness.restored(kept)
+        world.seen("restored under running nodes" if running else "restored")
+        if lost and not running:
+            types = world.witness.types
+            world.must_be_closed = [t for t in types if types[t][-1] != "TableClosed"]
         for node in world.nodes:
             world.loop.call_later(0.3, self._start, node)

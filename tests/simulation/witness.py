@@ -32,7 +32,9 @@ class Witness:
         self.answers: dict[str, tuple[str, str]] = {}
         self.acknowledged: dict[str, dict[str, int]] = {}
         self._begun: dict[str, int] = {}
+        self.received: dict[str, int] = {}
         self.frames = 0
+        self._count = 0
 
     def restored(self, kept: dict[str, int]) -> None:
         """The database was put back: of each table it has this many events."""
@@ -86,7 +88,7 @@ class Witness:
             assert isinstance(text, str)
             frame = json.loads(text)
             if "method" in frame:
-                self._notified(name, frame["method"], frame["params"])
+                self._notified(name, house, frame["method"], frame["params"])
             else:
                 request = connection._requests.get(frame["id"])
                 if request is not None and "cmd" in request.params:
@@ -95,7 +97,8 @@ class Witness:
 
         def asked(method: str, params: Members, **options: Any) -> Any:
             if options.get("changes") and "cmd" not in params:
-                params = params | {"cmd": f"{name}-{len(self._begun)}"}
+                self._count += 1
+                params = params | {"cmd": f"{name}-{self._count}"}
             if "cmd" in params and "table" in params:
                 known = self.acknowledged.get(params["table"], {})
                 self._begun.setdefault(params["cmd"], max(known.values(), default=0))
@@ -104,18 +107,34 @@ class Witness:
         connection._receive = received  # type: ignore[method-assign]
         connection.ask = asked  # type: ignore[method-assign]
 
-    def _notified(self, name: str, method: str, params: Members) -> None:
+    def _notified(self, name: str, house: House, method: str, params: Members) -> None:
         if method == "events":
             for one in params["list"]:
-                self._event(name, one)
+                self._event(name, house, one)
         elif method == "event":
-            self._event(name, params)
+            self._event(name, house, params)
 
-    def _event(self, name: str, event: Members) -> None:
+    def _event(self, name: str, house: House, event: Members) -> None:
         table, version = event["table"], event["version"]
         leaf = canonical.encode({k: v for k, v in event.items() if k != "private"}).decode()
         if leaf not in self.ever.get((table, version), ()):
             self._world.fault(f"{name} received a version {version} that is not in the log")
+        self.received[table] = max(version, self.received.get(table, 0))
+        if "private" in event:
+            self._private(name, house, event)
+
+    def _private(self, name: str, house: House, event: Members) -> None:
+        """A face is opened to the player who holds that seat, since it took the seat."""
+        facts, public = house._store.table(event["table"]).facts, event["public"]
+        seat, since = facts.get("seat"), facts.get("since") or 0
+        shown_to = public.get("seat")
+        if event["type"] == "CardMoved":
+            shown_to = int(public["to"].removeprefix("hand:"))
+        if seat != shown_to or event["version"] < since:
+            self._world.fault(
+                f"{name} at seat {seat} since {since} received a face of seat {shown_to},"
+                f" version {event['version']}"
+            )
 
     def _answered(self, name: str, method: str, params: Members, frame: Members) -> None:
         cmd = params["cmd"]

@@ -19,7 +19,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from dealer.errors import DealerError, HouseCheated
+from dealer.client.table_session import TableSession
+from dealer.errors import DealerError, HouseCheated, UnknownTable
 from tests.simulation import checks
 from tests.simulation.database import Database
 from tests.simulation.environment import replaced
@@ -69,6 +70,7 @@ class World:
         self.witness = Witness(self)
         self.database.written.append(self.witness.written)
         self.restores = 0
+        self.must_be_closed: list[str] = []
         self.quiet = False
         random = Random(f"world {plan.seed}")
         drifts = [random.choice((0.0, 0.0002, -0.01)) for _ in NODES]
@@ -101,6 +103,12 @@ class World:
         if not self.restores:
             self.fault(f"{name} accuses an honest house: {error}")
 
+    def _missed(self, session: TableSession) -> None:
+        """A client missed a version: one frame is sent for every version, without gaps."""
+        self.seen("gap")
+        if not session._resuming and not self.restores:
+            self.fault(f"a client misses the version after {session.verifier.version}")
+
     # Tables
 
     def table_opened(self, table: str) -> None:
@@ -115,6 +123,8 @@ class World:
         """The newest table, once there is one."""
         assert self._opened is not None
         await self._opened.wait()
+        if not self._tables:
+            raise UnknownTable("No table was opened in time.")
         return self._tables[-1]
 
     def _resolve(self, host: str, name: str, random: Random) -> str | None:
@@ -127,7 +137,14 @@ class World:
     # The run
 
     def run(self) -> None:
-        with replaced(self.loop, self.threads, self.network, self.database, self.plan.seed):
+        with replaced(
+            self.loop,
+            self.threads,
+            self.network,
+            self.database,
+            self.plan.seed,
+            on_gap=self._missed,
+        ):
             try:
                 self.loop.run_until_complete(self._main())
             except Stuck:
@@ -170,6 +187,8 @@ class World:
     async def _settle(self) -> bool:
         """End all faults, and wait until nobody waits any more; False if that does not happen."""
         self.quiet = True
+        if self._opened is not None:
+            self._opened.set()
         self.trouble.end()
         self.operators.end()
         return (
@@ -182,11 +201,7 @@ class World:
                 lambda: "commands are not answered: "
                 + ", ".join(f"{p.name} {p.shown()}" for p in self.players.values() if p.waiting),
             )
-            and await self._wait(self._all_read, self._unread)
-            and await self._wait(
-                self._feed_read, lambda: "the feed is not complete: " + self._unfed()
-            )
-            and await self._wait(self._projected, lambda: "the read models are not up to date")
+            and await self._wait(lambda: not self._lagging(), lambda: self._lagging())
         )
 
     async def _wait(self, condition: Any, sentence: Any) -> bool:
@@ -211,14 +226,15 @@ class World:
                 found.append(f"{player.name} has {table.version} of {head}")
         return found
 
-    def _all_read(self) -> bool:
-        return not self._behind()
-
-    def _unread(self) -> str:
-        return "events do not arrive: " + ", ".join(self._behind())
-
-    def _feed_read(self) -> bool:
-        return not self._unfed()
+    def _lagging(self) -> str:
+        """What is not up to date with the log, at this moment."""
+        if behind := self._behind():
+            return "events do not arrive: " + ", ".join(behind)
+        if unfed := self._unfed():
+            return "the feed is not complete: " + unfed
+        if self.database.fetch("SELECT 1 FROM stream WHERE version > projected LIMIT 1"):
+            return "the read models are not up to date"
+        return ""
 
     def _unfed(self) -> str:
         follower = self.follower
@@ -230,9 +246,6 @@ class World:
             if table not in follower.skipped and len(follower.found.get(table, ())) < len(leaves)
         ]
         return ", ".join(missing)
-
-    def _projected(self) -> bool:
-        return not self.database.fetch("SELECT 1 FROM stream WHERE version > projected LIMIT 1")
 
     def task(self, work: Coroutine[Any, Any, Any], domain: Domain) -> asyncio.Task[Any]:
         """Run an operator's work, whose refusals by the program are no fault."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any, NamedTuple
 
 
@@ -40,3 +41,9 @@ def planted(name: str) -> Iterator[None]:
     finally:
         for owner, attribute, original in reversed(before):
             setattr(owner, attribute, original)
+
+
+def load() -> None:
+    """Register all faults."""
+    for module in ("gateway", "log", "service"):
+        import_module(f"tests.simulation.faults.{module}")
