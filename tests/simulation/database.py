@@ -16,6 +16,7 @@ from math import nan
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
+from threading import RLock
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection, create_engine
@@ -115,6 +116,8 @@ class Database:
         self.transactions = 0
         self._synced: bytes | None = None  # as of the last sync, if something was written since
         self.restored = 0
+        # In a simulation one thread runs at a time; the conformance tests have several.
+        self._lock = RLock()
 
     def check(self) -> None:
         """Raise the error of a database that cannot be reached."""
@@ -131,14 +134,15 @@ class Database:
         if not durable and self._synced is None:
             self._synced = self.raw.serialize()
         execute = self.raw.execute
-        execute("BEGIN IMMEDIATE")
-        try:
-            result = work(self.connection)
-            execute("COMMIT")
-        except BaseException:
-            if self.raw.in_transaction:
-                execute("ROLLBACK")
-            raise
+        with self._lock:
+            execute("BEGIN IMMEDIATE")
+            try:
+                result = work(self.connection)
+                execute("COMMIT")
+            except BaseException:
+                if self.raw.in_transaction:
+                    execute("ROLLBACK")
+                raise
         if durable:
             self._synced = None
         return result
@@ -161,8 +165,9 @@ class Database:
 
     def fetch(self, sql: str, parameters: Sequence[Any] = ()) -> list[Any]:
         """Rows as tuples, with the names of their columns as SQLAlchemy's have them."""
-        cursor = self.raw.execute(sql, parameters)
-        rows = cursor.fetchall()
+        with self._lock:
+            cursor = self.raw.execute(sql, parameters)
+            rows = cursor.fetchall()
         if not rows:
             return rows
         kind = _row_type(tuple(name for name, *_ in cursor.description))
