@@ -11,6 +11,7 @@ import asyncio
 import os
 import random as random_module
 import secrets
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -28,14 +29,14 @@ import dealer.gateway.ports
 import dealer.gateway.rate_limit.cpu_time
 import dealer.gateway.rpc.dispatcher
 import dealer.projector.scheduler
-import dealer.service.admin
-import dealer.service.clock
 import dealer.service.key_rotation
 import dealer.gateway.http.router
 import dealer.proof.note
 from dealer.client.table_session import TableSession
 from dealer.eventlog import ReadOnlyLog
+from dealer.gateway.http.client_connection import ClientConnection
 from dealer.gateway.http.static_files import StaticFiles
+from dealer.gateway.push.subscription import Subscription
 from tests.simulation.database import Database, SimulatedReader
 from tests.simulation.loop import DOMAIN, SimulatedLoop
 from tests.simulation.network import ListeningSocket, Network
@@ -51,6 +52,22 @@ _verifies = lru_cache(4096)(dealer.proof.note.verifies)
 """Whether a signature verifies, computed once where several clients ask the same."""
 
 EPOCH_MS = 1_800_000_000_000
+
+
+class Numbers:
+    """Numbers objects in the order of their first use: hashes that do not depend on addresses.
+
+    Sets of connections and subscriptions are written to in the order of these.
+    """
+
+    def __init__(self) -> None:
+        self._numbers: dict[int, tuple[int, object]] = {}
+
+    def of(self, one: object) -> int:
+        found = self._numbers.get(id(one))
+        if found is None:  # kept, so that no other object gets its address
+            found = self._numbers[id(one)] = len(self._numbers), one
+        return found[0]
 
 
 class Entropy:
@@ -107,9 +124,10 @@ def replaced(
     async def open_readonly(url: str) -> ReadOnlyLog:
         return ReadOnlyLog(SimulatedReader(database))
 
-    def utc_ms() -> int:
-        return EPOCH_MS + int(loop.now * 1000)
+    def wall_ns() -> int:
+        return EPOCH_MS * 1_000_000 + int(loop.now * 1e9)
 
+    numbers = Numbers()
     resume_after_gap = TableSession._resume_after_gap
 
     def missed(session: TableSession) -> None:
@@ -129,11 +147,14 @@ def replaced(
         (dealer.gateway.rate_limit.cpu_time, "thread_time", loop.time),
         (dealer.gateway.rpc.dispatcher, "thread_time", loop.time),
         (dealer.gateway.http.exchange, "thread_time", loop.time),
-        (dealer.service.admin, "utc_ms", utc_ms),
+        (time, "time", lambda: wall_ns() / 1e9),
+        (time, "time_ns", wall_ns),
         (dealer.service.key_rotation, "open_readonly", open_readonly),
         (dealer.gateway.http.router, "StaticFiles", lambda _: _read_web_files()),
         (dealer.proof.note, "verifies", _verifies),
         (TableSession, "_resume_after_gap", missed),
+        (Subscription, "__hash__", lambda one: numbers.of(one)),
+        (ClientConnection, "__hash__", lambda one: numbers.of(one)),
         (secrets, "token_bytes", entropy.token_bytes),
         (random_module, "uniform", entropy.uniform),
         (uuid, "uuid4", entropy.uuid4),

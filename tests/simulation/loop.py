@@ -65,6 +65,7 @@ class SimulatedLoop(base_events.BaseEventLoop):
         self._left = callbacks
         self._ready: deque[asyncio.Handle]
         self._scheduled: list[asyncio.TimerHandle]
+        _Task._count = 0
         self.set_task_factory(_make_task)
         self.set_exception_handler(self._on_error)
 
@@ -180,15 +181,29 @@ class SimulatedLoop(base_events.BaseEventLoop):
         return await self.network.connect(protocol_factory, host, port)
 
 
+class _Task(asyncio.Task[Any]):
+    """A task whose place in a set does not depend on its address."""
+
+    _count = 0
+
+    def __init__(self, coroutine: Any, **named: Any) -> None:
+        _Task._count += 1
+        self._number = _Task._count
+        super().__init__(coroutine, **named)
+
+    def __hash__(self) -> int:
+        return self._number
+
+
 def _make_task(
     loop: asyncio.AbstractEventLoop,
     coroutine: Coroutine[Any, Any, Any] | Generator[Any, None, Any],
     context: Context | None = None,
 ) -> asyncio.Task[Any]:
     if context is None:
-        task = asyncio.Task(coroutine, loop=loop)
+        task = _Task(coroutine, loop=loop)
     else:
-        task = asyncio.Task(coroutine, loop=loop, context=context)
+        task = _Task(coroutine, loop=loop, context=context)
     domain = (context or copy_context()).get(DOMAIN)
     if domain is not None:
         domain.tasks.append(task)
