@@ -255,7 +255,7 @@ async def test_joining_while_the_table_is_left(connect, monkeypatch):
         ask = hers.connection.ask
 
         def leave_first(method, *arguments, **options):
-            if method == "table.join":  # the answer to an earlier leave comes before that of the join
+            if method == "table.join":  # an earlier leave is answered before the join
                 watching._session.end(None)
                 hers._follow(bob.id, key=None)  # as another join does
             return ask(method, *arguments, **options)

@@ -120,9 +120,7 @@ def simulated_on_loop_database() -> TemporarySimulation:
     return TemporarySimulation(commit="loop")
 
 
-@pytest.fixture(
-    params=["sqlite", "sqlite_on_loop", "postgres", "simulated", "simulated_on_loop"]
-)
+@pytest.fixture(params=["sqlite", "sqlite_on_loop", "postgres", "simulated", "simulated_on_loop"])
 def database(request: pytest.FixtureRequest) -> TemporaryDatabase:
     """A database of each kind, for tests of what every store guarantees, and every thread."""
     found: TemporaryDatabase = request.getfixturevalue(f"{request.param}_database")

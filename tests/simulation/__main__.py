@@ -1,11 +1,11 @@
 """Runs schedules: `python -m tests.simulation --seeds 1000 --jobs 2`.
 
-    --seeds N         run N seeds, from --first on
-    --seed N          run one seed, print its schedule in words, what happened and what is wrong
-    --shrink          also make the schedule of a failing seed smaller
-    --save            add a failing schedule to the corpus
-    --fault NAME      with a planted fault
-    --minutes M       stop after so many minutes
+--seeds N         run N seeds, from --first on
+--seed N          run one seed, print its schedule in words, what happened and what is wrong
+--shrink          also make the schedule of a failing seed smaller
+--save            add a failing schedule to the corpus
+--fault NAME      with a planted fault
+--minutes M       stop after so many minutes
 """
 
 from __future__ import annotations
@@ -39,14 +39,15 @@ def main() -> int:
     parser.add_argument("--shrink", action="store_true")
     parser.add_argument("--save", action="store_true")
     parser.add_argument("--fault", choices=sorted(faults.FAULTS))
-    parser.add_argument("--hunt", action="store_true", help="find each planted fault")
+    parser.add_argument("--hunt", nargs="*", metavar="NAME", help="find these, or all, faults")
+    parser.add_argument("--corpus", action="store_true", help="first run the corpus")
     given = parser.parse_args()
     fix_hashes()
     with ExitStack() as stack:
         if given.fault is not None:
             given.jobs = 1
             stack.enter_context(faults.planted(given.fault))
-        if given.hunt:
+        if given.hunt is not None:
             return _hunt(given)
         if given.seed is not None:
             return _one(make_plan(given.seed), given)
@@ -69,6 +70,8 @@ def _one(plan: Plan, given: argparse.Namespace) -> int:
 
 
 def _many(given: argparse.Namespace) -> int:
+    if given.corpus and (failed := _run_corpus()):
+        return failed
     begun = said = time.monotonic()
     spent, count = 0.0, 0
     kinds: Counter[str] = Counter()
@@ -95,10 +98,21 @@ def _many(given: argparse.Namespace) -> int:
     return bool(kinds)
 
 
+def _run_corpus() -> int:
+    """How many schedules of the corpus fail."""
+    failed = 0
+    for file in sorted(CORPUS.glob("*.json")):
+        outcome = run(Plan.from_json(file.read_text()))
+        print(f"corpus {file.stem}: {len(outcome.faults)} faults", flush=True)
+        _say_faults(outcome)
+        failed += bool(outcome.faults)
+    return failed
+
+
 def _hunt(given: argparse.Namespace) -> int:
     """For each planted fault the first seed that finds it, of at most --seeds."""
     missed = 0
-    for name in sorted(faults.FAULTS):
+    for name in given.hunt or sorted(faults.FAULTS):
         begun = time.process_time()
         with faults.planted(name):
             found = first_failure(range(given.first, given.first + given.seeds))

@@ -89,7 +89,9 @@ def _read_models_are_the_fold(world: World) -> None:
     for name, rows in found.items():
         expected = set(database.fetch(f"SELECT * FROM {name}"))
         if rows != expected:
-            world.fault(f"{name} has {sorted(rows - expected)[:2]}, not {sorted(expected - rows)[:2]}")
+            world.fault(
+                f"{name} has {sorted(rows - expected)[:2]}, not {sorted(expected - rows)[:2]}"
+            )
     if projector.stopped:
         world.fault(f"the log cannot be projected: {projector.stopped}")
     database.put_back(copy)

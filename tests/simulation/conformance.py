@@ -8,6 +8,7 @@ from unittest.mock import patch
 
 from dealer.eventlog import Log
 from tests.simulation.database import Database
+from tests.simulation.store import backend
 
 
 class _NoWait:
@@ -31,7 +32,7 @@ class TemporarySimulation:
         self.database.slow = 0.0
 
     async def open(self, **options: Any) -> Log:
-        with patch("dealer.eventlog.log.backend", lambda *_, **__: self.database.backend()):
+        with patch("dealer.eventlog.log.backend", lambda *_, **__: backend(self.database)):
             return await Log.open(self.url, **{"commit": self.commit} | options)
 
     def execute(self, sql: str) -> list[tuple[Any, ...]]:

@@ -25,22 +25,24 @@ import dealer.eventlog.locked_requests
 import dealer.eventlog.log
 import dealer.eventlog.writer
 import dealer.gateway.http.exchange
+import dealer.gateway.http.router
 import dealer.gateway.ports
 import dealer.gateway.rate_limit.cpu_time
 import dealer.gateway.rpc.dispatcher
 import dealer.projector.scheduler
-import dealer.service.key_rotation
-import dealer.gateway.http.router
 import dealer.proof.note
+import dealer.service.key_rotation
 from dealer.client.table_session import TableSession
 from dealer.eventlog import ReadOnlyLog
 from dealer.gateway.http.client_connection import ClientConnection
 from dealer.gateway.http.static_files import StaticFiles
 from dealer.gateway.push.subscription import Subscription
-from tests.simulation.database import Database, SimulatedReader
+from tests.simulation import store
+from tests.simulation.database import Database
 from tests.simulation.loop import DOMAIN, SimulatedLoop
 from tests.simulation.network import ListeningSocket, Network
 from tests.simulation.threads import Threads
+
 
 @cache
 def _read_web_files() -> StaticFiles:
@@ -119,10 +121,10 @@ def replaced(
         return [ListeningSocket(network, domain, host, port)]
 
     def backend(url: str, **settings: Any) -> Any:
-        return database.backend()
+        return store.backend(database)
 
     async def open_readonly(url: str) -> ReadOnlyLog:
-        return ReadOnlyLog(SimulatedReader(database))
+        return ReadOnlyLog(store.SimulatedReader(database))
 
     def wall_ns() -> int:
         return EPOCH_MS * 1_000_000 + int(loop.now * 1e9)

@@ -7,7 +7,8 @@ virtual time, so that no loop of callbacks stops the clock.
 
 Every callback belongs to a *domain*, a node or a client, by the context that it was made in. A
 domain can be killed, after which none of its callbacks runs, not even a `finally`, as with kill -9
-and at any await; and it can be frozen, after which they run late, as on a machine that stands still.
+and at any await; and it can be frozen, after which they run late, as on a machine that stands
+still.
 """
 
 from __future__ import annotations
@@ -54,8 +55,8 @@ class SimulatedLoop(base_events.BaseEventLoop):
     exception handler, which a correct program does not do.
     """
 
-    def __init__(self, random: Random, *, callbacks: int = 3_000_000) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+    def __init__(self, random: Random, *, callbacks: int = 400_000) -> None:
+        super().__init__()
         self.random = random
         self.now = 1000.0
         self.network: Any = None
@@ -108,7 +109,7 @@ class SimulatedLoop(base_events.BaseEventLoop):
             raise Endless
         for _ in range(count):
             handle = ready.popleft()
-            if handle._cancelled:  # type: ignore[attr-defined]
+            if handle._cancelled:
                 continue
             domain = handle._context.get(DOMAIN)  # type: ignore[attr-defined]
             if domain is not None:
@@ -128,13 +129,15 @@ class SimulatedLoop(base_events.BaseEventLoop):
     def _write_to_self(self) -> None:
         pass
 
-    def call_soon(self, callback: Any, *args: Any, context: Context | None = None) -> Any:
+    def call_soon(  # type: ignore[override]
+        self, callback: Any, *args: Any, context: Context | None = None
+    ) -> Any:
         handle = asyncio.Handle(callback, args, self, context)
         if not self.over:
             self._ready.append(handle)
         return handle
 
-    call_soon_threadsafe = call_soon
+    call_soon_threadsafe = call_soon  # type: ignore[assignment]
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
         self._on_error(self, context)
@@ -144,7 +147,9 @@ class SimulatedLoop(base_events.BaseEventLoop):
 
     # Executors
 
-    def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> Any:
+    def run_in_executor(  # type: ignore[override]
+        self, executor: Any, func: Callable[..., Any], *args: Any
+    ) -> Any:
         """Run the function in a callback of its own, at a seeded time."""
         future = self.create_future()
 
@@ -163,7 +168,9 @@ class SimulatedLoop(base_events.BaseEventLoop):
 
     # Network
 
-    def add_reader(self, fd: Any, callback: Callable[..., Any], *args: Any) -> None:
+    def add_reader(  # type: ignore[override]
+        self, fd: Any, callback: Callable[..., Any], *args: Any
+    ) -> None:
         fd.on_arrival(callback, args, copy_context())
 
     def remove_reader(self, fd: Any) -> bool:
@@ -175,7 +182,7 @@ class SimulatedLoop(base_events.BaseEventLoop):
     ) -> tuple[Any, Any]:
         return sock.accept_into(protocol_factory())
 
-    async def create_connection(  # type: ignore[override]
+    async def create_connection(
         self, protocol_factory: Callable[[], Any], host: Any = None, port: Any = None, **_: Any
     ) -> tuple[Any, Any]:
         return await self.network.connect(protocol_factory, host, port)

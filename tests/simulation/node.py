@@ -81,7 +81,7 @@ class Node:
             return
         domain.dead = True
         database = self.world.database
-        database.notifiers = [one for one in database.notifiers if one._domain is not domain]
+        database.notifiers = [one for one in database.notifiers if one.domain is not domain]
         self.world.network.machine_died(domain, silently=power)
         if self.service is not None and self.service._mark is not None:
             os.close(self.service._mark._handle)  # so that the lock on its file ends

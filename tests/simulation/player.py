@@ -129,7 +129,7 @@ class Player:
 
     async def do_round_open(self, random: Random) -> None:
         table = await self.at_table()
-        entropy = random.choice((None, "house", "players"))
+        entropy: Any = random.choice((None, "house", "players"))
         await table.round_open(entropy=entropy)
 
     async def do_round_close(self, random: Random) -> None:
@@ -137,7 +137,7 @@ class Player:
 
     async def do_shuffle(self, random: Random) -> None:
         table = await self.at_table()
-        algorithm = random.choice((None, "forward", "backward"))
+        algorithm: Any = random.choice((None, "forward", "backward"))
         steps = random.choice((None, None, 2))
         await table.shuffle(algorithm=algorithm, steps=steps)
 
@@ -213,14 +213,17 @@ class Player:
 
     async def do_pile_draw(self, random: Random) -> None:
         table = await self.in_round(random)
-        end = random.choice(("top", "bottom", "random"))
+        end: Any = random.choice(("top", "bottom", "random"))
         await table.pile_draw(random.choice(("table", "discard")), 1, end=end)
 
     async def do_pile_move(self, random: Random) -> None:
         table = await self.in_round(random)
         stacks = ("table", "discard", "deck", "side")
         await table.pile_move(
-            random.choice(stacks), to=random.choice(stacks), count=1, face=random.choice(("up", None))
+            random.choice(stacks),
+            to=random.choice(stacks),
+            count=1,
+            face=random.choice(("up", None)),
         )
 
     async def do_pile_turn(self, random: Random) -> None:
@@ -237,7 +240,11 @@ class Player:
         """One command under one id, sent twice; both have to get the same answer."""
         table = await self.at_table()
         self._notes += 1
-        params = {"kind": "chat", "text": f"{self.name} {self._notes}", "cmd": f"t{random.random()}"}
+        params = {
+            "kind": "chat",
+            "text": f"{self.name} {self._notes}",
+            "cmd": f"t{random.random()}",
+        }
         first = table._session.ask("table.note", dict(params), changes=True)
         if random.random() < 0.5:
             await asyncio.sleep(random.random() * 0.5)

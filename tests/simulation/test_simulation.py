@@ -53,8 +53,8 @@ def test_fresh_schedules_hold_every_invariant() -> None:
     first, until, count = fresh_seeds(), time.monotonic() + (CI_SECONDS if in_ci() else 5.0), 0
     while time.monotonic() < until:
         found = run_seed(first + count)
-        assert not found.faults, (
-            f"python -m tests.simulation --seed {found.seed}\n" + "\n".join(found.faults)
+        assert not found.faults, f"python -m tests.simulation --seed {found.seed}\n" + "\n".join(
+            found.faults
         )
         count += 1
     print(f"{count} schedules from seed {first} on")

@@ -39,15 +39,15 @@ class Threads:
         self.loop.call_later(seconds, current.switch)
         self.main.switch()
 
-    def Thread(  # noqa: N802  as in `threading`
+    def Thread(
         self, target: Callable[[], None], name: str = "", daemon: bool = True
     ) -> SimulatedThread:
         return SimulatedThread(self, target)
 
-    def Event(self) -> SimulatedEvent:  # noqa: N802
+    def Event(self) -> SimulatedEvent:
         return SimulatedEvent(self)
 
-    def Lock(self) -> SimulatedLock:  # noqa: N802
+    def Lock(self) -> SimulatedLock:
         return SimulatedLock(self)
 
 

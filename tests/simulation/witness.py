@@ -14,7 +14,7 @@ from dealer.client import House
 from dealer.client.requests import Members
 from dealer.eventlog.rows import Append, Result, leaf_of
 from dealer.proof import canonical
-from tests.simulation.database import new_rows
+from tests.simulation.store import new_rows
 
 if TYPE_CHECKING:
     from tests.simulation.world import World
@@ -61,9 +61,7 @@ class Witness:
             types = self.types.setdefault(table, [])
             for row in request.rows:
                 if row.version != len(leaves) + 1:
-                    self._world.fault(
-                        f"version {row.version} of {table[:8]} follows {len(leaves)}"
-                    )
+                    self._world.fault(f"version {row.version} of {table[:8]} follows {len(leaves)}")
                 leaf = leaf_of(request.table, row)
                 leaves.append(leaf)
                 types.append(row.type)

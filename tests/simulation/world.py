@@ -1,7 +1,7 @@
 """A world: nodes, clients, a follower of the feed, operators and faults, run by a plan.
 
-    result = run(make_plan(seed))
-    result.faults       # sentences; empty if every invariant held
+result = run(make_plan(seed))
+result.faults       # sentences; empty if every invariant held
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ class World:
         self._opened = asyncio.Event()
         for node in self.nodes:
             node.start()
-            while not node.up and node.failure is None:
+            while not node.up and node.failure is None:  # noqa: ASYNC110  virtual time
                 await asyncio.sleep(0.01)
         await self.operators.prepare()
         began = self.loop.now
@@ -198,8 +198,10 @@ class World:
             )
             and await self._wait(
                 lambda: not any(player.waiting for player in self.players.values()),
-                lambda: "commands are not answered: "
-                + ", ".join(f"{p.name} {p.shown()}" for p in self.players.values() if p.waiting),
+                lambda: (
+                    "commands are not answered: "
+                    + ", ".join(f"{p.name} {p.shown()}" for p in self.players.values() if p.waiting)
+                ),
             )
             and await self._wait(lambda: not self._lagging(), lambda: self._lagging())
         )

@@ -8,7 +8,6 @@ from dealer.eventlog.batch_writer import BatchWriter
 from dealer.eventlog.deliveries import Deliveries
 from dealer.eventlog.log import Log
 from dealer.eventlog.rows import Appended, Conflict
-from dealer.eventlog.writer import Writer
 from dealer.feed import reader as feed_reader
 from dealer.feed.positions import Place
 from dealer.projector import runner
@@ -83,23 +82,6 @@ def command_id_not_stored() -> list[Replacement]:
         return forgets
 
     return [Replacement(CommandExecutor, "_append", make)]
-
-
-@fault
-def lost_wake_up_of_the_writer() -> list[Replacement]:
-    """What the loop could not commit is not given to the thread."""
-
-    def make(_: Any) -> Any:
-        def flush(self: Writer) -> None:
-            self._flush_scheduled = False
-            if not self.commits_on_loop or self._jobs:
-                self._wakeup.set()
-            else:
-                self._commit_on_loop()
-
-        return flush
-
-    return [Replacement(Writer, "_flush", make)]
 
 
 @fault

@@ -152,7 +152,7 @@ def ring_kept_past_a_reload() -> list[Replacement]:
 
     def make(adopt: Any) -> Any:
         def keeps(self: LiveTable, fresh: LiveTable) -> None:
-            clear, EventRing.clear = EventRing.clear, lambda ring: None  # type: ignore[method-assign]
+            clear, EventRing.clear = EventRing.clear, lambda self: None  # type: ignore[method-assign]
             try:
                 adopt(self, fresh)
             finally:
