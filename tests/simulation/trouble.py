@@ -152,6 +152,7 @@ class Trouble:
         lost = any(version > kept.get(table, 0) for table, version in received.items())
         world.database.put_back(self._copy)
         world.restores += 1
+        world.restored_while_running = running
         world.witness.restored(kept)
         world.seen("restored under running nodes" if running else "restored")
         if lost and not running:

@@ -7,6 +7,7 @@ and every frame that a client receives. What it finds wrong it reports as a sent
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,8 @@ class Witness:
         self.answers: dict[str, tuple[str, str]] = {}
         self.acknowledged: dict[str, dict[str, int]] = {}
         self._begun: dict[str, int] = {}
+        self._leaves: Counter[str] = Counter()
+        self._asked_as: dict[str, int] = {}
         self.received: dict[str, int] = {}
         self.frames = 0
         self._count = 0
@@ -51,6 +54,13 @@ class Witness:
         self.acknowledged.clear()
         self._begun.clear()
         self.answers.clear()
+
+    def same_role(self, name: str, cmd: str) -> bool:
+        """Whether the client still has the role in which it first sent a command.
+
+        The id of a command is one of its role: after a player has left, and is host, it is another.
+        """
+        return self._asked_as.get(cmd) == self._leaves[name]
 
     # Transactions
 
@@ -97,6 +107,10 @@ class Witness:
             if options.get("changes") and "cmd" not in params:
                 self._count += 1
                 params = params | {"cmd": f"{name}-{self._count}"}
+            if method == "table.leave":
+                self._leaves[name] += 1
+            if "cmd" in params:
+                self._asked_as.setdefault(params["cmd"], self._leaves[name])
             if "cmd" in params and "table" in params:
                 known = self.acknowledged.get(params["table"], {})
                 self._begun.setdefault(params["cmd"], max(known.values(), default=0))
@@ -152,7 +166,9 @@ class Witness:
                 f"{name}'s {method} was answered {version} after {self._begun[cmd]} was answered"
             )
         text = json.dumps({k: v for k, v in result.items() if k not in ("state", "edge")})
+        self.acknowledged.setdefault(table, {})[cmd] = version
+        if not self.same_role(name, cmd):
+            return
         kept = self.answers.setdefault(cmd, (method, text))
         if kept != (method, text) and method not in ("table.open", "table.join", "table.leave"):
             self._world.fault(f"{name}'s {method} was answered {kept[1]}, then {text}")
-        self.acknowledged.setdefault(table, {})[cmd] = version

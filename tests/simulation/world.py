@@ -70,6 +70,7 @@ class World:
         self.witness = Witness(self)
         self.database.written.append(self.witness.written)
         self.restores = 0
+        self.restored_while_running = False
         self.must_be_closed: list[str] = []
         self.quiet = False
         random = Random(f"world {plan.seed}")
