@@ -1,4 +1,4 @@
-"""What has to hold at the end of a run, when nobody waits any more."""
+"""What has to hold at the end of a run, when no client waits any more."""
 
 from __future__ import annotations
 

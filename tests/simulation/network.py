@@ -2,9 +2,9 @@
 
 Each connection has a random sequence of its own, so that what is sent on one connection does not
 change the delays of another. A stream keeps its order; its bytes arrive late, and in other pieces
-than they were written in. Faults are: a *cut* (both ends are told, and what was under way is lost),
-a *half-open* connection (one end is told, the other hears nothing more), a *blocked* path (what is
-sent arrives when the path is open again), and a refused or unanswered connection.
+than they were written in. Faults are: a *cut* (both ends get a reset, and what was under way is
+lost), a *half-open* connection (one end gets a reset, the other hears nothing more), a *blocked*
+path (what is sent arrives when the path is open again), and a refused or unanswered connection.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Network:
         return self.blocked.get((one, other), 0.0)
 
     def machine_died(self, domain: Domain, *, silently: bool) -> None:
-        """The peers are told, unless the machine lost its power."""
+        """The peers get a reset, unless the machine lost its power."""
         for key, socket in list(self.listening.items()):
             if socket.domain is domain:
                 del self.listening[key]

@@ -75,7 +75,7 @@ class Node:
             self._stop.set()
 
     def kill(self, *, power: bool) -> None:
-        """End the process at once; with `power` its peers are not told."""
+        """End the process at once; with `power` its peers get no reset."""
         domain = self.domain
         if domain is None or domain.dead or not self.running:
             return

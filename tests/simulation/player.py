@@ -1,4 +1,4 @@
-"""A client of the simulation: the real Python client, commands by name, and what it was told."""
+"""A client of the simulation: the real Python client, and commands by name."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tests.simulation.network import Network
 
 HIGH = 64 * 1024
-"""Bytes that wait to be sent above which a protocol is told to pause, unless it sets another."""
+"""Bytes that wait to be sent above which a protocol has to pause, unless it sets another."""
 
 
 class Link:

@@ -1,4 +1,4 @@
-"""The witness: compares, at every step, what clients were told with what is in the database.
+"""The witness: compares, at every step, what clients received with what is in the database.
 
 It sees each transaction as it happens, so it has the log that must never lose or change anything,
 and every frame that a client receives. What it finds wrong it reports as a sentence.
@@ -34,13 +34,14 @@ class Witness:
         self.acknowledged: dict[str, dict[str, int]] = {}
         self._begun: dict[str, int] = {}
         self._leaves: Counter[str] = Counter()
+        self._left: dict[tuple[str, str], int] = {}
         self._asked_as: dict[str, int] = {}
         self.received: dict[str, int] = {}
         self.frames = 0
         self._count = 0
 
     def restored(self, kept: dict[str, int]) -> None:
-        """The database was put back: of each table it has this many events."""
+        """An older copy of the database was restored: of each table it has this many events."""
         for table, leaves in list(self.log.items()):
             del leaves[kept.get(table, 0) :]
             del self.types[table][kept.get(table, 0) :]
@@ -138,6 +139,8 @@ class Witness:
     def _private(self, name: str, house: House, event: Members) -> None:
         """A face is opened to the player who holds that seat, since it took the seat."""
         facts, public = house._store.table(event["table"]).facts, event["public"]
+        if event["version"] <= self._left.get((name, event["table"]), 0):
+            return  # its own, late: the answer to `table.leave` may overtake a backlog
         seat, since = facts.get("seat"), facts.get("since") or 0
         shown_to = public.get("seat")
         if event["type"] == "CardMoved":
@@ -156,6 +159,8 @@ class Witness:
         table, version = result.get("table") or params.get("table"), result.get("version")
         if not isinstance(version, int) or table is None or method == "table.cosign":
             return
+        if method == "table.leave":
+            self._left[name, table] = version
         self._world.seen(f"{method} answered")
         if self._world.restores:
             return

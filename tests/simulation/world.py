@@ -23,6 +23,7 @@ from dealer.client.table_session import TableSession
 from dealer.errors import DealerError, HouseCheated, UnknownTable
 from tests.simulation import checks
 from tests.simulation.database import Database
+from tests.simulation.disturbances import Disturbances
 from tests.simulation.environment import replaced
 from tests.simulation.follower import Follower
 from tests.simulation.loop import Domain, Endless, SimulatedLoop, Stuck
@@ -32,7 +33,6 @@ from tests.simulation.operators import Operators
 from tests.simulation.plan import CLIENTS, NODES, Plan, Step
 from tests.simulation.player import Player
 from tests.simulation.threads import Threads
-from tests.simulation.trouble import Trouble
 from tests.simulation.witness import Witness
 
 QUIET_SECONDS = 120.0
@@ -79,7 +79,7 @@ class World:
         self.players = {name: Player(self, name) for name in CLIENTS}
         self.follower = Follower(self)
         self.operators = Operators(self)
-        self.trouble = Trouble(self)
+        self.disturbances = Disturbances(self)
         self.network.resolve = self._resolve
         self._tables: list[str] = []
         self._closed: set[str] = set()
@@ -149,7 +149,7 @@ class World:
             try:
                 self.loop.run_until_complete(self._main())
             except Stuck:
-                self.fault("nothing is ready and no timer is set: every wait is for ever")
+                self.fault("nothing is ready and no timer is set: every wait is permanent")
             except Endless:
                 self.fault("the run does not end")
             finally:
@@ -183,14 +183,14 @@ class World:
         if step.who in self.players and hasattr(Player, f"do_{step.what}"):
             self.players[step.who].do(step)
         else:
-            self.trouble.do(step)
+            self.disturbances.do(step)
 
     async def _settle(self) -> bool:
-        """End all faults, and wait until nobody waits any more; False if that does not happen."""
+        """End all faults, and wait until no client waits any more; False if one still does."""
         self.quiet = True
         if self._opened is not None:
             self._opened.set()
-        self.trouble.end()
+        self.disturbances.end()
         self.operators.end()
         return (
             await self._wait(

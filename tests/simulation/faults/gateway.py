@@ -89,7 +89,7 @@ def private_face_sent_to_every_seat() -> list[Replacement]:
 
 @fault
 def house_shows_another_card() -> list[Replacement]:
-    """The house tells a player another card than the one that it has committed to."""
+    """The house shows a player another card than the one that it has committed to."""
 
     def make(encode: Any) -> Any:
         def lies(*arguments: Any, **named: Any) -> Any:

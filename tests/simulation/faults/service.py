@@ -87,7 +87,7 @@ def deadline_in_wall_time() -> list[Replacement]:
 
 @fault
 def foreign_events_not_published() -> list[Replacement]:
-    """A reload adopts what another node wrote, and tells nobody."""
+    """A reload adopts what another node wrote, and publishes nothing."""
 
     def make(advance: Any) -> Any:
         async def silent(self: Loader, live_table: LiveTable) -> Any:
@@ -125,7 +125,7 @@ def waiting_repetition_forgotten() -> list[Replacement]:
 
 @fault
 def random_draw_not_postponed() -> list[Replacement]:
-    """A draw that waits for a seal waits for ever when its table is reloaded."""
+    """A draw that waits for a seal waits permanently when its table is reloaded."""
 
     def make(_: Any) -> Any:
         def postpone(self: LiveTable) -> None:

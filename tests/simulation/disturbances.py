@@ -1,4 +1,4 @@
-"""Trouble: the faults of networks, machines, disks and clocks, and restores of old copies."""
+"""Disturbances: the faults of networks, machines, disks and clocks, and restores of old copies."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 OPERATORS = ("disable", "enable", "archive", "rotate")
 
 
-class Trouble:
+class Disturbances:
     """Carries out the steps that are faults; `end` ends them all."""
 
     def __init__(self, world: World) -> None:
