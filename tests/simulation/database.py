@@ -77,7 +77,9 @@ class Database:
 
     `refusing` is the time until which every use fails, `full` until which nothing is written;
     `slow` multiplies every wait. `unknown` is how many of the next appends end with an unknown
-    outcome, `failing` how many fail before they are written.
+    outcome, `failing` how many fail before they are written. With `is_server` only the writer's
+    thread commits, and other transactions lock single tables, those in `locked_tables`, until a
+    time.
     """
 
     def __init__(self, loop: SimulatedLoop, threads: Threads, random: Random) -> None:
@@ -98,6 +100,8 @@ class Database:
         self.unknown = 0
         self.failing = 0
         self.locked_until = 0.0
+        self.is_server = False
+        self.locked_tables: dict[bytes, float] = {}
         self.written: list[Written] = []
         self.notifiers: list[SimulatedNotifier] = []
         self.hint_loss = 0.2

@@ -35,6 +35,7 @@ class Disturbances:
         world.network.open_paths()
         database.refusing = database.full = database.locked_until = 0.0
         database.unknown = database.failing = 0
+        database.locked_tables.clear()
         database.slow = 1.0
         for node in world.nodes:
             self._start(node)
@@ -124,6 +125,12 @@ class Disturbances:
 
     def _db_lock(self, step: Step, random: Random) -> None:
         self.world.database.locked_until = self.world.loop.now + seconds_of(step)
+
+    def _lock_table(self, step: Step, random: Random) -> None:
+        tables = list(self.world.witness.log)
+        if tables:
+            until = self.world.loop.now + seconds_of(step)
+            self.world.database.locked_tables[bytes.fromhex(random.choice(tables))] = until
 
     def _db_slow(self, step: Step, random: Random) -> None:
         self.world.database.slow = random.choice((5.0, 50.0))

@@ -107,6 +107,7 @@ FAULTS = {
     "db_unknown": 3,
     "db_lock": 1,
     "db_slow": 1,
+    "lock_table": 3,
     "no_hints": 2,
     "disable": 1,
     "enable": 1,
@@ -133,6 +134,7 @@ WORDS = {
     "db_unknown": "the outcome of the next commits is unknown",
     "db_lock": "another program locks the database for {seconds:.1f} s",
     "db_slow": "the disk is slow",
+    "lock_table": "another transaction locks a table for {seconds:.1f} s",
     "no_hints": "all hints between the nodes are lost from now on",
     "disable": "the operator disables a table or the house",
     "enable": "the operator enables everything",
@@ -151,7 +153,7 @@ def seconds_of(step: Step) -> float:
 
 
 def milliseconds_of(step: Step) -> int:
-    return (-3_600_000, -5_000, -50, 50, 5_000, 3_600_000)[step.number % 6]
+    return (-3_600_000, -3_600_000, -5_000, 50, 5_000, 3_600_000)[step.number % 6]
 
 
 def words_of(step: Step) -> str:

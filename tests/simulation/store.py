@@ -18,7 +18,7 @@ from dealer.eventlog.backends import Backend
 from dealer.eventlog.db_errors import FAULTS, translate
 from dealer.eventlog.event_form import Form
 from dealer.eventlog.read_pool import PoolUse
-from dealer.eventlog.rows import Append, Appended, Result
+from dealer.eventlog.rows import Append, Appended, Locked, Result
 from dealer.eventlog.sqlite import batch
 from dealer.eventlog.store import Dialect, OnNotification
 from tests.simulation.database import NAME, Database
@@ -28,9 +28,10 @@ T = TypeVar("T")
 
 
 def backend(database: Database) -> Backend:
-    """What `Log.open` opens: a store on which both threads may commit, and readers."""
+    """What `Log.open` opens: a store and readers; on a file both threads may commit."""
     store = SimulatedStore(database)
-    return Backend(store, store, lambda: SimulatedReader(database))
+    on_loop = None if database.is_server else store
+    return Backend(store, on_loop, lambda: SimulatedReader(database))
 
 
 class SimulatedStore:
@@ -49,7 +50,17 @@ class SimulatedStore:
         self._database.check()
         self._form = event_form.read(self._database.connection)
 
-    def append(self, requests: Sequence[Append], *, wait: bool = True) -> Sequence[Result]:
+    def append(self, requests: Sequence[Append], *, wait: bool = True) -> Sequence[Any]:
+        """`Store.append`; of a server it omits the requests of a table that is locked."""
+        now, locked = self._database.loop.now, self._database.locked_tables
+        if not self._database.is_server or not any(end > now for end in locked.values()):
+            return self._append(requests, wait=wait)
+        free = [request for request in requests if locked.get(request.table, 0.0) <= now]
+        results = iter(self._append(free, wait=wait) if free else ())
+        is_free = set(map(id, free))
+        return [next(results) if id(one) in is_free else Locked() for one in requests]
+
+    def _append(self, requests: Sequence[Append], *, wait: bool) -> Sequence[Result]:
         database = self._database
         if wait:
             self._pause()

@@ -66,6 +66,7 @@ class World:
         self.loop.network = self.network
         self.database = Database(self.loop, self.threads, Random(f"database {plan.seed}"))
         self.database.hint_loss = plan.settings["hint_loss"]
+        self.database.is_server = plan.settings["commit"] == "thread"
         self.domains: list[Domain] = []
         self.witness = Witness(self)
         self.database.written.append(self.witness.written)
