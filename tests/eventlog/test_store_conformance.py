@@ -518,6 +518,7 @@ async def test_a_failed_slice_is_rolled_back_and_appends_continue(
         assert await log.append(append(A, 1)) == Appended(2)
 
 
+@pytest.mark.parametrize("database", ["sqlite", "sqlite_on_loop", "postgres"], indirect=True)
 async def test_appends_precede_slices_and_slices_do_not_starve(
     database: TemporaryDatabase,
 ) -> None:
