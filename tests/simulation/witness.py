@@ -34,7 +34,6 @@ class Witness:
         self.acknowledged: dict[str, dict[str, int]] = {}
         self._begun: dict[str, int] = {}
         self._leaves: Counter[str] = Counter()
-        self._left: dict[tuple[str, str], int] = {}
         self._asked_as: dict[str, int] = {}
         self.received: dict[str, int] = {}
         self.frames = 0
@@ -97,7 +96,7 @@ class Witness:
             assert isinstance(text, str)
             frame = json.loads(text)
             if "method" in frame:
-                self._notified(name, house, frame["method"], frame["params"])
+                self._notified(name, frame["method"], frame["params"])
             else:
                 request = connection._requests.get(frame["id"])
                 if request is not None and "cmd" in request.params:
@@ -120,36 +119,35 @@ class Witness:
         connection._receive = received  # type: ignore[method-assign]
         connection.ask = asked  # type: ignore[method-assign]
 
-    def _notified(self, name: str, house: House, method: str, params: Members) -> None:
+    def _notified(self, name: str, method: str, params: Members) -> None:
         if method == "events":
             for one in params["list"]:
-                self._event(name, house, one)
+                self._event(name, one)
         elif method == "event":
-            self._event(name, house, params)
+            self._event(name, params)
 
-    def _event(self, name: str, house: House, event: Members) -> None:
+    def _event(self, name: str, event: Members) -> None:
         table, version = event["table"], event["version"]
         leaf = canonical.encode({k: v for k, v in event.items() if k != "private"}).decode()
         if leaf not in self.ever.get((table, version), ()):
             self._world.fault(f"{name} received a version {version} that is not in the log")
         self.received[table] = max(version, self.received.get(table, 0))
         if "private" in event:
-            self._private(name, house, event)
+            self._private(name, event)
 
-    def _private(self, name: str, house: House, event: Members) -> None:
-        """A face is opened to the player who holds that seat, since it took the seat."""
-        facts, public = house._store.table(event["table"]).facts, event["public"]
-        if event["version"] <= self._left.get((name, event["table"]), 0):
-            return  # its own, late: the answer to `table.leave` may overtake a backlog
-        seat, since = facts.get("seat"), facts.get("since") or 0
-        shown_to = public.get("seat")
+    def _private(self, name: str, event: Members) -> None:
+        """A face is opened to the player who held that seat at that version."""
+        public, version = event["public"], event["version"]
+        seat = public.get("seat")
         if event["type"] == "CardMoved":
-            shown_to = int(public["to"].removeprefix("hand:"))
-        if seat != shown_to or event["version"] < since:
-            self._world.fault(
-                f"{name} at seat {seat} since {since} received a face of seat {shown_to},"
-                f" version {event['version']}"
-            )
+            seat = int(public["to"].removeprefix("hand:"))
+        holder = None
+        types, leaves = self.types.get(event["table"], ()), self.log.get(event["table"], ())
+        for kind, leaf in zip(types[:version], leaves, strict=False):
+            if kind == "SeatTaken" and (taken := json.loads(leaf)["public"])["seat"] == seat:
+                holder = taken["name"]
+        if holder != name and not self._world.restores:
+            self._world.fault(f"{name} received a face of {holder}, seat {seat}, version {version}")
 
     def _answered(self, name: str, method: str, params: Members, frame: Members) -> None:
         cmd = params["cmd"]
@@ -159,8 +157,6 @@ class Witness:
         table, version = result.get("table") or params.get("table"), result.get("version")
         if not isinstance(version, int) or table is None or method == "table.cosign":
             return
-        if method == "table.leave":
-            self._left[name, table] = version
         self._world.seen(f"{method} answered")
         if self._world.restores:
             return

@@ -238,7 +238,7 @@ class World:
             return "the feed is not complete: " + unfed
         if self.database.fetch("SELECT 1 FROM stream WHERE version > projected LIMIT 1"):
             return "the read models are not up to date"
-        return ""
+        return next(filter(None, map(checks.memory_waits, self.nodes)), "")
 
     def _unfed(self) -> str:
         follower = self.follower

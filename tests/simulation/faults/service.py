@@ -13,7 +13,9 @@ from dealer.service.duplicates import DuplicateCommands
 from dealer.service.event_ring import EventRing
 from dealer.service.live_table import LiveTable
 from dealer.service.loading import Loader
+from dealer.service.rejections import RejectionConfirmer
 from dealer.service.reload import Reloader
+from dealer.service.requests import CommandResult
 from tests.simulation.faults import Replacement, fault
 
 
@@ -97,6 +99,22 @@ def foreign_events_not_published() -> list[Replacement]:
         return silent
 
     return [Replacement(Loader, "advance", make)]
+
+
+@fault
+def nothing_to_do_answered_from_memory() -> list[Replacement]:
+    """A command that changes nothing is answered without asking the log."""
+
+    def make(reject: Any) -> Any:
+        def at_once(self: Any, live_table: LiveTable, request: Any, outcome: Any) -> None:
+            if isinstance(outcome, CommandResult):
+                live_table.when_committed(outcome.version, lambda _: request.done(outcome))
+            else:
+                reject(self, live_table, request, outcome)
+
+        return at_once
+
+    return [Replacement(RejectionConfirmer, "reject", make)]
 
 
 @fault
