@@ -99,6 +99,8 @@ class Witness:
                 self._notified(name, frame["method"], frame["params"])
             else:
                 request = connection._requests.get(frame["id"])
+                if request is not None and "error" in frame:
+                    self._refused(name, request.params, frame["error"])
                 if request is not None and "cmd" in request.params:
                     self._answered(name, request.method, request.params, frame)
             receive(text)
@@ -148,6 +150,20 @@ class Witness:
                 holder = taken["name"]
         if holder != name and not self._world.restores:
             self._world.fault(f"{name} received a face of {holder}, seat {seat}, version {version}")
+
+    def _refused(self, name: str, params: Members, error: Members) -> None:
+        """A token is refused only if the log says that its seat was left."""
+        token = str(params.get("token")).split(".")
+        if error.get("data", {}).get("reason") != "bad_token" or token[0] != "seat":
+            return
+        table, seat, since = params["table"], int(token[1]), int(token[2])
+        types, leaves = self.types.get(table, []), self.log.get(table, [])
+        left = any(
+            kind in ("SeatLeft", "SeatVacated") and json.loads(leaf)["public"]["seat"] == seat
+            for kind, leaf in zip(types[since:], leaves[since:], strict=True)
+        )
+        if not left and not self._world.restores:
+            self._world.fault(f"{name}'s token of seat {seat} is refused, which it still has")
 
     def _answered(self, name: str, method: str, params: Members, frame: Members) -> None:
         cmd = params["cmd"]
