@@ -17,7 +17,7 @@ from dealer.client.address import require_table_id
 from dealer.client.connection import Connection
 from dealer.client.moves import Deck, deck_spec
 from dealer.client.old_names import warn_renamed
-from dealer.client.requests import Members, RetryPolicy
+from dealer.client.requests import Answered, Members, RetryPolicy
 from dealer.client.store import Store, TableStore, with_seat
 from dealer.client.table import RemoteTable
 from dealer.client.table_session import OnEvent, TableSession
@@ -189,12 +189,12 @@ class House:
         params = {name: value for name, value in members.items() if value is not None}
         try:
             command = {"cmd": _join_command(kept, params)}
-            result = await self._ask("table.join", params | command, session.joined)
+            table = await self._enter("table.join", params | command, session)
         except Refused:
             kept.learn(joining=None)
             raise
         kept.learn(joining=None)
-        return await self._caught_up(table_id, result["version"])
+        return table
 
     async def resume(
         self, table: str, *, token: str | None = None, key: bytes | None = None
@@ -226,8 +226,7 @@ class House:
                 return await self._resume(table, key=key)
             kept.learn(host_token=None)
         session = self._follow(table, key=key)
-        result = await self._ask("table.watch", {"table": table}, session.joined)
-        return await self._caught_up(table, result["version"])
+        return await self._enter("table.watch", {"table": table}, session)
 
     async def tables(self) -> list[Members]:
         """The tables that the server lists publicly."""
@@ -269,6 +268,24 @@ class House:
         self._tables[table_id] = RemoteTable(session)
         return session
 
+    async def _enter(self, method: str, params: Members, session: TableSession) -> RemoteTable:
+        """Ask to join or watch, and start the session with the answer.
+
+        Another session if it ended before the answer came: where the table is left while a request
+        to join it is under way.
+        """
+        table = self._tables[session.id]
+
+        def answered(result: Members) -> None:
+            nonlocal session, table
+            if session.error is not None and not isinstance(session.error, HouseCheated):
+                session = self._follow(session.id, key=session.verifier.log.key)
+                table = self._tables[session.id]
+            session.joined(result)
+
+        result = await self._ask(method, params, answered)
+        return await table.until(lambda table: table.version >= result["version"])
+
     def _cosigner_at(self, kept: TableStore, *, draw: bool) -> Cosigner | None:
         """The key that cosigns at a table; with `draw` one is created if the store has none."""
         if isinstance(self._cosigner, Cosigner) or not self._cosigner:
@@ -284,7 +301,7 @@ class House:
                 "with cosigner=False."
             ) from error
 
-    async def _ask(self, method: str, params: Members, answered: Any) -> Members:
+    async def _ask(self, method: str, params: Members, answered: Answered) -> Members:
         return await self._connection.ask(
             method, params, table=None, changes=method != "table.watch", answered=answered
         )

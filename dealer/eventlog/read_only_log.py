@@ -52,6 +52,11 @@ class ReadOnlyLog:
         """`postgresql` if several nodes can share the log over a network, else `sqlite`."""
         return self._reader.dialect
 
+    @property
+    def shared(self) -> bool:
+        """Whether several nodes serve the same tables from this log."""
+        return self._reader.shared
+
     def check(self) -> None:
         """Raise DatabaseReplaced if the file of this log was deleted or replaced."""
         self._reader.check()

@@ -90,10 +90,14 @@ OnNotification = Callable[[set[bytes]], None]
 
 
 class Reader(Protocol):
-    """Reads a database from the event loop; `name` as in `Store`."""
+    """Reads a database from the event loop; `name` as in `Store`.
+
+    `shared` says whether several nodes serve the same tables from this database.
+    """
 
     name: str
     dialect: Dialect
+    shared: bool
 
     async def fetch(self, sql: str, parameters: tuple[Any, ...]) -> list[Any]:
         """All rows of a SELECT with `?` for its parameters.

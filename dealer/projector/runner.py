@@ -23,7 +23,7 @@ from dealer.eventlog.store import Dialect
 from dealer.projector.changes import Changes
 from dealer.projector.lagging import LaggingStreams
 from dealer.projector.positions import StreamPositions
-from dealer.projector.recent_events import RecentEvents
+from dealer.projector.recent_events import RecentEvent, RecentEvents
 from dealer.projector.stream_projector import (
     REVEALED,
     Read,
@@ -145,6 +145,10 @@ class Projector:
             number, projected = positions.get(table, (None, 0))
             if number is None or number in self.stopped:
                 continue
+            consecutive = _consecutive(found)
+            if len(consecutive) < len(found):
+                self._search = True  # another process has written what is between them
+                found = consecutive
             self._streams.round_events.add(number, found)
             found = [each for each in found if each.version > projected]
             if not found:
@@ -214,6 +218,14 @@ class Projector:
 def events_per_slice(dialect: Dialect) -> int:
     """How many events a slice should apply."""
     return EVENTS_ON_POSTGRES if dialect == "postgresql" else EVENTS
+
+
+def _consecutive(events: list[RecentEvent]) -> list[RecentEvent]:
+    """The events before the first whose version does not follow."""
+    first = events[0].version
+    if events[-1].version - first == len(events) - 1:
+        return events
+    return [each for place, each in enumerate(events) if each.version == first + place]
 
 
 def _not_moved(connection: Connection, moves: list[Move]) -> set[Number]:

@@ -107,8 +107,8 @@ class CommandProcessor:
             self._reload_after_internal_error(live_table, request, error)
             return
         if append is None:
-            version = live_table.table.version
-            live_table.when_committed(version, lambda _: request.done(CommandResult(version, [])))
+            nothing = CommandResult(live_table.table.version, [])
+            self._rejections.reject(live_table, request, nothing)
             return
         live_table.begin_append()
         try:

@@ -56,7 +56,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from dealer.errors import Refused, TableArchived, Unavailable
+from dealer.errors import TableArchived, Unavailable
 from dealer.eventlog import Chain
 from dealer.game.decide import NoRoundSecrets
 from dealer.game.size import size_of
@@ -64,7 +64,7 @@ from dealer.game.state import Table
 from dealer.proof.tree import Tree, leaf_hash
 from dealer.service.event_ring import EventRing
 from dealer.service.recent_commands import RecentCommands
-from dealer.service.requests import PendingDraw, Request, StoredCommand, resolve_bool
+from dealer.service.requests import Outcome, PendingDraw, Request, StoredCommand, resolve_bool
 from dealer.service.round_secret import RoundSecret
 from dealer.service.savepoint import SAVEPOINT_EVERY, Savepoint, SavepointStoring
 
@@ -111,10 +111,13 @@ TRANSITIONS = {
 
 
 class PendingRejection(NamedTuple):
-    """A request, its refusal, and the chain of appends that the command was decided in."""
+    """A request, its outcome, and the chain of appends that the command was decided in.
+
+    The outcome is a refusal, or the result of a command that changes nothing.
+    """
 
     request: Request
-    refusal: Refused
+    outcome: Outcome
     chain: Chain
 
 

@@ -2,21 +2,21 @@
 
 The optimistic state that the command was refused on may turn out to be void. The command may have
 been carried out earlier under the same id. Where several nodes share a database, another node may
-have written what allows it.
+have written what allows it. All of this holds as well for a command that changes nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from dealer.errors import DealerError, Refused
+from dealer.errors import DealerError
 from dealer.eventlog import Log
 from dealer.service.background_tasks import BackgroundTasks
 from dealer.service.duplicates import DuplicateCommands
 from dealer.service.event_reader import EventReader
 from dealer.service.live_table import LiveTable, PendingRejection
 from dealer.service.reload import Reloader
-from dealer.service.requests import ATTEMPTS, Request, unavailable
+from dealer.service.requests import ATTEMPTS, Outcome, Request, unavailable
 
 
 class RejectionConfirmer:
@@ -39,16 +39,19 @@ class RejectionConfirmer:
         self._tasks = tasks
         self._submit = submit
 
-    def reject(self, live_table: LiveTable, request: Request, refusal: Refused) -> None:
-        """Refuse a command that the optimistic state does not allow."""
+    def reject(self, live_table: LiveTable, request: Request, outcome: Outcome) -> None:
+        """Refuse a command that the optimistic state does not allow, or that changes nothing.
+
+        `outcome` is the refusal, or a result without events.
+        """
         version = live_table.table.version
         if request.name is not None and live_table.commands_evicted:
-            self._tasks.start(self._reject_unless_duplicate(live_table, request, refusal, version))
+            self._tasks.start(self._reject_unless_duplicate(live_table, request, outcome, version))
         else:
-            self._reject_when_committed(live_table, request, refusal, version)
+            self._reject_when_committed(live_table, request, outcome, version)
 
     async def _reject_unless_duplicate(
-        self, live_table: LiveTable, request: Request, refusal: Refused, version: int
+        self, live_table: LiveTable, request: Request, outcome: Outcome, version: int
     ) -> None:
         """Search the log first: this very command may have been carried out long ago."""
         chain = live_table.chain
@@ -63,20 +66,20 @@ class RejectionConfirmer:
             # Reloaded meanwhile: the reason may be void, or the command among the new events.
             self._submit(live_table, request)
         else:
-            self._reject_when_committed(live_table, request, refusal, version)
+            self._reject_when_committed(live_table, request, outcome, version)
 
     def _reject_when_committed(
-        self, live_table: LiveTable, request: Request, refusal: Refused, version: int
+        self, live_table: LiveTable, request: Request, outcome: Outcome, version: int
     ) -> None:
         """Reject once the state that the command was decided on is on disk; it may be lost."""
 
         def on_outcome(committed: bool) -> None:
             if not committed:
                 self._submit(live_table, request)
-            elif self._log.dialect == "sqlite":
-                request.done(refusal)
+            elif not self._log.shared:
+                request.done(outcome)
             else:
-                self._confirm(live_table, PendingRejection(request, refusal, live_table.chain))
+                self._confirm(live_table, PendingRejection(request, outcome, live_table.chain))
 
         live_table.when_committed(version, on_outcome)
 
@@ -105,9 +108,9 @@ class RejectionConfirmer:
             for request, _, _ in pending:
                 request.done(unavailable(error))
             return
-        for request, refusal, chain in pending:
+        for request, outcome, chain in pending:
             request.attempts += 1
             if live_table.chain is chain or request.attempts >= ATTEMPTS:
-                request.done(refusal)
+                request.done(outcome)
             else:
                 self._submit(live_table, request)

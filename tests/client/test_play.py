@@ -249,6 +249,25 @@ async def test_joining_and_opening_across_a_lost_connection(connect, proxy):
         assert table.version == 2
 
 
+async def test_joining_while_the_table_is_left(connect, monkeypatch):
+    async with connect(name="Bob") as his, connect(name="Ada") as hers:
+        bob = await his.open()
+        watching = await hers.watch(bob.id)
+        ask = hers.connection.ask
+
+        def leave_first(method, *arguments, **options):
+            if method == "table.join":  # an earlier leave is answered before the join
+                watching._session.end(None)
+                hers._follow(bob.id, key=None)  # as another join does
+            return ask(method, *arguments, **options)
+
+        monkeypatch.setattr(hers.connection, "ask", leave_first)
+        async with asyncio.timeout(20):
+            ada = await hers.join(bob.id)
+            await his.join(bob.id)
+            await ada.until(lambda table: len(table.seats) == 2)
+
+
 async def test_clients_resume_after_a_server_restart(connect, real_server, monkeypatch):
     monkeypatch.setattr("dealer.gateway.ws.drain.SPREAD_MS", 100)
     async with connect(name="Ada") as hers, connect(name="Bob") as his:

@@ -15,6 +15,7 @@ from dealer.eventlog import Log
 from dealer.eventlog.sqlite.store import SqliteStore
 from tests.harness.database_link import DatabaseLink
 from tests.harness.postgres import OwnServer, Postgres
+from tests.simulation.conformance import TemporarySimulation
 
 
 class TemporarySqlite:
@@ -81,7 +82,7 @@ class TemporaryPostgres:
         )
 
 
-TemporaryDatabase = TemporarySqlite | TemporaryPostgres
+TemporaryDatabase = TemporarySqlite | TemporaryPostgres | TemporarySimulation
 
 
 @pytest.fixture
@@ -109,7 +110,17 @@ def postgres_database(postgres: Postgres) -> Iterator[TemporaryPostgres]:
     postgres.drop(database.name)
 
 
-@pytest.fixture(params=["sqlite", "sqlite_on_loop", "postgres"])
+@pytest.fixture
+def simulated_database() -> TemporarySimulation:
+    return TemporarySimulation(commit="thread")
+
+
+@pytest.fixture
+def simulated_on_loop_database() -> TemporarySimulation:
+    return TemporarySimulation(commit="loop")
+
+
+@pytest.fixture(params=["sqlite", "sqlite_on_loop", "postgres", "simulated", "simulated_on_loop"])
 def database(request: pytest.FixtureRequest) -> TemporaryDatabase:
     """A database of each kind, for tests of what every store guarantees, and every thread."""
     found: TemporaryDatabase = request.getfixturevalue(f"{request.param}_database")

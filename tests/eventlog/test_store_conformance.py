@@ -1,5 +1,5 @@
-"""Guarantees of every store: each test runs on PostgreSQL, and twice on SQLite, where the writer
-thread commits and where the event loop does.
+"""Guarantees of every store: each test runs on PostgreSQL, and twice on SQLite and on the store of
+the simulation, where the writer thread commits and where the event loop does.
 """
 
 from __future__ import annotations
@@ -258,6 +258,7 @@ async def test_cancellation_at_any_await_leaves_no_transaction_and_doubles_no_ap
     gc.collect()
 
 
+@pytest.mark.parametrize("database", ["sqlite", "sqlite_on_loop", "postgres"], indirect=True)
 async def test_two_processes_append_to_one_table_at_once(database: TemporaryDatabase) -> None:
     each = 60
     others = [
@@ -288,6 +289,7 @@ async def kill_at(point: str, database: TemporaryDatabase) -> None:
     assert process.returncode == -signal.SIGKILL
 
 
+@pytest.mark.parametrize("database", ["sqlite", "sqlite_on_loop", "postgres"], indirect=True)
 async def test_a_command_killed_between_commit_and_reply_is_known(
     database: TemporaryDatabase,
 ) -> None:
@@ -329,6 +331,7 @@ async def test_a_full_queue_refuses_appends(database: TemporaryDatabase) -> None
         assert await log.append(append(A, 3)) == Appended(4)
 
 
+@pytest.mark.parametrize("database", ["sqlite", "sqlite_on_loop", "postgres"], indirect=True)
 async def test_a_read_without_a_free_reader_is_refused(database: TemporaryDatabase) -> None:
     async with await database.open(readers=1, busy_seconds=0.05) as log:
         reader: Any = log._reader
@@ -515,6 +518,7 @@ async def test_a_failed_slice_is_rolled_back_and_appends_continue(
         assert await log.append(append(A, 1)) == Appended(2)
 
 
+@pytest.mark.parametrize("database", ["sqlite", "sqlite_on_loop", "postgres"], indirect=True)
 async def test_appends_precede_slices_and_slices_do_not_starve(
     database: TemporaryDatabase,
 ) -> None:

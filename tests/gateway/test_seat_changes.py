@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+from typing import Any
+
 import pytest
 
+from dealer.errors import DatabaseError
 from dealer.game.commands import Actor, Draw, LeaveSeat, TakeSeat
 from tests.gateway.rpc_client import Refusal
 from tests.gateway.tables import commit_entropy, reveal_entropy, seat_and_shuffle, seat_players
@@ -121,3 +125,27 @@ async def test_the_new_host_deals_and_a_snapshot_names_its_seat(gateway, connect
     await ann.call("table.leave")
     await table.host.call("round.close")
     assert "host_seat" not in (await bob.call("table.state"))["state"]
+
+
+async def test_a_token_is_not_refused_because_of_a_leave_that_is_lost(
+    gateway, service, connect, monkeypatch
+) -> None:
+    """Clients forget a token that was refused, and would lose a seat that they still have."""
+    table = await seat_players(connect, gateway, players=1)
+    (token,) = table.tokens
+    live_table = service.live_table(table.id)
+    assert live_table is not None
+    queued: list[Any] = []
+    monkeypatch.setattr(service.log, "submit", queued.append)
+    leaving = table.players[0].send("table.leave")
+    back = await connect(gateway)
+    async with asyncio.timeout(20):
+        while not queued:  # noqa: ASYNC110  until it was decided
+            await asyncio.sleep(0.01)
+        resuming = back.send("table.resume", table=table.id, token=token, after=0)
+        while not (live_table.commit_waiters or resuming.done()):  # noqa: ASYNC110  the same
+            await asyncio.sleep(0.01)
+        for listener in service.log._writer.commit_listeners:
+            listener([(queued[0], DatabaseError("the disk failed"))])
+        assert (await resuming)["seat"] == 1
+    leaving.cancel()

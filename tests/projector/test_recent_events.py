@@ -165,6 +165,19 @@ def test_a_stream_that_another_process_projects_is_found_again(
     assert models(connection) == expected(game)
 
 
+@pytest.mark.parametrize("missing", [3, 9, 14])
+def test_an_event_that_another_process_wrote_between_those_in_memory_is_read_from_the_log(
+    connection: Connection, recent: RecentEvents, projector: Projector, missing: int
+) -> None:
+    game = short_game()
+    game.log(connection)
+    events = events_of(game)
+    recent.put(game.id, [each for each in events if each.version != missing])
+    catch_up(connection, projector)
+    assert not projector.stopped
+    assert models(connection) == expected(game)
+
+
 def test_the_streams_of_a_dead_process_are_projected_after_two_searches(
     connection: Connection, projector: Projector
 ) -> None:

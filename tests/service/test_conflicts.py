@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dealer.errors import NotYourSeat
-from dealer.game.commands import Actor, Draw, LeaveSeat, StartShuffle, TakeSeat
+from dealer.game.commands import Actor, CheckDeadlines, Draw, LeaveSeat, StartShuffle, TakeSeat
 from dealer.game.view import SPECTATOR
 from dealer.proof.checkpoint import read_checkpoint
 from dealer.proof.tree import Tree, leaf_hash
@@ -27,6 +27,27 @@ async def test_a_void_state_is_not_signed(open_service) -> None:
         [leaf_hash(entry.leaf.encode()) for entry in await one.entries(here, 0, seen.version)]
     )
     assert read_checkpoint(seen.checkpoint).root == tree.root()
+
+
+async def test_a_command_that_changes_nothing_is_not_answered_from_a_void_state(
+    open_service,
+) -> None:
+    one, two = await open_service(), await open_service()
+    here, there = await shared_table(one, two)
+    await two.execute(there, TakeSeat("Dan"))
+    for name in ("Eve", "Fay"):
+        one.submit(here, TakeSeat(name), done=lambda _: None)
+    seen: list[tuple[int, int]] = []
+    done = asyncio.Event()
+
+    def on_result(outcome: Any) -> None:
+        seen.append((outcome.version, here.committed))
+        done.set()
+
+    one.submit(here, CheckDeadlines(0), done=on_result)
+    await done.wait()
+    ((version, committed),) = seen
+    assert version <= committed
 
 
 async def test_a_lost_seat_cannot_act(open_service) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from dealer.errors import Overloaded, Refused, Unavailable, VersionConflict
 from dealer.eventlog.postgres import notifier as hints
-from dealer.game.commands import Actor, CloseRound, Draw, StartShuffle, TakeSeat
+from dealer.game.commands import Actor, CheckDeadlines, CloseRound, Draw, StartShuffle, TakeSeat
 from dealer.game.state import SeatHolder
 from dealer.game.view import SPECTATOR
 from dealer.proof.verify import verify
@@ -54,6 +54,16 @@ async def test_events_of_one_node_are_published_by_the_other(
     assert there.table == here.table
     assert there.tree.root() == here.tree.root()
     there.subscribers.clear()
+
+
+async def test_a_command_that_changes_nothing_knows_what_the_other_node_answered(
+    open_nodes: OpenNodes,
+) -> None:
+    one, two = await open_nodes(2)
+    here, there = await shared_table(one, two)
+    taken = await two.execute(there, TakeSeat("Eve"))
+    assert here.committed < taken.version
+    assert (await one.execute(here, CheckDeadlines(0))).version == taken.version
 
 
 async def test_a_conflict_reads_the_tail_and_not_the_table(

@@ -28,6 +28,7 @@ class PostgresReader:
     """
 
     dialect: Dialect = "postgresql"
+    shared = True
     shrunk = False
     wal_bytes = nan
 

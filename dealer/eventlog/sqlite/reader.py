@@ -27,6 +27,7 @@ class SqliteReader:
     """
 
     dialect: Dialect = "sqlite"
+    shared = False
 
     def __init__(
         self, engine: AsyncEngine, name: str, *, identity: FileIdentity | None = None

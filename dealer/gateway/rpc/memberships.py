@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 
-from dealer.errors import BadRequest, TooManyTables
+from dealer.errors import BadRequest, BadToken, TooManyTables
+from dealer.game.commands import Actor
 from dealer.game.state import SeatHolder
 from dealer.gateway.push.broadcaster import Broadcaster
 from dealer.gateway.push.membership import Membership
@@ -70,7 +71,7 @@ class Memberships:
         else:
             await self._service.catch_up(membership.live_table)
         if token is not None and token not in membership.tokens:
-            self._accept_token(membership, token)
+            await self._accept_token(membership, token)
         return membership
 
     async def _new(self, live_table: LiveTable) -> Membership:
@@ -80,10 +81,23 @@ class Memberships:
         tables = self._service.service_tables
         return Membership(live_table, await tables.authority(live_table.id, key))
 
-    def _accept_token(self, membership: Membership, token: str) -> None:
-        live_table = membership.live_table
+    async def _actor(self, live_table: LiveTable, token: str) -> Actor:
+        """The sender that a token names; it is refused only once the reason is on disk.
+
+        Clients forget a token that was refused, and the seat may have been left in a void state.
+        """
         tokens = self._service.tokens_of(live_table.table.key)
-        actor = tokens.actor(live_table.id, live_table.table, token)
+        while True:
+            version = live_table.table.version
+            try:
+                return tokens.actor(live_table.id, live_table.table, token)
+            except BadToken:
+                if await live_table.wait_committed(version):
+                    raise
+
+    async def _accept_token(self, membership: Membership, token: str) -> None:
+        live_table = membership.live_table
+        actor = await self._actor(live_table, token)
         self.add(membership)
         holder = live_table.table.holder(actor.seat)
         if holder is not None:

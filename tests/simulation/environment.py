@@ -1,0 +1,175 @@
+"""What a simulated run replaces of the program's surroundings, all in one list.
+
+The loop, the wall clock and the store are arguments of the program, the network is the loop's. The
+rest are names that modules have imported: clocks, random bytes, threads, and the socket to listen
+on. Nothing else of the program is replaced.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random as random_module
+import secrets
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache, lru_cache
+from random import Random
+from typing import Any
+
+import dealer.backoff
+import dealer.eventlog.batch_writer
+import dealer.eventlog.locked_requests
+import dealer.eventlog.log
+import dealer.eventlog.writer
+import dealer.gateway.http.exchange
+import dealer.gateway.http.router
+import dealer.gateway.ports
+import dealer.gateway.rate_limit.cpu_time
+import dealer.gateway.rpc.dispatcher
+import dealer.projector.scheduler
+import dealer.proof.note
+import dealer.service.key_rotation
+from dealer.client.table_session import TableSession
+from dealer.eventlog import ReadOnlyLog
+from dealer.gateway.http.client_connection import ClientConnection
+from dealer.gateway.http.static_files import StaticFiles
+from dealer.gateway.push.subscription import Subscription
+from tests.simulation import store
+from tests.simulation.database import Database
+from tests.simulation.loop import DOMAIN, SimulatedLoop
+from tests.simulation.network import ListeningSocket, Network
+from tests.simulation.threads import Threads
+
+
+@cache
+def _read_web_files() -> StaticFiles:
+    """The pages' files, read once: no run changes them."""
+    return StaticFiles()
+
+
+_verifies = lru_cache(4096)(dealer.proof.note.verifies)
+"""Whether a signature verifies, computed once where several clients ask the same."""
+
+EPOCH_MS = 1_800_000_000_000
+
+
+class Numbers:
+    """Numbers objects in the order of their first use: hashes that do not depend on addresses.
+
+    Sets of connections and subscriptions are written to in the order of these.
+    """
+
+    def __init__(self) -> None:
+        self._numbers: dict[int, tuple[int, object]] = {}
+
+    def of(self, one: object) -> int:
+        found = self._numbers.get(id(one))
+        if found is None:  # kept, so that no other object gets its address
+            found = self._numbers[id(one)] = len(self._numbers), one
+        return found[0]
+
+
+class Entropy:
+    """Random bytes, one sequence a domain, so that what one does changes no other's."""
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self._random: dict[str, Random] = {}
+
+    def random(self) -> Random:
+        domain = DOMAIN.get()
+        name = "" if domain is None else domain.name
+        if name not in self._random:
+            self._random[name] = Random(f"entropy {self._seed} {name}")
+        return self._random[name]
+
+    def token_bytes(self, nbytes: int | None = None) -> bytes:
+        return self.random().randbytes(32 if nbytes is None else nbytes)
+
+    def uniform(self, low: float, high: float) -> float:
+        return self.random().uniform(low, high)
+
+    def uuid4(self) -> uuid.UUID:
+        return uuid.UUID(bytes=self.token_bytes(16), version=4)
+
+    def getrandbits(self, bits: int) -> int:
+        return self.random().getrandbits(bits)
+
+
+@contextmanager
+def replaced(
+    loop: SimulatedLoop,
+    threads: Threads,
+    network: Network,
+    database: Database,
+    seed: int,
+    *,
+    on_gap: Callable[[TableSession], None],
+) -> Iterator[None]:
+    """Run the block with everything replaced that is not an argument of the program.
+
+    `on_gap` is called with a client's session that misses a version.
+    """
+    entropy = Entropy(seed)
+
+    async def listening_sockets(host: str, port: int) -> list[Any]:
+        domain = DOMAIN.get()
+        assert domain is not None
+        return [ListeningSocket(network, domain, host, port)]
+
+    def backend(url: str, **settings: Any) -> Any:
+        return store.backend(database)
+
+    async def open_readonly(url: str) -> ReadOnlyLog:
+        return ReadOnlyLog(store.SimulatedReader(database))
+
+    def wall_ns() -> int:
+        return EPOCH_MS * 1_000_000 + int(loop.now * 1e9)
+
+    numbers = Numbers()
+    resume_after_gap = TableSession._resume_after_gap
+
+    def missed(session: TableSession) -> None:
+        on_gap(session)
+        resume_after_gap(session)
+
+    names: list[tuple[Any, str, Any]] = [
+        (dealer.eventlog.log, "backend", backend),
+        (dealer.eventlog.writer, "Thread", threads.Thread),
+        (dealer.eventlog.writer, "Event", threads.Event),
+        (dealer.eventlog.writer, "Lock", threads.Lock),
+        (dealer.eventlog.batch_writer, "perf_counter", loop.time),
+        (dealer.eventlog.locked_requests, "monotonic", loop.time),
+        (dealer.projector.scheduler, "monotonic", loop.time),
+        (dealer.projector.scheduler, "perf_counter", loop.time),
+        (dealer.gateway.ports, "listening_sockets", listening_sockets),
+        (dealer.gateway.rate_limit.cpu_time, "thread_time", loop.time),
+        (dealer.gateway.rpc.dispatcher, "thread_time", loop.time),
+        (dealer.gateway.http.exchange, "thread_time", loop.time),
+        (time, "time", lambda: wall_ns() / 1e9),
+        (time, "time_ns", wall_ns),
+        (dealer.service.key_rotation, "open_readonly", open_readonly),
+        (dealer.gateway.http.router, "StaticFiles", lambda _: _read_web_files()),
+        (dealer.proof.note, "verifies", _verifies),
+        (TableSession, "_resume_after_gap", missed),
+        (Subscription, "__hash__", lambda one: numbers.of(one)),
+        (ClientConnection, "__hash__", lambda one: numbers.of(one)),
+        (secrets, "token_bytes", entropy.token_bytes),
+        (random_module, "uniform", entropy.uniform),
+        (uuid, "uuid4", entropy.uuid4),
+        (os, "urandom", entropy.token_bytes),
+        (random_module, "getrandbits", entropy.getrandbits),
+    ]
+    before = [(module, name, getattr(module, name)) for module, name, _ in names]
+    for module, name, value in names:
+        setattr(module, name, value)
+    asyncio.set_event_loop(loop)
+    try:
+        yield
+    finally:
+        for module, name, value in before:
+            setattr(module, name, value)
+        asyncio.set_event_loop(None)

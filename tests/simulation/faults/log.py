@@ -1,0 +1,124 @@
+"""Faults of the log, its writer, the projector and the feed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dealer.eventlog.batch_writer import BatchWriter
+from dealer.eventlog.deliveries import Deliveries
+from dealer.eventlog.log import Log
+from dealer.eventlog.rows import Appended, Conflict
+from dealer.feed import reader as feed_reader
+from dealer.feed.positions import Place
+from dealer.projector import runner
+from dealer.projector.runner import Projector
+from dealer.service.executor import CommandExecutor, PendingAppend
+from dealer.service.requests import CommandResult
+from tests.simulation.faults import Replacement, fault
+
+
+@fault
+def reply_before_commit() -> list[Replacement]:
+    """The caller is answered when its append is queued."""
+
+    def make(submit: Any) -> Any:
+        def early(self: Log, request: Any) -> None:
+            submit(self, request)
+            if isinstance(request.tag, PendingAppend):
+                pending = request.tag
+                pending.request.done(CommandResult(pending.last, pending.events))
+                pending.request.done = lambda outcome: None
+
+        return early
+
+    return [Replacement(Log, "submit", make)]
+
+
+@fault
+def chain_goes_on_after_a_lost_append() -> list[Replacement]:
+    """What was decided on a lost append is written where its version fits."""
+
+    def make(submit: Any) -> Any:
+        def unchained(self: Log, request: Any) -> None:
+            request.chain = None
+            submit(self, request)
+
+        return unchained
+
+    return [Replacement(Log, "submit", make)]
+
+
+@fault
+def conflict_taken_for_success() -> list[Replacement]:
+    """A conflict is delivered as if the append had been written."""
+
+    def make(add: Any) -> Any:
+        def wrong(self: Deliveries, batch: Any, results: Any) -> None:
+            requests = [request for request, _ in batch]
+            add(
+                self,
+                batch,
+                [
+                    Appended(request.end) if isinstance(result, Conflict) else result
+                    for request, result in zip(requests, results, strict=True)
+                ],
+            )
+
+        return wrong
+
+    return [Replacement(Deliveries, "add", make)]
+
+
+@fault
+def command_id_not_stored() -> list[Replacement]:
+    """The id of a command is remembered, but not written with its events."""
+
+    def make(append: Any) -> Any:
+        def forgets(self: CommandExecutor, pending: PendingAppend, expected: int) -> Any:
+            request = append(self, pending, expected)
+            request.rows[0] = request.rows[0]._replace(command=None, digest=None)
+            return request
+
+        return forgets
+
+    return [Replacement(CommandExecutor, "_append", make)]
+
+
+@fault
+def batch_written_in_another_order() -> list[Replacement]:
+    """The requests of a batch are taken from the wrong end of the queue."""
+
+    def make(take: Any) -> Any:
+        return lambda self: take(self)[::-1]
+
+    return [Replacement(BatchWriter, "_take", make)]
+
+
+@fault
+def projection_moves_without_comparing() -> list[Replacement]:
+    """Two projectors both apply the same events."""
+    statement = "UPDATE stream SET projected = ? WHERE id = ? AND ? >= 0"
+    return [Replacement(runner, "_MOVE", lambda _: statement)]
+
+
+@fault
+def projection_skips_what_another_process_wrote() -> list[Replacement]:
+    """What is between the events in memory is not searched for in the log."""
+    return [
+        Replacement(runner, "_consecutive", lambda _: lambda events: events),
+        Replacement(Projector, "search", lambda _: lambda self: None),
+    ]
+
+
+@fault
+def feed_page_skips_a_row() -> list[Replacement]:
+    """The page after a full one begins one row too late."""
+
+    def make(first: Any) -> Any:
+        def late(rows: Any, place: Place, limit: int) -> Any:
+            found, following = first(rows, place, limit)
+            return found, None if following is None else Place(following.seq + 1)
+
+        return late
+
+    return [Replacement(feed_reader, "_first", make)]

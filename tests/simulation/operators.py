@@ -1,0 +1,78 @@
+"""Operators: what the command line does, on a log of their own beside the nodes."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from random import Random
+from typing import TYPE_CHECKING
+
+from dealer.eventlog import Log
+from dealer.service.admin import AdminService
+from dealer.service.archiver import Archiver
+from dealer.service.key_rotation import rotate
+from tests.simulation.loop import Domain
+from tests.simulation.plan import Step
+
+if TYPE_CHECKING:
+    from tests.simulation.world import World
+
+
+class Operators:
+    """Disable and enable, archive, rotate; `prepare` makes the service key of the follower."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.domain = Domain("operator")
+        world.domains.append(self.domain)
+        self._running: list[object] = []
+
+    @property
+    def url(self) -> str:
+        return f"sqlite:///{self.world.folder}/dealer.db"
+
+    @asynccontextmanager
+    async def _admin(self) -> AsyncIterator[tuple[Log, AdminService]]:
+        async with await Log.open(self.url) as log:
+            yield log, AdminService(log, who="operator")
+
+    async def prepare(self) -> None:
+        """Before anything happens: a key for the follower, which then starts."""
+        await self.world.task(self._prepare(), self.domain)
+
+    async def _prepare(self) -> None:
+        async with self._admin() as (_, admin):
+            key = await admin.add_service_key("follower", ["read", "admin"])
+        self.world.follower.start(key)
+
+    def do(self, step: Step) -> None:
+        """Carry out a step in a task of its own."""
+        work = getattr(self, f"_{step.what}")
+        self.world.task(work(Random(step.number)), self.domain)
+
+    def end(self) -> None:
+        """Enable everything."""
+        self.world.task(self._enable(Random(0)), self.domain)
+
+    async def _disable(self, random: Random) -> None:
+        tables = [*self.world.witness.log, "house"]
+        async with self._admin() as (_, admin):
+            await admin.disable(random.choice(tables), why="a trial")
+
+    async def _enable(self, random: Random) -> None:
+        async with self._admin() as (log, admin):
+            for (target,) in await log.fetch("SELECT target FROM disabled"):
+                await admin.enable(target, why="a trial")
+
+    async def _archive(self, random: Random) -> None:
+        async with self._admin() as (log, _):
+            folder = self.world.folder / "archive"
+            archiver = Archiver(log, self.url, folder, who="operator", why="a trial")
+            await archiver.finish_interrupted()
+            tables = await archiver.closed_tables(age=-1)
+            async for result in archiver.archive_all(tables):
+                self.world.seen(f"archived {type(result.error).__name__}")
+
+    async def _rotate(self, random: Random) -> None:
+        await rotate(self.url, "a trial", "operator")
+        self.world.seen("rotated")

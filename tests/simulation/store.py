@@ -1,0 +1,228 @@
+"""The program's store interface on the simulated database: a store, a reader, and hints.
+
+The statements of an append are those of the SQLite store.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from math import nan
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection
+
+from dealer.errors import DatabaseError, DatabaseFull, DatabaseLocked, OutcomeUnknown
+from dealer.eventlog import event_form
+from dealer.eventlog.backends import Backend
+from dealer.eventlog.db_errors import FAULTS, translate
+from dealer.eventlog.event_form import Form
+from dealer.eventlog.read_pool import PoolUse
+from dealer.eventlog.rows import Append, Appended, Locked, Result
+from dealer.eventlog.sqlite import batch
+from dealer.eventlog.store import Dialect, OnNotification
+from tests.simulation.database import NAME, Database
+from tests.simulation.loop import DOMAIN
+
+T = TypeVar("T")
+
+
+def backend(database: Database) -> Backend:
+    """What `Log.open` opens: a store and readers; on a file both threads may commit."""
+    store = SimulatedStore(database)
+    on_loop = None if database.is_server else store
+    return Backend(store, on_loop, lambda: SimulatedReader(database))
+
+
+class SimulatedStore:
+    """`dealer.eventlog.store.LoopStore` on the simulated database."""
+
+    def __init__(self, database: Database) -> None:
+        self.name = NAME
+        self.commit_seconds = 0.0
+        self._database = database
+        self._streams: dict[bytes, int] = {}
+        self._restored = database.restored
+        self._form = Form.MIXED
+
+    def open(self) -> None:
+        self._pause()
+        self._database.check()
+        self._form = event_form.read(self._database.connection)
+
+    def append(self, requests: Sequence[Append], *, wait: bool = True) -> Sequence[Any]:
+        """`Store.append`; of a server it omits the requests of a table that is locked."""
+        now, locked = self._database.loop.now, self._database.locked_tables
+        if not self._database.is_server or not any(end > now for end in locked.values()):
+            return self._append(requests, wait=wait)
+        free = [request for request in requests if locked.get(request.table, 0.0) <= now]
+        results = iter(self._append(free, wait=wait) if free else ())
+        is_free = set(map(id, free))
+        return [next(results) if id(one) in is_free else Locked() for one in requests]
+
+    def _append(self, requests: Sequence[Append], *, wait: bool) -> Sequence[Result]:
+        database = self._database
+        if wait:
+            self._pause()
+        while database.loop.now < database.locked_until:
+            if not wait:
+                raise DatabaseLocked(f"{NAME} is locked.")
+            database.threads.pause(database.locked_until - database.loop.now)
+        self.commit_seconds = database.wait_seconds() if wait else database.random.random() / 500
+        database.check()
+        if database.loop.now < database.full:
+            raise DatabaseFull(f"The disk that holds {NAME} is full.")
+        if database.failing > 0:
+            database.failing -= 1
+            raise DatabaseError(f"The disk that holds {NAME} failed.")
+        outcome_unknown, written = database.unknown > 0, True
+        if outcome_unknown:
+            database.unknown -= 1
+            written = database.random.random() < 0.5
+        results: Sequence[Result] = []
+        if written:
+            results = self._write(requests)
+            for listener in database.written:
+                listener(requests, results)
+        if wait:
+            self._pause()
+        if outcome_unknown:
+            self._streams.clear()
+            raise OutcomeUnknown(f"The disk that holds {NAME} failed during COMMIT.")
+        return results
+
+    def _write(self, requests: Sequence[Append]) -> Sequence[Result]:
+        if self._restored != self._database.restored:
+            self._restored = self._database.restored
+            self._streams.clear()
+
+        def work(connection: Connection) -> Sequence[Result]:
+            raw = self._database.raw
+            raw.execute("SAVEPOINT batch")
+            results = batch.write_batch(connection, requests, self._streams, form=self._form)
+            if results is None:
+                raw.execute("ROLLBACK TO batch")
+                self._streams.clear()
+                results = batch.write_individually(
+                    connection, requests, self._streams, name=NAME, form=self._form
+                )
+            raw.execute("RELEASE batch")
+            return results
+
+        try:
+            return self._database.transaction(work, durable=True)
+        except BaseException as error:
+            self._streams.clear()
+            raise translate(error, name=NAME) from error
+
+    def run(self, work: Callable[[Connection], T], *, durable: bool) -> T:
+        database = self._database
+        self._pause()
+        database.check()
+        if database.loop.now < database.full:
+            raise DatabaseFull(f"The disk that holds {NAME} is full.")
+        try:
+            result = database.transaction(work, durable=durable)
+        except FAULTS as error:
+            raise translate(error, name=NAME) from error
+        self._pause()
+        return result
+
+    def maintenance_due(self) -> bool:
+        return False
+
+    def maintain(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+    def _pause(self) -> None:
+        if not self._database.threads.on_loop():
+            self._database.threads.pause(self._database.wait_seconds())
+
+
+class SimulatedReader:
+    """`dealer.eventlog.store.Reader` on the simulated database."""
+
+    dialect: Dialect = "sqlite"
+    shared = True
+    shrunk = False
+    wal_bytes = nan
+    pool = PoolUse(0, 4)
+
+    def __init__(self, database: Database) -> None:
+        self.name = NAME
+        self._database = database
+
+    async def fetch(self, sql: str, parameters: tuple[Any, ...]) -> list[Any]:
+        database = self._database
+        # Mostly the wait is on one side of the read, which costs half as much as on both.
+        where = database.random.random()
+        if where < 0.6:
+            await asyncio.sleep(database.wait_seconds())
+        database.check()
+        try:
+            rows = database.fetch(sql, parameters)
+        except FAULTS as error:
+            raise translate(error, name=NAME) from error
+        if where > 0.4:
+            await asyncio.sleep(database.wait_seconds())
+        return rows
+
+    async def version(self) -> str:
+        return NAME
+
+    def check(self) -> None:
+        pass
+
+    def notifier(self, on_notification: OnNotification) -> SimulatedNotifier:
+        return SimulatedNotifier(self._database, on_notification)
+
+    async def close(self) -> None:
+        pass
+
+
+class SimulatedNotifier:
+    """Hints between nodes, which may be lost, late, doubled and in another order."""
+
+    def __init__(self, database: Database, on_notification: OnNotification) -> None:
+        self.sent = 0
+        self.received = 0
+        self.domain = DOMAIN.get()
+        self._database = database
+        self._on_notification = on_notification
+
+    def start(self) -> None:
+        self._database.notifiers.append(self)
+
+    def notify(self, tables: Iterable[bytes]) -> None:
+        database, found = self._database, set(tables)
+        if not found:
+            return
+        self.sent += len(found)
+        for other in database.notifiers:
+            if other is self:
+                continue
+            while database.random.random() >= database.hint_loss:
+                delay = database.random.choice((0.001, 0.02, 0.4))
+                context = None if other.domain is None else other.domain.context
+                database.loop.call_later(delay, other.receive, found, context=context)
+                if database.random.random() < 0.9:
+                    break
+
+    def receive(self, tables: set[bytes]) -> None:
+        """Pass a hint on."""
+        self.received += len(tables)
+        self._on_notification(tables)
+
+    async def close(self) -> None:
+        if self in self._database.notifiers:
+            self._database.notifiers.remove(self)
+
+
+def new_rows(requests: Sequence[Append], results: Sequence[Result]) -> Iterable[Append]:
+    """The requests of a transaction whose events were written by it."""
+    for request, result in zip(requests, results, strict=True):
+        if isinstance(result, Appended) and request.rows:
+            yield request

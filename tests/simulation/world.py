@@ -1,0 +1,290 @@
+"""A world: nodes, clients, a follower of the feed, operators and faults, run by a plan.
+
+result = run(make_plan(seed))
+result.faults       # sentences; empty if every invariant held
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Coroutine
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from dealer.client.table_session import TableSession
+from dealer.errors import DealerError, HouseCheated, UnknownTable
+from tests.simulation import checks
+from tests.simulation.database import Database
+from tests.simulation.disturbances import Disturbances
+from tests.simulation.environment import replaced
+from tests.simulation.follower import Follower
+from tests.simulation.loop import Domain, Endless, SimulatedLoop, Stuck
+from tests.simulation.network import Network
+from tests.simulation.node import Node
+from tests.simulation.operators import Operators
+from tests.simulation.plan import CLIENTS, NODES, Plan, Step
+from tests.simulation.player import Player
+from tests.simulation.threads import Threads
+from tests.simulation.witness import Witness
+
+QUIET_SECONDS = 120.0
+"""Virtual seconds after the last fault within which every wait has to end."""
+
+SHM = Path("/dev/shm")
+
+
+@dataclass
+class Outcome:
+    """`faults` are violated invariants; `seen` counts what happened; `digest` is of all of it."""
+
+    plan: Plan
+    faults: list[str] = field(default_factory=list)
+    seen: Counter[str] = field(default_factory=Counter)
+    digest: str = ""
+    callbacks: int = 0
+    seconds: float = 0.0
+
+
+class World:
+    """One run."""
+
+    def __init__(self, plan: Plan, folder: Path) -> None:
+        self.plan = plan
+        self.folder = folder
+        self.outcome = Outcome(plan)
+        self.loop = SimulatedLoop(Random(f"loop {plan.seed}"))
+        self.threads = Threads(self.loop)
+        self.network = Network(self.loop, plan.seed)
+        self.loop.network = self.network
+        self.database = Database(self.loop, self.threads, Random(f"database {plan.seed}"))
+        self.database.hint_loss = plan.settings["hint_loss"]
+        self.database.is_server = plan.settings["commit"] == "thread"
+        self.domains: list[Domain] = []
+        self.witness = Witness(self)
+        self.database.written.append(self.witness.written)
+        self.restores = 0
+        self.restored_while_running = False
+        self.must_be_closed: list[str] = []
+        self.quiet = False
+        random = Random(f"world {plan.seed}")
+        drifts = [random.choice((0.0, 0.0002, -0.01)) for _ in NODES]
+        self.nodes = [Node(self, name, drift) for name, drift in zip(NODES, drifts, strict=True)]
+        self.players = {name: Player(self, name) for name in CLIENTS}
+        self.follower = Follower(self)
+        self.operators = Operators(self)
+        self.disturbances = Disturbances(self)
+        self.network.resolve = self._resolve
+        self._tables: list[str] = []
+        self._closed: set[str] = set()
+        self._opened: asyncio.Event | None = None
+        self._trace = sha256()
+
+    # Reports
+
+    def fault(self, sentence: str) -> None:
+        """Report a violated invariant."""
+        if len(self.outcome.faults) < 20:
+            self.outcome.faults.append(f"{self.loop.now - 1000:.3f} s: {sentence}")
+
+    def seen(self, what: str) -> None:
+        """Count something that happened; the order is part of the digest of the run."""
+        self.outcome.seen[what] += 1
+        self._trace.update(f"{self.loop.now:.9f} {what}\n".encode())
+
+    def accused(self, name: str, error: HouseCheated) -> None:
+        """A client says that the house cheats, which an honest house never does."""
+        self.seen("accused")
+        if not self.restores:
+            self.fault(f"{name} accuses an honest house: {error}")
+
+    def _missed(self, session: TableSession) -> None:
+        """A client missed a version: one frame is sent for every version, without gaps."""
+        self.seen("gap")
+        if not session._resuming and not self.restores:
+            self.fault(f"a client misses the version after {session.verifier.version}")
+
+    # Tables
+
+    def table_opened(self, table: str) -> None:
+        self._tables.append(table)
+        if self._opened is not None:
+            self._opened.set()
+
+    def table_closed(self, table: str) -> None:
+        self._closed.add(table)
+
+    async def current_table(self) -> str:
+        """The newest table, once there is one."""
+        assert self._opened is not None
+        await self._opened.wait()
+        if not self._tables:
+            raise UnknownTable("No table was opened in time.")
+        return self._tables[-1]
+
+    def _resolve(self, host: str, name: str, random: Random) -> str | None:
+        """A load balancer: any node that accepts connections, rarely another."""
+        if host != "house":
+            return host
+        up = [node.name for node in self.nodes if node.up] or list(NODES)
+        return random.choice(up if random.random() < 0.9 else list(NODES))
+
+    # The run
+
+    def run(self) -> None:
+        with replaced(
+            self.loop,
+            self.threads,
+            self.network,
+            self.database,
+            self.plan.seed,
+            on_gap=self._missed,
+        ):
+            try:
+                self.loop.run_until_complete(self._main())
+            except Stuck:
+                self.fault("nothing is ready and no timer is set: every wait is permanent")
+            except Endless:
+                self.fault("the run does not end")
+            finally:
+                self.loop.over = True
+                self._end()
+        for error in self.loop.errors:
+            self.fault(f"{error['message']}: {error.get('exception')!r}")
+        self.outcome.digest = self._trace.hexdigest()
+        self.outcome.callbacks = self.loop.steps
+        self.outcome.seconds = self.loop.now - 1000
+
+    async def _main(self) -> None:
+        self._opened = asyncio.Event()
+        for node in self.nodes:
+            node.start()
+            while not node.up and node.failure is None:  # noqa: ASYNC110  virtual time
+                await asyncio.sleep(0.01)
+        await self.operators.prepare()
+        began = self.loop.now
+        for step in self.plan.steps:
+            wait = began + step.at - self.loop.now
+            if wait > 0:
+                await asyncio.sleep(wait)
+            self._do(step)
+        await asyncio.sleep(max(0.0, began + self.plan.settings["length"] - self.loop.now))
+        if await self._settle():
+            await checks.final(self)
+
+    def _do(self, step: Step) -> None:
+        self.seen(f"step {step.what}")
+        if step.who in self.players and hasattr(Player, f"do_{step.what}"):
+            self.players[step.who].do(step)
+        else:
+            self.disturbances.do(step)
+
+    async def _settle(self) -> bool:
+        """End all faults, and wait until no client waits any more; False if one still does."""
+        self.quiet = True
+        if self._opened is not None:
+            self._opened.set()
+        self.disturbances.end()
+        self.operators.end()
+        return (
+            await self._wait(
+                lambda: all(node.up for node in self.nodes),
+                lambda: f"a node does not start: {[node.failure for node in self.nodes]}",
+            )
+            and await self._wait(
+                lambda: not any(player.waiting for player in self.players.values()),
+                lambda: (
+                    "commands are not answered: "
+                    + ", ".join(f"{p.name} {p.shown()}" for p in self.players.values() if p.waiting)
+                ),
+            )
+            and await self._wait(lambda: not self._lagging(), lambda: self._lagging())
+        )
+
+    async def _wait(self, condition: Any, sentence: Any) -> bool:
+        until = self.loop.now + QUIET_SECONDS
+        pause = 0.02
+        while not condition():
+            if self.loop.now > until:
+                self.fault(sentence())
+                return False
+            await asyncio.sleep(pause)
+            pause = min(1.0, pause * 1.5)
+        return True
+
+    def _behind(self) -> list[str]:
+        found = []
+        for player in self.players.values():
+            table = player.table
+            if table is None or table._session.error is not None:
+                continue
+            head = len(self.witness.log.get(table.id, ()))
+            if table.version < head and not table.closed:
+                found.append(f"{player.name} has {table.version} of {head}")
+        return found
+
+    def _lagging(self) -> str:
+        """What is not up to date with the log, at this moment."""
+        if behind := self._behind():
+            return "events do not arrive: " + ", ".join(behind)
+        if unfed := self._unfed():
+            return "the feed is not complete: " + unfed
+        if self.database.fetch("SELECT 1 FROM stream WHERE version > projected LIMIT 1"):
+            return "the read models are not up to date"
+        return next(filter(None, map(checks.memory_waits, self.nodes)), "")
+
+    def _unfed(self) -> str:
+        follower = self.follower
+        if not follower.key or self.restores:
+            return ""
+        missing = [
+            f"{table[:8]} has {len(follower.found.get(table, ()))} of {len(leaves)}"
+            for table, leaves in self.witness.log.items()
+            if table not in follower.skipped and len(follower.found.get(table, ())) < len(leaves)
+        ]
+        return ", ".join(missing)
+
+    def task(self, work: Coroutine[Any, Any, Any], domain: Domain) -> asyncio.Task[Any]:
+        """Run an operator's work, whose refusals by the program are no fault."""
+
+        async def run() -> None:
+            try:
+                await work
+            except DealerError as error:
+                self.seen(f"operator {type(error).__name__}")
+
+        return self.loop.create_task(run(), context=domain.context.copy())
+
+    def _end(self) -> None:
+        """Drop all tasks; what their `finally` blocks do reaches nothing."""
+        for node in self.nodes:
+            node.kill(power=True)
+        for domain in self.domains:
+            domain.dead = True
+            for task in domain.tasks:
+                task._log_destroy_pending = False
+        logging.disable(logging.NOTSET)
+
+
+def run(plan: Plan) -> Outcome:
+    """Carry out a plan, alone in the process."""
+    folder = Path(tempfile.mkdtemp(prefix="dealer-sim-", dir=SHM if SHM.is_dir() else None))
+    (folder / "archive").mkdir()
+    (folder / "dealer.db").touch()
+    logging.disable(logging.CRITICAL)
+    gc.disable()
+    try:
+        world = World(plan, folder)
+        world.run()
+        return world.outcome
+    finally:
+        gc.enable()
+        logging.disable(logging.NOTSET)
+        shutil.rmtree(folder, ignore_errors=True)
