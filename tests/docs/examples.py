@@ -105,6 +105,9 @@ NOT_RUN: dict[str, dict[str, str]] = {
         "sh docker compose": "needs a container engine",
     },
     "dealer/eventlog/README.md": {"sql": "needs Citus"},
+    "tests/simulation/README.md": {
+        "sh": "takes minutes to hours; tests/simulation/test_simulation.py runs few seeds",
+    },
     "tests/harness/README.md": {
         "python": "the pattern of tests/e2e/test_game.py",
         "sh": "takes minutes; tests/chaos/test_kills.py runs the same with a small count",
