@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -12,7 +13,7 @@ from dealer.analysis.past_table import PastTable, Viewer, past_table
 from dealer.analysis.records import LoggedEvent, LoggedRound, LoggedShuffle, LoggedTable
 from dealer.analysis.round_secrets import RoundSecrets, house_keys
 from dealer.analysis.shuffles import shuffles_of
-from dealer.errors import BadRequest, UnknownTable
+from dealer.errors import BadRequest, DatabaseReadOnly, UnknownTable
 from dealer.eventlog import HouseKeys, ReadOnlyLog, Row
 from dealer.eventlog.readonly import open_readonly
 from dealer.game.decide import NoRoundSecrets
@@ -27,6 +28,8 @@ from dealer.service.past_states import AnySecret, table_at
 TABLE_BYTES = 16
 CHUNK = 1000
 """Events that are read at a time."""
+
+_SELECT = re.compile(r"\s*(--[^\n]*\n\s*)*(SELECT|WITH)\b", re.IGNORECASE)
 
 
 class AsyncLog:
@@ -167,8 +170,16 @@ class AsyncLog:
         return await asyncio.to_thread(Game.read, lines)
 
     async def query(self, sql: str, *parameters: Any) -> list[dict[str, Any]]:
-        """The rows of one SELECT with `?` for its parameters, each by the names of its columns."""
-        rows = await self._log.fetch(sql, parameters)
+        """The rows of one SELECT with `?` for its parameters, each by the names of its columns.
+
+        Raises BadRequest for other statements.
+        """
+        if not _SELECT.match(sql):
+            raise BadRequest("`query` runs a statement that begins with SELECT or WITH.")
+        try:
+            rows = await self._log.fetch(sql, parameters)
+        except DatabaseReadOnly:
+            raise BadRequest("A log that is opened for reading is never written.") from None
         return [dict(row._mapping) for row in rows]
 
     async def _range(self, table: bytes) -> BundleRange:

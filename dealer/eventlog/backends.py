@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
+from sqlalchemy import event
 from sqlalchemy.engine import URL
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
@@ -29,6 +31,17 @@ from dealer.eventlog.store import LoopStore, Reader, Store
 
 READ_ONLY_BUSY_SECONDS = 5.0
 _READ_ONLY_POOL = 4
+_READING = frozenset(
+    (
+        sqlite3.SQLITE_FUNCTION,
+        sqlite3.SQLITE_PRAGMA,
+        sqlite3.SQLITE_READ,
+        sqlite3.SQLITE_RECURSIVE,
+        sqlite3.SQLITE_SAVEPOINT,
+        sqlite3.SQLITE_SELECT,
+        sqlite3.SQLITE_TRANSACTION,
+    )
+)
 
 
 class Backend(NamedTuple):
@@ -155,12 +168,23 @@ def _read_only_sqlite(file: Path) -> AsyncEngine:
     # In a read-only folder SQLite cannot create the -shm file, unless the file is `immutable`.
     immutable = not os.access(file.parent, os.W_OK) and not Path(f"{file}-wal").exists()
     query = {"mode": "ro", "uri": "true"} | ({"immutable": "1"} if immutable else {})
-    return create_async_engine(
+    engine = create_async_engine(
         URL.create("sqlite+aiosqlite", database=f"file:{quote(str(file.absolute()))}", query=query),
         isolation_level="AUTOCOMMIT",
         pool_reset_on_return=None,
         connect_args={"timeout": READ_ONLY_BUSY_SECONDS},
     )
+    event.listen(engine.sync_engine, "connect", _allow_reading_only)
+    return engine
+
+
+def _allow_reading_only(connection: Any, _: object) -> None:
+    """The mode `ro` protects this file; ATTACH and VACUUM INTO would write others."""
+    connection.run_async(lambda driver: driver.set_authorizer(_authorize))
+
+
+def _authorize(action: int, *_: object) -> int:
+    return sqlite3.SQLITE_OK if action in _READING else sqlite3.SQLITE_DENY
 
 
 async def _revision(engine: AsyncEngine, name: str) -> tuple[str | None, bool]:

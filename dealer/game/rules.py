@@ -49,13 +49,14 @@ _STACKS = ("draw", "burn", "cut", "pile", "turn")
 _NOTES = ("annotate",)
 _HANDS = ("discard", "play", "give", "show", "return", "pass")
 _TAKE_BACK = ("take_back",)
+_SEATS = ("move_seat",)
 
 PRESETS: dict[str, dict[str, str]] = {
-    "free": _HOSTED | dict.fromkeys((*_STACKS, *_HANDS, *_NOTES, *_TAKE_BACK), "players"),
+    "free": _HOSTED | dict.fromkeys((*_STACKS, *_HANDS, *_NOTES, *_TAKE_BACK, *_SEATS), "players"),
     "dealer": _HOSTED
     | dict.fromkeys((*_STACKS, *_TAKE_BACK), "host")
-    | dict.fromkeys((*_HANDS, *_NOTES), "players"),
-    "shared": dict.fromkeys((*_HOSTED, *_STACKS, *_HANDS, *_NOTES, *_TAKE_BACK), "players")
+    | dict.fromkeys((*_HANDS, *_NOTES, *_SEATS), "players"),
+    "shared": dict.fromkeys((*_HOSTED, *_STACKS, *_HANDS, *_NOTES, *_TAKE_BACK, *_SEATS), "players")
     | {"collect": "host"},
 }
 ACTIONS = tuple(PRESETS["free"])

@@ -139,8 +139,8 @@ class Table:
     """The state of a table, evolved from its events.
 
     `host_seat` is the seat of the player whom the host made host; None while the host is the one
-    who opened the table. `moved` has the players who moved to another seat: as who they held the
-    earlier seat, and as who they hold the later one.
+    who opened the table. `moved` has the players who moved to another seat: as the holders of the
+    seat that they took first, and of the one before the last move, each with the present holder.
     """
 
     version: int = 0
@@ -176,16 +176,12 @@ class Table:
 
     def latest(self, holder: SeatHolder) -> SeatHolder:
         """The same player at the seat that they have moved to; `holder` if they have not moved."""
-        while (later := self.moved.get(holder)) is not None:
-            holder = later
-        return holder
+        return self.moved.get(holder, holder)
 
     def earliest(self, holder: SeatHolder) -> SeatHolder:
         """The same player at the seat that they took when they joined."""
-        earlier = {later: first for first, later in self.moved.items()}
-        while (first := earlier.get(holder)) is not None:
-            holder = first
-        return holder
+        earlier = (first for first, later in self.moved.items() if later == holder)
+        return min(earlier, key=_taken_at, default=holder)
 
 
 def replay(history: Iterable[tuple[Event, int]]) -> Table:
@@ -385,12 +381,25 @@ def _note_move(table: Table, seat: int, text: str) -> None:
     """The two events that follow in the same append are SeatLeft and SeatTaken of this player."""
     match, holder = _MOVE.fullmatch(text), table.holder(seat)
     if match is not None and holder is not None and int(match[1]) == seat:
-        table.moved[holder] = SeatHolder(int(match[2]), table.version + 2)
+        later = SeatHolder(int(match[2]), table.version + 2)
+        first = table.earliest(holder)
+        _forget_moves(table, holder)
+        table.moved |= {first: later, holder: later}
+
+
+def _forget_moves(table: Table, to: SeatHolder) -> None:
+    table.moved = {earlier: later for earlier, later in table.moved.items() if later != to}
+
+
+def _taken_at(holder: SeatHolder) -> int:
+    return holder.taken_at
 
 
 def _leave(table: Table, seat: int) -> None:
     """Free a seat. Its hand stays; the seat no longer knows other faces that its player saw."""
-    del table.seats[seat]
+    player = table.seats.pop(seat)
+    if table.moved:
+        _forget_moves(table, SeatHolder(seat, player.taken_at))
     if table.host_seat == seat:
         table.host_seat = None
     round_ = table.round

@@ -29,7 +29,8 @@ from dealer.packs import members
 SHORT_DECKS = {36: "A6789TJQK", 32: "A789TJQK", 24: "A9TJQK"}
 """Ranks of the standard decks with fewer than 52 cards."""
 
-BUTTONS = tuple(name for name in ACTIONS if name not in ("pile", "turn", "annotate", "open"))
+_WITHOUT_BUTTON = ("pile", "turn", "annotate", "open", "move_seat")
+BUTTONS = tuple(name for name in ACTIONS if name not in _WITHOUT_BUTTON)
 SEAT = "{seat}"
 
 _GAME = ("game", "title", "players", "deck", "rules", "piles", "deal", "buttons", "help")

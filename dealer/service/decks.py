@@ -17,7 +17,8 @@ LENGTH = 12
 RULE = "x_decks"
 """The rule that marks the table of a deck; its value is the number of decks that it consists of."""
 
-_SCOPE = "the table of the simple deck "
+_SCOPE = "the table of a deck of the simple REST interface, whose id is: "
+"""Longer than a `cmd` may be, so that no request of a client has the key of such a command."""
 
 
 def new_deck_id() -> str:

@@ -17,7 +17,7 @@ from dealer.analysis.past_table import Viewer, past_table
 from dealer.errors import (
     BadRequest,
     ConfigurationError,
-    DatabaseError,
+    DatabaseReadOnly,
     DealerError,
     HouseKeyError,
     UnknownTable,
@@ -189,10 +189,22 @@ def test_nothing_can_be_written(log: OpenLog) -> None:
         "INSERT INTO house (name, value) VALUES ('x', ?)",
         "UPDATE stream SET version = 1",
         "CREATE TABLE x (y INTEGER)",
+        "SET default_transaction_read_only = off",
+        "-- a comment\nVACUUM",
+        "WITH x AS (SELECT 1) DELETE FROM swaps",
     ):
-        with pytest.raises(DatabaseError):
+        with pytest.raises(BadRequest):
             log.query(sql, *[b"x"] * sql.count("?"))
     assert log.query("SELECT count(*) AS n FROM swaps")[0]["n"] > 200
+
+
+async def test_no_other_file_can_be_written(on_sqlite: Recorded, tmp_path: Path) -> None:
+    """SQLite's mode for reading would allow these, which `query` refuses by their first word."""
+    async with dealer.open_log(on_sqlite.url) as log:
+        for write in ("ATTACH DATABASE '%s' AS x", "VACUUM INTO '%s'"):
+            with pytest.raises(DatabaseReadOnly):
+                await log._log.fetch(write % (tmp_path / "other.db"))
+    assert not (tmp_path / "other.db").exists()
 
 
 def test_what_is_not_there(log: OpenLog, recorded: Recorded, tmp_path: Path) -> None:

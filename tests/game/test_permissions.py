@@ -18,6 +18,7 @@ from dealer.game.commands import (
     Draw,
     DrawAtRandom,
     Move,
+    MoveSeat,
     OpenRound,
     Pass,
     Show,
@@ -62,9 +63,10 @@ NEEDS: dict[str, list[Callable[..., Command]]] = {
     ],
     "pass": [lambda a: Pass(a, (7,), 2)],
     "take_back": [TakeBack],
+    "move_seat": [lambda a: MoveSeat(a, 9)],
 }
 HANDS = ("discard", "play", "give", "show", "return", "pass")
-PLAYERS = (*HANDS, "annotate")
+PLAYERS = (*HANDS, "annotate", "move_seat")
 CASES = [(action, command) for action, commands in NEEDS.items() for command in commands]
 
 EXPECTED = {
@@ -107,8 +109,8 @@ def test_the_default_rules_are_free():
 def test_a_rule_of_its_own_overrides_the_preset(play, action, command, who):
     """For each kind of actor only the rule of the action decides."""
     everything = dict.fromkeys(ACTIONS, "nobody")
-    if action == "open":
-        game = play(opened=False)
+    if action in ("open", "move_seat"):  # no round, or no cards
+        game = play(opened=action != "open")
         game.table.rules = Rules.check(everything | {action: who})
     else:
         game = at_table(play, everything | {action: who})

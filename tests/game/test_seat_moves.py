@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from dealer.errors import BadRequest, NotHost, NotYourSeat, RoundOpen, SeatOccupied, ShuffleRunning
@@ -18,6 +20,7 @@ from dealer.game.commands import (
     TransferHost,
 )
 from dealer.game.events import HostTransferred, NoteAdded, SeatLeft, SeatTaken
+from dealer.game.rules import Rules
 from dealer.game.state import SeatHolder
 
 HOST, SERVICE = Actor(host=True), Actor(service=True)
@@ -45,6 +48,30 @@ def test_a_player_is_the_same_after_several_moves(play):
     assert not game.table.still_seated(game.table.latest(first))
     game.do(TakeSeat("another", 2))
     assert not game.table.still_seated(game.table.latest(first))
+
+
+def test_moves_of_players_who_left_and_middle_ones_are_forgotten(play):
+    game = play(seats=2)
+    first = game.table.holder(2)
+    seats = [2, 3, 4] * 20
+    for seat, to in itertools.pairwise(seats):
+        game.do(MoveSeat(Actor(seat=seat), to))
+    assert len(game.table.moved) == 2
+    assert game.table.latest(first) == game.table.holder(seats[-1])
+    game.do(LeaveSeat(Actor(seat=seats[-1])))
+    assert game.table.moved == {}
+
+
+def test_the_rules_may_keep_players_in_their_seats(play):
+    game = play(seats=2)
+    game.table.rules = Rules.check({"move_seat": "host"})
+    game.refuses(MoveSeat(TWO, 3), NotHost, "only the host")
+
+
+def test_a_player_who_withheld_random_bytes_keeps_the_seat_for_the_round(play):
+    game = play(seats=2)
+    game.round.withheld.add(2)
+    game.refuses(MoveSeat(TWO, 3), RoundOpen, "withheld")
 
 
 def test_a_seat_that_another_player_takes_is_not_that_of_one_who_moved_away(play):

@@ -254,6 +254,15 @@ async def test_pages_of_other_origins_may_use_decks_and_nothing_else(
     assert "access-control-allow-origin" not in page.headers
 
 
+async def test_pages_of_public_sites_may_not_use_servers_in_private_networks(decks: Decks) -> None:
+    """Here the server's address is 127.0.0.1."""
+    cross = {"Origin": "https://else.example", "Sec-Fetch-Site": "cross-site"}
+    refused = await decks.http.get("/api/deck/new/", headers=cross)
+    assert refused.status_code == HTTPStatus.FORBIDDEN
+    same = {"Origin": "http://127.0.0.1:5173", "Sec-Fetch-Site": "same-site"}
+    assert (await decks.http.get("/api/deck/new/", headers=same)).status_code == HTTPStatus.OK
+
+
 async def test_a_connection_is_kept_for_the_next_request(deck_server: Gateway) -> None:
     """Its local port would be another one."""
     async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{deck_server.port}") as client:

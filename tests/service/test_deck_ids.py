@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from dealer.errors import CommandReused, UnknownTable
+from dealer.gateway.wire.params import TableOpen
 from dealer.service import IdempotencyKey, Service
 from dealer.service.decks import LENGTH, deck_key, new_deck_id
 from tests.service.bare_service import bare_service
@@ -30,6 +32,11 @@ async def test_a_deck_is_found_by_its_id_only(tmp_path: Path) -> None:
     stored = b"".join(file.read_bytes() for file in tmp_path.iterdir())  # noqa: ASYNC240
     assert opened.id in stored
     assert id.encode() not in stored
+
+
+def test_no_client_can_send_the_command_id_of_a_deck() -> None:
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.convert({"cmd": deck_key(new_deck_id()).cmd}, TableOpen)
 
 
 async def test_no_request_of_a_client_repeats_the_opening_of_a_deck(service: Service) -> None:

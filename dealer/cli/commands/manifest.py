@@ -19,12 +19,16 @@ RANDOM_NUMBERS = (
 )
 SHUFFLE = (
     "game/cards.py",
+    "game/commands.py",
     "game/decide/round_secrets.py",
     "game/decide/shuffles.py",
     "game/events.py",
     "game/immutable.py",
+    "game/insecure_deck.py",
     "game/shuffle.py",
     "game/stacks.py",
+    "game/state.py",
+    "service/insecure_decks.py",
     "service/random_draws.py",
 )
 PROOF = ("proof", "web/verify.js")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dealer.errors import BadRequest, NotHost, RoundOpen, SeatOccupied, ShuffleRunning
 from dealer.game import events
 from dealer.game.commands import MoveSeat
-from dealer.game.decide.permission import is_host, require_seat
+from dealer.game.decide.permission import is_host, require_permission, require_seat
 from dealer.game.events import Event
 from dealer.game.stacks import hand, pass_pile, pile
 from dealer.game.state import SEAT_MOVE, SEAT_OFFER, Table
@@ -19,13 +19,15 @@ from dealer.game.state import SEAT_MOVE, SEAT_OFFER, Table
 def move_seat(command: MoveSeat, table: Table) -> list[Event]:
     """Move the actor, who has no cards, to a free seat; or ask another player to move.
 
-    A host who moves stays host. Raises SeatOccupied, RoundOpen if cards are before the player,
-    ShuffleRunning, and NotHost if the seat is another player's.
+    A host who moves stays host. Raises NotHost or NotEntitled by the rules, SeatOccupied,
+    ShuffleRunning, RoundOpen if cards are before the player or random bytes were withheld in this
+    round, and NotHost if the seat is another player's.
     """
     actor, to = command.actor, command.to
     seat = command.seat
     if seat is None or seat == actor.seat:
         seat = require_seat(table, actor)
+        require_permission(table, actor, "move_seat")
         _require_free(table, to)
         _require_no_cards(table, seat)
         return _moved(table, seat, to)
@@ -53,6 +55,8 @@ def _require_no_cards(table: Table, seat: int) -> None:
         raise ShuffleRunning("A shuffle is running; move when it has ended.")
     if any(round_.cards(stack) for stack in (hand(seat), pass_pile(seat), pile(f"won:{seat}"))):
         raise RoundOpen("You have cards on this seat; move when they are gone, or after the round.")
+    if seat in round_.withheld:
+        raise RoundOpen("You withheld random bytes in this round; move after it.")
     if seat in round_.moves.passed:
         raise RoundOpen("You have passed cards; move when they are delivered.")
 

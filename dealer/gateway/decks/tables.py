@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple, TypeVar
 
-from dealer.errors import DealerError, NotEntitled, Refused, Unavailable
+from dealer.errors import DealerError, NotEntitled, Refused, Unavailable, UnknownTable
 from dealer.game.commands import (
     CloseRound,
     Command,
@@ -87,7 +87,11 @@ class DeckTables:
 
     async def find(self, deck: str) -> OpenDeck:
         """The deck with this id; raises UnknownTable, or what `Service.load` raises."""
-        return OpenDeck(deck, await self._service.table_opened_by(deck_key(deck)))
+        live_table = await self._service.table_opened_by(deck_key(deck))
+        decks = live_table.table.rules.given.get(RULE)
+        if type(decks) is not int or decks < 1:
+            raise UnknownTable("There is no deck with this id.")
+        return OpenDeck(deck, live_table)
 
     async def open(
         self, client: ClientConnection, codes: tuple[str, ...], decks: int, *, shuffle: bool
@@ -128,6 +132,8 @@ class DeckTables:
         table = opened.live_table.table
         if table.round is not None:
             return table.round.opened
+        if not table.round_versions:  # the process ended before it opened the first one
+            raise Unavailable("This deck was not completed: open a new one.")
         before = table.round_versions[-1] - 1
         (entry,) = await self._service.entries(opened.live_table, before, 1)
         return tuple(json.loads(entry.leaf)["public"]["deck"])

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from http import HTTPStatus
+from ipaddress import ip_address
 from math import ceil
+from urllib.parse import urlsplit
 
 from websockets.datastructures import MultipleValuesError
 from websockets.http11 import Request, Response
@@ -65,6 +67,22 @@ def cross_site_refused(request: Request) -> Response | None:
         return None
     sentence = "Requests by pages of other sites are refused; type the address yourself.\n"
     return response(HTTPStatus.FORBIDDEN, sentence)
+
+
+def private_network_refused(request: Request) -> Response | None:
+    """403 for a page of a public site that asks a server in its visitor's own network; else None.
+
+    Such a page could find servers there, and use up the limits of its visitor's address.
+    """
+    return cross_site_refused(request) if _is_private(request.headers.get("Host", "")) else None
+
+
+def _is_private(host: str) -> bool:
+    name = urlsplit(f"//{host}").hostname or ""
+    try:
+        return not ip_address(name).is_global
+    except ValueError:
+        return name == "localhost" or name.endswith((".localhost", ".local"))
 
 
 def body_refused(method: str, length: int, limit: int) -> Response:

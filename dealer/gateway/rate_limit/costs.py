@@ -47,7 +47,7 @@ thread, in one transaction for which all other appends wait."""
 FOLDED_PER_MESSAGE = 64
 """Events of a round that are read, decrypted and folded for the cost of one message, some 1 ms."""
 
-PASSED_PER_MESSAGE = 1024
+PASSED_PER_MESSAGE = 256
 """Events before that round that the database looks at for the cost of one message, some 2 ms."""
 
 SHUFFLE = 3 * COMMIT

@@ -36,6 +36,7 @@ ACTION = {
     "pass": "pass cards together with all others",
     "take_back": "take back the last move",
     "annotate": "add notes",
+    "move_seat": "move to another seat",
 }
 """What those may do whom a rule names, by the rule."""
 

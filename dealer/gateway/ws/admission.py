@@ -20,6 +20,7 @@ from dealer.gateway.http.host_names import HostNames
 from dealer.gateway.http.refusals import (
     body_refused,
     host_refused,
+    private_network_refused,
     request_weight,
     unavailable,
 )
@@ -210,7 +211,15 @@ class ConnectionRegistry:
         if wait:
             self._reject("rate", address=connection.address)
             return unavailable("Too many requests", wait, HTTPStatus.TOO_MANY_REQUESTS)
-        return self._check_host(request) or unknown_key or self._check_room(connection)
+        refusal = self._check_host(request)
+        if refusal is None and not self._names_origin(request):
+            refusal = private_network_refused(request)
+        return refusal or unknown_key or self._check_room(connection)
+
+    def _names_origin(self, request: Request) -> bool:
+        """Whether the operator has named the origin of the page that sends this request."""
+        origins = request.headers.get_all("Origin")
+        return self._origins is not None and not self._origins.isdisjoint((*origins, "*"))
 
     def _scheme(self, connection: ClientConnection, request: Request) -> str:
         """The scheme of this server's address for a client: `https` if a trusted proxy says so."""

@@ -12,6 +12,7 @@ const ACTIONS = {
   draw: "players", burn: "players", cut: "players", pile: "players", turn: "players",
   discard: "players", play: "players", give: "players", show: "players", return: "players",
   annotate: "players", pass: "players", take_back: "players",
+  move_seat: "players",
 };
 const PRESETS = {
   free: ACTIONS,

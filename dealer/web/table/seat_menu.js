@@ -97,7 +97,8 @@ function hostOffers(page, seat, taken) {
       action: () => showInvitation(page, { place: seat, name: former }),
     },
     {
-      possible: taken && (own || table.host) && freeSeats(table.state).length > 0,
+      possible: taken && (own ? isAllowed(table, "move_seat") : table.host)
+        && freeSeats(table.state).length > 0,
       label: own ? labels.moveSelf : labels.move({ name }),
       action: () => changeOfSeat(page, seat),
     },
