@@ -93,7 +93,7 @@ class Bots:
             with suppress(DealerError, TimeoutError):
                 async with asyncio.timeout(LEAVE_SECONDS):
                     await table.leave()
-        self._report(f"{player}: {'left' if table.seat is None else 'the seat is kept'}.")
+        self._report(f"{player}: {_end_of(table)}.")
 
     async def _sit(self, house: House, number: int) -> RemoteTable:
         """Take a seat under a name that no player has; raises Refused if there is none."""
@@ -127,3 +127,9 @@ def _is_over(table: RemoteTable) -> bool:
 
 async def _results(tasks: Sequence[asyncio.Task[None]]) -> list[BaseException | None]:
     return await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _end_of(table: RemoteTable) -> str:
+    if table.seat is None:
+        return "left"
+    return "the table was closed" if table.closed else "the seat is kept"

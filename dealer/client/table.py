@@ -72,6 +72,14 @@ class RemoteTable(OldNames):
         return self.state.round is not None and self.state.round.shuffle is not None
 
     @property
+    def shuffled(self) -> bool:
+        """Whether the deck can be drawn from: a shuffle has ended that reached all of its cards."""
+        round_ = self.state.round
+        if round_ is None or round_.shuffle is not None:
+            return False
+        return round_.all_shuffled(round_.cards(DECK))
+
+    @property
     def hand(self) -> list[str]:
         """Codes of this player's cards, in the order in which they were received."""
         return [] if self.seat is None else self.stack(hand(self.seat))

@@ -209,6 +209,8 @@ export interface RemoteTable {
   /** The number of the open round. */
   readonly round: number | null;
   readonly shuffling: boolean;
+  /** Whether the deck can be drawn from: a shuffle has ended that reached all of its cards. */
+  readonly shuffled: boolean;
   /** The codes of this player's cards, in the order in which they came. */
   readonly hand: string[];
   readonly deckCount: number;

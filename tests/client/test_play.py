@@ -36,8 +36,12 @@ NOTES = [
 async def test_open_join_and_draw(real_server):
     async with dealer.connect(real_server.url, name="Ada") as house:
         table = await house.join(await house.open(deck="52"))
+        assert not table.shuffled
         await table.round_open()
+        assert not table.shuffled
+        assert not table.shuffling
         await table.shuffle()
+        assert table.shuffled
         cards = await table.draw(2)
         assert table.hand == cards
         assert table.deck_count == 50

@@ -119,11 +119,18 @@ def call_of_ping() -> list[str]:
 
 async def test_a_deck_with_curl(reader: Reader) -> None:
     program("curl")
-    shuffled, draw = example("dealer/gateway/DECKS.md", "sh").splitlines(keepends=True)
+    document = "dealer/gateway/DECKS.md"
+    shuffled, draw = example(document, "sh", "shuffle").splitlines(keepends=True)
     printed = await reader.type(shuffled)
     deck = re.search(r'"deck_id": ?"(\w+)"', printed)
     assert deck, printed
     assert (await reader.type(draw.replace("DECK_ID", deck[1]))).count('"code"') == 2
+    close, check = example(document, "sh", "verify").splitlines(keepends=True)
+    bundle = re.search(
+        r'"proof_bundle": ?"([^"]+)"', await reader.type(close.replace("DECK_ID", deck[1]))
+    )
+    assert bundle
+    await reader.type(check.replace("PROOF_BUNDLE", bundle[1]))
 
 
 async def test_the_feed_with_curl(reader: Reader) -> None:

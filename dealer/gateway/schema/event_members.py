@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 LEAF = {
-    "at": "when the event was written, in epoch milliseconds",
+    "at": "when the server received the command, in epoch milliseconds",
     "commit": "commitment to the hidden part",
     "private": "the card's face, only for the seat that may see it",
     "public": "what all may know of the event",

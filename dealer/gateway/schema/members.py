@@ -125,7 +125,7 @@ OWN = {
     "ErrorData.reason": "why, in one word for programs",
     "ErrorData.retry_after_ms": "milliseconds to wait; only of `rate_limited`",
     "ErrorData.temporary": "true if the same request may succeed later",
-    "FeedEvent.at": "when the event was written, in epoch milliseconds",
+    "FeedEvent.at": "when the server received the command, in epoch milliseconds",
     "FeedEvent.event": "the event as in the log, without its hidden part",
     "FeedEvent.ref": "the service's own id of the table; null without one",
     "FeedEvent.skipped": "the versions that were archived, instead of an event",

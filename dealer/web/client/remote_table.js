@@ -57,6 +57,12 @@ export class RemoteTable extends OldNames {
     return Boolean(this.#verifier.round?.shuffle);
   }
 
+  get shuffled() {
+    const { round } = this.#verifier;
+    const deck = round?.stacks.get("deck") ?? [];
+    return Boolean(round) && !round.shuffle && deck.every(({ reached }) => reached);
+  }
+
   get hand() {
     return this.seat === null ? [] : this.stack(`hand:${this.seat}`);
   }

@@ -822,16 +822,20 @@ async def test_an_earlier_version_as_this_player_saw_it(clients, real_server):
     await clients.sit("ada", "bob", url=real_server.url, seats=2)
     result = await clients.run("""
         const { ada, bob } = its;
+        const before = ada.shuffled;
         await ada.roundOpen();
+        const opened = ada.shuffled;
         await ada.shuffle();
+        const waited = [before, opened, ada.shuffled];
         const drawn = await ada.draw(2);
         const { state } = ada;
         await ada.play(drawn[0]);
         const past = await ada.stateAt(state.version);
         const hers = (await bob.stateAt(state.version)).round.stacks["hand:1"];
         const refused = await ada.stateAt(ada.version + 1).catch(({ reason }) => reason);
-        return { state, past, drawn, hers, refused, first: await ada.stateAt(1) };
+        return { waited, state, past, drawn, hers, refused, first: await ada.stateAt(1) };
     """)
+    assert result["waited"] == [False, False, True]
     past = result["past"]
     assert [card["card"] for card in past["round"]["stacks"]["hand:1"]] == result["drawn"]
     for state in (past, result["state"]):  # digests for the next shuffle, in the order they came
