@@ -25,7 +25,7 @@ class PastTable:
     `seats` are the players' names by seat, `host_seat` is None while the host is who opened the
     table, `rounds` counts the rounds opened so far and `round` is the number of the open one.
     `stacks` are codes by stack, bottom first, `??` for a face that the viewer did not know.
-    `complete` is False if faces are missing only because their round is still open and the log was
+    `complete` is False if faces may be missing because their round is still open and the log was
     opened without the house key. `members` is the state as a client gets it on the wire; for the
     house it has all `cards`.
     """

@@ -1,4 +1,4 @@
-"""What a seat may do now: the actions that the table's rules and its state allow."""
+"""What a seat may do now: the most frequent actions that the table's rules and its state allow."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ def can_draw(table: RemoteTable) -> bool:
 
 
 def actions(table: RemoteTable) -> list[str]:
-    """Names of the rules' actions that the seat may take now; empty for a spectator."""
+    """Names of the rules' actions that the seat may take now; empty for a spectator.
+
+    `pile` draws or moves cards of piles. `turn`, `collect` and `take_back` are never among them.
+    """
     state = table.state
     if table.seat is None or state.closed:
         return []
@@ -39,6 +42,8 @@ def actions(table: RemoteTable) -> list[str]:
     allowed = [one for one in HOST_ACTIONS[1:] if permits(table, one)]
     if can_draw(table):
         allowed += [one for one in STACK_ACTIONS if permits(table, one)]
+    if any(table.piles.values()) and permits(table, "pile"):
+        allowed.append("pile")
     if state.round.cards(hand(table.seat)):
         allowed += [one for one in HAND_ACTIONS if permits(table, one)]
     return notes + allowed

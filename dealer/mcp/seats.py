@@ -17,10 +17,10 @@ from dealer.client import Happened, House, RemoteTable, connect
 from dealer.errors import BadRequest, BadToken, DealerError
 from dealer.mcp.evidence import evidence_of
 from dealer.mcp.memory import Memory
-from dealer.mcp.views import Members, event_views, is_turn, table_view
+from dealer.mcp.views import OF_SHUFFLES, Members, event_views, is_turn, table_view
 
 EVENTS_MAX = 5_000
-"""Newest events of a table that are kept for `wait`."""
+"""Newest events of a table that are kept for `wait`, without those that only shuffles need."""
 
 WAIT_MAX = 300.0
 """Seconds that one `wait` takes at most."""
@@ -61,19 +61,21 @@ class Seats:
             raise BadRequest(f"This agent plays at {self._server}; that link is to {link.server}.")
         house = await self._connected()
         remote = await self._join(house, link, name or self._name, seat)
-        return self._shown(remote)
+        if not self._memory.seen(remote.id):  # `wait` gives what happens from now on
+            self._memory.store(remote.id, seen=remote.version)
+        return table_view(remote)
 
     async def look(self, table: str | None = None) -> Members:
         """The table as the own seat sees it."""
-        return self._shown(await self._at(table))
+        return table_view(await self._at(table))
 
     async def wait(
         self, table: str | None = None, *, seconds: float = 30.0, after: int | None = None
     ) -> Members:
         """Wait until there are events, or until it is the own turn; `events`, then as `look`.
 
-        The events are those after version `after`: by default after the last that was given, also
-        before a restart. `events` is empty after `seconds` without any.
+        The events are those after version `after`: by default after those that `wait` has given,
+        also before a restart. `events` is empty after `seconds` without any.
         """
         remote = await self._at(table)
         start = self._memory.seen(remote.id) if after is None else after
@@ -84,7 +86,8 @@ class Seats:
             except TimeoutError:
                 pass
         events = self._after(remote, start)
-        return {"events": events} | self._shown(remote)
+        self._memory.store(remote.id, seen=remote.version)
+        return {"events": events} | table_view(remote)
 
     async def draw(
         self, count: int = 1, *, pile: str | None = None, table: str | None = None
@@ -173,16 +176,11 @@ class Seats:
         return remote
 
     def _on_event(self, table: str, happened: Happened) -> None:
-        self._events[table].append(happened)
+        if not isinstance(happened.event, OF_SHUFFLES):
+            self._events[table].append(happened)
 
     def _after(self, remote: RemoteTable, version: int) -> list[dict[str, Any]]:
         return event_views(one for one in self._events[remote.id] if one.version > version)
-
-    def _shown(self, remote: RemoteTable) -> Members:
-        """The view of a table, whose events up to now count as given to the agent."""
-        view = table_view(remote)
-        self._memory.store(remote.id, seen=remote.version)
-        return view
 
 
 def sentence_of(error: DealerError) -> str:

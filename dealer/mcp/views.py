@@ -24,7 +24,9 @@ from dealer.proof import codec
 
 Members = dict[str, Any]
 
-_OF_SHUFFLES = (CardsSwapped, EntropyClosed, EntropyCommitted, EntropyRevealed)
+OF_SHUFFLES = (CardsSwapped, EntropyClosed, EntropyCommitted, EntropyRevealed)
+"""Events that are only for checking shuffles."""
+
 _LONG: dict[type[Event], tuple[str, ...]] = {
     TableOpened: ("key", "origin"),
     RoundOpened: ("deck", "commitment"),
@@ -32,7 +34,7 @@ _LONG: dict[type[Event], tuple[str, ...]] = {
     RoundClosed: ("secret",),
     SeatTaken: ("key",),
 }
-"""Members that say nothing to a player; `evidence` has checked them."""
+"""Members that a player does not need; the client has verified them."""
 
 
 def table_view(table: RemoteTable) -> Members:
@@ -73,8 +75,8 @@ def is_turn(table: RemoteTable) -> bool:
 
 
 def event_views(happened: Iterable[Happened]) -> list[Members]:
-    """Events in order, without those that are only for checking shuffles."""
-    return [_event_view(one) for one in happened if not isinstance(one.event, _OF_SHUFFLES)]
+    """Events in order, without members that a player does not need."""
+    return [_event_view(one) for one in happened]
 
 
 def _event_view(happened: Happened) -> Members:

@@ -2,7 +2,7 @@
 
 Each answer is JSON with `success`, and where it is false with `error`; and it has the address of
 the deck's proof. Statuses: 200 and 404 as in the original, 400 for a parameter that is wrong, 401,
-403, 409 where another client changed the deck at the same time, 421, 429 and 503.
+403, 405, 409 where another client changed the deck at the same time, 421, 429, 500 and 503.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ from dealer.gateway.rate_limit.cpu_time import metered
 from dealer.gateway.rpc.context import GatewayContext
 
 JSON = "application/json"
-METHODS = "GET, HEAD, POST, OPTIONS"
+METHODS = "GET, POST, OPTIONS"
+PICTURE_METHODS = "GET, HEAD, OPTIONS"
 NO_DECK = "Deck ID does not exist."
 PREFLIGHT = {
     "Access_Control_Allow_Methods": "GET, POST, OPTIONS",
@@ -120,7 +121,7 @@ class DecksEndpoint:
             answer = _picture(path, method)
             exchange.answer(without_body(answer) if method == "HEAD" else answer)
         elif method not in ("GET", "POST"):
-            exchange.answer(_without_operation(method))
+            exchange.answer(_not_allowed(method, "Use GET or POST.", METHODS))
         elif (target := target_of(path)) is None:
             sentence = "There is no such path; see /api/deck/new/ for a deck."
             exchange.answer(_failed(HTTPStatus.NOT_FOUND, sentence))
@@ -240,16 +241,15 @@ def _restated(refusal: Response) -> Response:
     return _failed(HTTPStatus(refusal.status_code), sentence, NONE, **more)
 
 
-def _without_operation(method: str) -> Response:
-    sentence = "Use GET or POST."
-    answer = _failed(HTTPStatus.METHOD_NOT_ALLOWED, sentence, Allow=METHODS)
+def _not_allowed(method: str, sentence: str, methods: str) -> Response:
+    answer = _failed(HTTPStatus.METHOD_NOT_ALLOWED, sentence, Allow=methods)
     return without_body(answer) if method == "HEAD" else answer
 
 
 def _picture(path: str, method: str) -> Response:
     found = picture(path.removeprefix(FOLDER))
     if method not in ("GET", "HEAD"):
-        return _without_operation(method)
+        return _not_allowed(method, "Use GET or HEAD.", PICTURE_METHODS)
     if found is None:
         return _failed(HTTPStatus.NOT_FOUND, "There is no such picture.")
     data, kind = found
