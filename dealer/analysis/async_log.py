@@ -1,4 +1,4 @@
-"""The log of a house, read-only, for `asyncio`."""
+"""Read-only access to an event log, for `asyncio`."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class AsyncLog:
     async def event_chunks(
         self, table: str, *, after: int = 0, upto: int | None = None
     ) -> AsyncIterator[list[LoggedEvent]]:
-        """The same in lists."""
+        """The events in lists of up to `CHUNK`."""
         id_ = await self._find(table)
         secrets = await RoundSecrets.open(self._log, id_, self._keys)
         opened = await self._log.round_versions(id_, upto=after)

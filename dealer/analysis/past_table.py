@@ -98,7 +98,7 @@ def past_table(table: str, state: Table, viewer: Viewer, *, secret_known: bool) 
 
 
 def _reveal(round_: Round, view: dict[str, Any]) -> None:
-    """All faces of the stacks, in the order that they are in, also during a shuffle."""
+    """Replace the stacks by their actual order, also during a shuffle, and add every known face."""
     view["stacks"] = {name: list(cards) for name, cards in sorted(round_.stacks.items())}
     lying = sorted(card for cards in round_.stacks.values() for card in cards if card >= 0)
     faces = ((card, round_.face(card)) for card in lying)

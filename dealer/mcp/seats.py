@@ -55,7 +55,7 @@ class Seats:
         return {"tables": await house.tables(), "current": self._memory.table}
 
     async def sit(self, table: str, *, name: str | None = None, seat: int | None = None) -> Members:
-        """Take a seat at a table, given by its id or a link; or continue in the own one."""
+        """Take a seat at a table, given by its id or a link; or continue in its own seat."""
         link = read_link(table, server=self._server)
         if link.server != self._server:
             raise BadRequest(f"This agent plays at {self._server}; that link is to {link.server}.")
@@ -66,13 +66,13 @@ class Seats:
         return table_view(remote)
 
     async def look(self, table: str | None = None) -> Members:
-        """The table as the own seat sees it."""
+        """The table as the agent's seat sees it."""
         return table_view(await self._at(table))
 
     async def wait(
         self, table: str | None = None, *, seconds: float = 30.0, after: int | None = None
     ) -> Members:
-        """Wait until there are events, or until it is the own turn; `events`, then as `look`.
+        """Wait until there are events, or until it is the agent's turn; `events`, then as `look`.
 
         The events are those after version `after`: by default after those that `wait` has given,
         also before a restart. `events` is empty after `seconds` without any.
@@ -92,7 +92,7 @@ class Seats:
     async def draw(
         self, count: int = 1, *, pile: str | None = None, table: str | None = None
     ) -> Members:
-        """Draw from the deck, or from a pile, into the own hand."""
+        """Draw from the deck, or from a pile, into the seat's hand."""
         remote = await self._at(table)
         drawn = await (remote.draw(count) if pile is None else remote.pile_draw(pile, count))
         return {"drawn": drawn, "my_hand": remote.hand, "version": remote.version}
@@ -105,7 +105,7 @@ class Seats:
         face_up: bool = True,
         table: str | None = None,
     ) -> Members:
-        """Move cards of the own hand onto a pile; onto `discard` by the rule for discarding."""
+        """Move cards of the seat's hand onto a pile; onto `discard` by the rule for discarding."""
         remote = await self._at(table)
         face = "up" if face_up else "down"
         if pile == "discard":

@@ -38,7 +38,7 @@ _LONG: dict[type[Event], tuple[str, ...]] = {
 
 
 def table_view(table: RemoteTable) -> Members:
-    """The table now: seats, own hand, numbers of other hands' cards, piles, markers, what I may do.
+    """The table now: seats, the seat's hand, numbers of other hands' cards, piles, what I may do.
 
     Cards are codes, `??` where the seat may not see them, bottom first.
     """
@@ -70,7 +70,7 @@ def table_view(table: RemoteTable) -> Members:
 
 
 def is_turn(table: RemoteTable) -> bool:
-    """Whether the table has a turn marker and it is at the own seat."""
+    """Whether the table has a turn marker and it is at the agent's seat."""
     return table.seat is not None and table.markers.turn == table.seat and not table.closed
 
 

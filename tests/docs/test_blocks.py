@@ -66,7 +66,7 @@ async def test_the_readme_of_the_client(reader: Reader) -> None:
     table = await a_closed_table(reader)
     await reader.type(f"curl -sf {reader.page}tables/{table}/bundle.jsonl -o FILE\n")
     (reader.folder / "check.py").write_text(example(document, "python", "FILE"))
-    await reader.type("python check.py\n", "fair")
+    await reader.type("python check.py\n", "passed")
 
 
 async def test_the_readme_in_javascript(reader: Reader) -> None:

@@ -65,6 +65,7 @@ async def test_it_draws_plays_and_adds_notes(ada, seats):
     await ada.until(lambda table: table.markers.turn == 1)
     assert ada.piles["table"] == [drawn[0]]
     assert ada.piles["discard"] == ["??"]
+    assert "pile" in (await seats.look())["i_may"]
     assert (await seats.draw(1, pile="table"))["drawn"] == [drawn[0]]
 
 

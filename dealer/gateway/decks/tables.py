@@ -54,7 +54,7 @@ RULES = {
     "entropy": "house",
     "name": "deck",
 }
-"""The rules of a deck's table: nobody else takes a seat, and who knows its address may check it."""
+"""The rules of a deck's table: no player can join; a client that has its address may verify it."""
 
 
 class OpenDeck(NamedTuple):
@@ -138,7 +138,7 @@ class DeckTables:
         opened: OpenDeck,
         choose: Callable[[Deck], tuple[T, list[Command]]],
     ) -> T:
-        """Execute what `choose` chooses from the cards as they are; returns its first part.
+        """Execute what `choose` chooses from the cards; returns the first element of its result.
 
         It chooses again where another client changed the deck before the first command.
         """
