@@ -7,7 +7,7 @@ from dealer.game.stacks import DECK, hand
 
 HAND_ACTIONS = ("play", "discard", "give", "show", "return", "pass")
 STACK_ACTIONS = ("draw", "burn", "cut")
-HOST_ACTIONS = ("open", "close", "shuffle", "deal")
+HOST_ACTIONS = ("close", "shuffle", "deal")
 
 
 def permits(table: RemoteTable, action: str) -> bool:
@@ -36,10 +36,10 @@ def actions(table: RemoteTable) -> list[str]:
         return []
     notes = ["annotate"] if permits(table, "annotate") else []
     if state.round is None:
-        return notes + [one for one in ("open",) if permits(table, one)]
+        return notes + (["open"] if permits(table, "open") else [])
     if state.round.shuffle is not None:
         return notes
-    allowed = [one for one in HOST_ACTIONS[1:] if permits(table, one)]
+    allowed = [one for one in HOST_ACTIONS if permits(table, one)]
     if can_draw(table):
         allowed += [one for one in STACK_ACTIONS if permits(table, one)]
     if any(table.piles.values()) and permits(table, "pile"):

@@ -32,6 +32,8 @@ PLACES: dict[str, str | dict[str, str]] = {
     ".client/README.md": "how-to/python-client",
     "dealer/gateway/SERVICES.md": "how-to/services",
     "dealer/feed/README.md": "how-to/feed",
+    "dealer/gateway/DECKS.md": "how-to/decks",
+    "dealer/bots/README.md": "how-to/bots",
     "dealer/packs/README.md": "how-to/packs",
     "dealer/proof/README.md": "how-to/check-by-hand",
     "dealer/lab/README.md": "how-to/test-shuffles",
@@ -67,6 +69,8 @@ PLACES: dict[str, str | dict[str, str]] = {
     "dealer/service/README.md": "explanation/service",
     "dealer/web/README.md": "explanation/web",
     "tests/eventlog/README.md": "explanation/wal-tests",
+    "tests/model/README.md": "explanation/models",
+    "tests/simulation/README.md": "explanation/simulation",
 }
 """The page of each document, or of each section of it, in the order of the navigation.
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict, deque
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from dealer.bots.links import TableLink, read_link
 from dealer.client import Happened, House, RemoteTable, connect
@@ -107,11 +107,11 @@ class Seats:
     ) -> Members:
         """Move cards of the seat's hand onto a pile; onto `discard` by the rule for discarding."""
         remote = await self._at(table)
-        face = "up" if face_up else "down"
+        face: Literal["up", "down"] = "up" if face_up else "down"
         if pile == "discard":
-            await remote.discard(cards, face="up" if face_up else "down")
+            await remote.discard(cards, face=face)
         else:
-            await remote.play(cards, pile=pile, face="up" if face_up else "down")
+            await remote.play(cards, pile=pile, face=face)
         return {"played": cards, "face": face, "my_hand": remote.hand, "version": remote.version}
 
     async def note(self, kind: str, text: str, *, table: str | None = None) -> Members:

@@ -29,11 +29,10 @@ from dealer.gateway.decks.records import UNSHUFFLED_NOTE, DeckRecords
 from dealer.gateway.http.client_connection import ClientConnection
 from dealer.gateway.rate_limit.budgets import rate_limited
 from dealer.gateway.rate_limit.costs import (
-    COMMIT,
-    COPIES,
     SWAP,
     bytes_written,
     event_seconds,
+    text_bytes_written,
     weight,
 )
 from dealer.gateway.rpc.context import GatewayContext
@@ -99,10 +98,10 @@ class DeckTables:
                 "`Authorization: Bearer KEY`."
             )
         id = new_deck_id()
-        with self._paying(client, COMMIT + COPIES * 1024, table=client.service_key is None):
-            live_table, _ = await self._service.open_table(
-                RULES | {RULE: decks}, key=deck_key(id), address=""
-            )
+        rules = RULES | {RULE: decks}
+        written = text_bytes_written(json.dumps(rules).encode())
+        with self._paying(client, written, table=client.service_key is None):
+            live_table, _ = await self._service.open_table(rules, key=deck_key(id), address="")
         opened = OpenDeck(id, live_table)
         with live_table.held():
             seat = TakeSeat("REST interface", bot=True)
