@@ -29,7 +29,7 @@ from dealer.errors import (
     UnknownTable,
 )
 from dealer.gateway.decks import operations, piles
-from dealer.gateway.decks.asked import Asked, Members, NotThere
+from dealer.gateway.decks.deck_request import DeckRequest, Members, NotFound
 from dealer.gateway.decks.parameters import OriginalError, Parameters
 from dealer.gateway.decks.paths import Target, target_of
 from dealer.gateway.decks.pictures import FOLDER, picture
@@ -53,7 +53,7 @@ PREFLIGHT = {
 PICTURES_SECONDS = 86_400
 NONE: Mapping[str, Any] = MappingProxyType({})
 
-OPERATIONS: dict[str, Callable[[Asked], Awaitable[Members]]] = {
+OPERATIONS: dict[str, Callable[[DeckRequest], Awaitable[Members]]] = {
     "new": operations.new,
     "new.shuffle": operations.new_shuffle,
     "new.draw": operations.new_draw,
@@ -147,15 +147,18 @@ class DecksEndpoint:
     ) -> Response:
         begun, outcome = perf_counter(), "ok"
         base = f"{self._scheme(connection, request)}://{request.headers.get('Host', 'localhost')}"
-        asked: Asked | None = None
+        deck_request: DeckRequest | None = None
         try:
             given = Parameters.read(request, body)
-            asked = Asked(self._tables, connection, target, given, base + FOLDER.rstrip("/"))
-            members = await OPERATIONS[target.operation](asked)
-            answer = _success(members | _proof(asked.opened, base))
+            deck_request = DeckRequest(
+                self._tables, connection, target, given, base + FOLDER.rstrip("/")
+            )
+            members = await OPERATIONS[target.operation](deck_request)
+            answer = _success(members | _proof(deck_request.opened, base))
         except DealerError as error:
             outcome = error.reason if isinstance(error, Refused) else "unavailable"
-            answer = _refused(error, {} if asked is None else _proof(asked.opened, base))
+            opened = None if deck_request is None else deck_request.opened
+            answer = _refused(error, _proof(opened, base))
         except Exception as error:
             self._context.log_throttle.say_error(
                 error, "internal error", {}, method=f"decks.{target.operation}"
@@ -211,7 +214,7 @@ def _refused(error: DealerError, proof: Members) -> Response:
             return _failed(HTTPStatus.NOT_FOUND, NO_DECK)
         case TableIsClosed() | TableArchived():
             return _failed(HTTPStatus.NOT_FOUND, f"{NO_DECK} It was closed.", proof)
-        case NotThere():
+        case NotFound():
             status = HTTPStatus.NOT_FOUND
         case BadRequest():
             status = HTTPStatus.BAD_REQUEST

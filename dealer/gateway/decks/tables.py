@@ -24,12 +24,12 @@ from dealer.game.commands import (
 from dealer.game.rules import WAIT_MS_DEFAULT
 from dealer.game.stacks import DECK
 from dealer.game.state import Table
-from dealer.gateway.decks.moves import API, Deck, shuffling
-from dealer.gateway.decks.records import UNSHUFFLED_NOTE, DeckRecords
+from dealer.gateway.decks.deck import API, Deck, shuffling
+from dealer.gateway.decks.deck_notes import UNSHUFFLED_NOTE, DeckNotesCache
 from dealer.gateway.http.client_connection import ClientConnection
 from dealer.gateway.rate_limit.budgets import rate_limited
 from dealer.gateway.rate_limit.costs import (
-    SWAP,
+    BYTES_PER_SWAP,
     bytes_written,
     event_seconds,
     text_bytes_written,
@@ -77,12 +77,12 @@ class OpenDeck(NamedTuple):
 
 
 class DeckTables:
-    """The decks of one server; `records` are their notes."""
+    """The decks of one server; `notes` are what the log says of them besides their cards."""
 
     def __init__(self, context: GatewayContext) -> None:
         self._context = context
         self._service = context.service
-        self.records = DeckRecords(context.service)
+        self.notes = DeckNotesCache(context.service)
 
     async def find(self, deck: str) -> OpenDeck:
         """The deck with this id; raises UnknownTable, or what `Service.load` raises."""
@@ -234,6 +234,6 @@ def _cost(commands: Sequence[Command], table: Table) -> tuple[int, float]:
         if isinstance(command, OpenRound):
             opened = len(command.deck)
         elif isinstance(command, StartShuffle):
-            written += SWAP * opened
+            written += BYTES_PER_SWAP * opened
             weights += opened / 52
     return written, weights
