@@ -1,4 +1,4 @@
-"""The log of a house, read-only, for `asyncio`."""
+"""Read-only access to an event log, for `asyncio`."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from dealer.service.archive import require_here
 from dealer.service.bundle import BundleRange, bundle_lines, bundle_range
 from dealer.service.decoding import event_of
 from dealer.service.past_states import AnySecret, table_at
+from dealer.service.table_prefix import table_with_prefix
 
-TABLE_BYTES = 16
 CHUNK = 1000
 """Events that are read at a time."""
 
@@ -89,7 +89,7 @@ class AsyncLog:
     async def event_chunks(
         self, table: str, *, after: int = 0, upto: int | None = None
     ) -> AsyncIterator[list[LoggedEvent]]:
-        """The same in lists."""
+        """The events in lists of up to `CHUNK`."""
         id_ = await self._find(table)
         secrets = await RoundSecrets.open(self._log, id_, self._keys)
         opened = await self._log.round_versions(id_, upto=after)
@@ -195,21 +195,12 @@ class AsyncLog:
 
     async def _find(self, text: str) -> bytes:
         """The id of the one table whose id starts with `text`."""
-        digits = text.lower().replace("-", "")
         try:
-            low = bytes.fromhex(digits.ljust(2 * TABLE_BYTES, "0"))
-            high = bytes.fromhex(digits.ljust(2 * TABLE_BYTES, "f"))
-        except ValueError:
-            low = high = b""
-        if not digits or len(low) != TABLE_BYTES:
-            raise UnknownTable(f"A table's id is {2 * TABLE_BYTES} hex digits, not {text!r}.")
-        found = await self._log.tables_between(low, high, limit=2)
-        if not found:
-            raise UnknownTable(f"The log has no table {text}.")
-        if len(found) > 1:
-            raise UnknownTable(f"Several tables start with {text}; give more digits of the id.")
-        await require_here(self._log, found[0])
-        return found[0]
+            found = await table_with_prefix(self._log, text)
+        except BadRequest as error:
+            raise UnknownTable(str(error)) from None
+        await require_here(self._log, found)
+        return found
 
 
 async def _logged(table: str, row: Row, secrets: RoundSecrets) -> LoggedEvent:

@@ -1,4 +1,4 @@
-"""`dealer.open_log`: the log of a house, read-only, with and without `asyncio`."""
+"""`dealer.open_log`: read-only access to an event log, with and without `asyncio`."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def open_log(url: Path_, *, house_key: Path_ | None = None) -> OpenLog:
         async with dealer.open_log("dealer.db") as log:
             print(await log.tables())
 
-    The log opens with the block, or with the first call without a block; call `close` then. That
-    raises ConfigurationError, HouseKeyError or DatabaseError.
+    The log opens with the block, or with the first call without a block. Opening raises
+    ConfigurationError, HouseKeyError or DatabaseError; without a block call `close` at the end.
     """
     text = os.fspath(url)
     return OpenLog(

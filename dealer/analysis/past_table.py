@@ -25,7 +25,7 @@ class PastTable:
     `seats` are the players' names by seat, `host_seat` is None while the host is who opened the
     table, `rounds` counts the rounds opened so far and `round` is the number of the open one.
     `stacks` are codes by stack, bottom first, `??` for a face that the viewer did not know.
-    `complete` is False if faces are missing only because their round is still open and the log was
+    `complete` is False if faces may be missing because their round is still open and the log was
     opened without the house key. `members` is the state as a client gets it on the wire; for the
     house it has all `cards`.
     """
@@ -98,7 +98,7 @@ def past_table(table: str, state: Table, viewer: Viewer, *, secret_known: bool) 
 
 
 def _reveal(round_: Round, view: dict[str, Any]) -> None:
-    """All faces of the stacks, in the order that they are in, also during a shuffle."""
+    """Replace the stacks by their actual order, also during a shuffle, and add every known face."""
     view["stacks"] = {name: list(cards) for name, cards in sorted(round_.stacks.items())}
     lying = sorted(card for cards in round_.stacks.values() for card in cards if card >= 0)
     faces = ((card, round_.face(card)) for card in lying)

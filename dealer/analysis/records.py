@@ -62,9 +62,10 @@ class LoggedRound(NamedTuple):
 class LoggedShuffle(NamedTuple):
     """A shuffle, number `k` of its round, of `n` cards of a stack.
 
-    `outcome` is running, sealed or voided, `ended` the version of that. `committed` and `revealed`
-    are the seats that sent a digest and those that opened it. `swaps` are recomputed from the
-    random bytes, each with the words of the tape that gave its j; none while the round is open.
+    `outcome` is running, sealed or voided, `ended` is the version of the DeckSealed or
+    ShuffleVoided. `committed` and `revealed` are the seats that sent a digest and those that opened
+    it. `swaps` are recomputed from the random bytes, each with the words of the tape that gave its
+    j; none while the round is open.
     """
 
     table: str

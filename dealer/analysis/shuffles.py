@@ -9,16 +9,16 @@ from dealer.analysis.records import LoggedEvent, LoggedShuffle
 from dealer.game import events
 from dealer.proof.verify import Swap
 
-Place = tuple[int, int]
+ShuffleId = tuple[int, int]
 """A round and the number of a shuffle in it."""
 
 
 def shuffles_of(logged: Iterable[LoggedEvent], swaps: Iterable[Swap]) -> list[LoggedShuffle]:
     """All shuffles of a table in order, from all of its events."""
-    found: dict[Place, LoggedShuffle] = {}
-    committed: dict[Place, list[int]] = defaultdict(list)
-    revealed: dict[Place, list[int]] = defaultdict(list)
-    steps: dict[Place, list[Swap]] = defaultdict(list)
+    found: dict[ShuffleId, LoggedShuffle] = {}
+    committed: dict[ShuffleId, list[int]] = defaultdict(list)
+    revealed: dict[ShuffleId, list[int]] = defaultdict(list)
+    steps: dict[ShuffleId, list[Swap]] = defaultdict(list)
     for swap in swaps:
         steps[swap.round, swap.shuffle_index].append(swap)
     for one in logged:
@@ -35,11 +35,11 @@ def shuffles_of(logged: Iterable[LoggedEvent], swaps: Iterable[Swap]) -> list[Lo
                 found[round_, k] = _ended(found[round_, k], one, "voided")
     return [
         shuffle._replace(
-            committed=tuple(sorted(committed[place])),
-            revealed=tuple(sorted(revealed[place])),
-            swaps=tuple(steps[place]),
+            committed=tuple(sorted(committed[id_])),
+            revealed=tuple(sorted(revealed[id_])),
+            swaps=tuple(steps[id_]),
         )
-        for place, shuffle in found.items()
+        for id_, shuffle in found.items()
     ]
 
 

@@ -11,9 +11,10 @@
 
 The interface is that of PettingZoo's AEC environments (agents act one after the other), without its
 package; a subclass of `TwentyOne` and `pettingzoo.AECEnv` adds the spaces. The game: in each deal
-the players in turn draw a card from a shoe of four decks, which only they see, or stop. Who is
-nearest to 21, and not above, wins the deal: 1 point, and -1 for the others; several share it. The
-cards of a deal stay with their players, and the game ends when the shoe has too few for another.
+the players in turn draw a card from a shoe of four decks, which only they see, or stop. The player
+nearest to 21 without exceeding it wins the deal: 1 point, and -1 for the others; several share it.
+The cards of a deal stay with their players, and the game ends when the shoe has too few for
+another.
 
 Every draw is a command that `dealer.game.decide` accepts and `evolve` applies, as on a server, but
 no event is stored, signed or sealed. The shoe is shuffled with the tape of a server, from `seed` in
@@ -76,10 +77,10 @@ class _Unsealed:
 class TwentyOne:
     """A game of 2 to 7 `players`; `agents` are their names, `agent_selection` is whose turn it is.
 
-    An observation has the own cards of this deal, `drawn` (their values from 1 to 10, then zeros)
-    and `total`; `counts` (the numbers of cards of all players in this deal, the own first),
-    `stopped` (for each of them whether it has stopped), `deck` (the number of cards in the shoe)
-    and `action_mask` (for STOP and DRAW 1 if it is legal).
+    An observation has the agent's cards of this deal, `drawn` (their values from 1 to 10, then
+    zeros) and `total`; `counts` (the numbers of cards of all players in this deal, the agent's
+    first), `stopped` (for each of them whether it has stopped), `deck` (the number of cards in the
+    shoe) and `action_mask` (for STOP and DRAW 1 if it is legal).
     """
 
     def __init__(self, players: int = 2) -> None:
@@ -173,7 +174,7 @@ class TwentyOne:
         self._pass_turn()
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Does nothing; part of the AEC interface."""
 
     def _next_deal(self) -> None:
         players = len(self._hands)

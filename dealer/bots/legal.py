@@ -1,4 +1,4 @@
-"""What a seat may do now: the actions that the table's rules and its state allow."""
+"""What a seat may do now: the most frequent actions that the table's rules and its state allow."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dealer.game.stacks import DECK, hand
 
 HAND_ACTIONS = ("play", "discard", "give", "show", "return", "pass")
 STACK_ACTIONS = ("draw", "burn", "cut")
-HOST_ACTIONS = ("open", "close", "shuffle", "deal")
+HOST_ACTIONS = ("close", "shuffle", "deal")
 
 
 def permits(table: RemoteTable, action: str) -> bool:
@@ -27,18 +27,23 @@ def can_draw(table: RemoteTable) -> bool:
 
 
 def actions(table: RemoteTable) -> list[str]:
-    """Names of the rules' actions that the seat may take now; empty for a spectator."""
+    """Names of the rules' actions that the seat may take now; empty for a spectator.
+
+    `pile` draws or moves cards of piles. `turn`, `collect` and `take_back` are never among them.
+    """
     state = table.state
     if table.seat is None or state.closed:
         return []
     notes = ["annotate"] if permits(table, "annotate") else []
     if state.round is None:
-        return notes + [one for one in ("open",) if permits(table, one)]
+        return notes + (["open"] if permits(table, "open") else [])
     if state.round.shuffle is not None:
         return notes
-    allowed = [one for one in HOST_ACTIONS[1:] if permits(table, one)]
+    allowed = [one for one in HOST_ACTIONS if permits(table, one)]
     if can_draw(table):
         allowed += [one for one in STACK_ACTIONS if permits(table, one)]
+    if any(table.piles.values()) and permits(table, "pile"):
+        allowed.append("pile")
     if state.round.cards(hand(table.seat)):
         allowed += [one for one in HAND_ACTIONS if permits(table, one)]
     return notes + allowed

@@ -29,8 +29,8 @@ def possible_moves(table: RemoteTable) -> list[str]:
     moves: list[str] = [one for one in ("play", "discard") if one in allowed]
     if "draw" in allowed and len(table.hand) < HAND_FULL:
         moves.append("draw")
-    was_dealt = table.state.round is not None and bool(table.state.round.faces)
-    if not moves and was_dealt and turn == table.seat and "annotate" in allowed:
+    was_shuffled = table.state.round is not None and bool(table.state.round.faces)
+    if not moves and was_shuffled and turn == table.seat and "annotate" in allowed:
         moves.append(PASS_TURN)
     return moves
 

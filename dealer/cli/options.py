@@ -15,12 +15,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dealer.config import SETTINGS, with_password
-from dealer.errors import ConfigurationError, TableArchived, UnknownTable
+from dealer.errors import BadRequest, ConfigurationError, TableArchived
 
 if TYPE_CHECKING:
     from dealer.eventlog import ReadOnlyLog
-
-TABLE_BYTES = 16
 
 _SETTINGS = {setting.name: setting for setting in SETTINGS}
 
@@ -148,24 +146,16 @@ async def find_table(log: ReadOnlyLog, text: str) -> bytes:
     archive file, if its events are no longer in the database.
     """
     from dealer.service import archive as archived
+    from dealer.service.table_prefix import table_with_prefix
 
-    digits = text.lower().replace("-", "")
     try:
-        low = bytes.fromhex(digits.ljust(2 * TABLE_BYTES, "0"))
-        high = bytes.fromhex(digits.ljust(2 * TABLE_BYTES, "f"))
-    except ValueError:
-        low = high = b""
-    if not digits or len(low) != TABLE_BYTES:
-        raise typer.BadParameter(f"A table's id is {2 * TABLE_BYTES} hex digits, not {text!r}.")
-    found = await log.tables_between(low, high, limit=2)
-    if not found:
-        raise UnknownTable(f"This database has no table {text}; `dealer tables` lists its tables.")
-    if len(found) > 1:
-        raise UnknownTable(f"Several tables start with {text}; give more digits of the id.")
-    kept = await archived.find(log, found[0])
+        found = await table_with_prefix(log, text)
+    except BadRequest as error:
+        raise typer.BadParameter(str(error)) from None
+    kept = await archived.find(log, found)
     if kept is not None:
         raise TableArchived(
-            f"Table {found[0].hex()} is archived: its events are in {kept.file} in the folder of "
+            f"Table {found.hex()} is archived: its events are in {kept.file} in the folder of "
             "`dealer archive`. Use `dealer history FILE` or `dealer verify FILE`."
         )
-    return found[0]
+    return found

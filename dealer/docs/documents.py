@@ -29,8 +29,11 @@ PLACES: dict[str, str | dict[str, str]] = {
     "dealer/docs/tutorials/bot.md": "tutorials/bot",
     "dealer/docs/tutorials/audit.md": "tutorials/audit",
     "dealer/web/CLIENT.md": "how-to/clients",
+    ".client/README.md": "how-to/python-client",
     "dealer/gateway/SERVICES.md": "how-to/services",
     "dealer/feed/README.md": "how-to/feed",
+    "dealer/gateway/DECKS.md": "how-to/decks",
+    "dealer/bots/README.md": "how-to/bots",
     "dealer/packs/README.md": "how-to/packs",
     "dealer/proof/README.md": "how-to/check-by-hand",
     "dealer/lab/README.md": "how-to/test-shuffles",
@@ -66,6 +69,8 @@ PLACES: dict[str, str | dict[str, str]] = {
     "dealer/service/README.md": "explanation/service",
     "dealer/web/README.md": "explanation/web",
     "tests/eventlog/README.md": "explanation/wal-tests",
+    "tests/model/README.md": "explanation/models",
+    "tests/simulation/README.md": "explanation/simulation",
 }
 """The page of each document, or of each section of it, in the order of the navigation.
 
@@ -86,8 +91,8 @@ class Page(NamedTuple):
 
 
 def documents() -> list[str]:
-    """The paths of all documents: the README, CONTRIBUTING, and those of the rooms and tests."""
-    found = [ROOT / ".github" / "CONTRIBUTING.md", ROOT / "README.md"]
+    """The paths of all documents: two READMEs, CONTRIBUTING, and those of the rooms and tests."""
+    found = [ROOT / one for one in (".client/README.md", ".github/CONTRIBUTING.md", "README.md")]
     found += [path for folder in ("dealer", "tests") for path in (ROOT / folder).rglob("*.md")]
     return sorted(path.relative_to(ROOT).as_posix() for path in found)
 

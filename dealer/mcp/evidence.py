@@ -16,7 +16,9 @@ FETCH_SECONDS = 60.0
 
 
 async def evidence_of(table: RemoteTable, server: str) -> dict[str, Any]:
-    """The verification of the table's bundle under the client's own key and signed heads.
+    """The verification of the table's bundle.
+
+    It is under the table's key that the client has pinned and the signed heads that it stored.
 
     `verified` is whether no check failed; `report` has a line for each check. `bundle` and `audit`
     are addresses at which others check it. `fraud` is evidence against the house, if there is any.

@@ -10,17 +10,17 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict, deque
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from dealer.bots.links import TableLink, read_link
 from dealer.client import Happened, House, RemoteTable, connect
 from dealer.errors import BadRequest, BadToken, DealerError
 from dealer.mcp.evidence import evidence_of
 from dealer.mcp.memory import Memory
-from dealer.mcp.views import Members, event_views, is_turn, table_view
+from dealer.mcp.views import OF_SHUFFLES, Members, event_views, is_turn, table_view
 
 EVENTS_MAX = 5_000
-"""Newest events of a table that are kept for `wait`."""
+"""Newest events of a table that are kept for `wait`, without those that only shuffles need."""
 
 WAIT_MAX = 300.0
 """Seconds that one `wait` takes at most."""
@@ -55,25 +55,27 @@ class Seats:
         return {"tables": await house.tables(), "current": self._memory.table}
 
     async def sit(self, table: str, *, name: str | None = None, seat: int | None = None) -> Members:
-        """Take a seat at a table, given by its id or a link; or continue in the own one."""
+        """Take a seat at a table, given by its id or a link; or continue in its own seat."""
         link = read_link(table, server=self._server)
         if link.server != self._server:
             raise BadRequest(f"This agent plays at {self._server}; that link is to {link.server}.")
         house = await self._connected()
         remote = await self._join(house, link, name or self._name, seat)
-        return self._shown(remote)
+        if not self._memory.seen(remote.id):  # `wait` gives what happens from now on
+            self._memory.store(remote.id, seen=remote.version)
+        return table_view(remote)
 
     async def look(self, table: str | None = None) -> Members:
-        """The table as the own seat sees it."""
-        return self._shown(await self._at(table))
+        """The table as the agent's seat sees it."""
+        return table_view(await self._at(table))
 
     async def wait(
         self, table: str | None = None, *, seconds: float = 30.0, after: int | None = None
     ) -> Members:
-        """Wait until there are events, or until it is the own turn; `events`, then as `look`.
+        """Wait until there are events, or until it is the agent's turn; `events`, then as `look`.
 
-        The events are those after version `after`: by default after the last that was given, also
-        before a restart. `events` is empty after `seconds` without any.
+        The events are those after version `after`: by default after those that `wait` has given,
+        also before a restart. `events` is empty after `seconds` without any.
         """
         remote = await self._at(table)
         start = self._memory.seen(remote.id) if after is None else after
@@ -84,12 +86,13 @@ class Seats:
             except TimeoutError:
                 pass
         events = self._after(remote, start)
-        return {"events": events} | self._shown(remote)
+        self._memory.store(remote.id, seen=remote.version)
+        return {"events": events} | table_view(remote)
 
     async def draw(
         self, count: int = 1, *, pile: str | None = None, table: str | None = None
     ) -> Members:
-        """Draw from the deck, or from a pile, into the own hand."""
+        """Draw from the deck, or from a pile, into the seat's hand."""
         remote = await self._at(table)
         drawn = await (remote.draw(count) if pile is None else remote.pile_draw(pile, count))
         return {"drawn": drawn, "my_hand": remote.hand, "version": remote.version}
@@ -102,13 +105,13 @@ class Seats:
         face_up: bool = True,
         table: str | None = None,
     ) -> Members:
-        """Move cards of the own hand onto a pile; onto `discard` by the rule for discarding."""
+        """Move cards of the seat's hand onto a pile; onto `discard` by the rule for discarding."""
         remote = await self._at(table)
-        face = "up" if face_up else "down"
+        face: Literal["up", "down"] = "up" if face_up else "down"
         if pile == "discard":
-            await remote.discard(cards, face="up" if face_up else "down")
+            await remote.discard(cards, face=face)
         else:
-            await remote.play(cards, pile=pile, face="up" if face_up else "down")
+            await remote.play(cards, pile=pile, face=face)
         return {"played": cards, "face": face, "my_hand": remote.hand, "version": remote.version}
 
     async def note(self, kind: str, text: str, *, table: str | None = None) -> Members:
@@ -173,16 +176,11 @@ class Seats:
         return remote
 
     def _on_event(self, table: str, happened: Happened) -> None:
-        self._events[table].append(happened)
+        if not isinstance(happened.event, OF_SHUFFLES):
+            self._events[table].append(happened)
 
     def _after(self, remote: RemoteTable, version: int) -> list[dict[str, Any]]:
         return event_views(one for one in self._events[remote.id] if one.version > version)
-
-    def _shown(self, remote: RemoteTable) -> Members:
-        """The view of a table, whose events up to now count as given to the agent."""
-        view = table_view(remote)
-        self._memory.store(remote.id, seen=remote.version)
-        return view
 
 
 def sentence_of(error: DealerError) -> str:

@@ -24,7 +24,9 @@ from dealer.proof import codec
 
 Members = dict[str, Any]
 
-_OF_SHUFFLES = (CardsSwapped, EntropyClosed, EntropyCommitted, EntropyRevealed)
+OF_SHUFFLES = (CardsSwapped, EntropyClosed, EntropyCommitted, EntropyRevealed)
+"""Events that are only for checking shuffles."""
+
 _LONG: dict[type[Event], tuple[str, ...]] = {
     TableOpened: ("key", "origin"),
     RoundOpened: ("deck", "commitment"),
@@ -32,11 +34,11 @@ _LONG: dict[type[Event], tuple[str, ...]] = {
     RoundClosed: ("secret",),
     SeatTaken: ("key",),
 }
-"""Members that say nothing to a player; `evidence` has checked them."""
+"""Members that a player does not need; the client has verified them."""
 
 
 def table_view(table: RemoteTable) -> Members:
-    """The table now: seats, own hand, numbers of other hands' cards, piles, markers, what I may do.
+    """The table now: seats, the seat's hand, numbers of other hands' cards, piles, what I may do.
 
     Cards are codes, `??` where the seat may not see them, bottom first.
     """
@@ -68,13 +70,13 @@ def table_view(table: RemoteTable) -> Members:
 
 
 def is_turn(table: RemoteTable) -> bool:
-    """Whether the table has a turn marker and it is at the own seat."""
+    """Whether the table has a turn marker and it is at the agent's seat."""
     return table.seat is not None and table.markers.turn == table.seat and not table.closed
 
 
 def event_views(happened: Iterable[Happened]) -> list[Members]:
-    """Events in order, without those that are only for checking shuffles."""
-    return [_event_view(one) for one in happened if not isinstance(one.event, _OF_SHUFFLES)]
+    """Events in order, without members that a player does not need."""
+    return [_event_view(one) for one in happened]
 
 
 def _event_view(happened: Happened) -> Members:

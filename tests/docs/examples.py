@@ -31,6 +31,7 @@ RUN: dict[str, dict[str, str]] = {
         "python": f"{BLOCKS}::test_the_readme_in_python",
         "js": f"{BLOCKS}::test_the_readme_in_javascript",
     },
+    ".client/README.md": {"python": f"{BLOCKS}::test_the_readme_of_the_client"},
     "dealer/docs/README.md": {"sh": SITE},
     ".github/CONTRIBUTING.md": {"sh .venv/bin/pip install -q -e '.[docs]'": SITE},
     "dealer/docs/tutorials/audit.md": {"sh": TUTORIAL},

@@ -58,6 +58,17 @@ async def test_the_readme_in_python(reader: Reader) -> None:
     await reader.type("python ada.py\n", "['…', '…'] ['…', '…'] 50")
 
 
+async def test_the_readme_of_the_client(reader: Reader) -> None:
+    document = ".client/README.md"
+    play = example(document, "python", "async")
+    (reader.folder / "ada.py").write_text(reader.with_ports(play))
+    await reader.type("python ada.py\n", "['…', '…'] ['…', '…'] 50")
+    table = await a_closed_table(reader)
+    await reader.type(f"curl -sf {reader.page}tables/{table}/bundle.jsonl -o FILE\n")
+    (reader.folder / "check.py").write_text(example(document, "python", "FILE"))
+    await reader.type("python check.py\n", "passed")
+
+
 async def test_the_readme_in_javascript(reader: Reader) -> None:
     """In a page of another port of localhost."""
     script = reader.with_ports(example("README.md", "js"))

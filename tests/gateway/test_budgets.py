@@ -10,7 +10,7 @@ from websockets.exceptions import InvalidStatus
 from websockets.frames import Frame, Opcode
 
 from dealer.gateway import Limits
-from dealer.gateway.rate_limit.costs import COMMIT
+from dealer.gateway.rate_limit.costs import BYTES_PER_COMMIT
 from dealer.gateway.ws.client_ip import client_network
 from tests.gateway.conftest import TEST_LIMITS
 from tests.gateway.http_client import get
@@ -179,7 +179,7 @@ async def test_tables_opened_by_an_address_in_an_hour_are_limited(
 async def test_written_bytes_are_charged_and_refused_commands_are_not(
     open_gateway, connect, stop_clock
 ) -> None:
-    limits = replace(TEST_LIMITS, address_bytes=1000.0, address_bytes_burst=30.0 * COMMIT)
+    limits = replace(TEST_LIMITS, address_bytes=1000.0, address_bytes_burst=30.0 * BYTES_PER_COMMIT)
     gateway = await open_gateway(limits=limits)
     clock = stop_clock(gateway)
     table = await seat_players(connect, gateway, players=1)
@@ -202,7 +202,7 @@ async def test_written_bytes_are_charged_and_refused_commands_are_not(
 async def test_a_download_is_charged_only_for_the_checkpoint_that_it_writes(
     open_gateway, connect, stop_clock
 ) -> None:
-    limits = replace(TEST_LIMITS, address_bytes=1.0, address_bytes_burst=4.0 * COMMIT)
+    limits = replace(TEST_LIMITS, address_bytes=1.0, address_bytes_burst=4.0 * BYTES_PER_COMMIT)
     gateway = await open_gateway(limits=limits)
     stop_clock(gateway)
     host = await connect(gateway)

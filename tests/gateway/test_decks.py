@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from http import HTTPStatus
 from typing import Any
 
@@ -177,6 +178,9 @@ async def test_parameters_of_a_post(decks: Decks, kind: str) -> None:
     assert (await decks.http.post("/api/deck/new/", json=None)).json()["remaining"] == 52
 
 
+PART = b'--b\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n'
+
+
 @pytest.mark.parametrize(
     ("kind", "body"),
     [
@@ -184,6 +188,8 @@ async def test_parameters_of_a_post(decks: Decks, kind: str) -> None:
         ("application/json", b"{"),
         ("application/x-www-form-urlencoded", b"\xff"),
         ("application/x-www-form-urlencoded", b"&".join([b"a=1"] * 65)),
+        ("application/json", json.dumps(dict.fromkeys(map(str, range(65)), 1)).encode()),
+        ("multipart/form-data; boundary=b", b"".join([PART] * 65) + b"--b--\r\n"),
     ],
 )
 async def test_bodies_that_cannot_be_read(decks: Decks, kind: str, body: bytes) -> None:
@@ -231,7 +237,11 @@ async def test_other_methods_and_the_preflight_of_browsers(
         answer = await decks.http.request(method, "/api/deck/new/")
         assert answer.status_code == HTTPStatus.METHOD_NOT_ALLOWED
         assert answer.json()["error"] == "Use GET or POST."
-        assert answer.headers["allow"] == "GET, HEAD, POST, OPTIONS"
+        assert answer.headers["allow"] == "GET, POST, OPTIONS"
+        answer = await decks.http.request(method, "/static/img/AS.svg")
+        assert answer.status_code == HTTPStatus.METHOD_NOT_ALLOWED
+        assert answer.json()["error"] == "Use GET or HEAD."
+        assert answer.headers["allow"] == "GET, HEAD, OPTIONS"
     asked = {"Origin": "https://else.example", "Access-Control-Request-Method": "POST"}
     preflight = await decks.http.options("/api/deck/new/", headers=asked)
     assert preflight.status_code == HTTPStatus.OK

@@ -65,6 +65,7 @@ async def test_it_draws_plays_and_adds_notes(ada, seats):
     await ada.until(lambda table: table.markers.turn == 1)
     assert ada.piles["table"] == [drawn[0]]
     assert ada.piles["discard"] == ["??"]
+    assert "pile" in (await seats.look())["i_may"]
     assert (await seats.draw(1, pile="table"))["drawn"] == [drawn[0]]
 
 
@@ -119,6 +120,30 @@ async def test_another_process_continues_in_the_seat(ada, seats, server, tmp_pat
     finally:
         await again.close()
     assert len(ada.seats) == 2
+
+
+async def test_events_are_kept_for_wait_if_the_agent_only_looks(ada, seats, server, tmp_path):
+    await start(ada, seats)
+    await seats.wait(seconds=0)
+    await seats.close()
+    await ada.note("chat", "while you were away")
+    again = Seats(server, tmp_path / "agent", name="Agent")
+    try:
+        while (await again.look())["version"] < ada.version:  # noqa: ASYNC110
+            await asyncio.sleep(0)
+        await again.sit(ada.id)
+        answer = await again.wait(seconds=20)
+        assert [one["text"] for one in answer["events"]] == ["while you were away"]
+    finally:
+        await again.close()
+
+
+async def test_events_of_shuffles_take_no_room(ada, seats):
+    await start(ada, seats)
+    await seats._tables[ada.id].until(lambda table: not table.shuffling and table.round)
+    kept = {type(one.event).__name__ for one in seats._events[ada.id]}
+    assert {"ShuffleStarted", "DeckSealed"} <= kept
+    assert not kept & {"CardsSwapped", "EntropyCommitted", "EntropyRevealed"}
 
 
 async def test_evidence_verifies_the_log(ada, seats):

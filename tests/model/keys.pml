@@ -1,4 +1,4 @@
-/* The house keys: rotation and retirement, by programs that may end at any instruction.
+/* The house keys: rotation and retirement, by programs that may end at any system call.
  *
  * Follows dealer/service/key_rotation.py and dealer/eventlog/key_file.py. Key 0 is the first. Each
  * `atomic` block is one system call or one COMMIT. test_model.py requires that the model without
@@ -39,7 +39,7 @@ byte made = 1;             /* keys that were made: each is another one */
 
 /* A server can be started at any time, and every table's key is there. */
 inline check() {
-    assert(HAS_FILE(NEWEST));
+    assert(current == NEWEST || next == NEWEST);
     for (k : 0 .. KEYS - 1) {
         assert(k >= known || retired[k] || HAS_FILE(k));
         assert(!used[k] || HAS_FILE(k))
@@ -133,9 +133,17 @@ restart:
 retire:
 #ifndef DELETE_WITHOUT_NOTICE
         atomic { retired[old] = true; polled[0] = false; polled[1] = false; check() }
+        if
+        :: atomic { crashes < CRASHES -> crashes++; goto restart }
+        :: skip
+        fi;
 #ifndef DELETE_WITHOUT_WAITING
         /* Every running server has read it. */
         (polled[0] || !runs[0]) && (polled[1] || !runs[1]);
+        if
+        :: atomic { crashes < CRASHES -> crashes++; goto restart }
+        :: skip
+        fi;
 #endif
 #endif
 #ifdef DELETE_WITHOUT_SECOND_SEARCH

@@ -11,12 +11,13 @@ from urllib.request import urlopen
 
 import typer
 
-from dealer.cli.options import TABLE_BYTES, find_table
+from dealer.cli.options import find_table
 from dealer.cli.output import Step, echo_err, escape_control
 from dealer.errors import HouseUnreachable, UnknownTable
 from dealer.eventlog.readonly import open_readonly
 from dealer.proof import bundle
 from dealer.service.bundle import bundle_lines, bundle_range
+from dealer.service.table_prefix import TABLE_ID_BYTES
 
 ANSWER_SECONDS = 30.0
 
@@ -45,7 +46,7 @@ async def lines_from_log(
 
 def from_house(url: str, table: str) -> list[str]:
     """The lines of the bundle of a table, by its whole id, that the server at `url` sends."""
-    if len(table) != 2 * TABLE_BYTES:
+    if len(table) != 2 * TABLE_ID_BYTES:
         raise typer.BadParameter(f"--url needs the table's whole id, not {table!r}.")
     address = f"{web_address(url)}/tables/{table}/bundle.jsonl"
     try:

@@ -11,13 +11,13 @@ from dealer.game.decide.permission import idle_round, require_permission, requir
 from dealer.game.decide.round_secrets import RoundSecrets
 from dealer.game.decide.selection import (
     chosen,
-    named,
     require_drawable,
     require_no_pass,
     require_no_pass_pile,
     require_pile,
     require_room_for,
     require_stack,
+    select_named_cards,
     shown,
     taken,
     whole,
@@ -36,7 +36,7 @@ def draw(command: Draw, table: Table) -> list[Event]:
         require_pile(command.source)
         require_no_pass(round_, command.source)
     if command.cards is not None:
-        slots = named(round_, command.actor, command.source, command.cards)
+        slots = select_named_cards(round_, command.actor, command.source, command.cards)
     elif command.whole:
         slots = whole(round_, command.source)
     else:

@@ -14,7 +14,7 @@ from dealer.errors import BadRequest, NotEntitled
 from dealer.game import events
 from dealer.game.commands import CardRef, Pass
 from dealer.game.decide.permission import idle_round, is_host, require_permission, require_seat
-from dealer.game.decide.selection import named, require_room_for
+from dealer.game.decide.selection import require_room_for, select_named_cards
 from dealer.game.events import Event
 from dealer.game.stacks import DISCARD, hand, pass_pile, passed_to, seat_of
 from dealer.game.state import Round, Table
@@ -46,7 +46,7 @@ def _put_aside(
     cards: tuple[CardRef, ...], command: Pass, round_: Round, seat: int, to: int
 ) -> list[events.CardMoved]:
     source, pile = hand(seat), pass_pile(to)
-    slots = named(round_, command.actor, source, cards)
+    slots = select_named_cards(round_, command.actor, source, cards)
     require_room_for(round_, [pile])
     first = len(round_.cards(pile))
     return [

@@ -95,11 +95,13 @@ def chosen(
     if cards is not None and count is not None:
         raise BadRequest("Name the cards or their count, not both.")
     if cards is not None:
-        return named(round_, actor, stack, cards)
+        return select_named_cards(round_, actor, stack, cards)
     return taken(round_, stack, 1 if count is None else count, "top")
 
 
-def named(round_: Round, actor: Actor, stack: str, refs: Sequence[CardRef]) -> list[int]:
+def select_named_cards(
+    round_: Round, actor: Actor, stack: str, refs: Sequence[CardRef]
+) -> list[int]:
     """Slots of the named cards. A code matches only a card that the actor may see."""
     cards = round_.cards(stack)
     present = set(cards)

@@ -26,7 +26,7 @@ ACE_OF_DIAMONDS = "aceDiamonds"
 
 
 def codes_in(text: str) -> list[str]:
-    """The codes of cards in a list like `as,2S`, in their order; what is no card is left out."""
+    """The codes of cards in a list like `as,2S`, in order; text that is no card code is ignored."""
     return [code for code in text.upper().split(",") if code in ALL]
 
 

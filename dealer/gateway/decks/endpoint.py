@@ -2,7 +2,7 @@
 
 Each answer is JSON with `success`, and where it is false with `error`; and it has the address of
 the deck's proof. Statuses: 200 and 404 as in the original, 400 for a parameter that is wrong, 401,
-403, 409 where another client changed the deck at the same time, 421, 429 and 503.
+403, 405, 409 where another client changed the deck at the same time, 421, 429, 500 and 503.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from dealer.errors import (
     UnknownTable,
 )
 from dealer.gateway.decks import operations, piles
-from dealer.gateway.decks.asked import Asked, Members, NotThere
+from dealer.gateway.decks.deck_request import DeckRequest, Members, NotFound
 from dealer.gateway.decks.parameters import OriginalError, Parameters
 from dealer.gateway.decks.paths import Target, target_of
 from dealer.gateway.decks.pictures import FOLDER, picture
@@ -41,7 +41,8 @@ from dealer.gateway.rate_limit.cpu_time import metered
 from dealer.gateway.rpc.context import GatewayContext
 
 JSON = "application/json"
-METHODS = "GET, HEAD, POST, OPTIONS"
+METHODS = "GET, POST, OPTIONS"
+PICTURE_METHODS = "GET, HEAD, OPTIONS"
 NO_DECK = "Deck ID does not exist."
 PREFLIGHT = {
     "Access_Control_Allow_Methods": "GET, POST, OPTIONS",
@@ -52,7 +53,7 @@ PREFLIGHT = {
 PICTURES_SECONDS = 86_400
 NONE: Mapping[str, Any] = MappingProxyType({})
 
-OPERATIONS: dict[str, Callable[[Asked], Awaitable[Members]]] = {
+OPERATIONS: dict[str, Callable[[DeckRequest], Awaitable[Members]]] = {
     "new": operations.new,
     "new.shuffle": operations.new_shuffle,
     "new.draw": operations.new_draw,
@@ -120,7 +121,7 @@ class DecksEndpoint:
             answer = _picture(path, method)
             exchange.answer(without_body(answer) if method == "HEAD" else answer)
         elif method not in ("GET", "POST"):
-            exchange.answer(_without_operation(method))
+            exchange.answer(_not_allowed(method, "Use GET or POST.", METHODS))
         elif (target := target_of(path)) is None:
             sentence = "There is no such path; see /api/deck/new/ for a deck."
             exchange.answer(_failed(HTTPStatus.NOT_FOUND, sentence))
@@ -146,15 +147,18 @@ class DecksEndpoint:
     ) -> Response:
         begun, outcome = perf_counter(), "ok"
         base = f"{self._scheme(connection, request)}://{request.headers.get('Host', 'localhost')}"
-        asked: Asked | None = None
+        deck_request: DeckRequest | None = None
         try:
             given = Parameters.read(request, body)
-            asked = Asked(self._tables, connection, target, given, base + FOLDER.rstrip("/"))
-            members = await OPERATIONS[target.operation](asked)
-            answer = _success(members | _proof(asked.opened, base))
+            deck_request = DeckRequest(
+                self._tables, connection, target, given, base + FOLDER.rstrip("/")
+            )
+            members = await OPERATIONS[target.operation](deck_request)
+            answer = _success(members | _proof(deck_request.opened, base))
         except DealerError as error:
             outcome = error.reason if isinstance(error, Refused) else "unavailable"
-            answer = _refused(error, {} if asked is None else _proof(asked.opened, base))
+            opened = None if deck_request is None else deck_request.opened
+            answer = _refused(error, _proof(opened, base))
         except Exception as error:
             self._context.log_throttle.say_error(
                 error, "internal error", {}, method=f"decks.{target.operation}"
@@ -210,7 +214,7 @@ def _refused(error: DealerError, proof: Members) -> Response:
             return _failed(HTTPStatus.NOT_FOUND, NO_DECK)
         case TableIsClosed() | TableArchived():
             return _failed(HTTPStatus.NOT_FOUND, f"{NO_DECK} It was closed.", proof)
-        case NotThere():
+        case NotFound():
             status = HTTPStatus.NOT_FOUND
         case BadRequest():
             status = HTTPStatus.BAD_REQUEST
@@ -240,16 +244,15 @@ def _restated(refusal: Response) -> Response:
     return _failed(HTTPStatus(refusal.status_code), sentence, NONE, **more)
 
 
-def _without_operation(method: str) -> Response:
-    sentence = "Use GET or POST."
-    answer = _failed(HTTPStatus.METHOD_NOT_ALLOWED, sentence, Allow=METHODS)
+def _not_allowed(method: str, sentence: str, methods: str) -> Response:
+    answer = _failed(HTTPStatus.METHOD_NOT_ALLOWED, sentence, Allow=methods)
     return without_body(answer) if method == "HEAD" else answer
 
 
 def _picture(path: str, method: str) -> Response:
     found = picture(path.removeprefix(FOLDER))
     if method not in ("GET", "HEAD"):
-        return _without_operation(method)
+        return _not_allowed(method, "Use GET or HEAD.", PICTURE_METHODS)
     if found is None:
         return _failed(HTTPStatus.NOT_FOUND, "There is no such picture.")
     data, kind = found

@@ -32,7 +32,10 @@ class Parameters:
 
     @classmethod
     def read(cls, request: Request, body: bytes) -> Parameters:
-        """Those of a request; the body's before the query's. Raises BadRequest for too many."""
+        """Those of a request; a parameter in the body replaces one in the query.
+
+        Raises BadRequest for more than `FIELDS` in the query or in the body.
+        """
         _, _, query = request.path.partition("?")
         try:
             given = dict(parse_qsl(query, keep_blank_values=True, max_num_fields=FIELDS))
@@ -83,12 +86,16 @@ def _in_body(request: Request, body: bytes) -> dict[str, str]:
         return _multipart(kind, body)
     if name == "application/json":
         given = json.loads(body)
-        return {name: _text(value) for name, value in given.items()} if _is_object(given) else {}
+        if not isinstance(given, dict):
+            return {}
+        _require_few(len(given))
+        return {name: _text(value) for name, value in given.items()}
     return {}
 
 
-def _is_object(given: object) -> bool:
-    return isinstance(given, dict) and len(given) <= FIELDS
+def _require_few(number: int) -> None:
+    if number > FIELDS:
+        raise ValueError(f"{number} parameters")
 
 
 def _text(value: object) -> str:
@@ -101,7 +108,8 @@ def _multipart(kind: str, body: bytes) -> dict[str, str]:
     head = f"Content-Type: {kind}\r\n\r\n".encode()
     parts = BytesParser(policy=HTTP).parsebytes(head + body)
     found: dict[str, str] = {}
-    for part in parts.iter_parts():
+    for number, part in enumerate(parts.iter_parts(), 1):
+        _require_few(number)
         name = part.get_param("name", header="content-disposition")
         content = part.get_payload(decode=True)
         if isinstance(name, str) and isinstance(content, bytes):

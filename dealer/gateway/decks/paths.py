@@ -1,4 +1,4 @@
-"""The paths of the original, with or without the slash at their end, and `close`, which is ours."""
+"""The paths of the original, the slash at the end optional, and `close`, which it does not have."""
 
 from __future__ import annotations
 

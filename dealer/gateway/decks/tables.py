@@ -24,16 +24,15 @@ from dealer.game.commands import (
 from dealer.game.rules import WAIT_MS_DEFAULT
 from dealer.game.stacks import DECK
 from dealer.game.state import Table
-from dealer.gateway.decks.moves import API, Deck, shuffling
-from dealer.gateway.decks.records import UNSHUFFLED_NOTE, DeckRecords
+from dealer.gateway.decks.deck import API, Deck, shuffling
+from dealer.gateway.decks.deck_notes import UNSHUFFLED_NOTE, DeckNotesCache
 from dealer.gateway.http.client_connection import ClientConnection
 from dealer.gateway.rate_limit.budgets import rate_limited
 from dealer.gateway.rate_limit.costs import (
-    COMMIT,
-    COPIES,
-    SWAP,
+    BYTES_PER_SWAP,
     bytes_written,
     event_seconds,
+    text_bytes_written,
     weight,
 )
 from dealer.gateway.rpc.context import GatewayContext
@@ -54,7 +53,7 @@ RULES = {
     "entropy": "house",
     "name": "deck",
 }
-"""The rules of a deck's table: nobody else takes a seat, and who knows its address may check it."""
+"""The rules of a deck's table: no player can join; a client that has its address may verify it."""
 
 
 class OpenDeck(NamedTuple):
@@ -78,12 +77,12 @@ class OpenDeck(NamedTuple):
 
 
 class DeckTables:
-    """The decks of one server; `records` are their notes."""
+    """The decks of one server; `notes` are what the log says of them besides their cards."""
 
     def __init__(self, context: GatewayContext) -> None:
         self._context = context
         self._service = context.service
-        self.records = DeckRecords(context.service)
+        self.notes = DeckNotesCache(context.service)
 
     async def find(self, deck: str) -> OpenDeck:
         """The deck with this id; raises UnknownTable, or what `Service.load` raises."""
@@ -103,10 +102,10 @@ class DeckTables:
                 "`Authorization: Bearer KEY`."
             )
         id = new_deck_id()
-        with self._paying(client, COMMIT + COPIES * 1024, table=client.service_key is None):
-            live_table, _ = await self._service.open_table(
-                RULES | {RULE: decks}, key=deck_key(id), address=""
-            )
+        rules = RULES | {RULE: decks}
+        written = text_bytes_written(json.dumps(rules).encode())
+        with self._paying(client, written, table=client.service_key is None):
+            live_table, _ = await self._service.open_table(rules, key=deck_key(id), address="")
         opened = OpenDeck(id, live_table)
         with live_table.held():
             seat = TakeSeat("REST interface", bot=True)
@@ -144,7 +143,7 @@ class DeckTables:
         opened: OpenDeck,
         choose: Callable[[Deck], tuple[T, list[Command]]],
     ) -> T:
-        """Execute what `choose` chooses from the cards as they are; returns its first part.
+        """Execute what `choose` chooses from the cards; returns the first element of its result.
 
         It chooses again where another client changed the deck before the first command.
         """
@@ -241,6 +240,6 @@ def _cost(commands: Sequence[Command], table: Table) -> tuple[int, float]:
         if isinstance(command, OpenRound):
             opened = len(command.deck)
         elif isinstance(command, StartShuffle):
-            written += SWAP * opened
+            written += BYTES_PER_SWAP * opened
             weights += opened / 52
     return written, weights

@@ -55,7 +55,7 @@ from dealer.gateway.http.static_files import (
 )
 from dealer.gateway.limits import Limits
 from dealer.gateway.rate_limit.budgets import rate_limited
-from dealer.gateway.rate_limit.costs import COMMIT
+from dealer.gateway.rate_limit.costs import BYTES_PER_COMMIT
 from dealer.gateway.rate_limit.cpu_time import Turns
 from dealer.service import Service
 from dealer.service import archive as archived
@@ -265,7 +265,7 @@ class Router:
 
     def _pay(self, connection: HttpClient) -> None:
         """Charge the checkpoint that a download writes; RateLimited if the address may not."""
-        wait = connection.budget.pay(COMMIT, self._clock())
+        wait = connection.budget.pay(BYTES_PER_COMMIT, self._clock())
         if wait:
             raise rate_limited(connection.budget.writes_exhausted, wait)
 

@@ -66,7 +66,7 @@ PUBLIC = re.compile(r"/(?P<path>(?:client|verify)(?:\.d\.ts|\.js)|client/\w+\.js
 _COMMENTS = re.compile(r"^[ \t]*(?:/\*\*.*?\*/[ \t]*$|//[^\n]*$)", re.DOTALL | re.MULTILINE)
 
 _STYLE_COMMENTS = re.compile(r"/\*.*?\*/\s*", re.DOTALL)
-_IMPORT = re.compile(r'^@import "([^"]+)";$', re.MULTILINE)
+_CSS_IMPORT = re.compile(r'^@import "([^"]+)";$', re.MULTILINE)
 
 _GZIP = re.compile(r"\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))")
 
@@ -219,7 +219,7 @@ class StaticFiles:
             return self._styles(posixpath.normpath(posixpath.join(folder, found[1])))
 
         text = _STYLE_COMMENTS.sub("", self._read(path))
-        return _IMPORT.sub(imported, text)
+        return _CSS_IMPORT.sub(imported, text)
 
 
 def without_comments(script: bytes) -> bytes:

@@ -27,14 +27,14 @@ from dealer.game.stacks import DECK
 from dealer.game.state import Table
 from dealer.gateway.wire.params import Params, SessionHello
 
-COMMIT = 48 * 1024
+BYTES_PER_COMMIT = 48 * 1024
 """Bytes of an append that shares its commit with few others: the pages of the table, of its index
 and of its read models, in the WAL and, less often, in the file."""
 
-EVENT = 1024
+BYTES_PER_EVENT = 1024
 """Bytes per event of a command, with its indexes and read models."""
 
-SWAP = 1280
+BYTES_PER_SWAP = 1280
 """Bytes per card of a shuffle: its swap, its seal, and the row of the swap at the round's end."""
 
 COPIES = 4
@@ -50,7 +50,7 @@ FOLDED_PER_MESSAGE = 64
 PASSED_PER_MESSAGE = 256
 """Events before that round that the database looks at for the cost of one message, some 2 ms."""
 
-SHUFFLE = 3 * COMMIT
+SHUFFLE = 3 * BYTES_PER_COMMIT
 """Bytes of the commands that the server runs after a shuffle: closing its entropy, sealing."""
 
 
@@ -85,29 +85,32 @@ def request_weight(params: Params) -> float:
 def bytes_written(command: Command, table: Table) -> int:
     """Upper bound of the bytes that the server writes to disk for a command that is accepted."""
     if type(command) is Draw and command.cards is None and not command.whole:  # the most frequent
-        return COMMIT + EVENT * min(command.count, _cards(table, command.source))
+        drawn = min(command.count, _cards(table, command.source))
+        return BYTES_PER_COMMIT + BYTES_PER_EVENT * drawn
     match command:
         case Draw() | Move() | Show():
-            return COMMIT + EVENT * _moved(command, table)
+            return BYTES_PER_COMMIT + BYTES_PER_EVENT * _moved(command, table)
         case StartShuffle():
-            return COMMIT + SHUFFLE + SWAP * _cards(table, command.stack)
+            return BYTES_PER_COMMIT + SHUFFLE + BYTES_PER_SWAP * _cards(table, command.stack)
         case DrawAtRandom():
             cards = _cards(table, command.source)
-            return COMMIT + SHUFFLE + SWAP * cards + EVENT * min(command.count, cards)
+            shuffled = BYTES_PER_COMMIT + SHUFFLE + BYTES_PER_SWAP * cards
+            return shuffled + BYTES_PER_EVENT * min(command.count, cards)
         case OpenRound():
-            return COMMIT + COPIES * sum(len(code) + 3 for code in command.deck)
+            return BYTES_PER_COMMIT + COPIES * sum(len(code) + 3 for code in command.deck)
         case CloseRound():
-            return COMMIT
+            return BYTES_PER_COMMIT
         case Deal():
             seats = len(table.seats if command.seats is None else command.seats)
             dealt = command.each * seats + sum(pile.number for pile in command.piles)
-            return COMMIT + EVENT * min(dealt, _cards(table, DECK))
+            return BYTES_PER_COMMIT + BYTES_PER_EVENT * min(dealt, _cards(table, DECK))
         case Pass():
-            return COMMIT + EVENT * (2 * len(command.cards or ()) + _passed(table))
+            passed = 2 * len(command.cards or ()) + _passed(table)
+            return BYTES_PER_COMMIT + BYTES_PER_EVENT * passed
         case TakeBack():
-            return COMMIT + EVENT * (1 + _reversible(table))
+            return BYTES_PER_COMMIT + BYTES_PER_EVENT * (1 + _reversible(table))
         case _:
-            return COMMIT
+            return BYTES_PER_COMMIT
 
 
 def event_seconds(events: Sequence[Event]) -> float:
@@ -117,7 +120,7 @@ def event_seconds(events: Sequence[Event]) -> float:
 
 def text_bytes_written(content: bytes) -> int:
     """The same for a request whose own text goes into the log, such as a table's rules."""
-    return COMMIT + EVENT + COPIES * len(content)
+    return BYTES_PER_COMMIT + BYTES_PER_EVENT + COPIES * len(content)
 
 
 def _cards(table: Table, stack: str) -> int:

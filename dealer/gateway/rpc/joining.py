@@ -17,7 +17,7 @@ from dealer.errors import (
 from dealer.game.commands import LeaveSeat
 from dealer.game.events import TableOpened
 from dealer.gateway.push.membership import Membership, require_right
-from dealer.gateway.rate_limit.costs import COMMIT, text_bytes_written
+from dealer.gateway.rate_limit.costs import BYTES_PER_COMMIT, text_bytes_written
 from dealer.gateway.rpc.commands import command_key, deck_codes
 from dealer.gateway.rpc.resume import Resumption, members, resume, start_stream, take_snapshot
 from dealer.gateway.rpc.seating import seat_for
@@ -207,7 +207,7 @@ async def table_leave(session: Session, call: Call) -> None:
     if actor.seat is not None:
         stays = membership.host
         key = command_key(call, membership.scope())
-        with session.paying(COMMIT):
+        with session.paying(BYTES_PER_COMMIT):
             absence = await session.context.broadcaster.absences.at_command(live_table)
             command = LeaveSeat(actor, absence)
             done = await session.context.service.execute(live_table, command, key=key)

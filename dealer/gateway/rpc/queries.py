@@ -6,7 +6,7 @@ from typing import cast
 
 from dealer.errors import BadRequest, NotEntitled
 from dealer.gateway.push.membership import Membership, require_right
-from dealer.gateway.rate_limit.costs import COMMIT, past_state_weight
+from dealer.gateway.rate_limit.costs import BYTES_PER_COMMIT, past_state_weight
 from dealer.gateway.rpc.resume import members, snapshot, table_status
 from dealer.gateway.rpc.session import Session
 from dealer.gateway.wire import params as p
@@ -96,7 +96,7 @@ async def table_cosign(session: Session, call: Call) -> None:
     membership = await session.memberships.find(q.table, token=q.token)
     if membership.holder is None:
         raise NotEntitled("Only players with a seat at this table can cosign its checkpoints.")
-    with session.paying(COMMIT):
+    with session.paying(BYTES_PER_COMMIT):
         checkpoints = session.context.service.checkpoints
         size, _ = await checkpoints.cosign(membership.live_table, q.cosignature)
     session.answer(call, r.Cosigned(version=membership.live_table.committed, size=size))

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from dealer.gateway.push.membership import Membership
-from dealer.gateway.rate_limit.costs import COMMIT
+from dealer.gateway.rate_limit.costs import BYTES_PER_COMMIT
 from dealer.gateway.rpc.session import Session
 from dealer.gateway.wire import protocol as wire
 from dealer.gateway.wire import results as r
@@ -59,7 +59,7 @@ async def resume(session: Session, membership: Membership, after: int) -> Resump
     with context.broadcaster.paused(subscription):
         if after > version or version - after > context.limits.resume:
             return await _resume_from_snapshot(session, membership, after)
-        paid = partial(session.pay, COMMIT)
+        paid = partial(session.pay, BYTES_PER_COMMIT)
         size, note = await context.service.checkpoint(live_table, writing=paid)
     table = live_table.table_id
     answer = r.Resumed(checkpoint=note, **role(membership), table=table, version=size)

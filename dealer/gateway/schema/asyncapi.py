@@ -12,7 +12,7 @@ from dealer.gateway.schema.errors import codes
 from dealer.gateway.schema.json_schema import components
 from dealer.gateway.schema.messages import messages, payloads
 from dealer.gateway.schema.notifications import NOTIFICATIONS
-from dealer.gateway.schema.openrpc import ABOUT, HOST, SERVERS, close_codes
+from dealer.gateway.schema.openrpc import DESCRIPTION, HOST, SERVERS, close_codes
 from dealer.gateway.schema.titles import reference
 from dealer.gateway.version import program_version
 from dealer.gateway.wire.protocol import PROTOCOL
@@ -33,7 +33,7 @@ def asyncapi() -> bytes:
             "info": {
                 "title": "dealer",
                 "version": program_version(),
-                "description": f"{ABOUT} {_codes()}",
+                "description": f"{DESCRIPTION} {_codes()}",
                 "license": {"name": "MIT", "url": "https://opensource.org/license/mit"},
                 "tags": [{"name": "cards"}],
             },

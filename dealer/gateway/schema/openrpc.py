@@ -19,7 +19,7 @@ from dealer.gateway.version import program_version
 from dealer.gateway.wire import results as r
 from dealer.gateway.wire.protocol import PROTOCOL, ErrorCode
 
-ABOUT = (
+DESCRIPTION = (
     "A card dealer that players can check. One JSON-RPC 2.0 object is one text frame of a "
     f"WebSocket (subprotocol `{PROTOCOL}`, which may be left out) at `/ws`, or at `/ws/<table>` "
     "for one table; batches and binary frames are refused. The events of a table's log are sent as "
@@ -47,7 +47,7 @@ def document() -> r.OpenRpcDocument:
         info={
             "title": "dealer",
             "version": program_version(),
-            "description": ABOUT,
+            "description": DESCRIPTION,
             "license": {"name": "MIT", "url": "https://opensource.org/license/mit"},
         },
         servers=[

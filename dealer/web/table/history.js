@@ -11,7 +11,7 @@ import { SEAT_GIVEN_UP, seatOf } from "../verify.js";
 /** @typedef {{ seat: number, at: number }} Play */
 /** @typedef {{ version: number, from: number, to: number }} SeatChange */
 
-const CHANGE = /^([1-9][0-9]{0,9})-([1-9][0-9]{0,9})$/;
+const SEAT_CHANGE = /^([1-9][0-9]{0,9})-([1-9][0-9]{0,9})$/;
 
 /**
  * A function of a table that computes a fold over its history.
@@ -103,7 +103,7 @@ export function isHouseOnly(table) {
 
 /** Whether an event says that the next two are a player's move to another seat. */
 export function isMove(event) {
-  return changeIn(event, "seat_move") !== null;
+  return seatChangeIn(event, "seat_move") !== null;
 }
 
 /**
@@ -112,14 +112,14 @@ export function isMove(event) {
  *
  * @returns {SeatChange | null}
  */
-export function changeIn({ type, version, public: event }, kind) {
-  const found = type === "NoteAdded" && event.kind === kind ? CHANGE.exec(event.text) : null;
+export function seatChangeIn({ type, version, public: event }, kind) {
+  const found = type === "NoteAdded" && event.kind === kind ? SEAT_CHANGE.exec(event.text) : null;
   return found && { version, from: Number(found[1]), to: Number(found[2]) };
 }
 
 /** @type {(table: RemoteTable) => Map<number, SeatChange>} the newest offer to each seat */
 const offers = foldOf(() => new Map(), (found, event) => {
-  const offer = changeIn(event, "seat_offer");
+  const offer = seatChangeIn(event, "seat_offer");
   return offer === null ? found : found.set(offer.from, offer);
 });
 

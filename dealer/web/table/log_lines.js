@@ -8,7 +8,7 @@ import { escapeControl } from "../dom.js";
 import { list, table as texts } from "../texts.js";
 import { SEAT_GIVEN_UP, seatOf } from "../verify.js";
 import { titleInGame } from "./game.js";
-import { changeIn } from "./history.js";
+import { seatChangeIn } from "./history.js";
 import { changeSentence, markerSentence, seatSentence } from "./seat_lines.js";
 import { passedTo, pileName, wonBy } from "./selectors.js";
 
@@ -121,7 +121,7 @@ export class LogLines {
     const { type, version, at, live, public: data } = event;
     if (version === this.#movedAt && type === "SeatTaken") this.#names.set(data.seat, data.name);
     if (version === this.#movedAt || version === this.#movedAt - 1) return true;
-    const change = changeIn(event, "seat_move") ?? changeIn(event, "seat_offer");
+    const change = seatChangeIn(event, "seat_move") ?? seatChangeIn(event, "seat_offer");
     if (change === null) return false;
     if (data.kind === "seat_move") this.#movedAt = version + 2;
     const player = { own: change.from === this.#ownSeat(), name: this.#name(change.from) };

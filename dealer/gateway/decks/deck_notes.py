@@ -14,7 +14,7 @@ from typing import Any
 from dealer.game.commands import AddNote
 from dealer.game.shuffle import full
 from dealer.game.stacks import DECK
-from dealer.gateway.decks.moves import API
+from dealer.gateway.decks.deck import API
 from dealer.service import CommitNotice, EncodedEvent, LiveTable, Service
 
 UNSHUFFLED = "deck.unshuffled"
@@ -33,7 +33,7 @@ TABLES = 10_000
 _TYPES = ("NoteAdded", "ShuffleStarted", "RoundOpened")
 
 
-class DeckRecord:
+class DeckNotes:
     """What the notes of one round say; `version` is the last event that was read."""
 
     def __init__(self, live_table: LiveTable, version: int) -> None:
@@ -64,34 +64,34 @@ class DeckRecord:
             self.piles.append(public["text"])
 
 
-class DeckRecords:
-    """The records of the decks that are used; at most `TABLES`."""
+class DeckNotesCache:
+    """The notes of the decks that are used; at most `TABLES` decks."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._kept: OrderedDict[str, DeckRecord] = OrderedDict()
+        self._kept: OrderedDict[str, DeckNotes] = OrderedDict()
         service.on_notice(self._on_notice)
 
-    async def of(self, live_table: LiveTable) -> DeckRecord:
-        """The record of a deck's newest round, up to what is committed."""
-        record = self._kept.get(live_table.table_id)
-        if record is None or record.live_table is not live_table:
+    async def of(self, live_table: LiveTable) -> DeckNotes:
+        """The notes of a deck's newest round, up to what is committed."""
+        notes = self._kept.get(live_table.table_id)
+        if notes is None or notes.live_table is not live_table:
             since = live_table.table.round_versions
-            record = DeckRecord(live_table, since[-1] - 1 if since else 0)
-            while record.version < live_table.committed:
-                record.read(await self._service.entries(live_table, record.version))
+            notes = DeckNotes(live_table, since[-1] - 1 if since else 0)
+            while notes.version < live_table.committed:
+                notes.read(await self._service.entries(live_table, notes.version))
             # No commit was missed: nothing was awaited since the comparison.
-            self._kept[live_table.table_id] = record
+            self._kept[live_table.table_id] = notes
             if len(self._kept) > TABLES:
                 self._kept.popitem(last=False)
         self._kept.move_to_end(live_table.table_id)
-        return record
+        return notes
 
     def _on_notice(self, live_table: LiveTable, notice: CommitNotice) -> None:
-        record = self._kept.get(live_table.table_id)
-        if record is None or record.live_table is not live_table:
+        notes = self._kept.get(live_table.table_id)
+        if notes is None or notes.live_table is not live_table:
             return
         if notice.reset:
             del self._kept[live_table.table_id]
         else:
-            record.read(notice.entries)
+            notes.read(notice.entries)

@@ -9,7 +9,7 @@ from typing import Any
 from dealer.errors import BadRequest, TableIsClosed
 from dealer.game.commands import Command
 from dealer.gateway.decks.codes import codes_in
-from dealer.gateway.decks.moves import Deck
+from dealer.gateway.decks.deck import Deck
 from dealer.gateway.decks.parameters import Parameters
 from dealer.gateway.decks.paths import Target
 from dealer.gateway.decks.tables import DeckTables, OpenDeck
@@ -18,12 +18,12 @@ from dealer.gateway.http.client_connection import ClientConnection
 Members = dict[str, Any]
 
 
-class NotThere(BadRequest):
+class NotFound(BadRequest):
     """Answered with 404, as in the original."""
 
 
 @dataclass(slots=True)
-class Asked:
+class DeckRequest:
     """A request: its client, path and parameters, and the address of the cards' pictures.
 
     `opened` is the deck that it is about, as soon as that is known.
@@ -54,9 +54,9 @@ def deck_members(opened: OpenDeck) -> Members:
     return {"success": True, "deck_id": opened.id, "remaining": opened.deck.remaining}
 
 
-def named_cards(asked: Asked) -> list[str] | None:
+def named_cards(request: DeckRequest) -> list[str] | None:
     """The codes that a request names; None if it names none at all."""
-    text = asked.given.text("cards")
+    text = request.given.text("cards")
     return None if text is None else codes_in(text)
 
 
