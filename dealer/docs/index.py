@@ -26,7 +26,8 @@ def index_page(pages: Sequence[Page]) -> str:
     """The text of the first page."""
     found = [
         "# dealer\n\nA card dealer server whose shuffles players can verify: every swap, draw and "
-        "change of a hand is an event in a SQL log. To start one, see [Start](tutorials/start.md).\n"
+        "change of a hand is an event in a SQL log. "
+        "To start one, see [Start](tutorials/start.md).\n"
     ]
     for part, name in PARTS.items():
         inside = [page for page in pages if page.name.startswith(f"{part}/")]
