@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 from urllib.error import URLError
-from urllib.request import Request, urlopen
+from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from dealer.bots.links import page_address
 from dealer.client import RemoteTable
@@ -13,6 +13,16 @@ from dealer.errors import HouseUnreachable
 from dealer.proof.verify import verify
 
 FETCH_SECONDS = 60.0
+
+LONGEST = 256 * 1024 * 1024
+"""Bytes of a bundle that are read; a longer one does not verify."""
+
+
+class _NoRedirects(HTTPRedirectHandler):
+    """The token is for this server only."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
 
 
 async def evidence_of(table: RemoteTable, server: str) -> dict[str, Any]:
@@ -24,7 +34,10 @@ async def evidence_of(table: RemoteTable, server: str) -> dict[str, Any]:
     are addresses at which others check it. `fraud` is evidence against the house, if there is any.
     """
     pages = page_address(server)
-    address = f"{pages}{(await table.bundle())['url']}"
+    path = (await table.bundle())["url"]
+    if not path.startswith("/"):  # another host could stand there
+        raise HouseUnreachable("The server gave no path for the bundle.")
+    address = f"{pages}{path}"
     lines = (await asyncio.to_thread(_fetch, address, table.token)).splitlines()
     report = await asyncio.to_thread(lambda: verify(lines, key=table.key, saved=table.checkpoints))
     found = {
@@ -40,8 +53,9 @@ async def evidence_of(table: RemoteTable, server: str) -> dict[str, Any]:
 def _fetch(address: str, token: str | None) -> bytes:
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
     try:
-        with urlopen(Request(address, headers=headers), timeout=FETCH_SECONDS) as answer:
-            body: bytes = answer.read()
+        opener = build_opener(_NoRedirects)
+        with opener.open(Request(address, headers=headers), timeout=FETCH_SECONDS) as answer:
+            body: bytes = answer.read(LONGEST)
             return body
     except (OSError, URLError) as error:
         raise HouseUnreachable(f"The bundle at {address} could not be read: {error}") from error
