@@ -25,7 +25,7 @@ from dealer.errors import BadToken, ConfigurationError, HouseCheated, Refused
 from dealer.proof.checkpoint import Cosigner
 from dealer.proof.verify.replay import INSECURE
 
-log = logging.getLogger(__name__)
+log: logging.Logger = logging.getLogger(__name__)
 
 SEED_BYTES = 32
 

@@ -257,7 +257,7 @@ async def test_joining_while_the_table_is_left(connect, monkeypatch):
     async with connect(name="Bob") as his, connect(name="Ada") as hers:
         bob = await his.open()
         watching = await hers.watch(bob.id)
-        ask = hers.connection.ask
+        ask = hers._connection.ask
 
         def leave_first(method, *arguments, **options):
             if method == "table.join":  # an earlier leave is answered before the join
@@ -265,7 +265,7 @@ async def test_joining_while_the_table_is_left(connect, monkeypatch):
                 hers._follow(bob.id, key=None)  # as another join does
             return ask(method, *arguments, **options)
 
-        monkeypatch.setattr(hers.connection, "ask", leave_first)
+        monkeypatch.setattr(hers._connection, "ask", leave_first)
         async with asyncio.timeout(20):
             ada = await hers.join(bob.id)
             await his.join(bob.id)

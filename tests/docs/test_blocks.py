@@ -161,7 +161,7 @@ async def test_the_verifier_in_a_program(reader: Reader) -> None:
     table = await a_closed_table(reader)
     await reader.type(f"curl -sf {reader.page}tables/{table}/bundle.jsonl -o bundle.jsonl\n")
     verifier = f"{ROOT}/dealer/web/verify.js"
-    code = example("dealer/web/README.md", "js").replace("./verify.js", verifier)
+    code = example("dealer/web/README.md", "js", "reportLines").replace("./verify.js", verifier)
     (reader.folder / "check.mjs").write_text(f"{FILE_OF_A_PAGE}{code}{REPORTED}", encoding="utf-8")
     await reader.type(f"{node()} check.mjs\n", "[null,1,51]")
 

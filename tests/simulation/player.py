@@ -70,13 +70,13 @@ class Player:
         """The connection, opened at the first use and again where it has ended."""
         self._connecting = self._connecting or asyncio.Lock()
         async with self._connecting:
-            while self.house is None or self.house.connection._error is not None:
+            while self.house is None or self.house._connection._error is not None:
                 house = connect("ws://house/ws", name=self.name, patience=PATIENCE)
                 if self.house is not None:
                     house._store = self.house._store
                 self.world.witness.follow(self.name, house)
                 try:
-                    await house.connection.start()
+                    await house._connection.start()
                 except (HouseUnreachable, SessionEnded):
                     await house.close()
                     await asyncio.sleep(0.2)
@@ -206,10 +206,10 @@ class Player:
 
     async def do_return_hand(self, random: Random) -> None:
         table = await self.in_round(random)
-        await table.hand_return(self._card(table, random), where=random.choice(("top", "bottom")))
+        await table.return_cards(self._card(table, random), where=random.choice(("top", "bottom")))
 
     async def do_return_pile(self, random: Random) -> None:
-        await (await self.at_table()).return_(count=1, source="pile:discard")
+        await (await self.at_table()).return_cards(count=1, source="pile:discard")
 
     async def do_pile_draw(self, random: Random) -> None:
         table = await self.in_round(random)
@@ -219,7 +219,7 @@ class Player:
     async def do_pile_move(self, random: Random) -> None:
         table = await self.in_round(random)
         stacks = ("table", "discard", "deck", "side")
-        await table.pile_move(
+        await table.move(
             random.choice(stacks),
             to=random.choice(stacks),
             count=1,

@@ -88,7 +88,7 @@ class Witness:
 
     def follow(self, name: str, house: House) -> None:
         """See everything that this connection receives, and what it asks."""
-        connection = house.connection
+        connection = house._connection
         receive, ask = connection._receive, connection.ask
 
         def received(text: str | bytes) -> None:

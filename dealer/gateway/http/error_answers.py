@@ -21,7 +21,7 @@ from dealer.gateway.http.concurrency import TooManyConcurrent
 from dealer.gateway.http.responses import response
 
 
-def refusal_of(error: MultipleValuesError | DealerError) -> Response:
+def refusal_of(error: MultipleValuesError | TooManyConcurrent | DealerError) -> Response:
     """The answer that an error of a request has: its sentence, and when to try again."""
     match error:
         case MultipleValuesError():

@@ -108,12 +108,12 @@ async def test_the_frames_of_the_protocol_examples(real_server):
         dial(real_server.url, subprotocols=[SUBPROTOCOL]) as socket,
     ):
         recording = RecordingSocket(socket)
-        for frame in requests[:6]:
+        for frame in requests[:7]:
             results.append((await recording.ask(filled(frame, known)))["result"])
             known |= {name: results[-1][name] for name in ("table", "token") if name in results[-1]}
             if frame["method"] == "deck.shuffle":
                 await recording.wait_for("DeckSealed")
-        for frame in requests[6:]:  # refused, because this round takes no players' bytes
+        for frame in requests[7:]:  # refused, because this round takes no players' bytes
             assert (await recording.ask(filled(frame, known)))["error"]["code"] > 0
         play = {"table": known["table"], "cards": ["X1"]}
         refused = await recording.ask({"jsonrpc": "2.0", "method": "hand.play", "params": play})
@@ -210,7 +210,7 @@ def test_the_limits_are_the_defaults():
 def test_the_rules_are_those_of_the_server():
     text = DOCUMENT.split("\n## Rules\n")[1].split("\n## ")[0].split("All other members")[0]
     named = set(re.findall(r"`(\w+)`", text))
-    values = {*PRESETS, *WHO, "rules", "anyone", "invite", "house"}
+    values = {*PRESETS, *WHO, "rules", "anyone", "invite", "house", "insecure"}
     assert named - values == set(KNOWN)
     assert f"{WAIT_MS_MIN} to {WAIT_MS_MAX:,}" in text
     assert f"1 to {SEATS_MAX}" in text
