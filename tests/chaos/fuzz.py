@@ -28,6 +28,8 @@ if __name__ == "__main__":
 from websockets.asyncio.client import connect
 
 from dealer.gateway import Gateway, Limits, serve
+from dealer.gateway.close_codes import CloseCode
+from dealer.gateway.wire.protocol import is_utf8
 from dealer.service.startup import open_service
 from tests.chaos.fuzz_grammar import Context, Grammar
 from tests.harness.limits import NO_RATES
@@ -54,6 +56,7 @@ class Figures:
     refused: int = 0
     unreadable: int = 0
     superseded: int = 0
+    not_utf8: int = 0
     tables: int = 0
     versions: int = 0
     seconds: float = 0.0
@@ -165,6 +168,8 @@ async def send_hundred(
         count_answers(frames, answers, figures)
     elif client.ended == SUPERSEDED:
         figures.superseded += 1
+    elif client.ended == CloseCode.INVALID_DATA and not all(map(is_utf8, frames)):
+        figures.not_utf8 += 1
     else:
         figures.faults.append(f"the connection was ended with {client.ended} after {frames}")
 

@@ -114,7 +114,10 @@ async def test_a_service_with_curl(reader: Reader) -> None:
     add, *others = example(document, "sh", "dealer key add").splitlines(keepends=True)
     await reader.type(add)
     call = example(document, "sh", "curl ")
-    await reader.type(f"until curl -sf {reader.page}rpc {shlex.join(call_of_ping())}; do :; done\n")
+    ping = (
+        f'{reader.page}rpc -H "Authorization: Bearer $(cat shop.key)" {shlex.join(call_of_ping())}'
+    )
+    await reader.type(f"until curl -sf {ping}; do :; done\n")  # the key is valid within a second
     printed = (await reader.type(call)).splitlines()
     (answer,) = (json.loads(line) for line in printed if line.startswith("{"))
     assert list(answer["result"]) == list(json.loads(example(document, "json"))["result"])

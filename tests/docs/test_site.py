@@ -21,7 +21,11 @@ from tests.browser.conftest import FLAGS, chromium
 from tests.docs.tutorial import blocks
 from tests.harness.server_process import ROOT
 
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore:.*MystReferenceResolver:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:.*MystReferenceResolver:PendingDeprecationWarning"),
+]
 
 VERSION, EARLIER = program_version(), "0.0.9"
 

@@ -124,7 +124,9 @@ def make_deterministic(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(executor.CommandExecutor, "now", now)
     monkeypatch.setattr(Presence, "changed", lambda *_: None)  # reads the clock
     # C1's root covers the deck's list, so it would shuffle each of the decks differently.
-    monkeypatch.setattr(executor, "FinishShuffle", lambda root, deck: FinishShuffle(bytes(len(root)), deck))
+    monkeypatch.setattr(
+        executor, "FinishShuffle", lambda root, deck: FinishShuffle(bytes(len(root)), deck)
+    )
 
 
 async def game(

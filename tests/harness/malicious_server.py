@@ -21,6 +21,7 @@ from dealer.client import Evidence
 from dealer.errors import HouseCheated
 from dealer.game.commands import Actor, Command
 from dealer.gateway.limits import Limits
+from dealer.gateway.push.broadcaster import Broadcaster
 from dealer.gateway.server import serve
 from dealer.gateway.ws import drain
 from dealer.proof.checkpoint import open_note
@@ -61,6 +62,12 @@ class MaliciousServer:
         limits = replace(LIMITS, resume=resume)
         gateway = serve(self.service, port=self.port, limits=limits)
         self.port = (await self._stack.enter_async_context(gateway)).port
+        self._listeners = self.service._listeners
+        self._broadcaster = next(
+            index
+            for index, listener in enumerate(self._listeners)
+            if isinstance(getattr(listener, "__self__", None), Broadcaster)
+        )
         self.change_notices(self._record)
 
     async def close(self) -> None:
@@ -117,17 +124,16 @@ class MaliciousServer:
 
     def change_notices(self, change: Callable[[LiveTable, CommitNotice], CommitNotice]) -> None:
         """Replace each commit notice by the result of `change`, for all subscribers."""
-        *others, publish = self.service._listeners
-        self.service._listeners = [
-            *others,
-            lambda live_table, notice: publish(live_table, change(live_table, notice)),
-        ]
+        publish = self._listeners[self._broadcaster]
+        self._listeners[self._broadcaster] = lambda live_table, notice: publish(
+            live_table, change(live_table, notice)
+        )
 
     def change_notices_of_seat(
         self, seat: int, change: Callable[[LiveTable, CommitNotice], CommitNotice]
     ) -> None:
         """Replace each commit notice by the result of `change`, for the subscribers at one seat."""
-        *others, publish = self.service._listeners
+        publish = self._listeners[self._broadcaster]
 
         def notify(live_table: LiveTable, notice: CommitNotice) -> None:
             subscribers = live_table.subscribers
@@ -140,7 +146,7 @@ class MaliciousServer:
             finally:
                 live_table.subscribers = subscribers
 
-        self.service._listeners = [*others, notify]
+        self._listeners[self._broadcaster] = notify
 
     def intercept(self, kind: type[Command], seat: int, instead: Command | None = None) -> None:
         """Answer a seat's command of this kind with success, and drop it or run `instead`."""
