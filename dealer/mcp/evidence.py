@@ -35,7 +35,7 @@ async def evidence_of(table: RemoteTable, server: str) -> dict[str, Any]:
     """
     pages = page_address(server)
     path = (await table.bundle())["url"]
-    if not path.startswith("/"):  # another host could stand there
+    if not path.startswith("/"):  # it might name another host
         raise HouseUnreachable("The server gave no path for the bundle.")
     address = f"{pages}{path}"
     lines = (await asyncio.to_thread(_fetch, address, table.token)).splitlines()
