@@ -29,7 +29,7 @@ TEARDOWN_LIMIT = 15
 """Seconds for each step of the teardown of a test that failed."""
 
 # Examples have no time limit: the machine may be busy.
-settings.register_profile("all", deadline=None)
+settings.register_profile("all", deadline=None, max_examples=60)
 settings.register_profile("quick", deadline=None, max_examples=25)
 
 
