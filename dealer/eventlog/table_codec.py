@@ -96,7 +96,7 @@ class _Table(Struct, array_like=True, forbid_unknown_fields=True):
     round: _Round | None
     round_versions: list[int]
     closed: bool
-    moved: list[tuple[int, int, int, int]] = []  # absent in states of earlier code
+    moved: list[tuple[int, int, int, int]]
 
 
 _encode = msgspec.msgpack.Encoder().encode

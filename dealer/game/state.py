@@ -139,8 +139,8 @@ class Table:
     """The state of a table, evolved from its events.
 
     `host_seat` is the seat of the player whom the host made host; None while the host is the one
-    who opened the table. `moved` has the players who moved to another seat: as the holders of the
-    seat that they took first, and of the one before the last move, each with the present holder.
+    who opened the table. `moved` has the players who moved to another seat and are still there:
+    each holder that they were, with the one that they are.
     """
 
     version: int = 0
@@ -382,13 +382,9 @@ def _note_move(table: Table, seat: int, text: str) -> None:
     match, holder = _MOVE.fullmatch(text), table.holder(seat)
     if match is not None and holder is not None and int(match[1]) == seat:
         later = SeatHolder(int(match[2]), table.version + 2)
-        first = table.earliest(holder)
-        _forget_moves(table, holder)
-        table.moved |= {first: later, holder: later}
-
-
-def _forget_moves(table: Table, to: SeatHolder) -> None:
-    table.moved = {earlier: later for earlier, later in table.moved.items() if later != to}
+        table.moved = {
+            earlier: later if now == holder else now for earlier, now in table.moved.items()
+        } | {holder: later}
 
 
 def _taken_at(holder: SeatHolder) -> int:
@@ -399,7 +395,8 @@ def _leave(table: Table, seat: int) -> None:
     """Free a seat. Its hand stays; the seat no longer knows other faces that its player saw."""
     player = table.seats.pop(seat)
     if table.moved:
-        _forget_moves(table, SeatHolder(seat, player.taken_at))
+        left = SeatHolder(seat, player.taken_at)
+        table.moved = {earlier: now for earlier, now in table.moved.items() if now != left}
     if table.host_seat == seat:
         table.host_seat = None
     round_ = table.round

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
+from itertools import pairwise
 
 import pytest
 
@@ -19,6 +19,7 @@ from dealer.game.commands import (
     TakeSeat,
     TransferHost,
 )
+from dealer.game.decide.seat_moves import MOVES_MAX
 from dealer.game.events import HostTransferred, NoteAdded, SeatLeft, SeatTaken
 from dealer.game.rules import Rules
 from dealer.game.state import SeatHolder
@@ -50,16 +51,29 @@ def test_a_player_is_the_same_after_several_moves(play):
     assert not game.table.still_seated(game.table.latest(first))
 
 
-def test_moves_of_players_who_left_and_middle_ones_are_forgotten(play):
+def test_each_holder_that_a_player_was_is_known_until_the_player_leaves(play):
     game = play(seats=2)
-    first = game.table.holder(2)
-    seats = [2, 3, 4] * 20
-    for seat, to in itertools.pairwise(seats):
+    seats = [2, 3, 4, 2, 5]
+    holders = [game.table.holder(2)]
+    for seat, to in pairwise(seats):
         game.do(MoveSeat(Actor(seat=seat), to))
-    assert len(game.table.moved) == 2
-    assert game.table.latest(first) == game.table.holder(seats[-1])
-    game.do(LeaveSeat(Actor(seat=seats[-1])))
+        holders.append(game.table.holder(to))
+    assert {game.table.latest(holder) for holder in holders} == {holders[-1]}
+    assert game.table.earliest(holders[-1]) == holders[0]
+    game.do(LeaveSeat(Actor(seat=5)))
     assert game.table.moved == {}
+
+
+def test_a_player_moves_so_often_and_no_oftener(play):
+    game = play(seats=2)
+    seats = [2, 3] * MOVES_MAX
+    for seat, to in pairwise(seats[: MOVES_MAX + 1]):
+        game.do(MoveSeat(Actor(seat=seat), to))
+    assert len(game.table.moved) == MOVES_MAX
+    game.refuses(MoveSeat(TWO, 3), BadRequest, "leave the seat")
+    game.do(LeaveSeat(TWO))
+    game.do(TakeSeat("again", 2))
+    assert game.do(MoveSeat(TWO, 3))
 
 
 def test_the_rules_may_keep_players_in_their_seats(play):

@@ -15,6 +15,9 @@ from dealer.game.events import Event
 from dealer.game.stacks import hand, pass_pile, pile
 from dealer.game.state import SEAT_MOVE, SEAT_OFFER, Table
 
+MOVES_MAX = 50
+"""How often a player may move without leaving the table."""
+
 
 def move_seat(command: MoveSeat, table: Table) -> list[Event]:
     """Move the actor, who has no cards, to a free seat; or ask another player to move.
@@ -30,6 +33,7 @@ def move_seat(command: MoveSeat, table: Table) -> list[Event]:
         require_permission(table, actor, "move_seat")
         _require_free(table, to)
         _require_no_cards(table, seat)
+        _require_few_moves(table, seat)
         return _moved(table, seat, to)
     if not (actor.service or is_host(table, actor)):
         raise NotHost("Only the host may ask another player to move.")
@@ -59,6 +63,15 @@ def _require_no_cards(table: Table, seat: int) -> None:
         raise RoundOpen("You withheld random bytes in this round; move after it.")
     if seat in round_.moves.passed:
         raise RoundOpen("You have passed cards; move when they are delivered.")
+
+
+def _require_few_moves(table: Table, seat: int) -> None:
+    """The state keeps each holder that a player was, and every command searches them."""
+    now = table.holder(seat)
+    if sum(later == now for later in table.moved.values()) >= MOVES_MAX:
+        raise BadRequest(
+            f"You have moved {MOVES_MAX} times at this table; leave the seat and take another one."
+        )
 
 
 def _moved(table: Table, seat: int, to: int) -> list[Event]:
