@@ -17,10 +17,10 @@ from dealer.history.replay import Game
 from dealer.proof.verify import Report
 
 T = TypeVar("T")
-Path_ = str | os.PathLike[str]
+AnyPath = str | os.PathLike[str]
 
 
-def open_log(url: Path_, *, house_key: Path_ | None = None) -> OpenLog:
+def open_log(url: AnyPath, *, house_key: AnyPath | None = None) -> OpenLog:
     """The log at `url`, read-only: `sqlite:///FILE`, a file's path, or `postgresql://…`.
 
     A server may write the same log meanwhile. `house_key` is the file of the house's key: with it

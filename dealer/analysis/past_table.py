@@ -100,8 +100,8 @@ def past_table(table: str, state: Table, viewer: Viewer, *, secret_known: bool) 
 def _reveal(round_: Round, view: dict[str, Any]) -> None:
     """Replace the stacks by their actual order, also during a shuffle, and add every known face."""
     view["stacks"] = {name: list(cards) for name, cards in sorted(round_.stacks.items())}
-    lying = sorted(card for cards in round_.stacks.values() for card in cards if card >= 0)
-    faces = ((card, round_.face(card)) for card in lying)
+    slots = sorted(card for cards in round_.stacks.values() for card in cards if card >= 0)
+    faces = ((card, round_.face(card)) for card in slots)
     view["cards"] = [[card, face] for card, face in faces if face is not None]
 
 

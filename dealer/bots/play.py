@@ -40,14 +40,14 @@ class Bots:
         pace: float = 2.0,
         store: Path | None = None,
         report: Report = lambda sentence: None,
-        dice: random.Random | None = None,
+        rng: random.Random | None = None,
     ) -> None:
         self._link = link
         self._count = count
         self._pace = pace
         self._store = store
         self._report = report
-        self._dice = dice or random.Random()
+        self._rng = rng or random.Random()
 
     async def run(self, stop: asyncio.Event) -> None:
         """Play until `stop` is set, or until no bot has a seat any more.
@@ -110,9 +110,9 @@ class Bots:
             await table.until(lambda table: _is_over(table) or bool(possible_moves(table)))
             if _is_over(table):
                 return
-            await asyncio.sleep(self._pace * self._dice.uniform(0.5, 1.5))
+            await asyncio.sleep(self._pace * self._rng.uniform(0.5, 1.5))
             with suppress(Refused):
-                await make_move(table, self._dice)
+                await make_move(table, self._rng)
 
 
 def names_from(number: int) -> Sequence[str]:

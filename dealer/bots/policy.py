@@ -35,7 +35,7 @@ def possible_moves(table: RemoteTable) -> list[str]:
     return moves
 
 
-async def make_move(table: RemoteTable, dice: random.Random) -> str | None:
+async def make_move(table: RemoteTable, rng: random.Random) -> str | None:
     """Send one of `possible_moves`, and pass the turn on; the move, None if there is none.
 
     Raises Refused if the table has changed meanwhile.
@@ -43,11 +43,11 @@ async def make_move(table: RemoteTable, dice: random.Random) -> str | None:
     moves, round_ = possible_moves(table), table.state.round
     if not moves or round_ is None or table.seat is None:
         return None
-    move = dice.choice(moves)
+    move = rng.choice(moves)
     if move == "draw":
         await table.draw()
     elif move != PASS_TURN:
-        card = dice.choice(round_.cards(hand(table.seat)))
+        card = rng.choice(round_.cards(hand(table.seat)))
         await (table.play(card) if move == "play" else table.discard(card))
     await _pass_turn(table)
     return move

@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
-import secrets
-import uuid
 from collections.abc import Generator, Mapping
 from contextlib import suppress
-from hashlib import sha256
 from types import TracebackType
 from typing import Any
 
 from dealer.client.address import require_table_id
 from dealer.client.connection import Connection
+from dealer.client.joining import cosigner_at, default_name, join_command
 from dealer.client.moves import Deck, deck_spec
 from dealer.client.old_names import warn_renamed
 from dealer.client.requests import Answered, Members, RetryPolicy
-from dealer.client.store import Store, TableStore, with_seat
+from dealer.client.store import Store, with_seat
 from dealer.client.table import RemoteTable
 from dealer.client.table_session import OnEvent, TableSession
-from dealer.errors import BadToken, ConfigurationError, HouseCheated, Refused
+from dealer.errors import BadToken, HouseCheated, Refused
 from dealer.proof.checkpoint import Cosigner
 from dealer.proof.verify.replay import INSECURE
 
 log: logging.Logger = logging.getLogger(__name__)
-
-SEED_BYTES = 32
 
 
 def connect(
@@ -144,7 +139,7 @@ class House:
         table_id = result["table"]
         self._connection.route_to(table_id)
         await self._follow(table_id, key=bytes.fromhex(result["key"])).start()
-        return await self._caught_up(table_id, result["version"])
+        return await _caught_up(self._tables[table_id], result["version"])
 
     async def join(
         self,
@@ -175,10 +170,10 @@ class House:
             with suppress(BadToken):
                 return await self.resume(table_id, key=key)
         session = self._follow(table_id, key=key)
-        cosigner = session.responder.cosigner = self._cosigner_at(kept, draw=True)
+        cosigner = session.responder.cosigner = cosigner_at(kept, self._cosigner, create=True)
         members = {
             "table": table_id,
-            "name": name or self._name or (_unnamed() if named else None),
+            "name": name or self._name or (default_name() if named else None),
             "ticket": ticket,
             "jwt": jwt,
             "seat": seat,
@@ -188,7 +183,7 @@ class House:
         }
         params = {name: value for name, value in members.items() if value is not None}
         try:
-            command = {"cmd": _join_command(kept, params)}
+            command = {"cmd": join_command(kept, params)}
             table = await self._enter("table.join", params | command, session)
         except Refused:
             kept.learn(joining=None)
@@ -241,7 +236,7 @@ class House:
             self._sessions.pop(table_id)
             self._tables.pop(table_id)
             raise
-        return await self._caught_up(table_id, version)
+        return await _caught_up(self._tables[table_id], version)
 
     def _follow(self, table_id: str, *, key: bytes | None) -> TableSession:
         """The session of a table, created at the first use."""
@@ -255,7 +250,7 @@ class House:
         pinned = bytes.fromhex(kept.facts.get("key", ""))
         if key is not None and pinned and key != pinned:
             raise HouseCheated("This table's key has changed, so it is not the same table.")
-        cosigner = self._cosigner_at(kept, draw=False)
+        cosigner = cosigner_at(kept, self._cosigner)
         session = TableSession(
             table_id,
             self._connection,
@@ -284,48 +279,17 @@ class House:
             session.joined(result)
 
         result = await self._ask(method, params, answered)
-        return await table.until(lambda table: table.version >= result["version"])
-
-    def _cosigner_at(self, kept: TableStore, *, draw: bool) -> Cosigner | None:
-        """The key that cosigns at a table; with `draw` one is created if the store has none."""
-        if isinstance(self._cosigner, Cosigner) or not self._cosigner:
-            return self._cosigner or None
-        if draw and not kept.facts.get("player_seed"):
-            kept.learn(player_seed=secrets.token_bytes(SEED_BYTES).hex())
-        try:
-            seed = bytes.fromhex(kept.facts.get("player_seed", ""))
-            return Cosigner(seed) if seed else None
-        except (TypeError, ValueError) as error:
-            raise ConfigurationError(
-                "The client's cosigning key in its store is damaged: restore the store, or connect "
-                "with cosigner=False."
-            ) from error
+        return await _caught_up(table, result["version"])
 
     async def _ask(self, method: str, params: Members, answered: Answered) -> Members:
         return await self._connection.ask(
             method, params, table=None, changes=method != "table.watch", answered=answered
         )
 
-    async def _caught_up(self, table_id: str, version: int) -> RemoteTable:
-        table = await self._tables[table_id].until(lambda table: table.version >= version)
-        if table.insecure:
-            log.warning("table %s: %s", table_id, INSECURE)
-        return table
 
-
-def _join_command(kept: TableStore, params: Members) -> str:
-    """The id of this join, stored before it is sent.
-
-    A program that was killed before the answer repeats the command with it, and gets the seat.
-    """
-    digest = sha256(json.dumps(params, sort_keys=True).encode()).hexdigest()
-    joining = kept.facts.get("joining") or {}
-    if joining.get("params") != digest:
-        joining = {"cmd": str(uuid.uuid4()), "params": digest}
-        kept.learn(joining=joining)
-    return str(joining["cmd"])
-
-
-def _unnamed() -> str:
-    """A name for a player who gives none; names are unique at a table."""
-    return f"Guest {secrets.randbelow(9_000) + 1_000}"
+async def _caught_up(table: RemoteTable, version: int) -> RemoteTable:
+    """The table at `version` at least; a warning is logged if its shuffles prove nothing."""
+    await table.until(lambda table: table.version >= version)
+    if table.insecure:
+        log.warning("table %s: %s", table.id, INSECURE)
+    return table

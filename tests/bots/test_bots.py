@@ -23,7 +23,7 @@ class Party:
         self.stop = asyncio.Event()
         bots = Bots(
             read_link(link, server=link), count,
-            pace=0.01, dice=random.Random(7), report=self._said.put_nowait, **options,
+            pace=0.01, rng=random.Random(7), report=self._said.put_nowait, **options,
         )  # fmt: skip
         self.task = asyncio.create_task(bots.run(self.stop))
 

@@ -13,7 +13,7 @@ import pytest
 from dealer.bots.environment import CARDS_MAX, DRAW, LIMIT, STOP, TwentyOne
 
 
-def played(game: TwentyOne, *, seed: int, dice: random.Random) -> Iterator[dict[str, Any]]:
+def played(game: TwentyOne, *, seed: int, rng: random.Random) -> Iterator[dict[str, Any]]:
     """Observations of a game with random actions."""
     game.reset(seed=seed)
     for _ in game.agent_iter():
@@ -21,11 +21,11 @@ def played(game: TwentyOne, *, seed: int, dice: random.Random) -> Iterator[dict[
         assert observation is not None
         yield observation
         legal = [action for action in (STOP, DRAW) if observation["action_mask"][action]]
-        game.step(None if terminated else dice.choice(legal))
+        game.step(None if terminated else rng.choice(legal))
 
 
 def test_a_seed_gives_the_same_game():
-    games = [list(played(TwentyOne(3), seed=seed, dice=random.Random(1))) for seed in (1, 1, 2)]
+    games = [list(played(TwentyOne(3), seed=seed, rng=random.Random(1))) for seed in (1, 1, 2)]
     assert games[0] == games[1] != games[2]
 
 
@@ -33,7 +33,7 @@ def test_a_deal_is_won_by_the_nearest_to_21():
     game, rng = TwentyOne(2), random.Random(5)
     outcomes = set()
     for seed in range(20):
-        for observation in played(game, seed=seed, dice=rng):
+        for observation in played(game, seed=seed, rng=rng):
             assert observation["total"] == sum(observation["drawn"])
             if game._scored and len(game.agents) == 2:
                 outcomes.add(tuple(game.rewards.values()))
@@ -57,7 +57,7 @@ def test_rewards(monkeypatch, totals, rewards):
 def test_an_observation_has_nothing_hidden():
     """Other cards in the shoe and in other hands leave every byte of it as it is."""
     game = TwentyOne(3)
-    for count, _ in enumerate(played(game, seed=3, dice=random.Random(2))):
+    for count, _ in enumerate(played(game, seed=3, rng=random.Random(2))):
         if count == 40:
             break
     own = game.agents[1]

@@ -41,12 +41,17 @@ def dealer_command(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-async def test_a_server_with_test_decks_says_so_everywhere(tmp_path):
+async def test_a_server_with_test_decks_says_so_everywhere(tmp_path, caplog):
     server = ServerProcess(tmp_path, **{"log-level": "DEBUG", "log-format": "json"})
     server.environment["DEALER_INSECURE_TEST_DECKS"] = "1"
     async with server:
         async with dealer.connect(server.url, name="Ada") as house:
             table = await house.join(await house.open(rules={"insecure_test_deck": {"seed": "1"}}))
+            for enter in ("join", "watch"):
+                caplog.clear()
+                async with dealer.connect(server.url) as other:
+                    await getattr(other, enter)(table.id)
+                assert INSECURE in caplog.text
             await table.round_open()
             await table.shuffle()
             await table.close()

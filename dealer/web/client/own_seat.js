@@ -11,7 +11,8 @@ import { SEAT_GIVEN_UP } from "../verify.js";
 /** @typedef {import("./event_verifier.js").EventVerifier} EventVerifier */
 /** @typedef {import("./stores.js").TableStore} TableStore */
 
-const MOVE = /^([1-9][0-9]{0,9})-([1-9][0-9]{0,9})$/;
+/** The text of a note of the kind `seat_move` or `seat_offer`: from this seat to that one. */
+export const SEAT_CHANGE = /^([1-9][0-9]{0,9})-([1-9][0-9]{0,9})$/;
 
 export class OwnSeat {
   /** @type {number | null} the version of the SeatTaken by which the player moves */
@@ -48,7 +49,7 @@ export class OwnSeat {
       return true;
     }
     if (event.seat !== seat) return false;
-    if (type === "NoteAdded" && event.kind === "seat_move" && MOVE.test(event.text)) {
+    if (type === "NoteAdded" && event.kind === "seat_move" && SEAT_CHANGE.test(event.text)) {
       this.#moves = version + 2;
     } else if (SEAT_GIVEN_UP.includes(type) && version + 1 !== this.#moves) {
       this.release();

@@ -4,14 +4,13 @@
  */
 
 import { HistoryFold } from "../client/fold.js";
+import { SEAT_CHANGE } from "../client/own_seat.js";
 import { table as texts } from "../texts.js";
 import { SEAT_GIVEN_UP, seatOf } from "../verify.js";
 
 /** @typedef {import("../client.js").RemoteTable} RemoteTable */
 /** @typedef {{ seat: number, at: number }} Play */
 /** @typedef {{ version: number, from: number, to: number }} SeatChange */
-
-const SEAT_CHANGE = /^([1-9][0-9]{0,9})-([1-9][0-9]{0,9})$/;
 
 /**
  * A function of a table that computes a fold over its history.
