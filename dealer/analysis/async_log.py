@@ -83,8 +83,8 @@ class AsyncLog:
     ) -> AsyncIterator[LoggedEvent]:
         """The events with versions after+1 … upto, in order, each of its own class."""
         async for chunk in self.event_chunks(table, after=after, upto=upto):
-            for one in chunk:
-                yield one
+            for event in chunk:
+                yield event
 
     async def event_chunks(
         self, table: str, *, after: int = 0, upto: int | None = None
@@ -125,12 +125,12 @@ class AsyncLog:
         The swaps of closed rounds are recomputed from a verified bundle: raises ProofFault if the
         log was forged.
         """
-        logged = [one async for one in self.events(table)]
+        logged = [event async for event in self.events(table)]
         swaps: Sequence[Swap] = ()
-        if any(one.type == "RoundClosed" for one in logged):
+        if any(event.type == "RoundClosed" for event in logged):
             swaps = (await self.game(table)).swaps
         found = shuffles_of(logged, swaps)
-        return [one for one in found if round in (None, one.round)]
+        return [shuffle for shuffle in found if round in (None, shuffle.round)]
 
     async def state(self, table: str, at: int | None = None, *, viewer: Viewer = None) -> PastTable:
         """The table at a version, by default the newest, as a viewer saw it then.

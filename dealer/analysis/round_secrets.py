@@ -19,7 +19,7 @@ async def house_keys(log: ReadOnlyLog, file: Path) -> tuple[HouseKeys, ...]:
     """The keys in `file` and beside it; HouseKeyError if they are not those of this log."""
     checks = set((await key_checks(log)).values())
     keys = await asyncio.to_thread(read_keys, file)
-    ours = tuple(one for one in keys if one.check in checks)
+    ours = tuple(key for key in keys if key.check in checks)
     if not ours:
         raise HouseKeyError(f"The key in {file} is not the key of {log.name}.")
     return ours

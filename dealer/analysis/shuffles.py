@@ -21,18 +21,18 @@ def shuffles_of(logged: Iterable[LoggedEvent], swaps: Iterable[Swap]) -> list[Lo
     steps: dict[ShuffleId, list[Swap]] = defaultdict(list)
     for swap in swaps:
         steps[swap.round, swap.shuffle_index].append(swap)
-    for one in logged:
-        match one.event:
+    for entry in logged:
+        match entry.event:
             case events.EntropyCommitted(round=round_, k=k, seat=seat):
                 committed[round_, k].append(seat)
             case events.EntropyRevealed(round=round_, k=k, seat=seat):
                 revealed[round_, k].append(seat)
             case events.ShuffleStarted() as event:
-                found[event.round, event.k] = _started(one, event)
+                found[event.round, event.k] = _started(entry, event)
             case events.DeckSealed(round=round_, k=k):
-                found[round_, k] = _ended(found[round_, k], one, "sealed")
+                found[round_, k] = _ended(found[round_, k], entry, "sealed")
             case events.ShuffleVoided(round=round_, k=k):
-                found[round_, k] = _ended(found[round_, k], one, "voided")
+                found[round_, k] = _ended(found[round_, k], entry, "voided")
     return [
         shuffle._replace(
             committed=tuple(sorted(committed[id_])),
@@ -43,19 +43,19 @@ def shuffles_of(logged: Iterable[LoggedEvent], swaps: Iterable[Swap]) -> list[Lo
     ]
 
 
-def _started(one: LoggedEvent, event: events.ShuffleStarted) -> LoggedShuffle:
+def _started(entry: LoggedEvent, event: events.ShuffleStarted) -> LoggedShuffle:
     return LoggedShuffle(
-        table=one.table,
+        table=entry.table,
         round=event.round,
         k=event.k,
         stack=event.stack,
         n=event.n,
         algorithm=event.algorithm,
         steps=event.steps,
-        started=one.version,
-        started_at=one.at,
+        started=entry.version,
+        started_at=entry.at,
     )
 
 
-def _ended(shuffle: LoggedShuffle, one: LoggedEvent, outcome: str) -> LoggedShuffle:
-    return shuffle._replace(ended=one.version, ended_at=one.at, outcome=outcome)
+def _ended(shuffle: LoggedShuffle, entry: LoggedEvent, outcome: str) -> LoggedShuffle:
+    return shuffle._replace(ended=entry.version, ended_at=entry.at, outcome=outcome)

@@ -39,13 +39,13 @@ def actions(table: RemoteTable) -> list[str]:
         return notes + (["open"] if permits(table, "open") else [])
     if state.round.shuffle is not None:
         return notes
-    allowed = [one for one in HOST_ACTIONS if permits(table, one)]
+    allowed = [action for action in HOST_ACTIONS if permits(table, action)]
     if can_draw(table):
-        allowed += [one for one in STACK_ACTIONS if permits(table, one)]
+        allowed += [action for action in STACK_ACTIONS if permits(table, action)]
     if any(table.piles.values()) and permits(table, "pile"):
         allowed.append("pile")
     if state.round.cards(hand(table.seat)):
-        allowed += [one for one in HAND_ACTIONS if permits(table, one)]
+        allowed += [action for action in HAND_ACTIONS if permits(table, action)]
     return notes + allowed
 
 

@@ -64,7 +64,7 @@ class Bots:
             for bot in bots:
                 bot.cancel()
             results = await everyone
-        errors = [one for one in results if isinstance(one, Exception)]
+        errors = [result for result in results if isinstance(result, Exception)]
         if len(errors) == self._count:
             raise errors[0]
 

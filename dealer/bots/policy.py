@@ -26,7 +26,7 @@ def possible_moves(table: RemoteTable) -> list[str]:
     if turn is not None and turn != table.seat and turn in table.seats:
         return []
     allowed = legal.actions(table)
-    moves: list[str] = [one for one in ("play", "discard") if one in allowed]
+    moves: list[str] = [move for move in ("play", "discard") if move in allowed]
     if "draw" in allowed and len(table.hand) < HAND_FULL:
         moves.append("draw")
     was_shuffled = table.state.round is not None and bool(table.state.round.faces)

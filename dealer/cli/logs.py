@@ -112,7 +112,9 @@ def _shown(value: Any) -> str:
 
 def _error_fields(info: _ExceptionInfo) -> dict[str, Any]:
     kind, error, trace = info
-    places = [f"{Path(one.filename).name}:{one.lineno} {one.name}" for one in extract_tb(trace)]
+    places = [
+        f"{Path(frame.filename).name}:{frame.lineno} {frame.name}" for frame in extract_tb(trace)
+    ]
     fields: dict[str, Any] = {"error": kind.__name__, "where": " < ".join(places[-DEEPEST:][::-1])}
     if isinstance(error, DealerError):
         fields["says"] = str(error)

@@ -79,13 +79,13 @@ def setting_parameters() -> list[Parameter]:
     """A parameter for each setting that has a flag, for the signature of a command."""
     return [
         Parameter(
-            one.name,
+            setting.name,
             Parameter.KEYWORD_ONLY,
-            default=one.default or None if one.type == tuple[str, ...] else one.default,
-            annotation=option(one.name),
+            default=setting.default or None if setting.type == tuple[str, ...] else setting.default,
+            annotation=option(setting.name),
         )
-        for one in SETTINGS
-        if one.flag
+        for setting in SETTINGS
+        if setting.flag
     ]
 
 

@@ -35,9 +35,9 @@ def takes_settings(command: Callable[..., None]) -> Callable[..., None]:
     Their values reach the command as keyword arguments, for `build_settings`.
     """
     own = [
-        one
-        for one in signature(command, eval_str=True).parameters.values()
-        if one.kind is not Parameter.VAR_KEYWORD
+        parameter
+        for parameter in signature(command, eval_str=True).parameters.values()
+        if parameter.kind is not Parameter.VAR_KEYWORD
     ]
     limit = Parameter("limit", Parameter.KEYWORD_ONLY, default=None, annotation=Limit)
     parameters = [*setting_parameters(), limit, *own]
@@ -48,7 +48,9 @@ def takes_settings(command: Callable[..., None]) -> Callable[..., None]:
 
     signature_ = signature(command).replace(parameters=parameters)
     with_settings.__signature__ = signature_  # type: ignore[attr-defined]
-    with_settings.__annotations__ = {one.name: one.annotation for one in parameters}
+    with_settings.__annotations__ = {
+        parameter.name: parameter.annotation for parameter in parameters
+    }
     return with_settings
 
 
@@ -57,7 +59,11 @@ def build_settings(given: dict[str, Any]) -> Settings:
     file = os.environ.get(PASSWORD_FILE_VARIABLE)
     with usage_errors():
         return Settings(
-            **{one.name: _value(one, given[one.name]) for one in SETTINGS if one.flag},
+            **{
+                setting.name: _value(setting, given[setting.name])
+                for setting in SETTINGS
+                if setting.flag
+            },
             password_file=Path(file) if file else None,
             limits=read_limits(given["limit"] or (), os.environ),
         )

@@ -193,7 +193,7 @@ class Connection:
         A closed table is resumed only for a pending request.
         """
         requests, self._requests = self._requests, {}
-        awaited = {one.table for one in requests.values() if not one.future.done()}
+        awaited = {request.table for request in requests.values() if not request.future.done()}
         greeting = self.ask("session.hello", {}, table=None, answered=self._greeted)
         greeting.add_done_callback(forget)
         for table, handler in list(self.handlers.items()):
@@ -255,8 +255,8 @@ class Connection:
             self._drain(params)
             return
         if method == "events":
-            for one in params["list"]:
-                self._notified("event", one)
+            for event in params["list"]:
+                self._notified("event", event)
             return
         handler = self.handlers.get(params["table"])
         if handler is not None:

@@ -52,7 +52,7 @@ def contrast(one: str, other: str) -> float:
 
 def _buttons(accent: str, ink: str | None, of: str) -> dict[str, str]:
     if ink is None:
-        ink = max((_WHITE, _BLACK), key=lambda one: contrast(one, accent))
+        ink = max((_WHITE, _BLACK), key=lambda ink: contrast(ink, accent))
     _require(contrast(accent, ink), f"{of}: text of {ink} on buttons of {accent}", "")
     return {"--accent": accent, "--accent-ink": ink}
 

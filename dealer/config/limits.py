@@ -63,7 +63,7 @@ def default_limits() -> Limits:
 def read_limits(pairs: Iterable[str], environ: Mapping[str, str]) -> Limits:
     """Limits from `name=value` pairs and variables; ConfigurationError for a wrong one."""
     limits = default_limits()
-    kinds = {one.name: type(getattr(limits, one.name)) for one in fields(limits)}
+    kinds = {limit.name: type(getattr(limits, limit.name)) for limit in fields(limits)}
     given = {
         name: (environ[variable], variable)
         for name in kinds

@@ -92,7 +92,7 @@ class Page(NamedTuple):
 
 def documents() -> list[str]:
     """The paths of all documents: two READMEs, CONTRIBUTING, and those of the rooms and tests."""
-    found = [ROOT / one for one in (".client/README.md", ".github/CONTRIBUTING.md", "README.md")]
+    found = [ROOT / name for name in (".client/README.md", ".github/CONTRIBUTING.md", "README.md")]
     found += [path for folder in ("dealer", "tests") for path in (ROOT / folder).rglob("*.md")]
     return sorted(path.relative_to(ROOT).as_posix() for path in found)
 
@@ -100,7 +100,9 @@ def documents() -> list[str]:
 def pages() -> list[Page]:
     """The pages of all documents, in the order of `PLACES`; links are still those of the files."""
     order = list(PLACES)
-    known = sorted(documents(), key=lambda one: order.index(one) if one in order else len(order))
+    known = sorted(
+        documents(), key=lambda document: order.index(document) if document in order else len(order)
+    )
     return [page for source in known for page in _pages(source)]
 
 

@@ -46,7 +46,8 @@ def sections(text: str) -> tuple[str, list[Section]]:
     ends = [*starts[1:], len(text)]
     found = [text[start:end] for start, end in zip(starts, ends, strict=True)]
     return text[: min(starts, default=len(text))], [
-        Section(one.partition("\n")[0].removeprefix("## ").strip(), one) for one in found
+        Section(heading.partition("\n")[0].removeprefix("## ").strip(), heading)
+        for heading in found
     ]
 
 
@@ -61,7 +62,7 @@ def map_links(text: str, change: Callable[[str], str]) -> str:
     def changed(part: str) -> str:
         pieces = re.split(r"(`[^`\n]+`)", part)  # every second one is code
         pieces[::2] = [
-            _LINK.sub(lambda found: f"]({change(found[1])})", one) for one in pieces[::2]
+            _LINK.sub(lambda found: f"]({change(found[1])})", piece) for piece in pieces[::2]
         ]
         return "".join(pieces)
 
@@ -87,7 +88,7 @@ def rows(text: str) -> list[list[str]]:
 def table(heading: Sequence[str], cells: Iterable[Sequence[str]]) -> str:
     """A table; a cell's line breaks become spaces, and bars are escaped."""
     lines = [" | ".join(heading), "|".join("---" for _ in heading)]
-    lines += [" | ".join(_cell(one) for one in row) for row in cells]
+    lines += [" | ".join(_cell(cell) for cell in row) for row in cells]
     return "".join(f"| {line} |\n" for line in lines)
 
 

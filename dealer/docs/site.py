@@ -71,7 +71,7 @@ def write_sources(folder: Path) -> list[Page]:
     """Write every page and the files that they link to. Raises BrokenLink."""
     documents = pages()
     links = Links(documents)
-    texts = {one.name: links.rewritten(one) for one in documents}
+    texts = {document.name: links.rewritten(document) for document in documents}
     for name, complete in COMPLETED.items():
         texts[name] = complete(texts[name])
     made = generated()

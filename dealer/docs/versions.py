@@ -34,7 +34,9 @@ def write_versions(folder: Path) -> list[str]:
     text = json.dumps(found)
     (folder / "versions.json").write_text(f"{text}\n", encoding="utf-8")
     (folder / "versions.js").write_text(f"globalThis.dealerVersions = {text};\n", encoding="utf-8")
-    links = "".join(f'<li><a href="{escape(one)}/index.html">{escape(one)}</a>\n' for one in found)
+    links = "".join(
+        f'<li><a href="{escape(version)}/index.html">{escape(version)}</a>\n' for version in found
+    )
     index = _INDEX.format(newest=escape(found[0]), links=links)
     (folder / "index.html").write_text(index, encoding="utf-8")
     return found

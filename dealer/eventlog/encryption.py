@@ -113,12 +113,12 @@ class HouseKeys:
         self._tickets = AESGCM(_derived(master, "ticket"))
         self._webhooks = AESGCM(_derived(master, "webhook"))
         self._more = more
-        self._known = {one.public_key: one for one in (*earlier, self)}
+        self._known = {key.public_key: key for key in (*earlier, self)}
 
     @property
     def earlier(self) -> tuple[HouseKeys, ...]:
         """The other known keys of the house."""
-        return tuple(one for one in self._known.values() if one is not self)
+        return tuple(key for key in self._known.values() if key is not self)
 
     def of(self, public_key: bytes) -> HouseKeys:
         """The keys of a table by the `public_key` that its players know; b"", for a new table,
@@ -130,7 +130,7 @@ class HouseKeys:
         if not public_key:
             return self
         # Another process may use a key that was created after this process loaded its keys.
-        self._known |= {one.public_key: one for one in self._more()} | {self.public_key: self}
+        self._known |= {key.public_key: key for key in self._more()} | {self.public_key: self}
         if public_key not in self._known:
             raise HouseKeyError(
                 "This table is signed with an earlier house key whose file is missing; restore "
@@ -159,10 +159,10 @@ class HouseKeys:
     def unwrap(self, stored: bytes, *, table: bytes, round: int) -> bytes:
         """S, decrypted with any of the house's keys; DatabaseDamaged if none of them fits."""
         about = _secret(table, round)
-        for one in (self, *self.earlier):
+        for key in (self, *self.earlier):
             with suppress(InvalidTag, ValueError):
                 nonce, ciphertext = stored[:NONCE_BYTES], stored[NONCE_BYTES:]
-                return one._wrapping.decrypt(nonce, ciphertext, about)
+                return key._wrapping.decrypt(nonce, ciphertext, about)
         return _open(self._wrapping, stored, about)
 
     def seal_savepoint(
@@ -177,9 +177,9 @@ class HouseKeys:
     ) -> bytes:
         """The savepoint, decrypted with any of the house's keys; DatabaseDamaged if none fits."""
         about = _savepoint(table, version, format, code)
-        for one in (self, *self.earlier):
+        for key in (self, *self.earlier):
             with suppress(InvalidTag, ValueError):
-                return one._savepoints.decrypt(stored[:NONCE_BYTES], stored[NONCE_BYTES:], about)
+                return key._savepoints.decrypt(stored[:NONCE_BYTES], stored[NONCE_BYTES:], about)
         raise DatabaseDamaged("The savepoint cannot be decrypted: its row was altered or moved.")
 
     def seal_ticket(self, plain: bytes, *, nonce: bytes) -> bytes:
@@ -201,10 +201,10 @@ class HouseKeys:
 
         Raises DatabaseDamaged if none of the house's keys fits.
         """
-        for one in (self, *self.earlier):
+        for key in (self, *self.earlier):
             with suppress(InvalidTag, ValueError):
                 nonce, ciphertext = stored[:NONCE_BYTES], stored[NONCE_BYTES:]
-                return one._webhooks.decrypt(nonce, ciphertext, _webhook(url)), one is self
+                return key._webhooks.decrypt(nonce, ciphertext, _webhook(url)), key is self
         raise DatabaseDamaged("The webhook's secret cannot be decrypted with the house's keys.")
 
 

@@ -83,7 +83,7 @@ def read_marks(key: Path, *, folder: Path | None = None) -> list[MarkRecord]:
     first = mark_file(key, 0, folder=folder)
     names = re.compile(re.escape(first.name.removesuffix("0")) + r"\d+")
     try:
-        files = sorted(one for one in first.parent.iterdir() if names.fullmatch(one.name))
+        files = sorted(file for file in first.parent.iterdir() if names.fullmatch(file.name))
     except OSError:
         files = []
     for file in files:

@@ -124,12 +124,14 @@ def _masters(file: Path) -> dict[bytes, bytes]:
     """All master keys in `file` and its neighbours, by their check values."""
     beside = re.compile(re.escape(file.name) + r"(\.new|\.[0-9a-f]{8})?")
     try:
-        there = [one for one in file.parent.iterdir() if beside.fullmatch(one.name)]
+        there = [
+            neighbour for neighbour in file.parent.iterdir() if beside.fullmatch(neighbour.name)
+        ]
     except OSError:
         there = []
     if file not in there:
         _read(file)  # raises the error that describes the problem
-    masters = [_read(one) for one in sorted(there)]
+    masters = [_read(file) for file in sorted(there)]
     return {HouseKeys(master).check: master for master in masters}
 
 

@@ -78,7 +78,7 @@ class Generations:
         if tag not in self._began:
             raise _lost()
         later = tags[tags.index(tag) + 1 :]
-        ends = [*(self._began[one] for one in later), head]
+        ends = [*(self._began[tag] for tag in later), head]
         if any(place > Place(end + 1) for end in ends):
             raise _lost()
         return place

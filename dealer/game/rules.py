@@ -178,8 +178,8 @@ def _size_of(value: Any) -> int:
     if isinstance(value, str):
         return _NODE + len(value) * (1 if value.isascii() else 4)
     if isinstance(value, Mapping):
-        members = (_MEMBER + _size_of(name) + _size_of(one) for name, one in value.items())
+        members = (_MEMBER + _size_of(name) + _size_of(item) for name, item in value.items())
         return 3 * _NODE + sum(members)
     if isinstance(value, list | tuple):
-        return _NODE + sum(10 + _size_of(one) for one in value)
+        return _NODE + sum(10 + _size_of(item) for item in value)
     return 32

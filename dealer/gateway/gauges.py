@@ -23,7 +23,7 @@ def gauges(
         "dealer_connections": ("Open connections.", lambda: len(registry.connections)),
         "dealer_service_connections": (
             "Open connections with a service key.",
-            lambda: sum(one.service_key is not None for one in registry.connections),
+            lambda: sum(connection.service_key is not None for connection in registry.connections),
         ),
         "dealer_service_keys": ("Valid service keys.", lambda: len(service.service_keys)),
         "dealer_connections_max": (

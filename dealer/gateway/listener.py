@@ -49,8 +49,8 @@ class Listener:
         self._admits = admits
         self._connecting: set[asyncio.Task[Any]] = set()
         self.sockets = tuple(listening)
-        for one in self.sockets:
-            self._resume(one)
+        for socket_ in self.sockets:
+            self._resume(socket_)
 
     def _resume(self, listening: socket.socket) -> None:
         if listening in self.sockets:
@@ -88,9 +88,9 @@ class Listener:
     def close(self) -> None:
         """Stop listening; accepted connections stay open."""
         listening, self.sockets = self.sockets, ()
-        for one in listening:
-            self._loop.remove_reader(one)
-            one.close()
+        for socket_ in listening:
+            self._loop.remove_reader(socket_)
+            socket_.close()
 
     def get_loop(self) -> asyncio.AbstractEventLoop:
         return self._loop
@@ -110,9 +110,9 @@ async def listening_sockets(host: str, port: int) -> list[socket.socket]:
     """
     loop = asyncio.get_running_loop()
     bound = await loop.create_server(asyncio.Protocol, host, port, start_serving=False)
-    listening = [socket.socket(fileno=os.dup(one.fileno())) for one in bound.sockets]
+    listening = [socket.socket(fileno=os.dup(socket_.fileno())) for socket_ in bound.sockets]
     bound.close()
-    for one in listening:
-        one.setblocking(False)
-        one.listen(BACKLOG)
+    for socket_ in listening:
+        socket_.setblocking(False)
+        socket_.listen(BACKLOG)
     return listening

@@ -58,8 +58,8 @@ def _deck(n: int, steps: Iterable[Swap]) -> Samples:
 def counted(shuffles: Iterable[tuple[Kind, Samples]]) -> dict[Kind, Counted]:
     """The counts of each kind of shuffle, the most frequent first."""
     found: dict[Kind, list[Samples]] = {}
-    for kind, one in shuffles:
-        found.setdefault(kind, []).append(one)
+    for kind, shuffle in shuffles:
+        found.setdefault(kind, []).append(shuffle)
     result = {}
     for kind, samples in sorted(found.items(), key=lambda item: -len(item[1])):
         result[kind] = Counted(n=kind.n, k=kind.sample)

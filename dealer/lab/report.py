@@ -16,13 +16,13 @@ _NAME = 42
 def findings(found: Sequence[Finding], level: float) -> list[str]:
     """A table of all tests, then the verdict; `needs` is the number of shuffles required."""
     lines = [f"{'':<{_NAME}}{'found':>12}{'fair':>12}{'p':>10}{'after Holm':>12}"]
-    for one in found:
-        numbers = f"{one.name:<{_NAME}}{_number(one.found):>12}{_number(one.expected):>12}"
-        if one.p is None or one.holm is None:
-            lines.append(f"{one.name:<{_NAME}}{'needs ' + format(one.needs or 0, ','):>12}")
+    for result in found:
+        numbers = f"{result.name:<{_NAME}}{_number(result.found):>12}{_number(result.expected):>12}"
+        if result.p is None or result.holm is None:
+            lines.append(f"{result.name:<{_NAME}}{'needs ' + format(result.needs or 0, ','):>12}")
         else:
-            mark = "  ←" if one.holm < level else ""
-            lines.append(f"{numbers}{_chance(one.p):>10}{_chance(one.holm):>12}{mark}")
+            mark = "  ←" if result.holm < level else ""
+            lines.append(f"{numbers}{_chance(result.p):>10}{_chance(result.holm):>12}{mark}")
     return [*lines, verdict(found, level)]
 
 
@@ -32,7 +32,7 @@ def verdict(found: Sequence[Finding], level: float) -> str:
         return f"Not fair by {len(wrong)} of {len(found)} statistics, most clearly {wrong[0].name}."
     if not found:
         return "With so few cards there is nothing to test."
-    if not any(one.p is not None for one in found):
+    if not any(result.p is not None for result in found):
         return "Too few shuffles for any test."
     return f"No evidence of bias (at level {level:g})."
 
@@ -60,8 +60,8 @@ def members(tally: Tally, found: Sequence[Finding], level: float) -> dict[str, A
         "level": level,
         "orders": None if spreads is None else asdict(spreads) | {"deviation": spreads.deviation},
         "findings": [
-            {key: None if value != value else value for key, value in asdict(one).items()}
-            for one in found
+            {key: None if value != value else value for key, value in asdict(result).items()}
+            for result in found
         ],
     }
 

@@ -112,7 +112,7 @@ class TapeSource:
     def _unroll(self) -> None:
         """Compute the next segment of every tape."""
         size = tape.SEGMENT_WORDS
-        words = chain.from_iterable(islice(one, size) for one in self._tapes)
+        words = chain.from_iterable(islice(tape, size) for tape in self._tapes)
         segment = np.fromiter(words, np.uint16, size * len(self._tapes))
         self._cut = np.hstack((self._cut, segment.reshape(-1, size)))
 

@@ -60,8 +60,8 @@ def evaluate(counted: Counted) -> list[Finding]:
 
 def significant(findings: Sequence[Finding], level: float = LEVEL) -> list[Finding]:
     """The findings that are significant at `level`, in ascending order of p."""
-    wrong = [one for one in findings if one.holm is not None and one.holm < level]
-    return sorted(wrong, key=lambda one: one.p or 0.0)
+    wrong = [finding for finding in findings if finding.holm is not None and finding.holm < level]
+    return sorted(wrong, key=lambda finding: finding.p or 0.0)
 
 
 def _of(tally: Tally, about: str) -> Iterator[Finding]:

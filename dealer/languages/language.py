@@ -87,7 +87,7 @@ class Language:
 def languages() -> dict[str, Language]:
     """Every language by its tag, the file's name; English first, then by tag."""
     folder = resources.files("dealer") / "web" / "texts"
-    files = {one.name.removesuffix(".json"): one for one in folder.iterdir()}
+    files = {file.name.removesuffix(".json"): file for file in folder.iterdir()}
     tags = sorted(files, key=lambda tag: (tag != DEFAULT, tag))
     return {tag: Language(tag, json.loads(files[tag].read_text("utf-8"))) for tag in tags}
 
@@ -112,6 +112,6 @@ def _wanted(header: str) -> Iterator[Language]:
     for text in header[:1000].split(","):
         if found := _RANGE.fullmatch(text):
             ranges.append((-float(found["weight"] or 1), found["tag"]))
-    for weight, tag in sorted(ranges, key=lambda one: one[0]):
+    for weight, tag in sorted(ranges, key=lambda entry: entry[0]):
         if weight and (language := english() if tag == "*" else language_of(tag)):
             yield language

@@ -180,7 +180,7 @@ class Seats:
             self._events[table].append(happened)
 
     def _after(self, remote: RemoteTable, version: int) -> list[dict[str, Any]]:
-        return event_views(one for one in self._events[remote.id] if one.version > version)
+        return event_views(event for event in self._events[remote.id] if event.version > version)
 
 
 def sentence_of(error: DealerError) -> str:

@@ -76,7 +76,7 @@ def is_turn(table: RemoteTable) -> bool:
 
 def event_views(happened: Iterable[Happened]) -> list[Members]:
     """Events in order, without members that a player does not need."""
-    return [_event_view(one) for one in happened]
+    return [_event_view(event) for event in happened]
 
 
 def _event_view(happened: Happened) -> Members:

@@ -37,22 +37,22 @@ class Catalogue(NamedTuple):
         """JSON documents by address: the two lists, and each pack and game."""
         lists = {"/packs.json": self._packs, "/games.json": self._games}
         return lists | {
-            f"/{kind}/{name}.json": partial(_dump, one)
+            f"/{kind}/{name}.json": partial(_dump, file)
             for kind, files in (("packs", self.packs), ("games", self.games))
-            for name, one in files.items()
+            for name, file in files.items()
         }
 
     def _packs(self) -> bytes:
         return _dump(
             [
-                {"pack": name, "title": one["title"], "cards": len(one["deck"])}
-                for name, one in self.packs.items()
+                {"pack": name, "title": pack["title"], "cards": len(pack["deck"])}
+                for name, pack in self.packs.items()
             ]
         )
 
     def _games(self) -> bytes:
         shown = ("game", "title", "players", "cards", "pack", "deck", "rules")
-        return _dump([{k: one[k] for k in shown if k in one} for one in self.games.values()])
+        return _dump([{k: game[k] for k in shown if k in game} for game in self.games.values()])
 
 
 @cache
@@ -85,8 +85,8 @@ def read_file(path: Path, *, packs: Mapping[str, Any]) -> tuple[str, dict[str, A
 def _read_folder(folder: Traversable, read: Read) -> Files:
     try:
         paths = sorted(
-            (one for one in folder.iterdir() if one.name.endswith((".json", ".csv"))),
-            key=lambda one: one.name,
+            (file for file in folder.iterdir() if file.name.endswith((".json", ".csv"))),
+            key=lambda file: file.name,
         )
     except OSError as error:
         raise ConfigurationError(f"{folder} cannot be read: {error.strerror}.") from None

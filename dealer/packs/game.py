@@ -53,12 +53,14 @@ def read(
         raise ConfigurationError(f'game must be "{name}", like the name of the file.')
     players = _players(given.get("players"))
     deck, cards, pack = _deck(given.get("deck", {"standard": 52}), packs)
-    piles = [_pile(one, f"piles, {n}") for n, one in enumerate(_list(given, "piles", 40), 1)]
+    piles = [_pile(pile, f"piles, {n}") for n, pile in enumerate(_list(given, "piles", 40), 1)]
     if len({pile["name"] for pile in piles}) != len(piles):
         raise ConfigurationError("piles: each name occurs once.")
     deals = _deals(given.get("deal", []), {pile["name"] for pile in piles}, players)
     _check_number(deals, players, cards)
-    help_ = [members.text(one, f"help, {n}") for n, one in enumerate(_list(given, "help", 20), 1)]
+    help_ = [
+        members.text(entry, f"help, {n}") for n, entry in enumerate(_list(given, "help", 20), 1)
+    ]
     return {
         "game": name,
         "title": members.text(given.get("title"), "title"),
@@ -149,7 +151,7 @@ def _pile(value: Any, at: str) -> dict[str, Any]:
 
 def _deals(value: Any, piles: set[str], players: Mapping[str, int]) -> list[dict[str, Any]]:
     given = members.items(value if isinstance(value, list) else [value], "deal", most=20)
-    return [_deal(one, number, piles, players) for number, one in enumerate(given, 1)]
+    return [_deal(entry, number, piles, players) for number, entry in enumerate(given, 1)]
 
 
 def _deal(value: Any, number: int, piles: set[str], players: Mapping[str, int]) -> dict[str, Any]:
@@ -159,7 +161,7 @@ def _deal(value: Any, number: int, piles: set[str], players: Mapping[str, int]) 
     listed = members.items(given.get("piles", []), f"{at}: piles", most=64)
     deal: dict[str, Any] = {
         "each": _each(given.get("each", 0), f"{at}: each", players),
-        "piles": [_dealt(one, f"{at}: piles, {n}", piles) for n, one in enumerate(listed, 1)],
+        "piles": [_dealt(entry, f"{at}: piles, {n}", piles) for n, entry in enumerate(listed, 1)],
     }
     if "title" in given:
         deal["title"] = members.text(given["title"], f"{at}: title")
@@ -212,10 +214,10 @@ def _check_pile(name: str, at: str, piles: set[str]) -> None:
 
 def _buttons(value: Any) -> list[str]:
     buttons = members.items(value, "buttons", most=len(BUTTONS))
-    for one in buttons:
-        if one not in BUTTONS:
+    for button in buttons:
+        if button not in BUTTONS:
             raise ConfigurationError(
-                f"buttons: {json.dumps(one)} is none; they are {', '.join(BUTTONS)}."
+                f"buttons: {json.dumps(button)} is none; they are {', '.join(BUTTONS)}."
             )
     return buttons
 

@@ -95,14 +95,14 @@ def text(value: Any, at: str) -> Text:
         return value
     if not isinstance(value, dict) or not value:
         raise ConfigurationError(f'{at} must be a text, or texts by language like {{"en": "…"}}.')
-    for language, one in value.items():
+    for language, text in value.items():
         if not _LANGUAGE.fullmatch(language):
             raise ConfigurationError(
                 f"{at}: {json.dumps(language)} is not the code of a language, like en or pt-BR."
             )
-        if not isinstance(one, str):
+        if not isinstance(text, str):
             raise ConfigurationError(f"{at}, {language}: must be a text.")
-        _check_string(one, f"{at}, {language}")
+        _check_string(text, f"{at}, {language}")
     return dict(value)
 
 

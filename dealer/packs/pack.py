@@ -80,15 +80,15 @@ def _members(value: Any, names: tuple[str, ...], at: str) -> dict[str, Any]:
     given = members.mapping(value, at)
     members.only(given, names, f"{at}: ")
     return {
-        member: _READERS[member](one, f"{at}: {member}") if member in _READERS else one
-        for member, one in given.items()
+        member: _READERS[member](value, f"{at}: {member}") if member in _READERS else value
+        for member, value in given.items()
     }
 
 
 def _by_key(value: Any, at: str, key: str, names: tuple[str, ...]) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
-    for number, one in enumerate(members.items(value, at, most=100), 1):
-        entry = _members(one, names, f"{at}, {number}")
+    for number, item in enumerate(members.items(value, at, most=100), 1):
+        entry = _members(item, names, f"{at}, {number}")
         word = members.string(entry.get(key), f"{at}, {number}: {key}", most=16)
         if "name" not in entry:
             raise ConfigurationError(f"{at}, {number}: name is missing.")
@@ -105,10 +105,10 @@ def _cards(
     if not 1 <= len(given) <= CARDS_MAX:
         raise ConfigurationError(f"cards must have 1 to {CARDS_MAX} members.")
     cards = []
-    for code, one in given.items():
+    for code, described in given.items():
         at = f"cards, {json.dumps(code, ensure_ascii=False)}"
         members.string(code, at, most=64)
-        card = _members(one, _CARD, at)
+        card = _members(described, _CARD, at)
         for member, known in (("suit", suits), ("rank", ranks)):
             if member in card and card[member] not in known:
                 raise ConfigurationError(f"{at}: {member} is none of the {member}s of the pack.")

@@ -140,7 +140,7 @@ async def _keys_of(
         keys = await asyncio.to_thread(read_keys, file)
     except HouseKeyError:
         return None, f"its key {file} cannot be read here"
-    for one in keys:
-        if one.public_key.hex() == opened.members().get("key"):
-            return one, ""
+    for key in keys:
+        if key.public_key.hex() == opened.members().get("key"):
+            return key, ""
     return None, f"{file} is not its key"

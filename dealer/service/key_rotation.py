@@ -88,7 +88,7 @@ async def retire_keys(
         admin = AdminService(log, who=who)
         current = await load_house_keys(log, file, fresh=admin.random(32))
         used = await _used_keys(log)
-        public = {one.check: one.public_key.hex() for one in current.earlier}
+        public = {key.check: key.public_key.hex() for key in current.earlier}
         retired = {
             name: check
             for name, check in (await key_checks(log)).items()

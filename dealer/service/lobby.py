@@ -66,15 +66,15 @@ class Lobby:
         for _ in range(PAGES):
             rows = await self._log.fetch(LOBBY, (at, at, table, PAGE))
             for row in rows:
-                one = dict(row._mapping)
-                digest, rules = one.pop("digest"), one.pop("rules")
+                members = dict(row._mapping)
+                digest, rules = members.pop("digest"), members.pop("rules")
                 if rules is not None and not _is_public(Rules.read(json.loads(rules))):
                     continue
                 if digest is not None:
                     networks[digest] += 1
                     if networks[digest] > self._per_network:
                         continue
-                listed.append(one | {"name": one["name"] and one["name"][:NAME_MAX]})
+                listed.append(members | {"name": members["name"] and members["name"][:NAME_MAX]})
                 if len(listed) == LISTED:
                     return listed
             if len(rows) < PAGE:

@@ -117,7 +117,9 @@ class SharedPresence:
         beat_due = self._written and loop.time() - self._beat_at >= BEAT_SECONDS
         if (self._pending or beat_due) and (self._writing is None or self._writing.done()):
             self._writing = loop.create_task(self._write())
-        self._hinted = {one: end for one, end in self._hinted.items() if end > loop.time()}
+        self._hinted = {
+            table_id: end for table_id, end in self._hinted.items() if end > loop.time()
+        }
         if not followed:
             self._elsewhere.clear()
             self._read.clear()
@@ -126,7 +128,9 @@ class SharedPresence:
         alive = {node for node, peer in self._peers.items() if peer.silent < EXPIRY_SECONDS}
         found: dict[bytes, Attendance] = {}
         if alive:
-            found = await attendance(self._log, [one.id for one in followed], nodes=alive)
+            found = await attendance(
+                self._log, [live_table.id for live_table in followed], nodes=alive
+            )
         before, self._elsewhere = self._elsewhere, found
         self._read = {live_table.id for live_table in followed}
         for live_table in followed:

@@ -51,9 +51,9 @@ async def list_tables(
 
 
 def _listed(row: Any) -> dict[str, Any]:
-    one = dict(row._mapping)
-    one["table"] = one.pop("table_id").hex()
-    return {name: value for name, value in one.items() if value is not None or name in _ALWAYS}
+    members = dict(row._mapping)
+    members["table"] = members.pop("table_id").hex()
+    return {name: value for name, value in members.items() if value is not None or name in _ALWAYS}
 
 
 _ALWAYS = frozenset(("name", "opened_at"))

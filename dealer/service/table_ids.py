@@ -47,7 +47,8 @@ async def table_id_for_command(cmd: str, log: Log, key: HouseKeys, *, scope: str
     """The id of the table that this command opens, or has opened under an earlier key."""
     named = lp(cmd.encode()) + (lp(scope.encode()) if scope else b"")
     ids = [
-        hmac_digest(one.token_key, T("open") + named, "sha256")[:16] for one in (key, *key.earlier)
+        hmac_digest(each_key.token_key, T("open") + named, "sha256")[:16]
+        for each_key in (key, *key.earlier)
     ]
     there = await log.heads(ids) if len(ids) > 1 else {}
     return next((table for table in ids if table in there), ids[0])

@@ -109,7 +109,7 @@ class WebhookAdmin:
 
         Raises ConfigurationError if its key is not valid any more.
         """
-        hooks = {one.id: one.key for one in await stored.stored_webhooks(self._log)}
+        hooks = {webhook.id: webhook.key for webhook in await stored.stored_webhooks(self._log)}
         valid = {key.id for key in await stored_keys(self._log) if key.revoked_at is None}
         if number in hooks and hooks[number] not in valid:
             raise ConfigurationError(

@@ -55,12 +55,14 @@ def audit(
         with progress("Reading the log") as step:
             lines = asyncio.run(bundle.from_log(database, table, house_key=house_key, step=step))
     report = examine([line.encode(errors="surrogateescape") for line in lines], key=key, saved=[])
-    sentences = [one for one in _sentences(lines, report) if only in (None, one.round)]
+    sentences = [
+        sentence for sentence in _sentences(lines, report) if only in (None, sentence.round)
+    ]
     if only is not None and report.ok and not sentences:
         rounds = report.remarks.rounds
         raise typer.BadParameter(f"This table has {rounds} rounds and no round {only}.")
     if as_json:
-        say_json(as_members(report) | {"story": [_members(one) for one in sentences]})
+        say_json(as_members(report) | {"story": [_members(sentence) for sentence in sentences]})
     else:
         _print(sentences)
         say_verdicts(report)
@@ -82,11 +84,11 @@ def _sentences(lines: list[str], report: Report) -> list[Sentence]:
 
 def _print(sentences: list[Sentence]) -> None:
     swapping = False
-    for one in sentences:
-        swap = one.swap
+    for sentence in sentences:
+        swap = sentence.swap
         if swap is None:
             swapping = False
-            echo(f"{one.version:>6}  {format_time(one.at)[11:]}  {one.sentence}")
+            echo(f"{sentence.version:>6}  {format_time(sentence.at)[11:]}  {sentence.sentence}")
             continue
         if not swapping:
             echo(_HEADING)
@@ -96,19 +98,19 @@ def _print(sentences: list[Sentence]) -> None:
         echo(f"{swap.step:>10} {swap.i:>4} {swap.j:>4}  {words:<18} {a} {b}")
 
 
-def _members(one: Sentence) -> dict[str, Any]:
+def _members(sentence: Sentence) -> dict[str, Any]:
     members: dict[str, Any] = {
-        "version": one.version,
-        "at": one.at,
-        "type": one.type,
-        "sentence": one.sentence,
+        "version": sentence.version,
+        "at": sentence.at,
+        "type": sentence.type,
+        "sentence": sentence.sentence,
     }
-    if one.round:
-        members["round"] = one.round
-    if one.cards:
-        members["cards"] = one.cards
-    if one.swap is not None:
-        members |= _swap(one.swap)
+    if sentence.round:
+        members["round"] = sentence.round
+    if sentence.cards:
+        members["cards"] = sentence.cards
+    if sentence.swap is not None:
+        members |= _swap(sentence.swap)
     return members
 
 

@@ -75,15 +75,15 @@ async def _close(
             # At 0m also tables whose events have a time in the future, from a clock that was wrong.
             before = admin.now() - idle if idle else None
             wanted = await open_tables(service.log, before=before)
-        async for one, error in close_tables(service, wanted):
+        async for table_id, error in close_tables(service, wanted):
             if error is None:
-                await admin.note("close", one.hex(), why=why)
+                await admin.note("close", table_id.hex(), why=why)
                 done += 1
             elif isinstance(error, TableIsClosed):
                 if table is not None:
-                    raise TableIsClosed(f"Table {one.hex()} is closed already.") from None
+                    raise TableIsClosed(f"Table {table_id.hex()} is closed already.") from None
             elif table is not None or not isinstance(error, Refused):
                 raise error
             else:
-                echo_err(f"{one.hex()} is left open: {error}")
+                echo_err(f"{table_id.hex()} is left open: {error}")
     return done

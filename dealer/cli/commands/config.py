@@ -43,15 +43,15 @@ def config(*, as_json: AsJson = False, context: typer.Context, **given: Any) -> 
 
     settings = build_settings(given)
     found = in_force(settings, given, context)
-    widths = [max(len(one[place]) for one in found) for place in range(3)]
-    for one in found:
+    widths = [max(len(row[place]) for row in found) for place in range(3)]
+    for row in found:
         if as_json:
-            say_json(one._asdict())
+            say_json(row._asdict())
             continue
         cells = [
-            escape_control(text).ljust(width) for text, width in zip(one, widths, strict=False)
+            escape_control(text).ljust(width) for text, width in zip(row, widths, strict=False)
         ]
-        echo("  ".join([*cells, one.source]).rstrip())
+        echo("  ".join([*cells, row.source]).rstrip())
     if not is_postgres(settings.database):
         library = SettingInForce("", "SQLite", library_version(), "library")
         if as_json:
@@ -67,13 +67,15 @@ def in_force(
 ) -> list[SettingInForce]:
     """Every setting of the running command, limits last."""
     found = []
-    for one in SETTINGS:
-        origin = context.get_parameter_source(one.name)
+    for setting in SETTINGS:
+        origin = context.get_parameter_source(setting.name)
         source = "default" if origin is None else _SOURCES.get(origin.name, "default")
-        if not one.flag and os.environ.get(one.variable):
+        if not setting.flag and os.environ.get(setting.variable):
             source = "environment"
         found.append(
-            SettingInForce(one.flag, one.variable, _text(getattr(settings, one.name)), source)
+            SettingInForce(
+                setting.flag, setting.variable, _text(getattr(settings, setting.name)), source
+            )
         )
     flags = {pair.partition("=")[0].replace("-", "_") for pair in given["limit"] or ()}
     for limit in fields(settings.limits):

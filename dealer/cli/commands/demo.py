@@ -113,7 +113,7 @@ async def _play_and_check(address: str, pace: float, answers: list[bool]) -> str
     report = examine(
         [line.encode(errors="surrogateescape") for line in lines],
         key=None if key is None else key.hex(),
-        saved=[note for one in seen for note in one.checkpoints],
+        saved=[note for client in seen for note in client.checkpoints],
     )
     say_verdicts(report)
     answers.append(report.ok)

@@ -58,9 +58,9 @@ async def _rebuild(database: str, operator: str) -> Rebuild:
 
 def _print(done: Rebuild) -> None:
     echo(f"{done.done} events were replayed; {done.different} rows differed from the log.")
-    for one in done.differences[:SHOWN]:
-        was = "was present, but does not follow" if one.in_old else "was missing"
-        echo(f"{one.model}: {escape_control(str(one.row))} {was}")
+    for difference in done.differences[:SHOWN]:
+        was = "was present, but does not follow" if difference.in_old else "was missing"
+        echo(f"{difference.model}: {escape_control(str(difference.row))} {was}")
     if done.different > SHOWN:
         echo(f"and {done.different - SHOWN} more")
     for stopped in done.stopped.values():
@@ -72,7 +72,8 @@ def _members(done: Rebuild) -> dict[str, Any]:
         "events": done.done,
         "different": done.different,
         "differences": [
-            {"model": one.model, "row": one.row, "stood": one.in_old} for one in done.differences
+            {"model": difference.model, "row": difference.row, "stood": difference.in_old}
+            for difference in done.differences
         ],
         "stopped": [stopped._asdict() for stopped in done.stopped.values()],
     }

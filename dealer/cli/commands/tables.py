@@ -27,8 +27,8 @@ def tables(
     ```
     """
     found, archived, disabled = asyncio.run(_find(limit, database))
-    for one in found:
-        say_json(one) if as_json else echo(_line(one))
+    for table in found:
+        say_json(table) if as_json else echo(_line(table))
     if as_json:
         return
     if disabled:
@@ -78,13 +78,16 @@ async def _find(limit: int, database: str) -> tuple[list[dict[str, Any]], int, b
     return found, archived, WHOLE_SERVICE in disabled
 
 
-def _line(one: dict[str, Any]) -> str:
-    state = "closed" if one["closed"] else "open"
-    marks = ("round open" * one["round_open"], "disabled" * (one["disabled"] and not one["closed"]))
-    rounds = f"{one['rounds']:>3} round{' ' if one['rounds'] == 1 else 's'}"
-    name = one["name"] if isinstance(one["name"], str) else ""
+def _line(table: dict[str, Any]) -> str:
+    state = "closed" if table["closed"] else "open"
+    marks = (
+        "round open" * table["round_open"],
+        "disabled" * (table["disabled"] and not table["closed"]),
+    )
+    rounds = f"{table['rounds']:>3} round{' ' if table['rounds'] == 1 else 's'}"
+    name = table["name"] if isinstance(table["name"], str) else ""
     return (
-        f"{one['table']}  {format_time(one['opened_at'])[:16]}  {state:<6}"
-        f"  {one['seated']:>2} seated  {rounds}  version {one['version']:<6}"
+        f"{table['table']}  {format_time(table['opened_at'])[:16]}  {state:<6}"
+        f"  {table['seated']:>2} seated  {rounds}  version {table['version']:<6}"
         f"  {', '.join(filter(None, marks)):<20}  {escape_control(name)}"
     ).rstrip()

@@ -39,24 +39,24 @@ def _help(command: Any) -> str:
 
 def _parameters(command: Any) -> str:
     """A table of arguments and options; those of a server are the settings, on their own page."""
-    shown = [one for one in command.params if not _is_setting(one)]
+    shown = [parameter for parameter in command.params if not _is_setting(parameter)]
     settings = len(command.params) - len(shown)
     if settings < SETTINGS_MIN:
         shown, settings = command.params, 0
-    cells = [_parameter(one) for one in shown]
+    cells = [_parameter(parameter) for parameter in shown]
     text = table(("argument", "value", "meaning"), cells) if cells else ""
     return f"{text}\n" + "It also takes every [setting](settings.md) as a flag.\n" * bool(settings)
 
 
-def _is_setting(one: Any) -> bool:
-    return bool({setting.flag for setting in SETTINGS} & set(one.opts))
+def _is_setting(parameter: Any) -> bool:
+    return bool({setting.flag for setting in SETTINGS} & set(parameter.opts))
 
 
-def _parameter(one: Any) -> list[str]:
-    flags = [*one.opts, *one.secondary_opts]
+def _parameter(parameter: Any) -> list[str]:
+    flags = [*parameter.opts, *parameter.secondary_opts]
     is_option = flags[0].startswith("-")
-    name = ", ".join(flags) if is_option else one.metavar or one.name.upper()
-    value = one.metavar or "" if is_option else ""
-    default = one.default if isinstance(one.default, (int, float, str)) else None
+    name = ", ".join(flags) if is_option else parameter.metavar or parameter.name.upper()
+    value = parameter.metavar or "" if is_option else ""
+    default = parameter.default if isinstance(parameter.default, (int, float, str)) else None
     said = "" if default in (None, "", False) else f" Default: `{default}`."
-    return [f"`{name}`", f"`{value}`" if value else "", f"{one.help or ''}{said}"]
+    return [f"`{name}`", f"`{value}`" if value else "", f"{parameter.help or ''}{said}"]

@@ -33,10 +33,13 @@ def with_metrics(text: str) -> str:
     for names, meaning, advice in rows(text):
         found = re.findall(r"`(\w+)`", names)
         kinds = [served.pop(name) for name in found if name in served]
-        shown = ", ".join(dict.fromkeys(one.kind for one in kinds))
-        labels = ", ".join(dict.fromkeys(one.labels for one in kinds if one.labels))
+        shown = ", ".join(dict.fromkeys(metric.kind for metric in kinds))
+        labels = ", ".join(dict.fromkeys(metric.labels for metric in kinds if metric.labels))
         cells.append((names, shown, labels, meaning, advice))
-    cells += [(f"`{name}`", one.kind, one.labels, one.help, "") for name, one in served.items()]
+    cells += [
+        (f"`{name}`", metric.kind, metric.labels, metric.help, "")
+        for name, metric in served.items()
+    ]
     return with_table(text, table(_HEADING, cells))
 
 
@@ -49,7 +52,7 @@ async def _served() -> dict[str, _Metric]:
         ):
             # Before the first request no sample of a family shows its labels.
             labels = {
-                family.name: ", ".join(f"`{one}`" for one in getattr(family, "_labelnames", ()))
+                family.name: ", ".join(f"`{label}`" for label in getattr(family, "_labelnames", ()))
                 for family in gateway.metrics.collect()
             }
             page = gateway.metrics.page().decode()

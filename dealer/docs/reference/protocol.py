@@ -50,8 +50,11 @@ class _Protocol:
         }
 
     def _method(self, method: Part) -> str:
-        params = {one["name"]: one["schema"] | _given(one) for one in method["params"]}
-        required = [one["name"] for one in method["params"] if one["required"]]
+        params = {
+            parameter["name"]: parameter["schema"] | _given(parameter)
+            for parameter in method["params"]
+        }
+        required = [parameter["name"] for parameter in method["params"] if parameter["required"]]
         right = method.get("x-service-right")
         return "\n".join(
             [
@@ -60,19 +63,19 @@ class _Protocol:
                 self._object("Parameters", {"properties": params, "required": required}),
                 self._result(method["result"]["schema"]),
                 self._refusals(method["errors"]),
-                *(_example(method["name"], one) for one in method["examples"]),
+                *(_example(method["name"], example) for example in method["examples"]),
             ]
         )
 
     def _refusals(self, errors: list[Schema]) -> str:
         """The reasons of refusals, in one sentence if they are all."""
         all_reasons = [
-            name for name, one in self._errors.items() if "reason" in one.get("data", {})
+            name for name, error in self._errors.items() if "reason" in error.get("data", {})
         ]
-        reasons = [name for one in errors if (name := named(one)) in all_reasons]
+        reasons = [name for error in errors if (name := named(error)) in all_reasons]
         if reasons == all_reasons:
             return "Refusals: any [reason](errors.md) that applies at a table.\n"
-        return f"Refusals: {', '.join(f'[{one}](errors.md#{one})' for one in reasons)}.\n"
+        return f"Refusals: {', '.join(f'[{reason}](errors.md#{reason})' for reason in reasons)}.\n"
 
     def _object(self, heading: str, schema: Schema) -> str:
         rows = list(members(schema, _link))
@@ -81,25 +84,27 @@ class _Protocol:
     def _result(self, schema: Schema) -> str:
         several = schema.get("anyOf", [schema])
         found = []
-        for one in several:
-            name = named(one)
-            whole = self._schemas[name] if name else one
+        for form in several:
+            name = named(form)
+            whole = self._schemas[name] if name else form
             says = whole.get("description") if len(several) > 1 else ""
             found.append(self._object(f"Result{f' ({says})' if says else ''}", whole))
         return "\n".join(found)
 
     def _notifications(self) -> str:
         found = ["# Notifications\n"]
-        for one in self._described["x-notifications"]:
-            found.append(f"## {one['name']}\n\n{one['summary']}\n")
-            name = named(one["params"])
+        for notification in self._described["x-notifications"]:
+            found.append(f"## {notification['name']}\n\n{notification['summary']}\n")
+            name = named(notification["params"])
             if name == "Event":
                 found.append("The parameters are [an event](events.md).\n")
             else:
                 found.append(
-                    self._object("Parameters", self._schemas[name] if name else one["params"])
+                    self._object(
+                        "Parameters", self._schemas[name] if name else notification["params"]
+                    )
                 )
-            examples = self._messages[one["name"]]["examples"]
+            examples = self._messages[notification["name"]]["examples"]
             found += [_json([f"< {_line(example['payload'])}"]) for example in examples]
         return "\n".join(found)
 
@@ -128,7 +133,9 @@ class _Protocol:
     def _used(self) -> list[str]:
         """The schemas to which another one or a parameter refers, in the order of their names."""
         params = [
-            one["schema"] for method in self._described["methods"] for one in method["params"]
+            parameter["schema"]
+            for method in self._described["methods"]
+            for parameter in method["params"]
         ]
         found = set(_references([*self._schemas.values(), params]))
         return sorted(found - {*TYPES, "Event"})
@@ -141,8 +148,8 @@ def _references(part: Any) -> Iterator[str]:
             yield named(part) or ""
         part = list(part.values())
     if isinstance(part, list):
-        for one in part:
-            yield from _references(one)
+        for form in part:
+            yield from _references(form)
 
 
 def _link(name: str) -> str:
@@ -157,7 +164,7 @@ def _given(param: Part) -> Part:
 
 
 def _example(method: str, example: Part) -> str:
-    params = {one["name"]: one["value"] for one in example["params"]}
+    params = {parameter["name"]: parameter["value"] for parameter in example["params"]}
     request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
     answer = {"jsonrpc": "2.0", "id": 1, "result": example["result"]["value"]}
     return _json([f"> {_line(request)}", f"< {_line(answer)}"])

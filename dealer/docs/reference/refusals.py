@@ -25,6 +25,6 @@ def refusals() -> str:
             f"## {reason}\n\n{REFUSALS[reason]}\n\n"
             f"Code {refused.code}, `dealer.errors.{refused.__name__}`. {again}\n"
         )
-    faults = table(("code", "meaning"), ((f"`{int(one)}`", one.meaning) for one in ErrorCode))
-    closes = table(("code", "meaning"), ((f"`{int(one)}`", one.meaning) for one in CloseCode))
+    faults = table(("code", "meaning"), ((f"`{int(code)}`", code.meaning) for code in ErrorCode))
+    closes = table(("code", "meaning"), ((f"`{int(code)}`", code.meaning) for code in CloseCode))
     return "\n".join([*found, f"## Codes of JSON-RPC\n\n{faults}", f"## Close codes\n\n{closes}"])

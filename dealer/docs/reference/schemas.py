@@ -28,13 +28,13 @@ def kind(schema: Schema, link: Link) -> str:
     if "const" in schema:
         return f"`{json.dumps(schema['const'])}`"
     if "enum" in schema:
-        return " or ".join(f"`{json.dumps(one)}`" for one in schema["enum"])
+        return " or ".join(f"`{json.dumps(value)}`" for value in schema["enum"])
     for several in ("anyOf", "oneOf", "allOf"):
         if several in schema:
-            return " or ".join(dict.fromkeys(kind(one, link) for one in schema[several]))
+            return " or ".join(dict.fromkeys(kind(form, link) for form in schema[several]))
     found = schema.get("type", "any")
     if isinstance(found, list):
-        return " or ".join(kind({**schema, "type": one}, link) for one in found)
+        return " or ".join(kind({**schema, "type": type_}, link) for type_ in found)
     if found == "array":
         return _array(schema, link)
     return f"{found}{_bounds(schema) if found in ('string', 'integer', 'number') else ''}"
@@ -56,8 +56,8 @@ def members(
         whole = f"{prefix}{name}"
         need = "required" if name in required else _default(member)
         yield [f"`{whole}`", kind(member, link), need, _description(member)]
-        for one, suffix in ((member, "."), (member.get("items", {}), "[].")):
-            inside = (named_schemas or {}).get(named(one) or "", one) if one else one
+        for inner, suffix in ((member, "."), (member.get("items", {}), "[].")):
+            inside = (named_schemas or {}).get(named(inner) or "", inner) if inner else inner
             if inside.get("properties"):
                 yield from members(
                     inside, link, prefix=f"{whole}{suffix}", named_schemas=named_schemas
@@ -67,7 +67,7 @@ def members(
 def _array(schema: Schema, link: Link) -> str:
     items = schema.get("items", schema.get("prefixItems", {}))
     if isinstance(items, list):
-        return f"array of {', '.join(kind(one, link) for one in items)}"
+        return f"array of {', '.join(kind(item, link) for item in items)}"
     counted = _range(schema.get("minItems"), schema.get("maxItems"))
     return f"array of {counted + ' ' if counted else ''}{kind(items, link)}"
 
@@ -78,7 +78,7 @@ def _bounds(schema: Schema) -> str:
     lengths = _range(schema.get("minLength"), schema.get("maxLength"))
     pattern = schema.get("pattern")
     found = [numbers, f"{lengths} characters" if lengths else "", f"`{pattern}`" if pattern else ""]
-    return "".join(f", {one}" for one in found if one)
+    return "".join(f", {part}" for part in found if part)
 
 
 def _range(least: int | None, most: int | None) -> str:

@@ -21,20 +21,20 @@ def with_settings(text: str) -> str:
 
 
 def _settings() -> Iterator[list[str]]:
-    for one in SETTINGS:
-        value = one.metavar or _kind(one.type)
-        name = _names(one.flag, one.variable)
-        yield [name, _code(value), _default(one.default), one.help]
+    for setting in SETTINGS:
+        value = setting.metavar or _kind(setting.type)
+        name = _names(setting.flag, setting.variable)
+        yield [name, _code(value), _default(setting.default), setting.help]
 
 
 def _limits() -> Iterator[list[str]]:
     limits = Settings().limits
-    for one in fields(limits):
-        value = getattr(limits, one.name)
-        variable = f"{LIMIT_VARIABLE}{one.name.upper()}"
+    for limit in fields(limits):
+        value = getattr(limits, limit.name)
+        variable = f"{LIMIT_VARIABLE}{limit.name.upper()}"
         kind = "COUNT" if isinstance(value, int) else "NUMBER"
-        name = _names(f"--limit {one.name}=", variable)
-        yield [name, _code(kind), _default(value), LIMITS[one.name]]
+        name = _names(f"--limit {limit.name}=", variable)
+        yield [name, _code(kind), _default(value), LIMITS[limit.name]]
 
 
 def _kind(declared: Any) -> str:
@@ -45,7 +45,7 @@ def _kind(declared: Any) -> str:
 
 def _names(flag: str, variable: str) -> str:
     """Both in one cell, each on a line."""
-    return "<br>".join(_code(one) for one in (flag, variable) if one)
+    return "<br>".join(_code(name) for name in (flag, variable) if name)
 
 
 def _code(text: str) -> str:

@@ -47,7 +47,7 @@ def with_columns(text: str) -> str:
         "## The view draws\n\nAll draws, with the player of the seat at that time:\n",
         f"```text\n{models.DRAWS}\n```\n",
     ]
-    for name in sorted(schema.metadata.tables, key=lambda one: (one not in _MODEL_NAMES, one)):
+    for name in sorted(schema.metadata.tables, key=lambda name: (name not in _MODEL_NAMES, name)):
         found.append(f"## The table {name}\n\n{comments.get(name, '')}\n")
         found.append(table(("column", *_DIALECTS, "NULL", "key"), _columns(name)))
     return "\n".join(found)
@@ -60,14 +60,15 @@ def _columns(name: str) -> Iterator[list[str]]:
     """A row for each column of a table on either database, first those of SQLite."""
     on_sqlite, on_postgres = schema.metadata.tables[name], schema.postgres.tables.get(name)
     both = [on_sqlite, on_sqlite if on_postgres is None else on_postgres]
-    for column in dict.fromkeys(one.name for declared in both for one in declared.columns):
-        there = [declared.columns.get(column) for declared in both]
-        first = next(one for one in there if one is not None)
+    for title in dict.fromkeys(column.name for declared in both for column in declared.columns):
+        there = [declared.columns.get(title) for declared in both]
+        first = next(column for column in there if column is not None)
         types = [
-            _type(one, dialect) for one, dialect in zip(there, _DIALECTS.values(), strict=True)
+            _type(column, dialect)
+            for column, dialect in zip(there, _DIALECTS.values(), strict=True)
         ]
         null = "yes" if first.nullable else ""
-        yield [f"`{column}`", *types, null, _key(on_sqlite, first)]
+        yield [f"`{title}`", *types, null, _key(on_sqlite, first)]
 
 
 def _type(column: Column[object] | None, dialect: Dialect) -> str:

@@ -87,7 +87,7 @@ def _deliveries(
     the discard pile. `sizes` are those of stacks that earlier events of the same append change.
     """
     for owner, slot, pile in sorted(waiting, key=lambda card: passed_to(card[2])):
-        seat = next((one for one in (passed_to(pile), owner) if one in table.seats), None)
+        seat = next((seat for seat in (passed_to(pile), owner) if seat in table.seats), None)
         to = DISCARD if seat is None else hand(seat)
         place = sizes.setdefault(to, len(round_.cards(to)))
         sizes[to] = place + 1

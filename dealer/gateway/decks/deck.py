@@ -40,8 +40,8 @@ class Deck:
 
     def piles(self) -> list[str]:
         """The names of the piles that a card has been in."""
-        stacks = [one for one in self.round.stacks if one.startswith(_PILE) and one != OPEN]
-        return [one.removeprefix(_PILE) for one in stacks]
+        stacks = [stack for stack in self.round.stacks if stack.startswith(_PILE) and stack != OPEN]
+        return [stack.removeprefix(_PILE) for stack in stacks]
 
     def codes(self, slots: Iterable[int]) -> list[str]:
         """The original's codes of cards."""
@@ -56,7 +56,7 @@ class Deck:
         """(stack, slot) of each drawn card, in the order of a new deck."""
         order = {code: place for place, code in enumerate(reversed(self.round.opened))}
         found = [(stack, slot) for stack in (HAND, OPEN) for slot in self.round.cards(stack)]
-        return sorted(found, key=lambda one: order[self.round.face(one[1]) or ""])
+        return sorted(found, key=lambda found_card: order[self.round.face(found_card[1]) or ""])
 
     def piled(self) -> list[tuple[str, int]]:
         """(stack, slot) of each card in a pile."""
@@ -101,7 +101,7 @@ def moving(cards: Iterable[tuple[str, int]], to: str) -> list[Command]:
     Each goes on top of the one before it, and in the deck below the one before it.
     """
     moved: list[Command] = []
-    for source, some in groupby(cards, key=lambda one: one[0]):
+    for source, some in groupby(cards, key=lambda card: card[0]):
         slots = tuple(slot for _, slot in some)
         action = "return" if source == HAND and to == DECK else "pile"
         below = to == DECK

@@ -86,9 +86,9 @@ class Appearance:
         if not self.insecure_test_decks:
             return page
         sentences = "\n".join(
-            f'<span lang="{tag}" dir="{one.direction}">'
-            f"{escape(one.text('errorPages.insecureDecks'))}</span>"
-            for tag, one in languages().items()
+            f'<span lang="{tag}" dir="{language.direction}">'
+            f"{escape(language.text('errorPages.insecureDecks'))}</span>"
+            for tag, language in languages().items()
         )
         return _BODY.sub(
             lambda found: f'{found[0]}\n<p class="warning" role="alert">\n{sentences}\n</p>',

@@ -58,7 +58,7 @@ def compose(page: str, read: Read, *, texts: str = "") -> SelfContainedPage:
     styles = "\n".join(read(path) for path in _STYLE.findall(html)).strip()
     script = _safe(combine(_SCRIPT.findall(html), read, at=page))
     early = [_safe(read(path)) for path in _EARLY.findall(html)]
-    hashes = " ".join(f"'{_hash(one)}'" for one in (*early, script))
+    hashes = " ".join(f"'{_hash(text)}'" for text in (*early, script))
     policy = "; ".join(
         (
             "default-src 'none'",

@@ -70,8 +70,8 @@ def _wrapped(path: str, text: str, at: str) -> str:
 
     def passed_on(found: re.Match[str]) -> str:
         source = f'modules["{_resolve(path, found["path"])}"]'
-        for one in filter(None, map(str.strip, found["names"].split(","))):
-            name, _, renamed = one.partition(" as ")
+        for listed in filter(None, map(str.strip, found["names"].split(","))):
+            name, _, renamed = listed.partition(" as ")
             exports.append(f"{renamed or name}: {source}.{name}")
         return ""
 

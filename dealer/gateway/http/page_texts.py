@@ -30,7 +30,7 @@ def texts_of_pages(languages: Mapping[str, Language]) -> dict[str, bytes]:
 
 def list_languages(html: str, languages: Mapping[str, Language]) -> str:
     """A page whose root element lists the languages with their directions, see `early.js`."""
-    offered = " ".join(f"{tag}:{one.direction}" for tag, one in languages.items())
+    offered = " ".join(f"{tag}:{language.direction}" for tag, language in languages.items())
     return html.replace(_UNSET, f'data-languages="{offered}"', 1)
 
 

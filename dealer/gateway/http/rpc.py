@@ -100,7 +100,7 @@ def content_refused(headers: Headers) -> Response | None:
         coding = headers.get("Content-Encoding", "identity").strip().lower()
     except MultipleValuesError:
         return response(HTTPStatus.BAD_REQUEST, "A header occurs twice in the request.\n")
-    charsets = [one.strip().strip('"').replace('="', "=") for one in parameters]
+    charsets = [parameter.strip().strip('"').replace('="', "=") for parameter in parameters]
     if kind.strip() == JSON and set(charsets) <= {"charset=utf-8", ""} and coding == "identity":
         return None
     sentence = f"Send the request as Content-Type: {JSON}, in UTF-8 and without an encoding.\n"

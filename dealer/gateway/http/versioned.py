@@ -44,6 +44,6 @@ def integrity_document(scripts: dict[str, bytes]) -> bytes:
 def _client(read: Read) -> str:
     """`client.js` with all that it imports, and with its exports."""
     listed = ",".join(found["names"] for found in _NAMES.finditer(read("client.js")))
-    names = [one.split(" as ")[-1].strip() for one in listed.split(",") if one.strip()]
+    names = [name.split(" as ")[-1].strip() for name in listed.split(",") if name.strip()]
     script = combine(["client.js"], read, at="client.js")
     return f'{script}\nexport const {{ {", ".join(names)} }} = modules["client.js"];\n'

@@ -103,7 +103,9 @@ class Issuer:
 
 def _is_text(value: object) -> TypeGuard[str]:
     """Whether it is a string without lone surrogates, which have no bytes."""
-    return isinstance(value, str) and not any("\ud800" <= one <= "\udfff" for one in value)
+    return isinstance(value, str) and not any(
+        "\ud800" <= character <= "\udfff" for character in value
+    )
 
 
 def _is_name(value: object) -> TypeGuard[str]:

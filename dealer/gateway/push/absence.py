@@ -44,7 +44,7 @@ class Absences:
         self._since[live_table] = {
             holder: before.get(holder, now) for holder, here in present.items() if not here
         }
-        self._present[live_table] = frozenset(one for one, here in present.items() if here)
+        self._present[live_table] = frozenset(holder for holder, here in present.items() if here)
 
     def forget(self, live_table: LiveTable) -> None:
         """Drop a table without connections to this node."""
@@ -73,8 +73,10 @@ class Absences:
         if await self._service.service_tables.owner(live_table.id) is not None:
             return None
         memberships = [subscriber.membership for subscriber in live_table.subscribers]
-        here = {one.holder for one in memberships} | {HOST_TOKEN for one in memberships if one.host}
-        opener = any(one.host and one.holder is None for one in memberships)
+        here = {membership.holder for membership in memberships} | {
+            HOST_TOKEN for membership in memberships if membership.host
+        }
+        opener = any(membership.host and membership.holder is None for membership in memberships)
         presence = self._service.presence
         since = self._since.get(live_table, {}) if presence.known(live_table) else {}
         now = self._clock()
@@ -94,7 +96,7 @@ class Absences:
         missing = table.seats.keys() - shuffle.digests.keys() - round_.withheld
         holders = {SeatHolder(seat, table.seats[seat].taken_at) for seat in missing}
         least = ABSENT_SECONDS + elapsed
-        if not holders or any(self.seconds(live_table, one) < least for one in holders):
+        if not holders or any(self.seconds(live_table, holder) < least for holder in holders):
             return
         if any(subscriber.membership.holder in holders for subscriber in live_table.subscribers):
             return  # connected in this moment

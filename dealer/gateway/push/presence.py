@@ -52,7 +52,7 @@ class Presence:
             self._absences.forget(live_table)
             self._followed.discard(live_table)
         holders = (subscription.membership.holder for subscription in subscribers)
-        acting = {(one.seat, one.taken_at) for one in holders if one is not None}
+        acting = {(holder.seat, holder.taken_at) for holder in holders if holder is not None}
         if any(subscription.membership.host for subscription in subscribers):
             acting.add(HOST_TOKEN)
         watching = sum(subscription.only_watches() for subscription in subscribers)

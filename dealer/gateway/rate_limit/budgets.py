@@ -182,7 +182,7 @@ class ClientBudget:
         self._drop_paid(now)
         if not self._released:
             return Allowance(self._limits, now)
-        inherited = max(self._released, key=lambda one: one.debt(now))
+        inherited = max(self._released, key=lambda budget: budget.debt(now))
         self._released.remove(inherited)
         return inherited
 
@@ -191,7 +191,7 @@ class ClientBudget:
         self._drop_paid(now)
         self._released.append(allowance)
         if len(self._released) > self._limits.connections_per_address:
-            self._released.remove(min(self._released, key=lambda one: one.debt(now)))
+            self._released.remove(min(self._released, key=lambda budget: budget.debt(now)))
 
     def debt(self, now: float) -> float:
         """Seconds until every bucket is full."""
@@ -200,11 +200,11 @@ class ClientBudget:
             self._connects, self._messages, self._patience, self.written, self.cpu, self.tables,
         )  # fmt: skip
         debts = [bucket.debt(now) for bucket in buckets]
-        return max(*debts, *(one.debt(now) for one in self._released))
+        return max(*debts, *(budget.debt(now) for budget in self._released))
 
     def _drop_paid(self, now: float) -> None:
         if self._released:
-            self._released = [one for one in self._released if one.debt(now) > 0.0]
+            self._released = [budget for budget in self._released if budget.debt(now) > 0.0]
 
 
 class Budgets:

@@ -135,7 +135,7 @@ def reveal_entropy(actor: Actor, q: p.EntropyReveal, table: Table) -> Command:
 
 def deal(actor: Actor, q: p.DeckDeal, table: Table) -> Command:
     """Deal to each seat in turn, one card at a time, and then to piles."""
-    piles = [DealtPile(stack_named(one.name), one.count, one.face) for one in q.piles or ()]
+    piles = [DealtPile(stack_named(pile.name), pile.count, pile.face) for pile in q.piles or ()]
     return Deal(actor, q.each, None if q.seats is None else tuple(q.seats), tuple(piles))
 
 

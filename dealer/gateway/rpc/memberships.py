@@ -123,7 +123,9 @@ class Memberships:
         """
         if self.service_key is not None or len(self._memberships) < self._bound:
             return
-        over = next((one for one in self._memberships.values() if one.is_over()), None)
+        over = next(
+            (membership for membership in self._memberships.values() if membership.is_over()), None
+        )
         if over is None:
             raise TooManyTables(
                 f"This connection is at {self._bound} tables, the maximum; leave one of them first."

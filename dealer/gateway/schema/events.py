@@ -126,7 +126,7 @@ def _public(event: str, kind: type[Any]) -> Schema:
     hints = get_type_hints(kind)
     properties, optional = {}, set()
     for name, attribute in members(kind):
-        kinds = [one for one in get_args(hints[attribute]) if one is not type(None)]
+        kinds = [type_ for type_ in get_args(hints[attribute]) if type_ is not type(None)]
         if hints[attribute] is bool:
             optional.add(name)
         if type(None) in get_args(hints[attribute]):
@@ -142,7 +142,7 @@ def _public(event: str, kind: type[Any]) -> Schema:
 
 
 def _described(properties: Mapping[str, Schema], by_name: Mapping[str, str]) -> dict[str, Schema]:
-    return {name: one | {"description": by_name[name]} for name, one in properties.items()}
+    return {name: member | {"description": by_name[name]} for name, member in properties.items()}
 
 
 def _form(hint: Any) -> Schema:

@@ -26,6 +26,6 @@ def examples() -> dict[str, Example]:
     text = (resources.files(__package__) / "examples.jsonl").read_text(encoding="utf-8")
     found = {}
     for line in text.splitlines():
-        one = json.loads(line)
-        found[one["name"]] = Example(one["frame"], one.get("answer"))
+        recorded = json.loads(line)
+        found[recorded["name"]] = Example(recorded["frame"], recorded.get("answer"))
     return found

@@ -74,7 +74,7 @@ def _without_python_type(shoe: Schema) -> dict[str, Schema]:
     """Lists of events, results of several types, and the deck in the rules that clients receive."""
     listed = {"type": "array", "items": reference("Event"), "description": "the events, in order"}
     deck = as_draft_7(msgspec.json.schema(p.Deck, ref_template=REF + "{name}"))
-    kinds = [one for one in deck["anyOf"] if "$ref" not in one]
+    kinds = [form for form in deck["anyOf"] if "$ref" not in form]
     found: dict[str, Schema] = {
         "Events": object_of("Events", {"list": listed})
         | {"description": "Events that were written together."},
@@ -119,7 +119,7 @@ def _without_null(schema: Schema) -> Schema:
     """
     for name, member in schema["properties"].items():
         if name not in schema["required"] and {"type": "null"} in member.get("anyOf", ()):
-            kinds = [one for one in member["anyOf"] if one != {"type": "null"}]
+            kinds = [form for form in member["anyOf"] if form != {"type": "null"}]
             found = kinds[0] if len(kinds) == 1 else {"anyOf": kinds}
             schema["properties"][name] = found | {"description": member["description"]}
     return schema

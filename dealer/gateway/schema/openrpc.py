@@ -111,7 +111,7 @@ def _method(name: str) -> dict[str, Any]:
         "paramStructure": "by-name",
         "params": _params(name),
         "result": {"name": "result", "schema": result_schema(name)},
-        "errors": [{"$ref": f"#/components/errors/{one}"} for one in names],
+        "errors": [{"$ref": f"#/components/errors/{name}"} for name in names],
         "examples": _examples(name),
     }
 

@@ -92,23 +92,23 @@ _OF_A_MEMBER = ("description", "default")
 
 def form(schema: Schema) -> str:
     """Equal for two schemas that accept the same values: everything but title and description."""
-    kept = {name: one for name, one in schema.items() if name not in ("title", *_OF_A_MEMBER)}
+    kept = {name: value for name, value in schema.items() if name not in ("title", *_OF_A_MEMBER)}
     if "enum" in kept:
         kept = {"enum": sorted(kept["enum"], key=str)}
     for name in ("anyOf", "items"):
         if name in kept:
             of = kept[name]
-            kept[name] = [form(one) for one in of] if isinstance(of, list) else form(of)
+            kept[name] = [form(item) for item in of] if isinstance(of, list) else form(of)
     return json.dumps(kept, sort_keys=True)
 
 
 def as_draft_7(schema: Any) -> Any:
     """Convert to draft 7, which both documents use: there a tuple's items are under `items`."""
     if isinstance(schema, list):
-        return [as_draft_7(one) for one in schema]
+        return [as_draft_7(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    found = {name: as_draft_7(one) for name, one in schema.items()}
+    found = {name: as_draft_7(value) for name, value in schema.items()}
     if "prefixItems" in found:
         found |= {"items": found.pop("prefixItems"), "additionalItems": False}
     if found.get("enum") == [True]:  # generators cannot read a constant that is not a text
@@ -143,13 +143,15 @@ class Titles:
         """The schema with titles for all schemas that it contains."""
         found = dict(schema)
         if "properties" in schema:
-            found["properties"] = {name: self.of(one) for name, one in schema["properties"].items()}
+            found["properties"] = {
+                name: self.of(member) for name, member in schema["properties"].items()
+            }
         for name in ("additionalProperties", "items"):
             if isinstance(schema.get(name), dict):
                 found[name] = self._one_of_several(schema[name])
         for name in ("anyOf", "items"):
             if isinstance(schema.get(name), list):
-                found[name] = [self._one_of_several(one) for one in schema[name]]
+                found[name] = [self._one_of_several(form) for form in schema[name]]
         return found
 
     def _one_of_several(self, schema: Schema) -> Schema:
@@ -177,14 +179,14 @@ class Titles:
 
     def _or_null(self, schema: Schema) -> Schema:
         """A member that is there, but may be null."""
-        (one,) = (self.of(one) for one in schema["anyOf"] if one != {"type": "null"})
+        (form,) = (self.of(form) for form in schema["anyOf"] if form != {"type": "null"})
         null = {"title": "Null", "type": "null"}
-        return {"title": f"Nullable{_title(one)}"} | schema | {"anyOf": [one, null]}
+        return {"title": f"Nullable{_title(form)}"} | schema | {"anyOf": [form, null]}
 
     def _component(self, schema: Schema) -> Schema:
         """The reference to a component, with the description of the member."""
         title = schema["title"]
-        kept = {name: one for name, one in schema.items() if name not in _OF_A_MEMBER}
+        kept = {name: value for name, value in schema.items() if name not in _OF_A_MEMBER}
         described = {"title": title, "description": self._described[title]} | kept
         if form(self.components.setdefault(title, described)) != form(described):
             raise ValueError(f"{title} is the title of two schemas.")

@@ -165,7 +165,11 @@ class ConnectionRegistry:
 
     def clients(self) -> list[PlayerConnection]:
         """The connections that have a session."""
-        return [one for one in self.connections if one.dispatcher and one.protocol.state is OPEN]
+        return [
+            connection
+            for connection in self.connections
+            if connection.dispatcher and connection.protocol.state is OPEN
+        ]
 
     def on_close(self, code: CloseCode) -> None:
         """Count and log that the server closes a connection."""

@@ -22,7 +22,7 @@ class TrustedProxies:
     """`trusted` are addresses and networks (CIDR) of proxies; ValueError for anything else."""
 
     def __init__(self, trusted: Iterable[str] = ()) -> None:
-        self._networks = [ip_network(one, strict=False) for one in trusted]
+        self._networks = [ip_network(network, strict=False) for network in trusted]
 
     def trusts(self, address: str) -> bool:
         found = _address(address) if self._networks else None

@@ -120,7 +120,7 @@ class Hand:
         if self._over:
             self._comments.append(f"# Dealt to {self._numbers[seat]}: {card}")
         elif self._drawing:
-            if sum(one == seat for one, _ in self._drawn) == len(self._discards.get(seat, ())):
+            if sum(card == seat for card, _ in self._drawn) == len(self._discards.get(seat, ())):
                 raise self._not_this_variant()
             self._drawn.append((seat, card))
             self._hands[seat].append(card)
@@ -152,7 +152,7 @@ class Hand:
         if not self._variant.draw:
             self._comments.append(f"# {self._numbers[seat]} puts {card} away")
             return
-        if not self._over and (not self._drawing or any(one == seat for one, _ in self._drawn)):
+        if not self._over and (not self._drawing or any(card == seat for card, _ in self._drawn)):
             self._next_street()
         if self._over:
             self._comments.append(f"# {self._numbers[seat]} discards {card}")

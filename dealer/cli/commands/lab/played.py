@@ -65,7 +65,7 @@ def table(
             "This database has no closed table." if all_closed else "Name a table, or use --all."
         )
         raise typer.BadParameter(missing)
-    counted = played.counted([one for name in names for one in _shuffles(name, database)])
+    counted = played.counted([shuffle for name in names for shuffle in _shuffles(name, database)])
     fair = True
     for number, (kind, counts) in enumerate(counted.items()):
         found = evaluate(counts)
