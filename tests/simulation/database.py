@@ -82,12 +82,18 @@ class Database:
     time.
     """
 
-    def __init__(self, loop: SimulatedLoop, threads: Threads, random: Random) -> None:
+    def __init__(
+        self,
+        loop: SimulatedLoop,
+        threads: Threads,
+        random: Random,
+        data: bytes | None = None,
+    ) -> None:
         self.loop = loop
         self.threads = threads
         self.random = random
         self.raw = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-        self.raw.deserialize(empty_database())
+        self.raw.deserialize(empty_database() if data is None else data)
         for pragma in ("recursive_triggers=ON", "synchronous=OFF", "temp_store=MEMORY"):
             self.raw.execute(f"PRAGMA {pragma}")
         # Read models and presence ask the database for its time.

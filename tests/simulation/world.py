@@ -270,6 +270,8 @@ class World:
             domain.dead = True
             for task in domain.tasks:
                 task._log_destroy_pending = False
+        # Their numbers as hashes are those of the next run's tasks, which would be compared.
+        asyncio.tasks._all_tasks.clear()
         logging.disable(logging.NOTSET)
 
 
