@@ -72,6 +72,18 @@ def _row_type(names: tuple[str, ...]) -> type[_NamedRow]:
     return type("Row", (_NamedRow,), {"names": names})
 
 
+def _connect() -> tuple[sqlite3.Connection, Connection]:
+    raw = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    for pragma in ("recursive_triggers=ON", "synchronous=OFF", "temp_store=MEMORY"):
+        raw.execute(f"PRAGMA {pragma}")
+    engine = create_engine("sqlite://", creator=lambda: raw, poolclass=StaticPool)
+    return raw, engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+
+
+_shared = cache(_connect)
+"""One connection for all runs of a process, which are made one after another."""
+
+
 class Database:
     """The data, and the faults that are on; `written` is called inside of each transaction.
 
@@ -88,18 +100,16 @@ class Database:
         threads: Threads,
         random: Random,
         data: bytes | None = None,
+        *,
+        shared: bool = False,
     ) -> None:
         self.loop = loop
         self.threads = threads
         self.random = random
-        self.raw = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        self.raw, self.connection = _shared() if shared else _connect()
         self.raw.deserialize(empty_database() if data is None else data)
-        for pragma in ("recursive_triggers=ON", "synchronous=OFF", "temp_store=MEMORY"):
-            self.raw.execute(f"PRAGMA {pragma}")
         # Read models and presence ask the database for its time.
         self.raw.create_function("julianday", 1, lambda _: 2440587.5 + 20_000 + loop.now / 86_400)
-        self.engine = create_engine("sqlite://", creator=lambda: self.raw, poolclass=StaticPool)
-        self.connection = self.engine.connect().execution_options(isolation_level="AUTOCOMMIT")
         self.refusing = 0.0
         self.full = 0.0
         self.slow = 1.0

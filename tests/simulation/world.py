@@ -272,7 +272,6 @@ class World:
                 task._log_destroy_pending = False
         # Their numbers as hashes are those of the next run's tasks, which would be compared.
         asyncio.tasks._all_tasks.clear()
-        logging.disable(logging.NOTSET)
 
 
 def run(plan: Plan) -> Outcome:

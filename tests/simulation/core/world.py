@@ -53,7 +53,7 @@ class CoreWorld(World):
         self.network: Any = Paths(self.loop)
         data = None if image is None else image.data
         random = Random(f"database {plan.seed}")
-        self.database = Database(self.loop, self.threads, random, data)
+        self.database = Database(self.loop, self.threads, random, data, shared=True)
         self.database.hint_loss = settings["hint_loss"]
         self.database.is_server = settings["commit"] == "thread"
         self.domains: list[Domain] = []
@@ -221,16 +221,19 @@ def run_folder() -> Iterator[Path]:
 
 def run_core(plan: Plan) -> Outcome:
     """Carry out a core plan, alone in the process."""
-    logging.disable(logging.CRITICAL)
+    collects, logs = gc.isenabled(), logging.root.manager.disable
     gc.disable()
+    if logs != logging.CRITICAL:
+        logging.disable(logging.CRITICAL)
     try:
         image = image_for(plan.settings)
         with run_folder() as folder:
             image.write_files(folder)
             world = CoreWorld(plan, folder, image)
-            logging.disable(logging.CRITICAL)
             world.run()
         return world.outcome
     finally:
-        gc.enable()
-        logging.disable(logging.NOTSET)
+        if collects:
+            gc.enable()
+        if logs != logging.CRITICAL:
+            logging.disable(logs)
