@@ -120,6 +120,7 @@ class Database:
         self.locked_tables: dict[bytes, float] = {}
         self.written: list[Written] = []
         self.notifiers: list[SimulatedNotifier] = []
+        self.loses_unsynced = True  # whether `lose_unsynced` will be called
         self.hint_loss = 0.2
         self.transactions = 0
         self._synced: bytes | None = None  # as of the last sync, if something was written since
@@ -139,7 +140,7 @@ class Database:
     def transaction(self, work: Callable[[Connection], T], *, durable: bool) -> T:
         """One transaction, in one instant."""
         self.transactions += 1
-        if not durable and self._synced is None:
+        if not durable and self.loses_unsynced and self._synced is None:
             self._synced = self.raw.serialize()
         execute = self.raw.execute
         with self._lock:

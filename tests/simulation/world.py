@@ -208,9 +208,8 @@ class World:
             and await self._wait(lambda: not self._lagging(), lambda: self._lagging())
         )
 
-    async def _wait(self, condition: Any, sentence: Any) -> bool:
+    async def _wait(self, condition: Any, sentence: Any, *, pause: float = 0.02) -> bool:
         until = self.loop.now + QUIET_SECONDS
-        pause = 0.02
         while not condition():
             if self.loop.now > until:
                 self.fault(sentence())

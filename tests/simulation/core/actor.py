@@ -43,9 +43,9 @@ class Actor:
         self.stream: Stream | None = None
         self.following = False
         self.opening: Domain | None = None  # the node that was asked for a stream
+        self.version = 0  # the newest that its streams have delivered
         self._joining = False
         self._count = 0
-        self._version = 0
 
     def do(self, step: Step) -> None:
         """Carry out a step, which begins now."""
@@ -151,7 +151,8 @@ class Actor:
 
         async def work(service: Service) -> str:
             live_table, done = await service.open_table(rules, key=key)
-            if done.version > len(self.world.witness.log.get(live_table.table_id, ())):
+            known = self.world.witness.log.get(live_table.table_id, ())
+            if done.version > len(known) and not self.world.restores:
                 self.world.fault(f"{self.name} opened a table that is not on disk")
             return live_table.table_id
 
@@ -166,7 +167,7 @@ class Actor:
     def go_to(self, table: str, holder: SeatHolder | None, *, host: bool) -> None:
         """Play at this table from now on."""
         if table != self.table:
-            self._version = 0
+            self.version = 0
         self.table, self.holder, self.host = table, holder, host
         if self.stream is not None and self.stream.live_table.table_id != table:
             self.lose_stream()
@@ -267,7 +268,7 @@ class Actor:
         if not table or node.service is None or node.domain is None or node.domain.dead:
             self._open_stream_later()
             return
-        after = self._version if self.random.random() < 0.8 else 0
+        after = self.version if self.random.random() < 0.8 else 0
         self.world.open_stream(self, node, table, after)
 
     def streaming(self, stream: Stream | None) -> None:
@@ -286,9 +287,11 @@ class Actor:
         """What this actor still waits for of the events of its table."""
         head = len(self.world.witness.log.get(self.table, ()))
         stream = self.stream
-        if not self.following or not head or self.table in self.world.witness.archived():
+        if not self.following or not head:
             return ""
         if stream is None or not stream.live or stream.cursor != head:
+            if self.table in self.world.witness.archived():
+                return ""
             has = "no stream" if stream is None else f"{stream.cursor}"
             return f"events do not arrive: {self.name} has {has} of {head}"
         return ""
@@ -296,7 +299,7 @@ class Actor:
     def received(self, table: str, entries: Sequence[EncodedEvent]) -> None:
         """Events of the stream; a player contributes to the shuffles that ask for it."""
         if table == self.table:
-            self._version = entries[-1].version
+            self.version = entries[-1].version
         if self.world.plan.settings["entropy"] != "players" or self.holder is None:
             return
         for entry in entries:

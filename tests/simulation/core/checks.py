@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from dealer.errors import DealerError, TableArchived
-from dealer.eventlog.rows import leaf_of
 from dealer.projector.runner import Projector
 from dealer.projector.schema import MODELS
+from dealer.proof.tree import Tree, leaf_hash
 from dealer.proof.verify import verify
 from dealer.service import Service
 from dealer.service.event_ring import BYTES, EVENTS
@@ -20,6 +21,24 @@ UNFED = (
     "SELECT s.id FROM stream s WHERE s.version > coalesce("
     "(SELECT max(f.last) FROM feed f WHERE f.of_stream = s.id), 0) LIMIT 1"
 )
+
+
+async def shuffles_end(world: CoreWorld) -> bool:
+    """Load every table, and wait until no shuffle runs: each has its deadlines, on every node."""
+    services = [node.service for node in world.nodes if node.service is not None]
+    archived = world.witness.archived()
+    with ExitStack() as held:
+        for table in world.witness.log:
+            if table not in archived:
+                for service in services:
+                    live_table = await service.load(table)
+                    held.enter_context(live_table.held())
+
+        def running() -> bool:
+            rounds = (live_table.table.round for one in services for live_table in one.tables)
+            return any(round_ is not None and round_.shuffle is not None for round_ in rounds)
+
+        return await world._wait(lambda: not running(), lambda: "a shuffle does not end")
 
 
 async def final(world: CoreWorld) -> None:
@@ -36,19 +55,20 @@ async def final(world: CoreWorld) -> None:
         await _feed_is_the_log(world, services[0], archived)
     for service in services:
         _memory_is_bounded(world, service)
-    if not world.restored_while_running:
+    if world.plan.settings["fold"] and not world.restored_while_running:
         _read_models_are_the_fold(world)
 
 
 async def _table(world: CoreWorld, services: list[Service], table: str) -> None:
     """The log is unchanged, and every node has the state of a table that is read from it."""
-    id = bytes.fromhex(table)
-    kept = [leaf_of(id, row) for row in await services[0].log.read(id)]
-    if kept != world.witness.log[table]:
+    fresh = await services[0].loader.load(bytes.fromhex(table))
+    kept = Tree()
+    for leaf in world.witness.log[table]:
+        kept.append(leaf_hash(leaf.encode()))
+    root = fresh.tree.root()
+    if kept.root() != root:
         world.fault(f"the log of {table[:8]} is not the events that it had")
         return
-    fresh = await services[0].loader.load(id)
-    root = fresh.tree.root()
     for service in services:
         try:
             live_table = await service.load(table)

@@ -19,30 +19,31 @@ class FeedFollower:
     def __init__(self, world: CoreWorld) -> None:
         self._world = world
         self._position = START
-        self._busy = False
+        self._turn = 0
         self.found: dict[str, list[str]] = {}
         self.skipped: set[str] = set()
 
     async def page(self, service: Service) -> bool:
-        """Read one page; whether there is more."""
-        if self._busy or not service.feed.enabled():
-            return False
-        self._busy = True
-        try:
-            return await self._page(service)
-        finally:
-            self._busy = False
+        """Read one page; whether there is more.
 
-    async def _page(self, service: Service) -> bool:
+        A newer call takes over from one that is still under way, perhaps at a node that died.
+        """
         feed = service.feed
+        if not feed.enabled():
+            return False
+        self._turn += 1
+        turn = self._turn
         try:
             place = await feed.place(self._position)
         except PositionLost:
-            self._position = START
-            self.found.clear()
-            self.skipped.clear()
+            if turn == self._turn:
+                self._position = START
+                self.found.clear()
+                self.skipped.clear()
             return True
         page = await feed.reader.read(place, FeedFilter(), limit=7)
+        if turn != self._turn:
+            return True
         for entry in page.entries:
             self._position = entry.position
             self._take(entry.table.hex(), entry.version, entry.type, entry.text)

@@ -63,7 +63,7 @@ def make_core_plan(seed: int) -> Plan:
     """The core plan of a seed."""
     random = Random(f"core plan {seed}")
     length = random.choice((0.3, 1.0, 2.5))
-    nodes = random.choice((1, 2, 2))
+    nodes = random.choice((1, 2))
     settings: dict[str, Any] = {
         "kind": KIND,
         "length": length,
@@ -80,6 +80,7 @@ def make_core_plan(seed: int) -> Plan:
         "lost_calls": random.choice((0.0, 0.0, 0.1)),
         "feed": random.random() < 0.3,
         "bundle": random.random() < 0.03,
+        "fold": random.random() < 0.4,
     }
     actors = ACTORS[: settings["seats"]]
     steps = [Step(0.0, name, "follow", random.getrandbits(30)) for name in actors]

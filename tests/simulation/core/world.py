@@ -18,7 +18,10 @@ from random import Random
 from typing import Any
 
 from dealer.errors import DealerError
-from dealer.service import Service
+from dealer.service import Service, startup
+from dealer.service.auto_close import AutoClose
+from dealer.service.opener import Openers
+from dealer.webhooks.runner import WebhookRunner
 from tests.simulation import checks
 from tests.simulation.core import checks as core_checks
 from tests.simulation.core.actor import Actor
@@ -38,6 +41,8 @@ from tests.simulation.threads import Threads
 from tests.simulation.world import SHM, Outcome, World
 
 CALLBACKS = 100_000
+FIRST_PAUSE = 0.1
+"""Seconds between two looks whether something has ended; longer each time."""
 
 
 class CoreWorld(World):
@@ -56,6 +61,7 @@ class CoreWorld(World):
         self.database = Database(self.loop, self.threads, random, data, shared=True)
         self.database.hint_loss = settings["hint_loss"]
         self.database.is_server = settings["commit"] == "thread"
+        self.database.loses_unsynced = any(one.what == "all_power_off" for one in plan.steps)
         self.domains: list[Domain] = []
         self.witness: CoreWitness = CoreWitness(self)
         self.database.written.append(self.witness.written)
@@ -86,6 +92,8 @@ class CoreWorld(World):
             if self.tables:
                 actor.table = self.tables[-1]
                 actor.holder = image.holders[actor.name]
+                if self.plan.seed % 4:
+                    actor.version = len(image.log[actor.table])
                 actor.host = actor is self.actors[0]
 
     def prepare(self, work: Callable[[Service], Awaitable[None]]) -> None:
@@ -94,7 +102,7 @@ class CoreWorld(World):
 
         async def main() -> None:
             (node,) = self.nodes
-            await self._start(node)
+            await self._start()
             task = self.loop.create_task(work(node.service), context=node.domain.context)  # type: ignore[arg-type]
             await task
             await asyncio.sleep(2.0)
@@ -104,14 +112,14 @@ class CoreWorld(World):
         self._main = main  # type: ignore[method-assign]
         self.run()
 
-    async def _start(self, node: CoreNode) -> None:
-        node.start()
-        while not node.up and node.failure is None:  # noqa: ASYNC110  virtual time
-            await asyncio.sleep(0.01)
+    async def _start(self) -> None:
+        for node in self.nodes:
+            node.start()
+        while not all(node.up or node.failure for node in self.nodes):  # noqa: ASYNC110  virtual
+            await asyncio.sleep(0.03)
 
     async def _main(self) -> None:
-        for node in self.nodes:
-            await self._start(node)
+        await self._start()
         began = self.loop.now
         for step in self.plan.steps:
             wait = began + step.at - self.loop.now
@@ -136,6 +144,10 @@ class CoreWorld(World):
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
+
+    def run(self) -> None:
+        with without_polls():
+            super().run()
 
     # Streams
 
@@ -168,6 +180,7 @@ class CoreWorld(World):
     async def _settle(self) -> bool:
         self.quiet = True
         self.disturbances.end()
+        await asyncio.sleep(FIRST_PAUSE)
         waited = await self._wait(
             lambda: all(node.up for node in self.nodes) and not self._tasks,
             lambda: f"a node or an operator does not end: {[n.failure for n in self.nodes]}",
@@ -176,10 +189,14 @@ class CoreWorld(World):
             return False
         if self.database.fetch("SELECT 1 FROM disabled LIMIT 1"):
             self.operators.end()
-        return await self._wait(
+        if not await self._wait(
             lambda: not any(actor.waiting for actor in self.actors) and not self._tasks,
             lambda: f"calls are not answered: {self._unanswered()}",
-        ) and await self._wait(lambda: not self._lagging(), self._lagging)
+        ):
+            return False
+        if self.plan.settings["entropy"] == "players" and not await core_checks.shuffles_end(self):
+            return False
+        return await self._wait(lambda: not self._lagging(), self._lagging, pause=FIRST_PAUSE)
 
     def _unanswered(self) -> str:
         return ", ".join(f"{a.name} {call.what}" for a in self.actors for call in a.waiting)
@@ -195,6 +212,31 @@ class CoreWorld(World):
             if found:
                 return "the feed is not complete"
         return next(filter(None, map(checks.memory_waits, self.nodes)), "")
+
+
+@contextmanager
+def without_polls() -> Iterator[None]:
+    """Let the background work do nothing that is not of the core: it would only poll."""
+    before = [(owner, name, getattr(owner, name)) for owner, name in _IDLE]
+    for owner, name in _IDLE:
+        setattr(owner, name, _idle)
+    try:
+        yield
+    finally:
+        for owner, name, value in before:
+            setattr(owner, name, value)
+
+
+async def _idle(*_: object) -> None:
+    await asyncio.get_running_loop().create_future()
+
+
+_IDLE = (
+    (startup, "watch_file"),
+    (AutoClose, "run"),
+    (Openers, "run"),
+    (WebhookRunner, "run"),
+)
 
 
 @cache
