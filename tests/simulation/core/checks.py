@@ -69,7 +69,7 @@ async def _table(world: CoreWorld, services: list[Service], table: str) -> None:
     if kept.root() != root:
         world.fault(f"the log of {table[:8]} is not the events that it had")
         return
-    for service in services:
+    for service in services if not world.restored_while_running else ():
         try:
             live_table = await service.load(table)
         except DealerError as error:
