@@ -22,8 +22,16 @@ from pathlib import Path
 from tests.simulation import faults
 from tests.simulation.plan import Plan
 from tests.simulation.progress import Progress
-from tests.simulation.runs import KINDS, Found, first_failure, fix_hashes, kind_of_plan
-from tests.simulation.runs import plan_of, run_plan, run_seeds
+from tests.simulation.runs import (
+    KINDS,
+    Found,
+    first_failure,
+    fix_hashes,
+    kind_of_plan,
+    plan_of,
+    run_plan,
+    run_seeds,
+)
 from tests.simulation.shrink import shrink
 from tests.simulation.world import Outcome
 

@@ -270,7 +270,7 @@ class World:
             for task in domain.tasks:
                 task._log_destroy_pending = False
         # Their numbers as hashes are those of the next run's tasks, which would be compared.
-        asyncio.tasks._all_tasks.clear()
+        asyncio.tasks._all_tasks.clear()  # type: ignore[attr-defined]
 
 
 def run(plan: Plan) -> Outcome:

@@ -1,4 +1,4 @@
-"""Actors: callers of the service who play by the steps of a plan, as connections of a gateway do."""
+"""Actors: callers of the service who play by the steps of a plan, as a gateway's connections do."""
 
 from __future__ import annotations
 
@@ -45,6 +45,8 @@ class Actor:
         self.opening: Domain | None = None  # the node that was asked for a stream
         self.version = 0  # the newest that its streams have delivered
         self._joining = False
+        self._sent_at = 0.0
+        self._transit = 0.0
         self._count = 0
 
     def do(self, step: Step) -> None:
@@ -73,13 +75,21 @@ class Actor:
     # Calls
 
     def choose_node(self) -> CoreNode:
+        """Mostly the node of its connection, otherwise any, rarely one that is down."""
+        if self.stream is not None and self.random.random() < 0.7:
+            return self.stream.node
         nodes = self.world.nodes
         up = [node for node in nodes if node.up]
         return self.random.choice(up if up and self.random.random() < 0.95 else nodes)
 
     def transit(self) -> float:
-        """Seconds that a message takes."""
-        return self.random.choice((0.0002, 0.002, 0.002, 0.03)) * self.random.random()
+        """Seconds that a message takes; what is sent at one time arrives at one time, in order."""
+        if self._sent_at == self.world.loop.now:
+            self._transit += 1e-9
+        else:
+            self._sent_at = self.world.loop.now
+            self._transit = self.random.choice((0.0002, 0.002, 0.002, 0.03)) * self.random.random()
+        return self._transit
 
     def is_lost(self, node: CoreNode) -> bool:
         """Whether a message between this actor and a node does not arrive."""

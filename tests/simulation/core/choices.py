@@ -37,9 +37,7 @@ def _seat(actor: Actor, random: Random) -> int:
 def _open_round(actor: Actor, table: Table, random: Random) -> c.Command:
     settings = actor.world.plan.settings
     wait = settings["wait_ms"]
-    return c.OpenRound(
-        actor.sender(), FACES[: settings["cards"]], settings["entropy"], wait, wait
-    )
+    return c.OpenRound(actor.sender(), FACES[: settings["cards"]], settings["entropy"], wait, wait)
 
 
 def _from_hand(action: str, to: str, face: str) -> Choice:

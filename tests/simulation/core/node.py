@@ -21,7 +21,7 @@ class CoreNode(Node):
     world: CoreWorld
 
     def __init__(self, world: CoreWorld, name: str, drift: float) -> None:
-        super().__init__(world, name, drift)  # type: ignore[arg-type]
+        super().__init__(world, name, drift)
         self.streams: list[Stream] = []
 
     @property

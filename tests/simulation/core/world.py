@@ -103,8 +103,8 @@ class CoreWorld(World):
         async def main() -> None:
             (node,) = self.nodes
             await self._start()
-            task = self.loop.create_task(work(node.service), context=node.domain.context)  # type: ignore[arg-type]
-            await task
+            running: Any = work(node.service)
+            await self.loop.create_task(running, context=node.domain.context)
             await asyncio.sleep(2.0)
             node.drain()
             await node._task
