@@ -59,6 +59,15 @@ class CoreNode(Node):
             self.failure = error
         finally:
             self.service = None
+            self._exited()
+
+    def _exited(self) -> None:
+        """The process has ended, with all that was still under way."""
+        domain = self.domain
+        if domain is not None and not self.world.loop.over:
+            domain.dead = True
+            for actor in self.world.actors:
+                actor.node_died(domain)
 
     def _publish(self, live_table: LiveTable, notice: CommitNotice) -> None:
         if notice.entries:
