@@ -42,7 +42,7 @@ class Image(NamedTuple):
             (folder / name).write_bytes(data)
             (folder / name).chmod(0o600)
 
-    def tell(self, witness: CoreWitness) -> None:
+    def report_to(self, witness: CoreWitness) -> None:
         """Let the witness know what is in the log."""
         witness.log = {table: list(leaves) for table, leaves in self.log.items()}
         witness.types = {table: list(types) for table, types in self.types.items()}

@@ -17,7 +17,7 @@ ARCHIVED = "SELECT s.table_id FROM archived a JOIN stream s ON s.id = a.stream"
 
 
 class CoreWitness(Witness):
-    """Has the log as committed, and what callers were told of it."""
+    """Has the log as committed, and what callers were answered."""
 
     def __init__(self, world: Any) -> None:
         super().__init__(world)

@@ -86,7 +86,7 @@ class CoreWorld(World):
             self._begin_with(image)
 
     def _begin_with(self, image: Image) -> None:
-        image.tell(self.witness)
+        image.report_to(self.witness)
         self.tables = list(image.tables)
         for actor in self.actors:
             if self.tables:
