@@ -18,8 +18,7 @@ from dealer.service import CommandResult, IdempotencyKey, Service
 from dealer.service.encoding import EncodedEvent
 from tests.simulation.core.calls import Call, RandomDrawCall, TableCall, WorkCall
 from tests.simulation.core.choices import CHOICES
-from tests.simulation.core.stream import Stream
-from tests.simulation.loop import Domain
+from tests.simulation.core.following import Following
 from tests.simulation.plan import Step
 
 if TYPE_CHECKING:
@@ -27,23 +26,15 @@ if TYPE_CHECKING:
     from tests.simulation.core.world import CoreWorld
 
 
-class Actor:
+class Actor(Following):
     """One caller; `table` is where it plays, `holder` its seat there."""
 
     def __init__(self, world: CoreWorld, name: str) -> None:
-        self.world = world
-        self.name = name
-        self.domain = Domain(name)
-        world.domains.append(self.domain)
+        super().__init__(world, name)
         self.random = Random(f"actor {world.plan.seed} {name}")
-        self.table = ""
         self.holder: SeatHolder | None = None
         self.host = False
         self.waiting: list[Call] = []
-        self.stream: Stream | None = None
-        self.following = False
-        self.opening: Domain | None = None  # the node that was asked for a stream
-        self.version = 0  # the newest that its streams have delivered
         self._joining = False
         self._sent_at = 0.0
         self._transit = 0.0
@@ -237,74 +228,7 @@ class Actor:
     def do_feed(self, random: Random) -> None:
         self.send(WorkCall(self, "feed", self.world.feed.page))
 
-    # Streams
-
-    def do_follow(self, random: Random) -> None:
-        self.following = True
-        self._open_stream()
-
-    def do_unfollow(self, random: Random) -> None:
-        self.following = False
-        self.lose_stream()
-
-    def lose_stream(self) -> None:
-        """The connection ends; it is opened again if the actor follows the table."""
-        stream = self.stream
-        if stream is not None and stream.node.domain is not None:
-            stream.node.domain.context.run(stream.end)
-
-    def stream_ended(self, stream: Stream) -> None:
-        if self.stream is stream:
-            self.stream = None
-            self._open_stream_later()
-
-    def node_died(self, domain: Domain | None) -> None:
-        """What was asked of this node is lost."""
-        if domain is not None and self.opening is domain:
-            self.opening = None
-            self._open_stream_later()
-
-    def _open_stream_later(self) -> None:
-        if self.following:
-            self.world.loop.call_later(0.05, self._open_stream, context=self.domain.context)
-
-    def _open_stream(self) -> None:
-        """Ask any node for a stream that continues after the last version received."""
-        if not self.following or self.stream is not None:
-            return
-        if self.opening is not None:
-            return
-        table, node = self.table, self.choose_node()
-        if not table or node.service is None or node.domain is None or node.domain.dead:
-            self._open_stream_later()
-            return
-        after = self.version if self.random.random() < 0.8 else 0
-        self.world.open_stream(self, node, table, after)
-
-    def streaming(self, stream: Stream | None) -> None:
-        """A stream was opened, or could not be."""
-        if stream is None:
-            self._open_stream_later()
-            return
-        if not self.following or stream.live_table.table_id != self.table:
-            assert stream.node.domain is not None
-            stream.end()
-            self._open_stream_later()
-            return
-        self.stream = stream
-
-    def lagging(self) -> str:
-        """What this actor still waits for of the events of its table."""
-        head = len(self.world.witness.log.get(self.table, ()))
-        stream = self.stream
-        if not self.following or not head:
-            return ""
-        if stream is None or not stream.live or stream.cursor != head:
-            if self.table in self.world.witness.archived():
-                return ""
-            has = "no stream" if stream is None else f"{stream.cursor}"
-            return f"events do not arrive: {self.name} has {has} of {head}"
-        return ""
+    # Events
 
     def received(self, table: str, entries: Sequence[EncodedEvent]) -> None:
         """Events of the stream; a player contributes to the shuffles that ask for it."""
