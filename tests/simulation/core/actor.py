@@ -128,9 +128,9 @@ class Actor(Following):
             self._command(what, command, key=key)
             call = TableCall(self, f"{what} again", self.table, command, key, then=None)
             call.begun = 0
-            self.world.loop.call_later(
-                random.choice((0.0, 0.01, 0.5)), self.send, call, context=self.domain.context
-            )
+            self.waiting.append(call)
+            later = random.choice((0.0, 0.01, 0.5))
+            self.world.loop.call_later(later, call.send, context=self.domain.context)
 
     def do_other_content(self, random: Random) -> None:
         """Another command under the same id, which is refused unless the first was not written."""
