@@ -8,6 +8,7 @@ by hand cannot make the projector fail.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 from sqlalchemy import Connection, Dialect, Table
 from sqlalchemy.dialects import postgresql
@@ -77,6 +78,7 @@ def on_postgres(connection: Connection) -> bool:
     return connection.dialect.name == "postgresql"
 
 
+@cache
 def _upsert(model: Table, name: str) -> str:
     """One statement for any number of rows; its parameters are their columns."""
     columns = [column.name for column in model.columns]

@@ -6,25 +6,38 @@
 --save            add a failing schedule to the corpus
 --fault NAME      with a planted fault
 --minutes M       stop after so many minutes
+--kind KIND       whole program, core, or mixed: one seed of 400 whole, the others core
+--results FILE    append the result as a line of JSON; continue with --first
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import time
-from collections import Counter
 from contextlib import ExitStack
 from pathlib import Path
 
 from tests.simulation import faults
-from tests.simulation.plan import Plan, make_plan
-from tests.simulation.runs import first_failure, fix_hashes, run_seeds
-from tests.simulation.shrink import kind_of, shrink
-from tests.simulation.world import Outcome, run
+from tests.simulation.plan import Plan
+from tests.simulation.progress import Progress
+from tests.simulation.runs import (
+    KINDS,
+    Found,
+    first_failure,
+    fix_hashes,
+    kind_of_plan,
+    plan_of,
+    run_plan,
+    run_seeds,
+)
+from tests.simulation.shrink import shrink
+from tests.simulation.world import Outcome
 
 CORPUS = Path(__file__).parent / "corpus"
-PROGRESS_SECONDS = 30.0
+HUNT_CORE = 20
+"""Core plans that a hunt tries for each whole one: they take about as long."""
 
 
 def main() -> int:
@@ -40,6 +53,8 @@ def main() -> int:
     parser.add_argument("--save", action="store_true")
     parser.add_argument("--fault", choices=sorted(faults.FAULTS))
     parser.add_argument("--hunt", nargs="*", metavar="NAME", help="find these, or all, faults")
+    parser.add_argument("--kind", choices=KINDS, default="mixed")
+    parser.add_argument("--results", type=Path)
     parser.add_argument("--corpus", action="store_true", help="first run the corpus")
     given = parser.parse_args()
     fix_hashes()
@@ -50,14 +65,14 @@ def main() -> int:
         if given.hunt is not None:
             return _hunt(given)
         if given.seed is not None:
-            return _one(make_plan(given.seed), given)
+            return _one(plan_of(given.seed, given.kind), given)
         if given.plan is not None:
             return _one(Plan.from_json(given.plan.read_text()), given)
         return _many(given)
 
 
 def _one(plan: Plan, given: argparse.Namespace) -> int:
-    outcome = run(plan)
+    outcome = run_plan(plan)
     if outcome.faults and given.shrink:
         outcome = shrink(outcome)
     print("\n".join(outcome.plan.words()))
@@ -72,37 +87,27 @@ def _one(plan: Plan, given: argparse.Namespace) -> int:
 def _many(given: argparse.Namespace) -> int:
     if given.corpus and (failed := _run_corpus()):
         return failed
-    begun = said = time.monotonic()
-    spent, count = 0.0, 0
-    kinds: Counter[str] = Counter()
-    seen: Counter[str] = Counter()
-    for found in run_seeds(range(given.first, given.first + given.seeds), jobs=given.jobs):
-        count, spent = count + 1, spent + found.seconds
-        seen.update(found.seen)
-        if found.faults:
-            kinds[kind_of(found.faults[0])] += 1
-            print(f"seed {found.seed}: " + "\n    ".join(found.faults), flush=True)
-            if given.save:
-                _save(shrink(run(make_plan(found.seed))))
-        if time.monotonic() - said > PROGRESS_SECONDS:
-            said = time.monotonic()
-            failed = sum(kinds.values())
-            rate = count / spent
-            print(f"{count} run, {failed} failed, {rate:.1f} a CPU second", flush=True)
-        if time.monotonic() - begun > given.minutes * 60:
+    seeds = range(given.first, given.first + given.seeds)
+    progress = Progress(len(seeds))
+    for found in run_seeds(seeds, jobs=given.jobs, kind=given.kind):
+        progress.add(found)
+        if found.faults and given.save:
+            _save(shrink(run_plan(plan_of(found.seed, found.kind))))
+        if progress.minutes > given.minutes:
             break
-    print(f"{count} schedules in {spent:.0f} CPU seconds: {count / spent:.1f} a second")
-    print(f"{len(seen)} kinds of steps and answers, {sum(seen.values())} in all")
-    for kind, number in kinds.most_common():
-        print(f"{number} × {kind}")
-    return bool(kinds)
+    progress.say_result()
+    if given.results is not None:
+        line = {"first": given.first, "kind": given.kind} | progress.result()
+        with given.results.open("a") as file:
+            file.write(json.dumps(line) + "\n")
+    return bool(progress.failed)
 
 
 def _run_corpus() -> int:
     """How many schedules of the corpus fail."""
     failed = 0
     for file in sorted(CORPUS.glob("*.json")):
-        outcome = run(Plan.from_json(file.read_text()))
+        outcome = run_plan(Plan.from_json(file.read_text()))
         print(f"corpus {file.stem}: {len(outcome.faults)} faults", flush=True)
         _say_faults(outcome)
         failed += bool(outcome.faults)
@@ -115,12 +120,25 @@ def _hunt(given: argparse.Namespace) -> int:
     for name in given.hunt or sorted(faults.FAULTS):
         begun = time.process_time()
         with faults.planted(name):
-            found = first_failure(range(given.first, given.first + given.seeds))
+            found = _hunted(given)
         spent = time.process_time() - begun
         missed += found is None
-        what = "NOT FOUND" if found is None else f"seed {found.seed}: {found.faults[0][:150]}"
+        what = "NOT FOUND"
+        if found is not None:
+            what = f"{found.kind} seed {found.seed}: {found.faults[0][:150]}"
         print(f"{name} ({spent:.0f} s): {what}", flush=True)
     return bool(missed)
+
+
+def _hunted(given: argparse.Namespace) -> Found | None:
+    """The first seed that finds the fault that is planted, first of the core plans."""
+    found = None
+    if given.kind != "whole":
+        seeds = range(given.first, given.first + HUNT_CORE * given.seeds)
+        found = first_failure(seeds, kind="core")
+    if found is None and given.kind != "core":
+        found = first_failure(range(given.first, given.first + given.seeds), kind="whole")
+    return found
 
 
 def _say_faults(outcome: Outcome) -> None:
@@ -130,7 +148,8 @@ def _say_faults(outcome: Outcome) -> None:
 
 def _save(outcome: Outcome) -> None:
     CORPUS.mkdir(exist_ok=True)
-    (CORPUS / f"{outcome.plan.seed}.json").write_text(outcome.plan.to_json() + "\n")
+    name = f"{kind_of_plan(outcome.plan)}-{outcome.plan.seed}"
+    (CORPUS / f"{name}.json").write_text(outcome.plan.to_json() + "\n")
 
 
 if __name__ == "__main__":

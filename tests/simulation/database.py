@@ -72,6 +72,18 @@ def _row_type(names: tuple[str, ...]) -> type[_NamedRow]:
     return type("Row", (_NamedRow,), {"names": names})
 
 
+def _connect() -> tuple[sqlite3.Connection, Connection]:
+    raw = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    for pragma in ("recursive_triggers=ON", "synchronous=OFF", "temp_store=MEMORY"):
+        raw.execute(f"PRAGMA {pragma}")
+    engine = create_engine("sqlite://", creator=lambda: raw, poolclass=StaticPool)
+    return raw, engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+
+
+_shared = cache(_connect)
+"""One connection for all runs of a process, which are made one after another."""
+
+
 class Database:
     """The data, and the faults that are on; `written` is called inside of each transaction.
 
@@ -82,18 +94,22 @@ class Database:
     time.
     """
 
-    def __init__(self, loop: SimulatedLoop, threads: Threads, random: Random) -> None:
+    def __init__(
+        self,
+        loop: SimulatedLoop,
+        threads: Threads,
+        random: Random,
+        data: bytes | None = None,
+        *,
+        shared: bool = False,
+    ) -> None:
         self.loop = loop
         self.threads = threads
         self.random = random
-        self.raw = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-        self.raw.deserialize(empty_database())
-        for pragma in ("recursive_triggers=ON", "synchronous=OFF", "temp_store=MEMORY"):
-            self.raw.execute(f"PRAGMA {pragma}")
+        self.raw, self.connection = _shared() if shared else _connect()
+        self.raw.deserialize(empty_database() if data is None else data)
         # Read models and presence ask the database for its time.
         self.raw.create_function("julianday", 1, lambda _: 2440587.5 + 20_000 + loop.now / 86_400)
-        self.engine = create_engine("sqlite://", creator=lambda: self.raw, poolclass=StaticPool)
-        self.connection = self.engine.connect().execution_options(isolation_level="AUTOCOMMIT")
         self.refusing = 0.0
         self.full = 0.0
         self.slow = 1.0
@@ -104,6 +120,7 @@ class Database:
         self.locked_tables: dict[bytes, float] = {}
         self.written: list[Written] = []
         self.notifiers: list[SimulatedNotifier] = []
+        self.loses_unsynced = True  # whether `lose_unsynced` will be called
         self.hint_loss = 0.2
         self.transactions = 0
         self._synced: bytes | None = None  # as of the last sync, if something was written since
@@ -123,7 +140,7 @@ class Database:
     def transaction(self, work: Callable[[Connection], T], *, durable: bool) -> T:
         """One transaction, in one instant."""
         self.transactions += 1
-        if not durable and self._synced is None:
+        if not durable and self.loses_unsynced and self._synced is None:
             self._synced = self.raw.serialize()
         execute = self.raw.execute
         with self._lock:

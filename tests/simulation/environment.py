@@ -19,8 +19,11 @@ from functools import cache, lru_cache
 from random import Random
 from typing import Any
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
 import dealer.backoff
 import dealer.eventlog.batch_writer
+import dealer.eventlog.encryption
 import dealer.eventlog.locked_requests
 import dealer.eventlog.log
 import dealer.eventlog.writer
@@ -30,6 +33,7 @@ import dealer.gateway.ports
 import dealer.gateway.rate_limit.cpu_time
 import dealer.gateway.rpc.dispatcher
 import dealer.projector.scheduler
+import dealer.proof.checkpoint
 import dealer.proof.note
 import dealer.service.key_rotation
 from dealer.client.table_session import TableSession
@@ -52,6 +56,16 @@ def _read_web_files() -> StaticFiles:
 
 _verifies = lru_cache(4096)(dealer.proof.note.verifies)
 """Whether a signature verifies, computed once where several clients ask the same."""
+
+_derived = lru_cache(4096)(dealer.eventlog.encryption._derived)
+"""A key of a house, computed once where several nodes have the same house's."""
+
+
+class _PrivateKeys:
+    """The same of what a signing seed takes."""
+
+    from_private_bytes = staticmethod(lru_cache(4096)(Ed25519PrivateKey.from_private_bytes))
+
 
 EPOCH_MS = 1_800_000_000_000
 
@@ -154,6 +168,8 @@ def replaced(
         (dealer.service.key_rotation, "open_readonly", open_readonly),
         (dealer.gateway.http.router, "StaticFiles", lambda _: _read_web_files()),
         (dealer.proof.note, "verifies", _verifies),
+        (dealer.eventlog.encryption, "_derived", _derived),
+        (dealer.proof.checkpoint, "Ed25519PrivateKey", _PrivateKeys),
         (TableSession, "_resume_after_gap", missed),
         (Subscription, "__hash__", lambda one: numbers.of(one)),
         (ClientConnection, "__hash__", lambda one: numbers.of(one)),

@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable
 
 from tests.simulation.plan import Plan
-from tests.simulation.world import Outcome, run
+from tests.simulation.runs import run_plan
+from tests.simulation.world import Outcome
 
 _VARIABLE = re.compile(r"^[\d.]+ s: |[0-9a-f]{8,}|\d+|Ada|Bob|Cleo|Dan|north|south")
 
@@ -17,7 +18,7 @@ def kind_of(fault: str) -> str:
 
 
 def shrink(
-    outcome: Outcome, *, runs: int = 200, attempt: Callable[[Plan], Outcome] = run
+    outcome: Outcome, *, runs: int = 200, attempt: Callable[[Plan], Outcome] = run_plan
 ) -> Outcome:
     """The outcome of the smallest plan found that has a fault of the same kind as the first."""
     wanted = kind_of(outcome.faults[0])

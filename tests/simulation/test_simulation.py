@@ -27,7 +27,7 @@ FOUND = (
 )
 """Planted faults; README.md has the others, and the seeds that find them."""
 
-CI_MINUTES, MINUTES = 0.3, 0.05
+CI_MINUTES, MINUTES = 0.2, 0.05
 QUICK_SEEDS = 2
 
 
@@ -52,9 +52,8 @@ def test_a_few_schedules_hold_every_invariant(seed: int) -> None:
 def test_the_corpus_and_fresh_schedules_hold_every_invariant() -> None:
     """Schedules that once failed, made small; and as many new ones as fit in the time."""
     minutes = str(CI_MINUTES if in_ci() else MINUTES)
-    found = simulation(
-        "--corpus", "--first", fresh_seed(), "--seeds", "1000000", "--minutes", minutes
-    )
+    seeds = ("--first", fresh_seed(), "--seeds", "1000000", "--minutes", minutes)
+    found = simulation("--kind", "whole", "--corpus", *seeds)
     print(found.stdout)
     assert found.returncode == 0, found.stdout + found.stderr
 
@@ -62,15 +61,15 @@ def test_the_corpus_and_fresh_schedules_hold_every_invariant() -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_planted_faults_are_found() -> None:
-    found = simulation("--seeds", "60", "--hunt", *FOUND)
+    found = simulation("--kind", "whole", "--seeds", "60", "--hunt", *FOUND)
     assert found.returncode == 0, found.stdout + found.stderr
-    assert found.stdout.count(": seed ") == len(FOUND)
+    assert found.stdout.count(": whole seed ") == len(FOUND)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(120)
 def test_a_schedule_is_replayed_exactly_in_another_process() -> None:
-    one, other = (simulation("--seed", "3") for _ in range(2))
+    one, other = (simulation("--kind", "whole", "--seed", "3") for _ in range(2))
     assert "digest" in one.stdout
     assert one.stdout == other.stdout
 

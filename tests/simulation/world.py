@@ -208,9 +208,8 @@ class World:
             and await self._wait(lambda: not self._lagging(), lambda: self._lagging())
         )
 
-    async def _wait(self, condition: Any, sentence: Any) -> bool:
+    async def _wait(self, condition: Any, sentence: Any, *, pause: float = 0.02) -> bool:
         until = self.loop.now + QUIET_SECONDS
-        pause = 0.02
         while not condition():
             if self.loop.now > until:
                 self.fault(sentence())
@@ -270,7 +269,8 @@ class World:
             domain.dead = True
             for task in domain.tasks:
                 task._log_destroy_pending = False
-        logging.disable(logging.NOTSET)
+        # Their numbers as hashes are those of the next run's tasks, which would be compared.
+        asyncio.tasks._all_tasks.clear()  # type: ignore[attr-defined]
 
 
 def run(plan: Plan) -> Outcome:

@@ -1,0 +1,1 @@
+"""The core world: what is below the gateway, simulated without connections and clients."""

@@ -1,0 +1,138 @@
+"""What has to hold at the end of a run of the core world."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+from dealer.errors import DealerError, TableArchived
+from dealer.projector.runner import Projector
+from dealer.projector.schema import MODELS
+from dealer.proof.tree import Tree, leaf_hash
+from dealer.proof.verify import verify
+from dealer.service import Service
+from dealer.service.event_ring import BYTES, EVENTS
+from tests.simulation.core.plan import COMMANDS as COMMANDS
+
+if TYPE_CHECKING:
+    from tests.simulation.core.world import CoreWorld
+
+UNFED = (
+    "SELECT s.id FROM stream s WHERE s.version > coalesce("
+    "(SELECT max(f.last) FROM feed f WHERE f.of_stream = s.id), 0) LIMIT 1"
+)
+
+
+async def shuffles_end(world: CoreWorld) -> bool:
+    """Load every table, and wait until no shuffle runs: each has its deadlines, on every node."""
+    services = [node.service for node in world.nodes if node.service is not None]
+    archived = world.witness.archived()
+    with ExitStack() as held:
+        for table in world.witness.log:
+            if table not in archived:
+                for service in services:
+                    live_table = await service.load(table)
+                    held.enter_context(live_table.held())
+
+        def running() -> bool:
+            rounds = (live_table.table.round for one in services for live_table in one.tables)
+            return any(round_ is not None and round_.shuffle is not None for round_ in rounds)
+
+        return await world._wait(lambda: not running(), lambda: "a shuffle does not end")
+
+
+async def final(world: CoreWorld) -> None:
+    """Report what does not hold."""
+    for table in world.must_be_closed:
+        if world.witness.types[table][-1] != "TableClosed":
+            world.fault(f"{table[:8]} was restored to an older state, and is still open")
+    archived = world.witness.archived()
+    services = [node.service for node in world.nodes if node.service is not None]
+    for table in world.witness.log:
+        if table not in archived:
+            await _table(world, services, table)
+    if world.plan.settings["feed"]:
+        await _feed_is_the_log(world, services[0], archived)
+    for service in services:
+        _memory_is_bounded(world, service)
+    if world.plan.settings["fold"] and not world.restored_while_running:
+        _read_models_are_the_fold(world)
+
+
+async def _table(world: CoreWorld, services: list[Service], table: str) -> None:
+    """The log is unchanged, and every node has the state of a table that is read from it."""
+    fresh = await services[0].loader.load(bytes.fromhex(table))
+    kept = Tree()
+    for leaf in world.witness.log[table]:
+        kept.append(leaf_hash(leaf.encode()))
+    root = fresh.tree.root()
+    if kept.root() != root:
+        world.fault(f"the log of {table[:8]} is not the events that it had")
+        return
+    for service in services if not world.restored_while_running else ():
+        try:
+            live_table = await service.load(table)
+        except DealerError as error:
+            world.fault(f"{table[:8]} cannot be loaded: {error!r}")
+            continue
+        if live_table.table != fresh.table or live_table.tree.root() != root:
+            world.fault(f"the state of {table[:8]} in memory is not that of its log")
+    if world.plan.settings["bundle"]:
+        await _bundle_verifies(world, services[-1], table)
+
+
+async def _bundle_verifies(world: CoreWorld, service: Service, table: str) -> None:
+    try:
+        live_table = await service.load(table)
+        lines = [line.encode() async for line in service.bundle(live_table)]
+    except TableArchived:
+        return
+    report = verify(lines, saved=[])
+    if not report.ok:
+        world.fault(f"the bundle of {table[:8]} does not verify: {report.verdicts()}")
+
+
+async def _feed_is_the_log(world: CoreWorld, service: Service, archived: set[str]) -> None:
+    feed = world.feed
+    while await feed.page(service):
+        pass
+    if world.restored_while_running:
+        return
+    for table, leaves in world.witness.log.items():
+        if table in archived or table in feed.skipped:
+            continue
+        if feed.found.get(table, []) != leaves:
+            found = len(feed.found.get(table, ()))
+            world.fault(f"the feed of {table[:8]} has {found} events, not the {len(leaves)}")
+
+
+def _memory_is_bounded(world: CoreWorld, service: Service) -> None:
+    for live_table in service.tables:
+        ring = live_table.ring
+        if len(ring) > EVENTS or ring.size > BYTES:
+            world.fault(f"a ring has {len(ring)} events")
+    idle = sum(live_table.idle() for live_table in service.tables)
+    if idle > max(1, world.plan.settings["idle_tables"]) and not world.restores:
+        world.fault(f"{idle} idle tables are in memory")
+
+
+def _read_models_are_the_fold(world: CoreWorld) -> None:
+    """The rows are those that a projector writes which reads the log from the beginning."""
+    raw = world.database.raw
+    found = {model.name: set(raw.execute(f"SELECT * FROM {model.name}")) for model in MODELS}
+    raw.execute("BEGIN")
+    for name in found:
+        raw.execute(f"DELETE FROM {name}")
+    raw.execute("UPDATE stream SET projected = 0")
+    raw.execute("COMMIT")
+    projector = Projector()
+    while world.database.transaction(projector.slice, durable=True):
+        pass
+    for name, rows in found.items():
+        expected = set(raw.execute(f"SELECT * FROM {name}"))
+        if rows != expected:
+            world.fault(
+                f"{name} has {sorted(rows - expected)[:2]}, not {sorted(expected - rows)[:2]}"
+            )
+    if projector.stopped:
+        world.fault(f"the log cannot be projected: {projector.stopped}")

@@ -1,0 +1,81 @@
+"""A node of the core world: the service with its background work, without a gateway."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from dealer.service.live_table import LiveTable
+from dealer.service.snapshots import CommitNotice
+from dealer.service.startup import open_service
+from tests.simulation.core.stream import Stream
+from tests.simulation.node import Node
+
+if TYPE_CHECKING:
+    from tests.simulation.core.world import CoreWorld
+
+
+class CoreNode(Node):
+    """One process of the service."""
+
+    world: CoreWorld
+
+    def __init__(self, world: CoreWorld, name: str, drift: float) -> None:
+        super().__init__(world, name, drift)
+        self.streams: list[Stream] = []
+
+    @property
+    def up(self) -> bool:
+        """Whether it answers calls."""
+        return self.service is not None
+
+    def kill(self, *, power: bool) -> None:
+        """End the process at once; its streams end, as its connections do."""
+        domain = self.domain
+        super().kill(power=power)
+        self._drop_streams()
+        for actor in self.world.actors:
+            actor.node_died(domain)
+
+    async def _run(self, stop: asyncio.Event) -> None:
+        settings = self.world.plan.settings
+        options: dict[str, Any] = {"commit": settings["commit"], "busy_seconds": 5.0}
+        folder = self.world.folder
+        try:
+            async with open_service(
+                f"sqlite:///{folder}/dealer.db",
+                house="house.example",
+                tables=settings["idle_tables"],
+                archive=folder / "archive",
+                clock=self.clock,
+                **options,
+            ) as service:
+                service.on_notice(self._publish)
+                self.service = service
+                await stop.wait()
+                self._drop_streams()
+                self.service = None
+        except Exception as error:
+            self.failure = error
+        finally:
+            self.service = None
+            self._exited()
+
+    def _exited(self) -> None:
+        """The process has ended, with all that was still under way."""
+        domain = self.domain
+        if domain is not None and not self.world.loop.over:
+            domain.dead = True
+            for actor in self.world.actors:
+                actor.node_died(domain)
+
+    def _publish(self, live_table: LiveTable, notice: CommitNotice) -> None:
+        if notice.entries:
+            self.world.witness.published(live_table.table_id, notice)
+        for stream in sorted(live_table.subscribers, key=hash):
+            stream.publish(notice)
+
+    def _drop_streams(self) -> None:
+        streams, self.streams = self.streams, []
+        for stream in streams:
+            stream.end()
