@@ -39,9 +39,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "slow: not in the quick tier")
-    named = config.args_source is pytest.Config.ArgsSource.ARGS
-    config.option.all = config.option.all or in_ci() or named
+    config.option.all = runs_all(config)
     settings.load_profile("all" if in_ci() else "quick")
+
+
+def runs_all(config: pytest.Config) -> bool:
+    """Whether all tiers run; can be asked before `pytest_configure`."""
+    named = config.args_source is pytest.Config.ArgsSource.ARGS
+    return bool(config.option.all or in_ci() or named)
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
@@ -51,7 +56,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """
     if len(config.args) == 1 and Path(config.args[0].partition("::")[0]).is_file():
         return 0
-    return len(os.sched_getaffinity(0)) + (2 if config.option.all else 1)
+    return len(os.sched_getaffinity(0)) + (2 if runs_all(config) else 1)
 
 
 class _TierScheduling(LoadFileScheduling):
