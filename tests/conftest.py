@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,10 @@ TIERS = (*FOLDERS, "slow", "postgres", "quick")
 
 TEARDOWN_LIMIT = 15
 """Seconds for each step of the teardown of a test that failed."""
+
+# Without compiled files, every server and command that a test starts compiles its modules again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # Examples have no time limit: the machine may be busy.
 settings.register_profile("all", deadline=None, max_examples=60)
