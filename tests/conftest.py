@@ -10,7 +10,10 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import warnings
 from collections.abc import Generator, Iterator
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +78,29 @@ class _TierScheduling(LoadFileScheduling):
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> _TierScheduling:
     return _TierScheduling(config, log)
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Each worker imports its share of the modules first, and so writes their compiled files.
+
+    Otherwise every worker of a fresh clone compiles every module: they collect in the same order.
+    """
+    worker: dict[str, Any] | None = getattr(session.config, "workerinput", None)
+    if worker is None or session.config.args_source is not pytest.Config.ArgsSource.TESTPATHS:
+        return
+    skipped = () if session.config.option.all else FOLDERS
+    files = [
+        file.relative_to(TESTS.parent)
+        for file in sorted(TESTS.glob("*/**/test_*.py"))
+        if file.relative_to(TESTS).parts[0] not in ("bench", *skipped)
+    ]
+    own = files[int(worker["workerid"].removeprefix("gw")) :: worker["workercount"]]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for file in own:
+            # What fails here is imported again, and reported, when it is collected.
+            with suppress(Exception, pytest.skip.Exception):
+                import_module(".".join(file.with_suffix("").parts))
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
