@@ -7,6 +7,7 @@ folders run every test that was collected.
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -130,6 +131,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if tiers[item] == "quick"]
     if hasattr(config, "workerinput"):
         items.sort(key=lambda item: TIERS.index(tiers[item]))
+
+
+def pytest_collection_finish() -> None:
+    """Modules and tests stay until the end: each full garbage collection would search them all."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
