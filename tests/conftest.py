@@ -7,9 +7,14 @@ folders run every test that was collected.
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
+import sys
+import warnings
 from collections.abc import Generator, Iterator
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +33,10 @@ TIERS = (*FOLDERS, "slow", "postgres", "quick")
 TEARDOWN_LIMIT = 15
 """Seconds for each step of the teardown of a test that failed."""
 
+# Without compiled files, every server and command that a test starts compiles its modules again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
 # Examples have no time limit: the machine may be busy.
 settings.register_profile("all", deadline=None, max_examples=60)
 settings.register_profile("quick", deadline=None, max_examples=25)
@@ -39,9 +48,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "slow: not in the quick tier")
-    named = config.args_source is pytest.Config.ArgsSource.ARGS
-    config.option.all = config.option.all or in_ci() or named
+    config.option.all = runs_all(config)
     settings.load_profile("all" if in_ci() else "quick")
+
+
+def runs_all(config: pytest.Config) -> bool:
+    """Whether all tiers run; can be asked before `pytest_configure`."""
+    named = config.args_source is pytest.Config.ArgsSource.ARGS
+    return bool(config.option.all or in_ci() or named)
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
@@ -51,7 +65,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """
     if len(config.args) == 1 and Path(config.args[0].partition("::")[0]).is_file():
         return 0
-    return len(os.sched_getaffinity(0)) + (2 if config.option.all else 1)
+    return len(os.sched_getaffinity(0)) + (2 if runs_all(config) else 1)
 
 
 class _TierScheduling(LoadFileScheduling):
@@ -65,6 +79,29 @@ class _TierScheduling(LoadFileScheduling):
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> _TierScheduling:
     return _TierScheduling(config, log)
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Each worker imports its share of the modules first, and so writes their compiled files.
+
+    Otherwise every worker of a fresh clone compiles every module: they collect in the same order.
+    """
+    worker: dict[str, Any] | None = getattr(session.config, "workerinput", None)
+    if worker is None or session.config.args_source is not pytest.Config.ArgsSource.TESTPATHS:
+        return
+    skipped = () if session.config.option.all else FOLDERS
+    files = [
+        file.relative_to(TESTS.parent)
+        for file in sorted(TESTS.glob("*/**/test_*.py"))
+        if file.relative_to(TESTS).parts[0] not in ("bench", *skipped)
+    ]
+    own = files[int(worker["workerid"].removeprefix("gw")) :: worker["workercount"]]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for file in own:
+            # What fails here is imported again, and reported, when it is collected.
+            with suppress(Exception, pytest.skip.Exception):
+                import_module(".".join(file.with_suffix("").parts))
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -94,6 +131,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if tiers[item] == "quick"]
     if hasattr(config, "workerinput"):
         items.sort(key=lambda item: TIERS.index(tiers[item]))
+
+
+def pytest_collection_finish() -> None:
+    """Modules and tests stay until the end: each full garbage collection would search them all."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

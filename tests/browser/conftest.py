@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -153,22 +153,18 @@ class ErrorRecorder:
 OpenPage = Callable[..., Awaitable[Page]]
 
 
-@pytest_asyncio.fixture(loop_scope="session")
-async def open_page(
-    browser: Browser, current_server: ServerProcess | MaliciousServer
+@asynccontextmanager
+async def page_opener(
+    browser: Browser, server: ServerProcess | MaliciousServer
 ) -> AsyncIterator[OpenPage]:
-    """Opens a page in a context of its own: `page = await open_page("/", size=PHONE)`.
-
-    Paths are those of the server, or of the port `at`; `file://` addresses are opened unchanged.
-    `page.errors` is the recorder of its context. Other arguments go to `Browser.new_context`.
-    """
+    """Opens pages as the fixture `open_page` does, and closes them at the end of the block."""
     async with AsyncExitStack() as stack:
         recorders: list[ErrorRecorder] = []
 
         async def open_page_(
             path: str = "/", *, at: int | None = None, size: Any = DESKTOP, **settings: Any
         ) -> Page:
-            base = f"http://127.0.0.1:{current_server.port if at is None else at}"
+            base = f"http://127.0.0.1:{server.port if at is None else at}"
             context = await stack.enter_async_context(
                 await browser.new_context(
                     viewport=size, base_url=base, **{"reduced_motion": "reduce"} | settings
@@ -184,6 +180,19 @@ async def open_page(
         yield open_page_
     problems = [problem for one in recorders for problem in one.unexpected()]
     assert not problems, "\n".join(problems)
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def open_page(
+    browser: Browser, current_server: ServerProcess | MaliciousServer
+) -> AsyncIterator[OpenPage]:
+    """Opens a page in a context of its own: `page = await open_page("/", size=PHONE)`.
+
+    Paths are those of the server, or of the port `at`; `file://` addresses are opened unchanged.
+    `page.errors` is the recorder of its context. Other arguments go to `Browser.new_context`.
+    """
+    async with page_opener(browser, current_server) as open_page_:
+        yield open_page_
 
 
 AxeCheck = Callable[[Page], Awaitable[None]]

@@ -65,8 +65,9 @@ class Phone:
         """Tap a tool, once its action is possible, and not as the second tap of a double tap."""
         button = tool(self.page, name)
         await expect(button).to_be_enabled()
-        await self.page.wait_for_function(
-            "(at) => performance.now() > at", arg=self.tapped_at + DOUBLE_TAP_MS
+        await self.page.evaluate(
+            "(at) => new Promise((done) => setTimeout(done, at - performance.now() + 1))",
+            self.tapped_at + DOUBLE_TAP_MS,
         )
         await self.fingers.tap(button)
         self.tapped_at = await self.page.evaluate("performance.now()")

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Locator, Page, expect
+from playwright.async_api import Browser, Locator, Page, expect
 
-from tests.browser.conftest import AxeCheck
+from tests.browser.conftest import AxeCheck, page_opener
 from tests.browser.player_page import PlayerPage
 from tests.browser.table_page import codes, holds, own_hand, place, tool
 from tests.browser.touch import Fingers, Point, middle
+from tests.harness.server_process import ServerProcess
 
 SIZES = [(320, 568), (360, 640), (390, 844), (430, 932), (568, 320), (844, 390)]
 SMALL = (360, 640)
@@ -64,6 +66,27 @@ def size() -> tuple[int, int]:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def game(open_page: Any, size: tuple[int, int]) -> Game:
+    return await dealt_game(open_page, size)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def shared_game(browser: Browser, shared_server: ServerProcess) -> AsyncIterator[Game]:
+    async with page_opener(browser, shared_server) as open_page:
+        yield await dealt_game(open_page, SMALL)
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def bob_at(shared_game: Game, size: tuple[int, int]) -> Phone:
+    """Bob's page, opened again at a size; for tests that do not change the game."""
+    bob = shared_game.bob
+    width, height = size
+    await bob.page.set_viewport_size({"width": width, "height": height})
+    await bob.page.reload()
+    await bob.player.holds(5)
+    return bob
+
+
+async def dealt_game(open_page: Any, size: tuple[int, int]) -> Game:
     ada = PlayerPage(await open_page("/"), "Ada")
     path = await ada.open_table()
     width, height = size
@@ -125,9 +148,9 @@ async def test_a_game_is_played_with_a_finger(game: Game, size: tuple[int, int])
 
 
 @pytest.mark.parametrize("size", SIZES)
-async def test_what_a_finger_presses_is_large_enough(game: Game) -> None:
-    page = game.bob.page
-    await game.bob.fingers.tap(game.bob.card(0))
+async def test_what_a_finger_presses_is_large_enough(bob_at: Phone) -> None:
+    page = bob_at.page
+    await bob_at.fingers.tap(bob_at.card(0))
     small = await page.evaluate(
         """() => [...document.querySelectorAll("button")]
           .filter((one) => one.checkVisibility())
@@ -139,9 +162,9 @@ async def test_what_a_finger_presses_is_large_enough(game: Game) -> None:
 
 
 @pytest.mark.parametrize("size", SIZES)
-async def test_the_deck_the_piles_and_the_hand_are_visible_together(game: Game) -> None:
-    page = game.bob.page
-    for one in (place(page, "deck"), place(page, "pile:table"), game.bob.card(0), game.bob.card(4)):
+async def test_the_deck_the_piles_and_the_hand_are_visible_together(bob_at: Phone) -> None:
+    page = bob_at.page
+    for one in (place(page, "deck"), place(page, "pile:table"), bob_at.card(0), bob_at.card(4)):
         await expect(one).to_be_in_viewport(ratio=0.9)
     await expect(tool(page, "Draw")).to_be_in_viewport()
 

@@ -26,9 +26,12 @@ class Point:
 
 
 async def middle(target: Locator) -> Point:
-    """The middle of an element, in pixels of the window."""
-    box = await target.bounding_box()
-    assert box is not None, f"{target} is not visible"
+    """The middle of an element, in pixels of the window, once it is visible.
+
+    An element that the page replaces between being found and being measured has no box.
+    """
+    while (box := await target.bounding_box()) is None:
+        await target.wait_for()
     return Point(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
 
 

@@ -33,7 +33,7 @@ def check(model: str, *, folder: Path, defines: Iterable[str] = (), quick: bool 
     shutil.copy(HERE / model, folder / model)
     _run([spin, "-a", *(f"-D{name}" for name in defines), model], folder)
     _run(
-        [compiler, "-O0" if quick else "-O2", "-w", "-DSAFETY", "-DCOLLAPSE", "-o", "pan", "pan.c"],
+        [compiler, "-O0" if quick else "-O1", "-w", "-DSAFETY", "-o", "pan", "pan.c"],
         folder,
     )
     printed = _run(["./pan", "-n", "-m1000000"], folder)

@@ -151,6 +151,15 @@ async def test_all_cosignatures_are_stored_together(service: Service, monkeypatc
         return put_note(*note)
 
     monkeypatch.setattr(service.log, "put_checkpoint", put_checkpoint)
+    # They arrive together, however long the database took to find what each of them signs.
+    found, find = asyncio.Barrier(len(lines)), service.checkpoints.find_cosignable
+
+    async def find_with_the_others(*arguments):
+        result = await find(*arguments)
+        await found.wait()
+        return result
+
+    monkeypatch.setattr(service.checkpoints, "find_cosignable", find_with_the_others)
     done = await asyncio.gather(*(service.checkpoints.cosign(here, line) for line in lines))
     assert {size for size, _ in done} == {here.committed}
     assert len(puts) == 1

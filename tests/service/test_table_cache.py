@@ -190,7 +190,7 @@ async def test_concurrent_loads_are_limited() -> None:
     assert all(isinstance(result, UnknownTable) for result in results)
 
 
-@pytest.mark.parametrize(("kind", "count"), [("table", 200), ("commands", 100), ("large", 40)])
+@pytest.mark.parametrize(("kind", "count"), [("table", 200), ("commands", 60), ("large", 40)])
 def test_the_estimate_is_near_the_growth_of_a_process(
     kind: str, count: int, tmp_path: Path
 ) -> None:
