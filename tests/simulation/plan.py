@@ -161,6 +161,10 @@ def words_of(step: Step) -> str:
     return text.format(seconds=seconds_of(step), milliseconds=milliseconds_of(step))
 
 
+EXCHANGE_EVERY = 10
+"""Of so many plans one is run twice, the second time with two cards exchanged."""
+
+
 def make_plan(seed: int) -> Plan:
     """The plan of a seed."""
     random = Random(f"plan {seed}")
@@ -178,6 +182,8 @@ def make_plan(seed: int) -> Plan:
         "cards": random.choice((4, 6, 6, 12)),
         "hint_loss": random.choice((0.0, 0.3, 1.0)),
     }
+    if seed % EXCHANGE_EVERY == 7:
+        settings |= {"cards": 12, "exchange": True}
     steps = [Step(0.0, "Ada", "open_table", 0)]
     steps += [Step(0.02 * n, name, "join", 0) for n, name in enumerate(CLIENTS, 1)]
     steps.append(Step(0.3, "Ada", "round_open", random.getrandbits(30)))

@@ -105,7 +105,7 @@ class Player:
             "commit_ms": settings["wait_ms"],
             "reveal_ms": settings["wait_ms"],
         }
-        table = await house.open(deck=FACES[: settings["cards"]], rules=rules)
+        table = await house.open(deck=self.world.deck, rules=rules)
         self.table = table
         self.world.table_opened(table.id)
         await self.do_join(random)

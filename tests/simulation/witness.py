@@ -7,7 +7,7 @@ and every frame that a client receives. What it finds wrong it reports as a sent
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from dealer.client import House
 from dealer.client.requests import Members
 from dealer.eventlog.rows import Append, Result, leaf_of
 from dealer.proof import canonical
+from tests.simulation.exchange import Frame
 from tests.simulation.store import new_rows
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ class Witness:
         self._asked_as: dict[str, int] = {}
         self.received: dict[str, int] = {}
         self.frames = 0
+        self.frames_of: defaultdict[str, list[Frame]] = defaultdict(list)
         self._count = 0
 
     def restored(self, kept: dict[str, int]) -> None:
@@ -94,6 +96,8 @@ class Witness:
         def received(text: str | bytes) -> None:
             self.frames += 1
             assert isinstance(text, str)
+            self.frames_of[name].append(Frame(self._world.loop.now, text))
+            self._world.trace(text)
             frame = json.loads(text)
             if "method" in frame:
                 self._notified(name, frame["method"], frame["params"])
