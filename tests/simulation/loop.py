@@ -51,8 +51,9 @@ class Domain:
 class SimulatedLoop(base_events.BaseEventLoop):
     """The loop of one run; `random` decides how long executors take.
 
-    `network` is set by its owner, and implements connections. `errors` has what was passed to the
-    exception handler, which a correct program does not do.
+    `network` is set by its owner, and implements connections. Callbacks of the domains named in
+    `apart` are run by `run_apart`, so that they can be ended in the middle. `errors` has what was
+    passed to the exception handler, which a correct program does not do.
     """
 
     def __init__(self, random: Random, *, callbacks: int = 400_000) -> None:
@@ -60,6 +61,8 @@ class SimulatedLoop(base_events.BaseEventLoop):
         self.random = random
         self.now = 1000.0
         self.network: Any = None
+        self.apart: set[str] = set()
+        self.run_apart: Callable[[asyncio.Handle], None] = asyncio.Handle._run
         self.errors: list[dict[str, Any]] = []
         self.steps = 0
         self.over = False
@@ -117,6 +120,9 @@ class SimulatedLoop(base_events.BaseEventLoop):
                     continue
                 if domain.frozen:
                     domain.held.append(handle)
+                    continue
+                if domain.name in self.apart:
+                    self.run_apart(handle)
                     continue
             handle._run()
 

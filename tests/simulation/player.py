@@ -13,6 +13,7 @@ from dealer.errors import DealerError, HouseCheated, HouseUnreachable, Refused, 
 from dealer.game.stacks import hand
 from tests.simulation.loop import Domain
 from tests.simulation.plan import Step
+from tests.simulation.tabs import open_tabs
 
 if TYPE_CHECKING:
     from tests.simulation.world import World
@@ -30,6 +31,7 @@ class Player:
     def __init__(self, world: World, name: str) -> None:
         self.world = world
         self.name = name
+        self.patience = PATIENCE
         self.domain = Domain(name)
         world.domains.append(self.domain)
         self.house: House | None = None
@@ -124,6 +126,9 @@ class Player:
         table = await self.at_table()
         await table.leave()
         self.table = None
+
+    async def do_second_tab(self, random: Random) -> None:
+        await open_tabs(self, random)
 
     # Rounds
 

@@ -36,6 +36,7 @@ class Witness:
         self._begun: dict[str, int] = {}
         self._leaves: Counter[str] = Counter()
         self._asked_as: dict[str, int] = {}
+        self.privates: dict[tuple[str, str, str], Members] = {}
         self.received: dict[str, int] = {}
         self.frames = 0
         self.frames_of: defaultdict[str, list[Frame]] = defaultdict(list)
@@ -140,6 +141,9 @@ class Witness:
         self.received[table] = max(version, self.received.get(table, 0))
         if "private" in event:
             self._private(name, event)
+            shown = self.privates.setdefault((name, table, leaf), event["private"])
+            if shown != event["private"]:
+                self._world.fault(f"{name} received {shown}, and then {event['private']}")
 
     def _private(self, name: str, event: Members) -> None:
         """A face is opened to the player who held that seat at that version."""

@@ -64,6 +64,7 @@ class World:
         self.outcome = Outcome(plan)
         self.loop = SimulatedLoop(Random(f"loop {plan.seed}"))
         self.threads = Threads(self.loop)
+        self.loop.run_apart = self.threads.run_apart
         self.network = Network(self.loop, plan.seed)
         self.loop.network = self.network
         self.database = Database(self.loop, self.threads, Random(f"database {plan.seed}"))
@@ -145,13 +146,16 @@ class World:
     # The run
 
     def run(self) -> None:
-        with replaced(
-            self.loop,
-            self.threads,
-            self.network,
-            self.database,
-            self.plan.seed,
-            on_gap=self._missed,
+        with (
+            replaced(
+                self.loop,
+                self.threads,
+                self.network,
+                self.database,
+                self.plan.seed,
+                on_gap=self._missed,
+            ),
+            self.disturbances.points.watched(self.plan),
         ):
             try:
                 self.loop.run_until_complete(self._main())
