@@ -22,6 +22,8 @@ def lagging(world: World) -> str:
         return "events do not arrive: " + ", ".join(behind)
     if unfed := _unfed(world):
         return "the feed is not complete: " + unfed
+    if missing := world.receiver.missing():
+        return "webhooks are not delivered: " + missing
     if world.database.fetch("SELECT 1 FROM stream WHERE version > projected LIMIT 1"):
         return "the read models are not up to date"
     return next(filter(None, map(memory_waits, world.nodes)), "")

@@ -20,6 +20,7 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Generator
 from contextvars import Context, ContextVar, copy_context
 from random import Random
+from socket import AF_INET, SOCK_STREAM
 from typing import Any
 
 STEP_SECONDS = 1e-6
@@ -187,6 +188,9 @@ class SimulatedLoop(base_events.BaseEventLoop):
         self, protocol_factory: Callable[[], Any], sock: Any, **_: Any
     ) -> tuple[Any, Any]:
         return sock.accept_into(protocol_factory())
+
+    async def getaddrinfo(self, host: Any, port: Any, **_: Any) -> Any:  # type: ignore[override]
+        return [(AF_INET, SOCK_STREAM, 0, "", (host, port))]
 
     async def create_connection(
         self, protocol_factory: Callable[[], Any], host: Any = None, port: Any = None, **_: Any

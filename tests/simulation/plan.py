@@ -103,6 +103,8 @@ def make_plan(seed: int) -> Plan:
         settings["length"] = length = more.choice((3.0, 10.0, 30.0))
         commands = subset(COMMANDS | MORE_COMMANDS, more, keep=0.5)
         faults = subset(FAULTS | MORE_FAULTS, more, keep=0.3)
+    if more.random() < 0.15:
+        settings["webhook"] = more.choice(("hmac", "ed25519"))
     steps = [Step(0.0, "Ada", "open_table", 0)]
     steps += [Step(0.02 * n, name, "join", 0) for n, name in enumerate(CLIENTS, 1)]
     steps.append(Step(0.3, "Ada", "round_open", random.getrandbits(30)))

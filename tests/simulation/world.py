@@ -33,6 +33,7 @@ from tests.simulation.node import Node
 from tests.simulation.operators import Operators
 from tests.simulation.plan import CLIENTS, NODES, Plan, Step
 from tests.simulation.player import FACES, Player
+from tests.simulation.receiver import Receiver
 from tests.simulation.threads import Threads
 from tests.simulation.witness import Witness
 
@@ -82,6 +83,7 @@ class World:
         self.nodes = [Node(self, name, drift) for name, drift in zip(NODES, drifts, strict=True)]
         self.players = {name: Player(self, name) for name in CLIENTS}
         self.follower = Follower(self)
+        self.receiver = Receiver(self)
         self.operators = Operators(self)
         self.disturbances = Disturbances(self)
         self.network.resolve = self._resolve
