@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 from dealer.webhooks.delivery import Delivery, DeliveryFailed
@@ -15,10 +16,8 @@ def webhook_failure_counts_as_delivered() -> list[Replacement]:
 
     def make(send: Any) -> Any:
         async def forgets(self: Delivery, entry: Any) -> None:
-            try:
+            with contextlib.suppress(DeliveryFailed):
                 await send(self, entry)
-            except DeliveryFailed:
-                pass
 
         return forgets
 
