@@ -28,6 +28,7 @@ from tests.simulation.environment import replaced
 from tests.simulation.exchange import compare, exchanged, recorded
 from tests.simulation.follower import Follower
 from tests.simulation.loop import Domain, Endless, SimulatedLoop, Stuck
+from tests.simulation.memory import LOOK_EVERY, Sizes, look
 from tests.simulation.network import Network
 from tests.simulation.node import Node
 from tests.simulation.operators import Operators
@@ -78,6 +79,7 @@ class World:
         self.restored_while_running = False
         self.must_be_closed: list[str] = []
         self.quiet = False
+        self.kept: dict[str, Sizes] = {}
         random = Random(f"world {plan.seed}")
         drifts = [random.choice((0.0, 0.0002, -0.01)) for _ in NODES]
         self.nodes = [Node(self, name, drift) for name, drift in zip(NODES, drifts, strict=True)]
@@ -190,6 +192,8 @@ class World:
         await asyncio.sleep(max(0.0, began + self.plan.settings["length"] - self.loop.now))
         if await self._settle():
             await checks.final(self)
+            if self.plan.seed % LOOK_EVERY == 0:
+                await look(self)
 
     def _do(self, step: Step) -> None:
         self.seen(f"step {step.what}")
@@ -206,21 +210,22 @@ class World:
         self.disturbances.end()
         self.operators.end()
         return (
-            await self._wait(
+            await self.wait(
                 lambda: all(node.up for node in self.nodes),
                 lambda: f"a node does not start: {[node.failure for node in self.nodes]}",
             )
-            and await self._wait(
+            and await self.wait(
                 lambda: not any(player.waiting for player in self.players.values()),
                 lambda: (
                     "commands are not answered: "
                     + ", ".join(f"{p.name} {p.shown()}" for p in self.players.values() if p.waiting)
                 ),
             )
-            and await self._wait(lambda: not checks.lagging(self), lambda: checks.lagging(self))
+            and await self.wait(lambda: not checks.lagging(self), lambda: checks.lagging(self))
         )
 
-    async def _wait(self, condition: Any, sentence: Any) -> bool:
+    async def wait(self, condition: Any, sentence: Any) -> bool:
+        """Wait for a condition; after two virtual minutes report the sentence, and False."""
         until = self.loop.now + QUIET_SECONDS
         pause = 0.02
         while not condition():
@@ -256,17 +261,18 @@ class World:
 def run(plan: Plan) -> Outcome:
     """Carry out a plan, alone in the process; twice, if it says that cards are to be exchanged."""
     if not plan.settings.get("exchange"):
-        return _run(plan).outcome
+        return carry_out(plan).outcome
     with recorded() as shown:
-        first = _run(plan)
+        first = carry_out(plan)
         found = exchanged(first, shown)
         if found is not None and not first.outcome.faults:
             deck, blind = found
-            compare(first, _run(plan, deck=deck), blind)
+            compare(first, carry_out(plan, deck=deck), blind)
     return first.outcome
 
 
-def _run(plan: Plan, *, deck: Sequence[str] | None = None) -> World:
+def carry_out(plan: Plan, *, deck: Sequence[str] | None = None) -> World:
+    """The world after a plan, alone in the process; `deck` is in place of the plan's cards."""
     folder = Path(tempfile.mkdtemp(prefix="dealer-sim-", dir=SHM if SHM.is_dir() else None))
     (folder / "archive").mkdir()
     (folder / "dealer.db").touch()
