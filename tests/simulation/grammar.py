@@ -66,13 +66,25 @@ FAULTS = {
 }
 """Weights of faults and of what operators do."""
 
-MORE_COMMANDS = {"second_tab": 1.0}
+MORE_COMMANDS = {
+    "second_tab": 1.0,
+    "twice_apart": 2.0,
+    "withhold": 1.0,
+    "show_again": 2.0,
+    "usurp": 1.0,
+    "change_seat": 1.0,
+}
 MORE_FAULTS = {"crash_at": 3.0}
 """Weights of what was added later; in plans of all commands and faults they are additional steps,
 so that a seed keeps its others."""
 
 WORDS = {
     "crash_at": "is killed when it reaches a named point, and starts again after {seconds:.1f} s",
+    "twice_apart": "sends a note under one id on two connections at once",
+    "withhold": "opens a round, and sends no entropy from now on",
+    "show_again": "shows a card twice, the second time right behind a note",
+    "usurp": "vacates another's seat, takes it and draws",
+    "change_seat": "leaves, takes another seat and draws",
     "second_tab": "opens another connection with its tokens",
     "cut": "the connections are cut",
     "half_open": "a connection is half open: one end hears nothing more",

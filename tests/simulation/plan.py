@@ -101,6 +101,7 @@ def make_plan(seed: int) -> Plan:
     commands, faults = COMMANDS, FAULTS
     if seed % SWARM_EVERY == 2:
         settings["length"] = length = more.choice((3.0, 10.0, 30.0))
+        settings["answer"] = more.choice((0.3, 2.0))
         commands = subset(COMMANDS | MORE_COMMANDS, more, keep=0.5)
         faults = subset(FAULTS | MORE_FAULTS, more, keep=0.3)
     if more.random() < 0.15:
@@ -129,7 +130,7 @@ def make_plan(seed: int) -> Plan:
 def _more_steps(length: float, more: Random) -> Iterator[Step]:
     """Steps beside those of the plan: their numbers leave those of the others as they are."""
     for what in MORE_COMMANDS:
-        while more.random() < 0.2:
+        while more.random() < 0.1:
             at = round(more.uniform(0.3, length), 4)
             yield Step(at, more.choice(CLIENTS), what, more.getrandbits(30))
     for what in MORE_FAULTS:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from dealer.errors import DealerError, HouseCheated, HouseUnreachable, Refused, 
 from dealer.game.stacks import hand
 from tests.simulation.loop import Domain
 from tests.simulation.plan import Step
-from tests.simulation.tabs import open_tabs
+from tests.simulation.schemes import Schemes
 
 if TYPE_CHECKING:
     from tests.simulation.world import World
@@ -25,13 +26,14 @@ PATIENCE = RetryPolicy(
 FACES = [f"{rank}{suit}" for suit in "shdc" for rank in "A23456"]
 
 
-class Player:
+class Player(Schemes):
     """One client with one connection; `table` is where it plays at present."""
 
     def __init__(self, world: World, name: str) -> None:
         self.world = world
         self.name = name
-        self.patience = PATIENCE
+        answer = world.plan.settings.get("answer", PATIENCE.answer)
+        self.patience = replace(PATIENCE, answer=answer)
         self.domain = Domain(name)
         world.domains.append(self.domain)
         self.house: House | None = None
@@ -73,10 +75,11 @@ class Player:
         self._connecting = self._connecting or asyncio.Lock()
         async with self._connecting:
             while self.house is None or self.house._connection._error is not None:
-                house = connect("ws://house/ws", name=self.name, patience=PATIENCE)
+                house = connect("ws://house/ws", name=self.name, patience=self.patience)
                 if self.house is not None:
                     house._store = self.house._store
                 self.world.witness.follow(self.name, house)
+                self.may_withhold(house)
                 try:
                     await house._connection.start()
                 except (HouseUnreachable, SessionEnded):
@@ -126,9 +129,6 @@ class Player:
         table = await self.at_table()
         await table.leave()
         self.table = None
-
-    async def do_second_tab(self, random: Random) -> None:
-        await open_tabs(self, random)
 
     # Rounds
 
