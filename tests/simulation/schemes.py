@@ -68,9 +68,9 @@ class Schemes:
             if isinstance(one, BaseException) and not isinstance(one, DealerError):
                 raise one
         answers = [one for one in found if not isinstance(one, BaseException)]
-        if len(answers) == 2 and answers[0] != answers[1] and not self.world.restores:
-            if self.world.witness.same_role(self.name, cmd):
-                self.world.fault(f"{self.name} sent a note from two tabs and got {answers}")
+        expected = self.world.witness.same_role(self.name, cmd) and not self.world.restores
+        if len(answers) == 2 and answers[0] != answers[1] and expected:
+            self.world.fault(f"{self.name} sent a note from two tabs and got {answers}")
 
     async def do_show_again(self: Player, random: Random) -> None:
         """Show a card that all see, right behind another command: it changes nothing."""
