@@ -273,6 +273,19 @@ async def test_joining_while_the_table_is_left(connect, monkeypatch):
             await ada.until(lambda table: len(table.seats) == 2)
 
 
+async def test_a_second_leave_does_not_end_the_session_after_it(connect):
+    async with connect(name="Ada") as hers, connect(name="Bob") as his:
+        ada = await hers.join(await hers.open())
+        bob = await his.join(ada.id)
+        await bob.leave()
+        again = await his.join(ada.id)
+        bob._session.end(None)  # another leave of the first session is answered
+        await ada.note("chat", "hello")
+        async with asyncio.timeout(20):
+            await again.until(lambda table: table.version >= ada.version)
+            await again.note("chat", "here")
+
+
 async def test_an_answer_to_a_join_that_comes_after_the_seat_was_left(connect, monkeypatch):
     """The answer to a repeated join shows the table as it was then, which is not an older log."""
     async with connect(name="Ada") as hers:
