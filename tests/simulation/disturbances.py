@@ -115,6 +115,10 @@ class Disturbances:
     def _step_clock(self, step: Step, random: Random) -> None:
         self._node(step.who).step_clock(milliseconds_of(step))
 
+    def _step_clocks(self, step: Step, random: Random) -> None:
+        for node in self.world.nodes:
+            node.step_clock(-3_600_000)
+
     # Databases
 
     def _db_refuse(self, step: Step, random: Random) -> None:

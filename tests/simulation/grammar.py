@@ -74,7 +74,7 @@ MORE_COMMANDS = {
     "usurp": 1.0,
     "change_seat": 1.0,
 }
-MORE_FAULTS = {"crash_at": 3.0}
+MORE_FAULTS = {"crash_at": 3.0, "step_clocks": 2.0}
 """Weights of what was added later; in plans of all commands and faults they are additional steps,
 so that a seed keeps its others."""
 
@@ -85,6 +85,7 @@ WORDS = {
     "show_again": "shows a card twice, the second time right behind a note",
     "usurp": "vacates another's seat, takes it and draws",
     "change_seat": "leaves, takes another seat and draws",
+    "step_clocks": "the wall clocks of all nodes are stepped back by an hour",
     "second_tab": "opens another connection with its tokens",
     "cut": "the connections are cut",
     "half_open": "a connection is half open: one end hears nothing more",
