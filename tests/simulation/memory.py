@@ -71,7 +71,7 @@ async def look(world: World) -> None:
     for player in world.players.values():
         if player.house is not None:
             await player.house.close()
-    await world.wait(
+    await world._wait(
         lambda: not any(map(left_behind, world.nodes)),
         lambda: " ".join(map(left_behind, world.nodes)),
     )

@@ -133,11 +133,15 @@ class Points:
             if depth > 0 and sql.strip().startswith(statement):
                 self._reached(name)
 
-        # A function that was killed has not ended: then its depth stays, as does the node's death.
+        def on_statement(connection: Any, cursor: Any, sql: str, *_: Any) -> None:
+            executed(sql)
+
+        # A function in which a node died never ends; by then the point is not armed any more.
         _wrap(point.function, lambda: inside(1), lambda: inside(-1), stack)
         self._world.database.watched.append((when, executed))
-        engine = self._world.database.engine
-        event.listen(engine, f"{when}_cursor_execute", lambda *given: executed(given[2]))
+        listener = self._world.database.connection.engine, f"{when}_cursor_execute", on_statement
+        event.listen(*listener)
+        stack.callback(event.remove, *listener)
         replace: Any = lambda *given: stack.enter_context(patch.object(*given))  # noqa: E731
         watch_direct("before" if when == "before" else "after", executed, patch=replace)
 

@@ -210,22 +210,21 @@ class World:
         self.disturbances.end()
         self.operators.end()
         return (
-            await self.wait(
+            await self._wait(
                 lambda: all(node.up for node in self.nodes),
                 lambda: f"a node does not start: {[node.failure for node in self.nodes]}",
             )
-            and await self.wait(
+            and await self._wait(
                 lambda: not any(player.waiting for player in self.players.values()),
                 lambda: (
                     "commands are not answered: "
                     + ", ".join(f"{p.name} {p.shown()}" for p in self.players.values() if p.waiting)
                 ),
             )
-            and await self.wait(lambda: not checks.lagging(self), lambda: checks.lagging(self))
+            and await self._wait(lambda: not checks.lagging(self), lambda: checks.lagging(self))
         )
 
-    async def wait(self, condition: Any, sentence: Any) -> bool:
-        """Wait for a condition; after two virtual minutes report the sentence, and False."""
+    async def _wait(self, condition: Any, sentence: Any) -> bool:
         until = self.loop.now + QUIET_SECONDS
         pause = 0.02
         while not condition():
