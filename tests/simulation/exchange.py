@@ -120,7 +120,7 @@ def exchanged(world: World, shown: Shown) -> tuple[list[str], list[str]] | None:
 
 
 def compare(first: World, second: World, blind: list[str]) -> None:
-    """Report to the first world what tells its clients that cards are exchanged in the second."""
+    """Report to the first world what shows its clients that cards are exchanged in the second."""
     for name in blind:
         received = [first.witness.frames_of[name], second.witness.frames_of[name]]
         first.seen("compared after an exchange")
@@ -139,6 +139,6 @@ def _sentence(name: str, one: Frame, other: Frame) -> str:
     start = next((n for n, (a, b) in enumerate(zip(mine, theirs, strict=False)) if a != b), 0)
     part = slice(max(0, start - 40), start + 40)
     return (
-        f"{name} can tell that cards it never saw are exchanged: {mine[part]!r} at {at:.6f},"
+        f"{name} can see that cards it never saw are exchanged: {mine[part]!r} at {at:.6f},"
         f" {theirs[part]!r} at {when:.6f}; lengths {len(one.text)} and {len(other.text)}"
     )

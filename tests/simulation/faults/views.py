@@ -10,7 +10,7 @@ from tests.simulation.faults import Replacement, fault
 
 
 @fault
-def length_tells_a_card() -> list[Replacement]:
+def length_shows_a_card() -> list[Replacement]:
     """A live frame has a space more for all viewers where a player draws a spade."""
 
     def make(frame: Any) -> Any:
