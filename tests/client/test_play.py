@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from typing import Any
 
 import pytest
 
@@ -290,7 +291,7 @@ async def test_an_answer_to_a_join_that_comes_after_the_seat_was_left(connect, m
     """The answer to a repeated join shows the table as it was then, which is not an older log."""
     async with connect(name="Ada") as hers:
         ada = await hers.join(await hers.open())
-        joined = {}
+        joined: dict[str, Any] = {}
 
         async def join(method, *arguments, answered, **options):
             if joined:

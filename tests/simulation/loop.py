@@ -189,7 +189,7 @@ class SimulatedLoop(base_events.BaseEventLoop):
     ) -> tuple[Any, Any]:
         return sock.accept_into(protocol_factory())
 
-    async def getaddrinfo(self, host: Any, port: Any, **_: Any) -> Any:  # type: ignore[override]
+    async def getaddrinfo(self, host: Any, port: Any, **_: Any) -> Any:
         return [(AF_INET, SOCK_STREAM, 0, "", (host, port))]
 
     async def create_connection(

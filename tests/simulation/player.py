@@ -14,7 +14,6 @@ from dealer.errors import DealerError, HouseCheated, HouseUnreachable, Refused, 
 from dealer.game.stacks import hand
 from tests.simulation.loop import Domain
 from tests.simulation.plan import Step
-from tests.simulation.schemes import Schemes
 
 if TYPE_CHECKING:
     from tests.simulation.world import World
@@ -26,7 +25,7 @@ PATIENCE = RetryPolicy(
 FACES = [f"{rank}{suit}" for suit in "shdc" for rank in "A23456"]
 
 
-class Player(Schemes):
+class Player:
     """One client with one connection; `table` is where it plays at present."""
 
     def __init__(self, world: World, name: str) -> None:
@@ -78,8 +77,7 @@ class Player(Schemes):
                 house = connect("ws://house/ws", name=self.name, patience=self.patience)
                 if self.house is not None:
                     house._store = self.house._store
-                self.world.witness.follow(self.name, house)
-                self.may_withhold(house)
+                self.follow(house)
                 try:
                     await house._connection.start()
                 except (HouseUnreachable, SessionEnded):
@@ -89,6 +87,10 @@ class Player(Schemes):
                 self.house = house
                 self.table = None
             return self.house
+
+    def follow(self, house: House) -> None:
+        """Have the witness see all that a connection receives."""
+        self.world.witness.follow(self.name, house)
 
     async def at_table(self) -> RemoteTable:
         """The table of this client; it joins the world's if it has none."""

@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dealer.client import House, RemoteTable, connect
 from dealer.errors import DealerError, HouseUnreachable, SessionEnded
+from tests.simulation.player import Player
 from tests.simulation.tabs import open_tabs
-
-if TYPE_CHECKING:
-    from tests.simulation.player import Player
 
 ENTROPY = ("entropy.commit", "entropy.reveal")
 
 
-class Schemes:
-    """More commands of a player, by name as those of `Player`."""
+class SchemingPlayer(Player):
+    """A player with more commands; `withheld` are the requests that it does not send."""
 
     withheld: tuple[str, ...] = ()
 
-    def may_withhold(self, house: House) -> None:
-        """Have a connection send nothing that is withheld."""
+    def follow(self, house: House) -> None:
+        super().follow(house)
         connection = house._connection
         ask = connection.ask
 
@@ -33,17 +31,17 @@ class Schemes:
 
         connection.ask = asked  # type: ignore[method-assign]
 
-    async def do_withhold(self: Player, random: Random) -> None:
+    async def do_withhold(self, random: Random) -> None:
         """Stay seated and send no entropy: each shuffle waits until its deadline."""
         self.withheld = random.choice((ENTROPY, ENTROPY[1:]))
         table = await self.at_table()
         await table.round_open(entropy="players")
         await table.shuffle()
 
-    async def do_second_tab(self: Player, random: Random) -> None:
+    async def do_second_tab(self, random: Random) -> None:
         await open_tabs(self, random)
 
-    async def do_twice_apart(self: Player, random: Random) -> None:
+    async def do_twice_apart(self, random: Random) -> None:
         """One command under one id on two connections at once, which may be to two nodes."""
         table = await self.at_table()
         token = table._session.token
@@ -72,7 +70,7 @@ class Schemes:
         if len(answers) == 2 and answers[0] != answers[1] and expected:
             self.world.fault(f"{self.name} sent a note from two tabs and got {answers}")
 
-    async def do_show_again(self: Player, random: Random) -> None:
+    async def do_show_again(self, random: Random) -> None:
         """Show a card that all see, right behind another command: it changes nothing."""
         table = await self.in_round(random)
         card = self._card(table, random)
@@ -83,7 +81,7 @@ class Schemes:
             if isinstance(one, BaseException):
                 raise one
 
-    async def do_usurp(self: Player, random: Random) -> None:
+    async def do_usurp(self, random: Random) -> None:
         """As host, vacate another's seat, take it, and draw: the other sees none of it."""
         table = await self.at_table()
         seat = random.choice([one for one in range(1, 5) if one != table.seat])
@@ -93,14 +91,14 @@ class Schemes:
             await table.leave()
         await self._take(seat)
 
-    async def do_change_seat(self: Player, random: Random) -> None:
+    async def do_change_seat(self, random: Random) -> None:
         """Leave, take any seat and draw, as the next player in it."""
         table = await self.at_table()
         if table.seat is not None:
             await table.leave()
         await self._take(random.randrange(1, 5))
 
-    async def _take(self: Player, seat: int) -> None:
+    async def _take(self, seat: int) -> None:
         house = await self.connected()
         table: RemoteTable = await house.join(
             await self.world.current_table(), name=self.name, seat=seat

@@ -44,7 +44,8 @@ class Threads:
 
     def run_apart(self, handle: asyncio.Handle) -> None:
         """Run a callback so that `abandon` can end it in the middle."""
-        if isinstance(getattr(handle._callback, "__self__", None), greenlet | SimulatedEvent):
+        callback = handle._callback  # type: ignore[attr-defined]
+        if isinstance(getattr(callback, "__self__", None), greenlet | SimulatedEvent):
             handle._run()  # it continues a thread, which is a greenlet itself
             return
         self._apart = one = greenlet(handle._run, parent=self.main)

@@ -33,8 +33,9 @@ from tests.simulation.network import Network
 from tests.simulation.node import Node
 from tests.simulation.operators import Operators
 from tests.simulation.plan import CLIENTS, NODES, Plan, Step
-from tests.simulation.player import FACES, Player
+from tests.simulation.player import FACES
 from tests.simulation.receiver import Receiver
+from tests.simulation.schemes import SchemingPlayer
 from tests.simulation.threads import Threads
 from tests.simulation.witness import Witness
 
@@ -83,7 +84,7 @@ class World:
         random = Random(f"world {plan.seed}")
         drifts = [random.choice((0.0, 0.0002, -0.01)) for _ in NODES]
         self.nodes = [Node(self, name, drift) for name, drift in zip(NODES, drifts, strict=True)]
-        self.players = {name: Player(self, name) for name in CLIENTS}
+        self.players = {name: SchemingPlayer(self, name) for name in CLIENTS}
         self.follower = Follower(self)
         self.receiver = Receiver(self)
         self.operators = Operators(self)
@@ -197,7 +198,7 @@ class World:
 
     def _do(self, step: Step) -> None:
         self.seen(f"step {step.what}")
-        if step.who in self.players and hasattr(Player, f"do_{step.what}"):
+        if step.who in self.players and hasattr(SchemingPlayer, f"do_{step.what}"):
             self.players[step.who].do(step)
         else:
             self.disturbances.do(step)

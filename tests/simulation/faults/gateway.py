@@ -130,7 +130,7 @@ def older_connection_gets_nothing_more() -> list[Replacement]:
         def silent(self: Broadcaster, subscription: Subscription, holder: Any) -> None:
             for other in list(subscription.live_table.subscribers):
                 if other.viewer == holder and other.transport is not subscription.transport:
-                    self.end(other)  # type: ignore[arg-type]
+                    self.end(other)
             take_seat(self, subscription, holder)
 
         return silent
