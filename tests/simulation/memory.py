@@ -53,8 +53,9 @@ EMPTY = (
 LOOK_EVERY = 4
 """Of so many plans one ends with a look at the nodes' memory, which takes time."""
 
-LEAST_RECENTLY_USED = (
+BOUNDED = (
     "Budgets._players",
+    "CommandExecutor._nonces",
     "FeedReader._refs",
     "HouseKeys._digests",
     "Lobby._answer",
@@ -108,7 +109,7 @@ def sizes_of(node: Node) -> Sizes:
             place = f"{type(one).__name__}.{name}"
             if isinstance(value, _CONTAINERS) and value:
                 found[place] += len(value)
-            if place not in LEAST_RECENTLY_USED:
+            if place not in BOUNDED:
                 waiting.extend(_objects(value))
     return found
 
@@ -128,8 +129,8 @@ def repeated(plan: Plan, times: int) -> Plan:
 def grown(before: Sizes, after: Sizes) -> Sizes:
     """The containers that have more than doubled, with their new sizes."""
     # A tree's edge has as many hashes as the number of leaves has ones.
-    names = after.keys() - {*LEAST_RECENTLY_USED, "Tree._edge"}
-    return Counter({name: after[name] for name in names if after[name] > 2 * before[name] + 2})
+    names = after.keys() - {*BOUNDED, "Tree._edge"}
+    return Counter({name: after[name] for name in names if after[name] > 2 * before[name] + 4})
 
 
 def _attributes(one: Any) -> Iterator[tuple[str, Any]]:

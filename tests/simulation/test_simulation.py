@@ -24,7 +24,7 @@ FOUND = (
     "conflict_taken_for_success",
     "hint_trusted_instead_of_the_log",
     "private_face_sent_to_every_seat",
-    "state_shows_all_hands",
+    "length_shows_a_card",
     "webhook_failure_counts_as_delivered",
 )
 """Planted faults; README.md has the others, and the seeds that find them."""
