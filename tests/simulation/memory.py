@@ -43,6 +43,7 @@ EMPTY = (
     "SharedPresence._elsewhere",
     "SharedPresence._pending",
     "SharedPresence._read",
+    "SharedPresence._unsure",
     "SharedPresence._written",
     "StoredSavepoints._writing",
     "TableCache._loading",
