@@ -8,7 +8,7 @@ from then on the house cannot change anything that depends on them.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 
 from dealer.client.store import Sitting, TableStore
@@ -40,21 +40,14 @@ class Reveal:
 class Entropy:
     """The entropy of one seat for the shuffles of one table.
 
-    `table` is its id, 16 bytes; `store` keeps the bytes before their digest is sent; `draw(n)`
-    returns n random bytes. `doubts` are sentences about the house that this player knows but cannot
-    prove: shuffles without its bytes, rounds with other entropy than it asked for.
+    `table` is its id, 16 bytes; `store` keeps the bytes before their digest is sent. `doubts` are
+    sentences about the house that this player knows but cannot prove: shuffles without its bytes,
+    rounds with other entropy than it asked for.
     """
 
-    def __init__(
-        self,
-        *,
-        table: bytes,
-        store: TableStore,
-        draw: Callable[[int], bytes] = secrets.token_bytes,
-    ) -> None:
+    def __init__(self, *, table: bytes, store: TableStore) -> None:
         self._table = table
         self._store = store
-        self._draw = draw
         self._promised: set[Sitting] = set()
         self._revealed: set[Sitting] = set()
         self._doubted: set[Sitting] = set()
@@ -129,7 +122,7 @@ class Entropy:
         nonce = self._store.nonces.get(sitting)
         if nonce is None or nonce.revealed_under:
             # The house knows bytes that were revealed once: they must never be committed again.
-            value = self._draw(NONCE_BYTES)
+            value = secrets.token_bytes(NONCE_BYTES)
             self._store.keep_nonce(sitting, value)
         else:
             value = nonce.value

@@ -99,7 +99,8 @@ class TableSession:
 
     def end(self, error: DealerError | None) -> None:
         """End the session: event streams end and waiting callers get the error."""
-        self.connection.drop(self.id, error or DealerError("You have left this table."))
+        if self.connection.handlers.get(self.id, self) is self:  # else another session follows it
+            self.connection.drop(self.id, error or DealerError("You have left this table."))
         if self.error is not None:
             return
         self.error = error or DealerError("You have left this table.")

@@ -164,7 +164,8 @@ class VerifiedLog:
 
         `proof` is the RFC 6962 consistency proof from `after`. A snapshot that this client already
         has, because it resumed both as host and as player, needs none, unless the client has more.
-        Raises Gap for a proof from the empty log, which proves nothing about this client's tree.
+        Raises Gap for a proof from a version before this client's tree, which proves nothing about
+        it: the empty log, or a saved head to which another resume has linked the tree meanwhile.
         """
         if version < after or (proof is None and version < self.version):
             raise HouseCheated(WENT_BACK, (note,))
@@ -177,9 +178,9 @@ class VerifiedLog:
         if ours is not None and (self._link is None or after != self._link.size):
             return False
         old_root = self._bases.get(after) or self.root_at(after)
-        if old_root is None and after == 0:
+        if old_root is None:
             raise Gap
-        if old_root is None or proof is None:
+        if proof is None:
             raise HouseCheated(WENT_BACK, (self._linked_from, note))
         if not verify_consistency(
             old=after,

@@ -66,6 +66,7 @@ class SharedPresence:
         self._node = secrets.token_bytes(NODE_BYTES)
         self._written: dict[bytes, Attendance] = {}
         self._pending: dict[bytes, Attendance | None] = {}
+        self._unsure: set[bytes] = set()  # the tables whose rows are being written, or may be
         self._elsewhere: dict[bytes, Attendance] = {}
         self._read: set[bytes] = set()  # the tables whose rows were read last
         self._hinted: dict[bytes, float] = {}  # until when
@@ -83,7 +84,7 @@ class SharedPresence:
 
         The next exchange writes them.
         """
-        if here != self._written.get(live_table.id):
+        if here != self._written.get(live_table.id) or live_table.id in self._unsure:
             self._pending[live_table.id] = here
         else:
             self._pending.pop(live_table.id, None)
@@ -173,6 +174,7 @@ class SharedPresence:
 
     async def _write(self) -> None:
         changed, self._pending = self._pending, {}
+        self._unsure.update(changed)
         dead = [node for node, peer in self._peers.items() if peer.silent >= FORGET_SECONDS]
         try:
             if dead:
@@ -182,6 +184,7 @@ class SharedPresence:
             self._pending = changed | self._pending
             return
         self._beat_at = asyncio.get_running_loop().time()
+        self._unsure.difference_update(changed)
         for table, there in changed.items():
             if there is None:
                 self._written.pop(table, None)

@@ -309,6 +309,24 @@ def test_a_reset_needs_a_proof(dealt, verifier, game):
     assert verifier.version == dealt.table.version
 
 
+def test_a_reset_from_a_saved_head_that_was_linked_meanwhile(dealt, verifier, game):
+    """Two resumes from the saved head: the first one's events linked it, the other is too late."""
+    saved = saved_of(dealt)
+    dealt.do(TakeSeat("Cleo"))
+    dealt.do(Draw(game.ada, 1))
+    verifier = EventVerifier(game.table, saved=[saved])
+    verifier.begin(**dealt.describe())
+    for frame in dealt.frames[saved.size :]:
+        verifier.event(frame)
+    assert verifier.log.linked
+    start = verifier.version
+    dealt.do(TakeSeat("Dora"))
+    with pytest.raises(Gap):
+        verifier.reset(**dealt.describe(), proof=dealt.proof(saved.size), after=saved.size)
+    verifier.reset(**dealt.describe(), proof=dealt.proof(start), after=start)
+    assert verifier.version == start + 1
+
+
 def test_two_resets_from_one_version(dealt, verifier):
     """A host who plays resumes twice; the table may change between the answers."""
     dealt.feed(verifier)

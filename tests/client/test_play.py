@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,7 @@ from dealer.errors import (
     BadRequest,
     CardNotInHand,
     ConfigurationError,
+    DealerError,
     HouseCheated,
     HouseUnreachable,
     NothingToTakeBack,
@@ -270,6 +272,50 @@ async def test_joining_while_the_table_is_left(connect, monkeypatch):
             ada = await hers.join(bob.id)
             await his.join(bob.id)
             await ada.until(lambda table: len(table.seats) == 2)
+
+
+async def test_a_second_leave_does_not_end_the_session_after_it(connect):
+    async with connect(name="Ada") as hers, connect(name="Bob") as his:
+        ada = await hers.join(await hers.open())
+        bob = await his.join(ada.id)
+        await bob.leave()
+        again = await his.join(ada.id)
+        bob._session.end(None)  # another leave of the first session is answered
+        await ada.note("chat", "hello")
+        async with asyncio.timeout(20):
+            await again.until(lambda table: table.version >= ada.version)
+            await again.note("chat", "here")
+
+
+async def test_an_answer_to_a_join_that_comes_after_the_seat_was_left(connect, monkeypatch):
+    """The answer to a repeated join shows the table as it was then, which is not an older log."""
+    async with connect(name="Ada") as hers:
+        ada = await hers.join(await hers.open())
+        joined: dict[str, Any] = {}
+
+        async def join(method, *arguments, answered, **options):
+            if joined:
+                await bob.leave()
+                answered(joined)
+            else:
+                joined.update(await ask(method, *arguments, answered=answered, **options))
+            return joined
+
+        def kept(method, *arguments, **options):
+            return (join if method == "table.join" else ask)(method, *arguments, **options)
+
+        async with connect(name="Bob") as his:
+            ask = his._connection.ask
+            monkeypatch.setattr(his._connection, "ask", kept)
+            bob = await his.join(ada.id)
+            await ada.round_open()
+            await ada.shuffle()
+            await bob.until(lambda table: table.shuffled)
+            with pytest.raises(DealerError, match="left this table"):
+                await his.join(ada.id)
+            monkeypatch.undo()
+            again = await his.join(ada.id)
+            assert again.seats == {1: "Ada", 2: "Bob"}
 
 
 async def test_clients_resume_after_a_server_restart(connect, real_server, monkeypatch):

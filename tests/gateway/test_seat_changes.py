@@ -149,3 +149,28 @@ async def test_a_token_is_not_refused_because_of_a_leave_that_is_lost(
             listener([(queued[0], DatabaseError("the disk failed"))])
         assert (await resuming)["seat"] == 1
     leaving.cancel()
+
+
+async def test_a_connection_keeps_its_seat_if_its_own_leave_is_lost(
+    gateway, service, connect, monkeypatch
+) -> None:
+    table = await seat_players(connect, gateway, players=1)
+    (player,), live_table = table.players, service.live_table(table.id)
+    assert live_table is not None
+    queued: list[Any] = []
+    with monkeypatch.context() as patch:
+        patch.setattr(service.log, "submit", queued.append)
+        leaving = player.send("table.leave")
+        async with asyncio.timeout(20):
+            while not queued:  # noqa: ASYNC110  until it was decided
+                await asyncio.sleep(0.01)
+        (subscription,) = (one for one in live_table.subscribers if one.viewer is not None)
+        assert subscription.membership.holder is None  # as who is present is computed meanwhile
+    for listener in service.log._writer.commit_listeners:
+        listener([(queued[0], DatabaseError("the disk failed"))])
+    async with asyncio.timeout(20):
+        with pytest.raises(Refusal, match="again"):
+            await leaving
+        while live_table.table.version > live_table.committed:  # noqa: ASYNC110  until reloaded
+            await asyncio.sleep(0.01)
+        assert (await player.call("table.note", kind="chat", text="still here"))["version"] == 3

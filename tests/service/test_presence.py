@@ -68,6 +68,21 @@ async def test_a_node_without_connections_writes_nothing(open_service) -> None:
     assert one.presence._writing is first, "no heartbeat is due, and nothing changed"
 
 
+async def test_connections_that_end_while_they_are_written_are_not_kept(open_service) -> None:
+    """Else the other nodes would see the players as present for as long as this node runs."""
+    one = await open_service()
+    here = await new_table(one)
+    one.presence.report(here, ANN)
+    await one.presence.exchange([here])
+    await asyncio.sleep(0)  # the write begins
+    one.presence.report(here, None)
+    assert one.presence._writing is not None
+    await one.presence._writing
+    assert len(await rows(one)) == 1
+    await exchange(one)
+    assert await rows(one) == []
+
+
 async def test_a_node_that_closes_leaves_no_rows(open_service) -> None:
     one, two = await open_service(), await open_service()
     here = await new_table(one)

@@ -16,6 +16,43 @@ if TYPE_CHECKING:
     from tests.simulation.world import World
 
 
+def lagging(world: World) -> str:
+    """What is not up to date with the log, at this moment."""
+    if behind := _behind(world):
+        return "events do not arrive: " + ", ".join(behind)
+    if unfed := _unfed(world):
+        return "the feed is not complete: " + unfed
+    if missing := world.receiver.missing():
+        return "webhooks are not delivered: " + missing
+    if world.database.fetch("SELECT 1 FROM stream WHERE version > projected LIMIT 1"):
+        return "the read models are not up to date"
+    return next(filter(None, map(memory_waits, world.nodes)), "")
+
+
+def _behind(world: World) -> list[str]:
+    found = []
+    for player in world.players.values():
+        table = player.table
+        if table is None or table._session.error is not None:
+            continue
+        head = len(world.witness.log.get(table.id, ()))
+        if table.version < head and not table.closed:
+            found.append(f"{player.name} has {table.version} of {head}")
+    return found
+
+
+def _unfed(world: World) -> str:
+    follower = world.follower
+    if not follower.key or world.restores:
+        return ""
+    missing = [
+        f"{table[:8]} has {len(follower.found.get(table, ()))} of {len(leaves)}"
+        for table, leaves in world.witness.log.items()
+        if table not in follower.skipped and len(follower.found.get(table, ())) < len(leaves)
+    ]
+    return ", ".join(missing)
+
+
 async def final(world: World) -> None:
     """Report what does not hold; the first checks are of one moment."""
     if not world.restored_while_running:  # the operator's steps stop the nodes first
@@ -70,7 +107,9 @@ async def _bundles_verify(world: World) -> None:
             world.fault(f"table {table[:8]} has no bundle: {error!r}")
             continue
         report = verify(lines, saved=saved)
-        if not report.ok:
+        if not report.ok and world.restored_while_running:
+            world.seen("signed again what was undone")  # the operator's steps stop the nodes first
+        elif not report.ok:
             world.fault(f"the bundle of {table[:8]} does not verify: {report.verdicts()}")
 
 

@@ -85,7 +85,8 @@ _shared = cache(_connect)
 
 
 class Database:
-    """The data, and the faults that are on; `written` is called inside of each transaction.
+    """The data, and the faults that are on; `written` is called inside of each transaction,
+    `watched` with "before" or "after" and what begins or ends one.
 
     `refusing` is the time until which every use fails, `full` until which nothing is written;
     `slow` multiplies every wait. `unknown` is how many of the next appends end with an unknown
@@ -119,6 +120,7 @@ class Database:
         self.is_server = False
         self.locked_tables: dict[bytes, float] = {}
         self.written: list[Written] = []
+        self.watched: list[tuple[str, Callable[[str], None]]] = []
         self.notifiers: list[SimulatedNotifier] = []
         self.loses_unsynced = True  # whether `lose_unsynced` will be called
         self.hint_loss = 0.2
@@ -137,24 +139,43 @@ class Database:
         random = self.random
         return self.slow * (random.uniform(0, 0.002) if random.random() < 0.95 else 0.05)
 
-    def transaction(self, work: Callable[[Connection], T], *, durable: bool) -> T:
-        """One transaction, in one instant."""
+    def transaction(
+        self,
+        work: Callable[[Connection], T],
+        *,
+        durable: bool,
+        committed: Callable[[T], None] = lambda _: None,
+    ) -> T:
+        """One transaction, in one instant; `committed` is called in that of its COMMIT."""
         self.transactions += 1
         if not durable and self.loses_unsynced and self._synced is None:
             self._synced = self.raw.serialize()
-        execute = self.raw.execute
         with self._lock:
-            execute("BEGIN IMMEDIATE")
+            self._executes("before", "BEGIN IMMEDIATE")
+            self.raw.execute("BEGIN IMMEDIATE")
+            self._executes("after", "BEGIN IMMEDIATE")
             try:
                 result = work(self.connection)
-                execute("COMMIT")
+                self._executes("before", "COMMIT")
+                self.raw.execute("COMMIT")
             except BaseException:
-                if self.raw.in_transaction:
-                    execute("ROLLBACK")
+                self.roll_back()
                 raise
+            committed(result)
         if durable:
             self._synced = None
+        self._executes("after", "COMMIT")
         return result
+
+    def _executes(self, when: str, sql: str) -> None:
+        for at, callback in self.watched:
+            if at == when:
+                callback(sql)
+
+    def roll_back(self) -> None:
+        """Undo what the present transaction has written, if there is one."""
+        if self.raw.in_transaction:
+            self.raw.execute("ROLLBACK")
 
     def copy(self) -> bytes:
         return self.raw.serialize()

@@ -6,6 +6,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from tests.simulation.plan import CLIENTS, NODES, Step, milliseconds_of, seconds_of
+from tests.simulation.points import Crash, Points
 
 if TYPE_CHECKING:
     from tests.simulation.node import Node
@@ -19,6 +20,7 @@ class Disturbances:
 
     def __init__(self, world: World) -> None:
         self.world = world
+        self.points = Points(world)
         self._copy: bytes | None = None
         self._copied: dict[str, int] = {}
         self._running = False
@@ -37,20 +39,21 @@ class Disturbances:
         database.unknown = database.failing = 0
         database.locked_tables.clear()
         database.slow = 1.0
+        self.points.disarm()
         for node in world.nodes:
-            self._start(node)
+            self.start(node)
 
     def _node(self, name: str) -> Node:
         return next(node for node in self.world.nodes if node.name == name)
 
-    def _start(self, node: Node) -> None:
+    def start(self, node: Node) -> None:
         """Start a node, also one whose start fails at first, as a supervisor does."""
         if node.running:
             if not node.up:
-                self.world.loop.call_later(0.5, self._start, node)
+                self.world.loop.call_later(0.5, self.start, node)
             return
         node.start()
-        self.world.loop.call_later(0.5, self._start, node)
+        self.world.loop.call_later(0.5, self.start, node)
 
     # Networks
 
@@ -80,23 +83,26 @@ class Disturbances:
 
     def _crash(self, step: Step, random: Random) -> None:
         self._node(step.who).kill(power=False)
-        self.world.loop.call_later(seconds_of(step), self._start, self._node(step.who))
+        self.world.loop.call_later(seconds_of(step), self.start, self._node(step.who))
+
+    def _crash_at(self, step: Step, random: Random) -> None:
+        self.points.arm(self._node(step.who), Crash.of(step.number, seconds_of(step)))
 
     def _power_off(self, step: Step, random: Random) -> None:
         self._node(step.who).kill(power=True)
-        self.world.loop.call_later(seconds_of(step), self._start, self._node(step.who))
+        self.world.loop.call_later(seconds_of(step), self.start, self._node(step.who))
 
     def _all_power_off(self, step: Step, random: Random) -> None:
         for node in self.world.nodes:
             node.kill(power=True)
-            self.world.loop.call_later(seconds_of(step), self._start, node)
+            self.world.loop.call_later(seconds_of(step), self.start, node)
         if self.world.database.lose_unsynced():
             self.world.seen("lost unsynced writes")
 
     def _drain(self, step: Step, random: Random) -> None:
         node = self._node(step.who)
         node.drain()
-        self.world.loop.call_later(4.0, self._start, node)
+        self.world.loop.call_later(4.0, self.start, node)
 
     def _freeze(self, step: Step, random: Random) -> None:
         if step.who in CLIENTS:
@@ -108,6 +114,10 @@ class Disturbances:
 
     def _step_clock(self, step: Step, random: Random) -> None:
         self._node(step.who).step_clock(milliseconds_of(step))
+
+    def _step_clocks(self, step: Step, random: Random) -> None:
+        for node in self.world.nodes:
+            node.step_clock(-3_600_000)
 
     # Databases
 
@@ -166,4 +176,4 @@ class Disturbances:
             types = world.witness.types
             world.must_be_closed = [t for t in types if types[t][-1] != "TableClosed"]
         for node in world.nodes:
-            world.loop.call_later(0.3, self._start, node)
+            world.loop.call_later(0.3, self.start, node)

@@ -20,6 +20,7 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Generator
 from contextvars import Context, ContextVar, copy_context
 from random import Random
+from socket import AF_INET, SOCK_STREAM
 from typing import Any
 
 STEP_SECONDS = 1e-6
@@ -51,8 +52,9 @@ class Domain:
 class SimulatedLoop(base_events.BaseEventLoop):
     """The loop of one run; `random` decides how long executors take.
 
-    `network` is set by its owner, and implements connections. `errors` has what was passed to the
-    exception handler, which a correct program does not do.
+    `network` is set by its owner, and implements connections. Callbacks of the domains named in
+    `apart` are run by `run_apart`, so that they can be ended in the middle. `errors` has what was
+    passed to the exception handler, which a correct program does not do.
     """
 
     def __init__(self, random: Random, *, callbacks: int = 400_000) -> None:
@@ -60,6 +62,8 @@ class SimulatedLoop(base_events.BaseEventLoop):
         self.random = random
         self.now = 1000.0
         self.network: Any = None
+        self.apart: set[str] = set()
+        self.run_apart: Callable[[asyncio.Handle], None] = asyncio.Handle._run
         self.errors: list[dict[str, Any]] = []
         self.steps = 0
         self.over = False
@@ -117,6 +121,9 @@ class SimulatedLoop(base_events.BaseEventLoop):
                     continue
                 if domain.frozen:
                     domain.held.append(handle)
+                    continue
+                if domain.name in self.apart:
+                    self.run_apart(handle)
                     continue
             handle._run()
 
@@ -181,6 +188,9 @@ class SimulatedLoop(base_events.BaseEventLoop):
         self, protocol_factory: Callable[[], Any], sock: Any, **_: Any
     ) -> tuple[Any, Any]:
         return sock.accept_into(protocol_factory())
+
+    async def getaddrinfo(self, host: Any, port: Any, **_: Any) -> Any:
+        return [(AF_INET, SOCK_STREAM, 0, "", (host, port))]
 
     async def create_connection(
         self, protocol_factory: Callable[[], Any], host: Any = None, port: Any = None, **_: Any

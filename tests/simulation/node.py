@@ -41,12 +41,17 @@ class Node:
 
     @property
     def up(self) -> bool:
-        """Whether it accepts connections."""
-        return self.gateway is not None
+        """Whether it accepts connections, and was not told to stop."""
+        return self.gateway is not None and not self.stopping
 
     @property
     def running(self) -> bool:
         return self._task is not None and not self._task.done()
+
+    @property
+    def stopping(self) -> bool:
+        """Whether it was told to stop, which a machine that stands still does later."""
+        return self._stop is not None and self._stop.is_set()
 
     def clock(self) -> int:
         """Its wall clock, which drifts and is stepped."""

@@ -11,8 +11,10 @@ from dealer.eventlog import Log
 from dealer.service.admin import AdminService
 from dealer.service.archiver import Archiver
 from dealer.service.key_rotation import rotate
+from dealer.service.webhooks import WebhookAdmin, house_keys
 from tests.simulation.loop import Domain
 from tests.simulation.plan import Step
+from tests.simulation.receiver import URL
 
 if TYPE_CHECKING:
     from tests.simulation.world import World
@@ -44,6 +46,22 @@ class Operators:
         async with self._admin() as (_, admin):
             key = await admin.add_service_key("follower", ["read", "admin"])
         self.world.follower.start(key)
+        if self.world.plan.settings.get("webhook"):
+            await self._add_webhook(self.world.plan.settings["webhook"])
+
+    async def _add_webhook(self, signing: str) -> None:
+        async with await Log.open(self.url) as log:
+            _, verifier = await WebhookAdmin(log, who="operator").add(
+                await house_keys(log, self.url, None),
+                URL,
+                key="follower",
+                types=[],
+                signing=signing,
+                after="start",
+                allow_private=True,
+                why="a trial",
+            )
+        self.world.receiver.start(verifier)
 
     def do(self, step: Step) -> None:
         """Carry out a step in a task of its own."""

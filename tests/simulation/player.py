@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,8 @@ class Player:
     def __init__(self, world: World, name: str) -> None:
         self.world = world
         self.name = name
+        answer = world.plan.settings.get("answer", PATIENCE.answer)
+        self.patience = replace(PATIENCE, answer=answer)
         self.domain = Domain(name)
         world.domains.append(self.domain)
         self.house: House | None = None
@@ -71,10 +74,10 @@ class Player:
         self._connecting = self._connecting or asyncio.Lock()
         async with self._connecting:
             while self.house is None or self.house._connection._error is not None:
-                house = connect("ws://house/ws", name=self.name, patience=PATIENCE)
+                house = connect("ws://house/ws", name=self.name, patience=self.patience)
                 if self.house is not None:
                     house._store = self.house._store
-                self.world.witness.follow(self.name, house)
+                self.follow(house)
                 try:
                     await house._connection.start()
                 except (HouseUnreachable, SessionEnded):
@@ -84,6 +87,10 @@ class Player:
                 self.house = house
                 self.table = None
             return self.house
+
+    def follow(self, house: House) -> None:
+        """Have the witness see all that a connection receives."""
+        self.world.witness.follow(self.name, house)
 
     async def at_table(self) -> RemoteTable:
         """The table of this client; it joins the world's if it has none."""
@@ -105,7 +112,7 @@ class Player:
             "commit_ms": settings["wait_ms"],
             "reveal_ms": settings["wait_ms"],
         }
-        table = await house.open(deck=FACES[: settings["cards"]], rules=rules)
+        table = await house.open(deck=self.world.deck, rules=rules)
         self.table = table
         self.world.table_opened(table.id)
         await self.do_join(random)

@@ -82,8 +82,6 @@ class SimulatedStore:
         results: Sequence[Result] = []
         if written:
             results = self._write(requests)
-            for listener in database.written:
-                listener(requests, results)
         if wait:
             self._pause()
         if outcome_unknown:
@@ -109,8 +107,12 @@ class SimulatedStore:
             raw.execute("RELEASE batch")
             return results
 
+        def committed(results: Sequence[Result]) -> None:
+            for listener in self._database.written:
+                listener(requests, results)
+
         try:
-            return self._database.transaction(work, durable=True)
+            return self._database.transaction(work, durable=True, committed=committed)
         except BaseException as error:
             self._streams.clear()
             raise translate(error, name=NAME) from error

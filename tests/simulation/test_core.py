@@ -17,7 +17,7 @@ from tests.simulation.test_simulation import fresh_seed
 FOUND = ("reply_before_commit", "lost_append_is_not_reloaded")
 """Planted faults; README.md has the others, and the seeds that find them."""
 
-CI_MINUTES, MINUTES = 0.1, 0.03
+CI_MINUTES, MINUTES = 0.2, 0.03
 
 
 def simulation(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -7,6 +7,7 @@ where a simulated disk or server makes its caller wait, so there other callbacks
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from collections.abc import Callable
 from contextvars import copy_context
@@ -23,6 +24,8 @@ class Threads:
     def __init__(self, loop: SimulatedLoop) -> None:
         self.loop = loop
         self.main = getcurrent()
+        self._apart: Any = None
+        self._abandoned: list[Any] = []
 
     def wake_seconds(self) -> float:
         """How long a thread takes to run again: mostly little, sometimes a time slice."""
@@ -31,12 +34,29 @@ class Threads:
 
     def on_loop(self) -> bool:
         """Whether the caller is the event loop's thread, which must not wait."""
-        return getcurrent() is self.main
+        return getcurrent() in (self.main, self._apart)
 
     def pause(self, seconds: float) -> None:
         """Let the current thread wait."""
         current = getcurrent()
         self.loop.call_later(seconds, current.switch)
+        self.main.switch()
+
+    def run_apart(self, handle: asyncio.Handle) -> None:
+        """Run a callback so that `abandon` can end it in the middle."""
+        callback = handle._callback  # type: ignore[attr-defined]
+        if isinstance(getattr(callback, "__self__", None), greenlet | SimulatedEvent):
+            handle._run()  # it continues a thread, which is a greenlet itself
+            return
+        self._apart = one = greenlet(handle._run, parent=self.main)
+        one.switch()
+        self._apart = None
+        if not one.dead and (task := asyncio.current_task(self.loop)) is not None:
+            asyncio.tasks._leave_task(self.loop, task)
+
+    def abandon(self) -> None:
+        """Never return: nothing more of the current callback or thread runs."""
+        self._abandoned.append(getcurrent())
         self.main.switch()
 
     def Thread(

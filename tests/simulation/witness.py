@@ -7,7 +7,7 @@ and every frame that a client receives. What it finds wrong it reports as a sent
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from dealer.client import House
 from dealer.client.requests import Members
 from dealer.eventlog.rows import Append, Result, leaf_of
 from dealer.proof import canonical
+from tests.simulation.exchange import Frame
 from tests.simulation.store import new_rows
 
 if TYPE_CHECKING:
@@ -35,8 +36,10 @@ class Witness:
         self._begun: dict[str, int] = {}
         self._leaves: Counter[str] = Counter()
         self._asked_as: dict[str, int] = {}
+        self.privates: dict[tuple[str, str, str], Members] = {}
         self.received: dict[str, int] = {}
         self.frames = 0
+        self.frames_of: defaultdict[str, list[Frame]] = defaultdict(list)
         self._count = 0
 
     def restored(self, kept: dict[str, int]) -> None:
@@ -94,6 +97,8 @@ class Witness:
         def received(text: str | bytes) -> None:
             self.frames += 1
             assert isinstance(text, str)
+            self.frames_of[name].append(Frame(self._world.loop.now, text))
+            self._world.trace(text)
             frame = json.loads(text)
             if "method" in frame:
                 self._notified(name, frame["method"], frame["params"])
@@ -136,6 +141,9 @@ class Witness:
         self.received[table] = max(version, self.received.get(table, 0))
         if "private" in event:
             self._private(name, event)
+            shown = self.privates.setdefault((name, table, leaf), event["private"])
+            if shown != event["private"]:
+                self._world.fault(f"{name} received {shown}, and then {event['private']}")
 
     def _private(self, name: str, event: Members) -> None:
         """A face is opened to the player who held that seat at that version."""

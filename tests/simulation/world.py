@@ -12,7 +12,7 @@ import logging
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -25,13 +25,17 @@ from tests.simulation import checks
 from tests.simulation.database import Database
 from tests.simulation.disturbances import Disturbances
 from tests.simulation.environment import replaced
+from tests.simulation.exchange import compare, exchanged, recorded
 from tests.simulation.follower import Follower
 from tests.simulation.loop import Domain, Endless, SimulatedLoop, Stuck
+from tests.simulation.memory import LOOK_EVERY, Sizes, look
 from tests.simulation.network import Network
 from tests.simulation.node import Node
 from tests.simulation.operators import Operators
 from tests.simulation.plan import CLIENTS, NODES, Plan, Step
-from tests.simulation.player import Player
+from tests.simulation.player import FACES
+from tests.simulation.receiver import Receiver
+from tests.simulation.schemes import SchemingPlayer
 from tests.simulation.threads import Threads
 from tests.simulation.witness import Witness
 
@@ -56,12 +60,14 @@ class Outcome:
 class World:
     """One run."""
 
-    def __init__(self, plan: Plan, folder: Path) -> None:
+    def __init__(self, plan: Plan, folder: Path, *, deck: Sequence[str] | None = None) -> None:
         self.plan = plan
         self.folder = folder
+        self.deck = list(deck or FACES[: plan.settings["cards"]])
         self.outcome = Outcome(plan)
         self.loop = SimulatedLoop(Random(f"loop {plan.seed}"))
         self.threads = Threads(self.loop)
+        self.loop.run_apart = self.threads.run_apart
         self.network = Network(self.loop, plan.seed)
         self.loop.network = self.network
         self.database = Database(self.loop, self.threads, Random(f"database {plan.seed}"))
@@ -74,11 +80,13 @@ class World:
         self.restored_while_running = False
         self.must_be_closed: list[str] = []
         self.quiet = False
+        self.kept: dict[str, Sizes] = {}
         random = Random(f"world {plan.seed}")
         drifts = [random.choice((0.0, 0.0002, -0.01)) for _ in NODES]
         self.nodes = [Node(self, name, drift) for name, drift in zip(NODES, drifts, strict=True)]
-        self.players = {name: Player(self, name) for name in CLIENTS}
+        self.players = {name: SchemingPlayer(self, name) for name in CLIENTS}
         self.follower = Follower(self)
+        self.receiver = Receiver(self)
         self.operators = Operators(self)
         self.disturbances = Disturbances(self)
         self.network.resolve = self._resolve
@@ -97,6 +105,10 @@ class World:
     def seen(self, what: str) -> None:
         """Count something that happened; the order is part of the digest of the run."""
         self.outcome.seen[what] += 1
+        self.trace(what)
+
+    def trace(self, what: str) -> None:
+        """Make a text, and the present time, part of the digest of the run."""
         self._trace.update(f"{self.loop.now:.9f} {what}\n".encode())
 
     def accused(self, name: str, error: HouseCheated) -> None:
@@ -139,13 +151,16 @@ class World:
     # The run
 
     def run(self) -> None:
-        with replaced(
-            self.loop,
-            self.threads,
-            self.network,
-            self.database,
-            self.plan.seed,
-            on_gap=self._missed,
+        with (
+            replaced(
+                self.loop,
+                self.threads,
+                self.network,
+                self.database,
+                self.plan.seed,
+                on_gap=self._missed,
+            ),
+            self.disturbances.points.watched(self.plan),
         ):
             try:
                 self.loop.run_until_complete(self._main())
@@ -178,10 +193,12 @@ class World:
         await asyncio.sleep(max(0.0, began + self.plan.settings["length"] - self.loop.now))
         if await self._settle():
             await checks.final(self)
+            if self.plan.seed % LOOK_EVERY == 0:
+                await look(self)
 
     def _do(self, step: Step) -> None:
         self.seen(f"step {step.what}")
-        if step.who in self.players and hasattr(Player, f"do_{step.what}"):
+        if step.who in self.players and hasattr(SchemingPlayer, f"do_{step.what}"):
             self.players[step.who].do(step)
         else:
             self.disturbances.do(step)
@@ -205,7 +222,7 @@ class World:
                     + ", ".join(f"{p.name} {p.shown()}" for p in self.players.values() if p.waiting)
                 ),
             )
-            and await self._wait(lambda: not self._lagging(), lambda: self._lagging())
+            and await self._wait(lambda: not checks.lagging(self), lambda: checks.lagging(self))
         )
 
     async def _wait(self, condition: Any, sentence: Any, *, pause: float = 0.02) -> bool:
@@ -217,38 +234,6 @@ class World:
             await asyncio.sleep(pause)
             pause = min(1.0, pause * 1.5)
         return True
-
-    def _behind(self) -> list[str]:
-        found = []
-        for player in self.players.values():
-            table = player.table
-            if table is None or table._session.error is not None:
-                continue
-            head = len(self.witness.log.get(table.id, ()))
-            if table.version < head and not table.closed:
-                found.append(f"{player.name} has {table.version} of {head}")
-        return found
-
-    def _lagging(self) -> str:
-        """What is not up to date with the log, at this moment."""
-        if behind := self._behind():
-            return "events do not arrive: " + ", ".join(behind)
-        if unfed := self._unfed():
-            return "the feed is not complete: " + unfed
-        if self.database.fetch("SELECT 1 FROM stream WHERE version > projected LIMIT 1"):
-            return "the read models are not up to date"
-        return next(filter(None, map(checks.memory_waits, self.nodes)), "")
-
-    def _unfed(self) -> str:
-        follower = self.follower
-        if not follower.key or self.restores:
-            return ""
-        missing = [
-            f"{table[:8]} has {len(follower.found.get(table, ()))} of {len(leaves)}"
-            for table, leaves in self.witness.log.items()
-            if table not in follower.skipped and len(follower.found.get(table, ())) < len(leaves)
-        ]
-        return ", ".join(missing)
 
     def task(self, work: Coroutine[Any, Any, Any], domain: Domain) -> asyncio.Task[Any]:
         """Run an operator's work, whose refusals by the program are no fault."""
@@ -274,16 +259,29 @@ class World:
 
 
 def run(plan: Plan) -> Outcome:
-    """Carry out a plan, alone in the process."""
+    """Carry out a plan, alone in the process; twice, if it says that cards are to be exchanged."""
+    if not plan.settings.get("exchange"):
+        return carry_out(plan).outcome
+    with recorded() as shown:
+        first = carry_out(plan)
+        found = exchanged(first, shown)
+        if found is not None and not first.outcome.faults:
+            deck, blind = found
+            compare(first, carry_out(plan, deck=deck), blind)
+    return first.outcome
+
+
+def carry_out(plan: Plan, *, deck: Sequence[str] | None = None) -> World:
+    """The world after a plan, alone in the process; `deck` is in place of the plan's cards."""
     folder = Path(tempfile.mkdtemp(prefix="dealer-sim-", dir=SHM if SHM.is_dir() else None))
     (folder / "archive").mkdir()
     (folder / "dealer.db").touch()
     logging.disable(logging.CRITICAL)
     gc.disable()
     try:
-        world = World(plan, folder)
+        world = World(plan, folder, deck=deck)
         world.run()
-        return world.outcome
+        return world
     finally:
         gc.enable()
         logging.disable(logging.NOTSET)

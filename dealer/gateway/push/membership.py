@@ -39,15 +39,18 @@ class Membership:
         """The seat that this connection acts for; None without one, or after it was given up.
 
         It follows a player who moves. A seat that was given up does not come back, even if another
-        player takes it.
+        player takes it; unless the state was void, which is known once all of it is on disk.
         """
         holder, table = self._holder, self.live_table.table
-        if holder is not None and not table.still_seated(holder):
-            moved = table.latest(holder)
-            holder = self._holder = moved if table.still_seated(moved) else None
-            if holder is None:
-                self.tokens.clear()
-        return holder
+        if holder is None or table.still_seated(holder):
+            return holder
+        moved = table.latest(holder)
+        now = moved if table.still_seated(moved) else None
+        if now is None:
+            self.tokens.clear()
+        if table.version == self.live_table.committed:
+            self._holder = now
+        return now
 
     def scope(self) -> str:
         """The scope of command ids of the seat that this connection acts for.

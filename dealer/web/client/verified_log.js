@@ -214,7 +214,8 @@ export class VerifiedLog {
    *
    * `proof` is the RFC 9162 consistency proof from `after`. A client that is host and player gets
    * the snapshot twice: a copy of what we hold already needs no proof, unless we hold more. Throws
-   * MissingEvents for a proof from the empty log, which proves nothing about what we hold.
+   * MissingEvents for a proof from a version before what we hold, which proves nothing about it:
+   * the empty log, or a saved head to which another resume has linked what we hold meanwhile.
    *
    * @returns {boolean}
    */
@@ -229,9 +230,9 @@ export class VerifiedLog {
     // held: the link to the saved head is proved only by the resume that begins at that head.
     if (ours !== null && (this.#link === null || after !== this.#link.size)) return false;
     const oldRoot = this.#bases.get(after) ?? this.rootAt(after);
-    if (oldRoot === null && after === 0) throw new MissingEvents();
+    if (oldRoot === null) throw new MissingEvents();
     const notes = [this.#linkedFrom, note];
-    if (oldRoot === null || proof === null) accuse(LOG_WENT_BACK, { check: "roots", notes });
+    if (proof === null) accuse(LOG_WENT_BACK, { check: "roots", notes });
     const [before, now] = [{ size: after, root: oldRoot }, { size: version, root }];
     if (!isConsistent(before, now, this.#hashesFrom(proof, note))) {
       const message = "The server's log does not continue the one that this client saw.";

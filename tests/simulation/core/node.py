@@ -26,8 +26,8 @@ class CoreNode(Node):
 
     @property
     def up(self) -> bool:
-        """Whether it answers calls."""
-        return self.service is not None
+        """Whether it answers calls, and was not told to stop."""
+        return self.service is not None and not self.stopping
 
     def kill(self, *, power: bool) -> None:
         """End the process at once; its streams end, as its connections do."""

@@ -45,5 +45,5 @@ def planted(name: str) -> Iterator[None]:
 
 def load() -> None:
     """Register all faults."""
-    for module in ("gateway", "log", "service"):
+    for module in ("gateway", "log", "service", "views", "webhooks"):
         import_module(f"tests.simulation.faults.{module}")

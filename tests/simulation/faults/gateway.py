@@ -120,3 +120,19 @@ def commit_notice_lost() -> list[Replacement]:
         return loses
 
     return [Replacement(Service, "_notify", make)]
+
+
+@fault
+def older_connection_gets_nothing_more() -> list[Replacement]:
+    """The older connection of a seat stays open, and gets no more events."""
+
+    def make(take_seat: Any) -> Any:
+        def silent(self: Broadcaster, subscription: Subscription, holder: Any) -> None:
+            for other in list(subscription.live_table.subscribers):
+                if other.viewer == holder and other.transport is not subscription.transport:
+                    self.end(other)
+            take_seat(self, subscription, holder)
+
+        return silent
+
+    return [Replacement(Broadcaster, "take_seat", make)]

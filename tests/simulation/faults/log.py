@@ -102,6 +102,24 @@ def projection_moves_without_comparing() -> list[Replacement]:
 
 
 @fault
+def projection_and_its_mark_are_two_transactions() -> list[Replacement]:
+    """A process that dies between the read models and their mark writes the same events again."""
+
+    def make(not_moved: Any) -> Any:
+        def apart(connection: Any, moves: Any) -> Any:
+            where = "SELECT projected FROM stream WHERE id = ?"
+            found = [connection.exec_driver_sql(where, (move[1],)).scalar() for move in moves]
+            if found == [move[2] for move in moves]:
+                connection.exec_driver_sql("COMMIT")
+                connection.exec_driver_sql("BEGIN")
+            return not_moved(connection, moves)
+
+        return apart
+
+    return [Replacement(runner, "_not_moved", make)]
+
+
+@fault
 def projection_skips_what_another_process_wrote() -> list[Replacement]:
     """What is between the events in memory is not searched for in the log."""
     return [

@@ -16,6 +16,7 @@ from dealer.service.loading import Loader
 from dealer.service.rejections import RejectionConfirmer
 from dealer.service.reload import Reloader
 from dealer.service.requests import CommandResult
+from dealer.service.service import Service
 from tests.simulation.faults import Replacement, fault
 
 
@@ -224,3 +225,9 @@ def known_command_decided_again() -> list[Replacement]:
         return forgets
 
     return [Replacement(CommandProcessor, "_append_lost", make)]
+
+
+@fault
+def subscription_kept_after_its_connection() -> list[Replacement]:
+    """The subscription of a closed connection keeps its table in memory."""
+    return [Replacement(Service, "unsubscribe", lambda _: lambda self, live_table, one: None)]
