@@ -197,7 +197,8 @@ class CommandProcessor:
         live_table, request = pending.live_table, pending.request
         live_table.append_lost()
         if request.then is None:
-            live_table.pending_draw = pending.pending_draw or live_table.pending_draw
+            if pending.pending_draw is not None:
+                pending.pending_draw.postpone()  # another may wait for a later shuffle meanwhile
         elif live_table.pending_draw is not None and live_table.pending_draw.draw is request.then:
             live_table.pending_draw = None  # the shuffle that it waited for never began
         if isinstance(result, DealerError):

@@ -326,11 +326,10 @@ class LiveTable:
         return requests
 
     def postpone_draw(self) -> None:
-        """Answer the draw that waits for a seal with Unavailable: a retry finds its cards."""
+        """Postpone the draw that waits for a seal, if there is one."""
         pending, self.pending_draw = self.pending_draw, None
         if pending is not None:
-            for answer in pending.answers:
-                answer(Unavailable("The table was reloaded; send this again with the same cmd."))
+            pending.postpone()
 
     def store_command(self, name: str, outcome: StoredCommand) -> None:
         """Answer repetitions of this committed command from memory for some time."""

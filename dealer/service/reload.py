@@ -68,6 +68,7 @@ class Reloader:
             live_table.require_here()
             committed = live_table.committed
             head = await self._log.head(live_table.id) or 0
+            live_table.require_here()  # it may have been archived meanwhile
             if committed <= head <= live_table.committed:
                 return
             if not (live_table.reloading or live_table.in_flight):

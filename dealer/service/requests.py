@@ -111,6 +111,11 @@ class PendingDraw:
     draw: Draw
     answers: list[OnResult]
 
+    def postpone(self) -> None:
+        """Answer with Unavailable: a retry finds the cards, or the shuffle that still runs."""
+        for answer in self.answers:
+            answer(Unavailable("The table was reloaded; send this again with the same cmd."))
+
 
 def resolve(future: asyncio.Future[CommandResult]) -> OnResult:
     """A callback that resolves a future, unless it was cancelled."""

@@ -108,7 +108,11 @@ class TableCache:
 
     async def load(self, table: str) -> LiveTable:
         """Read from the log, once for concurrent calls; UnknownTable if there is none."""
-        live_table = await self._load(_table_id(table))
+        table_id = _table_id(table)
+        shared = table_id in self._loading
+        live_table = await self._load(table_id)
+        if shared and not live_table.committed:
+            live_table = await self._load(table_id)  # it may have been opened since that load began
         if not live_table.committed:
             raise UnknownTable("There is no such table here; check its id, or open a new one.")
         return self.add(live_table)

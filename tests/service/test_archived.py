@@ -124,3 +124,27 @@ async def test_a_table_archived_while_asleep_leaves_no_wait(
     with pytest.raises(TableArchived):
         await here.lifecycle._wake(live_table.table_id)
     assert waits == {}
+
+
+async def test_two_that_find_a_table_archived_both_get_the_refusal(
+    open_service: OpenService, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second had asked for the head before the first made the table archived."""
+    here, live_table = await archived_elsewhere(open_service, url, tmp_path)
+    head, asked, go_on = here.log.head, asyncio.Event(), asyncio.Event()
+
+    async def head_later(table: bytes) -> int | None:
+        found = await head(table)
+        asked.set()
+        await go_on.wait()
+        return found
+
+    with monkeypatch.context() as patch:
+        patch.setattr(here.log, "head", head_later)
+        second = asyncio.create_task(here.catch_up(live_table))
+        await asked.wait()
+    with pytest.raises(TableArchived):
+        await here.catch_up(live_table)
+    go_on.set()
+    with pytest.raises(TableArchived):
+        await second

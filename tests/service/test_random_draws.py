@@ -11,16 +11,20 @@ from dealer.errors import NotYourSeat, ShuffleRunning, Unavailable
 from dealer.game.commands import (
     Actor,
     CloseRound,
+    CommitEntropy,
     DrawAtRandom,
     LeaveSeat,
     OpenRound,
+    RevealEntropy,
     StartShuffle,
     TakeSeat,
 )
 from dealer.game.events import CardDrawn
+from dealer.proof.keys import player_digest
 from dealer.service import CommandResult, IdempotencyKey, LiveTable, Service
 from tests.service.tables import (
     HOST,
+    NONCE,
     commit_entropy,
     new_table,
     reveal_entropy,
@@ -145,3 +149,30 @@ async def test_a_repetition_finds_a_draw_that_another_process_sealed(
     await one.execute(here, StartShuffle(HOST))
     await contribute(one, here, 1)
     assert hands(here) == [2, 0]
+
+
+async def test_two_draws_whose_seals_are_lost_are_both_answered(open_service) -> None:
+    """The second shuffle began while the seal of the first was on its way to the log."""
+    one, two = await open_service(), await open_service()
+    here, there = await shared_table(one, two, entropy="players")
+
+    def submit(seat: int, kind: type[CommitEntropy | RevealEntropy], k: int) -> None:
+        digest = player_digest(table=here.id, round=1, k=k, seat=seat, nonce=NONCE)
+        content = digest if kind is CommitEntropy else NONCE
+        one.submit(here, kind(Actor(seat=seat), 1, k, content), done=lambda _: None)
+
+    first = at_random(one, here, 1)
+    await asyncio.sleep(0)
+    await commit_entropy(one, here, 1, 2)
+    await reveal_entropy(one, here, 1)
+    await two.execute(await two.load(there.table_id), TakeSeat("Dan"))  # nothing here is new now
+    submit(2, RevealEntropy, 0)
+    second = at_random(one, here, 2)
+    await asyncio.sleep(0)
+    for kind in (CommitEntropy, RevealEntropy):
+        for seat in (1, 2):
+            submit(seat, kind, 1)
+    async with asyncio.timeout(20):
+        outcomes = await asyncio.gather(first, second, return_exceptions=True)
+    assert [type(outcome) for outcome in outcomes] == [Unavailable] * 2
+    assert not here.holds

@@ -171,6 +171,27 @@ async def test_a_failed_load_without_callers_logs_nothing() -> None:
     assert reported == []
 
 
+async def test_a_load_does_not_take_the_absence_that_an_earlier_one_found() -> None:
+    """The earlier one had read the log before the table was opened there."""
+    versions, may_read = [0, 1], asyncio.Event()
+
+    class SlowLoader:
+        async def load(self, table: bytes) -> LiveTable:
+            found = LiveTable(table, table.hex(), committed=versions.pop(0))
+            await may_read.wait()
+            return found
+
+    loader: Any = SlowLoader()
+    cache, table = TableCache(loader), table_ids(1)[0]
+    earlier = asyncio.create_task(cache.load(table))
+    await eventually(lambda: cache._loading)
+    later = asyncio.create_task(cache.load(table))
+    may_read.set()
+    assert (await later).committed == 1
+    with pytest.raises(UnknownTable):
+        await earlier
+
+
 async def test_concurrent_loads_are_limited() -> None:
     loading = most = 0
 
