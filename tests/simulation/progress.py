@@ -8,6 +8,7 @@ from typing import Any
 
 from tests.simulation.runs import Found
 from tests.simulation.shrink import kind_of
+from tests.simulation.world import NOT_KEPT
 
 EVERY_SECONDS = 30.0
 
@@ -25,6 +26,7 @@ class Progress:
         self._kinds: Counter[str] = Counter()
         self._seen: Counter[str] = Counter()
         self._failures: list[tuple[int, str, str]] = []
+        self._not_kept = 0
 
     @property
     def failed(self) -> int:
@@ -42,6 +44,7 @@ class Progress:
         self._last = max(self._last, found.seed)
         self._by_kind[found.kind] += 1
         self._seen.update(found.seen)
+        self._not_kept += NOT_KEPT in found.seen
         if found.faults:
             self._kinds[kind_of(found.faults[0])] += 1
             self._failures.append((found.seed, found.kind, found.faults[0]))
@@ -59,6 +62,8 @@ class Progress:
         rate = self._count / max(self._spent, 1e-9)
         print(f"{self._count} schedules in {self._spent:.0f} CPU seconds: {rate:.1f} a second")
         print(f"{len(self._seen)} kinds of steps and answers, {self._seen.total()} in all")
+        if self._not_kept:
+            print(f"{self._not_kept} × {NOT_KEPT}")
         for kind, number in self._kinds.most_common():
             print(f"{number} × {kind}")
 
@@ -70,4 +75,5 @@ class Progress:
             "kinds": dict(self._by_kind),
             "cpu_seconds": round(self._spent, 1),
             "failures": self._failures,
+            NOT_KEPT: self._not_kept,
         }

@@ -187,6 +187,7 @@ class CoreWorld(World):
         )
         if not waited:
             return False
+        await self._all_thawed()
         if self.database.fetch("SELECT 1 FROM disabled LIMIT 1"):
             self.operators.end()
         if not await self._wait(
