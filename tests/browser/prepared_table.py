@@ -24,9 +24,7 @@ async def prepared_table(
     cards for each.
     """
     async with AsyncExitStack() as stack, asyncio.timeout(PATIENT):
-        houses = [
-            await stack.enter_async_context(connect(server.url, name=name)) for name in names
-        ]
+        houses = [await stack.enter_async_context(connect(server.url, name=name)) for name in names]
         opened = await houses[0].open(name=f"{names[0]}’s table", seats=6, rules=rules or None)
         tables: list[RemoteTable] = [await house.join(opened.id) for house in houses]
         await tables[0].until(lambda table: len(table.seats) == len(names))

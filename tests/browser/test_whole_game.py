@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 
+import pytest
 from playwright.async_api import WebSocket, expect
 
 from dealer.proof.verify import verify
@@ -12,6 +13,8 @@ from tests.browser.conftest import PHONE
 from tests.browser.player_page import PlayerPage
 from tests.browser.table_page import close_round
 from tests.harness.server_process import PATIENT
+
+pytestmark = pytest.mark.reuse_pages
 
 NO_CONNECTION = "WebSocket connection to .* failed|Failed to load resource: net::ERR"
 
@@ -118,6 +121,7 @@ async def test_the_server_is_killed_and_restarted(server, open_page) -> None:
     await bob.expect_checks()
 
 
+@pytest.mark.reuse_pages(False)
 async def test_a_silent_connection_is_replaced(server, link, open_page) -> None:
     """A connection without traffic is detected and replaced."""
     ada = PlayerPage(await open_page("/"), "Ada")
@@ -137,6 +141,7 @@ async def test_a_silent_connection_is_replaced(server, link, open_page) -> None:
     await bob.holds(2)
 
 
+@pytest.mark.reuse_pages(False)
 async def test_a_spectator_receives_no_hidden_card(server, open_page) -> None:
     ada = PlayerPage(await open_page("/"), "Ada")
     path = await ada.open_table()
