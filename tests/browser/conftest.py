@@ -248,7 +248,9 @@ async def two_players(
     """Ada, who is the host, and Bob, with three cards each."""
     names = ("Ada", "Bob")
     paths = await prepared_table(current_server, names, deal=3)
-    ada, bob = [PlayerPage(await open_page(path), name) for path, name in zip(paths, names)]
+    ada, bob = [
+        PlayerPage(await open_page(path), name) for path, name in zip(paths, names, strict=True)
+    ]
     for one, other in ((ada, bob), (bob, ada)):
         await one.holds(3)
         await expect(one.other(other.name)).to_have_accessible_name(re.compile("here$"))

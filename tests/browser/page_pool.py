@@ -26,7 +26,7 @@ class PagePool:
         return await (await browser.new_context(**settings)).new_page()
 
     async def give_back(self, page: Page, settings: dict[str, Any]) -> None:
-        """Keep a page that was taken with these settings, or close it if it cannot be used again."""
+        """Keep a page that was taken with these settings; close it if it cannot be used again."""
         context = page.context
         if context.pages != [page] or not page.url.startswith(f"{settings['base_url']}/"):
             await context.close()

@@ -16,12 +16,12 @@ from tests.harness.server_process import PATIENT, ServerProcess
 
 
 async def prepared_table(
-    server: ServerProcess | MaliciousServer, names: Sequence[str], *, deal: int, **rules: Any
+    server: ServerProcess | MaliciousServer, names: Sequence[str], *, deal: int | None, **rules: Any
 ) -> list[str]:
     """The paths by which pages continue as these players, the first of whom is the host.
 
     They sit from seat 1 on, as at a table that the lobby opens. A round is shuffled, with `deal`
-    cards for each.
+    cards for each; with None there is no round.
     """
     async with AsyncExitStack() as stack, asyncio.timeout(PATIENT):
         houses = [await stack.enter_async_context(connect(server.url, name=name)) for name in names]
@@ -30,7 +30,8 @@ async def prepared_table(
         await tables[0].until(lambda table: len(table.seats) == len(names))
         # Who has opened a table is its host by another token than that of the seat.
         await tables[0].transfer_host(1)
-        await tables[0].round_open()
-        await tables[0].shuffle()
-        await tables[0].deal(deal)
+        if deal is not None:
+            await tables[0].round_open()
+            await tables[0].shuffle()
+            await tables[0].deal(deal)
         return [f"/tables/{table.id}#seat={table.token}" for table in tables]

@@ -11,6 +11,7 @@ from playwright.async_api import WebSocket, expect
 from dealer.proof.verify import verify
 from tests.browser.conftest import PHONE
 from tests.browser.player_page import PlayerPage
+from tests.browser.prepared_table import prepared_table
 from tests.browser.table_page import close_round
 from tests.harness.server_process import PATIENT
 
@@ -163,7 +164,12 @@ async def test_a_spectator_receives_no_hidden_card(server, open_page) -> None:
 
 
 async def test_leaving_and_disconnecting_are_shown(server, open_page) -> None:
-    ada, bob, cleo, dan = await four(open_page)
+    names = ("Ada", "Bob", "Cleo", "Dan")
+    paths = await prepared_table(server, names, deal=None)
+    ada, bob, cleo, dan = [
+        PlayerPage(await open_page(path), name) for path, name in zip(paths, names, strict=True)
+    ]
+    await expect(ada.other("Cleo")).to_have_accessible_name(re.compile("here$"))
     await cleo.page.close()
     await expect(ada.other("Cleo")).to_have_accessible_name(re.compile("disconnected"))
     await bob.page.get_by_role("button", name="Menu").click()
