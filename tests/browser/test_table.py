@@ -29,8 +29,32 @@ from tests.browser.table_page import (
 pytestmark = pytest.mark.reuse_pages
 
 
+async def come_to(open_page, paths: list[str]) -> tuple[Page, Page]:
+    ada, bob = await open_page(paths[0]), await open_page(paths[1], size=PHONE, has_touch=True)
+    for page, other in ((ada, "Bob"), (bob, "Ada")):
+        await expect(player(page, other)).to_have_accessible_name(re.compile("here$"))
+    return ada, bob
+
+
 @pytest_asyncio.fixture(loop_scope="session")
-async def two(open_page) -> tuple[Page, Page]:
+async def two(open_page, server) -> tuple[Page, Page]:
+    """The pages of Ada, who is the host, and of Bob on a phone; no round is open."""
+    paths = await prepared_table(server, ("Ada", "Bob"), deal=None)
+    return await come_to(open_page, paths)
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def dealt(open_page, server) -> tuple[Page, Page]:
+    """Ada and Bob, with five cards each; clients have shuffled and dealt."""
+    paths = await prepared_table(server, ("Ada", "Bob"), deal=5)
+    ada, bob = await come_to(open_page, paths)
+    for page in (ada, bob):
+        await expect(own_cards(page)).to_have_count(5)
+    return ada, bob
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def joined(open_page) -> tuple[Page, Page]:
     """The pages of Ada, who opened the table, and of Bob, who joined by the link on a phone."""
     ada = await open_page("/")
     link = await open_table(ada, "Ada")
@@ -41,9 +65,9 @@ async def two(open_page) -> tuple[Page, Page]:
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def dealt_by_pages(two: tuple[Page, Page]) -> tuple[Page, Page]:
-    """Ada and Bob, with five cards each."""
-    ada, bob = two
+async def dealt_by_pages(joined: tuple[Page, Page]) -> tuple[Page, Page]:
+    """The same, with five cards each: the random bytes are those of the pages."""
+    ada, bob = joined
     await start_round(ada)
     await ada.keyboard.press("5")
     await tool(ada, "Deal").click()
@@ -52,19 +76,8 @@ async def dealt_by_pages(two: tuple[Page, Page]) -> tuple[Page, Page]:
     return ada, bob
 
 
-@pytest_asyncio.fixture(loop_scope="session")
-async def dealt(open_page, server) -> tuple[Page, Page]:
-    """The same, but the pages come to a table where clients have shuffled and dealt."""
-    paths = await prepared_table(server, ("Ada", "Bob"), deal=5, collect="host")
-    ada, bob = await open_page(paths[0]), await open_page(paths[1], size=PHONE, has_touch=True)
-    for page, other in ((ada, "Bob"), (bob, "Ada")):
-        await expect(own_cards(page)).to_have_count(5)
-        await expect(player(page, other)).to_have_accessible_name(re.compile("here$"))
-    return ada, bob
-
-
-async def test_the_invitation_is_removed_from_the_address(two) -> None:
-    _, bob = two
+async def test_the_invitation_is_removed_from_the_address(joined) -> None:
+    _, bob = joined
     assert "#" not in bob.url
     assert "invite" not in await bob.evaluate("location.href")
 

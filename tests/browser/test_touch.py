@@ -73,8 +73,8 @@ async def game(open_page: Any, server: ServerProcess) -> Game:
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def joined_game(open_page: Any, size: tuple[int, int]) -> Game:
-    return await dealt_game(open_page, size)
+async def joined_game(open_page: Any, server: ServerProcess, size: tuple[int, int]) -> Game:
+    return await dealt_game(open_page, server, size)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
@@ -105,11 +105,13 @@ async def prepared_game(open_page: Any, server: ServerProcess) -> Game:
     return Game(ada, bob)
 
 
-async def dealt_game(open_page: Any, size: tuple[int, int]) -> Game:
+async def dealt_game(open_page: Any, server: ServerProcess, size: tuple[int, int]) -> Game:
     """A game at which Bob sits down with a finger, and Ada deals."""
-    ada = PlayerPage(await open_page("/"), "Ada")
-    path = await ada.open_table()
-    page = await open_page(path, size=viewport(size), has_touch=True, is_mobile=True)
+    (path,) = await prepared_table(server, ("Ada",), deal=None)
+    ada = PlayerPage(await open_page(path), "Ada")
+    page = await open_page(
+        path.partition("#")[0], size=viewport(size), has_touch=True, is_mobile=True
+    )
     bob = Phone(PlayerPage(page, "Bob"), await Fingers.on(page))
     await bob.page.get_by_label("Your name").fill("Bob")
     await bob.fingers.tap(bob.player.button("Sit down"))
