@@ -89,7 +89,7 @@ async def browser() -> AsyncIterator[Browser]:
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def shared_server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ServerProcess]:
-    async with ServerProcess(tmp_path_factory.mktemp("server"), limit="closing=0.5") as server:
+    async with ServerProcess(tmp_path_factory.mktemp("server")) as server:
         yield server
 
 
