@@ -22,11 +22,15 @@ from playwright.async_api import (
     BrowserContext,
     ConsoleMessage,
     Page,
+    Request,
+    WebError,
     async_playwright,
     expect,
 )
 
+from tests.browser.page_pool import PagePool
 from tests.browser.player_page import PlayerPage, TwoPlayers
+from tests.browser.prepared_table import prepared_table
 from tests.harness.cuttable_link import CuttableLink
 from tests.harness.installed import missing
 from tests.harness.malicious_server import MaliciousServer
@@ -46,6 +50,14 @@ TIMEOUT_MS = 15_000.0
 """Timeout of every expectation."""
 
 expect.set_options(timeout=TIMEOUT_MS)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers",
+        "reuse_pages(yes=True): open_page may give pages of earlier tests, see page_pool.py; "
+        "not for tests that change a page for good, for example with scripts or routes",
+    )
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -77,7 +89,7 @@ async def browser() -> AsyncIterator[Browser]:
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def shared_server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ServerProcess]:
-    async with ServerProcess(tmp_path_factory.mktemp("server"), limit="closing=0.5") as server:
+    async with ServerProcess(tmp_path_factory.mktemp("server")) as server:
         yield server
 
 
@@ -125,8 +137,14 @@ class ErrorRecorder:
         self._origin = base
         self._expected: list[re.Pattern[str]] = []
         context.on("console", self._on_console)
-        context.on("weberror", lambda error: self._note(f"thrown: {error.error}"))
-        context.on("request", lambda request: self._on_request(request.url))
+        context.on("weberror", self._on_error)
+        context.on("request", self._on_request)
+
+    def stop(self) -> None:
+        """Record nothing more, as another test uses the context."""
+        self.context.remove_listener("console", self._on_console)
+        self.context.remove_listener("weberror", self._on_error)
+        self.context.remove_listener("request", self._on_request)
 
     def expect(self, pattern: str) -> None:
         """Problems that match are expected in this test, for example after a lost connection."""
@@ -136,7 +154,11 @@ class ErrorRecorder:
         if message.type in ("error", "warning"):
             self._note(f"{message.type}: {message.text} ({message.location.get('url', '')})")
 
-    def _on_request(self, url: str) -> None:
+    def _on_error(self, error: WebError) -> None:
+        self._note(f"thrown: {error.error}")
+
+    def _on_request(self, request: Request) -> None:
+        url = request.url
         parts = urlsplit(url)
         if parts.scheme in ("http", "https") and f"{parts.scheme}://{parts.netloc}" != self._origin:
             self._note(f"requested another origin: {url}")
@@ -155,25 +177,35 @@ OpenPage = Callable[..., Awaitable[Page]]
 
 @asynccontextmanager
 async def page_opener(
-    browser: Browser, server: ServerProcess | MaliciousServer
+    browser: Browser, server: ServerProcess | MaliciousServer, pool: PagePool | None = None
 ) -> AsyncIterator[OpenPage]:
-    """Opens pages as the fixture `open_page` does, and closes them at the end of the block."""
+    """Opens pages as the fixture `open_page` does, and closes them at the end of the block.
+
+    Pages of the server itself come from the `pool`, if there is one, and go back to it.
+    """
     async with AsyncExitStack() as stack:
         recorders: list[ErrorRecorder] = []
+
+        def record(context: BrowserContext, base: str) -> ErrorRecorder:
+            recorders.append(ErrorRecorder(context, base))
+            return recorders[-1]
 
         async def open_page_(
             path: str = "/", *, at: int | None = None, size: Any = DESKTOP, **settings: Any
         ) -> Page:
             base = f"http://127.0.0.1:{server.port if at is None else at}"
-            context = await stack.enter_async_context(
-                await browser.new_context(
-                    viewport=size, base_url=base, **{"reduced_motion": "reduce"} | settings
-                )
-            )
-            context.set_default_timeout(TIMEOUT_MS)
-            recorders.append(ErrorRecorder(context, base))
-            page = await context.new_page()
-            page.errors = recorders[-1]  # type: ignore[attr-defined]
+            given = {"viewport": size, "base_url": base, "reduced_motion": "reduce"} | settings
+            if pool is not None and at is None and path.startswith(("/", base)):
+                page = await pool.take(browser, given)
+                recorder = record(page.context, base)
+                stack.callback(recorder.stop)
+                stack.push_async_callback(pool.give_back, page, given)
+            else:
+                context = await stack.enter_async_context(await browser.new_context(**given))
+                recorder = record(context, base)
+                page = await context.new_page()
+            page.context.set_default_timeout(TIMEOUT_MS)
+            page.errors = recorder  # type: ignore[attr-defined]
             await page.goto(path)
             return page
 
@@ -182,16 +214,27 @@ async def page_opener(
     assert not problems, "\n".join(problems)
 
 
+@pytest.fixture(scope="session")
+def page_pool() -> PagePool:
+    """Pages for the tests with the marker `reuse_pages`."""
+    return PagePool()
+
+
 @pytest_asyncio.fixture(loop_scope="session")
 async def open_page(
-    browser: Browser, current_server: ServerProcess | MaliciousServer
+    request: pytest.FixtureRequest,
+    browser: Browser,
+    current_server: ServerProcess | MaliciousServer,
+    page_pool: PagePool,
 ) -> AsyncIterator[OpenPage]:
     """Opens a page in a context of its own: `page = await open_page("/", size=PHONE)`.
 
     Paths are those of the server, or of the port `at`; `file://` addresses are opened unchanged.
     `page.errors` is the recorder of its context. Other arguments go to `Browser.new_context`.
     """
-    async with page_opener(browser, current_server) as open_page_:
+    mark = request.node.get_closest_marker("reuse_pages")
+    reuse = mark is not None and mark.args != (False,)
+    async with page_opener(browser, current_server, page_pool if reuse else None) as open_page_:
         yield open_page_
 
 
@@ -199,15 +242,18 @@ AxeCheck = Callable[[Page], Awaitable[None]]
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def two_players(open_page: Any) -> TwoPlayers:
+async def two_players(
+    open_page: OpenPage, current_server: ServerProcess | MaliciousServer
+) -> TwoPlayers:
     """Ada, who is the host, and Bob, with three cards each."""
-    ada = PlayerPage(await open_page("/"), "Ada")
-    bob = PlayerPage(await open_page(await ada.open_table()), "Bob")
-    await bob.sit_down()
-    await ada.do("Shuffle and start")
-    await ada.set_count(3)
-    await ada.do("Deal")
-    await bob.holds(3)
+    names = ("Ada", "Bob")
+    paths = await prepared_table(current_server, names, deal=3)
+    ada, bob = [
+        PlayerPage(await open_page(path), name) for path, name in zip(paths, names, strict=True)
+    ]
+    for one, other in ((ada, bob), (bob, ada)):
+        await one.holds(3)
+        await expect(one.other(other.name)).to_have_accessible_name(re.compile("here$"))
     return ada, bob
 
 

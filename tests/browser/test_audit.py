@@ -19,6 +19,8 @@ from tests.web.forged_bundles import Base, dump
 from tests.web.js_verifier import Line
 from tests.web.played_tables import Played, real_tables
 
+pytestmark = pytest.mark.reuse_pages
+
 CHECKS = ("form", "heads", "saved", "secrets", "tape", "seals", "moves")
 PASSED = dict.fromkeys(CHECKS, "passed")
 UNSAVED = PASSED | {"saved": "not checked"}
@@ -519,6 +521,7 @@ async def test_a_bundle_can_be_dropped(open_page, tables, one_file) -> None:
     await expect(page.locator("[data-stack=deck] .card")).to_have_count(104)
 
 
+@pytest.mark.reuse_pages(False)
 async def test_without_webcrypto_no_result_is_shown(open_page, tables, tmp_path) -> None:
     """Over plain http from another computer the page explains this and offers a download."""
     page = await open_page("/audit")

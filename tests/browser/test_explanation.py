@@ -11,6 +11,8 @@ from playwright.async_api import Page, expect
 from tests.browser.test_audit import checked, forged, moment, written
 from tests.web.played_tables import Played, real_tables
 
+pytestmark = pytest.mark.reuse_pages
+
 
 @pytest.fixture(scope="module")
 def tables() -> list[Played]:

@@ -8,6 +8,8 @@ from playwright.async_api import Page
 from tests.browser.conftest import PHONE
 from tests.browser.player_page import PlayerPage
 
+pytestmark = pytest.mark.reuse_pages
+
 BUDGET = 120 * 1024
 """Bytes, compressed and with headers, that a browser may load before it shows a table."""
 
@@ -41,6 +43,7 @@ class Transferred:
         self.bytes[self._urls[event["requestId"]]] = event["encodedDataLength"]
 
 
+@pytest.mark.reuse_pages(False)
 async def test_the_first_view_of_a_table_stays_within_the_budget(server, open_page) -> None:
     host = PlayerPage(await open_page("/"), "Ada")
     path = await host.open_table()

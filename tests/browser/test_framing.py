@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 import pytest_asyncio
@@ -19,6 +19,7 @@ from tests.harness.server_process import ServerProcess
 
 LOGO = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><path d="M0 0h9v9z"/></svg>'
 BLUE = "rgb(29, 59, 106)"
+SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -149,18 +150,21 @@ async def test_a_frame_without_storage_plays_from_memory(
 async def test_pages_have_the_operators_title_logo_and_colours(
     server: ServerProcess, open_page, axe
 ) -> None:
-    for scheme in ("light", "dark"):
-        page = await open_page("/", color_scheme=scheme)
-        assert await page.title() == "Blue <Club>: open a table"
+    page = await open_page("/")
+    assert await page.title() == "Blue <Club>: open a table"
+    for scheme in SCHEMES:
+        await page.emulate_media(color_scheme=scheme)
         await axe(page)
-        await open_table(page, "Ada")
-        assert await page.title() == "Ada’s table · Blue <Club>"
-        await expect(page.locator("#header .brand")).to_have_text("Blue <Club>")
-        loaded = "(logo) => logo.decode().then(() => logo.naturalWidth)"
+    await open_table(page, "Ada")
+    assert await page.title() == "Ada’s table · Blue <Club>"
+    await expect(page.locator("#header .brand")).to_have_text("Blue <Club>")
+    loaded = "(logo) => logo.decode().then(() => logo.naturalWidth)"
+    await start_round(page)
+    await page.get_by_role("button", name="Draw", exact=True).click()
+    await expect(own_cards(page)).to_have_count(1)
+    await expect(own_hand(page)).to_be_visible()
+    for scheme in SCHEMES:
+        await page.emulate_media(color_scheme=scheme)
         assert await page.locator("#header img").evaluate(loaded) > 0
         await expect(page.locator("#felt")).to_have_css("background-color", BLUE)
-        await start_round(page)
-        await page.get_by_role("button", name="Draw", exact=True).click()
-        await expect(own_cards(page)).to_have_count(1)
-        await expect(own_hand(page)).to_be_visible()
         await axe(page)

@@ -13,6 +13,7 @@ from playwright.async_api import Locator, Page, expect
 from dealer.gateway.push import absence
 from tests.browser.conftest import AxeCheck
 from tests.browser.player_page import PlayerPage
+from tests.browser.prepared_table import prepared_table
 from tests.browser.table_page import answer, holds, place
 from tests.browser.touch import Fingers
 from tests.harness.qr_codes import read_path
@@ -39,12 +40,12 @@ class Trio:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def trio(open_page: Any, malicious: Any) -> Trio:
-    ada = PlayerPage(await open_page("/"), "Ada")
-    path = await ada.open_table()
-    bob = PlayerPage(await open_page(path, size=PHONE, has_touch=True, is_mobile=True), "Bob")
-    await bob.sit_down()
-    cleo = PlayerPage(await open_page(path), "Cleo")
-    await cleo.sit_down()
+    paths = await prepared_table(malicious, ("Ada", "Bob", "Cleo"), deal=None)
+    ada = PlayerPage(await open_page(paths[0]), "Ada")
+    bob = PlayerPage(await open_page(paths[1], size=PHONE, has_touch=True, is_mobile=True), "Bob")
+    cleo = PlayerPage(await open_page(paths[2]), "Cleo")
+    for one, other in ((ada, "Cleo"), (bob, "Ada"), (bob, "Cleo"), (cleo, "Ada"), (cleo, "Bob")):
+        await expect(one.other(other)).to_have_accessible_name(re.compile("here$"))
     return Trio(ada, bob, cleo, await Fingers.on(bob.page))
 
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from playwright.async_api import Locator, Page, expect
 
 from tests.browser.player_page import PlayerPage
+
+pytestmark = pytest.mark.reuse_pages
 
 FOCUS = """() => {
   const one = document.activeElement;

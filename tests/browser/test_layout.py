@@ -15,6 +15,8 @@ from tests.browser.crowd import Crowd, crowd, has_cards
 from tests.browser.geometry import covered_cards, problems
 from tests.browser.table_page import codes, own_cards, place, player, sit_down
 
+pytestmark = pytest.mark.reuse_pages
+
 SMALL = {"width": 360, "height": 640}
 TOUCH: dict[str, Any] = {"size": SMALL, "has_touch": True, "is_mobile": True}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.async_api import Page, expect
 from websockets.exceptions import InvalidStatus
 
@@ -12,6 +13,8 @@ from tests.browser.table_page import open_table, own_cards, own_hand, sit_down, 
 from tests.gateway.rpc_client import RpcClient
 from tests.gateway.services import with_key
 from tests.harness.server_process import ServerProcess
+
+pytestmark = pytest.mark.reuse_pages
 
 
 async def other_device(page: Page) -> str:

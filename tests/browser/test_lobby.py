@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from pathlib import Path
 
+import pytest
 import pytest_asyncio
 from playwright.async_api import expect
 
@@ -12,11 +12,13 @@ from tests.browser.conftest import PHONE
 from tests.browser.table_page import expect_log, open_table, place
 from tests.harness.server_process import ServerProcess
 
+pytestmark = pytest.mark.reuse_pages
 
-@pytest_asyncio.fixture(loop_scope="session")
-async def server(tmp_path: Path) -> AsyncIterator[ServerProcess]:
-    """A server without tables."""
-    async with ServerProcess(tmp_path) as server:
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ServerProcess]:
+    """A server without tables at the first test of this file."""
+    async with ServerProcess(tmp_path_factory.mktemp("lobby")) as server:
         yield server
 
 
@@ -68,9 +70,9 @@ async def test_open_tables_are_listed_with_links(open_page) -> None:
     host = await open_page("/")
     await host.get_by_text("Choose deck, seats and rules").click()
     await host.get_by_label("Show this table in the list").check()
-    await open_table(host, "Ada")
+    await open_table(host, "Lena")
     player = await open_page("/", size=PHONE)
-    await player.get_by_role("link", name="Ada’s table").click()
+    await player.get_by_role("link", name="Lena’s table").click()
     await expect(player.get_by_role("heading", name="You are watching")).to_be_visible()
 
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from playwright.async_api import expect
 
 from tests.browser.player_page import TwoPlayers
 from tests.browser.table_page import answer, codes, holds, place, tool
+
+pytestmark = pytest.mark.reuse_pages
 
 
 async def test_a_card_played_face_down_is_taken_back(two_players: TwoPlayers) -> None:

@@ -16,6 +16,8 @@ from tests.browser.table_page import codes, open_table, own_cards, place, tool
 from tests.browser.touch import Fingers
 from tests.harness.server_process import ServerProcess
 
+pytestmark = pytest.mark.reuse_pages
+
 PHONE: dict[str, Any] = {
     "size": {"width": 360, "height": 640}, "has_touch": True, "is_mobile": True,
 }  # fmt: skip

@@ -10,6 +10,8 @@ from playwright.async_api import expect
 from tests.browser.conftest import PHONE
 from tests.browser.table_page import open_table
 
+pytestmark = pytest.mark.reuse_pages
+
 LIGHT, DARK = "rgb(245, 242, 234)", "rgb(21, 25, 21)"
 """The background of the pages."""
 
@@ -38,6 +40,7 @@ async def test_the_page_of_an_error_is_accessible_and_leads_to_the_lobby(
     await expect(page.get_by_role("button", name="Open a table")).to_be_visible()
 
 
+@pytest.mark.reuse_pages(False)
 async def test_a_chosen_theme_is_that_of_all_pages_before_they_are_painted(open_page, axe) -> None:
     page = await open_page("/", color_scheme="light")
     body = page.locator("body")
@@ -78,6 +81,7 @@ async def test_the_table_has_the_chosen_theme_and_the_choice(open_page, axe) -> 
     await axe(page)
 
 
+@pytest.mark.reuse_pages(False)
 async def test_a_page_without_storage_has_the_theme_until_it_is_left(open_page) -> None:
     page = await open_page("/")
     await page.add_init_script(
@@ -88,6 +92,7 @@ async def test_a_page_without_storage_has_the_theme_until_it_is_left(open_page) 
     assert await page.evaluate("document.documentElement.dataset.theme") == "dark"
 
 
+@pytest.mark.reuse_pages(False)
 async def test_browsers_read_the_manifest_and_find_no_fault(open_page) -> None:
     page = await open_page("/")
     session = await page.context.new_cdp_session(page)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from playwright.async_api import Page, expect
 
 from tests.browser.player_page import TwoPlayers
 from tests.browser.table_page import answer, codes, holds, own_hand, place, player, tool
+
+pytestmark = pytest.mark.reuse_pages
 
 
 async def lift_from(page: Page, stack: str) -> None:

@@ -9,6 +9,7 @@ import pytest_asyncio
 from playwright.async_api import Page, expect
 
 from tests.browser.conftest import PHONE
+from tests.browser.prepared_table import prepared_table
 from tests.browser.table_page import (
     answer,
     close_round,
@@ -25,9 +26,35 @@ from tests.browser.table_page import (
     tool,
 )
 
+pytestmark = pytest.mark.reuse_pages
+
+
+async def come_to(open_page, paths: list[str]) -> tuple[Page, Page]:
+    ada, bob = await open_page(paths[0]), await open_page(paths[1], size=PHONE, has_touch=True)
+    for page, other in ((ada, "Bob"), (bob, "Ada")):
+        await expect(player(page, other)).to_have_accessible_name(re.compile("here$"))
+    return ada, bob
+
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def two(open_page) -> tuple[Page, Page]:
+async def two(open_page, server) -> tuple[Page, Page]:
+    """The pages of Ada, who is the host, and of Bob on a phone; no round is open."""
+    paths = await prepared_table(server, ("Ada", "Bob"), deal=None)
+    return await come_to(open_page, paths)
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def dealt(open_page, server) -> tuple[Page, Page]:
+    """Ada and Bob, with five cards each; clients have shuffled and dealt."""
+    paths = await prepared_table(server, ("Ada", "Bob"), deal=5)
+    ada, bob = await come_to(open_page, paths)
+    for page in (ada, bob):
+        await expect(own_cards(page)).to_have_count(5)
+    return ada, bob
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def joined(open_page) -> tuple[Page, Page]:
     """The pages of Ada, who opened the table, and of Bob, who joined by the link on a phone."""
     ada = await open_page("/")
     link = await open_table(ada, "Ada")
@@ -38,9 +65,9 @@ async def two(open_page) -> tuple[Page, Page]:
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def dealt(two: tuple[Page, Page]) -> tuple[Page, Page]:
-    """Ada and Bob, with five cards each."""
-    ada, bob = two
+async def dealt_by_pages(joined: tuple[Page, Page]) -> tuple[Page, Page]:
+    """The same, with five cards each: the random bytes are those of the pages."""
+    ada, bob = joined
     await start_round(ada)
     await ada.keyboard.press("5")
     await tool(ada, "Deal").click()
@@ -49,8 +76,8 @@ async def dealt(two: tuple[Page, Page]) -> tuple[Page, Page]:
     return ada, bob
 
 
-async def test_the_invitation_is_removed_from_the_address(two) -> None:
-    _, bob = two
+async def test_the_invitation_is_removed_from_the_address(joined) -> None:
+    _, bob = joined
     assert "#" not in bob.url
     assert "invite" not in await bob.evaluate("location.href")
 
@@ -92,8 +119,8 @@ async def test_colours_have_enough_contrast(open_page, axe, scheme) -> None:
     await axe(page)
 
 
-async def test_dealt_cards_are_seen_only_by_their_player(dealt) -> None:
-    ada, bob = dealt
+async def test_dealt_cards_are_seen_only_by_their_player(dealt_by_pages) -> None:
+    ada, bob = dealt_by_pages
     assert not set(await codes(ada)) & set(await codes(bob))
     await holds(ada, "hand:2", 5)
     await holds(ada, "deck", 42)
@@ -154,8 +181,8 @@ async def test_cards_are_dragged_onto_stacks_and_within_the_hand(dealt) -> None:
     await holds(bob, "pile:burn", 1)
 
 
-async def test_the_deck_is_cut_shuffled_again_and_collected(dealt) -> None:
-    ada, bob = dealt
+async def test_the_deck_is_cut_shuffled_again_and_collected(dealt_by_pages) -> None:
+    ada, bob = dealt_by_pages
     await ada.keyboard.press("c")
     await expect_log(bob, "The deck was cut.")
     await ada.keyboard.press("s")
@@ -177,9 +204,9 @@ AT_ONCE = """(inputs) => {
 """Press keys, and tap cards by their index, before any of them takes effect."""
 
 
-async def test_actions_run_one_after_the_other(dealt) -> None:
+async def test_actions_run_one_after_the_other(dealt_by_pages) -> None:
     """A shuffle that is requested while cards are being collected waits until all are."""
-    ada, bob = dealt
+    ada, bob = dealt_by_pages
     await own_cards(ada).nth(0).click()
     await ada.keyboard.press("p")
     await holds(ada, "pile:table", 1)
@@ -261,8 +288,8 @@ async def test_the_log_unfolds_over_the_table_on_a_phone(dealt) -> None:
     await expect(ada.get_by_role("log").get_by_text("The table was opened.")).to_be_hidden()
 
 
-async def test_the_badge_lists_the_checks(dealt) -> None:
-    ada, _ = dealt
+async def test_the_badge_lists_the_checks(dealt_by_pages) -> None:
+    ada, _ = dealt_by_pages
     mark = ada.get_by_role(
         "button", name=re.compile("Checked by this browser: all 7 checks passed")
     )
@@ -292,8 +319,8 @@ async def test_the_badge_shows_a_house_only_round(open_page, axe) -> None:
     )
 
 
-async def test_a_closed_round_links_to_its_audit_and_bundle(dealt) -> None:
-    ada, bob = dealt
+async def test_a_closed_round_links_to_its_audit_and_bundle(dealt_by_pages) -> None:
+    ada, bob = dealt_by_pages
     await close_round(ada)
     for page in (ada, bob):
         await expect_log(page, "Round 1 was closed")

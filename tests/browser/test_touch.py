@@ -9,16 +9,19 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, Locator, Page, expect
+from playwright.async_api import Browser, Locator, Page, ViewportSize, expect
 
 from tests.browser.conftest import AxeCheck, page_opener
 from tests.browser.player_page import PlayerPage
+from tests.browser.prepared_table import prepared_table
 from tests.browser.table_page import codes, holds, own_hand, place, tool
 from tests.browser.touch import Fingers, Point, middle
 from tests.harness.server_process import ServerProcess
 
 SIZES = [(320, 568), (360, 640), (390, 844), (430, 932), (568, 320), (844, 390)]
 SMALL = (360, 640)
+
+pytestmark = pytest.mark.reuse_pages
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,39 +62,55 @@ class Game:
     bob: Phone
 
 
-@pytest.fixture
-def size() -> tuple[int, int]:
-    return SMALL
+def viewport(size: tuple[int, int]) -> ViewportSize:
+    width, height = size
+    return {"width": width, "height": height}
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def game(open_page: Any, size: tuple[int, int]) -> Game:
-    return await dealt_game(open_page, size)
+async def game(open_page: Any, server: ServerProcess) -> Game:
+    return await prepared_game(open_page, server)
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def joined_game(open_page: Any, server: ServerProcess, size: tuple[int, int]) -> Game:
+    return await dealt_game(open_page, server, size)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def shared_game(browser: Browser, shared_server: ServerProcess) -> AsyncIterator[Game]:
     async with page_opener(browser, shared_server) as open_page:
-        yield await dealt_game(open_page, SMALL)
+        yield await prepared_game(open_page, shared_server)
 
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def bob_at(shared_game: Game, size: tuple[int, int]) -> Phone:
     """Bob's page, opened again at a size; for tests that do not change the game."""
     bob = shared_game.bob
-    width, height = size
-    await bob.page.set_viewport_size({"width": width, "height": height})
+    await bob.page.set_viewport_size(viewport(size))
     await bob.page.reload()
     await bob.player.holds(5)
     return bob
 
 
-async def dealt_game(open_page: Any, size: tuple[int, int]) -> Game:
-    ada = PlayerPage(await open_page("/"), "Ada")
-    path = await ada.open_table()
-    width, height = size
+async def prepared_game(open_page: Any, server: ServerProcess) -> Game:
+    """A game on a small phone, at a table where clients have shuffled and dealt."""
+    paths = await prepared_table(server, ("Ada", "Bob"), deal=5)
+    ada = PlayerPage(await open_page(paths[0]), "Ada")
+    page = await open_page(paths[1], size=viewport(SMALL), has_touch=True, is_mobile=True)
+    bob = Phone(PlayerPage(page, "Bob"), await Fingers.on(page))
+    for one, other in ((ada, bob.player), (bob.player, ada)):
+        await one.holds(5)
+        await expect(one.other(other.name)).to_have_accessible_name(re.compile("here$"))
+    return Game(ada, bob)
+
+
+async def dealt_game(open_page: Any, server: ServerProcess, size: tuple[int, int]) -> Game:
+    """A game at which Bob sits down with a finger, and Ada deals."""
+    (path,) = await prepared_table(server, ("Ada",), deal=None)
+    ada = PlayerPage(await open_page(path), "Ada")
     page = await open_page(
-        path, size={"width": width, "height": height}, has_touch=True, is_mobile=True
+        path.partition("#")[0], size=viewport(size), has_touch=True, is_mobile=True
     )
     bob = Phone(PlayerPage(page, "Bob"), await Fingers.on(page))
     await bob.page.get_by_label("Your name").fill("Bob")
@@ -105,8 +124,8 @@ async def dealt_game(open_page: Any, size: tuple[int, int]) -> Game:
 
 
 @pytest.mark.parametrize("size", SIZES)
-async def test_a_game_is_played_with_a_finger(game: Game, size: tuple[int, int]) -> None:
-    ada, bob = game.ada, game.bob
+async def test_a_game_is_played_with_a_finger(joined_game: Game) -> None:
+    ada, bob = joined_game.ada, joined_game.bob
     page, fingers = bob.page, bob.fingers
 
     await fingers.drag(place(page, "deck"), place(page, "pile:table"))

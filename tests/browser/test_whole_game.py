@@ -5,13 +5,17 @@ from __future__ import annotations
 import asyncio
 import re
 
+import pytest
 from playwright.async_api import WebSocket, expect
 
 from dealer.proof.verify import verify
 from tests.browser.conftest import PHONE
 from tests.browser.player_page import PlayerPage
+from tests.browser.prepared_table import prepared_table
 from tests.browser.table_page import close_round
 from tests.harness.server_process import PATIENT
+
+pytestmark = pytest.mark.reuse_pages
 
 NO_CONNECTION = "WebSocket connection to .* failed|Failed to load resource: net::ERR"
 
@@ -118,6 +122,7 @@ async def test_the_server_is_killed_and_restarted(server, open_page) -> None:
     await bob.expect_checks()
 
 
+@pytest.mark.reuse_pages(False)
 async def test_a_silent_connection_is_replaced(server, link, open_page) -> None:
     """A connection without traffic is detected and replaced."""
     ada = PlayerPage(await open_page("/"), "Ada")
@@ -137,6 +142,7 @@ async def test_a_silent_connection_is_replaced(server, link, open_page) -> None:
     await bob.holds(2)
 
 
+@pytest.mark.reuse_pages(False)
 async def test_a_spectator_receives_no_hidden_card(server, open_page) -> None:
     ada = PlayerPage(await open_page("/"), "Ada")
     path = await ada.open_table()
@@ -158,7 +164,12 @@ async def test_a_spectator_receives_no_hidden_card(server, open_page) -> None:
 
 
 async def test_leaving_and_disconnecting_are_shown(server, open_page) -> None:
-    ada, bob, cleo, dan = await four(open_page)
+    names = ("Ada", "Bob", "Cleo", "Dan")
+    paths = await prepared_table(server, names, deal=None)
+    ada, bob, cleo, dan = [
+        PlayerPage(await open_page(path), name) for path, name in zip(paths, names, strict=True)
+    ]
+    await expect(ada.other("Cleo")).to_have_accessible_name(re.compile("here$"))
     await cleo.page.close()
     await expect(ada.other("Cleo")).to_have_accessible_name(re.compile("disconnected"))
     await bob.page.get_by_role("button", name="Menu").click()
