@@ -19,9 +19,6 @@ SIZES = ((390, 844), (360, 640), (430, 932), (320, 568))
 
 NAMES = ("Ada", "Bob", "Cleo", "Dan")
 
-QUICK = 3
-"""Moves of the many drags of a game: each of them is a frame that the page draws."""
-
 OpenPage = Callable[..., Awaitable[Page]]
 
 
@@ -109,7 +106,7 @@ class Phone:
         """Drag the top card of a stack into the hand; its code."""
         before = await self.hand()
         top = self.stack(stack).locator(".card").last
-        await self.fingers.drag(top, own_hand(self.page), steps=QUICK)
+        await self.fingers.drag(top, own_hand(self.page))
         await self.player.holds(len(before) + 1)
         (drawn,) = set(await self.hand()) - set(before)
         return drawn

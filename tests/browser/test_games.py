@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from playwright.async_api import expect
 
-from tests.browser.phones import QUICK, Phone, Phones, tricks
+from tests.browser.phones import Phone, Phones, tricks
 from tests.browser.table_page import holds, place, tool
 
 RANKS = "A23456789TJQK"
@@ -236,7 +236,7 @@ async def test_klondike(open_page: Any) -> None:
             if code is None or RANKS.index(code[0]) != built[code[1]]:
                 continue
             source = phone.stack(stack).locator(".card").last
-            await phone.fingers.drag(source, phone.stack(f"pile:{code[1]}"), steps=QUICK)
+            await phone.fingers.drag(source, phone.stack(f"pile:{code[1]}"))
             await phone.see(f"pile:{code[1]}", code)
             built[code[1]] += 1
             below = phone.stack(stack).locator(".card").last
@@ -252,7 +252,7 @@ async def test_klondike(open_page: Any) -> None:
         while await build():
             pass
         deck = place(phone.page, "deck").locator(".card").last
-        await phone.fingers.drag(deck, phone.stack("pile:table"), steps=QUICK)
+        await phone.fingers.drag(deck, phone.stack("pile:table"))
         await holds(phone.page, "deck", left - 1)
     assert sum(built.values()) > 0
     await expect(tool(phone.page, "Draw")).to_be_visible()

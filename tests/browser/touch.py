@@ -50,11 +50,11 @@ class Fingers:
         self._down[finger] = at
         await self._send("touchStart", self._down)
 
-    async def move(self, to: Point, finger: int = 0, *, steps: int = STEPS) -> None:
+    async def move(self, to: Point, finger: int = 0) -> None:
         """Move a pressed finger in several steps."""
         start = self._down[finger]
-        for step in range(1, steps + 1):
-            self._down[finger] = start.towards(to, step / steps)
+        for step in range(1, STEPS + 1):
+            self._down[finger] = start.towards(to, step / STEPS)
             await self._send("touchMove", self._down)
 
     async def lift(self, finger: int = 0) -> None:
@@ -71,15 +71,13 @@ class Fingers:
         await self.press(await middle(target))
         await self.lift()
 
-    async def drag(
-        self, source: Locator | Point, target: Locator | Point, *, steps: int = STEPS
-    ) -> None:
+    async def drag(self, source: Locator | Point, target: Locator | Point) -> None:
         """Drag from one element or point to another."""
         start, end = [
             one if isinstance(one, Point) else await middle(one) for one in (source, target)
         ]
         await self.press(start)
-        await self.move(end, steps=steps)
+        await self.move(end)
         await self.lift()
 
     async def hold(self, target: Locator) -> None:
