@@ -36,6 +36,7 @@ from dealer.cli.commands import (
     webhook,
 )
 from dealer.cli.commands.lab import experiments as lab
+from dealer.cli.garbage_collection import few_collections
 from dealer.cli.server_options import LIMITS_HELP
 from dealer.errors import DealerError
 from dealer.version import __version__
@@ -124,7 +125,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
-        app(None if arguments is None else list(arguments), prog_name="dealer")
+        with few_collections():
+            app(None if arguments is None else list(arguments), prog_name="dealer")
     except DealerError as error:
         with suppress(OSError):
             typer.echo(f"dealer: {error}", err=True)

@@ -11,7 +11,7 @@ from typing import Any
 from playwright.async_api import Locator, Page, expect
 
 from tests.browser.player_page import PlayerPage
-from tests.browser.table_page import codes, own_hand, place, tool
+from tests.browser.table_page import codes, own_cards, own_hand, place, tool
 from tests.browser.touch import Fingers
 
 SIZES = ((390, 844), (360, 640), (430, 932), (320, 568))
@@ -91,11 +91,7 @@ class Phone:
     async def select(self, *cards: str) -> None:
         """Tap cards of the hand."""
         for code in cards:
-            card = (
-                own_hand(self.page)
-                .get_by_role("option")
-                .filter(has=self.page.locator(f'[data-card="{code}"]'))
-            )
+            card = own_cards(self.page).filter(has=self.page.locator(f'[data-card="{code}"]'))
             await self.fingers.tap(card)
             await expect(card).to_have_attribute("aria-selected", "true")
 
@@ -109,7 +105,8 @@ class Phone:
     async def draw(self, stack: str = "deck") -> str:
         """Drag the top card of a stack into the hand; its code."""
         before = await self.hand()
-        await self.fingers.drag(self.stack(stack).locator(".card").last, own_hand(self.page))
+        top = self.stack(stack).locator(".card").last
+        await self.fingers.drag(top, own_hand(self.page))
         await self.player.holds(len(before) + 1)
         (drawn,) = set(await self.hand()) - set(before)
         return drawn

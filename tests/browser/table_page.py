@@ -48,13 +48,14 @@ def own_hand(page: Page) -> Locator:
 
 
 def own_cards(page: Page) -> Locator:
-    return own_hand(page).get_by_role("option")
+    """The cards of the own hand; without the search for roles and names in the whole page."""
+    return page.locator('#own [role="listbox"] > [role="option"]')
 
 
 async def codes(page: Page) -> list[str]:
     """The card codes of the player's hand, from left to right."""
     shown: list[str] = (
-        await own_hand(page)
+        await own_cards(page)
         .locator(".card")
         .evaluate_all("all => all.map(one => one.dataset.card)")
     )

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 
 import pytest
+
+from dealer.cli.garbage_collection import NEVER, STARTING, FullCollections, few_collections
 
 pytestmark = pytest.mark.slow
 
@@ -84,3 +87,16 @@ def test_new_cycles_are_collected_and_frozen_ones_after_doubling() -> None:
 def test_after_many_allocations_what_is_new_is_collected_without_a_count() -> None:
     run = subprocess.run([sys.executable, "-c", OFTEN], capture_output=True, check=True, text=True)
     assert run.stdout.split() == ["[]"]
+
+
+def test_a_command_collects_seldom_until_a_server_takes_over() -> None:
+    usual = gc.get_threshold()
+    try:
+        with few_collections():
+            assert gc.get_threshold() == (STARTING, *usual[1:])
+            FullCollections()
+            assert gc.get_threshold() == (*usual[:2], NEVER)
+        assert gc.get_threshold() == usual
+    finally:
+        gc.set_threshold(*usual)
+        gc.unfreeze()

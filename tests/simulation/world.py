@@ -173,8 +173,8 @@ class World:
                 self.fault("nothing is ready and no timer is set: every wait is permanent")
             except Endless:
                 self.fault("the run does not end")
-            except Exception as error:
-                self.fault(f"a step or a check raised {error!r}")
+            except Exception as raised:
+                self.fault(f"a step or a check raised {raised!r}")
             finally:
                 self.loop.over = True
                 self._end()
