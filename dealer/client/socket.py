@@ -18,8 +18,10 @@ SUBPROTOCOL = Subprotocol("dealer.v1")
 FRAME_MAX = 16 * 2**20
 ABNORMAL_CLOSURE = 1006
 CLOSING_SECONDS = 1.0
-UNAUTHORIZED = 401
+OK, UNAUTHORIZED, NOT_FOUND = 200, 401, 404
 KEY_REFUSED = 4401
+
+_SUCH = "its address is like ws://127.0.0.1:8080/ws, or wss://dealer.example/ws."
 
 FINAL = {
     KEY_REFUSED: "The server no longer accepts this client's key.",
@@ -59,12 +61,15 @@ class Socket:
                 additional_headers=None if key is None else {"Authorization": f"Bearer {key}"},
             )
         except InvalidURI as error:
-            raise HouseUnreachable(f"{url} is not the address of a server: {error}") from error
+            raise HouseUnreachable(f"{url} is not the address of a server: {_SUCH}") from error
         except InvalidStatus as error:
             if key is not None and error.response.status_code == UNAUTHORIZED:
                 sentence = "The server does not accept this service key."
                 raise SessionEnded(sentence, code=KEY_REFUSED) from None
-            raise HouseUnreachable(f"The server at {url} does not answer: {error}") from error
+            sentence = f"The server at {url} does not answer: {error}."
+            if error.response.status_code in (OK, NOT_FOUND):
+                sentence = f"There is no WebSocket at {url}: {_SUCH}"
+            raise HouseUnreachable(sentence) from error
         except (OSError, TimeoutError, InvalidHandshake, EOFError) as error:
             reason = str(error) or type(error).__name__
             raise HouseUnreachable(f"The server at {url} does not answer: {reason}") from error

@@ -619,8 +619,14 @@ async def test_a_lagging_client_gets_a_snapshot(connect, real_server, proxy, res
 async def test_an_unreachable_address_is_reported(connect):
     with pytest.raises(HouseUnreachable, match="does not answer"):
         await connect("ws://127.0.0.1:9/ws").__aenter__()
-    with pytest.raises(HouseUnreachable, match="not the address"):
-        await connect("nowhere").__aenter__()
+    for page in ("nowhere", "http://127.0.0.1:9/"):
+        with pytest.raises(HouseUnreachable, match=r"not the address of a server: .*ws://.*/ws"):
+            await connect(page).__aenter__()
+
+
+async def test_an_address_of_a_page_is_no_websocket(connect, real_server):
+    with pytest.raises(HouseUnreachable, match=r"no WebSocket at .*: .*ws://.*/ws"):
+        await connect(real_server.url.removesuffix("/ws")).__aenter__()
 
 
 def changed_private(frame):

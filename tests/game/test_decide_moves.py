@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 
 from dealer.errors import BadPlace, BadRequest, CardNotInHand, CardNotThere, DeckEmpty, NotYourSeat
-from dealer.game.commands import Actor, Draw, LeaveSeat, Move, Show
+from dealer.game.commands import Actor, Draw, LeaveSeat, Move, Show, TransferHost
 from dealer.game.decide.selection import STACKS_MAX
 from dealer.game.events import CardMoved, CardShown
 from dealer.game.stacks import BURN, DECK, DISCARD
@@ -180,6 +181,16 @@ def test_the_host_collects_hands_unseen(play):
     assert game.stack(DISCARD) == [5, 6, 7]
     assert game.stack("hand:1") == []
     assert not game.round.sees(None, 7)
+
+
+def test_the_player_whom_the_host_made_host_collects_hands(play):
+    game = holding(play)
+    game.do(TransferHost(HOST, 2))
+    collect = Move(TWO, "collect", "hand:1", DISCARD, count=3)
+    game.refuses(replace(collect, actor=HOST), NotYourSeat, "another seat's")
+    game.refuses(replace(collect, actor=ONE, source="hand:2"), NotYourSeat, "another seat's")
+    game.do(collect)
+    assert game.stack(DISCARD) == [5, 6, 7]
 
 
 def test_the_host_collects_an_abandoned_hand(play):

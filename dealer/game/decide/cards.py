@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dealer.errors import BadPlace, BadRequest, NotEntitled, NotYourSeat
 from dealer.game import events
 from dealer.game.commands import Cut, Draw, Move, Show, Where
-from dealer.game.decide.permission import idle_round, require_permission, require_seat
+from dealer.game.decide.permission import idle_round, is_host, require_permission, require_seat
 from dealer.game.decide.round_secrets import RoundSecrets
 from dealer.game.decide.selection import (
     chosen,
@@ -122,7 +122,7 @@ def _permit_move(table: Table, command: Move) -> None:
         require_seat(table, command.actor)
         require_permission(table, command.actor, _action(command))
     elif owner is not None:
-        if not command.actor.host:
+        if not (command.actor.service or is_host(table, command.actor)):
             raise NotYourSeat("That is another seat's hand.")
         require_permission(table, command.actor, "collect")
         if seat_of(command.to) is not None:
