@@ -47,7 +47,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "slow: not in the quick tier")
+    for marker in (
+        "slow: not in the quick tier",
+        "reuse_pages(yes=True): open_page may give pages of earlier tests, see browser/page_pool.py; "
+        "not for tests that change a page for good, for example with scripts or routes",
+    ):
+        config.addinivalue_line("markers", marker)
     config.option.all = runs_all(config)
     settings.load_profile("all" if in_ci() else "quick")
 
@@ -100,7 +105,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         warnings.simplefilter("error")
         for file in own:
             # What fails here is imported again, and reported, when it is collected.
-            with suppress(Exception, pytest.skip.Exception):
+            with suppress(Exception, pytest.skip.Exception, pytest.fail.Exception):
                 import_module(".".join(file.with_suffix("").parts))
 
 

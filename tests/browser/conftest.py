@@ -52,14 +52,6 @@ TIMEOUT_MS = 15_000.0
 expect.set_options(timeout=TIMEOUT_MS)
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line(
-        "markers",
-        "reuse_pages(yes=True): open_page may give pages of earlier tests, see page_pool.py; "
-        "not for tests that change a page for good, for example with scripts or routes",
-    )
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """All of these tests share one event loop, because they share one browser."""
     here = Path(__file__).parent

@@ -91,8 +91,11 @@ def _many(given: argparse.Namespace) -> int:
     progress = Progress(len(seeds))
     for found in run_seeds(seeds, jobs=given.jobs, kind=given.kind):
         progress.add(found)
-        if found.faults and given.save:
-            _save(shrink(run_plan(plan_of(found.seed, found.kind))))
+        if found.faults:
+            plan = plan_of(found.seed, found.kind)
+            print("\n".join(plan.words()), flush=True)
+            if given.save:
+                _save(shrink(run_plan(plan)))
         if progress.minutes > given.minutes:
             break
     progress.say_result()
