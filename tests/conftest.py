@@ -49,7 +49,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     for marker in (
         "slow: not in the quick tier",
-        "reuse_pages(yes=True): open_page may give pages of earlier tests, see browser/page_pool.py; "
+        "reuse_pages(yes=True): open_page may give pages of earlier tests (browser/page_pool.py); "
         "not for tests that change a page for good, for example with scripts or routes",
     ):
         config.addinivalue_line("markers", marker)
