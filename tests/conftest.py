@@ -74,10 +74,10 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 
 
 class _TierScheduling(LoadFileScheduling):
-    """A file stays on one worker, with its fixtures; chaos and e2e tests are scheduled singly."""
+    """A file stays on one worker, with its fixtures; what is long is scheduled singly."""
 
     def _split_scope(self, nodeid: str) -> str:
-        if nodeid.startswith(("tests/chaos/", "tests/e2e/")):
+        if nodeid.startswith(("tests/chaos/", "tests/e2e/", "tests/browser/test_games.py")):
             return nodeid
         return str(super()._split_scope(nodeid))
 

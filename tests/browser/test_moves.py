@@ -55,10 +55,10 @@ async def test_cards_are_passed_when_both_have_passed(two_players: TwoPlayers) -
 
 async def test_a_pile_is_turned_and_taken_whole(two_players: TwoPlayers) -> None:
     ada, bob = two_players
-    for _ in range(2):
+    for number in range(1, 3):
         await ada.choose(0)
         await ada.page.keyboard.press("Shift+D")
-    await holds(ada.page, "pile:table", 2)
+        await holds(ada.page, "pile:table", number)
     await place(ada.page, "pile:table").click()
     await answer(ada.page, "Turn all its cards up")
     await expect(place(bob.page, "pile:table").locator('[data-face="up"]').first).to_be_visible()

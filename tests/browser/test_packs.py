@@ -219,15 +219,15 @@ async def test_court_cards_have_pictures_and_keep_their_index(server, open_page)
 
 
 async def test_a_table_is_listed_only_when_its_host_asks(server, open_page) -> None:
-    for name, listed in (("Ada", False), ("Bob", True)):
+    for name, listed in (("Quentin", False), ("Xenia", True)):
         page = await open_page("/")
         await page.get_by_text("Choose deck, seats and rules").click()
         if listed:
             await page.get_by_label("Show this table in the list").check()
         await open_table(page, name)
     visitor = await open_page("/")
-    await expect(visitor.get_by_role("link", name="Bob’s table")).to_be_visible()
-    await expect(visitor.get_by_role("link", name="Ada’s table")).to_have_count(0)
+    await expect(visitor.get_by_role("link", name="Xenia’s table")).to_be_visible()
+    await expect(visitor.get_by_role("link", name="Quentin’s table")).to_have_count(0)
 
 
 async def test_pictures_of_a_strangers_pack_run_no_script(

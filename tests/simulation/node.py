@@ -41,7 +41,7 @@ class Node:
 
     @property
     def up(self) -> bool:
-        """Whether it accepts connections, and was not told to stop."""
+        """Whether it accepts connections, and is not to stop."""
         return self.gateway is not None and not self.stopping
 
     @property
@@ -50,7 +50,7 @@ class Node:
 
     @property
     def stopping(self) -> bool:
-        """Whether it was told to stop, which a machine that stands still does later."""
+        """Whether it is to stop, which a frozen machine does later."""
         return self._stop is not None and self._stop.is_set()
 
     def clock(self) -> int:

@@ -26,7 +26,7 @@ class CoreNode(Node):
 
     @property
     def up(self) -> bool:
-        """Whether it answers calls, and was not told to stop."""
+        """Whether it answers calls, and is not to stop."""
         return self.service is not None and not self.stopping
 
     def kill(self, *, power: bool) -> None:
