@@ -7,6 +7,7 @@
 --fault NAME      with a planted fault
 --minutes M       stop after so many minutes
 --kind KIND       whole program, core, or mixed: one seed of 400 whole, the others core
+--coverage        print the branches of each room that were reached
 --results FILE    append the result as a line of JSON; continue with --first
 """
 
@@ -22,6 +23,7 @@ from pathlib import Path
 from tests.simulation import faults
 from tests.simulation.plan import Plan
 from tests.simulation.progress import Progress
+from tests.simulation.reached import branches_printed
 from tests.simulation.runs import (
     KINDS,
     Found,
@@ -55,6 +57,7 @@ def main() -> int:
     parser.add_argument("--hunt", nargs="*", metavar="NAME", help="find these, or all, faults")
     parser.add_argument("--kind", choices=KINDS, default="mixed")
     parser.add_argument("--results", type=Path)
+    parser.add_argument("--coverage", action="store_true", help="in one process")
     parser.add_argument("--corpus", action="store_true", help="first run the corpus")
     given = parser.parse_args()
     fix_hashes()
@@ -62,6 +65,9 @@ def main() -> int:
         if given.fault is not None:
             given.jobs = 1
             stack.enter_context(faults.planted(given.fault))
+        if given.coverage:
+            given.jobs = 1
+            stack.enter_context(branches_printed())
         if given.hunt is not None:
             return _hunt(given)
         if given.seed is not None:
