@@ -15,6 +15,7 @@ from typing import Any
 from msgspec import NODEFAULT, UNSET, inspect
 
 from dealer.gateway.rpc.methods import METHODS
+from dealer.gateway.wire.protocol import is_utf8
 
 PARAMS = {name: inspect.type_info(one.params) for name, one in METHODS.items()}
 RARE = {"table.open": 0.1, "table.close": 0.002, "table.leave": 0.02, "round.close": 0.1}
@@ -25,6 +26,9 @@ WRONG = 0.04
 
 MUTATED = 0.2
 """Probability that a frame is mutated."""
+
+NOT_UTF8 = 0.01
+"""Share of the frames which are not UTF-8 that are sent so: each ends its connection."""
 
 ODD: tuple[Any, ...] = (
     None, True, False, 0, -1, 1.5, 2**31, 2**53, 2**64, -(2**63), 10**30, 1e308, "", " ", "\x00",
@@ -68,7 +72,11 @@ class Grammar:
             request.pop(chance.choice(list(request)))
         text = json.dumps(request, ensure_ascii=chance.random() < 0.5, allow_nan=False)
         data = text.encode(errors="surrogatepass")
-        return self._mutated(data) if chance.random() < MUTATED else data
+        if chance.random() < MUTATED:
+            data = self._mutated(data)
+        if is_utf8(data) or chance.random() < NOT_UTF8:
+            return data
+        return data.decode(errors="replace").encode()
 
     def _struct(self, kind: Any) -> dict[str, Any]:
         chance, made = self._chance, {}
