@@ -30,7 +30,7 @@ from sqlalchemy import (
 )
 
 from dealer.errors import ConcurrentUpdate, UnknownTable
-from dealer.eventlog.feed_tables import merge_rows
+from dealer.eventlog.feed_tables import close_archived
 from dealer.eventlog.openers import opener
 from dealer.eventlog.savepoints import table_savepoint
 from dealer.eventlog.schema import Number, checkpoint, event, house, metadata, postgres, stream
@@ -222,7 +222,7 @@ def delete_archived_rows(
     for name in models:
         model = metadata.tables[name]
         connection.execute(delete(model).where(model.c.stream == number))
-    merge_rows(connection, number)
+    close_archived(connection, number)
     done = update(stream).where(stream.c.id == number)
     connection.execute(done.values(projected=stream.c.version))
     return False

@@ -23,6 +23,13 @@ _MERGE = (
     " AND seq < (SELECT max(f.seq) FROM feed f WHERE f.of_stream = ?)",
 )
 
+# An archive may delete events that no search has found yet, on SQLite. The scan finds their table.
+_SCAN = """
+UPDATE feed_state SET scan = 0 WHERE EXISTS (
+    SELECT 1 FROM stream s WHERE s.id = ? AND s.version > coalesce(
+        (SELECT max(f.last) FROM feed f WHERE f.of_stream = s.id), 0))
+"""
+
 
 def define_tables(schema: MetaData) -> None:
     """Add the tables of this module to a schema."""
@@ -60,7 +67,12 @@ define_tables(metadata)
 define_tables(postgres)
 
 
-def merge_rows(connection: Connection, stream: Any) -> None:
-    """Merge the rows of an archived table, by its value of `stream` columns, into the newest."""
+def close_archived(connection: Connection, stream: Any) -> None:
+    """Merge the rows of an archived table, by its value of `stream` columns, into the newest.
+
+    Where the feed has not got all of its events, all tables are scanned for what it has not got.
+    """
     for statement in _MERGE:
         connection.exec_driver_sql(statement, (stream, stream))
+    if connection.dialect.name == "sqlite":
+        connection.exec_driver_sql(_SCAN, (stream,))

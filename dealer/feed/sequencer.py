@@ -11,7 +11,8 @@ Tables with new events are found
 
 - on SQLite by the rows of `event` after the newest one that was searched. Their ids grow in the
   order of commits, except that SQLite uses ids again if the newest events are deleted; then the
-  newest searched row is missing or another one, and all tables are scanned;
+  newest searched row is missing or another one, and all tables are scanned. So they are after an
+  archive that deleted events which were not searched;
 - on PostgreSQL among those that this process appended to, and once a second among those marked
   `behind`. A mark is kept for at least a minute (`projector.lagging.SWEEP`), so all tables are
   scanned if nothing was searched for `GAP_MS`.

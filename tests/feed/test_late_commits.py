@@ -98,6 +98,23 @@ async def test_ids_that_sqlite_gives_again_hide_no_event(tmp_path: Path) -> None
         assert versions(found) == {kept.table_id: complete(kept)[-3:]}
 
 
+async def test_events_that_an_archive_deletes_before_the_search(tmp_path: Path) -> None:
+    """The newest event that was searched is another table's, and stays."""
+    url = f"sqlite:///{tmp_path / 'dealer.db'}"
+    async with bare_service(url) as service:  # which sequences only when it is asked
+        closed, kept = await played(service), await played(service)
+        await add_key(service, rights="admin")
+        position = (await read_all(service))[-1]["position"]
+        await service.execute(closed, CloseRound(HOST))
+        await service.execute(closed, CloseTable(HOST))
+        await Archiver(service.log, url, tmp_path, who="test", why="").archive(closed.id)
+        await service.execute(kept, Draw(Actor(seat=1)))
+        skipped, drawn = sorted(await read_all(service, after=position), key=lambda o: "event" in o)
+        assert skipped["table"] == closed.table_id
+        assert skipped["skipped"]["to"] == closed.committed
+        assert versions([drawn]) == {kept.table_id: [kept.committed]}
+
+
 async def test_memory_is_not_used_past_what_another_process_wrote(
     open_node: OpenService,
 ) -> None:
