@@ -33,7 +33,7 @@ USUAL = gc.get_threshold()
 STARTING = 50_000
 """Allocations between two young collections of a command, instead of Python's 700. Modules stay
 until the end, so while they are imported a collection finds next to nothing: with Python's number
-they take a tenth of the start of a server."""
+they take a tenth of the start of a server. Other commands keep it until they end."""
 
 
 @contextmanager

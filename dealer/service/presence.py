@@ -144,7 +144,7 @@ class SharedPresence:
         if self._writing is not None:
             self._writing.cancel()
             await asyncio.gather(self._writing, return_exceptions=True)
-        if not (self._written or self._pending):
+        if not (self._written or self._pending or self._unsure):
             return
         with suppress(DealerError, TimeoutError):
             async with asyncio.timeout(CLOSE_SECONDS):

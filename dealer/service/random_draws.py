@@ -59,9 +59,13 @@ class RandomDraws:
         try:
             sealed = await self._sealed_at(live_table, after=start.version)
             if sealed is None:
-                if live_table.pending_draw is None:
-                    live_table.pending_draw = PendingDraw(draw, [])
-                live_table.pending_draw.answers.append(answer)
+                pending = live_table.pending_draw
+                if pending is None:
+                    pending = live_table.pending_draw = PendingDraw(draw, [])
+                if pending.draw.actor.seat != draw.actor.seat:
+                    PendingDraw(draw, [answer]).postpone()  # never the cards of another player
+                    return
+                pending.answers.append(answer)
                 return
             drawn = await self._reader.drawn_at_seal(live_table, draw, sealed=sealed)
         except DealerError as error:
@@ -81,7 +85,8 @@ class RandomDraws:
         """The version of the DeckSealed of the shuffle begun at `after`; None before it."""
         while True:
             version = live_table.table.version
-            await live_table.wait_committed(version)
+            if not await live_table.wait_committed(version):
+                continue  # the seal may be in a log that this state was not a part of
             sealed = await self._reader.seal_after(live_table, after)
             if sealed is not None or version == live_table.table.version:
                 return sealed

@@ -269,3 +269,13 @@ async def test_a_hint_of_another_node_counts_until_its_row_can_be_read(
     one.head_poller.on_hint({here.id})
     await exchange(one, here)
     assert one.presence.alone(here.id)
+
+
+async def test_a_row_is_deleted_whose_first_write_a_stop_ends(open_service) -> None:
+    one, two = await open_service(), await open_service()
+    here = await new_table(one)
+    one.presence.report(here, ANN)
+    await one.presence.exchange([here])
+    await asyncio.sleep(0)  # the write begins
+    await one.presence.close()
+    assert await rows(two) == []

@@ -12,6 +12,7 @@ from dealer.game.commands import (
     Actor,
     CloseRound,
     CommitEntropy,
+    Draw,
     DrawAtRandom,
     LeaveSeat,
     OpenRound,
@@ -19,9 +20,11 @@ from dealer.game.commands import (
     StartShuffle,
     TakeSeat,
 )
-from dealer.game.events import CardDrawn
+from dealer.game.events import CardDrawn, ShuffleStarted
 from dealer.proof.keys import player_digest
 from dealer.service import CommandResult, IdempotencyKey, LiveTable, Service
+from dealer.service.random_draws import RandomDraws
+from dealer.service.requests import PendingDraw, Request
 from tests.service.tables import (
     HOST,
     NONCE,
@@ -176,3 +179,60 @@ async def test_two_draws_whose_seals_are_lost_are_both_answered(open_service) ->
         outcomes = await asyncio.gather(first, second, return_exceptions=True)
     assert [type(outcome) for outcome in outcomes] == [Unavailable] * 2
     assert not here.holds
+
+
+class StubReader:
+    """Finds no seal, and counts how often it is asked."""
+
+    def __init__(self) -> None:
+        self.reads = 0
+
+    async def seal_after(self, live_table: LiveTable, version: int) -> int | None:
+        self.reads += 1
+        return None
+
+
+def draws_with(reader: StubReader) -> RandomDraws:
+    unused: Any = None
+    read: Any = reader
+    return RandomDraws(unused, read, unused)
+
+
+def repeated(outcomes: list[Any], seat: int) -> tuple[Any, ...]:
+    """The arguments of `_resume` for a draw whose shuffle began at version 5."""
+    draw = Draw(Actor(seat=seat))
+    start = CommandResult(5, [ShuffleStarted(1, 0, "deck", 4, "backward", 1)])
+    return Request(DrawAtRandom(Actor(seat=seat)), outcomes.append), draw, start, outcomes.append
+
+
+async def test_a_seal_is_not_looked_for_while_the_version_is_void() -> None:
+    """After a reload another state may have that version, with the draw of another player."""
+    live_table, reader = LiveTable(bytes(16), "00" * 16), StubReader()
+    outcomes: list[Any] = []
+    live_table.table.version = 7
+    live_table.begin_reload()
+    resuming = asyncio.create_task(draws_with(reader)._resume(live_table, *repeated(outcomes, 1)))
+    await asyncio.sleep(0)
+    live_table.notify_commit_waiters()
+    live_table.adopt(LiveTable(bytes(16), "00" * 16, committed=6))
+    live_table.table.version = 7  # of a command that is decided again
+    live_table.resume()
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert reader.reads == 0
+    live_table.begin_append()
+    live_table.append_committed(7, "leaf")
+    live_table.notify_commit_waiters()
+    await resuming
+    assert reader.reads == 1
+    assert live_table.pending_draw is not None
+
+
+async def test_a_repetition_does_not_wait_for_the_draw_of_another_seat() -> None:
+    live_table, reader = LiveTable(bytes(16), "00" * 16), StubReader()
+    outcomes: list[Any] = []
+    other: list[Any] = []
+    live_table.pending_draw = PendingDraw(Draw(Actor(seat=2)), [other.append])
+    await draws_with(reader)._resume(live_table, *repeated(outcomes, 1))
+    assert [type(outcome) for outcome in outcomes] == [Unavailable]
+    assert live_table.pending_draw.answers == [other.append]

@@ -114,7 +114,10 @@ def show(command: Show, table: Table, house: RoundSecrets) -> list[Event]:
 
 
 def _permit_move(table: Table, command: Move) -> None:
-    """Check that the rules allow this move; from another seat's hand only the host may move."""
+    """Check that the rules allow this move.
+
+    From another seat's hand only the host and a service may move.
+    """
     for stack in (command.source, command.to):
         require_stack(stack)
     owner = seat_of(command.source)
