@@ -335,5 +335,8 @@ async def test_a_subscription_for_a_seat_that_is_lost_has_no_viewer(gateway, con
     subscription = broadcaster.subscribe(transport, Membership(live_table))
     subscription.viewer = SeatHolder(1, table.joined[0]["version"] - 1)
     broadcaster.start(subscription, after=live_table.committed)
+    assert subscription.task is not None
+    await subscription.task
+    assert subscription.live
     assert subscription.viewer is None
     broadcaster.end(subscription)

@@ -56,6 +56,13 @@ class Backlog:
         while subscription.cursor < live_table.committed and not subscription.ended:
             await self.send_chunk(subscription)
 
+    async def settle_seat(self, subscription: Subscription) -> None:
+        """Let a player who has left the seat lose it, once that is on disk: it may be void."""
+        live_table = subscription.live_table
+        while subscription.has_lost_seat():
+            if await live_table.wait_committed(live_table.table.version):
+                self._lose_seat(subscription)
+
     async def send_chunk(self, subscription: Subscription, *, upto: int | None = None) -> None:
         """Send the next events, at most up to version `upto`."""
         if not await subscription.transport.drained():
@@ -89,8 +96,7 @@ class Backlog:
 
     async def _send_reset(self, subscription: Subscription) -> None:
         """Send a snapshot without a consistency proof: the log does not hold the old version."""
-        if subscription.has_lost_seat():
-            self._lose_seat(subscription)
+        await self.settle_seat(subscription)
         if subscription.ended:
             return
         async with self._turns.turn(subscription.transport.budget):

@@ -17,7 +17,13 @@ from time import perf_counter
 from typing import Any
 
 from dealer.backoff import jittered
-from dealer.errors import DatabaseLocked, DatabaseUnavailable, Overloaded, TableArchived
+from dealer.errors import (
+    DatabaseLocked,
+    DatabaseUnavailable,
+    Overloaded,
+    TableArchived,
+    Unavailable,
+)
 from dealer.game.state import SeatHolder
 from dealer.game.view import SPECTATOR
 from dealer.gateway.close_codes import CloseCode
@@ -110,12 +116,10 @@ class Broadcaster:
         self.stop(subscription)
         if subscription.ended:
             return
-        if subscription.has_lost_seat():
-            self._lose_seat(subscription)  # while the answer was being made
         subscription.started = True
         self.presence.changed(subscription.live_table)
         subscription.cursor = after
-        self._start_catch_up(subscription, say_resumed=say_resumed)
+        self._start_catch_up(subscription, begins=True, say_resumed=say_resumed)
 
     @contextmanager
     def paused(self, subscription: Subscription) -> Iterator[None]:
@@ -215,13 +219,17 @@ class Broadcaster:
 
     # Backlog tasks
 
-    def _start_catch_up(self, subscription: Subscription, *, say_resumed: bool = False) -> None:
+    def _start_catch_up(
+        self, subscription: Subscription, *, begins: bool = False, say_resumed: bool = False
+    ) -> None:
         subscription.live = False
-        work = partial(self._catch_up_task, subscription, say_resumed)
+        work = partial(self._catch_up_task, subscription, begins, say_resumed)
         subscription.task = self.start_task(metered(work, subscription.transport.budget.cpu))
 
-    async def _catch_up_task(self, subscription: Subscription, say_resumed: bool) -> None:
-        if not await self._catch_up(subscription) or subscription.ended:
+    async def _catch_up_task(
+        self, subscription: Subscription, begins: bool, say_resumed: bool
+    ) -> None:
+        if not await self._catch_up(subscription, begins=begins) or subscription.ended:
             return
         if say_resumed:
             table = subscription.live_table.table_id
@@ -231,13 +239,19 @@ class Broadcaster:
         subscription.live = True
         subscription.task = None
 
-    async def _catch_up(self, subscription: Subscription) -> bool:
-        """Send the backlog; False where the connection was closed because it cannot be read."""
+    async def _catch_up(self, subscription: Subscription, *, begins: bool) -> bool:
+        """Send the backlog; False where the connection was closed because it cannot be read.
+
+        Where it `begins`, the seat may have been left while the answer was being made.
+        """
         while True:
             try:
-                await self._backlog.send(subscription)
+                if begins:
+                    await self._backlog.settle_seat(subscription)
+                if not subscription.ended:
+                    await self._backlog.send(subscription)
                 return True
-            except (DatabaseUnavailable, DatabaseLocked, Overloaded):
+            except (DatabaseUnavailable, DatabaseLocked, Overloaded, Unavailable):
                 # Clients stay connected; the random part spreads their reads after the outage.
                 await asyncio.sleep(RETRY_SECONDS / 2 + jittered(RETRY_SECONDS))
             except TableArchived:

@@ -14,6 +14,13 @@ from dealer.service import LiveTable, Service
 from dealer.service.service_keys import ServiceKey
 
 
+async def latest_on_disk(live_table: LiveTable, holder: SeatHolder) -> SeatHolder:
+    """The seat that this player has moved to; a move that is lost does not count."""
+    while (latest := live_table.table.latest(holder)).taken_at > live_table.committed:
+        await live_table.wait_committed(latest.taken_at)
+    return latest
+
+
 class Memberships:
     """The tables of one connection; `named` is the one in its address.
 
@@ -82,18 +89,24 @@ class Memberships:
         return Membership(live_table, await tables.authority(live_table.id, key))
 
     async def _actor(self, live_table: LiveTable, token: str) -> Actor:
-        """The sender that a token names; it is refused only once the reason is on disk.
+        """The sender that a token names, accepted or refused only once the reason is on disk.
 
-        Clients forget a token that was refused, and the seat may have been left in a void state.
+        Clients forget a token that was refused, and the seat may have been left, or moved to, in a
+        void state.
         """
         tokens = self._service.tokens_of(live_table.table.key)
         while True:
             version = live_table.table.version
             try:
-                return tokens.actor(live_table.id, live_table.table, token)
+                actor = tokens.actor(live_table.id, live_table.table, token)
             except BadToken:
                 if await live_table.wait_committed(version):
                     raise
+                continue
+            holder = live_table.table.holder(actor.seat)
+            if holder is None or holder.taken_at <= live_table.committed:
+                return actor
+            await live_table.wait_committed(holder.taken_at)
 
     async def _accept_token(self, membership: Membership, token: str) -> None:
         live_table = membership.live_table
