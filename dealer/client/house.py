@@ -267,23 +267,21 @@ class House:
         """Ask to join or watch, and start the session with the answer.
 
         Another session if it ended before the answer came: where the table is left while a request
-        to join it is under way. An answer that is not newer than what the session had is that of a
-        seat which was left since; then DealerError.
+        to join it is under way. An answer with a seat that is not newer than what the session had
+        is that of a seat which was left since; then DealerError.
         """
         table = self._tables[session.id]
 
         def answered(result: Members) -> None:
             nonlocal session, table
             if session.error is not None and not isinstance(session.error, HouseCheated):
-                if result["version"] <= session.verifier.version:
-                    return
+                if "seat" in result and result["version"] <= session.verifier.version:
+                    return  # the seat was left since
                 session = self._follow(session.id, key=session.verifier.log.key)
                 table = self._tables[session.id]
             session.joined(result)
 
         result = await self._ask(method, params, answered)
-        if session.error is not None:
-            raise session.error
         return await _caught_up(table, result["version"])
 
     async def _ask(self, method: str, params: Members, answered: Answered) -> Members:

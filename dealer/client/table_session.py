@@ -104,6 +104,8 @@ class TableSession:
         if self.error is not None:
             return
         self.error = error or DealerError("You have left this table.")
+        for asked in self._resumes:
+            asked.cancel()
         self.events.end(error)
         if not self._started.done():
             self._started.set_exception(self.error)
@@ -150,7 +152,8 @@ class TableSession:
         def settled(future: asyncio.Future[Members]) -> None:
             error = None if future.cancelled() else future.exception()
             if isinstance(error, BadToken) and not last:
-                self._own_seat.release()  # the host stays, without a seat
+                if token == self.token:  # a late answer may be about an earlier seat
+                    self._own_seat.release()  # the host stays, without a seat
             elif isinstance(error, DealerError):
                 self.end(error)
 

@@ -166,6 +166,7 @@ class VerifiedLog:
         has, because it resumed both as host and as player, needs none, unless the client has more.
         Raises Gap for a proof from a version before this client's tree, which proves nothing about
         it: the empty log, or a saved head to which another resume has linked the tree meanwhile.
+        The signed head is compared all the same, now or when the events that it covers arrive.
         """
         if version < after or (proof is None and version < self.version):
             raise HouseCheated(WENT_BACK, (note,))
@@ -179,6 +180,7 @@ class VerifiedLog:
             return False
         old_root = self._bases.get(after) or self.root_at(after)
         if old_root is None:
+            self.checkpoint(note)
             raise Gap
         if proof is None:
             raise HouseCheated(WENT_BACK, (self._linked_from, note))

@@ -25,6 +25,7 @@ from dealer.client.house import House
 from dealer.client.requests import RetryPolicy
 from dealer.client.socket import SUBPROTOCOL
 from dealer.client.store import TableStore
+from dealer.errors import RateLimited
 from dealer.eventlog import Log
 from dealer.eventlog.key_file import key_file, load_house_keys
 from dealer.game.cards import build
@@ -416,6 +417,36 @@ class Proxy:
                 frame = getattr(self, hook)(json.loads(text))
                 if frame is not None:
                     await target.send(json.dumps(frame))
+
+
+class RefusedResume:
+    """A proxy loses the next event, and has the resume that follows sent again 500 ms later."""
+
+    def __init__(self, proxy: Proxy) -> None:
+        self.refused = asyncio.Event()
+        self.sent_again = asyncio.Event()
+        self._event_lost = False
+        self._request: Frame = {}
+        proxy.alter, proxy.alter_request = self._answer, self._asked
+
+    def _asked(self, frame: Frame) -> Frame:
+        if self._event_lost and frame["method"] == "table.resume":
+            if not self._request:
+                self._request = frame
+            elif self.refused.is_set() and frame["params"] == self._request["params"]:
+                self.sent_again.set()
+        return frame
+
+    def _answer(self, frame: Frame) -> Frame | None:
+        if not self._event_lost and frame.get("method") == "event":
+            self._event_lost = True
+            return None
+        if not self.refused.is_set() and self._request.get("id") == frame.get("id", self):
+            self.refused.set()
+            data = {"reason": "rate_limited", "temporary": True, "retry_after_ms": 500}
+            error = {"code": RateLimited.code, "message": "Too many requests.", "data": data}
+            return {"jsonrpc": "2.0", "id": frame["id"], "error": error}
+        return frame
 
 
 @pytest.fixture

@@ -327,6 +327,23 @@ def test_a_reset_from_a_saved_head_that_was_linked_meanwhile(dealt, verifier, ga
     assert verifier.version == start + 1
 
 
+def test_the_signed_head_of_a_reset_that_proves_nothing_is_kept(dealt, game):
+    """The house shows a fork in it, and then continues the log that this client has."""
+    saved = saved_of(dealt)
+    dealt.do(TakeSeat("Cleo"))
+    verifier = EventVerifier(game.table, saved=[saved])
+    verifier.begin(**dealt.describe())
+    for frame in dealt.frames[saved.size :]:
+        verifier.event(frame)
+    fork = dealt.fork()
+    fork.do(TakeSeat("Eve"))
+    with pytest.raises(Gap):
+        verifier.reset(**fork.describe(), proof=None, after=saved.size)
+    dealt.do(TakeSeat("Dora"))
+    with pytest.raises(HouseCheated, match="signed another log"):
+        dealt.feed(verifier)
+
+
 def test_two_resets_from_one_version(dealt, verifier):
     """A host who plays resumes twice; the table may change between the answers."""
     dealt.feed(verifier)

@@ -24,6 +24,7 @@ from dealer.errors import (
 from dealer.game.copies import copy_table
 from dealer.game.events import CardDrawn, DeckSealed, EntropyRevealed, RoundClosed
 from dealer.proof.checkpoint import Cosigner
+from tests.client.conftest import RefusedResume
 
 NOTES = [
     ("turn", "1"), ("turn", "2"), ("turn", "0"), ("turn", "the next"), ("dealer_button", "1"),
@@ -274,13 +275,45 @@ async def test_joining_while_the_table_is_left(connect, monkeypatch):
             await ada.until(lambda table: len(table.seats) == 2)
 
 
-async def test_a_second_leave_does_not_end_the_session_after_it(connect):
+async def test_watching_while_the_table_is_left(connect):
+    """Nothing happens between: the answer has the version that the session had."""
+    async with connect(name="Bob") as his, connect(name="Ada") as hers:
+        bob = await his.open()
+        watching = await hers.watch(bob.id)
+        leaving = asyncio.create_task(watching.leave())
+        again = asyncio.create_task(hers.watch(bob.id))
+        await leaving
+        async with asyncio.timeout(20):
+            table = await again
+            await his.join(bob.id)
+            await table.until(lambda table: len(table.seats) == 1)
+
+
+async def test_a_late_refusal_of_an_earlier_seat_does_not_end_a_later_one(connect, proxy):
+    """A host leaves the seat, and takes another, while a resume with its token is to be sent."""
+    async with connect(proxy.url, name="Ada") as hers, connect(name="Bob") as his:
+        ada = await hers.join(await hers.open())
+        bob = await his.join(ada.id)
+        resume = RefusedResume(proxy)
+        await bob.note("chat", "one")
+        await bob.note("chat", "two")
+        async with asyncio.timeout(20):
+            await resume.refused.wait()
+            await ada.leave()
+            ada = await hers.join(ada.id)
+            seat = ada.seat
+            await resume.sent_again.wait()  # with the token of the seat that was left
+            await ada.note("chat", "four")  # the requests of a connection are answered in order
+        assert ada.seat == seat is not None
+
+
+async def test_an_ended_session_does_not_end_the_one_after_it(connect):
     async with connect(name="Ada") as hers, connect(name="Bob") as his:
         ada = await hers.join(await hers.open())
         bob = await his.join(ada.id)
         await bob.leave()
         again = await his.join(ada.id)
-        bob._session.end(None)  # another leave of the first session is answered
+        bob._session.end(None)  # as a late answer to a request of the first session does
         await ada.note("chat", "hello")
         async with asyncio.timeout(20):
             await again.until(lambda table: table.version >= ada.version)

@@ -111,8 +111,7 @@ class House {
       key: session.due.cosigner?.key,
       bot: bot || undefined,
     });
-    const result = await this.#request("table.join", params, (answer) => session.begin(answer));
-    return this.#upToDate(id, result.version);
+    return this.#begin("table.join", params, session);
   }
 
   /** @type {Declared["watch"]} */
@@ -120,9 +119,7 @@ class House {
     if (this.#active(table)) return this.#tables.get(table);
     this.#connection.routeTo(table);
     const session = await this.#follow(table, key);
-    const params = { table };
-    const result = await this.#request("table.watch", params, (answer) => session.begin(answer));
-    return this.#upToDate(table, result.version);
+    return this.#begin("table.watch", { table }, session);
   }
 
   /** @type {Declared["enter"]} */
@@ -203,13 +200,35 @@ class House {
     }
     const pinned = store.facts.key ?? null;
     if (key && pinned && key !== pinned) throw new HouseCheated(DIFFERENT_KEY);
+    return this.#newSession(id, store, { key: key ?? pinned, cosigner });
+  }
+
+  #newSession(id, store, { key, cosigner }) {
     const { noSignatures } = this.#options;
     const session = new TableSession(id, this.#connection, store, {
-      key: key ?? pinned, cosigner, noSignatures,
+      key, cosigner, noSignatures,
     });
     this.#sessions.set(id, session);
     this.#tables.set(id, new RemoteTable(session));
     return session;
+  }
+
+  /**
+   * Join or watch, and begin the session with the answer; another session if it ended before the
+   * answer came, where the table is left meanwhile. An answer with a seat that is not newer than
+   * what the session had is that of a seat which was left since.
+   */
+  async #begin(method, params, session) {
+    const result = await this.#request(method, params, (answer) => {
+      if (session.error !== null && !(session.error instanceof HouseCheated)) {
+        const { id, store, verifier, due } = session;
+        if ("seat" in answer && answer.version <= verifier.version) return;
+        const { key } = verifier.log;
+        session = this.#newSession(id, store, { key, cosigner: due.cosigner });
+      }
+      session.begin(answer);
+    });
+    return this.#upToDate(session.id, result.version);
   }
 
   #request(method, params, onResult) {

@@ -128,8 +128,10 @@ export class TableSession {
   /** End the session. Without an error the player has left. */
   end(error) {
     const reason = error ?? new DealerError(LEFT);
-    this.connection.detach(this.id, reason);
+    const follower = this.connection.listeners.get(this.id) ?? this; // another one after a join
+    if (follower === this) this.connection.detach(this.id, reason);
     if (this.error) return;
+    for (const request of this.#resumes) this.connection.cancel(request);
     this.error = reason;
     this.#steps.length = 0;
     this.#finish(error);
@@ -208,8 +210,8 @@ export class TableSession {
     const request = this.connection.request(method, params, { onResult });
     request.promise.catch((error) => {
       request.done = true;
-      if (error.reason === "bad_token" && !last) this.ownSeat.release(); // continue as host alone
-      else this.end(error);
+      if (error.reason !== "bad_token" || last) this.end(error);
+      else if (token === this.token) this.ownSeat.release(); // continue as host alone
     });
     return request;
   }

@@ -162,13 +162,7 @@ export class VerifiedLog {
       return;
     }
     await this.readNote(note);
-    const { size } = this.#head(note);
-    if (size <= this.version) {
-      this.#compareHead(size, note);
-      return;
-    }
-    this.#requireNoFork(note);
-    if (!this.#awaited.has(size)) this.#awaited.set(size, note);
+    this.#keepHead(note);
   }
 
   /** Take the head over all events that the server has: it must not cover less than before. */
@@ -215,7 +209,8 @@ export class VerifiedLog {
    * `proof` is the RFC 9162 consistency proof from `after`. A client that is host and player gets
    * the snapshot twice: a copy of what we hold already needs no proof, unless we hold more. Throws
    * MissingEvents for a proof from a version before what we hold, which proves nothing about it:
-   * the empty log, or a saved head to which another resume has linked what we hold meanwhile.
+   * the empty log, or a saved head to which another resume has linked what we hold meanwhile. The
+   * signed head is compared all the same, now or when the events that it covers arrive.
    *
    * @returns {boolean}
    */
@@ -230,7 +225,10 @@ export class VerifiedLog {
     // held: the link to the saved head is proved only by the resume that begins at that head.
     if (ours !== null && (this.#link === null || after !== this.#link.size)) return false;
     const oldRoot = this.#bases.get(after) ?? this.rootAt(after);
-    if (oldRoot === null) throw new MissingEvents();
+    if (oldRoot === null) {
+      this.#keepHead(note);
+      throw new MissingEvents();
+    }
     const notes = [this.#linkedFrom, note];
     if (proof === null) accuse(LOG_WENT_BACK, { check: "roots", notes });
     const [before, now] = [{ size: after, root: oldRoot }, { size: version, root }];
@@ -264,6 +262,17 @@ export class VerifiedLog {
     this.#roots = new Map([[tree.size, hex(tree.root())]]);
     this.#awaited.delete(tree.size);
     this.#compareHead(tree.size, note);
+  }
+
+  /** Compare a head, now or when the events that it covers have arrived. */
+  #keepHead(note) {
+    const { size } = this.#head(note);
+    if (size <= this.version) {
+      this.#compareHead(size, note);
+      return;
+    }
+    this.#requireNoFork(note);
+    if (!this.#awaited.has(size)) this.#awaited.set(size, note);
   }
 
   #requireNoFork(note) {

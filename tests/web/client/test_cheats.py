@@ -394,6 +394,24 @@ async def test_after_a_snapshot_the_events_since_the_saved_head_are_requested(
         await scripted.caught("does not continue the one that was saved")
 
 
+async def test_the_signed_head_of_a_snapshot_that_proves_nothing_is_kept(scripted):
+    """It answers an earlier resume from the saved head; the next answer has another head."""
+    saved = head_of(scripted.house)
+    scripted.house.do(TakeSeat("Cleo"))
+    frames, scripted.frames, scripted.answer = scripted.house.frames, [], {"reset": True}
+    entering = asyncio.ensure_future(scripted.enter(heads=[saved]))
+    await scripted.has_requested("table.resume")
+    scripted.frames, scripted.answer = frames, {}
+    await scripted.snapshot(scripted.house.describe(), proof=[])
+    await entering
+    await scripted.caught_up()
+    fork = scripted.house.fork()
+    fork.do(TakeSeat("Eve"))
+    scripted.house.do(TakeSeat("Dora"))
+    await scripted.snapshot(fork.describe(), proof=[])
+    await scripted.caught("signed two different logs of one length")
+
+
 @pytest.mark.parametrize("changed", ["edge", "seats", "key", "card", "deck"])
 async def test_a_snapshot_that_does_not_match_the_signed_head(scripted, changed):
     described = scripted.house.describe()

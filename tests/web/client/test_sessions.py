@@ -1,0 +1,72 @@
+"""Sessions of the JavaScript client at one table, one after the other, against a real server."""
+
+from __future__ import annotations
+
+from tests.client.conftest import RefusedResume
+
+
+async def begin(clients, url, how):
+    """Bob opens a table, which Ada joins or watches."""
+    await clients.connect("bob", url)
+    await clients.connect("ada", url)
+    await clients.run(f"""
+        its.bobs = await its.bob.open();
+        its.hers = await its.ada.{how}(its.bobs.id);
+    """)
+
+
+async def test_joining_while_the_table_is_left(clients, real_server):
+    await begin(clients, real_server.url, "watch")
+    seats = await clients.run("""
+        const leaving = its.hers.leave();
+        const again = its.ada.join(its.bobs);
+        await leaving;
+        const hers = await again;
+        const bobs = await its.bob.join(its.bobs);
+        await bobs.until(({ seats }) => seats.size === 2);
+        await hers.until(({ seats }) => seats.size === 2);
+        return [hers.seat, bobs.seat];
+    """)
+    assert seats == [1, 2]
+
+
+async def test_an_ended_session_does_not_end_the_one_after_it(clients, real_server):
+    """A second leave of the first session is answered while the next one begins."""
+    await begin(clients, real_server.url, "join")
+    seats = await clients.run("""
+        await its.hers.leave();
+        const again = its.ada.join(its.bobs);
+        const second = its.hers.leave().catch(() => undefined);
+        const hers = await again;
+        await second;
+        const bobs = await its.bob.join(its.bobs);
+        await hers.until(({ seats }) => seats.size === 2);
+        await hers.note("chat", "here");
+        return [hers.seat, bobs.seat];
+    """)
+    assert seats == [1, 2]
+
+
+async def test_a_late_refusal_of_an_earlier_seat_does_not_end_a_later_one(clients, proxy):
+    """A host leaves the seat, and takes another, while a resume with its token is to be sent."""
+    await clients.connect("ada", proxy.url)
+    await clients.connect("bob", proxy.target)
+    await clients.run("""
+        its.adas = await its.ada.join(await its.ada.open());
+        its.bobs = await its.bob.join(its.adas);
+    """)
+    resume = RefusedResume(proxy)
+    await clients.run("""
+        await its.bobs.note("chat", "one");
+        await its.bobs.note("chat", "two");
+    """)
+    await resume.refused.wait()
+    seat = await clients.run("""
+        await its.adas.leave();
+        its.adas = await its.ada.join(its.adas);
+        return its.adas.seat;
+    """)
+    await resume.sent_again.wait()  # with the token of the seat that was left
+    await clients.run('await its.adas.note("chat", "four");')  # answered in the order of requests
+    assert seat is not None
+    assert await clients.run("return its.adas.seat") == seat
