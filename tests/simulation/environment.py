@@ -1,8 +1,8 @@
-"""What a simulated run replaces of the program's surroundings, all in one list.
+"""What every simulated run replaces of the program's surroundings.
 
 The loop, the wall clock and the store are arguments of the program, the network is the loop's. The
 rest are names that modules have imported: clocks, random bytes, threads, and the socket to listen
-on. Nothing else of the program is replaced.
+on. Some kinds of runs replace a little more, in `core/world.py`, `points.py` and `exchange.py`.
 """
 
 from __future__ import annotations
