@@ -95,7 +95,7 @@ class Node:
     async def _run(self, stop: asyncio.Event) -> None:
         settings = self.world.plan.settings
         limits = Limits(
-            **NO_RATES,
+            **(NO_RATES | self.world.rates),
             chunk=settings["chunk"],
             resume=settings["resume"],
             buffer=settings["buffer"],

@@ -75,6 +75,9 @@ def words_of(step: Step) -> str:
 EXCHANGE_EVERY = 10
 """Of so many plans one is run twice, the second time with two cards exchanged."""
 
+FLOOD_PART = 0.08
+"""The part of the plans in which addresses have rates, and one of them floods the nodes."""
+
 SWARM_EVERY = 3
 """Of so many plans one has only some of the commands and faults, with other weights."""
 
@@ -106,6 +109,8 @@ def make_plan(seed: int) -> Plan:
         faults = subset(FAULTS | MORE_FAULTS, more, keep=0.3)
     if more.random() < 0.15:
         settings["webhook"] = more.choice(("hmac", "ed25519"))
+    if "exchange" not in settings and Random(f"flood {seed}").random() < FLOOD_PART:
+        settings["flood"] = True
     steps = [Step(0.0, "Ada", "open_table", 0)]
     steps += [Step(0.02 * n, name, "join", 0) for n, name in enumerate(CLIENTS, 1)]
     steps.append(Step(0.3, "Ada", "round_open", random.getrandbits(30)))

@@ -26,6 +26,7 @@ from tests.simulation.database import Database
 from tests.simulation.disturbances import Disturbances
 from tests.simulation.environment import replaced
 from tests.simulation.exchange import compare, exchanged, recorded
+from tests.simulation.flooder import RATES, Flooder
 from tests.simulation.follower import Follower
 from tests.simulation.loop import Domain, Endless, SimulatedLoop, Stuck
 from tests.simulation.memory import LOOK_EVERY, Sizes, look
@@ -84,6 +85,7 @@ class World:
         self.must_be_closed: list[str] = []
         self.quiet = False
         self.kept: dict[str, Sizes] = {}
+        self.rates = RATES if plan.settings.get("flood") else {}
         random = Random(f"world {plan.seed}")
         drifts = [random.choice((0.0, 0.0002, -0.01)) for _ in NODES]
         self.nodes = [Node(self, name, drift) for name, drift in zip(NODES, drifts, strict=True)]
@@ -191,6 +193,8 @@ class World:
             while not node.up and node.failure is None:  # noqa: ASYNC110  virtual time
                 await asyncio.sleep(0.01)
         await self.operators.prepare()
+        if self.rates:
+            Flooder(self).start()
         began = self.loop.now
         for step in self.plan.steps:
             wait = began + step.at - self.loop.now

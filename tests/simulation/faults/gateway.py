@@ -10,6 +10,7 @@ from dealer.gateway.push.backlog import Backlog
 from dealer.gateway.push.broadcaster import Broadcaster
 from dealer.gateway.push.membership import Membership
 from dealer.gateway.push.subscription import Subscription
+from dealer.gateway.rate_limit.budgets import Budgets, ClientBudget
 from dealer.service import executor
 from dealer.service.service import Service
 from tests.simulation.faults import Replacement, fault
@@ -136,3 +137,20 @@ def older_connection_gets_nothing_more() -> list[Replacement]:
         return silent
 
     return [Replacement(Broadcaster, "take_seat", make)]
+
+
+@fault
+def rate_debt_forgotten() -> list[Replacement]:
+    """The debt of an address is dropped when its last connection is closed."""
+
+    def make(client: Any) -> Any:
+        def forgets(self: Budgets, address: str, now: float) -> ClientBudget:
+            earlier = self._clients.get(address)
+            if earlier is not None and not earlier.connections:
+                del self._clients[address]
+            found: ClientBudget = client(self, address, now)
+            return found
+
+        return forgets
+
+    return [Replacement(Budgets, "client", make)]
