@@ -50,7 +50,7 @@ def arm(function: str, place: str, nth: int) -> None:
 
     when, _, what = place.partition(" ")
     if when in ("begin", "end"):
-        _wrap(function, **{when: reach})
+        setattr(*wrapped(function, **{when: reach}))
         return
 
     def enter() -> None:
@@ -59,9 +59,9 @@ def arm(function: str, place: str, nth: int) -> None:
     def leave() -> None:
         inside.depth -= 1
 
-    _wrap(function, begin=enter, end=leave)
+    setattr(*wrapped(function, begin=enter, end=leave))
     if when == "call":
-        _wrap(what, begin=reach_inside)
+        setattr(*wrapped(what, begin=reach_inside))
     else:
         _listen(when, what, reach_inside)
 
@@ -70,9 +70,10 @@ def _no_op() -> None:
     pass
 
 
-def _wrap(
+def wrapped(
     function: str, *, begin: Callable[[], None] = _no_op, end: Callable[[], None] = _no_op
-) -> None:
+) -> tuple[Any, str, Any]:
+    """The owner of the function `module:name`, its name, and what calls `begin`, it and `end`."""
     owner, name, found = named(function)
     plain = found.__func__ if isinstance(found, (staticmethod, classmethod)) else found
 
@@ -92,9 +93,9 @@ def _wrap(
         finally:
             end()
 
-    wrapped: Any = not_sync if inspect.iscoroutinefunction(plain) else sync
+    wrapper: Any = not_sync if inspect.iscoroutinefunction(plain) else sync
     method: Any = type(found)
-    setattr(owner, name, method(wrapped) if plain is not found else wrapped)
+    return owner, name, method(wrapper) if plain is not found else wrapper
 
 
 def _listen(when: str, beginning: str, callback: Callable[[], None]) -> None:

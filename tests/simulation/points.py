@@ -6,11 +6,9 @@ of its own, which is not continued. The database rolls back a transaction that w
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from contextvars import Context
-from functools import wraps
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 from unittest.mock import patch
@@ -19,7 +17,7 @@ from sqlalchemy import event
 
 from tests.chaos import named_points, node_points
 from tests.chaos.named_points import Point
-from tests.harness.dies_at import named
+from tests.harness.dies_at import wrapped
 from tests.harness.statements import watch_direct
 from tests.simulation.loop import DOMAIN
 
@@ -121,7 +119,8 @@ class Points:
         if not statement:
             begin = self._reached if when == "begin" else _nothing
             end = self._reached if when == "end" else _nothing
-            _wrap(point.function, lambda: begin(name), lambda: end(name), stack)
+            watch = wrapped(point.function, begin=lambda: begin(name), end=lambda: end(name))
+            stack.enter_context(patch.object(*watch))
             return
         depth = 0
 
@@ -137,7 +136,8 @@ class Points:
             executed(sql)
 
         # A function in which a node died never ends; by then the point is not armed any more.
-        _wrap(point.function, lambda: inside(1), lambda: inside(-1), stack)
+        watch = wrapped(point.function, begin=lambda: inside(1), end=lambda: inside(-1))
+        stack.enter_context(patch.object(*watch))
         self._world.database.watched.append((when, executed))
         listener = self._world.database.connection.engine, f"{when}_cursor_execute", on_statement
         event.listen(*listener)
@@ -148,30 +148,3 @@ class Points:
 
 def _nothing(name: str) -> None:
     pass
-
-
-def _wrap(
-    function: str, begin: Callable[[], None], end: Callable[[], None], stack: ExitStack
-) -> None:
-    owner, name, found = named(function)
-    plain = found.__func__ if isinstance(found, (staticmethod, classmethod)) else found
-
-    @wraps(plain)
-    def sync(*args: Any, **kwargs: Any) -> Any:
-        begin()
-        try:
-            return plain(*args, **kwargs)
-        finally:
-            end()
-
-    @wraps(plain)
-    async def not_sync(*args: Any, **kwargs: Any) -> Any:
-        begin()
-        try:
-            return await plain(*args, **kwargs)
-        finally:
-            end()
-
-    wrapped: Any = not_sync if inspect.iscoroutinefunction(plain) else sync
-    kind: Any = type(found)
-    stack.enter_context(patch.object(owner, name, kind(wrapped) if plain is not found else wrapped))
