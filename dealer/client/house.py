@@ -274,9 +274,10 @@ class House:
 
         def answered(result: Members) -> None:
             nonlocal session, table
-            if session.error is not None and not isinstance(session.error, HouseCheated):
-                if "seat" in result and result["version"] <= session.verifier.version:
-                    return  # the seat was left since
+            if (error := session.error) is not None:
+                was_left = "seat" in result and result["version"] <= session.verifier.version
+                if was_left or session.store.evidence or isinstance(error, HouseCheated):
+                    return
                 session = self._follow(session.id, key=session.verifier.log.key)
                 table = self._tables[session.id]
             session.joined(result)

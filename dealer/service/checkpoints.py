@@ -60,9 +60,8 @@ class Checkpoints:
         """
         while True:
             version = live_table.table.version
-            if viewer is not None and not live_table.table.still_seated(viewer):
-                viewer = SPECTATOR
-            state = view_of(live_table.table, viewer)
+            seated = viewer is not None and live_table.table.still_seated(viewer)
+            state = view_of(live_table.table, viewer if seated else SPECTATOR)
             for card in state.get("round", {}).get("cards", ()):
                 card.append(live_table.secret.slot_salt(card[0]).hex())
             edge, root = [node.hex() for node in live_table.tree.edge], live_table.tree.root()

@@ -60,7 +60,7 @@ from dealer.errors import TableArchived, Unavailable
 from dealer.eventlog import Chain
 from dealer.game.decide import NoRoundSecrets
 from dealer.game.size import size_of
-from dealer.game.state import Table
+from dealer.game.state import SeatHolder, Table
 from dealer.proof.tree import Tree, leaf_hash
 from dealer.service.event_ring import EventRing
 from dealer.service.recent_commands import RecentCommands
@@ -306,6 +306,21 @@ class LiveTable:
         if not there and self.reloading:
             raise Unavailable("This table cannot be read at the moment; try again shortly.")
         return there
+
+    async def seat_on_disk(self, holder: SeatHolder) -> SeatHolder | None:
+        """The seat that a player has now, who took `holder`; None once they have left.
+
+        What says so is on disk: an append that is lost neither moves nor removes a player. Raises
+        what `wait_committed` raises.
+        """
+        while True:
+            latest = self.table.latest(holder)
+            seated = self.table.still_seated(latest)
+            if seated and latest.taken_at <= self.committed:
+                return latest
+            there = await self.wait_committed(latest.taken_at if seated else self.table.version)
+            if there and not seated:
+                return None
 
     def notify_commit_waiters(self) -> None:
         """Call the waiters whose versions are on disk; in RELOADING all of them."""

@@ -62,8 +62,8 @@ class RandomDraws:
                 pending = live_table.pending_draw
                 if pending is None:
                     pending = live_table.pending_draw = PendingDraw(draw, [])
-                if pending.draw.actor.seat != draw.actor.seat:
-                    PendingDraw(draw, [answer]).postpone()  # never the cards of another player
+                if not pending.is_of(draw):  # another player's, whose cards it would show
+                    PendingDraw(draw, [answer]).postpone()
                     return
                 pending.answers.append(answer)
                 return

@@ -111,6 +111,13 @@ class PendingDraw:
     draw: Draw
     answers: list[OnResult]
 
+    def is_of(self, draw: Draw) -> bool:
+        """Whether it gives its player what this draw, of a repeated command, would give."""
+        mine, other = self.draw, draw
+        return (mine.actor.seat, mine.count, mine.source) == (
+            other.actor.seat, other.count, other.source,
+        )  # fmt: skip
+
     def postpone(self) -> None:
         """Answer with Unavailable: a retry finds the cards, or the shuffle that still runs."""
         for answer in self.answers:

@@ -89,9 +89,9 @@ class SeatClaims:
         if claim.ticket:
             spent = await self._stored(live_table, claim.ticket)
             if spent is not None:
-                return _given_again(live_table, claim, spent)
+                return await _given_again(live_table, claim, spent)
         stored = await self._stored(live_table, claim.user) if claim.user else None
-        return None if stored is None else _seated(live_table, stored)
+        return None if stored is None else await _seated(live_table, stored)
 
     async def take(self, live_table: LiveTable, claim: SeatClaim, command: TakeSeat) -> SeatHolder:
         """Take a seat for a claim that `find` has none for; raises the refusal of the command.
@@ -102,14 +102,14 @@ class SeatClaims:
         if claim.user:
             stored = await self._stored(live_table, claim.user)
             if stored is not None:
-                if (holder := _seated(live_table, stored)) is not None:
+                if (holder := await _seated(live_table, stored)) is not None:
                     return holder  # taken since `find`, by another request of the user
                 after = stored.version
         for _ in range(ATTEMPTS):
             # The user may be about to leave: the seat is free only once that is on disk.
             await live_table.wait_committed(live_table.table.version)
             holder = await self._take_after(live_table, claim, command, after)
-            if (now := _now(live_table, holder)) is not None:
+            if (now := await live_table.seat_on_disk(holder)) is not None:
                 return now
             if not claim.user:
                 raise BadToken("The seat of this ticket was left; ask for a new ticket.")
@@ -156,24 +156,17 @@ def _request(keys: HouseKeys, key: IdempotencyKey | None) -> bytes:
     return keys.command_digest(b"join " + lp(key.scope.encode(), key.cmd.encode(), key.content))
 
 
-def _given_again(live_table: LiveTable, claim: SeatClaim, spent: StoredSeat) -> SeatHolder:
+async def _given_again(live_table: LiveTable, claim: SeatClaim, spent: StoredSeat) -> SeatHolder:
     if spent.request != claim.request:
         raise _used()
-    holder = _seated(live_table, spent)
+    holder = await _seated(live_table, spent)
     if holder is None:
         raise BadToken("The seat of this ticket was left; ask for a new ticket.")
     return holder
 
 
-def _seated(live_table: LiveTable, stored: StoredSeat) -> SeatHolder | None:
-    return _now(live_table, SeatHolder(stored.seat, stored.version))
-
-
-def _now(live_table: LiveTable, holder: SeatHolder) -> SeatHolder | None:
-    """The seat of a player who has moved or stayed; None after they left."""
-    table = live_table.table
-    latest = table.latest(holder)
-    return latest if table.still_seated(latest) else None
+async def _seated(live_table: LiveTable, stored: StoredSeat) -> SeatHolder | None:
+    return await live_table.seat_on_disk(SeatHolder(stored.seat, stored.version))
 
 
 def _used() -> TicketUsed:

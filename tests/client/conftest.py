@@ -419,6 +419,27 @@ class Proxy:
                     await target.send(json.dumps(frame))
 
 
+class RefusedJoin:
+    """A proxy has the next join sent again 500 ms later, and the server does not see the first."""
+
+    def __init__(self, proxy: Proxy) -> None:
+        self.refused = asyncio.Event()
+        self._id: Any = None
+        proxy.alter, proxy.alter_request = self._answer, self._asked
+
+    def _asked(self, frame: Frame) -> Frame:
+        if self._id is None and frame["method"] == "table.join":
+            self._id = frame["id"]
+            return frame | {"method": "ping", "params": {}}
+        return frame
+
+    def _answer(self, frame: Frame) -> Frame:
+        if self.refused.is_set() or self._id is None or frame.get("id") != self._id:
+            return frame
+        self.refused.set()
+        return rate_limited(frame["id"])
+
+
 class RefusedResume:
     """A proxy loses the next event, and has the resume that follows sent again 500 ms later."""
 
@@ -443,10 +464,15 @@ class RefusedResume:
             return None
         if not self.refused.is_set() and self._request.get("id") == frame.get("id", self):
             self.refused.set()
-            data = {"reason": "rate_limited", "temporary": True, "retry_after_ms": 500}
-            error = {"code": RateLimited.code, "message": "Too many requests.", "data": data}
-            return {"jsonrpc": "2.0", "id": frame["id"], "error": error}
+            return rate_limited(frame["id"])
         return frame
+
+
+def rate_limited(id: Any) -> Frame:
+    """The refusal of a request that is to be sent again after 500 ms."""
+    data = {"reason": "rate_limited", "temporary": True, "retry_after_ms": 500}
+    error = {"code": RateLimited.code, "message": "Too many requests.", "data": data}
+    return {"jsonrpc": "2.0", "id": id, "error": error}
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from dealer.errors import (
 from dealer.game.copies import copy_table
 from dealer.game.events import CardDrawn, DeckSealed, EntropyRevealed, RoundClosed
 from dealer.proof.checkpoint import Cosigner
-from tests.client.conftest import RefusedResume
+from tests.client.conftest import RefusedJoin, RefusedResume
 
 NOTES = [
     ("turn", "1"), ("turn", "2"), ("turn", "0"), ("turn", "the next"), ("dealer_button", "1"),
@@ -305,6 +305,21 @@ async def test_a_late_refusal_of_an_earlier_seat_does_not_end_a_later_one(connec
             await resume.sent_again.wait()  # with the token of the seat that was left
             await ada.note("chat", "four")  # the requests of a connection are answered in order
         assert ada.seat == seat is not None
+
+
+async def test_an_answer_to_a_join_that_comes_while_the_next_session_watches(connect, proxy):
+    async with connect(proxy.url, name="Ada") as hers, connect(name="Bob") as his:
+        bob = await his.open()
+        first = await hers.watch(bob.id)
+        join = RefusedJoin(proxy)
+        joining = asyncio.create_task(hers.join(bob.id))
+        await join.refused.wait()
+        await first.leave()
+        async with asyncio.timeout(20):
+            watching = await hers.watch(bob.id)
+            assert await joining is watching
+            await his.join(bob.id)
+            await watching.until(lambda table: len(table.seats) == 2)
 
 
 async def test_an_ended_session_does_not_end_the_one_after_it(connect):

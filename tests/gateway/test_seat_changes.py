@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-from contextlib import suppress
-from typing import Any
-
 import pytest
 
-from dealer.errors import DatabaseError
 from dealer.game.commands import Actor, Draw, LeaveSeat, TakeSeat
-from tests.gateway.rpc_client import Refusal, eventually
+from tests.gateway.rpc_client import Refusal
 from tests.gateway.tables import commit_entropy, reveal_entropy, seat_and_shuffle, seat_players
 from tests.gateway.test_views import codes_in
 from tests.service.bare_service import bare_service
@@ -126,119 +121,3 @@ async def test_the_new_host_deals_and_a_snapshot_names_its_seat(gateway, connect
     await ann.call("table.leave")
     await table.host.call("round.close")
     assert "host_seat" not in (await bob.call("table.state"))["state"]
-
-
-async def test_a_token_is_not_refused_because_of_a_leave_that_is_lost(
-    gateway, service, connect, monkeypatch
-) -> None:
-    """Clients forget a token that was refused, and would lose a seat that they still have."""
-    table = await seat_players(connect, gateway, players=1)
-    (token,) = table.tokens
-    live_table = service.live_table(table.id)
-    assert live_table is not None
-    queued: list[Any] = []
-    monkeypatch.setattr(service.log, "submit", queued.append)
-    leaving = table.players[0].send("table.leave")
-    back = await connect(gateway)
-    async with asyncio.timeout(20):
-        while not queued:  # noqa: ASYNC110  until it was decided
-            await asyncio.sleep(0.01)
-        resuming = back.send("table.resume", table=table.id, token=token, after=0)
-        while not (live_table.commit_waiters or resuming.done()):  # noqa: ASYNC110  the same
-            await asyncio.sleep(0.01)
-        for listener in service.log._writer.commit_listeners:
-            listener([(queued[0], DatabaseError("the disk failed"))])
-        assert (await resuming)["seat"] == 1
-    leaving.cancel()
-
-
-async def test_a_connection_keeps_its_seat_if_its_own_leave_is_lost(
-    gateway, service, connect, monkeypatch
-) -> None:
-    table = await seat_players(connect, gateway, players=1)
-    (player,), live_table = table.players, service.live_table(table.id)
-    assert live_table is not None
-    queued: list[Any] = []
-    with monkeypatch.context() as patch:
-        patch.setattr(service.log, "submit", queued.append)
-        leaving = player.send("table.leave")
-        async with asyncio.timeout(20):
-            while not queued:  # noqa: ASYNC110  until it was decided
-                await asyncio.sleep(0.01)
-        (subscription,) = (one for one in live_table.subscribers if one.viewer is not None)
-        assert subscription.membership.holder is None  # as who is present is computed meanwhile
-    for listener in service.log._writer.commit_listeners:
-        listener([(queued[0], DatabaseError("the disk failed"))])
-    async with asyncio.timeout(20):
-        with pytest.raises(Refusal, match="again"):
-            await leaving
-        while live_table.table.version > live_table.committed:  # noqa: ASYNC110  until reloaded
-            await asyncio.sleep(0.01)
-        assert (await player.call("table.note", kind="chat", text="still here"))["version"] == 3
-
-
-async def test_a_player_keeps_the_cards_whose_removal_is_lost_during_a_resume(
-    gateway, service, connect, monkeypatch
-) -> None:
-    """The removal is decided while the answer to the resume is made."""
-    table = await seat_and_shuffle(connect, gateway, players=1)
-    (player,), live_table = table.players, service.live_table(table.id)
-    queued: list[Any] = []
-    asked, go_on = asyncio.Event(), asyncio.Event()
-    checkpoint = service.checkpoints.checkpoint
-
-    async def slow_checkpoint(*arguments: Any, **options: Any) -> Any:
-        found = await checkpoint(*arguments, **options)
-        asked.set()
-        await go_on.wait()
-        return found
-
-    with monkeypatch.context() as patch:
-        patch.setattr(service.checkpoints, "checkpoint", slow_checkpoint)
-        resume = {"token": table.tokens[0], "after": live_table.committed}
-        resuming = player.send("table.resume", table=table.id, **resume)
-        await asked.wait()
-        patch.setattr(service.log, "submit", queued.append)
-        vacating = table.host.send("seat.vacate", seat=1, reason="away")
-        await eventually(lambda: queued)
-        go_on.set()
-        await resuming
-    for listener in service.log._writer.commit_listeners:
-        listener([(queued[0], DatabaseError("the disk failed"))])
-    with pytest.raises(Refusal, match="again"):
-        await vacating
-    await eventually(lambda: live_table.table.version == live_table.committed)
-    drawn = await player.call("deck.draw")
-    await player.until_version(drawn["version"])
-    assert player.events[-1]["private"]["card"] == drawn["cards"][0]
-
-
-async def test_a_token_acts_for_no_seat_of_a_move_that_is_lost(
-    gateway, service, connect, monkeypatch
-) -> None:
-    """Another player takes that seat at the version that the move would have had."""
-    table = await seat_and_shuffle(connect, gateway, players=1)
-    (player,), live_table = table.players, service.live_table(table.id)
-    other, carol = await connect(gateway), await connect(gateway)
-    queued: list[Any] = []
-    with monkeypatch.context() as patch:
-        patch.setattr(service.log, "submit", queued.append)
-        moving = player.send("seat.move", to=2)
-        await eventually(lambda: queued)
-        moved_at = live_table.table.seats[2].taken_at
-        note = {"kind": "chat", "text": "still here"}
-        noting = other.send("table.note", table=table.id, token=table.tokens[0], **note)
-        await eventually(lambda: live_table.commit_waiters or len(queued) > 1)
-    for listener in service.log._writer.commit_listeners:
-        listener([(append, DatabaseError("the disk failed")) for append in queued])
-    with pytest.raises(Refusal, match="again"):
-        await moving
-    await eventually(lambda: live_table.table.version == live_table.committed)
-    with suppress(Refusal):  # to be sent again
-        await noting
-    while live_table.committed < moved_at - 1:
-        await table.host.call("table.note", **note)
-    await carol.call("table.join", table=table.id, name="Carol", seat=2)
-    assert live_table.table.seats[2].taken_at == moved_at
-    await other.call("deck.draw")
-    assert "hand:2" not in live_table.table.round.stacks

@@ -228,11 +228,12 @@ async def test_a_seal_is_not_looked_for_while_the_version_is_void() -> None:
     assert live_table.pending_draw is not None
 
 
-async def test_a_repetition_does_not_wait_for_the_draw_of_another_seat() -> None:
+@pytest.mark.parametrize("draw", [Draw(Actor(seat=2)), Draw(Actor(seat=1), count=3)])
+async def test_a_repetition_does_not_wait_for_another_draw(draw: Draw) -> None:
     live_table, reader = LiveTable(bytes(16), "00" * 16), StubReader()
     outcomes: list[Any] = []
     other: list[Any] = []
-    live_table.pending_draw = PendingDraw(Draw(Actor(seat=2)), [other.append])
+    live_table.pending_draw = PendingDraw(draw, [other.append])
     await draws_with(reader)._resume(live_table, *repeated(outcomes, 1))
     assert [type(outcome) for outcome in outcomes] == [Unavailable]
     assert live_table.pending_draw.answers == [other.append]

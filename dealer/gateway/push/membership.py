@@ -52,6 +52,25 @@ class Membership:
             self._holder = now
         return now
 
+    @property
+    def settled(self) -> bool:
+        """Whether it is on disk which seat this connection acts for."""
+        holder, live_table = self._holder, self.live_table
+        if holder is None:
+            return True
+        latest = live_table.table.latest(holder)
+        return live_table.table.still_seated(latest) and latest.taken_at <= live_table.committed
+
+    async def settle(self) -> None:
+        """Wait until it is on disk which seat this connection acts for.
+
+        `holder` is then no seat of another player, who may take it where a move is lost.
+        """
+        if self._holder is not None and not self.settled:
+            self._holder = await self.live_table.seat_on_disk(self._holder)
+            if self._holder is None:
+                self.tokens.clear()
+
     def scope(self) -> str:
         """The scope of command ids of the seat that this connection acts for.
 

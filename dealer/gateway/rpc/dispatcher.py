@@ -122,7 +122,7 @@ class Dispatcher:
         new_token = params.token is not None and (
             membership is None or params.token not in membership.tokens
         )
-        if membership is None or new_token or command.of_players:
+        if membership is None or new_token or command.of_players or not membership.settled:
             self._start(call, partial(self._run_elsewhere, call, command), blocking=True)
         else:
             self._execute(call, command, membership)
@@ -130,13 +130,15 @@ class Dispatcher:
     async def _run_elsewhere(self, call: wire.Call, command: TableCommand) -> None:
         """Run a command that needs to read first.
 
-        Its connection is not a member of the table, or has a new token, or it depends on presence.
+        Its connection is not a member of the table, or has a new token, or a seat that is not yet
+        on disk; or it depends on presence.
         """
         memberships, params = self.session.memberships, call.params
         membership = await memberships.find(params.table, token=params.token)
         absence = None
         if command.of_players:
             absence = await self._context.broadcaster.absences.at_command(membership.live_table)
+            await membership.settle()
         self._execute(call, command, membership, absence)
 
     def _execute(

@@ -14,13 +14,6 @@ from dealer.service import LiveTable, Service
 from dealer.service.service_keys import ServiceKey
 
 
-async def latest_on_disk(live_table: LiveTable, holder: SeatHolder) -> SeatHolder:
-    """The seat that this player has moved to; a move that is lost does not count."""
-    while (latest := live_table.table.latest(holder)).taken_at > live_table.committed:
-        await live_table.wait_committed(latest.taken_at)
-    return latest
-
-
 class Memberships:
     """The tables of one connection; `named` is the one in its address.
 
@@ -66,8 +59,9 @@ class Memberships:
     async def find(self, table: str | None, *, token: str | None = None) -> Membership:
         """The membership at a table; a temporary one, which is not kept, if there is none.
 
-        The table is at least as recent as any answer that a process on the same database has given.
-        A token is verified once, and its role is kept on this connection.
+        The table is at least as recent as any answer that a process on the same database has given,
+        and the seat of the membership is on disk. A token is verified once, and its role is kept
+        on this connection.
         """
         membership = self.get(table)
         if membership is None:
@@ -77,6 +71,7 @@ class Memberships:
             membership = await self._new(await self._service.load(name))
         else:
             await self._service.catch_up(membership.live_table)
+        await membership.settle()
         if token is not None and token not in membership.tokens:
             await self._accept_token(membership, token)
         return membership

@@ -74,6 +74,7 @@ async def _past_state(session: Session, call: Call, membership: Membership, vers
     past.require(live_table, version)
     session.charge(past_state_weight(past.length(live_table, version), version))
     async with session.turn():
+        await membership.settle()
         viewer = membership.holder
         state = await past.view(live_table, version, viewer, pause=session.pause)
     view = cast("View", state)

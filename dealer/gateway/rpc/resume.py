@@ -35,7 +35,7 @@ class Resumption(NamedTuple):
 async def take_snapshot(session: Session, membership: Membership) -> Snapshot:
     """The table as this client may see it; a stream that already runs is sent up to its version."""
     broadcaster, subscription = session.context.broadcaster, session.memberships.add(membership)
-    _subscribe_as_seat(session, membership)
+    await _subscribe_as_seat(session, membership)
     with broadcaster.paused(subscription):
         seen = await snapshot(session, membership)
         await broadcaster.send_until(subscription, upto=seen.version)
@@ -45,6 +45,7 @@ async def take_snapshot(session: Session, membership: Membership) -> Snapshot:
 async def snapshot(session: Session, membership: Membership) -> Snapshot:
     """The table as this client may see it, in a turn of the client's address."""
     async with session.turn():
+        await membership.settle()
         viewer = membership.holder
         return await session.context.service.snapshot(membership.live_table, viewer)
 
@@ -53,7 +54,7 @@ async def resume(session: Session, membership: Membership, after: int) -> Resump
     """Continue after a version with events, or with a snapshot where they cannot be sent."""
     context, live_table = session.context, membership.live_table
     subscription = session.memberships.add(membership)
-    _subscribe_as_seat(session, membership)
+    await _subscribe_as_seat(session, membership)
     context.metrics.resumes += 1
     version = live_table.committed
     with context.broadcaster.paused(subscription):
@@ -61,6 +62,7 @@ async def resume(session: Session, membership: Membership, after: int) -> Resump
             return await _resume_from_snapshot(session, membership, after)
         paid = partial(session.pay, BYTES_PER_COMMIT)
         size, note = await context.service.checkpoint(live_table, writing=paid)
+        await _subscribe_as_seat(session, membership)  # the player may have moved meanwhile
     table = live_table.table_id
     answer = r.Resumed(checkpoint=note, **role(membership), table=table, version=size)
     return Resumption(membership, answer, after)
@@ -78,6 +80,7 @@ async def _resume_from_snapshot(session: Session, membership: Membership, after:
             proof = await context.service.consistency.proof(
                 live_table, old=after, new=seen.version, edge=seen.edge, pause=session.pause
             )
+    await _subscribe_as_seat(session, membership)
     answer = r.Resumed(
         checkpoint=seen.checkpoint,
         reset=True,
@@ -89,7 +92,9 @@ async def _resume_from_snapshot(session: Session, membership: Membership, after:
     return Resumption(membership, answer, seen.version, reset)
 
 
-def _subscribe_as_seat(session: Session, membership: Membership) -> None:
+async def _subscribe_as_seat(session: Session, membership: Membership) -> None:
+    """Show the faces of the seat that this connection acts for, as it is on disk."""
+    await membership.settle()
     holder = membership.holder
     if holder is not None:
         session.context.broadcaster.take_seat(session.memberships.add(membership), holder)

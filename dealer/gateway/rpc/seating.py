@@ -17,7 +17,6 @@ from dealer.game.state import SeatHolder
 from dealer.gateway.push.membership import Membership, require_right
 from dealer.gateway.rate_limit.costs import text_bytes_written
 from dealer.gateway.rpc.commands import command_key
-from dealer.gateway.rpc.memberships import latest_on_disk
 from dealer.gateway.rpc.session import Session
 from dealer.gateway.wire import params as p
 from dealer.gateway.wire import protocol as wire
@@ -75,8 +74,8 @@ async def _seat_by_name(session: Session, call: Call, membership: Membership) ->
     command, key = TakeSeat(q.name or "", q.seat, _key(q), q.bot), _request_key(session, call)
     done = await session.context.service.execute(live_table, command, key=key)
     (taken,) = (event for event in done.events if isinstance(event, SeatTaken))
-    holder = await latest_on_disk(live_table, SeatHolder(taken.seat, done.version))
-    if not live_table.table.still_seated(holder):
+    holder = await live_table.seat_on_disk(SeatHolder(taken.seat, done.version))
+    if holder is None:
         raise BadToken("The seat that this command took was left since; join again with a new cmd.")
     return holder
 

@@ -83,7 +83,7 @@ class House {
     this.#connection.routeTo(result.table);
     const session = await this.#follow(result.table, result.key);
     await session.start();
-    return this.#upToDate(result.table, result.version);
+    return this.#upToDate(this.#tables.get(result.table), result.version);
   }
 
   /** @type {Declared["join"]} */
@@ -171,7 +171,7 @@ class House {
       try {
         const session = await this.#follow(id, key);
         const result = await session.start();
-        return await this.#upToDate(id, result.version);
+        return await this.#upToDate(this.#tables.get(id), result.version);
       } catch (error) {
         if (error.reason !== "bad_token") throw error;
         store.reload();
@@ -219,16 +219,20 @@ class House {
    * what the session had is that of a seat which was left since.
    */
   async #begin(method, params, session) {
+    const { id, store, verifier, due } = session;
+    let table = this.#tables.get(id);
     const result = await this.#request(method, params, (answer) => {
-      if (session.error !== null && !(session.error instanceof HouseCheated)) {
-        const { id, store, verifier, due } = session;
-        if ("seat" in answer && answer.version <= verifier.version) return;
+      if (session.error !== null) {
+        const wasLeft = "seat" in answer && answer.version <= verifier.version;
+        const accused = store.evidence.length || session.error instanceof HouseCheated;
+        if (wasLeft || accused) return;
         const { key } = verifier.log;
-        session = this.#newSession(id, store, { key, cosigner: due.cosigner });
+        session = this.#active(id) ?? this.#newSession(id, store, { key, cosigner: due.cosigner });
+        table = this.#tables.get(id);
       }
       session.begin(answer);
     });
-    return this.#upToDate(session.id, result.version);
+    return this.#upToDate(table, result.version);
   }
 
   #request(method, params, onResult) {
@@ -236,8 +240,8 @@ class House {
     return this.#connection.request(method, params, { changes, onResult }).promise;
   }
 
-  #upToDate(id, version) {
-    return this.#tables.get(id).until((table) => table.version >= version);
+  #upToDate(table, version) {
+    return table.until((table) => table.version >= version);
   }
 }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.client.conftest import RefusedResume
+from tests.client.conftest import RefusedJoin, RefusedResume
 
 
 async def begin(clients, url, how):
@@ -28,6 +28,22 @@ async def test_joining_while_the_table_is_left(clients, real_server):
         return [hers.seat, bobs.seat];
     """)
     assert seats == [1, 2]
+
+
+async def test_an_answer_to_a_join_that_comes_while_the_next_session_watches(clients, proxy):
+    await begin(clients, proxy.url, "watch")
+    join = RefusedJoin(proxy)
+    await clients.run("its.joining = its.ada.join(its.bobs.id);")
+    await join.refused.wait()
+    same = await clients.run("""
+        await its.hers.leave();
+        const watching = await its.ada.watch(its.bobs.id);
+        const joined = await its.joining;
+        await its.bob.join(its.bobs.id);
+        await watching.until(({ seats }) => seats.size === 2);
+        return watching === joined;
+    """)
+    assert same
 
 
 async def test_an_ended_session_does_not_end_the_one_after_it(clients, real_server):
