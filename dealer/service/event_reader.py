@@ -83,6 +83,8 @@ class EventReader:
         drawn = await self._log.read(live_table.id, after=sealed, limit=draw.count)
         if len(drawn) < draw.count or any(row.type != "CardDrawn" or row.command for row in drawn):
             return None
+        if drawn[0].version <= (draw.actor.taken_at or 0):
+            return None  # of an earlier player of the seat
         events = await self.events(live_table, after=drawn[0].version - 1, count=draw.count)
         if any(event.seat != draw.actor.seat for event in events if isinstance(event, CardDrawn)):
             return None

@@ -113,10 +113,10 @@ class PendingDraw:
 
     def is_of(self, draw: Draw) -> bool:
         """Whether it gives its player what this draw, of a repeated command, would give."""
-        mine, other = self.draw, draw
-        return (mine.actor.seat, mine.count, mine.source) == (
-            other.actor.seat, other.count, other.source,
-        )  # fmt: skip
+        (mine, other) = (
+            (one.actor.seat, one.actor.taken_at, one.count, one.source) for one in (self.draw, draw)
+        )
+        return mine == other
 
     def postpone(self) -> None:
         """Answer with Unavailable: a retry finds the cards, or the shuffle that still runs."""

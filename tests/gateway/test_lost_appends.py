@@ -241,3 +241,50 @@ async def test_a_ticket_gives_no_seat_of_a_move_that_is_lost(
     assert live_table.table.seats[2].taken_at == moved_at
     ticket = (await shop.call("seat.ticket", **of_ada))["ticket"]
     assert (await later.call("table.join", table=table, ticket=ticket))["seat"] == 1
+
+
+async def test_presence_and_role_do_not_follow_a_move_that_is_lost(
+    gateway, service, connect, monkeypatch
+) -> None:
+    table = await seat_players(connect, gateway, players=1)
+    (player,) = table.players
+    watcher = await connect(gateway)
+    await watcher.call("table.watch", table=table.id)
+    await watcher.call("table.presence", table=table.id)
+    with held_appends(service, monkeypatch) as queued:
+        moving = player.send("seat.move", to=2)
+        await eventually(lambda: queued)
+        refreshing = player.send("session.refresh")
+        watching = (await connect(gateway)).send("table.watch", table=table.id)
+        await eventually(lambda: watcher.notices("presence"))
+        assert not refreshing.done()
+    lose(service, queued)
+    with pytest.raises(Refusal, match="again"):
+        await moving
+    await watching
+    assert [one["seat"] for one in (await refreshing)["tables"]] == [1]
+
+    def is_here() -> bool:
+        seats = watcher.notices("presence")[-1]["seats"]
+        return [(one["seat"], one["here"]) for one in seats] == [(1, True)]
+
+    await eventually(is_here)
+
+
+async def test_a_command_behind_a_move_is_to_be_sent_again_where_both_waited_for_a_reload(
+    gateway, service, connect
+) -> None:
+    table = await seat_and_shuffle(connect, gateway, players=1)
+    (player,), live_table = table.players, service.live_table(table.id)
+    live_table.begin_append()  # another append of the table was lost, and one is still under way
+    live_table.begin_reload()
+    moving, drawing = player.send("seat.move", to=2), player.send("deck.draw")
+    await eventually(lambda: len(live_table.pending_retries) > 1)
+    live_table.in_flight -= 1
+    service._processor.reloader.start_if_due(live_table)
+    await moving
+    with pytest.raises(Refusal, match="send this again") as caught:
+        await drawing
+    assert caught.value.reason == "conflict"
+    await player.call("deck.draw")
+    assert len(live_table.table.round.cards("hand:2")) == 1

@@ -228,7 +228,10 @@ async def test_a_seal_is_not_looked_for_while_the_version_is_void() -> None:
     assert live_table.pending_draw is not None
 
 
-@pytest.mark.parametrize("draw", [Draw(Actor(seat=2)), Draw(Actor(seat=1), count=3)])
+@pytest.mark.parametrize(
+    "draw",
+    [Draw(Actor(seat=2)), Draw(Actor(seat=1), count=3), Draw(Actor(seat=1, taken_at=4))],
+)
 async def test_a_repetition_does_not_wait_for_another_draw(draw: Draw) -> None:
     live_table, reader = LiveTable(bytes(16), "00" * 16), StubReader()
     outcomes: list[Any] = []
@@ -237,3 +240,15 @@ async def test_a_repetition_does_not_wait_for_another_draw(draw: Draw) -> None:
     await draws_with(reader)._resume(live_table, *repeated(outcomes, 1))
     assert [type(outcome) for outcome in outcomes] == [Unavailable]
     assert live_table.pending_draw.answers == [other.append]
+
+
+async def test_the_cards_at_a_seal_are_not_those_of_a_later_player_of_the_seat(
+    service: Service,
+) -> None:
+    live_table = await new_table(service)
+    drawn = await at_random(service, live_table, 1)
+    sealed = drawn.version - 2
+    for taken_at, cards in ((2, 2), (sealed, 2), (drawn.version, 0)):
+        draw = Draw(Actor(seat=1, taken_at=taken_at), 2)
+        found = await service.reader.drawn_at_seal(live_table, draw, sealed=sealed)
+        assert len(found.events if found is not None else ()) == cards

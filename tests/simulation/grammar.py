@@ -78,6 +78,9 @@ MORE_FAULTS = {"crash_at": 3.0, "step_clocks": 2.0}
 """Weights of what was added later; in plans of all commands and faults they are additional steps,
 so that a seed keeps its others."""
 
+LATEST_COMMANDS = {"move_on": 0.25}
+"""Commands that were added last: the part of the plans that has each, as additional steps."""
+
 WORDS = {
     "crash_at": "is killed when it reaches a named point, and starts again after {seconds:.1f} s",
     "twice_apart": "sends a note under one id on two connections at once",

@@ -12,7 +12,14 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Any, NamedTuple
 
-from tests.simulation.grammar import COMMANDS, FAULTS, MORE_COMMANDS, MORE_FAULTS, WORDS
+from tests.simulation.grammar import (
+    COMMANDS,
+    FAULTS,
+    LATEST_COMMANDS,
+    MORE_COMMANDS,
+    MORE_FAULTS,
+    WORDS,
+)
 from tests.simulation.swarm import subset
 
 CLIENTS = ("Ada", "Bob", "Cleo", "Dan")
@@ -129,6 +136,7 @@ def make_plan(seed: int) -> Plan:
         steps.append(_fault(what, length, random))
     if seed % SWARM_EVERY != 2:
         steps += _more_steps(length, more)
+    steps += _latest_steps(seed, length)
     return Plan(seed, settings, tuple(sorted(steps)))
 
 
@@ -141,6 +149,14 @@ def _more_steps(length: float, more: Random) -> Iterator[Step]:
     for what in MORE_FAULTS:
         while more.random() < 0.2:
             yield _fault(what, length, more)
+
+
+def _latest_steps(seed: int, length: float) -> Iterator[Step]:
+    for what, part in LATEST_COMMANDS.items():
+        random = Random(f"{what} {seed}")
+        while random.random() < part:
+            at = round(random.uniform(0.3, length), 4)
+            yield Step(at, random.choice(CLIENTS), what, random.getrandbits(30))
 
 
 def _fault(what: str, length: float, random: Random) -> Step:

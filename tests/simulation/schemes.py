@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from random import Random
 from typing import Any
 
 from dealer.client import House, RemoteTable, connect
-from dealer.errors import DealerError, HouseUnreachable, SessionEnded
+from dealer.errors import DealerError, HouseUnreachable, Refused, SessionEnded
+from tests.simulation.plan import CLIENTS
 from tests.simulation.player import Player
 from tests.simulation.tabs import open_tabs
 
@@ -97,6 +99,38 @@ class SchemingPlayer(Player):
         if table.seat is not None:
             await table.leave()
         await self._take(random.randrange(1, 5))
+
+    async def do_move_on(self, random: Random) -> None:
+        """Move to a free seat, and go on at once; another player may take that seat meanwhile."""
+        table = await self.at_table()
+        others = [seat for seat in range(1, 5) if seat != table.seat]
+        to = random.choice([seat for seat in others if seat not in table.seats] or others)
+        if (taken_by := self.world.players.get(table.seats.get(to, ""))) is not None:
+            with suppress(Refused, SessionEnded, HouseUnreachable):
+                await taken_by.do_leave(random)
+        self._notes += 1
+        works = [
+            asyncio.ensure_future(table.move_seat(to)),
+            asyncio.ensure_future(table.note("chat", f"{self.name} {self._notes}")),
+            asyncio.ensure_future(table.draw(1)),
+        ]
+        if random.random() < 0.5:
+            rival = self.world.players[random.choice(CLIENTS)]
+            works.append(asyncio.ensure_future(rival.change_to(to)))
+        await asyncio.sleep(random.choice((0.0, 0.0, 0.01)))
+        if random.random() < 0.5:
+            table._session.attach()
+        for one in await asyncio.gather(*works, return_exceptions=True):
+            if isinstance(one, BaseException):
+                raise one
+
+    async def change_to(self, seat: int) -> None:
+        """Leave, and take this seat; unless it has it, or another command meets it."""
+        with suppress(Refused, SessionEnded, HouseUnreachable):
+            table = await self.at_table()
+            if table.seat not in (None, seat):
+                await table.leave()
+            await self._take(seat)
 
     async def _take(self, seat: int) -> None:
         house = await self.connected()

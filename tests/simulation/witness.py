@@ -86,6 +86,26 @@ class Witness:
                             f"command {row.command} is at {self.commands[name]} and {row.version}"
                         )
                     self.commands[name] = row.version
+                if row.type == "NoteAdded":
+                    self._noted(table, json.loads(leaf))
+
+    def _noted(self, table: str, note: Members) -> None:
+        """A player's notes begin with the name of the player, who holds the seat then."""
+        public, seat = note["public"], note["public"].get("seat")
+        if public["kind"] != "chat" or not seat:  # 0 is the host without a seat
+            return
+        holder = self._holder(table, seat, note["version"])
+        if holder != public["text"].split()[0] and not self._world.restores:
+            self._world.fault(f"{public['text']!r} is a note of {holder}, seat {seat}")
+
+    def _holder(self, table: str, seat: int, version: int) -> str | None:
+        """The name of the player who held a seat at a version."""
+        holder = None
+        types, leaves = self.types.get(table, ()), self.log.get(table, ())
+        for kind, leaf in zip(types[:version], leaves, strict=False):
+            if kind == "SeatTaken" and (taken := json.loads(leaf)["public"])["seat"] == seat:
+                holder = taken["name"]
+        return holder
 
     # Frames
 
@@ -151,11 +171,7 @@ class Witness:
         seat = public.get("seat")
         if event["type"] == "CardMoved":
             seat = int(public["to"].removeprefix("hand:"))
-        holder = None
-        types, leaves = self.types.get(event["table"], ()), self.log.get(event["table"], ())
-        for kind, leaf in zip(types[:version], leaves, strict=False):
-            if kind == "SeatTaken" and (taken := json.loads(leaf)["public"])["seat"] == seat:
-                holder = taken["name"]
+        holder = self._holder(event["table"], seat, version)
         if holder != name and not self._world.restores:
             self._world.fault(f"{name} received a face of {holder}, seat {seat}, version {version}")
 

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from dealer.errors import NoRound, NotEntitled, NotHost, NotYourSeat, ShuffleRunning
+from dealer.errors import (
+    NoRound,
+    NotEntitled,
+    NotHost,
+    NotYourSeat,
+    ShuffleRunning,
+    VersionConflict,
+)
 from dealer.game.commands import Actor
-from dealer.game.state import Round, Table
+from dealer.game.state import Round, SeatHolder, Table
 
 
 def is_host(table: Table, actor: Actor) -> bool:
@@ -42,11 +49,16 @@ def require_permission(table: Table, actor: Actor, action: str) -> None:
 
 
 def require_current_seat(table: Table, actor: Actor) -> None:
-    """Raise NotYourSeat if the actor left the seat, even if another player has taken it since."""
+    """Raise NotYourSeat if the actor left the seat, even if another player has taken it since.
+
+    Raises VersionConflict if the actor has moved, by a command that was decided before this one.
+    """
     if actor.seat is None or actor.taken_at is None:
         return
     player = table.seats.get(actor.seat)
     if player is None or player.taken_at != actor.taken_at:
+        if SeatHolder(actor.seat, actor.taken_at) in table.moved:
+            raise VersionConflict("You moved to another seat meanwhile; send this again.")
         raise NotYourSeat("You left this seat; join the table again.")
 
 

@@ -58,6 +58,10 @@ class Presence:
         watching = sum(subscription.only_watches() for subscription in subscribers)
         own = Attendance(frozenset(acting), watching)
         self._shared.report(live_table, own if subscribers else None)
+        if not all(subscription.membership.settled for subscription in subscribers):
+            # A seat was left, or moved to, in an append that may be lost.
+            version = live_table.table.version
+            live_table.when_committed(version, lambda _: self.changed(live_table))
         elsewhere = self._shared.elsewhere(live_table)
         before, recorded = self._recorded.get(live_table, {}), {}
         for seat, player in sorted(live_table.table.seats.items()):

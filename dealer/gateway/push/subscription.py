@@ -56,6 +56,10 @@ class TableRole(Protocol):
     def holder(self) -> SeatHolder | None:
         """The seat that the connection acts for."""
 
+    @property
+    def settled(self) -> bool:
+        """Whether it is on disk which seat that is."""
+
     def may_watch(self) -> bool:
         """Whether the connection may see the table at the moment."""
 

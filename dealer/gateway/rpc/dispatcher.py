@@ -136,8 +136,10 @@ class Dispatcher:
         memberships, params = self.session.memberships, call.params
         membership = await memberships.find(params.table, token=params.token)
         absence = None
-        if command.of_players:
+        while command.of_players:
             absence = await self._context.broadcaster.absences.at_command(membership.live_table)
+            if membership.settled:
+                break
             await membership.settle()
         self._execute(call, command, membership, absence)
 

@@ -133,7 +133,8 @@ async def table_join(session: Session, call: Call) -> None:
     token = tokens.seat(live_table.id, seat=holder.seat, since=holder.taken_at)
     membership.tokens.add(token)
     seen = await take_snapshot(session, membership)
-    answer = r.Joined(seat=holder.seat, token=token, **members(membership, seen))
+    seat = (membership.holder or holder).seat  # another one after a move
+    answer = r.Joined(seat=seat, token=token, **members(membership, seen))
     session.cache_answer(call, answer)
     session.answer(call, answer)
     start_stream(session, membership, seen.version)

@@ -22,6 +22,8 @@ LISTED_PER_MESSAGE = 50
 
 async def session_refresh(session: Session, call: Call) -> None:
     """The tables of this connection, and its role at each."""
+    for membership in session.memberships.all():
+        await membership.settle()
     memberships = [membership for membership in session.memberships.all() if membership.may_watch()]
     tables = [table_status(membership) for membership in memberships]
     session.answer(call, r.TableStatuses(tables=tables))

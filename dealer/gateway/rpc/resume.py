@@ -38,16 +38,23 @@ async def take_snapshot(session: Session, membership: Membership) -> Snapshot:
     await _subscribe_as_seat(session, membership)
     with broadcaster.paused(subscription):
         seen = await snapshot(session, membership)
+        _show_faces(session, membership)
         await broadcaster.send_until(subscription, upto=seen.version)
     return seen
 
 
 async def snapshot(session: Session, membership: Membership) -> Snapshot:
-    """The table as this client may see it, in a turn of the client's address."""
+    """The table as this client may see it, in a turn of the client's address.
+
+    It is that of the seat which the membership has at the end.
+    """
     async with session.turn():
-        await membership.settle()
-        viewer = membership.holder
-        return await session.context.service.snapshot(membership.live_table, viewer)
+        while True:
+            await membership.settle()
+            viewer = membership.holder
+            seen = await session.context.service.snapshot(membership.live_table, viewer)
+            if membership.holder == viewer:
+                return seen
 
 
 async def resume(session: Session, membership: Membership, after: int) -> Resumption:
@@ -72,6 +79,8 @@ async def _resume_from_snapshot(session: Session, membership: Membership, after:
     context, live_table = session.context, membership.live_table
     context.metrics.resets += 1
     seen = await snapshot(session, membership)
+    _show_faces(session, membership)
+    seat_and_host = role(membership)
     proof: list[str] | None = None
     if after == 0:
         proof = []  # every log is consistent with the empty one
@@ -80,21 +89,24 @@ async def _resume_from_snapshot(session: Session, membership: Membership, after:
             proof = await context.service.consistency.proof(
                 live_table, old=after, new=seen.version, edge=seen.edge, pause=session.pause
             )
-    await _subscribe_as_seat(session, membership)
     answer = r.Resumed(
         checkpoint=seen.checkpoint,
         reset=True,
         table=live_table.table_id,
         version=seen.version,
-        **role(membership),
+        **seat_and_host,
     )
     reset = r.Snapshot(reset=True, proof=proof, **members(membership, seen))
     return Resumption(membership, answer, seen.version, reset)
 
 
 async def _subscribe_as_seat(session: Session, membership: Membership) -> None:
-    """Show the faces of the seat that this connection acts for, as it is on disk."""
     await membership.settle()
+    _show_faces(session, membership)
+
+
+def _show_faces(session: Session, membership: Membership) -> None:
+    """Push the faces of the seat that this connection acts for."""
     holder = membership.holder
     if holder is not None:
         session.context.broadcaster.take_seat(session.memberships.add(membership), holder)
