@@ -53,7 +53,7 @@ def test_a_schedule_is_replayed_exactly_in_another_process() -> None:
 @pytest.mark.timeout(300)
 def test_fresh_schedules_hold_every_invariant() -> None:
     seeds = str(CI_SEEDS if in_ci() else SEEDS)
-    found = simulation("--first", fresh_seed(), "--seeds", seeds, "--minutes", "2")
+    found = simulation("--first", fresh_seed(), "--seeds", seeds, "--minutes", "1")
     print(found.stdout)
     assert found.returncode == 0, found.stdout + found.stderr
 
