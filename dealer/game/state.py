@@ -180,8 +180,17 @@ class Table:
 
     def earliest(self, holder: SeatHolder) -> SeatHolder:
         """The same player at the seat that they took when they joined."""
-        earlier = (first for first, later in self.moved.items() if later == holder)
-        return min(earlier, key=_taken_at, default=holder)
+        return min(self._earlier(holder), key=_taken_at, default=holder)
+
+    def seat_at(self, holder: SeatHolder, version: int) -> int | None:
+        """The seat that the same player had at a version; None before they joined."""
+        seats = (one for one in (holder, *self._earlier(holder)) if one.taken_at <= version)
+        latest = max(seats, key=_taken_at, default=None)
+        return None if latest is None else latest.seat
+
+    def _earlier(self, holder: SeatHolder) -> list[SeatHolder]:
+        """The same player at the seats that they have moved from."""
+        return [first for first, later in self.moved.items() if later == holder]
 
 
 def replay(history: Iterable[tuple[Event, int]]) -> Table:

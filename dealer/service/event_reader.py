@@ -6,6 +6,7 @@ from dealer.eventlog import Log
 from dealer.game.commands import Draw
 from dealer.game.decide import NoRoundSecrets
 from dealer.game.events import PRIVATE_FACE_TYPES, CardDrawn, Event
+from dealer.game.state import SeatHolder
 from dealer.service.archive import require_here
 from dealer.service.decoding import event_of, leaf_of
 from dealer.service.encoding import EncodedEvent, encoded_event
@@ -83,9 +84,10 @@ class EventReader:
         drawn = await self._log.read(live_table.id, after=sealed, limit=draw.count)
         if len(drawn) < draw.count or any(row.type != "CardDrawn" or row.command for row in drawn):
             return None
-        if drawn[0].version <= (draw.actor.taken_at or 0):
-            return None  # of an earlier player of the seat
+        seat, taken_at = draw.actor.seat, draw.actor.taken_at
+        if seat is not None and taken_at is not None:  # the player may have had another seat then
+            seat = live_table.table.seat_at(SeatHolder(seat, taken_at), drawn[0].version)
         events = await self.events(live_table, after=drawn[0].version - 1, count=draw.count)
-        if any(event.seat != draw.actor.seat for event in events if isinstance(event, CardDrawn)):
+        if any(event.seat != seat for event in events if isinstance(event, CardDrawn)):
             return None
         return CommandResult(drawn[-1].version, events)

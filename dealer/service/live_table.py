@@ -308,10 +308,10 @@ class LiveTable:
         return there
 
     async def seat_on_disk(self, holder: SeatHolder) -> SeatHolder | None:
-        """The seat that a player has now, who took `holder`; None once they have left.
+        """The current seat of the player who took the seat `holder`; None once they have left.
 
-        What says so is on disk: an append that is lost neither moves nor removes a player. Raises
-        what `wait_committed` raises.
+        It is read from events that are on disk, because an append that is lost neither moves nor
+        removes a player. Raises what `wait_committed` raises.
         """
         while True:
             latest = self.table.latest(holder)

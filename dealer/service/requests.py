@@ -113,10 +113,9 @@ class PendingDraw:
 
     def is_of(self, draw: Draw) -> bool:
         """Whether it gives its player what this draw, of a repeated command, would give."""
-        (mine, other) = (
-            (one.actor.seat, one.actor.taken_at, one.count, one.source) for one in (self.draw, draw)
-        )
-        return mine == other
+        mine, other = self.draw.actor, draw.actor
+        same_player = mine.seat == other.seat and mine.taken_at == other.taken_at
+        return same_player and self.draw.count == draw.count and self.draw.source == draw.source
 
     def postpone(self) -> None:
         """Answer with Unavailable: a retry finds the cards, or the shuffle that still runs."""

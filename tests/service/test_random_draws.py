@@ -15,6 +15,8 @@ from dealer.game.commands import (
     Draw,
     DrawAtRandom,
     LeaveSeat,
+    Move,
+    MoveSeat,
     OpenRound,
     RevealEntropy,
     StartShuffle,
@@ -252,3 +254,18 @@ async def test_the_cards_at_a_seal_are_not_those_of_a_later_player_of_the_seat(
         draw = Draw(Actor(seat=1, taken_at=taken_at), 2)
         found = await service.reader.drawn_at_seal(live_table, draw, sealed=sealed)
         assert len(found.events if found is not None else ()) == cards
+
+
+async def test_a_repetition_after_a_move_gets_the_first_answer(service: Service) -> None:
+    live_table = await new_table(service, entropy="players")
+    first = at_random(service, live_table, 1)
+    await contribute(service, live_table, 0)
+    drawn = await first
+    returned = Move(Actor(seat=1), "return", "hand:1", "deck", count=2)
+    await service.execute(live_table, returned)
+    await service.execute(live_table, MoveSeat(Actor(seat=1), 3))
+    moved = live_table.table.holder(3)
+    assert moved is not None
+    again = DrawAtRandom(Actor(seat=3, taken_at=moved.taken_at), 2)
+    key = IdempotencyKey("seat:1", "r", b"random")
+    assert await service.draw_at_random(live_table, again, key=key) == drawn

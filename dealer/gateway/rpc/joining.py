@@ -120,7 +120,7 @@ async def table_join(session: Session, call: Call) -> None:
     memberships = session.memberships
     membership = await memberships.find(q.table)
     temporary = membership.subscription is None
-    memberships.add(membership)
+    subscription = memberships.add(membership)
     try:
         holder = await seat_for(session, call, membership)
     except DealerError:
@@ -133,7 +133,7 @@ async def table_join(session: Session, call: Call) -> None:
     token = tokens.seat(live_table.id, seat=holder.seat, since=holder.taken_at)
     membership.tokens.add(token)
     seen = await take_snapshot(session, membership)
-    seat = (membership.holder or holder).seat  # another one after a move
+    seat = (subscription.viewer or holder).seat  # another one if the player has moved meanwhile
     answer = r.Joined(seat=seat, token=token, **members(membership, seen))
     session.cache_answer(call, answer)
     session.answer(call, answer)
