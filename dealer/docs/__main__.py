@@ -7,13 +7,13 @@ import sys
 from pathlib import Path
 
 from dealer.docs.site import BrokenSite, build
-from dealer.gateway.version import program_version
+from dealer.version import __version__
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m dealer.docs", description=__doc__)
     parser.add_argument("folder", type=Path, help="where the versions are; others are kept")
-    parser.add_argument("--version", default=program_version(), help="name of this version")
+    parser.add_argument("--version", default=__version__, help="name of this version")
     given = parser.parse_args()
     try:
         page = build(given.folder, version=given.version)

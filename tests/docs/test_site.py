@@ -16,7 +16,7 @@ from playwright.async_api import async_playwright, expect
 from dealer.docs import site as sites
 from dealer.docs.documents import Page
 from dealer.docs.site import BrokenSite, build
-from dealer.gateway.version import program_version
+from dealer.version import __version__
 from tests.browser.conftest import FLAGS, chromium
 from tests.docs.tutorial import blocks
 from tests.harness.server_process import ROOT
@@ -27,7 +27,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:.*MystReferenceResolver:PendingDeprecationWarning"),
 ]
 
-VERSION, EARLIER = program_version(), "0.0.9"
+VERSION, EARLIER = __version__, "0.0.9"
 
 
 @pytest.fixture(scope="module")

@@ -19,9 +19,9 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
-from dealer.gateway.version import program_version
 from dealer.histogram import LONG_SECONDS, SECONDS, Histogram
 from dealer.service.commit_stats import BATCHES, CommitStats
+from dealer.version import __version__
 
 SIZES = (1, 2, 5, 10, 20, 60, 120, 500, 1000)
 
@@ -56,7 +56,7 @@ class Metrics(Collector):
         self.histograms: dict[str, tuple[str, Callable[[], Histogram]]] = {}
         self.on_answer: Callable[[str, str, float], None] | None = None
         self._build = {
-            "version": program_version(),
+            "version": __version__,
             "python": platform.python_version(),
             "database": database,
         }

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 from dealer.errors import ConfigurationError
 from dealer.gateway.observe.metrics import Metrics
-from dealer.gateway.version import program_version
 from dealer.service import Service
 from dealer.service.clock import utc_ns
+from dealer.version import __version__
 
 if TYPE_CHECKING:
     from opentelemetry.trace import TracerProvider
@@ -43,7 +43,7 @@ def tracing(collector: str | None, service: Service, metrics: Metrics) -> Iterat
         raise ConfigurationError(
             "--otlp-traces needs further packages: pip install 'dealer-server[otel]'."
         ) from None
-    resource = Resource.create({"service.name": "dealer", "service.version": program_version()})
+    resource = Resource.create({"service.name": "dealer", "service.version": __version__})
     provider = TracerProvider(resource=resource, shutdown_on_exit=False)
     # Exports in a thread of its own; spans that a slow collector does not take are dropped.
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=collector)))
@@ -60,7 +60,7 @@ def recording(provider: TracerProvider, service: Service, metrics: Metrics) -> I
     from opentelemetry.context import Context
     from opentelemetry.trace import SpanKind
 
-    tracer = provider.get_tracer("dealer", program_version())
+    tracer = provider.get_tracer("dealer", __version__)
 
     def record(
         name: str, kind: SpanKind, seconds: float, attributes: dict[str, str] | None = None

@@ -22,7 +22,6 @@ from dealer.gateway.rpc.commands import command_key, deck_codes
 from dealer.gateway.rpc.resume import Resumption, members, resume, start_stream, take_snapshot
 from dealer.gateway.rpc.seating import seat_for
 from dealer.gateway.rpc.session import Session
-from dealer.gateway.version import program_version
 from dealer.gateway.wire import params as p
 from dealer.gateway.wire import protocol as wire
 from dealer.gateway.wire import results as r
@@ -31,6 +30,7 @@ from dealer.service import CommandResult, LiveTable
 from dealer.service.requests import ANONYMOUS_SCOPE
 from dealer.service.service_keys import ServiceKey
 from dealer.service.service_tables import Owner, opening_key
+from dealer.version import __version__
 
 
 async def table_open(session: Session, call: Call) -> None:
@@ -185,7 +185,7 @@ async def session_hello(session: Session, call: Call) -> None:
         else:
             statuses.append(r.TableStatus(**msgspec.structs.asdict(resumption.answer)))
             resumptions.append(resumption)
-    server = r.Server(name="dealer", version=program_version(), protocol=wire.PROTOCOL)
+    server = r.Server(name="dealer", version=__version__, protocol=wire.PROTOCOL)
     by_table = None if session.context.service.hints is None else True
     session.answer(call, r.HelloResult(server=server, tables=statuses, by_table=by_table))
     for resumption in resumptions:

@@ -14,8 +14,8 @@ from dealer.gateway.schema.messages import messages, payloads
 from dealer.gateway.schema.notifications import NOTIFICATIONS
 from dealer.gateway.schema.openrpc import DESCRIPTION, HOST, SERVERS, close_codes
 from dealer.gateway.schema.titles import reference
-from dealer.gateway.version import program_version
 from dealer.gateway.wire.protocol import PROTOCOL
+from dealer.version import __version__
 
 Part = dict[str, Any]
 
@@ -32,7 +32,7 @@ def asyncapi() -> bytes:
             "id": "urn:dealer:v1",
             "info": {
                 "title": "dealer",
-                "version": program_version(),
+                "version": __version__,
                 "description": f"{DESCRIPTION} {_codes()}",
                 "license": {"name": "MIT", "url": "https://opensource.org/license/mit"},
                 "tags": [{"name": "cards"}],

@@ -15,9 +15,9 @@ from dealer.gateway.schema.errors import REFUSALS, refusals
 from dealer.gateway.schema.examples import NONE, examples
 from dealer.gateway.schema.json_schema import components, notification_schema, result_schema
 from dealer.gateway.schema.notifications import NOTIFICATIONS
-from dealer.gateway.version import program_version
 from dealer.gateway.wire import results as r
 from dealer.gateway.wire.protocol import PROTOCOL, ErrorCode
+from dealer.version import __version__
 
 DESCRIPTION = (
     "A card dealer that players can check. One JSON-RPC 2.0 object is one text frame of a "
@@ -46,7 +46,7 @@ def document() -> r.OpenRpcDocument:
         openrpc="1.3.2",
         info={
             "title": "dealer",
-            "version": program_version(),
+            "version": __version__,
             "description": DESCRIPTION,
             "license": {"name": "MIT", "url": "https://opensource.org/license/mit"},
         },
