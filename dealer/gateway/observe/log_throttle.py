@@ -27,30 +27,15 @@ class LogThrottle:
         self._kinds: dict[tuple[object, ...], tuple[float, int]] = {}  # least recent line first
 
     def log(
-        self, level: int, event: str, example: Mapping[str, object] = _NONE, /, **fields: object
-    ) -> None:
-        """Log `event`; the field `times` counts the lines suppressed before this one."""
-        self._log_once(level, event, fields, example, None)
-
-    def say_error(
-        self,
-        error: BaseException | None,
-        event: str,
-        example: Mapping[str, object] = _NONE,
-        /,
-        **fields: object,
-    ) -> None:
-        """Log `event` at level ERROR with the traceback of `error`."""
-        self._log_once(logging.ERROR, event, fields, example, error)
-
-    def _log_once(
         self,
         level: int,
         event: str,
-        fields: dict[str, object],
-        example: Mapping[str, object],
-        error: BaseException | None,
+        example: Mapping[str, object] = _NONE,
+        error: BaseException | None = None,
+        /,
+        **fields: object,
     ) -> None:
+        """Log `event`; the field `times` counts the lines suppressed before this one."""
         kind, now = (event, type(error), *fields.values()), self._clock()
         logged_at, suppressed = self._kinds.get(kind, (now - self._seconds, 0))
         if now - logged_at < self._seconds:
@@ -65,3 +50,14 @@ class LogThrottle:
         self._kinds[kind] = (now, 0)
         extra = {**fields, **example, **({"times": suppressed + 1} if suppressed else {})}
         self._log.log(level, event, exc_info=error, extra={"fields": extra})
+
+    def say_error(
+        self,
+        error: BaseException | None,
+        event: str,
+        example: Mapping[str, object] = _NONE,
+        /,
+        **fields: object,
+    ) -> None:
+        """Log `event` at level ERROR with the traceback of `error`."""
+        self.log(logging.ERROR, event, example, error, **fields)
