@@ -20,17 +20,14 @@ class LoopLagMonitor:
         self._timer: asyncio.TimerHandle | None = None
 
     def start(self) -> None:
-        self._schedule()
+        due = self._clock() + INTERVAL
+        self._timer = asyncio.get_running_loop().call_at(due, self._tick, due)
 
     def close(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
-    def _schedule(self) -> None:
-        due = self._clock() + INTERVAL
-        self._timer = asyncio.get_running_loop().call_at(due, self._tick, due)
-
     def _tick(self, due: float) -> None:
         self._histogram.observe(max(0.0, self._clock() - due))
-        self._schedule()
+        self.start()
