@@ -26,10 +26,6 @@ from dealer.version import __version__
 SIZES = (1, 2, 5, 10, 20, 60, 120, 500, 1000)
 
 
-def _request_histogram() -> Histogram:
-    return Histogram(LONG_SECONDS)
-
-
 class Metrics(Collector):
     """Counters and histograms of one server, which uses a `database` of this kind.
 
@@ -39,7 +35,7 @@ class Metrics(Collector):
 
     def __init__(self, *, database: str = "") -> None:
         self.calls: Counter[tuple[str, str]] = Counter()
-        self.request_seconds: defaultdict[str, Histogram] = defaultdict(_request_histogram)
+        self.request_seconds = defaultdict[str, Histogram](lambda: Histogram(LONG_SECONDS))
         self.push_seconds = Histogram(SECONDS)
         self.appended = Histogram(tuple(map(float, SIZES)))
         self.lag = Histogram(SECONDS)
