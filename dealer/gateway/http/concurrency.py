@@ -5,22 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http import HTTPStatus
 
-from websockets.http11 import Response
-
-from dealer.gateway.http.responses import response
+from dealer.errors import Overloaded
 
 MAX_CONCURRENT = 32
 MAX_CONCURRENT_PER_ADDRESS = 4
-
-
-class TooManyConcurrent(Exception):
-    """Too many concurrent requests; its text names what was requested."""
-
-    def answer(self) -> Response:
-        sentence = f"Too many requests for {self} at the moment; try again later.\n"
-        return response(HTTPStatus.SERVICE_UNAVAILABLE, sentence, Retry_After="5")
 
 
 class ConcurrencyLimit:
@@ -32,12 +21,12 @@ class ConcurrencyLimit:
 
     @contextmanager
     def admitted(self, address: str) -> Iterator[None]:
-        """Count a request while the block runs; TooManyConcurrent if that exceeds a limit."""
+        """Count a request while the block runs; Overloaded if that exceeds a limit."""
         if (
             self._active[address] >= MAX_CONCURRENT_PER_ADDRESS
             or self._active.total() >= MAX_CONCURRENT
         ):
-            raise TooManyConcurrent(self._what)
+            raise Overloaded(f"Too many requests for {self._what} at the moment; try again later.")
         self._active[address] += 1
         try:
             yield

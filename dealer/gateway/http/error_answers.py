@@ -17,11 +17,10 @@ from dealer.errors import (
     TableArchived,
     Unavailable,
 )
-from dealer.gateway.http.concurrency import TooManyConcurrent
 from dealer.gateway.http.responses import response
 
 
-def refusal_of(error: MultipleValuesError | TooManyConcurrent | DealerError) -> Response:
+def refusal_of(error: MultipleValuesError | DealerError) -> Response:
     """The answer that an error of a request has: its sentence, and when to try again."""
     match error:
         case MultipleValuesError():
@@ -30,8 +29,6 @@ def refusal_of(error: MultipleValuesError | TooManyConcurrent | DealerError) -> 
             return response(HTTPStatus.UNAUTHORIZED, f"{error}\n", WWW_Authenticate="Bearer")
         case TableArchived():
             return response(HTTPStatus.GONE, f"{error}\n")
-        case TooManyConcurrent():
-            return error.answer()
         case RateLimited():
             seconds = str(ceil(error.retry_after_ms / 1000))
             status = HTTPStatus.SERVICE_UNAVAILABLE

@@ -15,15 +15,12 @@ from http import HTTPStatus
 from websockets.datastructures import MultipleValuesError
 from websockets.http11 import Request, Response
 
-from dealer.errors import (
-    DealerError,
-    TableArchived,
-)
+from dealer.errors import DealerError, TableArchived
 from dealer.game.state import Table
 from dealer.gateway.http.appearance import Appearance
 from dealer.gateway.http.audit_page import audit_page
 from dealer.gateway.http.authorization import bearer_of
-from dealer.gateway.http.concurrency import ConcurrencyLimit, TooManyConcurrent
+from dealer.gateway.http.concurrency import ConcurrencyLimit
 from dealer.gateway.http.downloads import (
     PLAIN_DOWNLOAD,
     PLAIN_HISTORY,
@@ -114,7 +111,7 @@ class Router:
             return response(HTTPStatus.METHOD_NOT_ALLOWED, "Only GET is allowed.\n")
         try:
             answer = await self._route(connection, request)
-        except (MultipleValuesError, TooManyConcurrent, DealerError) as error:
+        except (MultipleValuesError, DealerError) as error:
             return refusal_of(error)
         if answer is not None and request.method == "HEAD":
             return without_body(answer)
