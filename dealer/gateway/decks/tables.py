@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeVar
 
-from dealer.errors import DealerError, NotEntitled, Refused, Unavailable, UnknownTable
+from dealer.errors import NotEntitled, Refused, Unavailable, UnknownTable
 from dealer.game.commands import (
     CloseRound,
     Command,
@@ -27,7 +26,6 @@ from dealer.game.state import Table
 from dealer.gateway.decks.deck import API, Deck, shuffling
 from dealer.gateway.decks.deck_notes import UNSHUFFLED_NOTE, DeckNotesCache
 from dealer.gateway.http.client_connection import ClientConnection
-from dealer.gateway.rate_limit.budgets import rate_limited
 from dealer.gateway.rate_limit.costs import (
     BYTES_PER_SWAP,
     bytes_written,
@@ -104,7 +102,8 @@ class DeckTables:
         id = new_deck_id()
         rules = RULES | {RULE: decks}
         written = text_bytes_written(json.dumps(rules).encode())
-        with self._paying(client, written, table=client.service_key is None):
+        by_player = client.service_key is None
+        with client.budget.paying(written, self._context.clock(), table=by_player):
             live_table, _ = await self._service.open_table(rules, key=deck_key(id), address="")
         opened = OpenDeck(id, live_table)
         with live_table.held():
@@ -165,7 +164,7 @@ class DeckTables:
     ) -> list[str]:
         """Draw cards from anywhere in a stack; the codes of the log, in their order."""
         command, table = DrawAtRandom(API, count, source), opened.live_table.table
-        with self._paying(client, bytes_written(command, table)):
+        with client.budget.paying(bytes_written(command, table), self._context.clock()):
             client.budget.charge(weight(command, table))
             done = await self._service.draw_at_random(opened.live_table, command)
         client.budget.cpu.step(event_seconds(done.events))
@@ -179,7 +178,7 @@ class DeckTables:
         if not commands:
             return
         written, weights = _cost(commands, live_table.table)
-        with self._paying(client, written), live_table.held():
+        with client.budget.paying(written, self._context.clock()), live_table.held():
             client.budget.charge(weights)
             for done in await asyncio.gather(*self._submit(live_table, commands)):
                 client.budget.cpu.step(event_seconds(done.events))
@@ -194,26 +193,6 @@ class DeckTables:
             answers.append(loop.create_future())
             self._service.submit(live_table, command, resolve(answers[-1]))
         return answers
-
-    @contextmanager
-    def _paying(
-        self, client: ClientConnection, written: int, *, table: bool = False
-    ) -> Iterator[None]:
-        """Charge bytes to be written and, with `table`, a table; refund what was refused."""
-        budget, now = client.budget, self._context.clock()
-        if wait := budget.pay(written, now):
-            raise rate_limited(budget.writes_exhausted, wait)
-        if table and (wait := budget.tables.take(now)):
-            budget.written.charge(-written)
-            raise rate_limited("Your address has opened the maximum number of tables", wait)
-        try:
-            yield
-        except DealerError as error:
-            if isinstance(error, Refused) and not isinstance(error, Unavailable):
-                budget.written.charge(-written)
-            if table:
-                budget.tables.charge(-1.0)
-            raise
 
 
 def _may_open(client: ClientConnection) -> bool:

@@ -262,9 +262,7 @@ class Router:
 
     def _pay(self, connection: HttpClient) -> None:
         """Charge the checkpoint that a download writes; RateLimited if the address may not."""
-        wait = connection.budget.pay(BYTES_PER_COMMIT, self._clock())
-        if wait:
-            raise rate_limited(connection.budget.writes_exhausted, wait)
+        connection.budget.pay(BYTES_PER_COMMIT, self._clock())
 
     def _require_paid(self, connection: HttpClient) -> None:
         """Raise RateLimited while the address owes processor time."""

@@ -16,11 +16,12 @@ from __future__ import annotations
 
 from asyncio import Semaphore
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from heapq import nsmallest
 
-from dealer.errors import RateLimited
+from dealer.errors import DealerError, RateLimited, Refused, Unavailable
 from dealer.gateway.limits import Limits
 from dealer.gateway.rate_limit.bucket import Bucket, ProcessorTime
 
@@ -119,11 +120,6 @@ class ClientBudget:
         """Why a request is refused while processor time is owed."""
         return f"{self._owner} has used up its share of the server's processor time"
 
-    @property
-    def writes_exhausted(self) -> str:
-        """Why a request is refused while disk writes are owed."""
-        return f"{self._owner} has used up its share of the server's disk writes"
-
     # Messages
 
     def spend(self, weight: float, now: float) -> float:
@@ -149,15 +145,39 @@ class ClientBudget:
         """Seconds until the processor time used for this address is paid; 0.0 if it is."""
         return 0.0 if self.cpu.level(now) >= 0.0 else self.cpu.wait(0.0, now)
 
-    def pay(self, written: int, now: float) -> float:
+    def pay(self, written: int, now: float) -> None:
         """Charge bytes that are about to be written to disk for this address.
 
-        Returns 0.0; or, with nothing charged, the seconds until earlier writes are paid.
+        Raises RateLimited, with nothing charged, while earlier writes are not paid.
         """
         if self.written.level(now) < 1.0:
-            return self.written.wait(1.0, now)
+            reason = f"{self._owner} has used up its share of the server's disk writes"
+            raise rate_limited(reason, self.written.wait(1.0, now))
         self.written.charge(written)
-        return 0.0
+
+    def refund(self, written: int, error: Exception) -> None:
+        """Refund what was paid for a request that was refused, and so wrote nothing."""
+        if isinstance(error, Refused) and not isinstance(error, Unavailable):
+            self.written.charge(-written)
+
+    @contextmanager
+    def paying(self, written: int, now: float, *, table: bool = False) -> Iterator[None]:
+        """Charge the bytes that the block writes, and with `table` a table that it opens.
+
+        Raises RateLimited without running the block where the address is over its limit; refunds
+        what the block refuses.
+        """
+        self.pay(written, now)
+        if table and (wait := self.tables.take(now)):
+            self.written.charge(-written)
+            raise rate_limited("Your address has opened the maximum number of tables", wait)
+        try:
+            yield
+        except DealerError as error:
+            self.refund(written, error)
+            if table:
+                self.tables.charge(-1.0)
+            raise
 
     def blocked(self, now: float) -> float:
         """Seconds until the address may connect again; 0.0 if it is not blocked."""

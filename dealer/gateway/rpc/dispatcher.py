@@ -202,7 +202,7 @@ class Dispatcher:
         self._context.in_flight -= 1
         try:
             if not isinstance(outcome, CommandResult):
-                self.session.refund(cost, outcome)
+                self.session.budget.refund(cost, outcome)
                 raise outcome
             self.session.budget.cpu.step(event_seconds(outcome.events))
             self.session.answer(call, method.answer(outcome))
@@ -219,7 +219,7 @@ class Dispatcher:
         try:
             done = await draw()
         except DealerError as error:
-            self.session.refund(cost, error)
+            self.session.budget.refund(cost, error)
             raise
         self.session.budget.cpu.step(event_seconds(done.events))
         self.session.answer(call, method.answer(done))

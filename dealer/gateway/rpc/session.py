@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Hashable, Iterator
-from contextlib import AbstractAsyncContextManager, contextmanager
+from collections.abc import Hashable
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from time import perf_counter
 
 from msgspec import Struct
@@ -151,35 +151,11 @@ class Session:
 
         Raises RateLimited while earlier writes are not paid.
         """
-        wait = self.budget.pay(written, self.context.clock())
-        if wait:
-            raise rate_limited(self.budget.writes_exhausted, wait)
+        self.budget.pay(written, self.context.clock())
 
-    def refund(self, written: int, error: Exception) -> None:
-        """Refund what was paid for a request that was refused, and so wrote nothing."""
-        if isinstance(error, Refused) and not isinstance(error, Unavailable):
-            self.budget.written.charge(-written)
-
-    @contextmanager
-    def paying(self, written: int, *, table: bool = False) -> Iterator[None]:
-        """Charge the bytes that the block writes, and with `table` a table that it opens.
-
-        Raises RateLimited without running the block where the address is over its limit; refunds
-        what the block refuses.
-        """
-        self.pay(written)
-        if table:
-            wait = self.budget.tables.take(self.context.clock())
-            if wait:
-                self.budget.written.charge(-written)
-                raise rate_limited("Your address has opened the maximum number of tables", wait)
-        try:
-            yield
-        except DealerError as error:
-            self.refund(written, error)
-            if table:
-                self.budget.tables.charge(-1.0)
-            raise
+    def paying(self, written: int, *, table: bool = False) -> AbstractContextManager[None]:
+        """Charge what a block writes, and with `table` opens; see `ClientBudget.paying`."""
+        return self.budget.paying(written, self.context.clock(), table=table)
 
     def turn(self) -> AbstractAsyncContextManager[None]:
         """A turn for a long answer; entering waits until this client's address may have one."""
