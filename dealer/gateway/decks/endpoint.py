@@ -107,7 +107,6 @@ class DecksEndpoint:
             run,
             limit=self._context.limits.message,
             count=lambda status: None,
-            charge=lambda seconds: connection.budget.cpu.step(seconds),
         )
         return exchange
 

@@ -13,31 +13,14 @@ import re
 from collections.abc import Callable
 from http import HTTPStatus
 from time import thread_time
-from typing import Protocol
 
 import h11
 from websockets.datastructures import Headers
 from websockets.http11 import Request, Response
 
+from dealer.gateway.http.client_connection import ClientConnection
 from dealer.gateway.http.request_head import END, MAX_HEAD
 from dealer.gateway.http.responses import response
-
-
-class PostConnection(Protocol):
-    """The connection of an exchange."""
-
-    def write_http(self, data: bytes) -> None:
-        """Write the answer, unless the connection is lost."""
-
-    def body_complete(self) -> None:
-        """The request was read: stop reading, and its deadline."""
-
-    def next_request(self, leftover: bytes) -> None:
-        """The answer was written: read the next request, which begins with these bytes."""
-
-    def linger(self) -> None:
-        """Close for writing, and drop what arrives, until the client closes or the deadline."""
-
 
 MAX_CHUNKS = 256
 """Chunks of one body: each takes time, however small it is."""
@@ -56,22 +39,19 @@ class PostExchange:
     """One request of at most `limit` bytes, and its answer.
 
     `check` refuses a request by its head; `run` is called with the body of an accepted one, and has
-    `answer` called, now or later. `count` is called with the status of the answer, `charge` with
-    the seconds of processor time that reading took.
+    `answer` called, now or later. `count` is called with the status of the answer.
     """
 
     def __init__(
         self,
-        connection: PostConnection,
+        connection: ClientConnection,
         check: Check,
         run: Run,
         *,
         limit: int,
         count: Callable[[int], None],
-        charge: Callable[[float], None],
     ) -> None:
         self._count = count
-        self._charge = charge
         self._chunks = 0
         self._connection = connection
         self._check = check
@@ -99,7 +79,7 @@ class PostExchange:
             complete = isinstance(event, h11.EndOfMessage)
             if not (complete or self._take(event)):
                 break
-        self._charge(thread_time() - started_at)
+        self._connection.budget.cpu.step(thread_time() - started_at)
         if complete:
             self._end()
 

@@ -63,7 +63,6 @@ class RpcEndpoint:
             run,
             limit=self._context.limits.message,
             count=self._count,
-            charge=lambda seconds: connection.budget.cpu.step(seconds),
         )
         return exchange
 
