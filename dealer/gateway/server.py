@@ -140,7 +140,6 @@ class Gateway:
         self._operations = Operations(
             self.context,
             self.probe,
-            self.metrics,
             hosts=HostNames([*host_names, ops_host], single_label=True),
         )
         self._address = (host, port)

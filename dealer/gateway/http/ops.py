@@ -15,7 +15,6 @@ from dealer.gateway.http.connection import HttpConnection
 from dealer.gateway.http.host_names import HostNames
 from dealer.gateway.http.refusals import body_refused, cross_site_refused, host_refused
 from dealer.gateway.http.responses import response
-from dealer.gateway.observe.metrics import Metrics
 from dealer.gateway.rpc.context import GatewayContext
 from dealer.service.probe import Probe
 
@@ -30,12 +29,9 @@ class Operations:
     tables, so that a load balancer prefers others for clients that may open one.
     """
 
-    def __init__(
-        self, context: GatewayContext, probe: Probe, metrics: Metrics, *, hosts: HostNames
-    ) -> None:
+    def __init__(self, context: GatewayContext, probe: Probe, *, hosts: HostNames) -> None:
         self.probe = probe
         self._context = context
-        self._metrics = metrics
         self._hosts = hosts
 
     async def answer(self, connection: HttpConnection, request: Request) -> Response:
@@ -52,7 +48,7 @@ class Operations:
         if path == "/readyz":
             return self._ready(new_tables=query == NEW_TABLES)
         if path == "/metrics":
-            return response(HTTPStatus.OK, self._metrics.page(), kind=CONTENT_TYPE_LATEST)
+            return response(HTTPStatus.OK, self._context.metrics.page(), kind=CONTENT_TYPE_LATEST)
         return response(HTTPStatus.NOT_FOUND, "This port has /healthz, /readyz and /metrics.\n")
 
     @property

@@ -6,7 +6,6 @@ a key that is not valid, 413, 415, 429 where a rate is exceeded, 503 while the s
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from http import HTTPStatus
@@ -29,20 +28,15 @@ ENDED_SECONDS = 60
 
 
 class RpcEndpoint:
-    """Runs the requests to `/rpc`; `check` admits or refuses a request by its head.
-
-    `statuses` counts the answers.
-    """
+    """Runs the requests to `/rpc`; `check` admits or refuses a request by its head."""
 
     def __init__(
         self,
         context: GatewayContext,
         check: Callable[[ClientConnection, Request], Response | None],
-        statuses: Counter[str],
     ) -> None:
         self._context = context
         self._check = check
-        self._statuses = statuses
 
     def exchange(self, connection: ClientConnection) -> PostExchange:
         """The exchange of a request that begins on this connection."""
@@ -70,7 +64,7 @@ class RpcEndpoint:
         return self._check(connection, request) or content_refused(request.headers)
 
     def _count(self, status: int) -> None:
-        self._statuses[str(status)] += 1
+        self._context.metrics.posts[str(status)] += 1
 
     def _answer(self, exchange: PostExchange, answer: PostedAnswer) -> None:
         exchange.answer(response_of(answer), close=answer.ends or self._context.draining)

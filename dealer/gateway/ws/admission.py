@@ -72,7 +72,7 @@ class ConnectionRegistry:
         self.connections: set[PlayerConnection] = set()
         self._arrivals = 0
         self._origins = None if origins is None else frozenset(origins)
-        self._rpc = RpcEndpoint(context, self.check_post, context.metrics.posts)
+        self._rpc = RpcEndpoint(context, self.check_post)
         self._decks = DecksEndpoint(context, self.check_decks, self._scheme) if decks else None
         self.callbacks = ConnectionCallbacks(
             self.on_connect, self.on_disconnect, self.on_close, self._exchange
