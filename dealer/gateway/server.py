@@ -128,10 +128,7 @@ class Gateway:
         )
         self._error_pages = ErrorPages(appearance, frame_ancestors)
         self._router = Router(
-            service,
-            limits=limits,
-            turns=broadcaster.turns,
-            clock=clock,
+            self.context,
             documents={**DOCUMENTS, **(catalogue or shipped()).documents()},
             frame_ancestors=frame_ancestors,
             appearance=appearance,

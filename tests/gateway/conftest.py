@@ -94,7 +94,6 @@ def stop_clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[Gateway], ManualClo
         clock = ManualClock(asyncio.get_running_loop().time())
         monkeypatch.setattr(gateway.context, "clock", clock)
         monkeypatch.setattr(gateway.context.broadcaster.turns, "_clock", clock)
-        monkeypatch.setattr(gateway._router, "_clock", clock)
         return clock
 
     return stop

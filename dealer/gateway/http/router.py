@@ -45,16 +45,13 @@ from dealer.gateway.http.rpc import PATH as RPC_PATH
 from dealer.gateway.http.rpc import method_refused
 from dealer.gateway.http.static_files import (
     KINDS,
-    PLAIN_APPEARANCE,
     REVALIDATE,
     File,
     StaticFiles,
 )
-from dealer.gateway.limits import Limits
 from dealer.gateway.rate_limit.budgets import rate_limited
 from dealer.gateway.rate_limit.costs import BYTES_PER_COMMIT
-from dealer.gateway.rate_limit.cpu_time import Turns
-from dealer.service import Service
+from dealer.gateway.rpc.context import GatewayContext
 from dealer.service import archive as archived
 from dealer.service.archive import ArchiveRecord
 
@@ -73,30 +70,26 @@ _TABLE = re.compile(r"/tables/(?P<table>[0-9a-f]{32})(?P<what>/[\w.-]+)?")
 class Router:
     """Answers every HTTP request that is no WebSocket handshake.
 
-    `documents` are JSON documents by path, each made on its first request. `clock` gives seconds,
-    for rate limits. `frame_ancestors` are the origins whose pages may show these pages in a frame.
+    `documents` are JSON documents by path, each made on its first request. `frame_ancestors` are
+    the origins whose pages may show these pages in a frame.
     """
 
     def __init__(
         self,
-        service: Service,
+        context: GatewayContext,
         *,
-        limits: Limits,
-        turns: Turns,
-        clock: Callable[[], float],
         documents: Mapping[str, Callable[[], bytes]],
-        frame_ancestors: Sequence[str] = (),
-        appearance: Appearance = PLAIN_APPEARANCE,
+        frame_ancestors: Sequence[str],
+        appearance: Appearance,
     ) -> None:
-        self._service = service
-        self._limits = limits
-        self._turns = turns
-        self._clock = clock
+        limits, turns = context.limits, context.broadcaster.turns
+        self._context = context
+        self._service = context.service
         self._documents = documents
         self._document_files: dict[str, File] = {}
         self._reading = asyncio.Lock()  # see `blocks_of`
         self._histories = Histories(self._reading, limits=limits, turns=turns)
-        self._feed = FeedAnswers(service, limits=limits, turns=turns)
+        self._feed = FeedAnswers(context.service, limits=limits, turns=turns)
         self._archived_limit = ConcurrencyLimit("archived bundles")
         self._appearance = appearance
         self._web = StaticFiles(appearance)
@@ -250,8 +243,8 @@ class Router:
             connection,
             request,
             compressed(blocks) if download.gzip else blocks,
-            turns=self._turns,
-            send_timeout=self._limits.sending,
+            turns=self._context.broadcaster.turns,
+            send_timeout=self._context.limits.sending,
             kind=JSONL,
             more=download.headers(),
         )
@@ -262,11 +255,11 @@ class Router:
 
     def _pay(self, connection: HttpClient) -> None:
         """Charge the checkpoint that a download writes; RateLimited if the address may not."""
-        connection.budget.pay(BYTES_PER_COMMIT, self._clock())
+        connection.budget.pay(BYTES_PER_COMMIT, self._context.clock())
 
     def _require_paid(self, connection: HttpClient) -> None:
         """Raise RateLimited while the address owes processor time."""
-        wait = connection.budget.busy(self._clock())
+        wait = connection.budget.busy(self._context.clock())
         if wait:
             raise rate_limited(connection.budget.cpu_exhausted, wait)
 
