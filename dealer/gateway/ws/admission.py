@@ -191,7 +191,8 @@ class ConnectionRegistry:
             return refusal
         if is_socket(request.path):
             return self._check_room(connection) or self._check_origin(request)
-        return self._check_page(connection)
+        # A page, too, keeps its connection for long if the client reads slowly.
+        return self._check_share(connection, factor=PAGE_FACTOR)
 
     def check_post(self, connection: ClientConnection, request: Request) -> Response | None:
         """The answer to a POST that is refused by its head; None for any other."""
@@ -258,20 +259,11 @@ class ConnectionRegistry:
 
     def _check_room(self, connection: ClientConnection) -> Response | None:
         """503 where there is no room for another connection that stays open."""
-        limits = self.context.limits
-        full = len(self.connections) > limits.connections
-        of_key = connection.service_key is not None
-        most = limits.key_connections if of_key else limits.connections_per_address
-        full_for_address = self._at_address(connection) > most
-        if full or full_for_address or self.context.draining:
-            if self.context.draining:
-                self._reject("draining")
-            elif full:
-                self._reject("full")
-            else:
-                self._reject("address", address=connection.address)
+        full = len(self.connections) > self.context.limits.connections
+        if full or self.context.draining:
+            self._reject("draining" if self.context.draining else "full")
             return unavailable("No more connections at the moment")
-        return None
+        return self._check_share(connection)
 
     def _check_origin(self, request: Request) -> Response | None:
         try:
@@ -284,24 +276,15 @@ class ConnectionRegistry:
         sentence = "Pages of this origin may not connect to this server.\n"
         return response(HTTPStatus.FORBIDDEN, sentence)
 
-    def _check_page(self, connection: ClientConnection) -> Response | None:
-        """503 for an address with far too many connections.
-
-        A client that reads slowly keeps its connection for long, and the number of connections is
-        limited.
-        """
+    def _check_share(self, connection: ClientConnection, *, factor: int = 1) -> Response | None:
+        """503 for a key with too many connections, or an address with `factor` times too many."""
         limits = self.context.limits
         of_key = connection.service_key is not None
-        most = limits.key_connections if of_key else PAGE_FACTOR * limits.connections_per_address
-        if self._at_address(connection) <= most:
+        most = limits.key_connections if of_key else factor * limits.connections_per_address
+        if connection.budget.connections <= most:
             return None
         self._reject("address", address=connection.address)
         return unavailable("No more connections at the moment")
-
-    @staticmethod
-    def _at_address(connection: ClientConnection) -> int:
-        """The number of connections of the client's address, or of its key."""
-        return connection.budget.connections
 
     def allows(self, origin: str | None, host: str | None) -> bool:
         """Whether a page of `origin` may connect; clients that are not browsers send none."""
