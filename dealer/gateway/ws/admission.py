@@ -122,10 +122,8 @@ class ConnectionRegistry:
         Returns 401 for a request whose key is not valid, 400 for one with two.
         """
         key, refusal = self._service_key(request)
-        address = connection.peer
-        if self._proxies.trusts(address):
-            forwarded = request.headers.get_all("X-Forwarded-For")
-            address = self._proxies.client_ip(address, forwarded)
+        forwarded = request.headers.get_all("X-Forwarded-For")
+        address = self._proxies.client_ip(connection.peer, forwarded)
         budget = self._budget_of(connection, address)
         if key is not None:
             budget = self.context.budgets.key(key.id, self.context.clock())
