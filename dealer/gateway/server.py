@@ -46,7 +46,7 @@ from dealer.gateway.rpc.session import Session
 from dealer.gateway.ws.admission import BEATS, ConnectionRegistry
 from dealer.gateway.ws.client_ip import TrustedProxies
 from dealer.gateway.ws.connection import PlayerConnection
-from dealer.gateway.ws.drain import announce_drain, close_idle
+from dealer.gateway.ws.drain import announce_drain
 from dealer.gateway.ws.endpoint import is_socket, select_subprotocol, table_in
 from dealer.packs.catalogue import Catalogue, shipped
 from dealer.service import Service
@@ -236,7 +236,8 @@ class Gateway:
         for server in filter(None, (self._server, self._service_server)):
             server.close(close_connections=False)
         announce_drain(self.registry.clients())
-        close_idle(connections)
+        for connection in list(connections):
+            connection.close_if_idle()
         await _until(lambda: not context.in_flight, deadline - 2 * limits.closing)
         self.registry.close_all(
             self.registry.clients(),
