@@ -54,8 +54,8 @@ class TableCommand(NamedTuple):
 
     build: Build
     answer: Answer
-    role: Literal["host", "seat"] = "seat"  # whose command ids apply if the sender has both
-    of_players: bool = False  # depends on presence: its command has an `absence`
+    role: Literal["host", "seat"]  # whose command ids apply if the sender has both
+    of_players: bool  # depends on presence: its command has an `absence`
 
 
 def command_key(call: Call, scope: str) -> IdempotencyKey | None:

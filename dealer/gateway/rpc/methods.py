@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import Literal
 
 from msgspec import Struct
 
@@ -44,59 +45,48 @@ class Method:
 
 
 def _command(
-    params: type[p.Params], result: type[Struct], handler: TableCommand, *, automatic: bool = False
+    params: type[p.Params],
+    build: c.Build,
+    result: type[Struct] = r.Changed,
+    answer: c.Answer = c.changed,
+    *,
+    role: Literal["host", "seat"] = "seat",
+    automatic: bool = False,
+    of_players: bool = False,
 ) -> Method:
-    return Method(params, (result,), handler, automatic)
+    return Method(params, (result,), TableCommand(build, answer, role, of_players), automatic)
 
 
 METHODS: dict[str, Method] = {
-    "table.close": _command(
-        p.Command, r.Changed, TableCommand(c.close_table, c.changed, role="host")
-    ),
-    "round.open": _command(
-        p.RoundOpen, r.RoundBegun, TableCommand(c.open_round, c.round_begun, role="host")
-    ),
-    "round.close": _command(
-        p.Command, r.RoundEnded, TableCommand(c.close_round, c.round_ended, role="host")
-    ),
-    "deck.shuffle": _command(
-        p.DeckShuffle, r.Shuffling, TableCommand(c.shuffle_deck, c.shuffling, role="host")
-    ),
-    "deck.deal": _command(p.DeckDeal, r.Dealt, TableCommand(c.deal, c.dealt, role="host")),
-    "deck.draw": _command(p.DeckDraw, r.Drawn, TableCommand(c.draw, c.drawn)),
-    "deck.burn": _command(p.DeckBurn, r.Changed, TableCommand(c.burn, c.changed)),
-    "deck.cut": _command(p.DeckCut, r.Changed, TableCommand(c.cut, c.changed)),
-    "deck.return": _command(p.DeckReturn, r.Changed, TableCommand(c.return_to_deck, c.changed)),
-    "hand.discard": _command(p.HandDiscard, r.Changed, TableCommand(c.discard, c.changed)),
-    "hand.play": _command(p.HandPlay, r.Changed, TableCommand(c.play, c.changed)),
-    "hand.give": _command(p.HandGive, r.Changed, TableCommand(c.give, c.changed)),
-    "hand.show": _command(p.HandShow, r.Changed, TableCommand(c.show, c.changed)),
-    "hand.pass": _command(p.HandPass, r.Changed, TableCommand(c.pass_cards, c.changed)),
-    "hand.take_back": _command(p.Command, r.Changed, TableCommand(c.take_back, c.changed)),
-    "hand.return": _command(p.HandReturn, r.Changed, TableCommand(c.return_from_hand, c.changed)),
-    "pile.draw": _command(p.PileDraw, r.Drawn, TableCommand(c.draw_from_pile, c.drawn)),
-    "pile.move": _command(p.PileMove, r.Changed, TableCommand(c.move, c.changed)),
-    "pile.shuffle": _command(
-        p.PileShuffle, r.Shuffling, TableCommand(c.shuffle_pile, c.shuffling, role="host")
-    ),
-    "pile.turn": _command(p.PileTurn, r.Changed, TableCommand(c.turn, c.changed)),
-    "entropy.commit": _command(
-        p.EntropyCommit, r.Changed, TableCommand(c.commit_entropy, c.changed), automatic=True
-    ),
-    "entropy.reveal": _command(
-        p.EntropyReveal, r.Changed, TableCommand(c.reveal_entropy, c.changed), automatic=True
-    ),
-    "seat.vacate": _command(
-        p.SeatVacate, r.Changed, TableCommand(c.vacate_seat, c.changed, "host", of_players=True)
-    ),
-    "seat.move": _command(p.SeatMove, r.Changed, TableCommand(c.move_seat, c.changed)),
+    "table.close": _command(p.Command, c.close_table, role="host"),
+    "round.open": _command(p.RoundOpen, c.open_round, r.RoundBegun, c.round_begun, role="host"),
+    "round.close": _command(p.Command, c.close_round, r.RoundEnded, c.round_ended, role="host"),
+    "deck.shuffle": _command(p.DeckShuffle, c.shuffle_deck, r.Shuffling, c.shuffling, role="host"),
+    "deck.deal": _command(p.DeckDeal, c.deal, r.Dealt, c.dealt, role="host"),
+    "deck.draw": _command(p.DeckDraw, c.draw, r.Drawn, c.drawn),
+    "deck.burn": _command(p.DeckBurn, c.burn),
+    "deck.cut": _command(p.DeckCut, c.cut),
+    "deck.return": _command(p.DeckReturn, c.return_to_deck),
+    "hand.discard": _command(p.HandDiscard, c.discard),
+    "hand.play": _command(p.HandPlay, c.play),
+    "hand.give": _command(p.HandGive, c.give),
+    "hand.show": _command(p.HandShow, c.show),
+    "hand.pass": _command(p.HandPass, c.pass_cards),
+    "hand.take_back": _command(p.Command, c.take_back),
+    "hand.return": _command(p.HandReturn, c.return_from_hand),
+    "pile.draw": _command(p.PileDraw, c.draw_from_pile, r.Drawn, c.drawn),
+    "pile.move": _command(p.PileMove, c.move),
+    "pile.shuffle": _command(p.PileShuffle, c.shuffle_pile, r.Shuffling, c.shuffling, role="host"),
+    "pile.turn": _command(p.PileTurn, c.turn),
+    "entropy.commit": _command(p.EntropyCommit, c.commit_entropy, automatic=True),
+    "entropy.reveal": _command(p.EntropyReveal, c.reveal_entropy, automatic=True),
+    "seat.vacate": _command(p.SeatVacate, c.vacate_seat, role="host", of_players=True),
+    "seat.move": _command(p.SeatMove, c.move_seat),
     "seat.ticket": Method(p.SeatTicket, (r.Ticket,), seating.seat_ticket),
     "table.transfer_host": _command(
-        p.TableTransferHost,
-        r.Changed,
-        TableCommand(c.transfer_host, c.changed, "host", of_players=True),
+        p.TableTransferHost, c.transfer_host, role="host", of_players=True
     ),
-    "table.note": _command(p.TableNote, r.Changed, TableCommand(c.note, c.changed)),
+    "table.note": _command(p.TableNote, c.note),
     "table.open": Method(p.TableOpen, (r.Opened,), joining.table_open),
     "table.join": Method(p.TableJoin, (r.Joined,), joining.table_join),
     "table.watch": Method(p.TableWatch, (r.State, r.Resumed), joining.table_watch, pushes=True),
