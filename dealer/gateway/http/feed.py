@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import AsyncGenerator, Iterable, Iterator
-from contextlib import contextmanager
 from http import HTTPStatus
 from typing import NamedTuple
 from urllib.parse import parse_qsl
@@ -116,8 +115,7 @@ class FeedAnswers:
         wait = members.get("wait", "1")
         if wait not in ("0", "1"):
             raise BadRequest("`wait` is 0 or 1.")
-        accepted = request.headers.get("Accept", "")
-        sse = SSE in accepted
+        sse = SSE in request.headers.get("Accept", "")
         after = members.get("after", START)
         if sse:
             after = request.headers.get("Last-Event-ID") or after
@@ -129,7 +127,8 @@ class FeedAnswers:
         feed, head = self._service.feed, self._service.feed.head
         # No empty line after it, nor after a comment: some clients take that for an event.
         yield b"retry: %d\n" % RETRY_MS if follow.sse else b""
-        with self._following():
+        head.followers += 1  # the feed keeps what comes in memory
+        try:
             while self._service.service_keys.is_valid(key):
                 async with self._turns.turn(budget):
                     page = await feed.reader.read(place, follow.filter, limit=PAGE)
@@ -143,15 +142,8 @@ class FeedAnswers:
                     break
                 if not await head.wait(place.seq - 1, seconds=HEARTBEAT_SECONDS):
                     yield b": heartbeat\n" if follow.sse else b"\n"
-
-    @contextmanager
-    def _following(self) -> Iterator[None]:
-        """Count a follower: the feed keeps what comes in memory."""
-        self._service.feed.head.followers += 1
-        try:
-            yield
         finally:
-            self._service.feed.head.followers -= 1
+            head.followers -= 1
 
 
 def _blocks_of(entries: Iterable[Entry], *, sse: bool) -> Iterator[bytes]:
