@@ -6,6 +6,8 @@ import re
 from typing import Literal, NamedTuple
 
 Where = Literal["top", "bottom", "random"]
+_WHERE: dict[str, Where] = {"bottom": "bottom", "random": "random"}
+"""The end that a word in a path names; as in the original, any other word is the top."""
 
 _SLUG = r"[A-Za-z0-9_-]+"
 _DECK = rf"/api/deck/(?P<deck>{_SLUG})"
@@ -44,16 +46,6 @@ def target_of(path: str) -> Target | None:
         if found := pattern.fullmatch(path):
             parts = found.groupdict(default="")
             deck = parts.get("deck") or parts.get("old") or ""
-            return Target(operation, deck, parts.get("pile", ""), _where(parts.get("where", "")))
+            where = _WHERE.get(parts.get("where", "").lower(), "top")
+            return Target(operation, deck, parts.get("pile", ""), where)
     return None
-
-
-def _where(text: str) -> Where:
-    """The end that a word in a path names; as in the original, any other word is the top."""
-    match text.lower():
-        case "bottom":
-            return "bottom"
-        case "random":
-            return "random"
-        case _:
-            return "top"
