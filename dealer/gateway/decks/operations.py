@@ -14,7 +14,6 @@ from dealer.gateway.decks.codes import (
     described,
     is_standard,
     logged,
-    shown,
     standard,
 )
 from dealer.gateway.decks.deck import API, Deck, moving, shuffling
@@ -96,11 +95,9 @@ async def draw(request: DeckRequest) -> Members:
 
 async def _drawn(request: DeckRequest, opened: OpenDeck, count: int) -> Members:
     where = request.target.where
-    if where == "random" and (some := min(count, opened.deck.remaining)):
-        drawn = await request.tables.draw_at_random(request.client, opened, some, DECK)
-        codes = [shown(code) for code in drawn]
-    elif where == "random":
-        codes = []
+    if where == "random":
+        some = min(count, opened.deck.remaining)
+        codes = await request.tables.draw_at_random(request.client, opened, some, DECK)
     else:
         codes = await request.change(lambda deck: _next(deck, count, where))
     members = deck_members(opened)

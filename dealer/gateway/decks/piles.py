@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dealer.game.commands import AddNote, Command
 from dealer.game.stacks import DECK, pile
-from dealer.gateway.decks.codes import described, shown
+from dealer.gateway.decks.codes import described
 from dealer.gateway.decks.deck import API, Deck, moving, shuffling
 from dealer.gateway.decks.deck_notes import PILE
 from dealer.gateway.decks.deck_request import (
@@ -101,10 +101,9 @@ async def _draw_count(request: DeckRequest, opened: OpenDeck, stack: str) -> lis
         return deck.codes(slots), deck.taking(stack, slots)
 
     codes: list[str] = await request.change(choose)
-    if where != "random" or not count:
+    if where != "random":
         return codes
-    drawn = await request.tables.draw_at_random(request.client, opened, count, stack)
-    return [shown(code) for code in drawn]
+    return await request.tables.draw_at_random(request.client, opened, count, stack)
 
 
 async def pile_return(request: DeckRequest) -> Members:

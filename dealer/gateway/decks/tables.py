@@ -23,6 +23,7 @@ from dealer.game.commands import (
 from dealer.game.rules import WAIT_MS_DEFAULT
 from dealer.game.stacks import DECK
 from dealer.game.state import Table
+from dealer.gateway.decks.codes import shown
 from dealer.gateway.decks.deck import API, Deck, shuffling
 from dealer.gateway.decks.deck_notes import UNSHUFFLED_NOTE, DeckNotesCache
 from dealer.gateway.http.client_connection import ClientConnection
@@ -162,13 +163,15 @@ class DeckTables:
     async def draw_at_random(
         self, client: ClientConnection, opened: OpenDeck, count: int, source: str
     ) -> list[str]:
-        """Draw cards from anywhere in a stack; the codes of the log, in their order."""
+        """Draw cards from anywhere in a stack; the original's codes, in their order."""
+        if not count:
+            return []
         command, table = DrawAtRandom(API, count, source), opened.live_table.table
         with client.budget.paying(bytes_written(command, table), self._context.clock()):
             client.budget.charge(weight(command, table))
             done = await self._service.draw_at_random(opened.live_table, command)
         client.budget.cpu.step(event_seconds(done.events))
-        return [getattr(event, "card", None) or "" for event in done.events]
+        return [shown(getattr(event, "card", None) or "") for event in done.events]
 
     async def execute(
         self, client: ClientConnection, opened: OpenDeck, commands: Sequence[Command]
