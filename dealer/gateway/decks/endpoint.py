@@ -45,7 +45,7 @@ METHODS = "GET, POST, OPTIONS"
 PICTURE_METHODS = "GET, HEAD, OPTIONS"
 NO_DECK = "Deck ID does not exist."
 PREFLIGHT = {
-    "Access_Control_Allow_Methods": "GET, POST, OPTIONS",
+    "Access_Control_Allow_Methods": METHODS,
     "Access_Control_Allow_Headers": "accept, authorization, content-type, user-agent, "
     "x-csrftoken, x-requested-with",
     "Access_Control_Max_Age": "86400",
@@ -145,6 +145,7 @@ class DecksEndpoint:
         self, connection: ClientConnection, request: Request, target: Target, body: bytes
     ) -> Response:
         begun, outcome = perf_counter(), "ok"
+        method = f"decks.{target.operation}"
         base = f"{self._scheme(connection, request)}://{request.headers.get('Host', 'localhost')}"
         deck_request: DeckRequest | None = None
         try:
@@ -153,19 +154,17 @@ class DecksEndpoint:
                 self._tables, connection, target, given, base + FOLDER.rstrip("/")
             )
             members = await OPERATIONS[target.operation](deck_request)
-            answer = _success(members | _proof(deck_request.opened, base))
+            members |= _proof(deck_request.opened, base)
+            answer = _json(HTTPStatus.OK, json.dumps(members))
         except DealerError as error:
             outcome = error.reason if isinstance(error, Refused) else "unavailable"
             opened = None if deck_request is None else deck_request.opened
             answer = _refused(error, _proof(opened, base))
         except Exception as error:
-            self._context.log_throttle.say_error(
-                error, "internal error", {}, method=f"decks.{target.operation}"
-            )
+            self._context.log_throttle.say_error(error, "internal error", method=method)
             outcome = "internal"
             sentence = "Internal error; see the server's log."
             answer = _failed(HTTPStatus.INTERNAL_SERVER_ERROR, sentence)
-        method = f"decks.{target.operation}"
         self._context.metrics.answered(method, outcome, perf_counter() - begun)
         return answer
 
@@ -191,10 +190,6 @@ def _covered(is_open: bool, number: int) -> str:
         f"{earlier}of the open round {number} the log and the commitment to its secret, which is "
         "published when all cards are shuffled again or the deck is closed (/close/)"
     )
-
-
-def _success(members: Members) -> Response:
-    return _json(HTTPStatus.OK, json.dumps(members))
 
 
 def _failed(
