@@ -131,10 +131,9 @@ class RoundBegun(Result, kw_only=True):
     version: int
 
 
-class RoundEnded(Result, kw_only=True):
+class RoundEnded(Changed, kw_only=True):
     """The round that was closed, and the house's secret."""
 
-    version: int
     round: int
     secret: str
 
@@ -146,17 +145,15 @@ class Shuffling(Result, kw_only=True):
     version: int
 
 
-class Cosigned(Result, kw_only=True):
+class Cosigned(Changed, kw_only=True):
     """The checkpoint that now has the cosignature."""
 
-    version: int
     size: int
 
 
-class Dealt(Result, kw_only=True):
+class Dealt(Changed, kw_only=True):
     """How many cards were dealt."""
 
-    version: int
     dealt: int
 
 
