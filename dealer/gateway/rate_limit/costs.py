@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dealer.game.commands import (
-    CloseRound,
     Command,
     Deal,
     Draw,
@@ -98,8 +97,6 @@ def bytes_written(command: Command, table: Table) -> int:
             return shuffled + BYTES_PER_EVENT * min(command.count, cards)
         case OpenRound():
             return BYTES_PER_COMMIT + COPIES * sum(len(code) + 3 for code in command.deck)
-        case CloseRound():
-            return BYTES_PER_COMMIT
         case Deal():
             seats = len(table.seats if command.seats is None else command.seats)
             dealt = command.each * seats + sum(pile.number for pile in command.piles)
