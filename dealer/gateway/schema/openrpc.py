@@ -51,14 +51,10 @@ def document() -> r.OpenRpcDocument:
             "license": {"name": "MIT", "url": "https://opensource.org/license/mit"},
         },
         servers=[
-            {"name": scheme, "url": scheme + "://{host}/ws", "summary": summary}
+            {"name": scheme, "url": scheme + "://{host}" + path, "summary": summary}
             | {"variables": {"host": HOST}}
-            for scheme, summary in SERVERS.items()
-        ]
-        + [
-            {"name": scheme, "url": scheme + "://{host}/rpc", "summary": summary}
-            | {"variables": {"host": HOST}}
-            for scheme, summary in HTTP_SERVERS.items()
+            for path, servers in (("/ws", SERVERS), ("/rpc", HTTP_SERVERS))
+            for scheme, summary in servers.items()
         ],
         methods=[_method(name) for name in METHODS],
         components={"schemas": components(), "errors": _errors()},
