@@ -12,10 +12,9 @@ from dealer.gateway.schema.errors import codes
 from dealer.gateway.schema.json_schema import components
 from dealer.gateway.schema.messages import messages, payloads
 from dealer.gateway.schema.notifications import NOTIFICATIONS
-from dealer.gateway.schema.openrpc import DESCRIPTION, HOST, SERVERS, close_codes
+from dealer.gateway.schema.openrpc import DESCRIPTION, HOST, INFO, SERVERS, close_codes
 from dealer.gateway.schema.titles import reference
 from dealer.gateway.wire.protocol import PROTOCOL
-from dealer.version import __version__
 
 Part = dict[str, Any]
 
@@ -30,13 +29,8 @@ def asyncapi() -> bytes:
         {
             "asyncapi": "3.0.0",
             "id": "urn:dealer:v1",
-            "info": {
-                "title": "dealer",
-                "version": __version__,
-                "description": f"{DESCRIPTION} {_codes()}",
-                "license": {"name": "MIT", "url": "https://opensource.org/license/mit"},
-                "tags": [{"name": "cards"}],
-            },
+            "info": INFO
+            | {"description": f"{DESCRIPTION} {_codes()}", "tags": [{"name": "cards"}]},
             "defaultContentType": "application/json",
             "servers": {
                 scheme: {"host": "{host}", "protocol": scheme, "description": summary}

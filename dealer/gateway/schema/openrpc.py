@@ -26,6 +26,12 @@ DESCRIPTION = (
     "notifications, one for every version, so that gaps are detectable. `POST /rpc` takes the same "
     "methods over HTTP, without notifications."
 )
+INFO = {
+    "title": "dealer",
+    "version": __version__,
+    "description": DESCRIPTION,
+    "license": {"name": "MIT", "url": "https://opensource.org/license/mit"},
+}
 SERVERS = {
     "ws": "A server in the local network.",
     "wss": "A server behind a proxy with TLS.",
@@ -44,12 +50,7 @@ def document() -> r.OpenRpcDocument:
     """The OpenRPC 1.3 document; it is made once."""
     return r.OpenRpcDocument(
         openrpc="1.3.2",
-        info={
-            "title": "dealer",
-            "version": __version__,
-            "description": DESCRIPTION,
-            "license": {"name": "MIT", "url": "https://opensource.org/license/mit"},
-        },
+        info=INFO,
         servers=[
             {"name": scheme, "url": scheme + "://{host}" + path, "summary": summary}
             | {"variables": {"host": HOST}}
