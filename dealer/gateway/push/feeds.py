@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
 from typing import Any
 
 from dealer.backoff import jittered
@@ -35,20 +36,16 @@ _FRAME = b'{"jsonrpc":"2.0","method":"feed","params":%b}'
 log = logging.getLogger(__name__)
 
 
+@dataclass(slots=True, eq=False)
 class FeedFollower:
     """One session's place in the feed."""
 
-    __slots__ = ("ended", "filter", "key", "place", "task", "transport")
-
-    def __init__(
-        self, transport: Transport, key: ServiceKey, filter: FeedFilter, place: Place
-    ) -> None:
-        self.transport = transport
-        self.key = key
-        self.filter = filter
-        self.place = place
-        self.task: asyncio.Task[None] | None = None
-        self.ended = False
+    transport: Transport
+    key: ServiceKey
+    filter: FeedFilter
+    place: Place
+    task: asyncio.Task[None] | None = None
+    ended: bool = False
 
 
 class Feeds:

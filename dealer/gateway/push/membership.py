@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 from dealer.errors import BadRequest, NotEntitled, VersionConflict
 from dealer.game.commands import Actor
 from dealer.game.state import SeatHolder
@@ -16,6 +18,7 @@ def require_right(key: ServiceKey, right: str) -> None:
         raise NotEntitled(f"This needs the right `{right}`, which your service key does not have.")
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Membership:
     """One connection at one table.
 
@@ -24,15 +27,12 @@ class Membership:
     its rights: at a table that it opened, or with the right `admin` at all.
     """
 
-    __slots__ = ("_holder", "host", "live_table", "service", "subscription", "tokens")
-
-    def __init__(self, live_table: LiveTable, service: ServiceKey | None = None) -> None:
-        self.live_table = live_table
-        self.service = service
-        self.host = False
-        self.tokens: set[str] = set()
-        self.subscription: Subscription | None = None
-        self._holder: SeatHolder | None = None
+    live_table: LiveTable
+    service: ServiceKey | None = None
+    host: bool = False
+    tokens: set[str] = field(default_factory=set)
+    subscription: Subscription | None = None
+    _holder: SeatHolder | None = None
 
     @property
     def holder(self) -> SeatHolder | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from dealer.game.state import SeatHolder
@@ -67,6 +68,7 @@ class TableRole(Protocol):
         """Whether it is neither host nor player."""
 
 
+@dataclass(slots=True, eq=False)
 class Subscription:
     """One session's cursor into one table.
 
@@ -75,30 +77,19 @@ class Subscription:
     sent. `presence` is the last attendance sent to the client, encoded; None if it never asked.
     """
 
-    __slots__ = (
-        "cursor",
-        "ended",
-        "live",
-        "live_table",
-        "membership",
-        "presence",
-        "started",
-        "task",
-        "transport",
-        "viewer",
-    )
+    transport: Transport
+    membership: TableRole
+    live_table: LiveTable = field(init=False)
+    viewer: Viewer = SPECTATOR
+    presence: bytes | None = None
+    cursor: int = 0
+    started: bool = False
+    live: bool = False  # up to date: events are written in the callback of the commit
+    ended: bool = False
+    task: asyncio.Task[None] | None = None
 
-    def __init__(self, transport: Transport, membership: TableRole) -> None:
-        self.transport = transport
-        self.membership = membership
-        self.live_table: LiveTable = membership.live_table
-        self.viewer: Viewer = SPECTATOR
-        self.presence: bytes | None = None
-        self.cursor = 0
-        self.started = False
-        self.live = False  # up to date: events are written in the callback of the commit
-        self.ended = False
-        self.task: asyncio.Task[None] | None = None
+    def __post_init__(self) -> None:
+        self.live_table = self.membership.live_table
 
     def has_lost_seat(self) -> bool:
         """Whether the viewer no longer holds the seat; never true of a spectator."""
