@@ -7,13 +7,12 @@ request that follows may be any other, also a handshake.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 from websockets.asyncio.server import Server
 from websockets.server import ServerProtocol
 
-from dealer.gateway.http.connection import Exchange, HttpConnection
+from dealer.gateway.http.connection import HttpConnection
 from dealer.gateway.limits import Limits
 from dealer.gateway.rate_limit.budgets import ClientBudget
 from dealer.service.service_keys import ServiceKey
@@ -30,7 +29,6 @@ class ClientConnection(HttpConnection):
     def __init__(
         self,
         limits: Limits,
-        on_exchange: Callable[[ClientConnection, bool], Exchange | None],
         protocol: ServerProtocol,
         server: Server,
         *,
@@ -39,7 +37,6 @@ class ClientConnection(HttpConnection):
     ) -> None:
         super().__init__(protocol, server, **settings)
         self._limits = limits
-        self._on_exchange = on_exchange
         self.keys_only = keys_only
         self.peer = ""
         self.address = ""
@@ -61,7 +58,6 @@ class ClientConnection(HttpConnection):
     # Lifecycle
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport = cast("asyncio.Transport", transport)
         super().connection_made(transport)
         self._start_open_timer()
 
@@ -124,9 +120,6 @@ class ClientConnection(HttpConnection):
             self.transport.resume_reading()
 
     # Exchanges
-
-    def start_exchange(self, *, decks: bool) -> Exchange | None:
-        return self._on_exchange(self, decks)
 
     def write_http(self, data: bytes) -> None:
         """Write the answer of an exchange, unless the connection is lost."""

@@ -65,7 +65,7 @@ class PlayerConnection(ClientConnection):
         server: Server,
         **settings: Any,
     ) -> None:
-        super().__init__(limits, callbacks.on_exchange, protocol, server, **settings)
+        super().__init__(limits, protocol, server, **settings)
         self._callbacks = callbacks
         self.dispatcher: Dispatcher | None = None  # from the end of the handshake on
         self.beat = 0
@@ -127,6 +127,9 @@ class PlayerConnection(ClientConnection):
         self.transport = cast("asyncio.Transport", transport)
         self._callbacks.on_connect(self)
         super().connection_made(transport)
+
+    def start_exchange(self, *, decks: bool) -> Exchange | None:
+        return self._callbacks.on_exchange(self, decks)
 
     def handshake_done(self, dispatcher: Dispatcher) -> None:
         """Dispatch the client's frames from now on, beginning with those it sent early."""
