@@ -36,9 +36,7 @@ from dealer.version import __version__
 async def table_open(session: Session, call: Call) -> None:
     """Open a table; this connection is its host, or acts there by its service key."""
     q: p.TableOpen = call.params
-    cached = session.cached_answer(call)
-    if cached is not None:
-        session.answer(call, cached)
+    if session.answer_again(call):
         return
     service, memberships = session.context.service, session.memberships
     memberships.require_room()
@@ -70,8 +68,7 @@ async def table_open(session: Session, call: Call) -> None:
         key=opened.key.hex(),
         ref=q.ref,
     )
-    session.cache_answer(call, answer)
-    session.answer(call, answer)
+    session.answer_and_keep(call, answer)
 
 
 async def _open_as_player(session: Session, call: Call) -> tuple[LiveTable, CommandResult]:
@@ -113,9 +110,7 @@ def _rules(q: p.TableOpen) -> dict[str, Any]:
 async def table_join(session: Session, call: Call) -> None:
     """Take a seat, with a name, a ticket or a JWT; the events after the returned version follow."""
     q: p.TableJoin = call.params
-    cached = session.cached_answer(call)
-    if cached is not None:
-        session.answer(call, cached)
+    if session.answer_again(call):
         return
     memberships = session.memberships
     membership = await memberships.find(q.table)
@@ -135,8 +130,7 @@ async def table_join(session: Session, call: Call) -> None:
     seen = await take_snapshot(session, membership)
     seat = (subscription.viewer or holder).seat  # another one if the player has moved meanwhile
     answer = r.Joined(seat=seat, token=token, **members(membership, seen))
-    session.cache_answer(call, answer)
-    session.answer(call, answer)
+    session.answer_and_keep(call, answer)
     start_stream(session, membership, seen.version)
 
 

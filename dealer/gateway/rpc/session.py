@@ -167,8 +167,8 @@ class Session:
 
     # Repeated requests without a membership
 
-    def cached_answer(self, call: wire.Call) -> Struct | None:
-        """The answer of this connection to the same request under the same `cmd`.
+    def answer_again(self, call: wire.Call) -> bool:
+        """Send the answer that the same request had under the same `cmd`; False if there was none.
 
         Clients may count from 1 at each table; a request that opens a table belongs to none.
         """
@@ -180,14 +180,17 @@ class Session:
                     raise CommandReused(
                         "This command id was used for another command; give each its own."
                     )
-                return answer
-        return None
+                self.answer(call, answer)
+                return True
+        return False
 
-    def cache_answer(self, call: wire.Call, answer: Struct) -> None:
+    def answer_and_keep(self, call: wire.Call, answer: Struct) -> None:
+        """Send an answer, and keep it to be repeated."""
         if call.params.cmd is not None:
             self._answers[_cache_key(call)] = (wire.content(call), answer)
             if len(self._answers) > CACHED_ANSWERS:
                 del self._answers[next(iter(self._answers))]
+        self.answer(call, answer)
 
     # Answers
 
