@@ -52,8 +52,7 @@ class Download(NamedTuple):
         """304 if the client has this content; None otherwise."""
         if not self.etag or self.etag not in request.headers.get("If-None-Match", ""):
             return None
-        more = {"ETag": self.etag, "Cache_Control": REVALIDATE, "Vary": self.vary}
-        return response(HTTPStatus.NOT_MODIFIED, b"", **more)
+        return response(HTTPStatus.NOT_MODIFIED, b"", **self._replace(gzip=False).headers())
 
 
 PLAIN_DOWNLOAD = Download()

@@ -106,8 +106,8 @@ class Histories:
         plain = int.from_bytes(made[-4:], "little")  # RFC 1952, ISIZE
         length = len(made) if download.gzip else plain
         if request.method == "HEAD":
-            more = {name.replace("-", "_"): value for name, value in download.headers().items()}
-            return response(HTTPStatus.OK, b"", kind=kind, Content_Length=str(length), **more)
+            more = {"Content-Length": str(length)} | download.headers()
+            return response(HTTPStatus.OK, b"", kind=kind, **more)
         await stream(
             connection,
             request,
