@@ -201,11 +201,10 @@ class StaticFiles:
 
     def _as_sent(self, path: str) -> File:
         file = self.files[path]
-        if path in self._scripts:
-            script = combine([path], self._read, at=path)
-            return File(without_comments(script.encode()), SCRIPT)
         if file.kind == SCRIPT:
-            return File(without_comments(file.data), SCRIPT)
+            named = path in self._scripts
+            script = combine([path], self._read, at=path) if named else self._read(path)
+            return File(without_comments(script.encode()), SCRIPT)
         return File(self._styles(path).encode(), STYLES) if file.kind == STYLES else file
 
     def _read(self, path: str) -> str:
