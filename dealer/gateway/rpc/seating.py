@@ -108,9 +108,8 @@ async def _seat_by_jwt(
     if issuer is None:
         raise BadRequest("This server has no issuer whose JWTs it accepts; give a name.")
     user = await issuer.verify(token)
-    service, live_table = session.context.service, membership.live_table
-    claim = service.seat_claims.of_user(live_table, issuer=user.issuer, subject=user.subject)
-    claims = service.seat_claims
+    claims, live_table = session.context.service.seat_claims, membership.live_table
+    claim = claims.of_user(live_table, issuer=user.issuer, subject=user.subject)
     holder = await claims.find(live_table, claim)
     if holder is not None:
         return holder
