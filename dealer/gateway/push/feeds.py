@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from dealer.backoff import jittered
 from dealer.errors import DatabaseLocked, DatabaseUnavailable, Overloaded
@@ -19,8 +18,9 @@ from dealer.feed.positions import Place
 from dealer.feed.reader import FeedFilter
 from dealer.gateway.close_codes import CloseCode
 from dealer.gateway.observe.log_throttle import LogThrottle
+from dealer.gateway.push.broadcaster import Broadcaster
 from dealer.gateway.push.subscription import Transport
-from dealer.gateway.rate_limit.cpu_time import Turns, metered
+from dealer.gateway.rate_limit.cpu_time import metered
 from dealer.gateway.wire import protocol as wire
 from dealer.service import Service
 from dealer.service.service_keys import ServiceKey
@@ -52,16 +52,10 @@ class Feeds:
     """Pushes the feed of `service` to its followers."""
 
     def __init__(
-        self,
-        service: Service,
-        *,
-        turns: Turns,
-        start_task: Callable[[Coroutine[Any, Any, Any]], asyncio.Task[Any]],
-        clock: Callable[[], float],
+        self, service: Service, broadcaster: Broadcaster, *, clock: Callable[[], float]
     ) -> None:
         self._service = service
-        self._turns = turns
-        self._start_task = start_task
+        self._broadcaster = broadcaster
         self._followers: set[FeedFollower] = set()
         self._log_throttle = LogThrottle(log, clock=clock)
         service.feed.head.listeners.append(self._on_head)
@@ -94,7 +88,7 @@ class Feeds:
 
     def _catch_up(self, follower: FeedFollower) -> None:
         work = metered(lambda: self._push(follower), follower.transport.budget.cpu)
-        follower.task = self._start_task(work)
+        follower.task = self._broadcaster.start_task(work)
 
     async def _push(self, follower: FeedFollower) -> None:
         try:
@@ -113,7 +107,7 @@ class Feeds:
         if not await follower.transport.drained():
             return False
         feed = self._service.feed
-        async with self._turns.turn(follower.transport.budget):
+        async with self._broadcaster.turns.turn(follower.transport.budget):
             try:
                 page = await feed.reader.read(follower.place, follower.filter, limit=PAGE)
             except (DatabaseUnavailable, DatabaseLocked, Overloaded):

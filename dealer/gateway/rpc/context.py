@@ -48,9 +48,4 @@ class GatewayContext:
     def __post_init__(self) -> None:
         self.log_throttle = LogThrottle(log, clock=self.clock)
         self.budgets = Budgets(self.limits)
-        self.feeds = Feeds(
-            self.service,
-            turns=self.broadcaster.turns,
-            start_task=self.broadcaster.start_task,
-            clock=self.clock,
-        )
+        self.feeds = Feeds(self.service, self.broadcaster, clock=self.clock)
