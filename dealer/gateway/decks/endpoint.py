@@ -54,8 +54,8 @@ PICTURES_SECONDS = 86_400
 NONE: Mapping[str, Any] = MappingProxyType({})
 
 OPERATIONS: dict[str, Callable[[DeckRequest], Awaitable[Members]]] = {
-    "new": operations.new,
-    "new.shuffle": operations.new_shuffle,
+    "new": partial(operations.new, shuffle=False),
+    "new.shuffle": partial(operations.new, shuffle=True),
     "new.draw": operations.new_draw,
     "info": operations.info,
     "shuffle": operations.shuffle,

@@ -27,25 +27,8 @@ from dealer.gateway.decks.deck_request import (
 from dealer.gateway.decks.tables import OpenDeck
 
 
-async def new(request: DeckRequest) -> Members:
-    """A new deck in its order."""
-    return await _opened(request, shuffle=False)
-
-
-async def new_shuffle(request: DeckRequest) -> Members:
-    """A new deck, shuffled."""
-    return await _opened(request, shuffle=True)
-
-
-async def new_draw(request: DeckRequest) -> Members:
-    """Cards of a new shuffled deck, which the original always makes of all cards."""
-    count, decks = request.given.count(), request.given.decks()
-    codes = logged(standard(jokers=bool(request.given.flag("jokers_enabled"))), decks)
-    request.opened = await request.tables.open(request.client, codes, decks, shuffle=True)
-    return await _drawn(request, request.opened, count)
-
-
-async def _opened(request: DeckRequest, *, shuffle: bool) -> Members:
+async def new(request: DeckRequest, *, shuffle: bool) -> Members:
+    """A new deck, in its order or shuffled."""
     given = request.given
     decks, jokers, cards = given.decks(), bool(given.flag("jokers_enabled")), given.text("cards")
     contents = standard(jokers=jokers)
@@ -54,6 +37,14 @@ async def _opened(request: DeckRequest, *, shuffle: bool) -> Members:
     codes = logged(contents, decks)
     request.opened = await request.tables.open(request.client, codes, decks, shuffle=shuffle)
     return {**deck_members(request.opened), "shuffled": shuffle}
+
+
+async def new_draw(request: DeckRequest) -> Members:
+    """Cards of a new shuffled deck, which the original always makes of all cards."""
+    count, decks = request.given.count(), request.given.decks()
+    codes = logged(standard(jokers=bool(request.given.flag("jokers_enabled"))), decks)
+    request.opened = await request.tables.open(request.client, codes, decks, shuffle=True)
+    return await _drawn(request, request.opened, count)
 
 
 async def info(request: DeckRequest) -> Members:
