@@ -95,7 +95,8 @@ class DeckTables:
         self, client: ClientConnection, codes: tuple[str, ...], decks: int, *, shuffle: bool
     ) -> OpenDeck:
         """Open a table with a round of these cards of so many decks, bottom first."""
-        if not self._context.players_open and not _may_open(client):
+        key = client.service_key
+        if not self._context.players_open and (key is None or not key.may("open")):
             raise NotEntitled(
                 "On this server only services open decks: send a service key as "
                 "`Authorization: Bearer KEY`."
@@ -103,8 +104,7 @@ class DeckTables:
         id = new_deck_id()
         rules = RULES | {RULE: decks}
         written = text_bytes_written(json.dumps(rules).encode())
-        by_player = client.service_key is None
-        with client.budget.paying(written, self._context.clock(), table=by_player):
+        with client.budget.paying(written, self._context.clock(), table=key is None):
             live_table, _ = await self._service.open_table(rules, key=deck_key(id), address="")
         opened = OpenDeck(id, live_table)
         with live_table.held():
@@ -196,10 +196,6 @@ class DeckTables:
             answers.append(loop.create_future())
             self._service.submit(live_table, command, resolve(answers[-1]))
         return answers
-
-
-def _may_open(client: ClientConnection) -> bool:
-    return client.service_key is not None and client.service_key.may("open")
 
 
 def _beginning(codes: tuple[str, ...], *, shuffle: bool) -> list[Command]:
