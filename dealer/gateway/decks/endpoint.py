@@ -91,24 +91,17 @@ class DecksEndpoint:
 
     def exchange(self, connection: ClientConnection) -> PostExchange:
         """The exchange of a request that begins on this connection."""
-        heads: list[Request] = []
-
-        def check(request: Request) -> Response | None:
-            heads.append(request)
-            refusal = self._check(connection, request)
-            return None if refusal is None else _restated(refusal)
-
-        def run(body: bytes) -> None:
-            self._run(connection, exchange, heads[-1], body)
-
-        exchange = PostExchange(
+        return PostExchange(
             connection,
-            check,
-            run,
+            partial(self._check_head, connection),
+            partial(self._run, connection),
             limit=self._context.limits.message,
             count=lambda status: None,
         )
-        return exchange
+
+    def _check_head(self, connection: ClientConnection, request: Request) -> Response | None:
+        refusal = self._check(connection, request)
+        return None if refusal is None else _restated(refusal)
 
     def _run(
         self, connection: ClientConnection, exchange: PostExchange, request: Request, body: bytes

@@ -1,6 +1,6 @@
 """One request on a kept connection: its body is read with h11, within limits, and answered.
 
-    receive(data) … → EndOfMessage → run(body, answer) → answer(response) → done(leftover)
+    receive(data) … → EndOfMessage → run(self, request, body) → answer(response) → done(leftover)
 
 A refused request is answered when its body has been read, so that the connection can be kept and
 the client reads the answer. Where the body is too long, too late, or waits for `100 Continue`, the
@@ -31,22 +31,19 @@ UNAVAILABLE = HTTPStatus.SERVICE_UNAVAILABLE
 _BARE_LF = re.compile(rb"(?<!\r)\n")
 """h11 takes it for the end of a line, other programs in front of this one may not."""
 
-Check = Callable[[Request], Response | None]
-Run = Callable[[bytes], None]
-
 
 class PostExchange:
     """One request of at most `limit` bytes, and its answer.
 
-    `check` refuses a request by its head; `run` is called with the body of an accepted one, and has
-    `answer` called, now or later. `count` is called with the status of the answer.
+    `check` refuses a request by its head; `run` is called with this exchange, an accepted request
+    and its body, and has `answer` called, now or later. `count` is called with the answer's status.
     """
 
     def __init__(
         self,
         connection: ClientConnection,
-        check: Check,
-        run: Run,
+        check: Callable[[Request], Response | None],
+        run: Callable[[PostExchange, Request, bytes], None],
         *,
         limit: int,
         count: Callable[[int], None],
@@ -58,6 +55,7 @@ class PostExchange:
         self._run = run
         self._limit = limit
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=MAX_HEAD)
+        self._request: Request  # once its head was read
         self._refusal: Response | None = None
         self._body = bytearray()
         self._running = False
@@ -129,7 +127,7 @@ class PostExchange:
     def _begin(self, head: h11.Request) -> None:
         decoded = [(name.decode(), value.decode("latin-1")) for name, value in head.headers]
         headers = Headers(decoded)
-        request = Request(head.target.decode(), headers, head.method.decode())
+        self._request = Request(head.target.decode(), headers, head.method.decode())
         lengths = headers.get_all("Content-Length")
         if lengths and headers.get_all("Transfer-Encoding"):
             sentence = "A request has either Content-Length or Transfer-Encoding.\n"
@@ -137,7 +135,7 @@ class PostExchange:
         elif lengths and int(lengths[0]) > self._limit:  # h11 has checked that it is a number
             self._answer_early(self._too_large())
         else:
-            self._refusal = self._check(request)
+            self._refusal = self._check(self._request)
             if self._refusal is not None and self._http.they_are_waiting_for_100_continue:
                 self._answer_early(self._refusal)
 
@@ -157,7 +155,7 @@ class PostExchange:
         if self._refusal is not None:
             self.answer(self._refusal)
         else:
-            self._run(bytes(self._body))
+            self._run(self, self._request, bytes(self._body))
 
     def _answer_early(self, response: Response) -> None:
         self._connection.body_complete()

@@ -40,28 +40,28 @@ class RpcEndpoint:
 
     def exchange(self, connection: ClientConnection) -> PostExchange:
         """The exchange of a request that begins on this connection."""
-
-        def run(body: bytes) -> None:
-            run_posted(
-                self._context,
-                body,
-                address=connection.address,
-                budget=connection.budget,
-                service_key=connection.service_key,
-                on_answer=partial(self._answer, exchange),
-            )
-
-        exchange = PostExchange(
+        return PostExchange(
             connection,
             partial(self._check_head, connection),
-            run,
+            partial(self._run, connection),
             limit=self._context.limits.message,
             count=self._count,
         )
-        return exchange
 
     def _check_head(self, connection: ClientConnection, request: Request) -> Response | None:
         return self._check(connection, request) or content_refused(request.headers)
+
+    def _run(
+        self, connection: ClientConnection, exchange: PostExchange, request: Request, body: bytes
+    ) -> None:
+        run_posted(
+            self._context,
+            body,
+            address=connection.address,
+            budget=connection.budget,
+            service_key=connection.service_key,
+            on_answer=partial(self._answer, exchange),
+        )
 
     def _count(self, status: int) -> None:
         self._context.metrics.posts[str(status)] += 1
