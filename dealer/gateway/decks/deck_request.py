@@ -12,7 +12,7 @@ from dealer.gateway.decks.codes import codes_in
 from dealer.gateway.decks.deck import Deck
 from dealer.gateway.decks.parameters import Parameters
 from dealer.gateway.decks.paths import Target
-from dealer.gateway.decks.tables import DeckTables, OpenDeck
+from dealer.gateway.decks.tables import DeckTables, OpenDeck, T
 from dealer.gateway.http.client_connection import ClientConnection
 
 Members = dict[str, Any]
@@ -43,7 +43,7 @@ class DeckRequest:
             raise TableIsClosed("This deck is closed.")
         return self.opened
 
-    async def change(self, choose: Callable[[Deck], tuple[Any, list[Command]]]) -> Any:
+    async def change(self, choose: Callable[[Deck], tuple[T, list[Command]]]) -> T:
         """`DeckTables.change` for the deck that was found."""
         assert self.opened is not None
         return await self.tables.change(self.client, self.opened, choose)

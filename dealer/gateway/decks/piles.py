@@ -84,8 +84,7 @@ async def _draw_named(request: DeckRequest, stack: str) -> list[str]:
         slots = [slot for _, slot in found]
         return deck.codes(slots), deck.taking(stack, slots)
 
-    codes: list[str] = await request.change(choose)
-    return codes
+    return await request.change(choose)
 
 
 async def _draw_count(request: DeckRequest, opened: OpenDeck, stack: str) -> list[str]:
@@ -100,7 +99,7 @@ async def _draw_count(request: DeckRequest, opened: OpenDeck, stack: str) -> lis
         slots = cards[:count] if where == "bottom" else cards[len(cards) - count :]
         return deck.codes(slots), deck.taking(stack, slots)
 
-    codes: list[str] = await request.change(choose)
+    codes = await request.change(choose)
     if where != "random":
         return codes
     return await request.tables.draw_at_random(request.client, opened, count, stack)
