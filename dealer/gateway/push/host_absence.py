@@ -47,15 +47,10 @@ class HostAbsence:
         table = live_table.table
         if table.closed or self._absences.seconds(live_table, host_of(table)) < self._seconds:
             return
-        seat = self._longest_seated(live_table)
+        here = {seat for seat in table.seats if self._absences.is_present(live_table, seat)}
+        seat = longest_seated(table, here)
         if seat is None or await self._service.service_tables.owner(live_table.id) is not None:
             return
-        version = table.version
         transfer = TransferHost(Actor(service=True), seat)
-        await self._service.execute(live_table, transfer, expect=version)
+        await self._service.execute(live_table, transfer, expect=table.version)
         log.info("host transferred", extra={"fields": {"table": live_table.table_id, "seat": seat}})
-
-    def _longest_seated(self, live_table: LiveTable) -> int | None:
-        seats = live_table.table.seats
-        present = {seat for seat in seats if self._absences.is_present(live_table, seat)}
-        return longest_seated(live_table.table, present)
