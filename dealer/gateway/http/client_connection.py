@@ -45,6 +45,8 @@ class ClientConnection(HttpConnection):
         self._leftover = b""  # of what was read, the part after the last request
         self._idle = False  # kept after a POST: no byte of another request has arrived
         self._reading_paused = False
+        self._drain_waiters: list[asyncio.Future[None]] = []
+        self._eof = False
         self._open_timer: asyncio.TimerHandle | None = None  # handshake, request, next request
         self._close_timer: asyncio.TimerHandle | None = None  # closing handshake
 
@@ -65,6 +67,10 @@ class ClientConnection(HttpConnection):
         super().connection_lost(exc)
         self._cancel(self._open_timer)
         self._cancel(self._close_timer)
+
+    def eof_received(self) -> None:
+        self._eof = True
+        super().eof_received()
 
     def data_received(self, data: bytes) -> None:
         if self._idle:
@@ -118,6 +124,24 @@ class ClientConnection(HttpConnection):
                 return
             self._reading_paused = False
             self.transport.resume_reading()
+
+    async def http_drained(self) -> bool:
+        """Wait until the write buffer is below its limit; False once the connection is closed."""
+        while self.paused and not self.transport.is_closing():
+            await self._wait_for_drain()
+        # After the client's EOF websockets has sent one, too, and nothing can be written.
+        return not (self.transport.is_closing() or self._eof)
+
+    async def _wait_for_drain(self) -> None:
+        future = self.loop.create_future()
+        self._drain_waiters.append(future)
+        await future
+
+    def _wake_drain_waiters(self) -> None:
+        waiters, self._drain_waiters = self._drain_waiters, []
+        for future in waiters:
+            if not future.done():
+                future.set_result(None)
 
     # Exchanges
 

@@ -21,7 +21,8 @@ from dealer.errors import BadRequest, PositionLost, UnknownTable
 from dealer.feed.positions import START, Place
 from dealer.feed.reader import Entry, FeedFilter
 from dealer.gateway.http.authorization import unauthorized
-from dealer.gateway.http.responses import BLOCK, HttpClient, response, stream
+from dealer.gateway.http.client_connection import ClientConnection
+from dealer.gateway.http.responses import BLOCK, response, stream
 from dealer.gateway.limits import Limits
 from dealer.gateway.rate_limit.budgets import ClientBudget
 from dealer.gateway.rate_limit.cpu_time import Turns
@@ -63,7 +64,7 @@ class FeedAnswers:
         self._turns = turns
         self._streams: Counter[int] = Counter()  # open ones by the number of their key
 
-    async def answer(self, connection: HttpClient, request: Request) -> Response | None:
+    async def answer(self, connection: ClientConnection, request: Request) -> Response | None:
         """Stream the feed, or answer why not; raises DatabaseError or Overloaded."""
         key = connection.service_key
         if key is None:

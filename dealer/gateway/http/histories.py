@@ -14,10 +14,11 @@ from urllib.parse import parse_qs
 from websockets.http11 import Request, Response
 
 from dealer.errors import HistoryUnavailable
+from dealer.gateway.http.client_connection import ClientConnection
 from dealer.gateway.http.concurrency import ConcurrencyLimit
 from dealer.gateway.http.downloads import Download, HistoryCache
 from dealer.gateway.http.history_process import make_history
-from dealer.gateway.http.responses import BLOCK, PLAIN, HttpClient, blocks_of, response, stream
+from dealer.gateway.http.responses import BLOCK, PLAIN, blocks_of, response, stream
 from dealer.gateway.limits import Limits
 from dealer.gateway.rate_limit.cpu_time import Turns, metered
 from dealer.history.poker import phh
@@ -57,7 +58,7 @@ class Histories:
 
     async def answer(
         self,
-        connection: HttpClient,
+        connection: ClientConnection,
         request: Request,
         bundle: AsyncGenerator[str],
         what: str,
@@ -88,7 +89,7 @@ class Histories:
 
     async def _make(
         self,
-        connection: HttpClient,
+        connection: ClientConnection,
         bundle: AsyncGenerator[str],
         how: dict[str, str],
         round: int | None,
@@ -101,7 +102,12 @@ class Histories:
             return await _while_connected(connection, metered(making, connection.budget.cpu))
 
     async def _send(
-        self, connection: HttpClient, request: Request, made: bytes, kind: str, download: Download
+        self,
+        connection: ClientConnection,
+        request: Request,
+        made: bytes,
+        kind: str,
+        download: Download,
     ) -> Response | None:
         plain = int.from_bytes(made[-4:], "little")  # RFC 1952, ISIZE
         length = len(made) if download.gzip else plain
@@ -136,7 +142,7 @@ def _require_short(events: int, most: int) -> None:
         )
 
 
-async def _while_connected(connection: HttpClient, work: Coroutine[Any, Any, T]) -> T | None:
+async def _while_connected(connection: ClientConnection, work: Coroutine[Any, Any, T]) -> T | None:
     """The result of `work`; None, and it is cancelled, if the client disconnects."""
     if connection.transport.is_closing():
         work.close()

@@ -7,15 +7,13 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from http import HTTPStatus
 from types import MappingProxyType
-from typing import Protocol
 
 from websockets.datastructures import Headers
 from websockets.http11 import Request, Response
 
 from dealer.errors import DealerError
-from dealer.gateway.rate_limit.budgets import ClientBudget
+from dealer.gateway.http.client_connection import ClientConnection
 from dealer.gateway.rate_limit.cpu_time import Turns
-from dealer.service.service_keys import ServiceKey
 
 PLAIN = "text/plain; charset=utf-8"
 PAGE = "text/html; charset=utf-8"
@@ -49,24 +47,6 @@ POLICIES = {
 """Headers of pages and pictures, by type; on scripts and styles they would have no effect."""
 
 
-class HttpClient(Protocol):
-    """A connection that receives a streamed answer.
-
-    `budget` is that of the client's `address`, or of the valid `service_key` of its request.
-    """
-
-    address: str
-    budget: ClientBudget
-    service_key: ServiceKey | None
-    transport: asyncio.Transport
-
-    async def http_drained(self) -> bool:
-        """Wait until the write buffer is below its limit; False once the connection is closed."""
-
-    async def wait_closed(self) -> None:
-        """Wait until the connection is closed."""
-
-
 def response(status: HTTPStatus, body: str | bytes, *, kind: str = PLAIN, **more: str) -> Response:
     """A complete answer; `more` are headers, with underscores for hyphens in their names."""
     data = body.encode() if isinstance(body, str) else body
@@ -84,7 +64,7 @@ def without_body(answer: Response) -> Response:
 
 
 async def stream(
-    connection: HttpClient,
+    connection: ClientConnection,
     request: Request,
     blocks: AsyncGenerator[bytes],
     *,

@@ -20,6 +20,7 @@ from dealer.game.state import Table
 from dealer.gateway.http.appearance import Appearance
 from dealer.gateway.http.audit_page import audit_page
 from dealer.gateway.http.authorization import bearer_of
+from dealer.gateway.http.client_connection import ClientConnection
 from dealer.gateway.http.concurrency import ConcurrencyLimit
 from dealer.gateway.http.downloads import (
     PLAIN_DOWNLOAD,
@@ -33,7 +34,6 @@ from dealer.gateway.http.feed import FeedAnswers
 from dealer.gateway.http.histories import Histories, language_for
 from dealer.gateway.http.responses import (
     PAGE,
-    HttpClient,
     blocks_of,
     framing,
     page_policy,
@@ -96,7 +96,7 @@ class Router:
         self._page_policy = page_policy(frame_ancestors)
         self._framing = framing(frame_ancestors)
 
-    async def answer(self, connection: HttpClient, request: Request) -> Response | None:
+    async def answer(self, connection: ClientConnection, request: Request) -> Response | None:
         if request.path.partition("?")[0] == RPC_PATH:
             refused = method_refused(request)
             return without_body(refused) if request.method == "HEAD" else refused
@@ -110,7 +110,7 @@ class Router:
             return without_body(answer)
         return answer
 
-    async def _route(self, connection: HttpClient, request: Request) -> Response | None:
+    async def _route(self, connection: ClientConnection, request: Request) -> Response | None:
         path = request.path.partition("?")[0]
         if path in PAGES:
             return self._page(request, PAGES[path])
@@ -149,7 +149,7 @@ class Router:
         )
 
     async def _of_table(
-        self, connection: HttpClient, request: Request, table: str, what: str
+        self, connection: ClientConnection, request: Request, table: str, what: str
     ) -> Response | None:
         try:
             live_table = await self._service.load(table)
@@ -175,7 +175,7 @@ class Router:
             )
         return _not_found()
 
-    async def _may_read(self, connection: HttpClient, table: str) -> bool:
+    async def _may_read(self, connection: ClientConnection, table: str) -> bool:
         """Whether the request's service key reads this table even if it is private."""
         key = connection.service_key
         if key is None or not key.may("read"):
@@ -184,7 +184,7 @@ class Router:
         return await authority(bytes.fromhex(table), key) is not None
 
     async def _of_archived(
-        self, connection: HttpClient, request: Request, table: str, what: str
+        self, connection: ClientConnection, request: Request, table: str, what: str
     ) -> Response | None:
         """The bundle, the histories and the audit page of an archived table."""
         kept = await archived.find(self._service.log, bytes.fromhex(table))
@@ -221,7 +221,7 @@ class Router:
 
     async def _bundle_or_history(
         self,
-        connection: HttpClient,
+        connection: ClientConnection,
         request: Request,
         lines: AsyncGenerator[str],
         what: str,
@@ -253,11 +253,11 @@ class Router:
     def _require_token(self, request: Request, table: bytes, state: Table) -> None:
         self._service.tokens_of(state.key).actor(table, state, bearer_of(request.headers) or "")
 
-    def _pay(self, connection: HttpClient) -> None:
+    def _pay(self, connection: ClientConnection) -> None:
         """Charge the checkpoint that a download writes; RateLimited if the address may not."""
         connection.budget.pay(BYTES_PER_COMMIT, self._context.clock())
 
-    def _require_paid(self, connection: HttpClient) -> None:
+    def _require_paid(self, connection: ClientConnection) -> None:
         """Raise RateLimited while the address owes processor time."""
         wait = connection.budget.busy(self._context.clock())
         if wait:

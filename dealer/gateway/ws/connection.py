@@ -73,8 +73,6 @@ class PlayerConnection(ClientConnection):
         self._between_frames = True  # whether the data so far ended with a frame
         self._rate_limited = False  # closed for its rate: only the client's close frame is read
         self._fragments: list[bytes] = []
-        self._drain_waiters: list[asyncio.Future[None]] = []
-        self._eof = False
         self._send_timer: asyncio.TimerHandle | None = None  # a full write buffer
         self._send_frame = protocol.send_frame
         protocol.send_frame = self._send_library_frame  # type: ignore[method-assign]
@@ -90,18 +88,6 @@ class PlayerConnection(ClientConnection):
         while self.paused and self.protocol.state is OPEN:
             await self._wait_for_drain()
         return self.protocol.state is OPEN
-
-    async def http_drained(self) -> bool:
-        """The same for an answer in plain HTTP, without a handshake."""
-        while self.paused and not self.transport.is_closing():
-            await self._wait_for_drain()
-        # After the client's EOF websockets has sent one, too, and nothing can be written.
-        return not (self.transport.is_closing() or self._eof)
-
-    async def _wait_for_drain(self) -> None:
-        future = self.loop.create_future()
-        self._drain_waiters.append(future)
-        await future
 
     def close_with(self, code: CloseCode, reason: str) -> None:
         if self.protocol.state is not OPEN:
@@ -181,12 +167,6 @@ class PlayerConnection(ClientConnection):
             self.transport.abort()
         self.close_with(CloseCode.TOO_SLOW, "too slow: reconnect and resume")
 
-    def _wake_drain_waiters(self) -> None:
-        waiters, self._drain_waiters = self._drain_waiters, []
-        for future in waiters:
-            if not future.done():
-                future.set_result(None)
-
     # Frames
 
     def data_received(self, data: bytes) -> None:
@@ -213,7 +193,6 @@ class PlayerConnection(ClientConnection):
             self._start_close_timer()
 
     def eof_received(self) -> None:
-        self._eof = True
         super().eof_received()
         self._end_session()
 
