@@ -36,7 +36,7 @@ from dealer.gateway.identity.issuer import Issuer
 from dealer.gateway.limits import Limits
 from dealer.gateway.observe.loop_lag import LoopLagMonitor
 from dealer.gateway.observe.metrics import Metrics
-from dealer.gateway.ports import open_port, port_of, require_free
+from dealer.gateway.ports import open_port, port_of
 from dealer.gateway.push.broadcaster import Broadcaster
 from dealer.gateway.push.host_absence import HostAbsence
 from dealer.gateway.rate_limit.cpu_time import metered
@@ -51,8 +51,6 @@ from dealer.gateway.ws.endpoint import is_socket, select_subprotocol, table_in
 from dealer.packs.catalogue import Catalogue, shipped
 from dealer.service import Service
 from dealer.service.probe import Probe
-
-__all__ = ["Gateway", "require_free", "serve"]
 
 OPERATOR_SECONDS = 10.0
 """Timeout of a request to the operator's port, with its answer."""

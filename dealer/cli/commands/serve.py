@@ -95,7 +95,7 @@ def run(work: Coroutine[Any, Any, None]) -> None:
 async def _serve(settings: Settings) -> None:
     from dealer.gateway import serve as open_gateway
     from dealer.gateway.observe.tracing import tracing
-    from dealer.gateway.server import require_free
+    from dealer.gateway.ports import require_free
     from dealer.service.startup import open_service
 
     stop = asyncio.Event()
