@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import Self
 
 
-class CloseCode(IntEnum):
-    """Codes of RFC 6455, section 7.4, and private ones from 4400; `meaning` is a sentence.
-
-    A client reconnects after each of them except 1009, 4401, 4408 and 4409, which are final.
-    """
+class Code(IntEnum):
+    """Codes with a `meaning`, which is a sentence."""
 
     meaning: str
 
-    def __new__(cls, code: int, meaning: str) -> CloseCode:
+    def __new__(cls, code: int, meaning: str) -> Self:
         member = int.__new__(cls, code)
         member._value_ = code
         member.meaning = meaning
         return member
+
+
+class CloseCode(Code):
+    """Codes of RFC 6455, section 7.4, and private ones from 4400.
+
+    A client reconnects after each of them except 1009, 4401, 4408 and 4409, which are final.
+    """
 
     SERVICE_RESTART = (
         1012,

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from enum import IntEnum
 from time import perf_counter
 from typing import Any, Literal, NamedTuple
 
@@ -19,6 +18,7 @@ from msgspec import Raw, Struct
 
 from dealer.errors import DealerError, RateLimited, Refused, Unavailable
 from dealer.game.view import Viewer, may_see
+from dealer.gateway.close_codes import Code
 from dealer.gateway.wire.params import Params
 from dealer.gateway.wire.results import Error
 from dealer.gateway.wire.views import ErrorData
@@ -32,16 +32,8 @@ NULL = b"null"
 encode = msgspec.json.encode
 
 
-class ErrorCode(IntEnum):
-    """Error codes of JSON-RPC 2.0, section 5.1; `meaning` is a sentence."""
-
-    meaning: str
-
-    def __new__(cls, code: int, meaning: str) -> ErrorCode:
-        member = int.__new__(cls, code)
-        member._value_ = code
-        member.meaning = meaning
-        return member
+class ErrorCode(Code):
+    """Error codes of JSON-RPC 2.0, section 5.1."""
 
     PARSE_ERROR = -32700, "The frame is not JSON in UTF-8."
     INVALID_REQUEST = -32600, "The frame is not one JSON-RPC 2.0 request."
