@@ -12,18 +12,16 @@ _NONE: Mapping[str, object] = {}
 
 
 class LogThrottle:
-    """Logs at most one line of each kind per `seconds`; `clock` gives seconds.
+    """Logs at most one line of each kind per second; `clock` gives seconds.
 
     The kind of a line is its event, the type of its exception and the values of its fields, except
     those in `example`: fields of one of the lines of a kind, such as the connection.
     """
 
-    def __init__(
-        self, log: logging.Logger, *, clock: Callable[[], float], seconds: float = 1.0
-    ) -> None:
+    def __init__(self, log: logging.Logger, *, clock: Callable[[], float]) -> None:
         self._log = log
         self._clock = clock
-        self._seconds = seconds
+        self._seconds = 1.0
         self._kinds: dict[tuple[object, ...], tuple[float, int]] = {}  # least recent line first
 
     def log(
