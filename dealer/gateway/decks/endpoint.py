@@ -95,7 +95,6 @@ class DecksEndpoint:
             connection,
             partial(self._check_head, connection),
             partial(self._run, connection),
-            limit=self._context.limits.message,
             count=lambda status: None,
         )
 

@@ -24,6 +24,7 @@ class ClientConnection(HttpConnection):
     `peer` is the IP address at the other end, possibly a proxy's; `address` the client's as limits
     count it, see `client_ip.client_network`, and `budget` that of this address, or of the valid
     `service_key` that the client gave. `keys_only` says that its port accepts no client without.
+    `limits` are the server's.
     """
 
     def __init__(
@@ -36,7 +37,7 @@ class ClientConnection(HttpConnection):
         **settings: Any,
     ) -> None:
         super().__init__(protocol, server, **settings)
-        self._limits = limits
+        self.limits = limits
         self.keys_only = keys_only
         self.peer = ""
         self.address = ""
@@ -90,7 +91,7 @@ class ClientConnection(HttpConnection):
 
     def _start_open_timer(self) -> None:
         self._cancel(self._open_timer)
-        self._open_timer = self.loop.call_later(self._limits.opening, self._on_open_timeout)
+        self._open_timer = self.loop.call_later(self.limits.opening, self._on_open_timeout)
 
     def _on_open_timeout(self) -> None:
         if self.exchange is None:
@@ -100,7 +101,7 @@ class ClientConnection(HttpConnection):
 
     def _start_close_timer(self) -> None:
         if self._close_timer is None:
-            self._close_timer = self.loop.call_later(self._limits.closing, self.transport.abort)
+            self._close_timer = self.loop.call_later(self.limits.closing, self.transport.abort)
 
     @staticmethod
     def _cancel(timer: asyncio.TimerHandle | None) -> None:
@@ -161,7 +162,7 @@ class ClientConnection(HttpConnection):
         self._leftover = leftover
         if not leftover:
             self._idle = True
-            self._open_timer = self.loop.call_later(self._limits.idle, self.transport.close)
+            self._open_timer = self.loop.call_later(self.limits.idle, self.transport.close)
         self.resume()
 
     def _go_on(self) -> None:

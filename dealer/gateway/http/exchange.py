@@ -33,7 +33,7 @@ _BARE_LF = re.compile(rb"(?<!\r)\n")
 
 
 class PostExchange:
-    """One request of at most `limit` bytes, and its answer.
+    """One request, and its answer.
 
     `check` refuses a request by its head; `run` is called with this exchange, an accepted request
     and its body, and has `answer` called, now or later. `count` is called with the answer's status.
@@ -45,7 +45,6 @@ class PostExchange:
         check: Callable[[Request], Response | None],
         run: Callable[[PostExchange, Request, bytes], None],
         *,
-        limit: int,
         count: Callable[[int], None],
     ) -> None:
         self._count = count
@@ -53,7 +52,7 @@ class PostExchange:
         self._connection = connection
         self._check = check
         self._run = run
-        self._limit = limit
+        self._limit = connection.limits.message
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=MAX_HEAD)
         self._request: Request  # once its head was read
         self._refusal: Response | None = None

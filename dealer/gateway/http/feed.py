@@ -23,7 +23,6 @@ from dealer.feed.reader import Entry, FeedFilter
 from dealer.gateway.http.authorization import unauthorized
 from dealer.gateway.http.client_connection import ClientConnection
 from dealer.gateway.http.responses import BLOCK, response, stream
-from dealer.gateway.limits import Limits
 from dealer.gateway.rate_limit.budgets import ClientBudget
 from dealer.gateway.rate_limit.cpu_time import Turns
 from dealer.service import Service
@@ -58,9 +57,8 @@ class Follow(NamedTuple):
 class FeedAnswers:
     """Answers `GET /feed`."""
 
-    def __init__(self, service: Service, *, limits: Limits, turns: Turns) -> None:
+    def __init__(self, service: Service, *, turns: Turns) -> None:
         self._service = service
-        self._limits = limits
         self._turns = turns
         self._streams: Counter[int] = Counter()  # open ones by the number of their key
 
@@ -97,7 +95,6 @@ class FeedAnswers:
                 request,
                 self._blocks(key, follow, place, connection.budget),
                 turns=self._turns,
-                send_timeout=self._limits.sending,
                 kind=kind,
                 more={"X-Accel-Buffering": "no"},
             )

@@ -19,7 +19,6 @@ from dealer.gateway.http.concurrency import ConcurrencyLimit
 from dealer.gateway.http.downloads import Download, HistoryCache
 from dealer.gateway.http.history_process import make_history
 from dealer.gateway.http.responses import BLOCK, PLAIN, blocks_of, response, stream
-from dealer.gateway.limits import Limits
 from dealer.gateway.rate_limit.cpu_time import Turns, metered
 from dealer.history.poker import phh
 from dealer.languages.language import Language, accepted, language_of
@@ -37,9 +36,8 @@ class Histories:
     bundle is read, see `blocks_of`.
     """
 
-    def __init__(self, reading: asyncio.Lock, *, limits: Limits, turns: Turns) -> None:
+    def __init__(self, reading: asyncio.Lock, *, turns: Turns) -> None:
         self._reading = reading
-        self._limits = limits
         self._turns = turns
         self._process = asyncio.Lock()
         self._concurrency = ConcurrencyLimit("histories")  # a large one takes seconds
@@ -76,7 +74,7 @@ class Histories:
         try:
             made = self._cache.get(download.etag)
             if made is None:
-                _require_short(events, self._limits.history)
+                _require_short(events, connection.limits.history)
                 with self._concurrency.admitted(connection.address):
                     making = {"form": form, "language": language_for(request).tag}
                     made = await self._make(connection, bundle, making, self.round_of(what))
@@ -119,7 +117,6 @@ class Histories:
             request,
             _parts(made) if download.gzip else _decompressed(made),
             turns=self._turns,
-            send_timeout=self._limits.sending,
             kind=kind,
             length=length,
             more=download.headers(),

@@ -69,14 +69,13 @@ async def stream(
     blocks: AsyncGenerator[bytes],
     *,
     turns: Turns,
-    send_timeout: float,
     kind: str,
     length: int | None = None,
     more: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Answer with blocks as they are made, in total `length` bytes if that is known, and close.
 
-    `more` are headers. A client that does not read within `send_timeout` seconds is disconnected;
+    `more` are headers. A client that does not read within the limit `sending` is disconnected;
     then, in HTTP/1.1, the last bytes or chunk are missing, so that the client detects the
     truncation. Each block waits until the client's address has paid for the processor time of the
     earlier ones.
@@ -106,7 +105,7 @@ async def stream(
             if chunked and await connection.http_drained():
                 transport.write(b"0\r\n\r\n")
             transport.close()
-            async with asyncio.timeout(send_timeout):
+            async with asyncio.timeout(connection.limits.sending):
                 await connection.wait_closed()
         except (DealerError, TimeoutError):
             transport.abort()

@@ -82,14 +82,14 @@ class Router:
         frame_ancestors: Sequence[str],
         appearance: Appearance,
     ) -> None:
-        limits, turns = context.limits, context.broadcaster.turns
+        turns = context.broadcaster.turns
         self._context = context
         self._service = context.service
         self._documents = documents
         self._document_files: dict[str, File] = {}
         self._reading = asyncio.Lock()  # see `blocks_of`
-        self._histories = Histories(self._reading, limits=limits, turns=turns)
-        self._feed = FeedAnswers(context.service, limits=limits, turns=turns)
+        self._histories = Histories(self._reading, turns=turns)
+        self._feed = FeedAnswers(context.service, turns=turns)
         self._archived_limit = ConcurrencyLimit("archived bundles")
         self._appearance = appearance
         self._web = StaticFiles(appearance)
@@ -244,7 +244,6 @@ class Router:
             request,
             compressed(blocks) if download.gzip else blocks,
             turns=self._context.broadcaster.turns,
-            send_timeout=self._context.limits.sending,
             kind=JSONL,
             more=download.headers(),
         )

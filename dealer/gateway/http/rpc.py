@@ -44,7 +44,6 @@ class RpcEndpoint:
             connection,
             partial(self._check_head, connection),
             partial(self._run, connection),
-            limit=self._context.limits.message,
             count=self._count,
         )
 

@@ -153,7 +153,7 @@ class PlayerConnection(ClientConnection):
         # A client that does not read may not send requests: their answers would accumulate.
         self.pause()
         self._cancel(self._send_timer)
-        self._send_timer = self.loop.call_later(self._limits.sending, self._on_send_timeout)
+        self._send_timer = self.loop.call_later(self.limits.sending, self._on_send_timeout)
 
     def resume_writing(self) -> None:
         super().resume_writing()
@@ -177,7 +177,7 @@ class PlayerConnection(ClientConnection):
             return
         if self._between_frames and not self._rate_limited:
             if protocol.state is OPEN and protocol.current_size is None:
-                text = parse_single_text_frame(data, limit=self._limits.message)
+                text = parse_single_text_frame(data, limit=self.limits.message)
                 if text is not None:
                     dispatcher.receive(text)
                     return
