@@ -71,14 +71,14 @@ def payloads() -> dict[str, Schema]:
         )
     }
     for name in METHODS:
-        result = _described(result_schema(name), "what the method answers")
+        result = result_schema(name) | {"description": "what the method answers"}
         asked, answered = f"{pascal(name)}Request", f"{pascal(name)}Response"
         found[asked] = _request(asked, name)
         found[answered] = _received(
             answered, f"The answer to `{name}`.", {"id": _SAME_ID, "result": result}
         )
     for name in NOTIFICATIONS:
-        params = _described(notification_schema(name), "what the server says")
+        params = notification_schema(name) | {"description": "what the server says"}
         notice = f"{pascal(name)}Notification"
         found[notice] = _received(
             notice, f"The notification `{name}`.", {"method": _method(name), "params": params}
@@ -95,7 +95,7 @@ def _request(title: str, name: str) -> Schema:
     members["params"] = reference(params, "the parameters, by name")
     optional = {"id"} if components()[params]["required"] else {"id", "params"}
     request = object_of(title, members, optional=optional, received=False)
-    return _described(request, f"A request of `{name}`.")
+    return request | {"description": f"A request of `{name}`."}
 
 
 def _method(name: str) -> Schema:
@@ -103,8 +103,4 @@ def _method(name: str) -> Schema:
 
 
 def _received(title: str, description: str, members: dict[str, Schema]) -> Schema:
-    return _described(object_of(title, {"jsonrpc": _VERSION_2} | members), description)
-
-
-def _described(schema: Schema, description: str) -> Schema:
-    return schema | {"description": description}
+    return object_of(title, {"jsonrpc": _VERSION_2} | members) | {"description": description}
