@@ -42,7 +42,7 @@ from dealer.gateway.wire import results as r
 from dealer.service import CommitNotice, LiveTable, Service
 
 RETRY_SECONDS = 0.5
-"""About how long a backlog task waits before it reads an unavailable database again."""
+"""About how long a task waits before it reads an unavailable database again."""
 
 log = logging.getLogger(__name__)
 

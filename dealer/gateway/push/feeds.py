@@ -18,15 +18,12 @@ from dealer.feed.positions import Place
 from dealer.feed.reader import FeedFilter
 from dealer.gateway.close_codes import CloseCode
 from dealer.gateway.observe.log_throttle import LogThrottle
-from dealer.gateway.push.broadcaster import Broadcaster
+from dealer.gateway.push.broadcaster import RETRY_SECONDS, Broadcaster
 from dealer.gateway.push.subscription import Transport
 from dealer.gateway.rate_limit.cpu_time import metered
 from dealer.gateway.wire import protocol as wire
 from dealer.service import Service
 from dealer.service.service_keys import ServiceKey
-
-RETRY_SECONDS = 0.5
-"""About how long a follower waits before it reads an unavailable database again."""
 
 PAGE = 256
 """Events that are read, and encoded in one turn, about."""
