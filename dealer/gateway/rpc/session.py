@@ -147,10 +147,7 @@ class Session:
         self.budget.charge(weight)
 
     def pay(self, written: int) -> None:
-        """Charge bytes that are about to be written to disk for this client's address.
-
-        Raises RateLimited while earlier writes are not paid.
-        """
+        """Charge bytes that are about to be written to disk; see `ClientBudget.pay`."""
         self.budget.pay(written, self.context.clock())
 
     def paying(self, written: int, *, table: bool = False) -> AbstractContextManager[None]:
