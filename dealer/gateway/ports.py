@@ -15,6 +15,7 @@ from websockets.server import ServerProtocol
 from websockets.typing import Subprotocol
 
 from dealer.errors import ConfigurationError
+from dealer.gateway.http.responses import without_body
 from dealer.gateway.limits import Limits
 from dealer.gateway.listener import Listener, listening_sockets
 
@@ -39,12 +40,18 @@ async def open_port(
     """Listen for HTTP and WebSocket connections; ConfigurationError if the port cannot be opened.
 
     `admits` is given an IP address and returns whether a connection of it is accepted.
-    `process_request` answers a request, or returns None for a handshake; `handler` runs after the
-    handshake. The other arguments are those of `websockets.asyncio.server.serve`.
+    `process_request` answers a request, or returns None for a handshake; the answer to HEAD is sent
+    without its body. `handler` runs after the handshake. The other arguments are those of
+    `websockets.asyncio.server.serve`.
     """
+
+    async def answer(connection: Any, request: Request) -> Response | None:
+        found = await process_request(connection, request)
+        return without_body(found) if found is not None and request.method == "HEAD" else found
+
     server = listen(
         handler,
-        process_request=process_request,
+        process_request=answer,
         compression=None,
         server_header=None,
         open_timeout=open_timeout,

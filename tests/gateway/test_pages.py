@@ -78,10 +78,25 @@ async def test_other_paths_and_methods_are_refused(gateway, path, method, status
         assert "GET" in got.headers["allow"]
 
 
-async def test_an_answer_to_head_has_no_body(gateway) -> None:
-    page, head = await get(gateway.port, "/"), await get(gateway.port, "/", method="HEAD")
+@pytest.mark.parametrize(
+    ("path", "host", "status"),
+    [
+        ("/", "localhost", 200),
+        (f"/tables/{'0' * 32}/bundle.jsonl", "localhost", 404),
+        ("/", "example.org", 421),
+    ],
+)
+async def test_an_answer_to_head_has_no_body(gateway, path: str, host: str, status: int) -> None:
+    whole = await get(gateway.port, path, host=host)
+    head = await get(gateway.port, path, host=host, method="HEAD")
+    assert (whole.status, head.status, head.body) == (status, status, b"")
+    assert head.headers["content-length"] == whole.headers["content-length"]
+
+
+async def test_an_operators_answer_to_head_has_no_body(open_gateway) -> None:
+    gateway: Gateway = await open_gateway(ops_port=0)
+    head = await get(gateway.ops_port, "/healthz", method="HEAD")
     assert (head.status, head.body) == (200, b"")
-    assert head.headers["content-length"] == page.headers["content-length"]
 
 
 async def test_the_operators_port_serves_health_readiness_and_metrics(

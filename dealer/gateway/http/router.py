@@ -39,7 +39,6 @@ from dealer.gateway.http.responses import (
     page_policy,
     response,
     stream,
-    without_body,
 )
 from dealer.gateway.http.rpc import PATH as RPC_PATH
 from dealer.gateway.http.rpc import method_refused
@@ -98,17 +97,13 @@ class Router:
 
     async def answer(self, connection: ClientConnection, request: Request) -> Response | None:
         if request.path.partition("?")[0] == RPC_PATH:
-            refused = method_refused(request)
-            return without_body(refused) if request.method == "HEAD" else refused
+            return method_refused(request)
         if request.method not in ("GET", "HEAD"):
             return response(HTTPStatus.METHOD_NOT_ALLOWED, "Only GET is allowed.\n")
         try:
-            answer = await self._route(connection, request)
+            return await self._route(connection, request)
         except (MultipleValuesError, DealerError) as error:
             return refusal_of(error)
-        if answer is not None and request.method == "HEAD":
-            return without_body(answer)
-        return answer
 
     async def _route(self, connection: ClientConnection, request: Request) -> Response | None:
         path = request.path.partition("?")[0]
