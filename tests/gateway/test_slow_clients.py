@@ -112,6 +112,7 @@ def reads(connection: PlayerConnection) -> bool:
 async def test_requests_of_a_client_that_does_not_read_are_not_read(open_gateway, connect) -> None:
     gateway = await open_gateway(limits=replace(TEST_LIMITS, sending=1.0, closing=0.1, buffer=4096))
     other = await connect(gateway)
+    await other.call("ping")
     greedy = await slow_client(gateway.port)
     await greedy.call("ping")
     greedy.socket.transport.pause_reading()
