@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import time
 
-from dealer.client.entropy import Entropy, Promise, Reveal
+from dealer.client.entropy import Entropy
 from dealer.client.event_verifier import EventVerifier
-from dealer.client.requests import Members
+from dealer.client.requests import Request
 from dealer.client.store import TableStore
 from dealer.errors import ConfigurationError
 from dealer.game.events import DeckSealed, EntropyClosed, RoundClosed, TableClosed
@@ -17,8 +17,6 @@ from dealer.proof.checkpoint import Cosigner
 
 COSIGNED = EntropyClosed | DeckSealed | RoundClosed | TableClosed
 """The events after which the server signs a checkpoint, and a player with a key cosigns it."""
-
-Request = tuple[str, Members]
 
 
 class AutoResponder:
@@ -50,12 +48,15 @@ class AutoResponder:
             self._store.keep_head(head)
             if head.size == self._due:
                 self._uncosigned = head.note
-        if verifier.seat is None or not self._seated(verifier):
-            return []
+        state, holder = verifier.state, verifier.state.holder(verifier.seat)
+        if holder is None or holder.taken_at != self._store.facts.get("since"):
+            return []  # the seat belongs to an earlier or a later player
+        seat = holder.seat
         if not (live and log.linked):
-            self.entropy.check_included(verifier.state, seat=verifier.seat)
+            self.entropy.check_included(state, seat=seat)
             return []
-        return self._entropy_due(verifier) + self._cosignature_due(verifier)
+        step = self.entropy.next_step(state, seat=seat, heads=log.heads, leaves=verifier.digests)
+        return ([] if step is None else [step]) + self._cosignature_due(state.seats[seat].key)
 
     def signature(self, note: str) -> str:
         """This player's cosignature line of a note; ConfigurationError without a key."""
@@ -65,30 +66,9 @@ class AutoResponder:
             )
         return self.cosigner.cosign(note, time=int(time.time()))
 
-    def _cosignature_due(self, verifier: EventVerifier) -> list[Request]:
+    def _cosignature_due(self, key: bytes | None) -> list[Request]:
         """Only the newest checkpoint: after a resume it covers those that were missed."""
         note, self._uncosigned = self._uncosigned, ""
-        key = verifier.state.seats[verifier.seat or 0].key
         if not note or self.cosigner is None or self.cosigner.public_key != key:
             return []
         return [("table.cosign", {"cosignature": self.signature(note)})]
-
-    def _seated(self, verifier: EventVerifier) -> bool:
-        """Whether the seat still belongs to this player, not to an earlier or later one."""
-        player = verifier.state.seats.get(verifier.seat or 0)
-        return player is not None and player.taken_at == self._store.facts.get("since")
-
-    def _entropy_due(self, verifier: EventVerifier) -> list[Request]:
-        step = self.entropy.next_step(
-            verifier.state,
-            seat=verifier.seat,
-            heads=verifier.log.heads,
-            leaves=verifier.digests,
-        )
-        match step:
-            case Promise(round_, k, digest):
-                return [("entropy.commit", {"round": round_, "k": k, "digest": digest.hex()})]
-            case Reveal(round_, k, nonce):
-                return [("entropy.reveal", {"round": round_, "k": k, "nonce": nonce.hex()})]
-            case None:
-                return []

@@ -9,32 +9,14 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Container, Mapping
-from dataclasses import dataclass
 
+from dealer.client.requests import Request
 from dealer.client.store import Sitting, TableStore
-from dealer.game.state import Round, Shuffle, Table
+from dealer.game.state import Shuffle, Table
 from dealer.proof.keys import player_digest
 
 NONCE_BYTES = 32
 BYTES_OF = {"players": "the players' bytes", "house": "the house's bytes alone"}
-
-
-@dataclass(frozen=True, slots=True)
-class Promise:
-    """Send this digest: `entropy.commit`."""
-
-    round: int
-    k: int
-    digest: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Reveal:
-    """Send these bytes: `entropy.reveal`."""
-
-    round: int
-    k: int
-    nonce: bytes
 
 
 class Entropy:
@@ -57,18 +39,17 @@ class Entropy:
         self,
         table: Table,
         *,
-        seat: int | None,
+        seat: int,
         heads: Mapping[int, bytes],
         leaves: Container[bytes],
-    ) -> Promise | Reveal | None:
+    ) -> Request | None:
         """What `seat` should send now; None for nothing.
 
         `heads` maps sizes of verified signed heads to their roots; `leaves` holds the digests that
         are in leaves of this client's tree, and so covered by its heads.
         """
-        round_ = table.round
-        player = None if seat is None else table.seats.get(seat)
-        if seat is None or player is None or round_ is None or round_.entropy != "players":
+        round_, player = table.round, table.seats.get(seat)
+        if player is None or round_ is None or round_.entropy != "players":
             return None
         sitting = (round_.number, round_.k, seat, player.taken_at)
         if seat in round_.withheld:
@@ -76,13 +57,13 @@ class Entropy:
             return None
         shuffle = round_.shuffle
         if shuffle is None:
-            return self._promise(round_, round_.early_digests, sitting)
+            return self._promise(round_.early_digests, sitting)
         if shuffle.closed_version:
             self.check_included(table, seat=seat)
             if shuffle.digests.get(seat, b"") not in leaves:
                 heads = {}
-            return self._reveal(round_, shuffle, heads, sitting)
-        return self._promise(round_, shuffle.digests, sitting)
+            return self._reveal(shuffle, heads, sitting)
+        return self._promise(shuffle.digests, sitting)
 
     def check_included(self, table: Table, *, seat: int) -> None:
         """Doubt a shuffle whose digests were closed without ours, also while catching up.
@@ -99,8 +80,8 @@ class Entropy:
         if seat not in shuffle.digests:
             sentence = f"Shuffle {shuffle.k} of round {round_.number} does not use our bytes."
             self._doubt(sitting, sentence)
-        elif self._own(shuffle.digests[seat], sitting) is None:
-            self._doubt(sitting, f"Shuffle {shuffle.k} has another digest than ours.")
+        else:
+            self._own(shuffle.digests[seat], sitting)
 
     def compare(self, round_: int, *, taken: str, asked: str) -> None:
         """Doubt a round with other entropy than this client asked for."""
@@ -109,15 +90,12 @@ class Entropy:
                 f"Round {round_} uses {BYTES_OF[taken]}, but {BYTES_OF[asked]} were requested."
             )
 
-    def _promise(
-        self, round_: Round, given: Mapping[int, bytes], sitting: Sitting
-    ) -> Promise | None:
+    def _promise(self, given: Mapping[int, bytes], sitting: Sitting) -> Request | None:
         number, k, seat, _ = sitting
         if sitting in self._promised:
             return None
         if seat in given:
-            if self._own(given[seat], sitting) is None:
-                self._doubt(sitting, f"Shuffle {k} has another digest than ours.")
+            self._own(given[seat], sitting)
             return None
         nonce = self._store.nonces.get(sitting)
         if nonce is None or nonce.revealed_under:
@@ -127,11 +105,12 @@ class Entropy:
         else:
             value = nonce.value
         self._promised.add(sitting)
-        return Promise(number, k, self._digest(sitting, value))
+        digest = self._digest(sitting, value).hex()
+        return "entropy.commit", {"round": number, "k": k, "digest": digest}
 
     def _reveal(
-        self, round_: Round, shuffle: Shuffle, heads: Mapping[int, bytes], sitting: Sitting
-    ) -> Reveal | None:
+        self, shuffle: Shuffle, heads: Mapping[int, bytes], sitting: Sitting
+    ) -> Request | None:
         number, k, seat, _ = sitting
         if seat not in shuffle.digests:
             return None
@@ -140,7 +119,6 @@ class Entropy:
             return None
         value = self._own(shuffle.digests[seat], sitting)
         if value is None:
-            self._doubt(sitting, f"Shuffle {k} has another digest than ours.")
             return None
         under = self._store.nonces[sitting].revealed_under
         if under and under != root:
@@ -149,7 +127,7 @@ class Entropy:
         if not under:
             self._store.mark_revealed(sitting, root=root)
         self._revealed.add(sitting)
-        return Reveal(number, k, value)
+        return "entropy.reveal", {"round": number, "k": k, "nonce": value.hex()}
 
     def _check_withheld(self, sitting: Sitting) -> None:
         number, k, seat, since = sitting
@@ -169,9 +147,10 @@ class Entropy:
         self._doubt(voided, sentence)
 
     def _own(self, digest: bytes, sitting: Sitting) -> bytes | None:
-        """Our bytes for a digest; None if the digest is not ours."""
+        """Our bytes for a digest; None, and a doubt, if the digest is not ours."""
         nonce = self._store.nonces.get(sitting)
         if nonce is None or self._digest(sitting, nonce.value) != digest:
+            self._doubt(sitting, f"Shuffle {sitting[1]} has another digest than ours.")
             return None
         return nonce.value
 

@@ -12,6 +12,9 @@ from dealer.backoff import jittered
 from dealer.errors import RateLimited, Refused
 
 Members = dict[str, Any]
+Request = tuple[str, Members]
+"""The method of a request and its parameters."""
+
 Answered = Callable[[Members], None]
 
 REFUSALS: Mapping[str, type[Refused]] = {
