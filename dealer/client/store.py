@@ -169,8 +169,7 @@ class Store:
         """The data of a table, 32 hex digits. ConfigurationError if its files are damaged."""
         kept = self._tables.get(table_id)
         if kept is None:
-            in_memory = self._folder is None
-            kept = TableStore() if in_memory else TableFolder(self._path() / table_id)
+            kept = TableStore() if self._folder is None else TableFolder(self._folder / table_id)
             self._tables[table_id] = kept
         return kept
 
@@ -179,10 +178,6 @@ class Store:
         if self._folder is None or not self._folder.is_dir():
             return sorted(self._tables)
         return sorted(path.name for path in self._folder.iterdir() if path.is_dir())
-
-    def _path(self) -> Path:
-        assert self._folder is not None
-        return self._folder
 
 
 def with_seat(facts: dict[str, Any]) -> dict[str, Any]:
