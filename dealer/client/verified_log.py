@@ -7,7 +7,6 @@ HouseCheated, whose `evidence` here is the signed notes in question, or None.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NoReturn
 
 from dealer.client.store import SavedHead
 from dealer.errors import HouseCheated
@@ -252,7 +251,7 @@ class VerifiedLog:
     def _open(self, note: str) -> tuple[int, bytes]:
         """Size and root of a note that this table's key signed."""
         if self.key is None:
-            self._no_key(note)
+            raise HouseCheated("The server sent a signed head before this table's key.", (note,))
         try:
             opened = open_note(note, key=self.key, table=self.table)
         except NoteFault as fault:
@@ -267,9 +266,6 @@ class VerifiedLog:
             sentence = f"The house signed this table as {origin}, and as {self._origin} before."
             raise HouseCheated(sentence, notes)
         self._origin = origin
-
-    def _no_key(self, note: str) -> NoReturn:
-        raise HouseCheated("The server sent a signed head before this table's key.", (note,))
 
     def _unhex(self, texts: Sequence[str], note: str) -> list[bytes]:
         if not all(is_hash(text) for text in texts):
