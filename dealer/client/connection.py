@@ -41,7 +41,7 @@ class FrameHandler(Protocol):
     def notified(self, method: str, params: Members) -> None:
         """Handle a notification about this table."""
 
-    def failed(self, error: DealerError) -> None:
+    def end(self, error: DealerError) -> None:
         """The connection has ended permanently."""
 
 
@@ -304,7 +304,7 @@ class Connection:
             return
         self._error = error
         for handler in list(self.handlers.values()):
-            handler.failed(error)
+            handler.end(error)
         self.handlers.clear()
         for request in list(self._requests.values()):
             if request.timer is not None:

@@ -192,10 +192,6 @@ class TableSession:
             case _:
                 self._checked(lambda: None)
 
-    def failed(self, error: DealerError) -> None:
-        """End the session because the connection ended permanently."""
-        self.end(error)
-
     def _checked(self, step: Callable[[], None]) -> None:
         """Run a step and then send automatic requests; leave the table if the server cheated."""
         if self.error is not None:

@@ -114,5 +114,5 @@ class Ignored:
     def notified(self, method, params):
         pass
 
-    def failed(self, error):
+    def end(self, error):
         pass
