@@ -7,6 +7,7 @@ import random
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from dealer.bots.links import TableLink
 from dealer.bots.policy import make_move, possible_moves
@@ -55,10 +56,11 @@ class Bots:
         Raises the error of the first bot if none could sit down.
         """
         bots = [asyncio.create_task(self._bot(number)) for number in range(self._count)]
-        everyone = asyncio.create_task(_results(bots))
+        everyone = asyncio.gather(*bots, return_exceptions=True)
         stopping = asyncio.create_task(stop.wait())
+        ends: list[asyncio.Future[Any]] = [stopping, everyone]
         try:
-            await asyncio.wait([stopping, everyone], return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         finally:
             stopping.cancel()
             for bot in bots:
@@ -123,10 +125,6 @@ def names_from(number: int) -> Sequence[str]:
 
 def _is_over(table: RemoteTable) -> bool:
     return table.closed or table.seat is None
-
-
-async def _results(tasks: Sequence[asyncio.Task[None]]) -> list[BaseException | None]:
-    return await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _end_of(table: RemoteTable) -> str:
