@@ -60,11 +60,6 @@ def decode(text: bytes | str, *, newlines: bool = False) -> Any:
     return value
 
 
-def dump(value: object) -> str:
-    """The canonical text of `value`, which must be one that `encode` accepts; not validated."""
-    return _print(value)
-
-
 def _check(value: Any, depth: int, *, newlines: bool) -> None:
     unfit = _unfit_note if newlines else _unfit
     if type(value) is dict:
@@ -118,4 +113,6 @@ def _no_constant(_: str) -> NoReturn:
 
 
 _parse = json.JSONDecoder(parse_float=_no_fraction, parse_constant=_no_constant).decode
-_print = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
+
+dump = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
+"""The canonical text of a value, which must be one that `encode` accepts; not validated."""
