@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import NamedTuple, assert_never
 
 from dealer.game import events
@@ -180,12 +181,12 @@ class Table:
 
     def earliest(self, holder: SeatHolder) -> SeatHolder:
         """The same player at the seat that they took when they joined."""
-        return min(self._earlier(holder), key=_taken_at, default=holder)
+        return min(self._earlier(holder), key=attrgetter("taken_at"), default=holder)
 
     def seat_at(self, holder: SeatHolder, version: int) -> int | None:
         """The seat that the same player had at a version; None before they joined."""
         seats = (one for one in (holder, *self._earlier(holder)) if one.taken_at <= version)
-        latest = max(seats, key=_taken_at, default=None)
+        latest = max(seats, key=attrgetter("taken_at"), default=None)
         return None if latest is None else latest.seat
 
     def _earlier(self, holder: SeatHolder) -> list[SeatHolder]:
@@ -394,10 +395,6 @@ def _note_move(table: Table, seat: int, text: str) -> None:
         table.moved = {
             earlier: later if now == holder else now for earlier, now in table.moved.items()
         } | {holder: later}
-
-
-def _taken_at(holder: SeatHolder) -> int:
-    return holder.taken_at
 
 
 def _leave(table: Table, seat: int) -> None:

@@ -16,7 +16,7 @@ from dealer.game.decide.permission import is_host
 from dealer.game.decide.shuffles import close_if_complete
 from dealer.game.events import Event
 from dealer.game.names import check_text
-from dealer.game.state import SeatHolder, Table
+from dealer.game.state import Table
 
 REASON_BYTES = 256
 
@@ -59,11 +59,7 @@ def next_host(table: Table, actor: Actor, left: int, absence: Absence | None) ->
     if absence is None or absence.opener_is_here or not (of_seat or of_token):
         return []
     others = table.seats.keys() - {left}
-    present = {
-        seat
-        for seat in others
-        if SeatHolder(seat, table.seats[seat].taken_at) not in absence.seconds
-    }
+    present = {seat for seat in others if table.holder(seat) not in absence.seconds}
     seat = longest_seated(table, present) or longest_seated(table, others)
     return [] if seat is None else [events.HostTransferred(seat)]
 
