@@ -46,20 +46,16 @@ FREE = "x_"
 
 _HOSTED = dict.fromkeys(("open", "close", "shuffle", "deal", "collect"), "host")
 _STACKS = ("draw", "burn", "cut", "pile", "turn")
-_NOTES = ("annotate",)
 _HANDS = ("discard", "play", "give", "show", "return", "pass")
-_TAKE_BACK = ("take_back",)
-_SEATS = ("move_seat",)
+ACTIONS = (*_HOSTED, *_STACKS, *_HANDS, "annotate", "take_back", "move_seat")
 
 PRESETS: dict[str, dict[str, str]] = {
-    "free": _HOSTED | dict.fromkeys((*_STACKS, *_HANDS, *_NOTES, *_TAKE_BACK, *_SEATS), "players"),
+    "free": dict.fromkeys(ACTIONS, "players") | _HOSTED,
     "dealer": _HOSTED
-    | dict.fromkeys((*_STACKS, *_TAKE_BACK), "host")
-    | dict.fromkeys((*_HANDS, *_NOTES, *_SEATS), "players"),
-    "shared": dict.fromkeys((*_HOSTED, *_STACKS, *_HANDS, *_NOTES, *_TAKE_BACK, *_SEATS), "players")
-    | {"collect": "host"},
+    | dict.fromkeys((*_STACKS, "take_back"), "host")
+    | dict.fromkeys((*_HANDS, "annotate", "move_seat"), "players"),
+    "shared": dict.fromkeys(ACTIONS, "players") | {"collect": "host"},
 }
-ACTIONS = tuple(PRESETS["free"])
 _GUARDED = ("preset", "join", "watch", "entropy", "deck", "seats", "name", *WAITS, *ACTIONS)
 KNOWN = (*_GUARDED, "pack", "game", "listed", INSECURE_DECK)
 """The names of all members that have a meaning.
