@@ -6,7 +6,7 @@ new list; the given deck is not changed. Fisher–Yates is that of `dealer.game.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 from dealer.game import shuffle
@@ -26,18 +26,12 @@ def backward(cards: Sequence[Card], below: Below) -> list[Card]:
 
 def forward(cards: Sequence[Card], below: Below) -> list[Card]:
     """Fisher–Yates from the bottom up."""
-    copy = list(cards)
-    for _, i, j in shuffle.forward(len(copy), below):
-        copy[i], copy[j] = copy[j], copy[i]
-    return copy
+    return _swapped(cards, ((i, j) for _, i, j in shuffle.forward(len(cards), below)))
 
 
 def partial(cards: Sequence[Card], below: Below, *, steps: int) -> list[Card]:
     """The first `steps` steps of `backward`: only the top `steps` places are a fair sample."""
-    copy = list(cards)
-    for _, i, j in shuffle.backward(len(copy), steps, below):
-        copy[i], copy[j] = copy[j], copy[i]
-    return copy
+    return _swapped(cards, ((i, j) for _, i, j in shuffle.backward(len(cards), steps, below)))
 
 
 def random_key(
@@ -76,22 +70,16 @@ def visited_set(cards: Sequence[Card], below: Below) -> list[Card]:
 
 def swap_any(cards: Sequence[Card], below: Below) -> list[Card]:
     """Wrong: swaps each place with any place; n^n equally likely ways into n! orders is biased."""
-    copy, n = list(cards), len(cards)
-    for i in range(n):
-        j = below(n)
-        copy[i], copy[j] = copy[j], copy[i]
-    return copy
+    n = len(cards)
+    return _swapped(cards, ((i, below(n)) for i in range(n)))
 
 
 def swap_any_but_last(cards: Sequence[Card], below: Below) -> list[Card]:
     """Wrong: as `swap_any` with an off-by-one error, so that the last place is never chosen."""
-    copy, n = list(cards), len(cards)
+    n = len(cards)
     if n < 2:
-        return copy
-    for i in range(n):
-        j = below(n - 1)
-        copy[i], copy[j] = copy[j], copy[i]
-    return copy
+        return list(cards)
+    return _swapped(cards, ((i, below(n - 1)) for i in range(n)))
 
 
 def random_comparator(cards: Sequence[Card], below: Below) -> list[Card]:
@@ -127,13 +115,10 @@ def transpositions(cards: Sequence[Card], below: Below, *, steps: int = A_THOUSA
     The bias falls as (1 − 2/n)^steps (P. Diaconis and M. Shahshahani, 1981): a thousand steps are
     far too few for eight decks; for a single deck the remaining bias is too small to measure.
     """
-    copy, n = list(cards), len(cards)
+    n = len(cards)
     if n < 2:
-        return copy
-    for _ in range(steps):
-        i, j = below(n), below(n)
-        copy[i], copy[j] = copy[j], copy[i]
-    return copy
+        return list(cards)
+    return _swapped(cards, ((below(n), below(n)) for _ in range(steps)))
 
 
 def sattolo(cards: Sequence[Card], below: Below) -> list[Card]:
@@ -141,8 +126,11 @@ def sattolo(cards: Sequence[Card], below: Below) -> list[Card]:
 
     S. Sattolo, 1986, for random cyclic permutations; used as a shuffle it is an off-by-one error.
     """
+    return _swapped(cards, ((i, below(i)) for i in range(len(cards) - 1, 0, -1)))
+
+
+def _swapped(cards: Sequence[Card], swaps: Iterable[tuple[int, int]]) -> list[Card]:
     copy = list(cards)
-    for i in range(len(copy) - 1, 0, -1):
-        j = below(i)
+    for i, j in swaps:
         copy[i], copy[j] = copy[j], copy[i]
     return copy
