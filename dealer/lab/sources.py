@@ -9,9 +9,10 @@ from __future__ import annotations
 import hashlib
 import os
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import chain, islice
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,15 +77,15 @@ class TapeSource:
     All tapes have the same secret, player's nonce and root; only k differs.
     """
 
-    def __init__(self, *, secret: bytes, nonce: bytes, root: bytes, n: int) -> None:
-        self._secret, self._nonce, self._root, self._n = secret, nonce, root, n
+    def __init__(self, *, secret: bytes, nonces: Sequence[bytes], root: bytes, n: int) -> None:
+        self._tape = partial(tape.words, secret=secret, nonces=nonces, root=root, n=n)
         self._k = 0
         self._tapes: list[Iterator[int]] = []
         self._cut: Words = np.empty((0, 0), dtype=np.uint16)
         self._next: Rows = np.empty(0, dtype=np.intp)
 
     def begin(self, shuffles: int) -> None:
-        self._tapes = [self._tape(k) for k in range(self._k, self._k + shuffles)]
+        self._tapes = [self._tape(k=k) for k in range(self._k, self._k + shuffles)]
         self._k += shuffles
         self._cut = np.empty((shuffles, 0), dtype=np.uint16)
         self._next = np.zeros(shuffles, dtype=np.intp)
@@ -103,11 +104,6 @@ class TapeSource:
             found[left] = words
             left = left[words >= limit]
         return found % bound
-
-    def _tape(self, k: int) -> Iterator[int]:
-        return tape.words(
-            secret=self._secret, nonces=[self._nonce], root=self._root, k=k, n=self._n
-        )
 
     def _unroll(self) -> None:
         """Compute the next segment of every tape."""
@@ -133,10 +129,7 @@ def number_source(source: str, *, n: int, seed: int | None = None) -> NumberSour
 def words_from(source: str, *, seed: int | None = None) -> MoreWords:
     """The infinite words of a source; for `tape`, those of one tape over 52 cards."""
     if source == "tape":
-        parts = _tape_parts(seed)
-        one = tape.words(
-            secret=parts["secret"], nonces=[parts["nonce"]], root=parts["root"], k=0, n=52
-        )
+        one = tape.words(**_tape_parts(seed), k=0, n=52)
         return lambda count: np.fromiter(islice(one, count), np.uint16, count)
     if source == "system":
         if seed is not None:
@@ -151,14 +144,14 @@ def words_from(source: str, *, seed: int | None = None) -> MoreWords:
     raise ConfigurationError(f"There is no source {source!r}; use one of {', '.join(SOURCES)}.")
 
 
-def _tape_parts(seed: int | None) -> dict[str, bytes]:
-    """Secret, nonce and root of a tape: random, or derived from a seed to be reproducible."""
+def _tape_parts(seed: int | None) -> dict[str, Any]:
+    """Secret, one nonce and root of a tape: random, or derived from a seed to be reproducible."""
     if seed is None:
         data = os.urandom(SECRET_BYTES + 64)
     else:
         data = hashlib.shake_256(str(seed).encode()).digest(SECRET_BYTES + 64)
     return {
         "secret": data[:SECRET_BYTES],
-        "nonce": data[SECRET_BYTES : SECRET_BYTES + 32],
+        "nonces": [data[SECRET_BYTES : SECRET_BYTES + 32]],
         "root": data[SECRET_BYTES + 32 :],
     }

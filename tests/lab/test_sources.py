@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from itertools import islice
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from dealer.lab.methods import method
 from dealer.lab.sources import SOURCES, Stream, TapeSource, number_source, words_from
 from dealer.lab.vectorised import ordered
 
-PARTS = {"secret": b"s" * 64, "nonce": b"n" * 32, "root": b"r" * 32}
+PARTS: dict[str, Any] = {"secret": b"s" * 64, "nonces": [b"n" * 32], "root": b"r" * 32}
 
 
 def written(words):
