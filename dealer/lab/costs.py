@@ -38,7 +38,9 @@ def costs(name: str, *, sizes: tuple[int, ...] = SIZES, timed: bool = True) -> l
 
 def _cost(name: str, n: int, below: Below, timed: bool) -> Cost:
     counted = _Counting(below)
-    one, cards = method(name, n=n, **_all_steps(name, n)).one, range(n)
+    # A partial shuffle takes a quarter of the deck, so that its cost grows, too.
+    steps = n // 4 if name == "partial" else None
+    one, cards = method(name, n=n, steps=steps).one, range(n)
     for _ in range(_COUNTED):
         one(cards, counted.below)
     numbers, comparisons = counted.numbers / _COUNTED, 0.0
@@ -48,11 +50,6 @@ def _cost(name: str, n: int, below: Below, timed: bool) -> Cost:
         # Every random number it draws is the result of one comparison.
         numbers, comparisons = 0.0, numbers
     return Cost(n, numbers, comparisons, _seconds(one, cards, below) if timed else 0.0)
-
-
-def _all_steps(name: str, n: int) -> dict[str, int]:
-    """Options of the method: a partial shuffle takes a quarter of the deck, so it grows too."""
-    return {"steps": n // 4} if name == "partial" else {}
 
 
 class _Counting:
