@@ -55,10 +55,6 @@ class Parts(NamedTuple):
     notes: list[tuple[int, str]]
 
 
-def _integer(value: Any) -> bool:
-    return type(value) is int
-
-
 def _number(value: Any) -> bool:
     return type(value) is int and value < 2**32
 
@@ -67,8 +63,8 @@ def _from_one(value: Any) -> bool:
     return type(value) is int and 1 <= value < 2**32
 
 
-def _text(value: Any) -> bool:
-    return type(value) is str
+def _of_type(kind: type) -> Fits:
+    return lambda value: type(value) is kind
 
 
 def _matching(pattern: str) -> Fits:
@@ -111,10 +107,7 @@ def _true(value: Any) -> bool:
     return value is True
 
 
-def _object(value: Any) -> bool:
-    return type(value) is dict
-
-
+_integer, _text, _object = _of_type(int), _of_type(str), _of_type(dict)
 _hash = _matching("[0-9a-f]{64}")
 _table = _matching("[0-9a-f]{32}")
 
