@@ -10,7 +10,7 @@ from dealer.errors import HistoryUnavailable
 from dealer.game import events
 from dealer.game.cards import UNKNOWN
 from dealer.game.stacks import BURN, DECK, DISCARD, seat_of
-from dealer.game.state import Table
+from dealer.game.state import Round, Table
 from dealer.history.replay import ReplayStep
 
 MUCK = "pile:muck"
@@ -59,50 +59,40 @@ def actions_of(steps: Iterable[ReplayStep]) -> Iterator[Action]:
     """
     holders: dict[int, int] = {}  # slot → the seat whose hand it came to
     for step in steps:
-        table, event = step.table, step.event
-        match event:
+        table, round_ = step.table, step.table.round
+        if round_ is None:
+            continue
+        match step.event:
             case events.CardDrawn(seat=seat, source=source, slot=slot):
                 holders[slot] = seat
-                yield _dealt(table, source=source, seat=seat, slot=slot)
+                yield _dealt(table, round_, source=source, seat=seat, slot=slot)
             case events.CardMoved(slot=slot, source=source, to=to):
                 taker, giver = seat_of(to), seat_of(source)
                 if taker is not None and taker != giver:
                     holders[slot] = taker
-                    yield _dealt(table, source=source, seat=taker, slot=slot)
+                    yield _dealt(table, round_, source=source, seat=taker, slot=slot)
                 elif taker is None and giver is not None:
-                    yield Discarded(giver, _face(table, slot))
+                    yield Discarded(giver, round_.face(slot) or UNKNOWN)
                 elif source == DECK and to in DEAD_PILES:
-                    yield Burned(_face(table, slot))
+                    yield Burned(round_.face(slot) or UNKNOWN)
             case events.CardShown(slot=slot, card=card):
                 if slot in holders:
                     yield Shown(holders[slot], card)
-                elif _stack_of(table, slot) not in (DECK, *DEAD_PILES):
+                elif round_.stack_of(slot) not in (DECK, *DEAD_PILES):
                     yield BoardCard(card)
             case _:
                 pass
 
 
-def _dealt(table: Table, *, source: str, seat: int, slot: int) -> Dealt:
+def _dealt(table: Table, round_: Round, *, source: str, seat: int, slot: int) -> Dealt:
     if source != DECK:
         where = "from another hand" if seat_of(source) is not None else "from a pile"
         raise HistoryUnavailable(
-            f"In round {_number(table)} seat {seat} took a card {where}, which no poker game of "
+            f"In round {round_.number} seat {seat} took a card {where}, which no poker game of "
             "this format has; use the plain text history."
         )
     player = table.seats.get(seat)
-    return Dealt(seat, "" if player is None else player.name, _face(table, slot))
-
-
-def _number(table: Table) -> int:
-    return 0 if table.round is None else table.round.number
-
-
-def _face(table: Table, slot: int) -> str:
-    return UNKNOWN if table.round is None else table.round.face(slot) or UNKNOWN
-
-
-def _stack_of(table: Table, slot: int) -> str | None:
-    return None if table.round is None else table.round.stack_of(slot)
+    return Dealt(seat, "" if player is None else player.name, round_.face(slot) or UNKNOWN)
 
 
 class HandTimeline:
