@@ -41,14 +41,12 @@ ShuffleEvent = (
     | events.ShuffleVoided
     | events.DeckSealed
 )
-CardlessEvent = (
+TableEvent = (
     events.TableOpened
     | events.TableClosed
     | events.NoteAdded
     | events.RoundOpened
     | events.RoundClosed
-    | SeatEvent
-    | ShuffleEvent
 )
 
 _SEAT_CHANGE = re.compile(r"([1-9][0-9]{0,9})-([1-9][0-9]{0,9})")
@@ -123,18 +121,18 @@ class _Describer:
             target = self._text("below", place=event.place, stack=target)
         return self._text("moved", **values, to=target)
 
-    def _cardless(self, event: CardlessEvent) -> str:
+    def _cardless(self, event: TableEvent | SeatEvent | ShuffleEvent) -> str:
         """The sentence of an event that names no card."""
+        if isinstance(event, SeatEvent):
+            return self._of_seat(event)
+        return self._of_shuffle(event) if isinstance(event, ShuffleEvent) else self._of_table(event)
+
+    def _of_table(self, event: TableEvent) -> str:
         match event:
-            case events.TableOpened() | events.TableClosed() | events.NoteAdded():
-                return self._of_table(event)
-            case (
-                events.SeatTaken()
-                | events.SeatLeft()
-                | events.SeatVacated()
-                | events.HostTransferred()
-            ):
-                return self._of_seat(event)
+            case events.TableOpened(origin=origin, key=key):
+                return self._text("tableOpened", origin=escape_control(origin), key=key.hex())
+            case events.TableClosed():
+                return self._text("tableClosed")
             case events.RoundOpened(round=number, deck=deck, entropy=entropy, commitment=opened):
                 return self._text(
                     "roundOpened",
@@ -145,15 +143,6 @@ class _Describer:
                 )
             case events.RoundClosed(round=number, secret=secret):
                 return self._text("roundClosed", round=number, secret=secret.hex())
-            case _:
-                return self._of_shuffle(event)
-
-    def _of_table(self, event: events.TableOpened | events.TableClosed | events.NoteAdded) -> str:
-        match event:
-            case events.TableOpened(origin=origin, key=key):
-                return self._text("tableOpened", origin=escape_control(origin), key=key.hex())
-            case events.TableClosed():
-                return self._text("tableClosed")
             case events.NoteAdded(seat=seat, kind=kind, text=text):
                 player = self._who(seat) if seat else self._text("host")
                 if kind in (SEAT_MOVE, SEAT_OFFER) and (change := _SEAT_CHANGE.fullmatch(text)):
