@@ -17,7 +17,7 @@ from dealer.client import Happened, House, RemoteTable, connect
 from dealer.errors import BadRequest, BadToken, DealerError
 from dealer.mcp.evidence import evidence_of
 from dealer.mcp.memory import Memory
-from dealer.mcp.views import OF_SHUFFLES, Members, event_views, is_turn, table_view
+from dealer.mcp.views import OF_SHUFFLES, Members, event_view, is_turn, table_view
 
 EVENTS_MAX = 5_000
 """Newest events of a table that are kept for `wait`, without those that only shuffles need."""
@@ -180,7 +180,7 @@ class Seats:
             self._events[table].append(happened)
 
     def _after(self, remote: RemoteTable, version: int) -> list[dict[str, Any]]:
-        return event_views(event for event in self._events[remote.id] if event.version > version)
+        return [event_view(event) for event in self._events[remote.id] if event.version > version]
 
 
 def sentence_of(error: DealerError) -> str:

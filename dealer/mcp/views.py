@@ -2,37 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from dealer.bots import legal
 from dealer.client import Happened, RemoteTable
-from dealer.game.events import (
-    CardsSwapped,
-    DeckSealed,
-    EntropyClosed,
-    EntropyCommitted,
-    EntropyRevealed,
-    Event,
-    RoundClosed,
-    RoundOpened,
-    SeatTaken,
-    TableOpened,
-)
+from dealer.game import events
+from dealer.game.events import Event
 from dealer.game.stacks import hand
 from dealer.proof import codec
 
 Members = dict[str, Any]
 
-OF_SHUFFLES = (CardsSwapped, EntropyClosed, EntropyCommitted, EntropyRevealed)
+OF_SHUFFLES = (
+    events.CardsSwapped,
+    events.EntropyClosed,
+    events.EntropyCommitted,
+    events.EntropyRevealed,
+)
 """Events that are only for checking shuffles."""
 
 _LONG: dict[type[Event], tuple[str, ...]] = {
-    TableOpened: ("key", "origin"),
-    RoundOpened: ("deck", "commitment"),
-    DeckSealed: ("slots",),
-    RoundClosed: ("secret",),
-    SeatTaken: ("key",),
+    events.TableOpened: ("key", "origin"),
+    events.RoundOpened: ("deck", "commitment"),
+    events.DeckSealed: ("slots",),
+    events.RoundClosed: ("secret",),
+    events.SeatTaken: ("key",),
 }
 """Members that a player does not need; the client has verified them."""
 
@@ -74,12 +68,8 @@ def is_turn(table: RemoteTable) -> bool:
     return table.seat is not None and table.markers.turn == table.seat and not table.closed
 
 
-def event_views(happened: Iterable[Happened]) -> list[Members]:
-    """Events in order, without members that a player does not need."""
-    return [_event_view(event) for event in happened]
-
-
-def _event_view(happened: Happened) -> Members:
+def event_view(happened: Happened) -> Members:
+    """An event without members that a player does not need."""
     version, _, event = happened
     members = dict(codec.public(event))
     for name in _LONG.get(type(event), ("salt",)):
