@@ -97,15 +97,11 @@ def _read_folder(folder: Traversable, read: Read) -> Files:
         name = _name(path)
         if name in found:
             raise ConfigurationError(f"{path}: there is another file of this name.")
-        found[name] = _checked(path, read)
+        try:
+            found[name] = read(path, _text(path))
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{path}: {error}") from None
     return found
-
-
-def _checked(path: Traversable, read: Read) -> dict[str, Any]:
-    try:
-        return read(path, _text(path))
-    except ConfigurationError as error:
-        raise ConfigurationError(f"{path}: {error}") from None
 
 
 def _text(path: Traversable) -> str:
