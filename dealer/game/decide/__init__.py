@@ -9,33 +9,8 @@ from __future__ import annotations
 from typing import assert_never
 
 from dealer.errors import TableIsClosed, UnknownTable
-from dealer.game.commands import (
-    AddNote,
-    CheckDeadlines,
-    CloseEntropy,
-    CloseRound,
-    CloseTable,
-    Command,
-    CommitEntropy,
-    Cut,
-    Deal,
-    Draw,
-    DrawAtRandom,
-    FinishShuffle,
-    LeaveSeat,
-    Move,
-    MoveSeat,
-    OpenRound,
-    OpenTable,
-    Pass,
-    RevealEntropy,
-    Show,
-    StartShuffle,
-    TakeBack,
-    TakeSeat,
-    TransferHost,
-    VacateSeat,
-)
+from dealer.game import commands
+from dealer.game.commands import Command
 from dealer.game.decide import (
     cards,
     deals,
@@ -54,13 +29,20 @@ from dealer.game.state import Table
 
 __all__ = ["NoRoundSecrets", "RoundSecrets", "decide"]
 
+_WITHOUT_ACTOR = (
+    commands.TakeSeat,
+    commands.CheckDeadlines,
+    commands.CloseEntropy,
+    commands.FinishShuffle,
+)
+
 
 def decide(command: Command, table: Table, house: RoundSecrets) -> list[Event]:
     """The events that `command` causes at `table`, possibly none.
 
     `house` holds the secret of the open round. Raises a Refused; the state is never changed.
     """
-    if isinstance(command, OpenTable):
+    if isinstance(command, commands.OpenTable):
         return seats.open_table(command, table)
     if table.version == 0:
         raise UnknownTable(
@@ -68,54 +50,54 @@ def decide(command: Command, table: Table, house: RoundSecrets) -> list[Event]:
         )
     if table.closed:
         raise TableIsClosed("This table is closed and stays closed; open another one.")
-    if not isinstance(command, (TakeSeat, CheckDeadlines, CloseEntropy, FinishShuffle)):
+    if not isinstance(command, _WITHOUT_ACTOR):
         require_current_seat(table, command.actor)
     match command:
-        case Draw():
+        case commands.Draw():
             return cards.draw(command, table)
-        case Move():
+        case commands.Move():
             return cards.move(command, table, house)
-        case Show():
+        case commands.Show():
             return cards.show(command, table, house)
-        case Deal():
+        case commands.Deal():
             return deals.deal(command, table, house)
-        case Cut():
+        case commands.Cut():
             return cards.cut(command, table)
-        case Pass():
+        case commands.Pass():
             return passes.pass_cards(command, table)
-        case TakeBack():
+        case commands.TakeBack():
             return take_back.take_back(command, table)
-        case StartShuffle():
+        case commands.StartShuffle():
             return shuffles.start(command, table)
-        case DrawAtRandom():
+        case commands.DrawAtRandom():
             return shuffles.start_for_draw(command, table)
-        case CommitEntropy():
+        case commands.CommitEntropy():
             return shuffles.commit(command, table)
-        case RevealEntropy():
+        case commands.RevealEntropy():
             return shuffles.reveal(command, table, house)
-        case CheckDeadlines():
+        case commands.CheckDeadlines():
             return shuffles.check_deadlines(command, table)
-        case CloseEntropy():
+        case commands.CloseEntropy():
             return shuffles.close_without_absent(command, table)
-        case FinishShuffle():
+        case commands.FinishShuffle():
             return shuffles.finish(command, table, house)
-        case OpenRound():
+        case commands.OpenRound():
             return rounds.open_round(command, table, house)
-        case CloseRound():
+        case commands.CloseRound():
             return rounds.close_round(command, table, house)
-        case CloseTable():
+        case commands.CloseTable():
             return rounds.close_table(command, table, house)
-        case TakeSeat():
+        case commands.TakeSeat():
             return seats.take_seat(command, table)
-        case LeaveSeat():
+        case commands.LeaveSeat():
             return seats.leave_seat(command, table)
-        case AddNote():
+        case commands.AddNote():
             return seats.add_note(command, table)
-        case VacateSeat():
+        case commands.VacateSeat():
             return hosts.vacate_seat(command, table)
-        case MoveSeat():
+        case commands.MoveSeat():
             return seat_moves.move_seat(command, table)
-        case TransferHost():
+        case commands.TransferHost():
             return hosts.transfer_host(command, table)
         case _:
             assert_never(command)
