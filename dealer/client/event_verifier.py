@@ -18,17 +18,8 @@ from dealer.client.snapshot import restore
 from dealer.client.store import SavedHead
 from dealer.client.verified_log import Gap, VerifiedLog
 from dealer.errors import HouseCheated, ProofFault, UnknownEvent
-from dealer.game.events import (
-    CardDrawn,
-    CardMoved,
-    CardPeeked,
-    CardShown,
-    EntropyCommitted,
-    Event,
-    RoundClosed,
-    RoundOpened,
-    TableOpened,
-)
+from dealer.game import events
+from dealer.game.events import Event
 from dealer.game.state import Table, evolve
 from dealer.proof import canonical, codec
 from dealer.proof.keys import slot_commitment
@@ -230,12 +221,12 @@ class EventVerifier:
                 raise HouseCheated("The server opened a card in a malformed way.")
             hidden = {"card": private["card"]}
         event = codec.decode(leaf.type, 1, leaf.public, hidden)
-        if isinstance(event, CardShown):
+        if isinstance(event, events.CardShown):
             self._check_opening(event.slot, event.card, event.salt)
-        elif isinstance(event, TableOpened):
+        elif isinstance(event, events.TableOpened):
             self.log.pin(event.key, event.origin)
         if private is not None:
-            opens = isinstance(event, CardDrawn | CardMoved | CardPeeked)
+            opens = isinstance(event, events.CardDrawn | events.CardMoved | events.CardPeeked)
             if not opens or private["slot"] != leaf.public["slot"]:
                 raise HouseCheated("The server opened another card than the one that was moved.")
             self._check_opening(private["slot"], private["card"], bytes.fromhex(private["salt"]))
@@ -257,19 +248,19 @@ class EventVerifier:
     def _track(self, event: Event, leaf: Leaf) -> None:
         """Record the open round, and replay it with its secret when it closes."""
         match event:
-            case RoundOpened():
+            case events.RoundOpened():
                 self.entropies[event.round] = event.entropy
                 self._record = RoundRecord.start(
                     self._ledger, commitment=event.commitment, opened=leaf
                 )
                 self._leaves = self._leaves[-1:]
                 self.digests.clear()
-            case RoundClosed():
+            case events.RoundClosed():
                 record, self._record = self._record, None
                 if record is not None and not self.insecure:
                     record.check(event.secret, root_at=self.log.root_at)
             case _:
-                if isinstance(event, EntropyCommitted):
+                if isinstance(event, events.EntropyCommitted):
                     self.digests.add(event.digest)
                 if self._record is not None:
                     self._record.leaves.append(leaf)
