@@ -6,7 +6,6 @@ import logging
 import os
 from collections.abc import Generator, Mapping
 from contextlib import suppress
-from types import TracebackType
 from typing import Any
 
 from dealer.client.address import require_table_id
@@ -47,16 +46,8 @@ def connect(
     program that opens tables for others (`dealer key add`). `on_event(table, happened)` is called
     for each verified event of each table, also for those that the client missed while it was away.
     """
-    return House(
-        url,
-        name=name,
-        store=Store(store),
-        cosigner=cosigner,
-        patience=patience,
-        table=table,
-        key=key,
-        on_event=on_event,
-    )
+    connection = Connection(url, table=table, patience=patience, key=key)
+    return House(connection, Store(store), name=name, cosigner=cosigner, on_event=on_event)
 
 
 class House:
@@ -64,18 +55,15 @@ class House:
 
     def __init__(
         self,
-        url: str,
+        connection: Connection,
+        store: Store,
         *,
         name: str | None,
-        store: Store,
         cosigner: Cosigner | bool | None,
-        patience: RetryPolicy | None,
-        table: str | None = None,
-        key: str | None = None,
-        on_event: OnEvent | None = None,
+        on_event: OnEvent | None,
     ) -> None:
         self._on_event = on_event
-        self._connection = Connection(url, table=table, patience=patience, key=key)
+        self._connection = connection
         self._name = name
         self._store = store
         self._cosigner = cosigner
@@ -89,12 +77,7 @@ class House:
         await self._connection.start()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     @property
@@ -250,13 +233,12 @@ class House:
         pinned = bytes.fromhex(kept.facts.get("key", ""))
         if key is not None and pinned and key != pinned:
             raise HouseCheated("This table's key has changed, so it is not the same table.")
-        cosigner = cosigner_at(kept, self._cosigner)
         session = TableSession(
             table_id,
             self._connection,
             kept,
             key=key or pinned or None,
-            cosigner=cosigner,
+            cosigner=cosigner_at(kept, self._cosigner),
             on_event=self._on_event,
         )
         self._sessions[table_id] = session
