@@ -158,16 +158,10 @@ def _read_draw(public: Members, hidden: Members) -> Event:
 
 def _reader(kind: type[Any]) -> Callable[[Members, Members], Event]:
     """A function that builds an event of this type from its public and hidden members."""
-    plan = []
-    for field in fields(kind):
-        convert: Callable[[Any], Any] | None = None
-        if field.name in _BYTES:
-            convert = _bytes
-        elif field.name == "slots":
-            convert = _slots
-        elif field.name == "deck":
-            convert = tuple
-        plan.append((_RENAMED.get(field.name, field.name), convert, field.name == kind.HIDDEN))
+    plan = [
+        (_RENAMED.get(field.name, field.name), _CONVERT.get(field.name), field.name == kind.HIDDEN)
+        for field in fields(kind)
+    ]
 
     def read(public: Members, hidden: Members) -> Event:
         values = []
@@ -196,6 +190,11 @@ def _slots(texts: list[str]) -> tuple[bytes, ...]:
     return tuple(map(bytes.fromhex, texts))
 
 
+_CONVERT: dict[str, Callable[[Any], Any]] = {
+    **dict.fromkeys(_BYTES, _bytes),
+    "slots": _slots,
+    "deck": tuple,
+}
 _READERS = {name: _reader(kind) for name, kind in TYPES.items()}
 # Most events are swaps and draws: these have specialised readers for speed.
 _READERS |= {"CardsSwapped": _read_swap, "CardDrawn": _read_draw}
