@@ -191,15 +191,11 @@ class Report:
         yield f"Cosignatures: {r.cosigned}."
         for key, times in self.cosigners.items():
             yield (
-                f"Cosigned by {self.names[key]} {_count(times, 'time')}, last at size "
-                f"{self.cosigned_upto[key]}, under the key {key}."
+                f"Cosigned by {self.names[key]} {times} time{'' if times == 1 else 's'}, "
+                f"last at size {self.cosigned_upto[key]}, under the key {key}."
             )
         yield (
             "The table's key is the one you gave."
             if r.pinned
             else "The table's key was taken from the bundle; give the key you know to be sure."
         )
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
