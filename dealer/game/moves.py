@@ -122,11 +122,11 @@ class Moves:
         if self.last is not None and self.last.seat == seat:
             self.last = None
 
-    def waiting(self) -> Iterable[tuple[int, CardFrom, str]]:
-        """The cards that wait to be passed: (seat that gave it, card, pile)."""
+    def waiting(self) -> Iterable[tuple[int, int, str]]:
+        """The cards that wait to be passed: (seat that gave it, slot, pile)."""
         for seat, passed in self.passed.items():
             for card in passed.cards:
-                yield seat, card, passed.to
+                yield seat, card.slot, passed.to
 
     def waits_in(self, stack: str) -> bool:
         """Whether cards wait in this pile to be passed."""

@@ -34,8 +34,7 @@ def pass_cards(command: Pass, table: Table) -> list[Event]:
             "You have passed already; take your cards back first to pass others (hand.take_back)."
         )
     given = _put_aside(command.cards, command, round_, seat, to)
-    waiting = [(owner, card.slot, pile) for owner, card, pile in round_.moves.waiting()]
-    waiting.extend((seat, event.slot, event.to) for event in given)
+    waiting = [*round_.moves.waiting(), *((seat, event.slot, event.to) for event in given)]
     if _awaited(table, round_, but=seat):
         return list(given)
     sizes = {hand(seat): len(round_.cards(hand(seat))) - len(given)}
@@ -64,8 +63,7 @@ def _deliver_now(command: Pass, table: Table, round_: Round) -> list[Event]:
     if awaited and not (command.actor.service or is_host(table, command.actor)):
         seats = ", ".join(map(str, awaited))
         raise NotEntitled(f"Not all have passed (seats: {seats}); only the host may deliver now.")
-    waiting = [(owner, card.slot, pile) for owner, card, pile in round_.moves.waiting()]
-    return list(_deliveries(table, round_, waiting, {}))
+    return list(_deliveries(table, round_, round_.moves.waiting(), {}))
 
 
 def _awaited(table: Table, round_: Round, *, but: int | None = None) -> list[int]:
