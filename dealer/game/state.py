@@ -34,7 +34,8 @@ SEAT_MOVE = "seat_move"
 SEAT_OFFER = "seat_offer"
 """The kind of the note by which a host or a service asks a player to move, such as `2-3`."""
 
-_MOVE = re.compile(r"([1-9][0-9]{0,9})-([1-9][0-9]{0,9})")
+SEAT_CHANGE = re.compile(r"([1-9][0-9]{0,9})-([1-9][0-9]{0,9})")
+"""The text of these two notes: the seats before and after the move."""
 
 
 class SeatHolder(NamedTuple):
@@ -389,7 +390,7 @@ def _seal(table: Table, event: events.DeckSealed) -> None:
 
 def _note_move(table: Table, seat: int, text: str) -> None:
     """The two events that follow in the same append are SeatLeft and SeatTaken of this player."""
-    match, holder = _MOVE.fullmatch(text), table.holder(seat)
+    match, holder = SEAT_CHANGE.fullmatch(text), table.holder(seat)
     if match is not None and holder is not None and int(match[1]) == seat:
         later = SeatHolder(int(match[2]), table.version + 2)
         table.moved = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, assert_never
 
@@ -10,7 +9,7 @@ from dealer.game import events
 from dealer.game.cards import UNKNOWN
 from dealer.game.events import Event
 from dealer.game.stacks import BURN, DECK, DISCARD, is_pass_pile, passed_to, seat_of
-from dealer.game.state import SEAT_MOVE, SEAT_OFFER, TAKE_BACK, Table
+from dealer.game.state import SEAT_CHANGE, SEAT_MOVE, SEAT_OFFER, TAKE_BACK, Table
 from dealer.history.printable import escape_control
 from dealer.history.replay import ReplayStep, replay_bundle
 from dealer.languages.language import Language, english
@@ -48,8 +47,6 @@ TableEvent = (
     | events.RoundOpened
     | events.RoundClosed
 )
-
-_SEAT_CHANGE = re.compile(r"([1-9][0-9]{0,9})-([1-9][0-9]{0,9})")
 
 
 def describe_all(leaves: Iterable[str | bytes], swaps: Iterable[Swap]) -> Iterator[Sentence]:
@@ -145,7 +142,7 @@ class _Describer:
                 return self._text("roundClosed", round=number, secret=secret.hex())
             case events.NoteAdded(seat=seat, kind=kind, text=text):
                 player = self._who(seat) if seat else self._text("host")
-                if kind in (SEAT_MOVE, SEAT_OFFER) and (change := _SEAT_CHANGE.fullmatch(text)):
+                if kind in (SEAT_MOVE, SEAT_OFFER) and (change := SEAT_CHANGE.fullmatch(text)):
                     who, to = self._who(int(change[1])), int(change[2])
                     if kind == SEAT_MOVE:
                         return self._text("seatMoves", player=who, seat=to)
