@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
-from typing import Annotated, Any
+from typing import Annotated
 
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
@@ -16,6 +16,7 @@ from pydantic import Field
 
 from dealer.errors import DealerError, HouseUnreachable, SessionEnded
 from dealer.mcp.seats import Seats, sentence_of
+from dealer.mcp.views import Members
 
 INSTRUCTIONS = """\
 Play card games at tables whose shuffles can be verified. You sit in one seat and see what it sees.
@@ -39,7 +40,6 @@ continue with `look` or `wait`: your seat is kept, and `wait` gives the events t
 
 Table = Annotated[str | None, Field(description="The table's id; without it, the table used last.")]
 Pile = Annotated[str | None, Field(description="A pile's name, such as discard or table.")]
-Members = dict[str, Any]
 
 
 def make_server(seats: Seats, *, version: str) -> MCPServer[None]:
