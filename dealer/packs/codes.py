@@ -1,14 +1,6 @@
 """Codes of a pack's cards on the wire, from the codes that its author wrote.
 
-On the wire all codes of a deck have one length and are printable ASCII. An author may write any
-codes, so they are mapped:
-
-- codes that are printable ASCII without spaces are filled up with `_` to the length of the longest;
-- otherwise every card's code is its number in the file, such as `007`;
-- in a pack with several copies of a card, each code has the number of its copy as suffix, `R5.2`.
-
-The mapping depends only on the file. The codes of tables that were played are in their logs, so a
-pack that has been used is extended at its end only, or gets another name.
+The mapping, which README.md describes, depends only on the file.
 """
 
 from __future__ import annotations

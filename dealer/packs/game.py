@@ -1,18 +1,6 @@
 """A preset of a game: deck, rules, piles, deals, buttons and help. The server does not enforce it.
 
-    {"game": "holdem", "title": …, "players": {"min": 2, "max": 10, "best": 6},
-     "deck": {"standard": 52},
-     "rules": {"preset": "free", "draw": "nobody"},
-     "piles": [{"name": "board", "title": …, "spread": true}, …],
-     "deal": [{"each": 2}, {"title": "Flop", "when": {"board": 0}, "piles":
-              [{"name": "burn", "count": 1}, {"name": "board", "count": 3, "face": "up"}]}, …],
-     "buttons": ["deal", "discard", "show"],
-     "help": ["Each player gets two cards.", …]}
-
-`deck` has one of `standard` (52, 54, 36, 32 or 24 cards), `cards` (codes) and `pack`, and perhaps
-`decks`. The first deal is for a round of which all cards are in the deck, each later one for a
-round whose piles have as many cards as `when` says. `each` is a number, or numbers by the least
-number of players: `{"2": 7, "4": 5}`. A pile may be named for each seat: `won:{seat}`.
+README.md describes its members.
 """
 
 from __future__ import annotations

@@ -1,18 +1,4 @@
-"""A pack: how each code of a deck is named and drawn.
-
-A pack is a JSON object, which `read` checks and completes for the pages:
-
-    {"pack": "spanish-40", "title": …, "licence": …,
-     "suits": [{"suit": "o", "name": …, "sign": "●", "svg": …, "colour": "#8a5a00"}, …],
-     "ranks": [{"rank": "1", "name": …, "corner": "1", "text": …, "svg": …}, …],
-     "named": "{rank} of {suit}",
-     "back": {"colour": "#7b2337", "svg": …},
-     "cards": {"1o": {"suit": "o", "rank": "1"}, …}}
-
-Only `title` and `cards` are required. A card may have `name`, `suit`, `rank`, `colour` (of what is
-drawn), `ground` (the colour of the card), `corner`, `text`, `svg` and `count` (its copies). Hands
-are sorted by the order of the suits, of the ranks and of the cards.
-"""
+"""A pack: how each code of a deck is named and drawn. README.md describes its members."""
 
 from __future__ import annotations
 
