@@ -1,20 +1,11 @@
 """An environment in which programs learn to play, in one process and without a server.
 
-    from dealer.bots.environment import DRAW, STOP, TwentyOne
-
-    game = TwentyOne(players=3)
-    game.reset(seed=1)
-    for agent in game.agent_iter():
-        observation, reward, terminated, truncated, info = game.last()
-        action = DRAW if observation["total"] < 16 else STOP
-        game.step(None if terminated else action)
-
-The interface is that of PettingZoo's AEC environments (agents act one after the other), without its
-package; a subclass of `TwentyOne` and `pettingzoo.AECEnv` adds the spaces. The game: in each deal
-the players in turn draw a card from a shoe of four decks, which only they see, or stop. The player
-nearest to 21 without exceeding it wins the deal: 1 point, and -1 for the others; several share it.
-The cards of a deal stay with their players, and the game ends when the shoe has too few for
-another.
+The interface, of which README.md has an example, is that of PettingZoo's AEC environments (agents
+act one after the other), without its package; a subclass of `TwentyOne` and `pettingzoo.AECEnv`
+adds the spaces. The game: in each deal the players in turn draw a card from a shoe of four decks,
+which only they see, or stop. The player nearest to 21 without exceeding it wins the deal: 1 point,
+and -1 for the others; several share it. The cards of a deal stay with their players, and the game
+ends when the shoe has too few for another.
 
 Every draw is a command that `dealer.game.decide` accepts and `evolve` applies, as on a server, but
 no event is stored, signed or sealed. The shoe is shuffled with the tape of a server, from `seed` in
