@@ -10,10 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from dealer.game.shuffle import Step
-from dealer.game.stacks import DECK
 from dealer.game.tape import Tape
 from dealer.proof.keys import RoundKeys
-from dealer.proof.verify.form import Leaf, Public
+from dealer.proof.verify.form import Leaf
 from dealer.proof.verify.report import Remarks, Swap
 
 
@@ -59,13 +58,6 @@ class Round:
     commitments: list[str] = field(default_factory=list)  # by slot
     faces: list[str | None] = field(default_factory=list)  # by slot
     drawable: list[bool] = field(default_factory=list)  # by slot
-
-    @classmethod
-    def open(cls, leaf: Public, *, secret: bytes | None, keys: RoundKeys | None) -> Round:
-        """The state of a round after its RoundOpened; `secret` and `keys` if it was closed."""
-        deck = leaf["deck"]
-        stacks = {DECK: [~place for place in range(len(deck))]}
-        return cls(leaf["round"], deck, leaf["entropy"], secret, keys, stacks)
 
     def cards(self, stack: str) -> list[int]:
         """The cards of a stack, bottom first; empty for a stack that was never used."""

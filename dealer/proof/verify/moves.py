@@ -24,7 +24,7 @@ or in any shuffle of a stack all of whose cards had been reached before.
 
 from __future__ import annotations
 
-from dealer.game.stacks import hand, seat_of
+from dealer.game.stacks import DECK, hand, seat_of
 from dealer.proof.keys import RoundKeys, secret_length, slot_commitment
 from dealer.proof.verify.form import Leaf
 from dealer.proof.verify.ledger import Ledger, Round, RuleViolation, check_hidden
@@ -75,20 +75,22 @@ def note_added(ledger: Ledger, leaf: Leaf) -> None:
 def round_opened(ledger: Ledger, leaf: Leaf) -> None:
     """RoundOpened: the next number, and a published secret opens the commitment."""
     public = leaf.public
-    number, secret, keys = public["round"], ledger.secrets.get(leaf.version), None
+    number, deck = public["round"], public["deck"]
+    secret, keys = ledger.secrets.get(leaf.version), None
     if ledger.round is not None:
         raise RuleViolation(f"Round {ledger.round.number} is open.")
     if number != ledger.rounds + 1:
         raise RuleViolation(f"The next round is {ledger.rounds + 1}.")
     if secret is not None:
         keys = RoundKeys(table=ledger.table, round=number, secret=secret)
-        if len(secret) != secret_length(len(public["deck"])):
+        if len(secret) != secret_length(len(deck)):
             raise RuleViolation(
                 "The revealed secret does not have the length required for this deck."
             )
         if keys.commitment.hex() != public["commitment"]:
             raise RuleViolation("The revealed secret is not the one that the house committed to.")
-    ledger.round = Round.open(public, secret=secret, keys=keys)
+    stacks = {DECK: [~place for place in range(len(deck))]}
+    ledger.round = Round(number, deck, public["entropy"], secret, keys, stacks)
     ledger.rounds = ledger.remarks.rounds = number
 
 
