@@ -6,15 +6,17 @@ HouseCheated, whose `evidence` here is the signed notes in question, or None.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from dealer.client.store import SavedHead
 from dealer.errors import HouseCheated
 from dealer.proof.checkpoint import NoteFault, open_note, read_checkpoint
-from dealer.proof.tree import HASH_BYTES, Tree, verify_consistency
+from dealer.proof.tree import Tree, verify_consistency
 
 ANOTHER_LOG = "The house signed another log than the one that it showed here."
 WENT_BACK = "The server showed an older log than it had shown of this table before."
+_HASH = re.compile(r"[0-9a-f]{64}")
 
 
 class Gap(Exception):
@@ -268,15 +270,7 @@ class VerifiedLog:
         self._origin = origin
 
     def _unhex(self, texts: Sequence[str], note: str) -> list[bytes]:
-        if not all(is_hash(text) for text in texts):
+        # `bytes.fromhex` accepts spaces and capital letters, too.
+        if not all(isinstance(text, str) and _HASH.fullmatch(text) for text in texts):
             raise HouseCheated("The server sent hashes that are not lower-case hex.", (note,))
         return [bytes.fromhex(text) for text in texts]
-
-
-def is_hash(text: object) -> bool:
-    """Whether this is 32 bytes in lower-case hex, which `bytes.fromhex` does not ensure."""
-    digits = isinstance(text, str) and len(text) == 2 * HASH_BYTES
-    try:
-        return digits and bytes.fromhex(str(text)).hex() == text
-    except ValueError:
-        return False
