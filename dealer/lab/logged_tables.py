@@ -11,6 +11,7 @@ import numpy as np
 from dealer.game.shuffle import full
 from dealer.lab.counts import Counted, Samples
 from dealer.lab.experiment import sample
+from dealer.lab.shuffles import swapped
 from dealer.proof.verify import Swap
 
 
@@ -45,14 +46,8 @@ def shuffles_of(
         kind = Kind(public["n"], public["algorithm"], public["steps"])
         steps = taken.get((public["round"], public["k"]), [])
         if kind.steps and len(steps) == kind.steps:
-            yield kind, sample(_deck(kind.n, steps), kind.sample)
-
-
-def _deck(n: int, steps: Iterable[Swap]) -> Samples:
-    cards = list(range(n))
-    for swap in steps:
-        cards[swap.i], cards[swap.j] = cards[swap.j], cards[swap.i]
-    return np.array([cards], dtype=np.uint16)
+            deck = swapped(range(kind.n), ((swap.i, swap.j) for swap in steps))
+            yield kind, sample(np.array([deck], dtype=np.uint16), kind.sample)
 
 
 def counted(shuffles: Iterable[tuple[Kind, Samples]]) -> dict[Kind, Counted]:

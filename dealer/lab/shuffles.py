@@ -26,12 +26,12 @@ def backward(cards: Sequence[Card], below: Below) -> list[Card]:
 
 def forward(cards: Sequence[Card], below: Below) -> list[Card]:
     """Fisher–Yates from the bottom up."""
-    return _swapped(cards, ((i, j) for _, i, j in shuffle.forward(len(cards), below)))
+    return swapped(cards, ((i, j) for _, i, j in shuffle.forward(len(cards), below)))
 
 
 def partial(cards: Sequence[Card], below: Below, *, steps: int) -> list[Card]:
     """The first `steps` steps of `backward`: only the top `steps` places are a fair sample."""
-    return _swapped(cards, ((i, j) for _, i, j in shuffle.backward(len(cards), steps, below)))
+    return swapped(cards, ((i, j) for _, i, j in shuffle.backward(len(cards), steps, below)))
 
 
 def random_key(
@@ -71,7 +71,7 @@ def visited_set(cards: Sequence[Card], below: Below) -> list[Card]:
 def swap_any(cards: Sequence[Card], below: Below) -> list[Card]:
     """Wrong: swaps each place with any place; n^n equally likely ways into n! orders is biased."""
     n = len(cards)
-    return _swapped(cards, ((i, below(n)) for i in range(n)))
+    return swapped(cards, ((i, below(n)) for i in range(n)))
 
 
 def swap_any_but_last(cards: Sequence[Card], below: Below) -> list[Card]:
@@ -79,7 +79,7 @@ def swap_any_but_last(cards: Sequence[Card], below: Below) -> list[Card]:
     n = len(cards)
     if n < 2:
         return list(cards)
-    return _swapped(cards, ((i, below(n - 1)) for i in range(n)))
+    return swapped(cards, ((i, below(n - 1)) for i in range(n)))
 
 
 def random_comparator(cards: Sequence[Card], below: Below) -> list[Card]:
@@ -118,7 +118,7 @@ def transpositions(cards: Sequence[Card], below: Below, *, steps: int = A_THOUSA
     n = len(cards)
     if n < 2:
         return list(cards)
-    return _swapped(cards, ((below(n), below(n)) for _ in range(steps)))
+    return swapped(cards, ((below(n), below(n)) for _ in range(steps)))
 
 
 def sattolo(cards: Sequence[Card], below: Below) -> list[Card]:
@@ -126,10 +126,11 @@ def sattolo(cards: Sequence[Card], below: Below) -> list[Card]:
 
     S. Sattolo, 1986, for random cyclic permutations; used as a shuffle it is an off-by-one error.
     """
-    return _swapped(cards, ((i, below(i)) for i in range(len(cards) - 1, 0, -1)))
+    return swapped(cards, ((i, below(i)) for i in range(len(cards) - 1, 0, -1)))
 
 
-def _swapped(cards: Sequence[Card], swaps: Iterable[tuple[int, int]]) -> list[Card]:
+def swapped(cards: Sequence[Card], swaps: Iterable[tuple[int, int]]) -> list[Card]:
+    """A copy of `cards` in which these places are exchanged, one pair after the other."""
     copy = list(cards)
     for i, j in swaps:
         copy[i], copy[j] = copy[j], copy[i]
