@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from functools import cmp_to_key
+from timeit import Timer
 from typing import NamedTuple
 
 from dealer.game.shuffle import Below
@@ -77,18 +77,10 @@ def _comparisons(n: int, below: Below) -> int:
 
 def _seconds(one: One, cards: range, below: Below) -> float:
     """Time of one shuffle: the minimum of a few runs, since other load only adds to it."""
-    best, times = float("inf"), 1
-    for _ in range(_ROUNDS):
-        while True:
-            start = time.perf_counter()
-            for _ in range(times):
-                one(cards, below)
-            taken = time.perf_counter() - start
-            if taken >= _LEAST_SECONDS:
-                break
-            times *= 2
-        best = min(best, taken / times)
-    return best
+    timer, times = Timer(lambda: one(cards, below)), 1
+    while timer.timeit(times) < _LEAST_SECONDS:
+        times *= 2
+    return min(timer.repeat(_ROUNDS, times)) / times
 
 
 def table(measured: dict[str, list[Cost]]) -> list[str]:
