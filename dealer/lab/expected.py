@@ -7,6 +7,7 @@ variances for n = 52: fixed points 1 and 1, cycles 4.538 and 2.912, rising seque
 from __future__ import annotations
 
 import math
+from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +19,7 @@ _NEVER = 1e-40
 
 def fixed_points(n: int) -> Chances:
     """Cards at their old place: exactly k with probability (1/k!)·Σ (−1)^i/i! over i = 0…n−k."""
-    strays, sign = [1.0], -1
-    for i in range(1, n + 1):
-        strays.append(strays[-1] + sign / math.factorial(i))
-        sign = -sign
+    strays = list(accumulate((-1) ** i / math.factorial(i) for i in range(n + 1)))
     return np.array([strays[n - k] * (1 / math.factorial(k)) for k in range(n + 1)])
 
 
