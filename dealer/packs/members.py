@@ -42,6 +42,8 @@ def parse_json(text: str) -> dict[str, Any]:
         ) from None
     except RecursionError:
         raise ConfigurationError("the objects are nested too deeply.") from None
+    except ValueError:
+        raise ConfigurationError("a number has too many digits.") from None
     if not isinstance(value, dict):
         raise ConfigurationError("the file must hold one JSON object.")
     return value

@@ -68,6 +68,7 @@ PILE = {"name": "board", "title": "Board"}
         ({"deal": {"each": 14}}, "deal: for 4 players it takes 56 cards, but the deck has 52"),
         ({"deal": {"each": {"3": 5}}}, "deal, 1: each: it says nothing for 2 players"),
         ({"deal": {"each": {"x": 5}}}, 'deal, 1: each: "x" is not a number of players'),
+        ({"deal": {"each": {"01000": 2}}}, 'each: "01000" is not a number of players'),
         ({"deal": {}}, "deal, 1: it deals no card"),
         ({"deal": {"piles": [{"name": "board"}]}}, '"board" is none of the game\'s piles'),
         ({"deal": [{"each": 1}, {"each": 1}]}, "deal, 2: every deal but the first has when"),

@@ -84,6 +84,7 @@ def test_json_faults_name_the_line_or_the_member() -> None:
         ("[]", "one JSON object"),
         ('{"a": NaN}', "NaN is not a number"),
         ('{"a":' * 100_000, "nested too deeply"),
+        ('{"a": ' + "1" * 5000 + "}", "too many digits"),
     ):
         with pytest.raises(ConfigurationError, match=sentence):
             parse_json(text)
