@@ -247,7 +247,7 @@ class Connection:
                 self._notified(frame["method"], frame["params"])
             else:
                 self._answered(frame)
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
             _log.warning("ignored a malformed frame: %r", error)
 
     def _notified(self, method: str, params: Members) -> None:

@@ -217,7 +217,14 @@ async def test_a_server_with_another_protocol_is_reported(server):
 
 async def test_malformed_frames_are_ignored(server, connection):
     async def script(frame, socket):
-        for noise in ("", "[]", '{"method":"event","params":3}', '{"id":99,"result":{}}', "{"):
+        for noise in (
+            "",
+            "[]",
+            "[" * 9999,
+            '{"method":"event","params":3}',
+            '{"id":99,"result":{}}',
+            "{",
+        ):
             await socket.send(noise)
         await answer(socket, frame, {"at": 2})
 
