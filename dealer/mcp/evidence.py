@@ -10,6 +10,7 @@ from urllib.request import HTTPRedirectHandler, Request, build_opener
 from dealer.bots.links import page_address
 from dealer.client import RemoteTable
 from dealer.errors import HouseUnreachable
+from dealer.proof import bundle
 from dealer.proof.verify import verify
 
 FETCH_SECONDS = 60.0
@@ -38,7 +39,7 @@ async def evidence_of(table: RemoteTable, server: str) -> dict[str, Any]:
     if not path.startswith("/"):  # it might name another host
         raise HouseUnreachable("The server gave no path for the bundle.")
     address = f"{pages}{path}"
-    lines = (await asyncio.to_thread(_fetch, address, table.token)).splitlines()
+    lines = bundle.read(await asyncio.to_thread(_fetch, address, table.token))
     report = await asyncio.to_thread(lambda: verify(lines, key=table.key, saved=table.checkpoints))
     found = {
         "verified": report.ok,

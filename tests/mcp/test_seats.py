@@ -9,6 +9,7 @@ import pytest
 
 import dealer
 from dealer.errors import BadRequest, BadToken, ConfigurationError, NotEntitled
+from dealer.mcp import evidence
 from dealer.mcp.seats import Seats
 from dealer.mcp.server import make_server
 from tests.harness.own_gateway import own_gateway
@@ -154,6 +155,14 @@ async def test_evidence_verifies_the_log(ada, seats):
     assert found["verified"] is True
     assert found["report"][4].startswith("passed: Each swap follows")
     assert found["audit"].endswith(f"/tables/{ada.id}/audit")
+
+
+async def test_evidence_reads_the_lines_as_the_verifier_does(ada, seats, monkeypatch):
+    await start(ada, seats)
+    await ada.round_close()
+    fetch = evidence._fetch
+    monkeypatch.setattr(evidence, "_fetch", lambda *of: fetch(*of).replace(b"\n", b"\r\n"))
+    assert (await seats.evidence())["verified"] is False
 
 
 async def test_without_a_seat_it_can_only_list(ada, seats):
