@@ -72,7 +72,7 @@ def build_settings(given: dict[str, Any]) -> Settings:
 def _value(setting: Setting, given: Any) -> Any:
     if setting.default == ():
         return tuple(given or ())
-    choices = {choice.lower(): choice for choice in setting.option.choices}
+    choices = {choice.lower(): choice for choice in setting.choices}
     return choices.get(given.lower(), given) if choices else given
 
 

@@ -14,7 +14,7 @@ from dealer.errors import ConfigurationError
 from dealer.packs.catalogue import read_folders
 
 Check = Callable[[str, Any], None]
-"""Takes the flag and the value."""
+"""Takes the flag and the value, which is not None."""
 
 _HOST_NAME = re.compile(r"\*|(?:\*\.)?[A-Za-z0-9_](?:[A-Za-z0-9._-]*[A-Za-z0-9_])?\.?")
 # The host-source of CSP 3 without wildcards; it has no form for IPv6 addresses.
@@ -32,8 +32,8 @@ def at_least(least: int) -> Check:
     return check
 
 
-def check_port(flag: str, value: int | None) -> None:
-    if value is not None and not 0 <= value <= 65535:
+def check_port(flag: str, value: int) -> None:
+    if not 0 <= value <= 65535:
         raise ConfigurationError(f"{flag} must be a port, a number from 0 to 65535, not {value}.")
 
 
@@ -63,14 +63,13 @@ def check_frame_ancestors(flag: str, values: tuple[str, ...]) -> None:
             )
 
 
-def check_title(flag: str, value: str | None) -> None:
-    if value is not None and (not value.isprintable() or not 0 < len(value.strip()) <= TITLE_MAX):
+def check_title(flag: str, value: str) -> None:
+    if not value.isprintable() or not 0 < len(value.strip()) <= TITLE_MAX:
         raise ConfigurationError(f"{flag} must have 1 to {TITLE_MAX} printable characters.")
 
 
-def check_logo(flag: str, value: Path | None) -> None:
-    if value is not None:
-        read_logo(value, of=flag)
+def check_logo(flag: str, value: Path) -> None:
+    read_logo(value, of=flag)
 
 
 def check_colours(flag: str, values: tuple[str, ...]) -> None:
