@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from dealer.eventlog import Log, ReadOnlyLog, service_keys
 from dealer.eventlog import admin as audit_log
@@ -13,6 +13,7 @@ from dealer.eventlog.admin import Archived, AuditRow
 from dealer.service.clock import utc_ms
 from dealer.service.service_keys import RIGHTS, check_key, digest_of, new_key
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 _JOURNAL = "SELECT at, who, what, target, why, details FROM journal ORDER BY at DESC, id LIMIT ?"
@@ -29,16 +30,29 @@ class AuditEntry(NamedTuple):
     details: dict[str, Any]
 
 
-class AdminService:
-    """The actions of operator `who` on `log`. Every method may raise DatabaseError."""
+class Operator:
+    """Operator `who` of `log`: makes the audit entries, and writes them with what was done."""
 
     def __init__(self, log: Log, *, who: str) -> None:
         self._log = log
         self._who = who
 
-    def now(self) -> int:
-        """Milliseconds since 1970, UTC."""
-        return utc_ms()
+    def _entry(
+        self, what: str, target: str, why: str, details: Mapping[str, Any] | None = None
+    ) -> AuditRow:
+        id = secrets.token_bytes(8)
+        return AuditRow(utc_ms(), id, self._who, what, target, why, dict(details or {}))
+
+    async def _run(
+        self, work: Callable[Concatenate[Any, P], T], *given: P.args, **named: P.kwargs
+    ) -> T:
+        return await self._log.run_in_transaction(
+            lambda connection: work(connection, *given, **named)
+        )
+
+
+class AdminService(Operator):
+    """The actions of an operator. Every method may raise DatabaseError."""
 
     async def disable(self, target: str, *, why: str) -> bool:
         """Refuse new seats and rounds at a table, by its id in hex, or at all with target `house`.
@@ -61,30 +75,22 @@ class AdminService:
         """Allow the events of this table to be deleted; see `dealer.eventlog.admin.archive`."""
         details = {"file": archived.file, "sha256": archived.sha256.hex(), "size": archived.size}
         entry = self._entry("archive", table.hex(), why, details)
-        await self._log.run_in_transaction(
-            lambda connection: audit_log.archive(connection, table, archived, entry)
-        )
+        await self._run(audit_log.archive, table, archived, entry)
 
     async def add_key(self, name: str, check: bytes, *, why: str) -> None:
         """Store the check value of a new house key under a name of its own."""
         entry = self._entry("rotate-key", name, why, {"check": check.hex()[:8]})
-        await self._log.run_in_transaction(
-            lambda connection: audit_log.add_key(connection, name, check, entry)
-        )
+        await self._run(audit_log.add_key, name, check, entry)
 
     async def retire_key(self, name: str, *, why: str) -> None:
         """Record that the key of this name is no longer needed."""
         entry = self._entry("retire-key", name, why)
-        await self._log.run_in_transaction(
-            lambda connection: audit_log.add_key(connection, name + audit_log.RETIRED, b"", entry)
-        )
+        await self._run(audit_log.add_key, name + audit_log.RETIRED, b"", entry)
 
     async def keep_key(self, name: str, *, why: str) -> None:
         """Take back `retire_key`."""
         entry = self._entry("keep-key", name, why)
-        await self._log.run_in_transaction(
-            lambda connection: audit_log.keep_key(connection, name, entry)
-        )
+        await self._run(audit_log.keep_key, name, entry)
 
     async def add_service_key(self, name: str, rights: Sequence[str], *, why: str = "") -> str:
         """Add a key of another server and return it; it is stored nowhere.
@@ -101,41 +107,13 @@ class AdminService:
             "rights": " ".join(granted),
             "created_at": entry.at,
         }
-        await self._log.run_in_transaction(
-            lambda connection: service_keys.add(connection, row, entry)
-        )
+        await self._run(service_keys.add, row, entry)
         return key
 
     async def revoke_service_key(self, name: str, *, why: str) -> bool:
         """Revoke a key; False if no valid key has this name."""
         entry = self._entry("revoke-service-key", name, why)
-        return await self._log.run_in_transaction(
-            lambda connection: service_keys.revoke(connection, name, entry)
-        )
-
-    def random(self, length: int) -> bytes:
-        """Random bytes from the operating system."""
-        return secrets.token_bytes(length)
-
-    async def journal(self, *, limit: int) -> list[AuditEntry]:
-        """At most `limit` audit entries, the newest first."""
-        return await read_audit_entries(self._log, limit=limit)
-
-    def _entry(
-        self, what: str, target: str, why: str, details: Mapping[str, Any] | None = None
-    ) -> AuditRow:
-        return AuditRow(
-            at=self.now(),
-            id=secrets.token_bytes(8),
-            who=self._who,
-            what=what,
-            target=target,
-            why=why,
-            details=dict(details or {}),
-        )
-
-    async def _run(self, work: Callable[[Any, AuditRow], T], entry: AuditRow) -> T:
-        return await self._log.run_in_transaction(lambda connection: work(connection, entry))
+        return await self._run(service_keys.revoke, name, entry)
 
 
 async def read_audit_entries(log: ReadOnlyLog, *, limit: int) -> list[AuditEntry]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import secrets
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from hashlib import sha256
@@ -35,6 +36,7 @@ from dealer.proof.verify import verify
 from dealer.service.admin import AdminService
 from dealer.service.archive import require_here
 from dealer.service.bundle import bundle_lines, bundle_range
+from dealer.service.clock import utc_ms
 
 _CLOSED = """
 SELECT s.table_id FROM stream s JOIN event e ON e.stream = s.id AND e.version = s.version
@@ -91,7 +93,7 @@ class Archiver:
 
     async def closed_tables(self, *, age: int) -> list[bytes]:
         """The tables that were closed at least `age` milliseconds ago, the oldest first."""
-        found = await self._log.fetch(_CLOSED, (self._admin.now() - age,))
+        found = await self._log.fetch(_CLOSED, (utc_ms() - age,))
         return [table for (table,) in found]
 
     async def archive_all(self, tables: list[bytes]) -> AsyncIterator[ArchiveResult]:
@@ -137,7 +139,7 @@ class Archiver:
         key, root = require_valid(lines, table, head)
         data = b"".join(line + b"\n" for line in lines)
         file = self.file_of(table)
-        draft = self._folder / f"{file.name}.{self._admin.random(4).hex()}.part"
+        draft = self._folder / f"{file.name}.{secrets.token_bytes(4).hex()}.part"
         await asyncio.to_thread(write_file, file, data, draft)
         written = await asyncio.to_thread(file.read_bytes)
         require_valid(read(written), table, head)

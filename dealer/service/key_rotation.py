@@ -10,12 +10,13 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import secrets
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from dealer.errors import HouseKeyError
 from dealer.eventlog import Log, key_file
-from dealer.eventlog.encryption import HouseKeys
+from dealer.eventlog.encryption import MASTER_BYTES, HouseKeys
 from dealer.eventlog.key_file import (
     earlier_file,
     key_checks,
@@ -51,11 +52,11 @@ async def rotate(
         if not known:
             raise HouseKeyError("This house has no key yet; `dealer serve` makes the first.")
         new = next_file(file)
-        current = await load_house_keys(log, file, fresh=admin.random(32))
+        current = await load_house_keys(log, file, fresh=secrets.token_bytes(MASTER_BYTES))
         in_place = HouseKeys(await asyncio.to_thread(file.read_bytes))
         finished = new.exists() and in_place.check != current.check
         if not finished:
-            master = await asyncio.to_thread(make, new, admin.random(32))
+            master = await asyncio.to_thread(make, new, secrets.token_bytes(MASTER_BYTES))
         old = earlier_file(file, in_place.check)
         if not old.exists():
             os.link(file, old)
@@ -86,7 +87,7 @@ async def retire_keys(
     deleted, stayed = [], []
     async with await Log.open(database) as log:
         admin = AdminService(log, who=who)
-        current = await load_house_keys(log, file, fresh=admin.random(32))
+        current = await load_house_keys(log, file, fresh=secrets.token_bytes(MASTER_BYTES))
         used = await _used_keys(log)
         public = {key.check: key.public_key.hex() for key in current.earlier}
         retired = {

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from dealer.errors import ConfigurationError, HouseKeyError
 from dealer.eventlog import Log, key_file, load_house_keys
 from dealer.eventlog import webhooks as stored
-from dealer.eventlog.admin import AuditRow
 from dealer.eventlog.encryption import MASTER_BYTES, NONCE_BYTES, HouseKeys
 from dealer.eventlog.key_file import key_checks
 from dealer.eventlog.service_keys import stored_keys
@@ -20,6 +18,7 @@ from dealer.feed.feed import Feed
 from dealer.feed.positions import START
 from dealer.feed.reader import FeedFilter
 from dealer.game.events import TYPES
+from dealer.service.admin import Operator
 from dealer.service.clock import utc_ms
 from dealer.service.service import Service
 from dealer.service.service_keys import ServiceKeys
@@ -51,12 +50,8 @@ def runner_of(service: Service, keys: HouseKeys, house: str, *, give_up_ms: int)
     return WebhookRunner(service.log, service.feed, keys, environment)
 
 
-class WebhookAdmin:
-    """The actions of an operator on the webhooks of `log`; every method may raise DatabaseError."""
-
-    def __init__(self, log: Log, *, who: str) -> None:
-        self._log = log
-        self._who = who
+class WebhookAdmin(Operator):
+    """The actions of an operator on webhooks. Every method may raise DatabaseError."""
 
     async def add(
         self,
@@ -94,15 +89,12 @@ class WebhookAdmin:
             "created_at": utc_ms(),
         }
         entry = self._entry("add-webhook", url, why, {"key": key})
-        number = await self._log.run_in_transaction(partial(stored.add, webhook=row, entry=entry))
-        return number, verifier
+        return await self._run(stored.add, row, entry), verifier
 
     async def remove(self, number: int, *, why: str) -> bool:
         """Remove a webhook; False if there is none."""
         entry = self._entry("remove-webhook", f"webhook {number}", why)
-        return await self._log.run_in_transaction(
-            partial(stored.remove, number=number, entry=entry)
-        )
+        return await self._run(stored.remove, number, entry)
 
     async def enable(self, number: int, *, why: str) -> bool:
         """Deliver again to a webhook that was switched off; False if there is none.
@@ -116,23 +108,13 @@ class WebhookAdmin:
                 f"The key of webhook {number} was revoked; remove it, and add one for another key."
             )
         entry = self._entry("enable-webhook", f"webhook {number}", why)
-        return await self._log.run_in_transaction(
-            partial(stored.enable, number=number, entry=entry)
-        )
+        return await self._run(stored.enable, number, entry)
 
     async def replay(self, number: int, position: str, *, why: str) -> bool:
         """Deliver again from a position, `start` or `now`; False if there is no such webhook."""
         after = await self._position(position)
         entry = self._entry("replay-webhook", f"webhook {number}", why, {"from": after})
-        return await self._log.run_in_transaction(
-            partial(stored.replay, number=number, position=after, entry=entry)
-        )
-
-    def _entry(
-        self, what: str, target: str, why: str, details: Mapping[str, Any] | None = None
-    ) -> AuditRow:
-        id = secrets.token_bytes(8)
-        return AuditRow(utc_ms(), id, self._who, what, target, why, dict(details or {}))
+        return await self._run(stored.replay, number, after, entry)
 
     async def _key(self, name: str) -> int:
         """The number of a valid key that may read."""

@@ -62,6 +62,7 @@ async def _close(
     from dealer.errors import Refused, TableIsClosed
     from dealer.eventlog.readonly import open_readonly
     from dealer.service.admin import AdminService
+    from dealer.service.clock import utc_ms
     from dealer.service.close_tables import close_tables, open_tables
     from dealer.service.startup import open_service
 
@@ -73,7 +74,7 @@ async def _close(
             wanted = [await find_table(service.log, table)]
         else:
             # At 0m also tables whose events have a time in the future, from a clock that was wrong.
-            before = admin.now() - idle if idle else None
+            before = utc_ms() - idle if idle else None
             wanted = await open_tables(service.log, before=before)
         async for table_id, error in close_tables(service, wanted):
             if error is None:
