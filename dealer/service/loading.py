@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from dealer.errors import DatabaseDamaged, DealerError
+from dealer.errors import DealerError
 from dealer.eventlog import Log, Row
 from dealer.game.decide import NoRoundSecrets
 from dealer.game.state import evolve
@@ -73,12 +73,7 @@ class Loader:
             return None
         try:
             await self._fold(live_table, newest)
-        except DealerError as error:
-            if not isinstance(error, DatabaseDamaged):
-                raise
-            self._stored.refuse(table, error)
-            return None
-        except Exception as error:  # of events that do not fit the state
+        except Exception as error:  # also of events that do not fit the state
             self._stored.refuse(table, error)
             return None
         self._stored.used += 1

@@ -65,13 +65,9 @@ class StoredSavepoints:
             if leaf_hash(leaf.encode()) != saved.leaf:
                 raise tampered(table.hex())
             return self._live_table(table, saved, leaf)
-        except DealerError as error:
-            if not isinstance(error, DatabaseDamaged):
-                raise
-            self.refuse(table, error)
         except Exception as error:  # of whatever a damaged row leads to
             self.refuse(table, error)
-        return None
+            return None
 
     def _live_table(self, table: bytes, saved: SavedTable, leaf: str) -> LiveTable:
         live_table = LiveTable(table, table.hex(), leaf=leaf)
@@ -87,7 +83,12 @@ class StoredSavepoints:
         return live_table
 
     def refuse(self, table: bytes, error: Exception) -> None:
-        """Report a savepoint that is not used; the table is read from its first event."""
+        """Report a savepoint that is not used; the table is read from its first event.
+
+        Raises the error again if it says nothing of the savepoint.
+        """
+        if isinstance(error, DealerError) and not isinstance(error, DatabaseDamaged):
+            raise error
         self.refused += 1
         fields = {"table": table.hex(), "says": str(error) or type(error).__name__}
         log_.warning("savepoint refused", extra={"fields": fields})
