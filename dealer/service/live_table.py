@@ -58,6 +58,7 @@ from typing import Any, NamedTuple
 
 from dealer.errors import TableArchived, Unavailable
 from dealer.eventlog import Chain
+from dealer.eventlog.table_codec import encode_table
 from dealer.game.decide import NoRoundSecrets
 from dealer.game.size import size_of
 from dealer.game.state import SeatHolder, Table
@@ -259,7 +260,8 @@ class LiveTable:
             self.savepoint = self._new_savepoint()
 
     def _new_savepoint(self) -> Savepoint:
-        return Savepoint.at(self.table, self.tree, self.secret, self.c1_root, self.leaf)
+        state, tree = encode_table(self.table), self.tree.copy()
+        return Savepoint(self.table.version, state, tree, self.secret, self.c1_root, self.leaf)
 
     def at_checkpoint(self) -> None:
         """Loading has reached the newest checkpoint: the state here may be stored.

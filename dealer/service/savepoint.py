@@ -15,7 +15,7 @@ from dealer.errors import DatabaseDamaged
 from dealer.eventlog import Row
 from dealer.eventlog.rows import leaf_of
 from dealer.eventlog.savepoints import SavedTable
-from dealer.eventlog.table_codec import decode_table, encode_table
+from dealer.eventlog.table_codec import decode_table
 from dealer.game.decide import NoRoundSecrets
 from dealer.game.state import Table
 from dealer.proof.tree import Tree, leaf_hash
@@ -40,17 +40,6 @@ class Savepoint(NamedTuple):
     secret: RoundSecret | NoRoundSecrets
     c1_root: bytes
     leaf: str
-
-    @classmethod
-    def at(
-        cls,
-        table: Table,
-        tree: Tree,
-        secret: RoundSecret | NoRoundSecrets,
-        c1_root: bytes,
-        leaf: str,
-    ) -> Savepoint:
-        return cls(table.version, encode_table(table), tree.copy(), secret, c1_root, leaf)
 
     def table(self) -> Table:
         """A new copy of the table."""
