@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import partial
 
 from dealer.errors import Refused, VersionConflict
@@ -39,31 +40,18 @@ NONCES = 256
 """Random nonces of single draws that are requested from the system at a time."""
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class PendingAppend:
     """An append in flight: its table, request, events, encoding, and the draw that it settles."""
 
-    __slots__ = (
-        "draw_result",
-        "encoded",
-        "events",
-        "last",
-        "live_table",
-        "pending_draw",
-        "request",
-        "stored",
-    )
-
-    def __init__(
-        self, live_table: LiveTable, request: Request, events: list[Event], encoded: EncodedAppend
-    ) -> None:
-        self.live_table = live_table
-        self.request = request
-        self.events = events
-        self.encoded = encoded
-        self.stored: StoredCommand | None = None
-        self.pending_draw: PendingDraw | None = None
-        self.draw_result: list[Event] | Refused = events
-        self.last = 0
+    live_table: LiveTable
+    request: Request
+    events: list[Event]
+    encoded: EncodedAppend
+    stored: StoredCommand | None = None
+    pending_draw: PendingDraw | None = None
+    draw_result: list[Event] | Refused = field(init=False)  # set with `pending_draw`
+    last: int = 0
 
     def draw_outcome(self) -> Outcome:
         result = self.draw_result
