@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
+from typing import Any, NamedTuple, TypeVar, TypeVarTuple
 
 from dealer.eventlog import Log, ReadOnlyLog, service_keys
 from dealer.eventlog import admin as audit_log
@@ -13,8 +13,8 @@ from dealer.eventlog.admin import Archived, AuditRow
 from dealer.service.clock import utc_ms
 from dealer.service.service_keys import RIGHTS, check_key, digest_of, new_key
 
-P = ParamSpec("P")
 T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 
 _JOURNAL = "SELECT at, who, what, target, why, details FROM journal ORDER BY at DESC, id LIMIT ?"
 
@@ -43,12 +43,8 @@ class Operator:
         id = secrets.token_bytes(8)
         return AuditRow(utc_ms(), id, self._who, what, target, why, dict(details or {}))
 
-    async def _run(
-        self, work: Callable[Concatenate[Any, P], T], *given: P.args, **named: P.kwargs
-    ) -> T:
-        return await self._log.run_in_transaction(
-            lambda connection: work(connection, *given, **named)
-        )
+    async def _run(self, work: Callable[[Any, *Ts], T], *given: *Ts) -> T:
+        return await self._log.run_in_transaction(lambda connection: work(connection, *given))
 
 
 class AdminService(Operator):

@@ -36,22 +36,18 @@ async def id_and_key(
     """
     if key is None:
         return new_id(now), None
+    named = lp(key.cmd.encode())
     if key.scope != ANONYMOUS_SCOPE:
-        return await table_id_for_command(key.cmd, log, keys, scope=key.scope), key
-    if len(key.cmd) < MIN_SECRET_CMD_LENGTH:
+        named += lp(key.scope.encode())
+    elif len(key.cmd) < MIN_SECRET_CMD_LENGTH:
         return new_id(now), None
-    return await table_id_for_command(key.cmd, log, keys), key
-
-
-async def table_id_for_command(cmd: str, log: Log, key: HouseKeys, *, scope: str = "") -> bytes:
-    """The id of the table that this command opens, or has opened under an earlier key."""
-    named = lp(cmd.encode()) + (lp(scope.encode()) if scope else b"")
     ids = [
         hmac_digest(each_key.token_key, T("open") + named, "sha256")[:16]
-        for each_key in (key, *key.earlier)
+        for each_key in (keys, *keys.earlier)
     ]
+    # An earlier key, before a rotation, may have opened it.
     there = await log.heads(ids) if len(ids) > 1 else {}
-    return next((table for table in ids if table in there), ids[0])
+    return next((table for table in ids if table in there), ids[0]), key
 
 
 def check_rules(rules: Mapping[str, Any]) -> None:

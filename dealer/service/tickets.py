@@ -23,9 +23,6 @@ from dealer.service.service_keys import ServiceKey, ServiceKeys
 from dealer.service.service_tables import scope_of
 
 PREFIX = "dt_"
-EXPIRES_DEFAULT = 3_600
-EXPIRES_MAX = 30 * 86_400
-"""Seconds."""
 
 TICKET_MAX = 1_024
 """Characters: more than a ticket with the longest name and a subject has."""
