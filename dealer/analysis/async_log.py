@@ -23,7 +23,7 @@ from dealer.proof.verify import Report, Swap, verify
 from dealer.service.archive import require_here
 from dealer.service.bundle import BundleRange, bundle_lines, bundle_range
 from dealer.service.decoding import event_of
-from dealer.service.past_states import AnySecret, table_at
+from dealer.service.past_states import AnySecret, require_version, table_at
 from dealer.service.table_prefix import table_with_prefix
 
 CHUNK = 1000
@@ -141,8 +141,7 @@ class AsyncLog:
         id_ = await self._find(table)
         head = await self._log.head(id_) or 0
         version = head if at is None else at
-        if not 1 <= version <= head:
-            raise BadRequest(f"This table has no version {version}: its versions are 1 to {head}.")
+        require_version(version, head=head)
         secrets = await RoundSecrets.open(self._log, id_, self._keys)
         opened = await self._log.round_versions(id_, upto=version)
         state = await table_at(self._log, id_, version, opened=opened, secret_of=secrets.opened)

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 from collections.abc import AsyncIterator
+from contextlib import ExitStack
 from hashlib import file_digest
 from itertools import islice
 from pathlib import Path
@@ -69,22 +70,19 @@ class ArchiveFolder:
     async def open(self, record: ArchiveRecord) -> BinaryIO:
         """An open bundle; TableArchived if it is not here, DatabaseDamaged if its hash differs."""
         path = self.find(record)
-        try:
-            file = await asyncio.to_thread(path.open, "rb")
-        except OSError:
-            raise DatabaseDamaged(f"The file {path} cannot be read; check the disk.") from None
-        try:
-            digest = await asyncio.to_thread(file_digest, file, "sha256")
-        except BaseException as error:
-            file.close()
-            if isinstance(error, OSError):
+        with ExitStack() as closed_after_an_error:
+            try:
+                file = await asyncio.to_thread(path.open, "rb")
+                closed_after_an_error.callback(file.close)
+                digest = await asyncio.to_thread(file_digest, file, "sha256")
+            except OSError:
                 raise DatabaseDamaged(f"The file {path} cannot be read; check the disk.") from None
-            raise
-        if digest.digest() != record.sha256:
-            file.close()
-            raise DatabaseDamaged(
-                f"The file {path} is not the bundle that was archived; restore it from a backup."
-            )
+            if digest.digest() != record.sha256:
+                raise DatabaseDamaged(
+                    f"The file {path} is not the bundle that was archived; restore it from a "
+                    "backup."
+                )
+            closed_after_an_error.pop_all()
         return file
 
 

@@ -74,9 +74,10 @@ async def table_at(
     return state
 
 
-def seen_by(state: Table, viewer: Viewer) -> Viewer:
-    """The viewer of a past state: a player who had not taken the seat yet is a spectator there."""
-    return viewer if viewer is not None and state.still_seated(viewer) else SPECTATOR
+def require_version(version: int, *, head: int) -> None:
+    """Raise BadRequest unless a table with this head has the version."""
+    if not 1 <= version <= head:
+        raise BadRequest(f"This table has no version {version}: its versions are 1 to {head}.")
 
 
 class PastStates:
@@ -88,11 +89,7 @@ class PastStates:
 
     def require(self, live_table: LiveTable, version: int) -> None:
         """Raise BadRequest unless the table has this version."""
-        if not 1 <= version <= live_table.committed:
-            raise BadRequest(
-                f"This table has no version {version}: its versions are 1 to "
-                f"{live_table.committed}."
-            )
+        require_version(version, head=live_table.committed)
 
     def length(self, live_table: LiveTable, version: int) -> int:
         """How many events there are from the beginning of the last round up to `version`."""
@@ -122,7 +119,9 @@ class PastStates:
             secret_of=secret_of,
             pause=pause,
         )
-        view = snapshot(state, seen_by(state, viewer))
+        # A player who had not taken the seat yet is a spectator there.
+        seated = viewer is not None and state.still_seated(viewer)
+        view = snapshot(state, viewer if seated else SPECTATOR)
         if state.round is not None:
             secret = await self._secrets.secret(live_table, state.round.number)
             for card in view["round"]["cards"]:
