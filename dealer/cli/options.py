@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from getpass import getuser
 from inspect import Parameter
 from math import inf
@@ -18,7 +18,7 @@ from dealer.config import SETTINGS, with_password
 from dealer.errors import BadRequest, ConfigurationError, TableArchived
 
 if TYPE_CHECKING:
-    from dealer.eventlog import ReadOnlyLog
+    from dealer.eventlog import Log, ReadOnlyLog
 
 _SETTINGS = {setting.name: setting for setting in SETTINGS}
 
@@ -137,6 +137,17 @@ def whoami() -> str:
     except (KeyError, OSError):
         user = "unknown"
     return f"{user}@{gethostname()}"
+
+
+@asynccontextmanager
+async def existing_log(database: str) -> AsyncIterator[Log]:
+    """The log of this database, to be written; raises if there is no database yet."""
+    from dealer.eventlog import Log
+    from dealer.eventlog.readonly import open_readonly
+
+    await (await open_readonly(database)).close()
+    async with await Log.open(database) as log:
+        yield log
 
 
 async def find_table(log: ReadOnlyLog, text: str) -> bytes:

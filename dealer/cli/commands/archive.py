@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from dealer.cli.options import Database, Operator, find_table, usage_errors, whoami
+from dealer.cli.options import Database, Operator, existing_log, find_table, usage_errors, whoami
 from dealer.cli.output import echo, echo_err, program, progress
 from dealer.config import DATABASE
 from dealer.errors import ConfigurationError, DatabaseDamaged
@@ -81,13 +81,10 @@ async def archive_tables(
 
     Returns how many were archived, and the ids of those that could not be.
     """
-    from dealer.eventlog import Log
-    from dealer.eventlog.readonly import open_readonly
     from dealer.service.archiver import Archiver, exclusive
 
-    await (await open_readonly(database)).close()
     with progress("Reading the log") as step:
-        async with exclusive(folder), await Log.open(database) as log:
+        async with exclusive(folder), existing_log(database) as log:
             archiver = Archiver(log, database, folder, who=who, why=why, step=step)
             await archiver.finish_interrupted()
             if table is not None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dealer.cli.options import AsJson, Database, Operator, Why, usage_errors, whoami
+from dealer.cli.options import AsJson, Database, Operator, Why, existing_log, usage_errors, whoami
 from dealer.cli.output import echo, echo_err, format_time, say_json
 from dealer.config import DATABASE
 
@@ -102,12 +102,9 @@ def revoke(
 
 
 async def _add(name: str, rights: list[str], why: str, database: str, who: str) -> str:
-    from dealer.eventlog import Log
-    from dealer.eventlog.readonly import open_readonly
     from dealer.service.admin import AdminService
 
-    await (await open_readonly(database)).close()  # raises if there is no database yet
-    async with await Log.open(database) as log:
+    async with existing_log(database) as log:
         return await AdminService(log, who=who).add_service_key(name, rights, why=why)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from dealer.cli.options import AsJson, Database, Operator, whoami
+from dealer.cli.options import AsJson, Database, Operator, existing_log, whoami
 from dealer.cli.output import echo, escape_control, progress, say_json
 from dealer.config import DATABASE
 
@@ -41,13 +41,10 @@ def rebuild(
 
 
 async def _rebuild(database: str, operator: str) -> Rebuild:
-    from dealer.eventlog import Log
-    from dealer.eventlog.readonly import open_readonly
     from dealer.projector.rebuild import Rebuild
     from dealer.service.admin import AdminService
 
-    await (await open_readonly(database)).close()
-    async with await Log.open(database) as log:
+    async with existing_log(database) as log:
         with progress("Replaying the log") as step:
             work = Rebuild(progress=step)
             await log.run_when_idle(work.slice)

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dealer.cli.options import AsJson, Database, HouseKey, Operator, Why, usage_errors, whoami
+from dealer.cli.options import (
+    AsJson,
+    Database,
+    HouseKey,
+    Operator,
+    Why,
+    existing_log,
+    usage_errors,
+    whoami,
+)
 from dealer.cli.output import echo, echo_err, escape_control, format_time, say_json
 from dealer.config import DATABASE
 from dealer.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from dealer.eventlog import Log
     from dealer.eventlog.webhooks import StoredWebhook
     from dealer.service.webhooks import WebhookAdmin
 
@@ -82,11 +88,25 @@ def add(
     dealer webhook add https://bot.example.org/ --key bots --type RoundClosed --sign ed25519
     ```
     """
-    adding = _add(
-        url, key, types or [], after, sign, allow_private, why, database, house_key, operator
-    )
+
+    async def adding() -> tuple[int, str]:
+        from dealer.service.webhooks import WebhookAdmin, house_keys
+
+        async with existing_log(database) as log:
+            keys = await house_keys(log, database, house_key)
+            return await WebhookAdmin(log, who=operator or whoami()).add(
+                keys,
+                url,
+                key=key,
+                types=types or [],
+                signing=sign.value,
+                after=after,
+                allow_private=allow_private,
+                why=why,
+            )
+
     with usage_errors():
-        number, verifier = asyncio.run(adding)
+        number, verifier = asyncio.run(adding())
     kind = "The secret" if sign is Signing.HMAC else "The public key"
     echo_err(f"Webhook {number}. {kind}, which is not shown again:")
     echo(verifier)
@@ -162,44 +182,6 @@ def replay(
     echo(f"Webhook {number} continues from there.")
 
 
-@asynccontextmanager
-async def _opened(database: str) -> AsyncIterator[Log]:
-    from dealer.eventlog import Log
-    from dealer.eventlog.readonly import open_readonly
-
-    await (await open_readonly(database)).close()  # raises if there is no database yet
-    async with await Log.open(database) as log:
-        yield log
-
-
-async def _add(
-    url: str,
-    key: str,
-    types: list[str],
-    after: str,
-    sign: Signing,
-    allow_private: bool,
-    why: str,
-    database: str,
-    house_key: Path | None,
-    operator: str | None,
-) -> tuple[int, str]:
-    from dealer.service.webhooks import WebhookAdmin, house_keys
-
-    async with _opened(database) as log:
-        keys = await house_keys(log, database, house_key)
-        return await WebhookAdmin(log, who=operator or whoami()).add(
-            keys,
-            url,
-            key=key,
-            types=types,
-            signing=sign.value,
-            after=after,
-            allow_private=allow_private,
-            why=why,
-        )
-
-
 def _change(
     database: str,
     operator: str | None,
@@ -209,7 +191,7 @@ def _change(
     async def run() -> bool:
         from dealer.service.webhooks import WebhookAdmin
 
-        async with _opened(database) as log:
+        async with existing_log(database) as log:
             return await change(WebhookAdmin(log, who=operator or whoami()))
 
     if not asyncio.run(run()):
