@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from dealer.cli.options import AsJson, Database, HouseKey, HouseUrl, TableId
-from dealer.cli.output import echo, format_time, progress, say_json
+from dealer.cli.output import echo, format_time, say_json
 from dealer.config import DATABASE
 
 if TYPE_CHECKING:
@@ -49,12 +48,8 @@ def audit(
     from dealer.cli.commands import bundle
     from dealer.cli.commands.verify import as_members, examine, say_verdicts
 
-    if url is not None:
-        lines = bundle.from_house(url, table)
-    else:
-        with progress("Reading the log") as step:
-            lines = asyncio.run(bundle.from_log(database, table, house_key=house_key, step=step))
-    report = examine([line.encode(errors="surrogateescape") for line in lines], key=key, saved=[])
+    lines = bundle.of_table(database, table, url=url, house_key=house_key)
+    report = examine(lines, key=key)
     sentences = [
         sentence for sentence in _sentences(lines, report) if only in (None, sentence.round)
     ]
@@ -70,7 +65,7 @@ def audit(
         raise typer.Exit(1)
 
 
-def _sentences(lines: list[str], report: Report) -> list[Sentence]:
+def _sentences(lines: list[bytes], report: Report) -> list[Sentence]:
     """Sentences for the events that were verified; none if the bundle is not a signed log."""
     from dealer.history.sentences import describe_all
 
@@ -78,7 +73,7 @@ def _sentences(lines: list[str], report: Report) -> list[Sentence]:
         if report.fault.check in ("form", "heads", "saved"):
             return []
         lines = lines[: report.fault.line]
-    leaves = (line for line in lines[1:] if not line.startswith('{"checkpoint":'))
+    leaves = (line for line in lines[1:] if not line.startswith(b'{"checkpoint":'))
     return list(describe_all(leaves, report.swaps))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from http.client import HTTPException
 from pathlib import Path
@@ -12,7 +13,7 @@ from urllib.request import urlopen
 import typer
 
 from dealer.cli.options import find_table
-from dealer.cli.output import Step, echo_err, escape_control
+from dealer.cli.output import Step, echo_err, escape_control, progress
 from dealer.errors import HouseUnreachable, UnknownTable
 from dealer.eventlog.readonly import open_readonly
 from dealer.proof import bundle
@@ -22,16 +23,28 @@ from dealer.service.table_prefix import TABLE_ID_BYTES
 ANSWER_SECONDS = 30.0
 
 
-async def from_log(database: str, table: str, *, house_key: Path | None, step: Step) -> list[str]:
-    """The lines of the bundle of a table in the log, by its id or a prefix of it."""
-    lines = lines_from_log(database, table, house_key=house_key, step=step)
-    return [line async for line in lines]
+def of_table(
+    database: str, table: str, *, url: str | None = None, house_key: Path | None = None
+) -> list[bytes]:
+    """The lines of a table's bundle, from the server at `url` or, without one, from the log."""
+    if url is not None:
+        return from_house(url, table)
+
+    async def read() -> list[bytes]:
+        with progress("Reading the log") as step:
+            lines = from_log(database, table, house_key=house_key, step=step)
+            return [line async for line in lines]
+
+    return asyncio.run(read())
 
 
-async def lines_from_log(
+async def from_log(
     database: str, table: str, *, house_key: Path | None, step: Step
-) -> AsyncIterator[str]:
-    """The same line by line; prints a remark if the bundle ends before the head of the log."""
+) -> AsyncIterator[bytes]:
+    """The lines of the bundle of a table in the log, by its id or a prefix of it.
+
+    Prints a remark if the bundle ends before the head of the log.
+    """
     async with await open_readonly(database) as log:
         table_id = await find_table(log, table)
         extent = await bundle_range(log, database, table_id, house_key=house_key)
@@ -41,10 +54,10 @@ async def lines_from_log(
                 f"house has signed: {extent.unsigned_reason}."
             )
         async for line in bundle_lines(log, extent, step=step):
-            yield line
+            yield line.encode()
 
 
-def from_house(url: str, table: str) -> list[str]:
+def from_house(url: str, table: str) -> list[bytes]:
     """The lines of the bundle of a table, by its whole id, that the server at `url` sends."""
     if len(table) != 2 * TABLE_ID_BYTES:
         raise typer.BadParameter(f"--url needs the table's whole id, not {table!r}.")
@@ -56,12 +69,9 @@ def from_house(url: str, table: str) -> list[str]:
         sentence = escape_control(error.read(500).decode(errors="replace").strip())
         raise UnknownTable(f"{url} sent no bundle of this table: {sentence}") from None
     except (URLError, HTTPException, OSError) as error:
-        raise HouseUnreachable(f"The server at {url} does not answer: {_reason(error)}") from None
-    return [line.decode(errors="surrogateescape") for line in bundle.read(data)]
-
-
-def _reason(error: Exception) -> str:
-    return str(error.reason) if isinstance(error, URLError) else str(error)
+        reason = error.reason if isinstance(error, URLError) else error
+        raise HouseUnreachable(f"The server at {url} does not answer: {reason}") from None
+    return bundle.read(data)
 
 
 def web_address(url: str) -> str:

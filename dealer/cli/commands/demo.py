@@ -111,7 +111,7 @@ async def _play_and_check(address: str, pace: float, answers: list[bool]) -> str
     lines = await asyncio.to_thread(from_house, address, table)
     key = seen[0].key
     report = examine(
-        [line.encode(errors="surrogateescape") for line in lines],
+        lines,
         key=None if key is None else key.hex(),
         saved=[note for client in seen for note in client.checkpoints],
     )

@@ -65,9 +65,8 @@ async def _write(
 
     if url is not None:
         for line in await asyncio.to_thread(bundle.from_house, url, table):
-            file.write(line.encode(errors="surrogateescape") + b"\n")
+            file.write(line + b"\n")
         return
     with progress("Reading the log") as step:
-        lines = bundle.lines_from_log(database, table, house_key=house_key, step=step)
-        async for line in lines:
-            file.write(line.encode() + b"\n")
+        async for line in bundle.from_log(database, table, house_key=house_key, step=step):
+            file.write(line + b"\n")

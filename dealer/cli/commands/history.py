@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dealer.cli.options import Database, HouseKey, HouseUrl
-from dealer.cli.output import echo, progress
+from dealer.cli.output import echo
 from dealer.config import DATABASE
 from dealer.languages.language import DEFAULT, language_of, languages
 
@@ -88,12 +87,5 @@ def _read(source: str, database: str, url: str | None, house_key: Path | None) -
     if source == "-" or (url is None and Path(source).is_file()):
         lines = read_bundle(source)
     else:
-        if url is not None:
-            given = bundle.from_house(url, source)
-        else:
-            with progress("Reading the log") as step:
-                given = asyncio.run(
-                    bundle.from_log(database, source, house_key=house_key, step=step)
-                )
-        lines = [line.encode(errors="surrogateescape") for line in given]
-    return Game.read(lines, examine(lines, saved=[]))
+        lines = bundle.of_table(database, source, url=url, house_key=house_key)
+    return Game.read(lines, examine(lines))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -68,7 +69,7 @@ def verify(
         raise typer.Exit(1)
 
 
-def examine(lines: list[bytes], *, key: str | None = None, saved: list[str]) -> Report:
+def examine(lines: list[bytes], *, key: str | None = None, saved: Sequence[str] = ()) -> Report:
     """The verifier's report; `key` is hex or a verifier key, which also names the origin."""
     from dealer.proof.verify import CHECKS
     from dealer.proof.verify import verify as prove

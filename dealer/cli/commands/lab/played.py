@@ -10,7 +10,7 @@ import typer
 
 from dealer.cli.commands.lab.options import LEVEL, Heat, Level, draw, require_packages
 from dealer.cli.options import AsJson, Database
-from dealer.cli.output import echo, echo_err, progress, say_json
+from dealer.cli.output import echo, echo_err, say_json
 from dealer.config import DATABASE
 from dealer.errors import ConfigurationError, UnknownTable
 
@@ -93,7 +93,7 @@ def _shuffles(name: str, database: str) -> list[tuple[Kind, Samples]]:
     from dealer.lab import logged_tables as played
 
     lines = _lines(name, database)
-    report = examine(lines, saved=[])
+    report = examine(lines)
     if report.fault is not None:
         raise UnknownTable(f"{name} does not verify, so it is not counted: {report.fault}")
     return list(played.shuffles_of(lines, report.swaps))
@@ -109,9 +109,7 @@ def _lines(name: str, database: str) -> list[bytes]:
             return read(file.read_bytes())
         except OSError as error:
             raise ConfigurationError(f"{file} cannot be read: {error.strerror}.") from None
-    with progress("Reading the log") as step:
-        lines = asyncio.run(bundle.from_log(database, name, house_key=None, step=step))
-    return [line.encode(errors="surrogateescape") for line in lines]
+    return bundle.of_table(database, name)
 
 
 async def _closed(database: str) -> list[str]:
