@@ -40,9 +40,7 @@ def bits(
     dealer lab bits | dieharder -a -g 200
     ```
     """
-    require_packages()
-    with usage_errors():
-        pieces = _pieces(source, seed)
+    pieces = _pieces(source, seed)
     left = count
     try:
         for piece in pieces:
@@ -66,9 +64,7 @@ def dieharder(context: typer.Context, source: Source = "tape", seed: Seed = None
     dealer lab dieharder -d 0 -t 200
     ```
     """
-    require_packages()
-    with usage_errors():
-        pieces = _pieces(source, seed)
+    pieces = _pieces(source, seed)
     program = shutil.which("dieharder")
     if program is None:
         raise ConfigurationError(
@@ -95,9 +91,11 @@ def dieharder(context: typer.Context, source: Source = "tape", seed: Seed = None
 
 
 def _pieces(source: str, seed: int | None) -> Iterator[bytes]:
+    require_packages()
     from dealer.lab.sources import words_from
 
-    more = words_from(source, seed=seed)
+    with usage_errors():
+        more = words_from(source, seed=seed)
     return (more(_PIECE).astype(">u2").tobytes() for _ in iter(int, 1))
 
 
