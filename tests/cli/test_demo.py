@@ -57,10 +57,11 @@ def test_a_demo_fails_when_a_row_was_altered(
 
     whole = module.__dict__["_rebuild"]
 
-    async def meddle(service: object, answers: list[bool]) -> None:
+    async def meddle(service: object) -> bool:
         with closing(sqlite3.connect(tmp_path / "demo.db", timeout=30)) as other, other:
             other.execute("INSERT INTO piles VALUES (1, 1, 'sleeve', 0, 51, 'As')")
-        await whole(service, answers)
+        same: bool = await whole(service)
+        return same
 
     monkeypatch.setattr(module, "_rebuild", meddle)
     answer = ask("demo", "--database", f"sqlite:///{tmp_path}/demo.db")

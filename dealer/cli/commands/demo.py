@@ -54,19 +54,12 @@ def demo(
 
     if url is not None and database is not None:
         raise typer.BadParameter("Give --url or --database, not both.")
-    answers: list[bool] = []
-    run(_demo(url, database, house_key, pace, answers))
-    if not all(answers):
+    if not run(_demo(url, database, house_key, pace)):
         raise typer.Exit(1)
 
 
-async def _demo(
-    url: str | None,
-    database: str | None,
-    house_key: Path | None,
-    pace: float,
-    answers: list[bool],
-) -> None:
+async def _demo(url: str | None, database: str | None, house_key: Path | None, pace: float) -> bool:
+    """Whether every check has passed."""
     from dealer.cli.commands.bundle import web_address
     from dealer.eventlog import key_file
     from dealer.eventlog.backends import check_address
@@ -74,9 +67,9 @@ async def _demo(
     from dealer.service.startup import open_service
 
     if url is not None:
-        table = await _play_and_check(web_address(url), pace, answers)
+        table, fair = await _play_and_check(web_address(url), pace)
         echo(f"The table is at {web_address(url)}/tables/{table}")
-        return
+        return fair
     async with AsyncExitStack() as stack:
         shown_database = None
         if database is not None:
@@ -90,16 +83,17 @@ async def _demo(
         gateway = await stack.enter_async_context(open_gateway(service, port=0))
         address = f"http://127.0.0.1:{gateway.port}"
         echo(f"The server is running at {address}/ until the demo ends.")
-        table = await _play_and_check(address, pace, answers)
-        await _rebuild(service, answers)
+        table, fair = await _play_and_check(address, pace)
+        same = await _rebuild(service)
     if shown_database is not None:
         echo(
             f"To see each swap: {program()} audit {table} --database {shlex.quote(shown_database)}"
         )
+    return fair and same
 
 
-async def _play_and_check(address: str, pace: float, answers: list[bool]) -> str:
-    """Play a game on the server at `address` and verify it; the id of its table."""
+async def _play_and_check(address: str, pace: float) -> tuple[str, bool]:
+    """Play a game on the server at `address`; the id of its table, and whether it verifies."""
     from dealer.cli.commands.bundle import from_house, socket_address
     from dealer.cli.commands.verify import examine, say_verdicts
     from dealer.cli.demo_game import play
@@ -116,11 +110,10 @@ async def _play_and_check(address: str, pace: float, answers: list[bool]) -> str
         saved=[note for client in seen for note in client.checkpoints],
     )
     say_verdicts(report)
-    answers.append(report.ok)
-    return table
+    return table, report.ok
 
 
-async def _rebuild(service: Service, answers: list[bool]) -> None:
+async def _rebuild(service: Service) -> bool:
     from dealer.projector.rebuild import Rebuild
     from dealer.projector.runner import Projector
 
@@ -129,7 +122,6 @@ async def _rebuild(service: Service, answers: list[bool]) -> None:
     work = Rebuild()
     await service.log.run_when_idle(work.slice)
     same = not work.different and not work.stopped
-    answers.append(same)
     echo(
         "passed: The SQL tables agree with the log (rebuild): "
         f"rebuilt from {work.done} events, they are the same as before."
@@ -137,3 +129,4 @@ async def _rebuild(service: Service, answers: list[bool]) -> None:
         else "failed: The SQL tables agree with the log (rebuild): "
         f"{work.different} rows differ from the log."
     )
+    return same

@@ -9,7 +9,7 @@ import signal
 import sys
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from dealer.cli.garbage_collection import FullCollections
 from dealer.cli.logs import configure, log_unhandled
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from dealer.gateway import Gateway
     from dealer.gateway.http.appearance import Appearance
     from dealer.gateway.identity.issuer import Issuer
+
+T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
@@ -81,7 +83,7 @@ def raise_file_limit() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def run(work: Coroutine[Any, Any, None]) -> None:
+def run(work: Coroutine[Any, Any, T]) -> T:
     """Run on uvloop if it is installed, otherwise on the standard loop."""
     factory: Callable[[], asyncio.AbstractEventLoop] = asyncio.new_event_loop
     with suppress(ImportError):
@@ -89,7 +91,7 @@ def run(work: Coroutine[Any, Any, None]) -> None:
 
         factory = new_event_loop
     with asyncio.Runner(loop_factory=factory) as runner:
-        runner.run(work)
+        return runner.run(work)
 
 
 async def _serve(settings: Settings) -> None:
