@@ -12,7 +12,7 @@ from dealer.config import DATABASE
 
 if TYPE_CHECKING:
     from dealer.history.sentences import Sentence
-    from dealer.proof.verify import Report, Swap
+    from dealer.proof.verify import Report
 
 _HEADING = f"{'step':>10} {'i':>4} {'j':>4}  {'words of the tape':<18} cards"
 
@@ -104,16 +104,7 @@ def _members(sentence: Sentence) -> dict[str, Any]:
         members["round"] = sentence.round
     if sentence.cards:
         members["cards"] = sentence.cards
-    if sentence.swap is not None:
-        members |= _swap(sentence.swap)
+    if (swap := sentence.swap) is not None:
+        members |= {"k": swap.shuffle_index, "step": swap.step}
+        members |= {"i": swap.i, "j": swap.j, "words": swap.words}
     return members
-
-
-def _swap(swap: Swap) -> dict[str, Any]:
-    return {
-        "k": swap.shuffle_index,
-        "step": swap.step,
-        "i": swap.i,
-        "j": swap.j,
-        "words": swap.words,
-    }
