@@ -11,8 +11,6 @@ from typing import NamedTuple
 from dealer.game.events import Event
 from dealer.proof.verify import Swap
 
-__all__ = ["LoggedEvent", "LoggedRound", "LoggedShuffle", "LoggedTable", "Swap"]
-
 
 class LoggedTable(NamedTuple):
     """A table by its id in hex; `version` is that of its newest event, `name` is from its rules."""

@@ -7,7 +7,6 @@ reads the two blocks in which its two versions are, and what was appended since 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from weakref import WeakKeyDictionary
 
 from dealer.eventlog import Log
@@ -15,11 +14,10 @@ from dealer.proof.tree import HASH_BYTES, Tree, leaf_hash, subtrees_of_proof
 from dealer.service.archive import require_here
 from dealer.service.decoding import leaf_of, tampered
 from dealer.service.live_table import LiveTable
+from dealer.service.past_states import Pause
 
 BLOCK = 256
 """Leaves of a block, a power of two; reading and hashing one takes a millisecond or two."""
-
-Pause = Callable[[], Awaitable[None]]
 
 
 class ConsistencyProofs:

@@ -12,6 +12,7 @@ import re
 import secrets
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 
@@ -115,7 +116,5 @@ class ServiceKeys:
         """Poll until cancelled; while the database is unavailable the last known keys apply."""
         while True:
             await asyncio.sleep(POLL_SECONDS)
-            try:
+            with suppress(DealerError):
                 await self.refresh(log)
-            except DealerError:
-                continue
