@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import fields
-from types import UnionType
-from typing import Any, get_args
 
 from dealer.config import LIMIT_VARIABLE, LIMITS, SETTINGS, Settings
 from dealer.docs.markdown import table
@@ -22,7 +19,7 @@ def with_settings(text: str) -> str:
 
 def _settings() -> Iterator[list[str]]:
     for setting in SETTINGS:
-        value = setting.metavar or _kind(setting.type)
+        value = setting.metavar or setting.type.__name__.upper()
         name = _names(setting.flag, setting.variable)
         yield [name, _code(value), _default(setting.default), setting.help]
 
@@ -35,12 +32,6 @@ def _limits() -> Iterator[list[str]]:
         kind = "COUNT" if isinstance(value, int) else "NUMBER"
         name = _names(f"--limit {limit.name}=", variable)
         yield [name, _code(kind), _default(value), LIMITS[limit.name]]
-
-
-def _kind(declared: Any) -> str:
-    """The name of a type without None, in capitals."""
-    kinds = get_args(declared) if isinstance(declared, UnionType) else (declared,)
-    return re.sub(r"\W", "", kinds[0].__name__).upper()
 
 
 def _names(flag: str, variable: str) -> str:
