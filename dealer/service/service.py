@@ -349,10 +349,7 @@ class Service:
     async def checkpoint(
         self, live_table: LiveTable, *, writing: Callable[[], None] | None = None
     ) -> tuple[int, str]:
-        """(size, note) of a stored checkpoint over everything on disk; a new one if there is none.
-
-        `writing` is called before a new one is stored, and may refuse that by raising.
-        """
+        """See `Checkpoints.checkpoint`."""
         return await self.checkpoints.checkpoint(live_table, writing=writing)
 
     async def bundle(
