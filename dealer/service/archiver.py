@@ -35,7 +35,7 @@ from dealer.proof.checkpoint import open_note
 from dealer.proof.verify import verify
 from dealer.service.admin import AdminService
 from dealer.service.archive import require_here
-from dealer.service.bundle import bundle_lines, bundle_range
+from dealer.service.bundle import bundle_lines, bundle_range, stored_notes
 from dealer.service.clock import utc_ms
 
 _CLOSED = """
@@ -133,7 +133,7 @@ class Archiver:
         last = await self._log.read(table, after=head - 1, limit=1)
         if not last or last[0].type != "TableClosed":
             raise TableArchived("Only a closed table can be archived; its host closes it.")
-        notes = [note async for note in self._notes(table)]
+        notes = [note async for note in stored_notes(self._log, table)]
         extent = await bundle_range(self._log, self._database, table, house_key=None)
         lines = [line.encode() async for line in bundle_lines(self._log, extent, step=self._step)]
         key, root = require_valid(lines, table, head)
@@ -153,13 +153,6 @@ class Archiver:
             closed_at=last[0].at,
             notes=notes_digest(notes),
         )
-
-    async def _notes(self, table: bytes) -> AsyncIterator[tuple[int, str]]:
-        after = -1
-        while found := await self._log.checkpoints(table, after=after):
-            for note in found:
-                yield note
-            after = found[-1][0]
 
     async def _delete_rows(self, table: bytes) -> None:
         """Delete what the database still has of an archived table."""

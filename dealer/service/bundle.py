@@ -92,15 +92,21 @@ async def bundle_lines(
     if size < extent.size:
         await require_here(log, table)
         raise tampered(table.hex())
-    after = 0
-    while notes := await log.checkpoints(table, after=after, limit=CHUNK):
-        for size, note in notes:
-            if size <= extent.size:
-                yield bundle.checkpoint(note)
-        after = notes[-1][0]
+    async for size, note in stored_notes(log, table):
+        if size <= extent.size:
+            yield bundle.checkpoint(note)
     if extent.signer is not None:
         note = extent.signer.sign(origin=origin, size=extent.size, root=tree.root())
         yield bundle.checkpoint(note)
+
+
+async def stored_notes(log: ReadOnlyLog, table: bytes) -> AsyncIterator[tuple[int, str]]:
+    """(size, note) of all checkpoints of a table, by size."""
+    after = -1
+    while notes := await log.checkpoints(table, after=after, limit=CHUNK):
+        for note in notes:
+            yield note
+        after = notes[-1][0]
 
 
 def _origin_and_key(table: bytes, row: Row) -> tuple[str, bytes]:
