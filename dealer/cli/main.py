@@ -103,7 +103,7 @@ def dealer(
     ```
     dealer serve                 start the server and print its address
     dealer demo                  let four players play a whole game, and check it
-    dealer bots N TABLE          let simple players sit down at a table
+    dealer bots N TABLE          let bots sit down at a table
     dealer mcp                   let an agent play, by the Model Context Protocol
     dealer tables                list the tables of the database
     dealer audit TABLE           print every swap and draw of a table, and check the log

@@ -103,7 +103,7 @@ def check_issuer(issuer: str | None, audience: str | None, jwks: str | None) -> 
     # Imports the websocket library, which a page of help does not need.
     from dealer.gateway.identity.fetch import check_url, is_url
 
-    if issuer and not jwks:
+    if not jwks:
         check_url(issuer, of="--issuer")
     if jwks and is_url(jwks):
         check_url(jwks, of="--jwks")

@@ -149,7 +149,7 @@ class Settings:
     )
     lobby: str = setting(
         "anyone",
-        "Who gets the list of open public tables: anyone, or only services, of their own.",
+        "Who gets the list of open public tables: anyone, or services only, each its own tables.",
         choices=WHO,
     )
     house: str = setting(
@@ -301,14 +301,14 @@ class Settings:
     )
     host_absent: str = setting(
         "10m",
-        "Age, like 10m, of a host's absence after which the player who has been seated longest"
+        "Time, like 10m, that a host may be absent before the player who has been seated longest"
         " becomes host, except at tables of services; 0 means never.",
         metavar="AGE",
         check=check_age,
     )
     webhook_give_up: str = setting(
         "3d",
-        "Age, like 3d, of a webhook's failures after which it is switched off; 0 means never.",
+        "Time, like 3d, for which a webhook may fail before it is switched off; 0 means never.",
         metavar="AGE",
         check=check_age,
     )

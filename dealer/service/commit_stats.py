@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 
 class CommitStats:
-    """`closed` counts automatically closed tables by reason (empty, idle).
+    """`closed` counts automatically closed tables by reason (empty, idle, deck).
 
     `appends` counts by outcome (written, conflict, known, failed); `batches` by the first bound of
     `BATCHES` that they fit under, the last element for larger ones; `failing` is set since a batch

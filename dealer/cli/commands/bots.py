@@ -30,7 +30,7 @@ TableAddress = Annotated[
 Server = Annotated[
     str,
     typer.Option(
-        "--server", metavar="URL", help="The server's address, where TABLE is an id and no link."
+        "--server", metavar="URL", help="The server's address, if TABLE is an id, not a link."
     ),
 ]
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dealer.cli.options import HouseKey, HouseUrl, usage_errors
+from dealer.cli.options import HouseKey, usage_errors
 from dealer.cli.output import echo, program
 from dealer.config import DATABASE_VARIABLE
 
@@ -21,7 +21,14 @@ if TYPE_CHECKING:
 
 
 def demo(
-    url: HouseUrl = None,
+    url: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="Address of a running server to play at, instead of starting one.",
+            show_default=False,
+        ),
+    ] = None,
     database: Annotated[
         str | None,
         typer.Option(

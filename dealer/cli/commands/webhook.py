@@ -65,12 +65,12 @@ def add(
     ] = "now",
     sign: Annotated[
         Signing,
-        typer.Option(help="hmac with a shared secret, or ed25519, which only this house can make."),
+        typer.Option(help="hmac with a shared secret, or ed25519, whose key only this house has."),
     ] = Signing.HMAC,
     allow_private: Annotated[
         bool,
         typer.Option(
-            "--allow-private", help="Also http, and addresses that are not of the public internet."
+            "--allow-private", help="Allow http, and addresses outside the public internet."
         ),
     ] = False,
     why: Why = "",

@@ -71,7 +71,7 @@ def run(
 ) -> None:
     """Shuffle a new deck many times and test whether the results are those of a fair shuffle.
 
-    Counted are the orders (up to 7 cards), the cards at each place, fixed points, cycles and rising
+    It counts the orders (up to 7 cards), the cards at each place, fixed points, cycles and rising
     sequences, both of the shuffles and of the permutations from each shuffle to the next. p is the
     probability of at least this deviation for a fair shuffle, with Holm's correction for the number
     of tests. The exit code is 1 if the shuffle is not fair.
