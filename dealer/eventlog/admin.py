@@ -17,10 +17,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import (
     Column,
     Connection,
-    Integer,
     LargeBinary,
-    MetaData,
-    Table,
     Text,
     delete,
     func,
@@ -33,7 +30,16 @@ from dealer.errors import ConcurrentUpdate, UnknownTable
 from dealer.eventlog.feed_tables import close_archived
 from dealer.eventlog.openers import opener
 from dealer.eventlog.savepoints import table_savepoint
-from dealer.eventlog.schema import Number, checkpoint, event, house, metadata, postgres, stream
+from dealer.eventlog.schema import (
+    Key,
+    Number,
+    checkpoint,
+    define_table,
+    event,
+    house,
+    metadata,
+    stream,
+)
 from dealer.eventlog.seat_subjects import seat_subject
 
 RETIRED = ".retired"
@@ -73,47 +79,34 @@ class Archived(NamedTuple):
     notes: bytes
 
 
-def define_tables(schema: MetaData) -> None:
-    """Add the tables of this module to a schema."""
-    Table(
-        "journal",
-        schema,
-        Column("at", Number, primary_key=True, autoincrement=False),
-        Column("id", LargeBinary(8), primary_key=True),
-        Column("who", Text, nullable=False),
-        Column("what", Text, nullable=False),
-        Column("target", Text, nullable=False),
-        Column("why", Text, nullable=False),
-        Column("details", Text, nullable=False),
-    )
-    Table(
-        "disabled",
-        schema,
-        Column("target", Text, primary_key=True),
-        Column("at", Number, nullable=False),
-        Column("why", Text, nullable=False),
-    )
-    # A game table is a short number on SQLite, and its id on PostgreSQL.
-    key = LargeBinary(16).with_variant(Integer(), "sqlite")
-    Table(
-        "archived",
-        schema,
-        Column("stream", key, primary_key=True, autoincrement=False),
-        Column("size", Number, nullable=False),
-        Column("root", LargeBinary(32), nullable=False),
-        Column("house_key", LargeBinary(32), nullable=False),
-        Column("file", Text, nullable=False),
-        Column("length", Number, nullable=False),
-        Column("sha256", LargeBinary(32), nullable=False),
-        Column("closed_at", Number, nullable=False),
-        Column("at", Number, nullable=False),
-    )
-
-
-define_tables(metadata)
-define_tables(postgres)
-_journal, _disabled, _archived = (
-    metadata.tables[name] for name in ("journal", "disabled", "archived")
+_journal = define_table(
+    "journal",
+    Column("at", Number, primary_key=True, autoincrement=False),
+    Column("id", LargeBinary(8), primary_key=True),
+    Column("who", Text, nullable=False),
+    Column("what", Text, nullable=False),
+    Column("target", Text, nullable=False),
+    Column("why", Text, nullable=False),
+    Column("details", Text, nullable=False),
+)
+_disabled = define_table(
+    "disabled",
+    Column("target", Text, primary_key=True),
+    Column("at", Number, nullable=False),
+    Column("why", Text, nullable=False),
+)
+# A game table is a short number on SQLite, and its id on PostgreSQL.
+_archived = define_table(
+    "archived",
+    Column("stream", Key, primary_key=True, autoincrement=False),
+    Column("size", Number, nullable=False),
+    Column("root", LargeBinary(32), nullable=False),
+    Column("house_key", LargeBinary(32), nullable=False),
+    Column("file", Text, nullable=False),
+    Column("length", Number, nullable=False),
+    Column("sha256", LargeBinary(32), nullable=False),
+    Column("closed_at", Number, nullable=False),
+    Column("at", Number, nullable=False),
 )
 
 

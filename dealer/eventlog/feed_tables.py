@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Column, Connection, Index, Integer, LargeBinary, MetaData, Table
+from sqlalchemy import Column, Connection, Index, Integer
 
-from dealer.eventlog.schema import Number, metadata, postgres
+from dealer.eventlog.schema import Key, Number, define_table
 
 _MERGE = (
     "UPDATE feed SET first = 1 WHERE of_stream = ?"
@@ -30,41 +30,31 @@ UPDATE feed_state SET scan = 0 WHERE EXISTS (
         (SELECT max(f.last) FROM feed f WHERE f.of_stream = s.id), 0))
 """
 
-
-def define_tables(schema: MetaData) -> None:
-    """Add the tables of this module to a schema."""
-    key = LargeBinary(16).with_variant(Integer(), "sqlite")
-    # `of_stream` is the value that other SQL tables call `stream`: a game table's rows are not
-    # stored together here. `key` is the service key that opened it, NULL for all others.
-    Table(
-        "feed",
-        schema,
-        Column("seq", Number, primary_key=True, autoincrement=False),
-        Column("of_stream", key, nullable=False),
-        Column("first", Number, nullable=False),
-        Column("last", Number, nullable=False),
-        Column("key", Number),
-        Index("ix_feed_of_stream_seq", "of_stream", "seq"),
-        Index("ix_feed_key_seq", "key", "seq"),
-    )
-    # `event`, of `event_stream` at `event_version`, is the newest row of `event` that was searched,
-    # on SQLite; `scan` is the last stream that a scan of all has searched, NULL if none is under
-    # way; `at` is when the search was last recorded, by the database's clock, on PostgreSQL.
-    Table(
-        "feed_state",
-        schema,
-        Column("id", Integer, primary_key=True, autoincrement=False),
-        Column("seq", Number, nullable=False),
-        Column("event", Number, nullable=False),
-        Column("event_stream", Number, nullable=False),
-        Column("event_version", Number, nullable=False),
-        Column("scan", key),
-        Column("at", Number, nullable=False),
-    )
-
-
-define_tables(metadata)
-define_tables(postgres)
+# `of_stream` is the value that other SQL tables call `stream`: a game table's rows are not
+# stored together here. `key` is the service key that opened it, NULL for all others.
+define_table(
+    "feed",
+    Column("seq", Number, primary_key=True, autoincrement=False),
+    Column("of_stream", Key, nullable=False),
+    Column("first", Number, nullable=False),
+    Column("last", Number, nullable=False),
+    Column("key", Number),
+    Index("ix_feed_of_stream_seq", "of_stream", "seq"),
+    Index("ix_feed_key_seq", "key", "seq"),
+)
+# `event`, of `event_stream` at `event_version`, is the newest row of `event` that was searched,
+# on SQLite; `scan` is the last stream that a scan of all has searched, NULL if none is under
+# way; `at` is when the search was last recorded, by the database's clock, on PostgreSQL.
+define_table(
+    "feed_state",
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("seq", Number, nullable=False),
+    Column("event", Number, nullable=False),
+    Column("event_stream", Number, nullable=False),
+    Column("event_version", Number, nullable=False),
+    Column("scan", Key),
+    Column("at", Number, nullable=False),
+)
 
 
 def close_archived(connection: Connection, stream: Any) -> None:

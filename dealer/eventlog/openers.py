@@ -8,31 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sqlalchemy import Column, Connection, Integer, LargeBinary, MetaData, Table
+from sqlalchemy import Column, Connection, LargeBinary
 
-from dealer.eventlog.schema import metadata, postgres
+from dealer.eventlog.schema import Key, define_table
 
 _ADD = (
     "INSERT INTO opener (stream, digest) SELECT id, ? FROM stream WHERE table_id = ?"
     " ON CONFLICT (stream) DO NOTHING"
 )
 
-
-def define_tables(schema: MetaData) -> None:
-    """Add the table of this module to a schema."""
-    key = LargeBinary(16).with_variant(Integer(), "sqlite")
-    Table(
-        "opener",
-        schema,
-        Column("stream", key, primary_key=True, autoincrement=False),
-        Column("digest", LargeBinary(16), nullable=False),
-        sqlite_with_rowid=False,
-    )
-
-
-define_tables(metadata)
-define_tables(postgres)
-opener = metadata.tables["opener"]
+opener = define_table(
+    "opener",
+    Column("stream", Key, primary_key=True, autoincrement=False),
+    Column("digest", LargeBinary(16), nullable=False),
+    sqlite_with_rowid=False,
+)
 
 
 def add(connection: Connection, digests: Mapping[bytes, bytes]) -> bool:

@@ -13,11 +13,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from sqlalchemy import Column, Connection, Index, Integer, LargeBinary, MetaData, Table, Text
+from sqlalchemy import Column, Connection, Index, Integer, LargeBinary, Text
 
 from dealer.eventlog.log import Log
 from dealer.eventlog.read_only_log import ReadOnlyLog
-from dealer.eventlog.schema import Number, metadata, postgres
+from dealer.eventlog.schema import Number, define_table
 
 _MAX_VARIABLES = 500
 CLOCK = {
@@ -60,27 +60,19 @@ class Heartbeat(NamedTuple):
     age: int
 
 
-def define_tables(schema: MetaData) -> None:
-    """Add the tables of this module to a schema."""
-    Table(
-        "node",
-        schema,
-        Column("id", LargeBinary(8), primary_key=True),
-        Column("at", Number, nullable=False),
-    )
-    Table(
-        "presence",
-        schema,
-        Column("table_id", LargeBinary(16), primary_key=True),
-        Column("node", LargeBinary(8), primary_key=True),
-        Column("seats", Text, nullable=False),
-        Column("watching", Integer, nullable=False),
-        Index("ix_presence_node", "node"),
-    )
-
-
-define_tables(metadata)
-define_tables(postgres)
+define_table(
+    "node",
+    Column("id", LargeBinary(8), primary_key=True),
+    Column("at", Number, nullable=False),
+)
+define_table(
+    "presence",
+    Column("table_id", LargeBinary(16), primary_key=True),
+    Column("node", LargeBinary(8), primary_key=True),
+    Column("seats", Text, nullable=False),
+    Column("watching", Integer, nullable=False),
+    Index("ix_presence_node", "node"),
+)
 
 
 async def write(

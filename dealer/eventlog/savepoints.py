@@ -11,12 +11,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import msgspec
-from sqlalchemy import Column, Connection, Integer, LargeBinary, MetaData, Table
+from sqlalchemy import Column, Connection, Integer, LargeBinary
 
 from dealer.errors import DatabaseDamaged
 from dealer.eventlog.encryption import HouseKeys
 from dealer.eventlog.read_only_log import ReadOnlyLog
-from dealer.eventlog.schema import Number, metadata, postgres
+from dealer.eventlog.schema import Key, Number, define_table
 from dealer.eventlog.table_codec import CODE_BYTES, FORMAT, decode_table, fold_code
 from dealer.game.state import Table as State
 from dealer.proof.tree import HASH_BYTES
@@ -61,24 +61,14 @@ class SavedTable(NamedTuple):
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(SavedTable).decode
 
-
-def define_tables(schema: MetaData) -> None:
-    """Add the table of this module to a schema."""
-    key = LargeBinary(16).with_variant(Integer(), "sqlite")
-    Table(
-        "table_savepoint",
-        schema,
-        Column("stream", key, primary_key=True, autoincrement=False),
-        Column("version", Number, nullable=False),
-        Column("format", Integer, nullable=False),
-        Column("code", LargeBinary(CODE_BYTES), nullable=False),
-        Column("sealed", LargeBinary, nullable=False),
-    )
-
-
-define_tables(metadata)
-define_tables(postgres)
-table_savepoint = metadata.tables["table_savepoint"]
+table_savepoint = define_table(
+    "table_savepoint",
+    Column("stream", Key, primary_key=True, autoincrement=False),
+    Column("version", Number, nullable=False),
+    Column("format", Integer, nullable=False),
+    Column("code", LargeBinary(CODE_BYTES), nullable=False),
+    Column("sealed", LargeBinary, nullable=False),
+)
 
 
 def put(

@@ -15,6 +15,8 @@ for both. The read models add their tables, and one history of migrations create
 
 from __future__ import annotations
 
+from typing import Any
+
 from sqlalchemy import (
     BigInteger,
     Boolean,
@@ -30,6 +32,7 @@ from sqlalchemy import (
     UniqueConstraint,
     text,
 )
+from sqlalchemy.schema import SchemaItem
 
 _NAMES = {
     "ix": "ix_%(table_name)s_%(column_0_N_name)s",
@@ -45,6 +48,14 @@ Number = BigInteger().with_variant(Integer(), "sqlite")
 Key = LargeBinary(16).with_variant(Integer(), "sqlite")
 """The type of `stream` columns: a short number on SQLite, the table's id on PostgreSQL."""
 
+
+def define_table(name: str, *columns: SchemaItem, **options: Any) -> Table:
+    """Declare a table that is the same in both databases."""
+    table = Table(name, metadata, *columns, **options)
+    table.to_metadata(postgres)
+    return table
+
+
 # `cosigned` counts how often signature lines were added to a checkpoint of the table: other nodes
 # learn from it, beside the version, that there is something to read.
 stream = Table(
@@ -55,38 +66,45 @@ stream = Table(
     Column("version", Number, nullable=False),
     Column("projected", Number, nullable=False),
     Column("cosigned", Number, nullable=False, server_default="0"),
-)
-Index(
-    "ix_stream_behind",
-    stream.c.id,
-    sqlite_where=text("version > projected"),
+    Index("ix_stream_behind", "id", sqlite_where=text("version > projected")),
 )
 
-# `commitment` is the salted hash of the hidden part; leaf and root follow from the row, so neither
-# is stored. A command's id and digest are on the first event of its append.
+
+def _content() -> list[SchemaItem]:
+    """The columns of an event after its version, and the index of commands.
+
+    `commitment` is the salted hash of the hidden part; leaf and root follow from the row, so
+    neither is stored. A command's id and digest are on the first event of its append.
+    """
+    given = text("command IS NOT NULL")
+    return [
+        Column("type", Text, nullable=False),
+        Column("schema", Integer, nullable=False),
+        Column("at", Number, nullable=False),
+        Column("public", Text, nullable=False),
+        Column("commitment", LargeBinary(32)),
+        Column("hidden", LargeBinary),
+        Column("command", Text),
+        Column("digest", LargeBinary),
+        Index(
+            "ix_event_command",
+            "stream",
+            "command",
+            unique=True,
+            sqlite_where=given,
+            postgresql_where=given,
+        ),
+    ]
+
+
 event = Table(
     "event",
     metadata,
     Column("id", Number, primary_key=True),
     Column("stream", Number, ForeignKey("stream.id"), nullable=False),
     Column("version", Number, nullable=False),
-    Column("type", Text, nullable=False),
-    Column("schema", Integer, nullable=False),
-    Column("at", Number, nullable=False),
-    Column("public", Text, nullable=False),
-    Column("commitment", LargeBinary(32)),
-    Column("hidden", LargeBinary),
-    Column("command", Text),
-    Column("digest", LargeBinary),
+    *_content(),
     UniqueConstraint("stream", "version"),
-)
-Index(
-    "ix_event_command",
-    event.c.stream,
-    event.c.command,
-    unique=True,
-    sqlite_where=text("command IS NOT NULL"),
-    postgresql_where=text("command IS NOT NULL"),
 )
 
 checkpoint = Table(
@@ -95,14 +113,6 @@ checkpoint = Table(
     Column("stream", Number, ForeignKey("stream.id"), primary_key=True),
     Column("size", Number, primary_key=True),
     Column("note", Text, nullable=False),
-)
-
-# Named metadata of the house, above all the check values of its keys: never a key.
-house = Table(
-    "house",
-    metadata,
-    Column("name", Text, primary_key=True),
-    Column("value", LargeBinary, nullable=False),
 )
 
 # `behind` is true of each stream whose events may not all be projected: a trigger sets it when an
@@ -128,21 +138,7 @@ Table(
     postgres,
     Column("stream", Key, primary_key=True),
     Column("version", Number, primary_key=True),
-    Column("type", Text, nullable=False),
-    Column("schema", Integer, nullable=False),
-    Column("at", Number, nullable=False),
-    Column("public", Text, nullable=False),
-    Column("commitment", LargeBinary(32)),
-    Column("hidden", LargeBinary),
-    Column("command", Text),
-    Column("digest", LargeBinary),
-    Index(
-        "ix_event_command",
-        "stream",
-        "command",
-        unique=True,
-        postgresql_where=text("command IS NOT NULL"),
-    ),
+    *_content(),
 )
 Table(
     "checkpoint",
@@ -151,4 +147,10 @@ Table(
     Column("size", Number, primary_key=True),
     Column("note", Text, nullable=False),
 )
-house.to_metadata(postgres)
+
+# Named metadata of the house, above all the check values of its keys: never a key.
+house = define_table(
+    "house",
+    Column("name", Text, primary_key=True),
+    Column("value", LargeBinary, nullable=False),
+)

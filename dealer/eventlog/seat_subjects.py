@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from sqlalchemy import Column, Connection, Integer, LargeBinary, MetaData, Table
+from sqlalchemy import Column, Connection, LargeBinary
 
 from dealer.eventlog.read_only_log import ReadOnlyLog
-from dealer.eventlog.schema import Number, metadata, postgres
+from dealer.eventlog.schema import Key, Number, define_table
 
 DIGEST_BYTES = 32
 
@@ -51,24 +51,15 @@ class StoredSeat(NamedTuple):
     request: bytes | None
 
 
-def define_tables(schema: MetaData) -> None:
-    """Add the table of this module to a schema."""
-    key = LargeBinary(16).with_variant(Integer(), "sqlite")
-    Table(
-        "seat_subject",
-        schema,
-        Column("stream", key, primary_key=True, autoincrement=False),
-        Column("digest", LargeBinary(DIGEST_BYTES), primary_key=True),
-        Column("seat", Number, nullable=False),
-        Column("version", Number, nullable=False),
-        Column("request", LargeBinary(DIGEST_BYTES)),
-        sqlite_with_rowid=False,
-    )
-
-
-define_tables(metadata)
-define_tables(postgres)
-seat_subject = metadata.tables["seat_subject"]
+seat_subject = define_table(
+    "seat_subject",
+    Column("stream", Key, primary_key=True, autoincrement=False),
+    Column("digest", LargeBinary(DIGEST_BYTES), primary_key=True),
+    Column("seat", Number, nullable=False),
+    Column("version", Number, nullable=False),
+    Column("request", LargeBinary(DIGEST_BYTES)),
+    sqlite_with_rowid=False,
+)
 
 
 async def find(log: ReadOnlyLog, table: bytes, digest: bytes) -> StoredSeat | None:

@@ -14,8 +14,6 @@ from sqlalchemy import (
     Connection,
     Index,
     LargeBinary,
-    MetaData,
-    Table,
     Text,
     UniqueConstraint,
     insert,
@@ -25,7 +23,7 @@ from sqlalchemy import (
 from dealer.errors import ConcurrentUpdate
 from dealer.eventlog.admin import AuditRow, add_entry
 from dealer.eventlog.read_only_log import ReadOnlyLog
-from dealer.eventlog.schema import Number, metadata, postgres
+from dealer.eventlog.schema import Number, define_table
 
 _COLUMNS = "id, name, digest, rights, created_at, revoked_at"
 
@@ -44,33 +42,24 @@ class StoredKey(NamedTuple):
     revoked_at: int | None
 
 
-def define_tables(schema: MetaData) -> None:
-    """Add the tables of this module to a schema."""
-    Table(
-        "service_key",
-        schema,
-        Column("id", Number, primary_key=True),
-        Column("name", Text, nullable=False, unique=True),
-        Column("digest", LargeBinary(32), nullable=False, unique=True),
-        Column("rights", Text, nullable=False),
-        Column("created_at", Number, nullable=False),
-        Column("revoked_at", Number),
-    )
-    # Written before the table's first event, so that no event of it is without its key.
-    Table(
-        "service_table",
-        schema,
-        Column("table_id", LargeBinary(16), primary_key=True),
-        Column("key", Number, nullable=False),
-        Column("ref", Text),
-        UniqueConstraint("key", "ref"),
-        Index("ix_service_table_key_table_id", "key", "table_id"),
-    )
-
-
-define_tables(metadata)
-define_tables(postgres)
-_key = metadata.tables["service_key"]
+_key = define_table(
+    "service_key",
+    Column("id", Number, primary_key=True),
+    Column("name", Text, nullable=False, unique=True),
+    Column("digest", LargeBinary(32), nullable=False, unique=True),
+    Column("rights", Text, nullable=False),
+    Column("created_at", Number, nullable=False),
+    Column("revoked_at", Number),
+)
+# Written before the table's first event, so that no event of it is without its key.
+define_table(
+    "service_table",
+    Column("table_id", LargeBinary(16), primary_key=True),
+    Column("key", Number, nullable=False),
+    Column("ref", Text),
+    UniqueConstraint("key", "ref"),
+    Index("ix_service_table_key_table_id", "key", "table_id"),
+)
 
 
 async def stored_keys(log: ReadOnlyLog) -> list[StoredKey]:

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from sqlalchemy import Column, Connection, Integer, LargeBinary, MetaData, Table, Text, insert
+from sqlalchemy import Column, Connection, Integer, LargeBinary, Text, insert
 
 from dealer.eventlog.admin import AuditRow, add_entry
 from dealer.eventlog.presence import CLOCK
 from dealer.eventlog.read_only_log import ReadOnlyLog
-from dealer.eventlog.schema import Number, metadata, postgres
+from dealer.eventlog.schema import Number, define_table
 
 LEASE_MS = 15_000
 """Milliseconds after which another node takes over the webhooks of one that has died."""
@@ -62,31 +62,23 @@ class StoredWebhook(NamedTuple):
     lease_ms: int
 
 
-def define_tables(schema: MetaData) -> None:
-    """Add the table of this module to a schema."""
-    Table(
-        "webhook",
-        schema,
-        Column("id", Number, primary_key=True),
-        Column("url", Text, nullable=False),
-        Column("key", Number, nullable=False),
-        Column("types", Text, nullable=False),
-        Column("signing", Text, nullable=False),
-        Column("secret", LargeBinary, nullable=False),
-        Column("allow_private", Integer, nullable=False),
-        Column("position", Text, nullable=False),
-        Column("created_at", Number, nullable=False),
-        Column("failing_since", Number),
-        Column("problem", Text, nullable=False),
-        Column("disabled_at", Number),
-        Column("owner", LargeBinary(8)),
-        Column("lease", Number, nullable=False),
-    )
-
-
-define_tables(metadata)
-define_tables(postgres)
-_webhook = metadata.tables["webhook"]
+_webhook = define_table(
+    "webhook",
+    Column("id", Number, primary_key=True),
+    Column("url", Text, nullable=False),
+    Column("key", Number, nullable=False),
+    Column("types", Text, nullable=False),
+    Column("signing", Text, nullable=False),
+    Column("secret", LargeBinary, nullable=False),
+    Column("allow_private", Integer, nullable=False),
+    Column("position", Text, nullable=False),
+    Column("created_at", Number, nullable=False),
+    Column("failing_since", Number),
+    Column("problem", Text, nullable=False),
+    Column("disabled_at", Number),
+    Column("owner", LargeBinary(8)),
+    Column("lease", Number, nullable=False),
+)
 
 
 async def stored_webhooks(log: ReadOnlyLog) -> list[StoredWebhook]:
