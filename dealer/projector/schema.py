@@ -22,7 +22,7 @@ from __future__ import annotations
 from sqlalchemy import Column, Index, Integer, Table, Text, UniqueConstraint, text
 from sqlalchemy.schema import SchemaItem
 
-from dealer.eventlog.schema import Key, Number, metadata, postgres
+from dealer.eventlog.schema import Key, Number, define_table, postgres
 
 
 def _key(name: str, kind: type[Integer] | type[Text] = Integer) -> Column[object]:
@@ -31,13 +31,15 @@ def _key(name: str, kind: type[Integer] | type[Text] = Integer) -> Column[object
 
 def _model(name: str, *columns: SchemaItem) -> Table:
     stream: Column[object] = Column("stream", Key, primary_key=True, autoincrement=False)
-    return Table(name, metadata, stream, *columns, sqlite_with_rowid=False)
+    return define_table(name, stream, *columns, sqlite_with_rowid=False)
 
+
+_OPEN = text("closed_at IS NULL")
 
 # `events` is the version that the rows reflect, `rounds` the number of opened rounds.
 tables = _model(
     "tables",
-    Column("table_id", Text, nullable=False, unique=True),
+    Column("table_id", Text, nullable=False),
     Column("name", Text),
     Column("origin", Text, nullable=False),
     Column("house_key", Text, nullable=False),
@@ -46,11 +48,12 @@ tables = _model(
     Column("closed_at", Number),
     Column("rounds", Integer, nullable=False),
     Column("events", Number, nullable=False),
+    # For the lobby: the newest open tables.
+    Index("ix_tables_opened_at", "opened_at", sqlite_where=_OPEN, postgresql_where=_OPEN),
 )
-
-# For the lobby: the newest open tables.
-_OPEN = text("closed_at IS NULL")
-Index("ix_tables_opened_at", tables.c.opened_at, sqlite_where=_OPEN, postgresql_where=_OPEN)
+# A shard cannot enforce uniqueness over all tables, and `stream` is unique already.
+UniqueConstraint(tables.c.table_id)
+Index("ix_tables_table_id", postgres.tables["tables"].c.table_id)
 
 # One row for each time that a player took a seat; `since` and `until` are versions.
 seats = _model(
@@ -131,51 +134,20 @@ moves = _model(
     Column("shown", Integer, nullable=False),
 )
 
-# The place of every card of a round, now or, once it is closed, at its end.
-deck = _model(
-    "deck",
-    _key("round"),
-    _key("place"),
-    Column("slot", Integer),
-    Column("card", Text),
-)
 
-hands = _model(
-    "hands",
-    _key("round"),
-    _key("seat"),
-    _key("place"),
-    Column("slot", Integer),
-    Column("card", Text),
-)
+def _stacks(name: str, *which: Column[object]) -> Table:
+    """The place of every card of a round, now or, once it is closed, at its end."""
+    rest = (Column("slot", Integer), Column("card", Text))
+    return _model(name, _key("round"), *which, _key("place"), *rest)
 
-piles = _model(
-    "piles",
-    _key("round"),
-    _key("pile", Text),
-    _key("place"),
-    Column("slot", Integer),
-    Column("card", Text),
-)
+
+deck = _stacks("deck")
+hands = _stacks("hands", _key("seat"))
+piles = _stacks("piles", _key("pile", Text))
 
 MODELS: tuple[Table, ...] = (
     tables, seats, rounds, shuffles, swaps, moves, deck, hands, piles,
 )  # fmt: skip
-
-
-def _on_postgres() -> None:
-    for model in MODELS:
-        model.to_metadata(postgres)
-    # A shard cannot enforce uniqueness over all tables, and `stream` is unique already.
-    copied = postgres.tables["tables"]
-    for constraint in list(copied.constraints):
-        if isinstance(constraint, UniqueConstraint):
-            copied.constraints.remove(constraint)
-    copied.c.table_id.unique = None
-    Index("ix_tables_table_id", copied.c.table_id)
-
-
-_on_postgres()
 
 DRAWS = """\
 CREATE VIEW draws AS
