@@ -36,6 +36,7 @@ BAD_VALUES = (
     ValueError,
     TypeError,
     OverflowError,
+    DatabaseDamaged,  # its checkpoint is of another root than the stored one
 )
 """Errors that the values of one request cause; the other requests of the batch are valid."""
 
@@ -128,21 +129,23 @@ _BY_SQLSTATE: dict[str, tuple[type[DatabaseError], str]] = {
 _PREFIX_LENGTHS = (5, 3, 2)
 
 
+def _cause(error: BaseException) -> BaseException:
+    """The driver's error in SQLAlchemy's; any other error as it is."""
+    return error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
+
+
 def sqlstate(error: BaseException) -> str | None:
     """The SQLSTATE of a PostgreSQL error, five characters; None for any other error."""
-    cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
-    found = getattr(cause, "sqlstate", None)
+    found = getattr(_cause(error), "sqlstate", None)
     return found if isinstance(found, str) else None
 
 
 def is_bad_value(error: BaseException) -> bool:
     """Whether the values of one request caused the error, and not the database or its disk."""
-    if isinstance(error, DBAPIError) and error.orig is not None:
-        error = error.orig
     code = sqlstate(error)
     if code is not None:
         return code[:2] in ("22", "23")
-    return isinstance(error, BAD_VALUES)
+    return isinstance(_cause(error), BAD_VALUES)
 
 
 def is_lock_timeout(error: BaseException) -> bool:
@@ -172,9 +175,7 @@ def translate(error: BaseException, *, name: str, committing: bool = False) -> D
     """
     if isinstance(error, DatabaseError):
         return error
-    cause: BaseException = error
-    if isinstance(error, DBAPIError) and error.orig is not None:
-        cause = error.orig
+    cause = _cause(error)
     if is_bad_value(cause):
         return DatabaseError(
             f"The log of {name} rejects the values of a row ({type(cause).__name__}); nothing of "

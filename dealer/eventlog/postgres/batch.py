@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dealer.errors import DatabaseDamaged, DatabaseError
+from dealer.errors import DatabaseError
 from dealer.eventlog.checkpoint_notes import conflict_if_missing, merge_signatures
 from dealer.eventlog.db_errors import is_bad_value, is_lock_timeout, translate
 from dealer.eventlog.event_form import Form
@@ -218,7 +218,7 @@ class Batch:
                 raw, request, heads, self._to_columns, check_written=check_written
             )
         except Exception as error:
-            invalid = is_bad_value(error) or isinstance(error, DatabaseDamaged)
+            invalid = is_bad_value(error)
             if not (invalid or is_lock_timeout(error)):
                 raise
             await raw.execute("ROLLBACK TO SAVEPOINT request")

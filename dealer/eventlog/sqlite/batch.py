@@ -14,9 +14,8 @@ from typing import Any
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
-from dealer.errors import DatabaseDamaged
 from dealer.eventlog.checkpoint_notes import conflict_if_missing, merge_signatures
-from dealer.eventlog.db_errors import BAD_VALUES, translate
+from dealer.eventlog.db_errors import BAD_VALUES, is_bad_value, translate
 from dealer.eventlog.event_form import Form
 from dealer.eventlog.rows import Append, Appended, Conflict, Known, Result, Row
 from dealer.eventlog.short_form import decode_command, encode_all, stored_forms
@@ -77,8 +76,8 @@ def write_batch(
                 ):
                     return None
                 _note(connection, number, request.checkpoints)
-    except (DBAPIError, *BAD_VALUES, DatabaseDamaged) as error:
-        if not _is_request_error(error):
+    except (DBAPIError, *BAD_VALUES) as error:
+        if not is_bad_value(error):
             raise
         return None
     return [Appended(r.end) for r in requests]
@@ -98,8 +97,8 @@ def write_individually(
         connection.exec_driver_sql("SAVEPOINT request")
         try:
             result = _write_one(connection, request, streams, form)
-        except (DBAPIError, *BAD_VALUES, DatabaseDamaged) as error:
-            if not _is_request_error(error):
+        except (DBAPIError, *BAD_VALUES) as error:
+            if not is_bad_value(error):
                 raise
             connection.exec_driver_sql("ROLLBACK TO request")
             # The row of a table that this request created is rolled back with it.
@@ -213,10 +212,3 @@ def _note(connection: Connection, number: int, notes: Sequence[tuple[int, str]])
         if merged != stored:
             connection.exec_driver_sql(_UPDATE_NOTE, (merged, number, size))
             connection.exec_driver_sql(_COSIGNED, (number,))
-
-
-def _is_request_error(error: BaseException) -> bool:
-    """Whether a request caused the error, and not the database or its disk."""
-    if isinstance(error, DBAPIError):
-        return isinstance(error.orig, BAD_VALUES)
-    return isinstance(error, (*BAD_VALUES, DatabaseDamaged))
