@@ -26,8 +26,6 @@ from dealer.errors import (
 FAULTS = (DBAPIError, sqlite3.Error, OSError)
 """What drivers and disks raise; any other exception is a bug of this program, not translated."""
 
-READS_OVERLOADED = "The server has too many reads waiting; try again shortly."
-
 BAD_VALUES = (
     sqlite3.IntegrityError,
     sqlite3.ProgrammingError,

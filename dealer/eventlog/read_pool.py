@@ -1,11 +1,17 @@
-"""How much of a pool of read connections is in use."""
+"""Reads on a pool of connections."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncEngine
 from sqlalchemy.pool import QueuePool
+
+from dealer.errors import Overloaded
+
+CLOSE_SECONDS = 5.0
+"""How long `Reader.close` waits."""
 
 
 class PoolUse(NamedTuple):
@@ -15,7 +21,24 @@ class PoolUse(NamedTuple):
     size: int
 
 
-def pool_use(engine: AsyncEngine) -> PoolUse:
-    """The use of an engine's pool, none of whose connections overflow it."""
-    pool = engine.sync_engine.pool
-    return PoolUse(pool.checkedout(), pool.size()) if isinstance(pool, QueuePool) else PoolUse(0, 0)
+class PooledReader:
+    """What the readers of both databases have in common."""
+
+    def __init__(self, engine: AsyncEngine, name: str) -> None:
+        self.name = name
+        self._engine = engine
+
+    @property
+    def pool(self) -> PoolUse:
+        # None of the engine's connections overflow its pool.
+        pool = self._engine.sync_engine.pool
+        if isinstance(pool, QueuePool):
+            return PoolUse(pool.checkedout(), pool.size())
+        return PoolUse(0, 0)
+
+    async def _fetch(self, sql: str, parameters: tuple[Any, ...]) -> list[Any]:
+        try:
+            async with self._engine.connect() as connection:
+                return list((await connection.exec_driver_sql(sql, parameters)).fetchall())
+        except PoolTimeout:
+            raise Overloaded("The server has too many reads waiting; try again shortly.") from None

@@ -8,20 +8,15 @@ from functools import partial
 from math import nan
 from typing import Any
 
-from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from dealer.errors import Overloaded
-from dealer.eventlog.db_errors import READS_OVERLOADED
 from dealer.eventlog.postgres.database import PostgresDatabase
 from dealer.eventlog.postgres.notifier import Notifier
-from dealer.eventlog.read_pool import PoolUse, pool_use
+from dealer.eventlog.read_pool import CLOSE_SECONDS, PooledReader
 from dealer.eventlog.store import Dialect, OnNotification
 
-CLOSE_SECONDS = 5.0
 
-
-class PostgresReader:
+class PostgresReader(PooledReader):
     """Implements `dealer.eventlog.store.Reader`.
 
     While the server is unreachable a read is tried again for `database.retry_seconds`.
@@ -33,8 +28,7 @@ class PostgresReader:
     wal_bytes = nan
 
     def __init__(self, engine: AsyncEngine, database: PostgresDatabase) -> None:
-        self.name = database.name
-        self._engine = engine
+        super().__init__(engine, database.name)
         self._database = database
 
     async def fetch(self, sql: str, parameters: tuple[Any, ...]) -> list[Any]:
@@ -48,10 +42,6 @@ class PostgresReader:
     def check(self) -> None:
         """Nothing to check: a server's database cannot be replaced under a connection."""
 
-    @property
-    def pool(self) -> PoolUse:
-        return pool_use(self._engine)
-
     def notifier(self, on_notification: OnNotification) -> Notifier:
         return Notifier(self._database, on_notification)
 
@@ -60,10 +50,3 @@ class PostgresReader:
         with suppress(TimeoutError):
             async with asyncio.timeout(CLOSE_SECONDS):
                 await asyncio.shield(self._engine.dispose())
-
-    async def _fetch(self, sql: str, parameters: tuple[Any, ...]) -> list[Any]:
-        try:
-            async with self._engine.connect() as connection:
-                return list((await connection.exec_driver_sql(sql, parameters)).fetchall())
-        except PoolTimeout:
-            raise Overloaded(READS_OVERLOADED) from None

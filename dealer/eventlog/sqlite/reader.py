@@ -7,20 +7,16 @@ from contextlib import suppress
 from math import nan
 from typing import Any
 
-from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from dealer.errors import Overloaded
-from dealer.eventlog.db_errors import FAULTS, READS_OVERLOADED, translate
-from dealer.eventlog.read_pool import PoolUse, pool_use
+from dealer.eventlog.db_errors import FAULTS, translate
+from dealer.eventlog.read_pool import CLOSE_SECONDS, PooledReader
 from dealer.eventlog.sqlite.file_identity import FileIdentity
 from dealer.eventlog.sqlite.wal import library_version
 from dealer.eventlog.store import Dialect, OnNotification
 
-CLOSE_SECONDS = 5.0
 
-
-class SqliteReader:
+class SqliteReader(PooledReader):
     """Implements `dealer.eventlog.store.Reader`.
 
     With `identity` every read fails once the file was deleted or replaced.
@@ -32,8 +28,7 @@ class SqliteReader:
     def __init__(
         self, engine: AsyncEngine, name: str, *, identity: FileIdentity | None = None
     ) -> None:
-        self.name = name
-        self._engine = engine
+        super().__init__(engine, name)
         self._identity = identity
         self._reads: set[asyncio.Task[list[Any]]] = set()
 
@@ -65,10 +60,6 @@ class SqliteReader:
         return self._identity is not None and self._identity.shrunk
 
     @property
-    def pool(self) -> PoolUse:
-        return pool_use(self._engine)
-
-    @property
     def wal_bytes(self) -> float:
         return nan if self._identity is None else self._identity.wal_bytes()
 
@@ -86,10 +77,3 @@ class SqliteReader:
         self._reads.discard(read)
         if not read.cancelled():
             read.exception()  # retrieved, so that asyncio does not log it if the caller has gone
-
-    async def _fetch(self, sql: str, parameters: tuple[Any, ...]) -> list[Any]:
-        try:
-            async with self._engine.connect() as connection:
-                return list((await connection.exec_driver_sql(sql, parameters)).fetchall())
-        except PoolTimeout:
-            raise Overloaded(READS_OVERLOADED) from None
