@@ -9,17 +9,17 @@ queued, and are not fsynced.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sqlalchemy import Column, Connection, Index, Integer, LargeBinary, Text
 
 from dealer.eventlog.log import Log
+from dealer.eventlog.queries import select_in
 from dealer.eventlog.read_only_log import ReadOnlyLog
 from dealer.eventlog.schema import Number, define_table
 
-_MAX_VARIABLES = 500
 CLOCK = {
     "sqlite": "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)",
     "postgresql": "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)",
@@ -36,7 +36,7 @@ _PUT = (
 _DROP = "DELETE FROM presence WHERE table_id = ? AND node = ?"
 _FORGET = ("DELETE FROM presence WHERE node = ?", "DELETE FROM node WHERE id = ?")
 _NODES = "SELECT id, at, {} - at FROM node"
-_PRESENT = "SELECT table_id, node, seats, watching FROM presence WHERE table_id "
+_PRESENT = "SELECT table_id, node, seats, watching FROM presence"
 
 
 class Attendance(NamedTuple):
@@ -142,19 +142,10 @@ async def attendance(
 ) -> dict[bytes, Attendance]:
     """The connections to these nodes, by table; raises DatabaseError."""
     found: dict[bytes, Attendance] = {}
-    for sql, parameters in _present(tables, postgres=log.dialect == "postgresql"):
+    for sql, parameters in select_in(log.dialect, _PRESENT, "table_id", tables):
         for table, node, seats, watching in await log.fetch(sql, parameters):
             if node in nodes:
                 earlier = found.get(table, NO_CONNECTION)
                 taken = frozenset((seat, since) for seat, since in json.loads(seats))
                 found[table] = Attendance(earlier.seats | taken, earlier.watching + watching)
     return found
-
-
-def _present(tables: Sequence[bytes], *, postgres: bool) -> Iterator[tuple[str, tuple[Any, ...]]]:
-    if postgres:
-        yield f"{_PRESENT} = ANY(?)", (list(tables),)
-        return
-    for start in range(0, len(tables), _MAX_VARIABLES):
-        part = tuple(tables[start : start + _MAX_VARIABLES])
-        yield f"{_PRESENT} IN ({','.join('?' * len(part))})", part

@@ -5,7 +5,7 @@ On SQLite a table's row number is looked up by its id; on PostgreSQL the id is t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from dealer.eventlog import short_form
@@ -13,7 +13,23 @@ from dealer.eventlog.store import Dialect
 
 COLUMNS = "version, type, schema, at, public, commitment, hidden, command, digest"
 
+TABLE_ID = {"sqlite": "table_id", "postgresql": "id"}
+"""The column of `stream` with the table's id and an index on it."""
+
 _MAX_VARIABLES = 500
+
+
+def select_in(
+    dialect: str, select: str, column: str, ids: Sequence[bytes]
+) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    """Statements, each with its parameters, that together select the rows with these ids."""
+    if dialect == "postgresql":
+        if ids:
+            yield f"{select} WHERE {column} = ANY(?)", (list(ids),)
+        return
+    for start in range(0, len(ids), _MAX_VARIABLES):
+        part = tuple(ids[start : start + _MAX_VARIABLES])
+        yield f"{select} WHERE {column} IN ({','.join('?' * len(part))})", part
 
 
 def lagging(dialect: Dialect, stream: str = "stream") -> str:
@@ -31,7 +47,7 @@ class Queries:
     def __init__(self, dialect: Dialect) -> None:
         postgres = dialect == "postgresql"
         stream = "?" if postgres else "(SELECT id FROM stream WHERE table_id = ?)"
-        table = "id" if postgres else "table_id"
+        table = TABLE_ID[dialect]
         notes = f"SELECT size, note FROM checkpoint WHERE stream = {stream}"
         events = f"SELECT {COLUMNS} FROM event WHERE stream = {stream}"
         self._events = events
@@ -52,7 +68,7 @@ class Queries:
             " FROM event e WHERE e.stream = s.id AND e.type IN ('RoundOpened', 'RoundClosed')"
             f" ORDER BY e.version DESC LIMIT 1) FROM stream s WHERE s.{table} = ?"
         )
-        self._postgres = postgres
+        self._dialect = dialect
 
     def of_types(self, count: int) -> str:
         """The SELECT of events of `count` types: table, after, upto, the types, limit."""
@@ -62,18 +78,12 @@ class Queries:
 
     def stored_command(self, command: str) -> tuple[str, str | bytes]:
         """The two forms in which a command's id may be stored; the parameters of `command`."""
-        if self._postgres:
+        if self._dialect == "postgresql":
             return short_form.stored_texts(command)
         return short_form.stored_forms(command)
 
     def heads(self, tables: list[bytes]) -> Iterator[tuple[str, tuple[Any, ...]]]:
         """Statements, each with its parameters, whose rows are (table, version, cosigned)."""
-        if self._postgres:
-            if tables:
-                yield "SELECT id, version, cosigned FROM stream WHERE id = ANY(?)", (tables,)
-            return
-        for start in range(0, len(tables), _MAX_VARIABLES):
-            part = tuple(tables[start : start + _MAX_VARIABLES])
-            marks = ",".join("?" * len(part))
-            columns = "table_id, version, cosigned"
-            yield f"SELECT {columns} FROM stream WHERE table_id IN ({marks})", part
+        table = TABLE_ID[self._dialect]
+        select = f"SELECT {table}, version, cosigned FROM stream"
+        return select_in(self._dialect, select, table, tables)

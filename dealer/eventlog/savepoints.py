@@ -15,6 +15,7 @@ from sqlalchemy import Column, Connection, Integer, LargeBinary
 
 from dealer.errors import DatabaseDamaged
 from dealer.eventlog.encryption import HouseKeys
+from dealer.eventlog.queries import TABLE_ID
 from dealer.eventlog.read_only_log import ReadOnlyLog
 from dealer.eventlog.schema import Key, Number, define_table
 from dealer.eventlog.table_codec import CODE_BYTES, FORMAT, decode_table, fold_code
@@ -34,8 +35,6 @@ _READ = (
     "SELECT p.version, p.format, p.code, p.sealed FROM table_savepoint p"
     " JOIN stream s ON s.id = p.stream WHERE s.{} = ?"
 )
-_TABLE = {"sqlite": "table_id", "postgresql": "id"}
-"""The column of `stream` with the table's id and an index on it."""
 
 
 class SavedTable(NamedTuple):
@@ -84,7 +83,7 @@ def put(
         _encode(saved), table=table, version=saved.version, format=FORMAT, code=code, nonce=nonce
     )
     parameters = (saved.version, FORMAT, code, sealed, table, saved.version)
-    connection.exec_driver_sql(_PUT.format(_TABLE[connection.dialect.name]), parameters)
+    connection.exec_driver_sql(_PUT.format(TABLE_ID[connection.dialect.name]), parameters)
     return False
 
 
@@ -93,7 +92,7 @@ async def read(log: ReadOnlyLog, keys: HouseKeys, table: bytes) -> SavedTable | 
 
     Raises DatabaseDamaged if it is not what the house stored for this table and version.
     """
-    rows = await log.fetch(_READ.format(_TABLE[log.dialect]), (table,))
+    rows = await log.fetch(_READ.format(TABLE_ID[log.dialect]), (table,))
     if not rows:
         return None
     version, format_, code, sealed = rows[0]

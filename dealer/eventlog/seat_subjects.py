@@ -15,13 +15,11 @@ from typing import NamedTuple
 
 from sqlalchemy import Column, Connection, LargeBinary
 
+from dealer.eventlog.queries import TABLE_ID
 from dealer.eventlog.read_only_log import ReadOnlyLog
 from dealer.eventlog.schema import Key, Number, define_table
 
 DIGEST_BYTES = 32
-
-_TABLE = {"sqlite": "table_id", "postgresql": "id"}
-"""The column of `stream` with the table's id and an index on it."""
 
 _READ = (
     "SELECT p.seat, p.version, p.request FROM seat_subject p JOIN stream s ON s.id = p.stream"
@@ -64,7 +62,7 @@ seat_subject = define_table(
 
 async def find(log: ReadOnlyLog, table: bytes, digest: bytes) -> StoredSeat | None:
     """The row of a user or ticket at a table, by its id of 16 bytes; raises DatabaseError."""
-    rows = await log.fetch(_READ.format(_TABLE[log.dialect]), (table, digest))
+    rows = await log.fetch(_READ.format(TABLE_ID[log.dialect]), (table, digest))
     return StoredSeat(*rows[0]) if rows else None
 
 
@@ -77,7 +75,7 @@ def record(
     user is replaced; the row of a ticket is never changed. Returns that row as it is stored, None
     if the table has been archived; without a ticket returns `row`.
     """
-    column = _TABLE[connection.dialect.name]
+    column = TABLE_ID[connection.dialect.name]
     execute = connection.exec_driver_sql
     if user:
         execute(_ADD.format(column, _REPLACE), (user, row.seat, row.version, None, table))

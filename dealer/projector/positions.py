@@ -7,16 +7,11 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import Any
 
 from sqlalchemy import Connection
 
+from dealer.eventlog.queries import TABLE_ID, select_in
 from dealer.projector.types import Number
-from dealer.projector.writer import on_postgres
-
-_FIND = "SELECT table_id, id, projected FROM stream WHERE table_id IN ({})"
-_FIND_ON_POSTGRES = "SELECT id, id, projected FROM stream WHERE id = ANY(?)"
-_MAX_PARAMETERS = 500
 
 
 class StreamPositions:
@@ -31,18 +26,12 @@ class StreamPositions:
     ) -> dict[bytes, tuple[Number, int]]:
         """(number, projected) of each of these tables that the log has."""
         unknown = [table for table in tables if table not in self._known]
-        for start in range(0, len(unknown), _MAX_PARAMETERS):
-            part = unknown[start : start + _MAX_PARAMETERS]
-            for table, number, projected in self._find(connection, part):
+        dialect = connection.dialect.name
+        select = f"SELECT {TABLE_ID[dialect]}, id, projected FROM stream"
+        for sql, part in select_in(dialect, select, TABLE_ID[dialect], unknown):
+            for table, number, projected in connection.exec_driver_sql(sql, part):
                 self._known[table] = number, projected
         return {table: self._known[table] for table in tables if table in self._known}
-
-    @staticmethod
-    def _find(connection: Connection, tables: list[bytes]) -> Sequence[Any]:
-        if on_postgres(connection):
-            return connection.exec_driver_sql(_FIND_ON_POSTGRES, (tables,)).fetchall()
-        sql = _FIND.format(",".join("?" * len(tables)))
-        return connection.exec_driver_sql(sql, tuple(tables)).fetchall()
 
     def put(self, table: bytes, number: Number, projected: int) -> None:
         """Remember a position; the oldest ones are forgotten."""

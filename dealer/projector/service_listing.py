@@ -6,16 +6,13 @@ it lists. What the read models do not have yet is as of the last projection, a m
 
 from __future__ import annotations
 
+from dealer.eventlog.queries import TABLE_ID
 from dealer.eventlog.store import Dialect
 
-# On PostgreSQL a stream's id is the table's id; elsewhere it has a unique index.
-_ID = {"postgresql": "s.id", "sqlite": "s.table_id"}
-
 _OWN = "SELECT table_id, key, ref FROM service_table WHERE key = ? AND table_id > ?{ref}"
-_BY_REF = " AND ref = ?"
 _EVERY = """
-SELECT {id} AS table_id, x.key, x.ref FROM stream s
-LEFT JOIN service_table x ON x.table_id = {id} WHERE {id} > ?"""
+SELECT s.{id} AS table_id, x.key, x.ref FROM stream s
+LEFT JOIN service_table x ON x.table_id = s.{id} WHERE s.{id} > ?"""
 
 _PAGE = """
 SELECT p.table_id, p.ref, k.name AS opened_by, s.version, t.name, coalesce(t.rounds, 0) AS rounds,
@@ -24,7 +21,7 @@ SELECT p.table_id, p.ref, k.name AS opened_by, s.version, t.name, coalesce(t.rou
        CASE WHEN a.stream IS NOT NULL THEN 'archived'
             WHEN t.closed_at IS NOT NULL THEN 'closed' ELSE 'open' END AS state
 FROM ({rows} ORDER BY table_id LIMIT ?) AS p
-JOIN stream s ON {id} = p.table_id
+JOIN stream s ON s.{id} = p.table_id
 LEFT JOIN service_key k ON k.id = p.key
 LEFT JOIN tables t ON t.stream = s.id
 LEFT JOIN archived a ON a.stream = s.id
@@ -38,14 +35,12 @@ def tables_of_key(
 
     A row that was claimed and has no table yet is left out.
     """
-    if ref is None:
-        rows, parameters = _OWN.format(ref=""), (key, after, limit)
-        return _PAGE.format(rows=rows, id=_ID[dialect]), parameters
-    rows = _OWN.format(ref=_BY_REF)
-    return _PAGE.format(rows=rows, id=_ID[dialect]), (key, after, ref, limit)
+    condition, refs = ("", ()) if ref is None else (" AND ref = ?", (ref,))
+    rows = _OWN.format(ref=condition)
+    return _PAGE.format(rows=rows, id=TABLE_ID[dialect]), (key, after, *refs, limit)
 
 
 def every_table(dialect: Dialect, *, after: bytes, limit: int) -> tuple[str, tuple[object, ...]]:
     """A SELECT of at most `limit` tables, of players too, after an id, and its parameters."""
-    id = _ID[dialect]
+    id = TABLE_ID[dialect]
     return _PAGE.format(rows=_EVERY.format(id=id), id=id), (after, limit)

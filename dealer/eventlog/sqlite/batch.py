@@ -17,11 +17,12 @@ from sqlalchemy.exc import DBAPIError
 from dealer.eventlog.checkpoint_notes import conflict_if_missing, merge_signatures
 from dealer.eventlog.db_errors import BAD_VALUES, is_bad_value, translate
 from dealer.eventlog.event_form import Form
+from dealer.eventlog.queries import select_in
 from dealer.eventlog.rows import Append, Appended, Conflict, Known, Result, Row
 from dealer.eventlog.short_form import decode_command, encode_all, stored_forms
 from dealer.eventlog.sqlite import direct
 
-_FIND = "SELECT table_id, id FROM stream WHERE table_id IN ({})"
+_FIND = "SELECT table_id, id FROM stream"
 _CREATE = "INSERT INTO stream (table_id, version, projected) VALUES (?, 0, 0)"
 _MOVE = "UPDATE stream SET version = ? WHERE id = ? AND version = ?"
 _ADD = (
@@ -35,8 +36,6 @@ _COSIGNED = "UPDATE stream SET cosigned = cosigned + 1 WHERE id = ?"
 _COMMAND = "SELECT version, command, digest FROM event WHERE stream = ? AND command IN (?, ?)"
 _HEAD = "SELECT version FROM stream WHERE id = ?"
 _HEAD_UNLESS_ARCHIVED = f"{_HEAD} AND NOT EXISTS (SELECT 1 FROM archived WHERE stream = ?)"
-
-_MAX_VARIABLES = 500
 
 
 def write_batch(
@@ -190,9 +189,7 @@ def _load_numbers(
 
 
 def _find(connection: Connection, tables: list[bytes], streams: dict[bytes, int]) -> None:
-    for start in range(0, len(tables), _MAX_VARIABLES):
-        part = tuple(tables[start : start + _MAX_VARIABLES])
-        sql = _FIND.format(",".join("?" * len(part)))
+    for sql, part in select_in("sqlite", _FIND, "table_id", tables):
         for table, number in connection.exec_driver_sql(sql, part):
             streams[table] = number
 
