@@ -9,9 +9,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from dealer.eventlog import short_form
+from dealer.eventlog.rows import Row
 from dealer.eventlog.store import Dialect
 
-COLUMNS = "version, type, schema, at, public, commitment, hidden, command, digest"
+COLUMNS = ", ".join(Row._fields)
 
 TABLE_ID = {"sqlite": "table_id", "postgresql": "id"}
 """The column of `stream` with the table's id and an index on it."""

@@ -25,8 +25,6 @@ from dealer.eventlog.admin import AuditRow, add_entry
 from dealer.eventlog.read_only_log import ReadOnlyLog
 from dealer.eventlog.schema import Number, define_table
 
-_COLUMNS = "id, name, digest, rights, created_at, revoked_at"
-
 
 class StoredKey(NamedTuple):
     """A row of `service_key`; `digest` is SHA-256 of the key, `rights` are separated by spaces.
@@ -64,7 +62,7 @@ define_table(
 
 async def stored_keys(log: ReadOnlyLog) -> list[StoredKey]:
     """All keys, also those that were revoked, by name; raises DatabaseError."""
-    rows = await log.fetch(f"SELECT {_COLUMNS} FROM service_key ORDER BY name")
+    rows = await log.fetch(f"SELECT {', '.join(StoredKey._fields)} FROM service_key ORDER BY name")
     return [StoredKey(*row) for row in rows]
 
 

@@ -19,10 +19,7 @@ if TYPE_CHECKING:
 COPY_FROM = 200
 """More rows than this are written by COPY: three more round trips, and less time per ror."""
 
-COLUMNS = (
-    "stream", "version", "type", "schema", "at", "public", "commitment", "hidden", "command",
-    "digest",
-)  # fmt: skip
+COLUMNS = ("stream", *Row._fields)
 
 _COMMAND = Row._fields.index("command")
 

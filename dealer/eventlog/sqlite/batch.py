@@ -17,7 +17,7 @@ from sqlalchemy.exc import DBAPIError
 from dealer.eventlog.checkpoint_notes import conflict_if_missing, merge_signatures
 from dealer.eventlog.db_errors import BAD_VALUES, is_bad_value, translate
 from dealer.eventlog.event_form import Form
-from dealer.eventlog.queries import select_in
+from dealer.eventlog.queries import COLUMNS, select_in
 from dealer.eventlog.rows import Append, Appended, Conflict, Known, Result, Row
 from dealer.eventlog.short_form import decode_command, encode_all, stored_forms
 from dealer.eventlog.sqlite import direct
@@ -25,10 +25,7 @@ from dealer.eventlog.sqlite import direct
 _FIND = "SELECT table_id, id FROM stream"
 _CREATE = "INSERT INTO stream (table_id, version, projected) VALUES (?, 0, 0)"
 _MOVE = "UPDATE stream SET version = ? WHERE id = ? AND version = ?"
-_ADD = (
-    "INSERT INTO event (stream, version, type, schema, at, public, commitment, hidden, command,"
-    " digest) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-)
+_ADD = f"INSERT INTO event (stream, {COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _NOTE = "INSERT INTO checkpoint (stream, size, note) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
 _STORED_NOTE = "SELECT note FROM checkpoint WHERE stream = ? AND size = ?"
 _UPDATE_NOTE = "UPDATE checkpoint SET note = ? WHERE stream = ? AND size = ?"
