@@ -12,7 +12,6 @@ from dealer.feed.recent import RecentFeed
 from dealer.feed.scheduler import FeedScheduler
 
 _HEAD = "SELECT seq FROM feed_state WHERE id = 1"
-_OWNER = "SELECT key FROM service_table WHERE table_id = ?"
 
 
 class Feed:
@@ -47,8 +46,3 @@ class Feed:
             await self.scheduler.up_to_date()
         head = await self.read_head()
         return await self.generations.place(self._log, position, head=head)
-
-    async def owner(self, table: bytes) -> int | None:
-        """The number of the service key that opened a table; raises DatabaseError."""
-        found = await self._log.fetch(_OWNER, (table,))
-        return found[0][0] if found else None

@@ -164,10 +164,10 @@ class FeedReader:
         for row in rows:
             events = found[row.seq]
             ref = self._refs.get(row.table) or await self._ref(row.table)
-            if events is None:
-                entries.append(self._skipped(row, place, ref))
-                continue
             start = max(row.first, place.version + 1) if row.seq == place.seq else row.first
+            if events is None:
+                entries.append(self._skipped(row, start, ref))
+                continue
             head = f'","table":"{row.table.hex()}","ref":{ref},"version":'
             for event in events[start - row.first :]:
                 version, leaf, type = event.version, event.leaf, event.type
@@ -210,9 +210,8 @@ class FeedReader:
             found[row.seq] = None
         return found
 
-    def _skipped(self, row: FeedRow, place: Place, ref: str) -> Entry:
+    def _skipped(self, row: FeedRow, first: int, ref: str) -> Entry:
         """The object for versions that have left the database."""
-        first = max(row.first, place.version + 1) if row.seq == place.seq else row.first
         position = self._generations.text(Place(row.seq + 1))
         text = (
             f'{{"position":"{position}","table":"{row.table.hex()}","ref":{ref},'

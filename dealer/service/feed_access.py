@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from dealer.errors import BadRequest, NotEntitled, UnknownTable
+from dealer.eventlog.service_tables import owner_of
 from dealer.feed.reader import FeedFilter
 from dealer.game.events import TYPES
 from dealer.service.service import Service
@@ -36,7 +37,7 @@ async def feed_filter(
         known = len(wanted) == 16 and (
             await service.log.head(wanted) is not None
             if everything
-            else await service.feed.owner(wanted) == key.id
+            else await owner_of(service.log, wanted) == key.id
         )
         if not known:
             raise UnknownTable("This key has no such table.")
