@@ -208,13 +208,9 @@ def delete_archived_rows(
         upto = low + events
         connection.execute(delete(event).where(event.c.stream == number, event.c.version < upto))
         return True
-    connection.execute(delete(checkpoint).where(checkpoint.c.stream == number))
-    connection.execute(delete(opener).where(opener.c.stream == number))
-    connection.execute(delete(table_savepoint).where(table_savepoint.c.stream == number))
-    connection.execute(delete(seat_subject).where(seat_subject.c.stream == number))
-    for name in models:
-        model = metadata.tables[name]
-        connection.execute(delete(model).where(model.c.stream == number))
+    read_models = (metadata.tables[name] for name in models)
+    for table_of in (checkpoint, opener, table_savepoint, seat_subject, *read_models):
+        connection.execute(delete(table_of).where(table_of.c.stream == number))
     close_archived(connection, number)
     done = update(stream).where(stream.c.id == number)
     connection.execute(done.values(projected=stream.c.version))

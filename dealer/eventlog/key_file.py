@@ -78,14 +78,13 @@ async def load_house_keys(log: Log, file: Path, *, fresh: bytes) -> HouseKeys:
         await log.put_metadata(_CHECK, HouseKeys(master).check)
         known = await key_checks(log)
     masters = await asyncio.to_thread(_masters, file)
-    (name, check), *before = reversed(known.items())
+    (_, check), *before = reversed(known.items())
     if check not in masters:
-        HouseKeys(_read(file))
         raise HouseKeyError(
             f"The key in {file} is another house's. {_LOSS}; restore the key file of this database "
             "from a backup."
         )
-    earlier = []
+    current, earlier = masters[check], []
     for name, check in before:
         if check in masters:
             earlier.append(HouseKeys(masters[check]))
@@ -94,7 +93,6 @@ async def load_house_keys(log: Log, file: Path, *, fresh: bytes) -> HouseKeys:
                 f"The house key of earlier tables, {earlier_file(file, check)}, is missing. "
                 f"{_LOSS}; restore the file from a backup."
             )
-    current = masters[known[next(reversed(known))]]
     return HouseKeys(current, earlier=earlier, more=partial(read_keys, file))
 
 

@@ -11,6 +11,7 @@ import asyncio
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from time import monotonic
 from typing import TypeAlias
 
@@ -24,14 +25,12 @@ FIRST_DELAY = 0.002
 LONGEST_DELAY = 0.1
 """Seconds between two attempts on one table."""
 
-
-def _new_backoff() -> Backoff:
-    return Backoff(first=FIRST_DELAY, longest=LONGEST_DELAY)
+_NEW_BACKOFF = partial(Backoff, first=FIRST_DELAY, longest=LONGEST_DELAY)
 
 
 @dataclass(slots=True)
 class _LockedTable:
-    backoff: Backoff = field(default_factory=_new_backoff)
+    backoff: Backoff = field(default_factory=_NEW_BACKOFF)
     due: float = 0.0
     unlocked: bool = False
     tried: bool = False
