@@ -26,12 +26,11 @@ from typing import Any
 from sqlalchemy import Connection
 
 from dealer.errors import DatabaseError, Overloaded, Unavailable
-from dealer.eventlog.batch_writer import BatchWriter, Written
+from dealer.eventlog.batch_writer import BatchWriter
 from dealer.eventlog.commit_policy import CommitPolicy
-from dealer.eventlog.deliveries import Committed, Deliveries, reject, resolve
+from dealer.eventlog.deliveries import Deliveries, reject, resolve
 from dealer.eventlog.rows import Append, Result
 from dealer.eventlog.store import LoopStore, Store
-from dealer.histogram import Histogram
 
 Slice = Callable[[Connection], bool]
 
@@ -57,6 +56,10 @@ class Writer:
 
     At most `queue` requests are pending, and at most `batch` are written in one commit. The loop
     commits if `policy` says so, and only to a `loop_store`, which is the same object as `store`.
+
+    `commit_listeners` are called on the loop with the requests of a batch and their results,
+    `written_listeners` on the thread that commits, after COMMIT, before a result is delivered.
+    `commit_seconds` has the time of each batch in the store, with its COMMIT.
     """
 
     def __init__(
@@ -75,6 +78,9 @@ class Writer:
         self._loop = asyncio.get_running_loop()
         self._deliveries = Deliveries(self._loop)
         self._batches = BatchWriter(store, loop_store, policy, self._deliveries, max_batch=batch)
+        self.commit_listeners = self._deliveries.listeners
+        self.written_listeners = self._batches.listeners
+        self.commit_seconds = self._batches.commit_seconds
         self._batches_since_job = 0
         self._jobs: deque[_Job] = deque()
         self._store_lock = Lock()
@@ -85,21 +91,6 @@ class Writer:
         self._opened: asyncio.Future[None] = self._loop.create_future()
         self._stopped: asyncio.Future[None] = self._loop.create_future()
         self._thread = Thread(target=self._run, name="log writer", daemon=True)
-
-    @property
-    def commit_listeners(self) -> list[Committed]:
-        """Called on the loop with the requests of a batch and their results."""
-        return self._deliveries.listeners
-
-    @property
-    def written_listeners(self) -> list[Written]:
-        """Called on the thread that commits, after COMMIT, before a result is delivered."""
-        return self._batches.listeners
-
-    @property
-    def commit_seconds(self) -> Histogram:
-        """The time of each batch in the store, with its COMMIT."""
-        return self._batches.commit_seconds
 
     @property
     def commits_on_loop(self) -> bool:
