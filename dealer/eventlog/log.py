@@ -50,7 +50,6 @@ class Log(ReadOnlyLog):
         *,
         synchronous: str = "FULL",
         commit: str = "auto",
-        committed: Committed | None = None,
         queue: int = 8192,
         batch: int = 512,
         readers: int = 4,
@@ -59,13 +58,12 @@ class Log(ReadOnlyLog):
     ) -> Log:
         """Open the database at `url`: an SQLite file, which is migrated, or a PostgreSQL database.
 
-        `committed` is registered with `on_commit`. With `synchronous="NORMAL"` commits are faster
-        and a power failure can lose acknowledged events. `commit` is the thread that commits to an
-        SQLite file: `thread` for the writer thread, `loop` for the event loop's, `auto` for the
-        loop's while commits are quick; PostgreSQL has the writer thread. `busy_seconds` is how long
-        to wait while another process locks the database or the server is unreachable. Raises
-        DatabaseError (SchemaOutdated if a PostgreSQL schema is not the newest), or
-        ConfigurationError on an invalid address.
+        With `synchronous="NORMAL"` commits are faster and a power failure can lose acknowledged
+        events. `commit` is the thread that commits to an SQLite file: `thread` for the writer
+        thread, `loop` for the event loop's, `auto` for the loop's while commits are quick;
+        PostgreSQL has the writer thread. `busy_seconds` is how long to wait while another process
+        locks the database or the server is unreachable. Raises DatabaseError (SchemaOutdated if a
+        PostgreSQL schema is not the newest), or ConfigurationError on an invalid address.
         """
         if synchronous not in _SYNCHRONOUS:
             raise ConfigurationError(f"synchronous is FULL, EXTRA or NORMAL, not {synchronous!r}.")
@@ -79,8 +77,6 @@ class Log(ReadOnlyLog):
             readers=readers,
         )
         writer = Writer(store, loop_store, CommitPolicy(commit), queue=queue, batch=batch)
-        if committed is not None:
-            writer.commit_listeners.append(committed)
         await writer.start()
         return cls(writer, make_reader())
 
@@ -97,15 +93,22 @@ class Log(ReadOnlyLog):
         It is called on the loop with (request, result) in commit order, before any future of the
         batch is resolved. Listeners are called in the order of their registration.
         """
-        return _register(self._writer.commit_listeners, listener)
+        listeners = self._writer.commit_listeners
+        listeners.append(listener)
 
-    def on_written(self, listener: Written) -> Callable[[], None]:
-        """Registers a listener for every batch; the returned function removes it again.
+        def unregister() -> None:
+            if listener in listeners:
+                listeners.remove(listener)
+
+        return unregister
+
+    def on_written(self, listener: Written) -> None:
+        """Registers a listener for every batch.
 
         It is called on the thread that commits with (requests, results), after COMMIT and before
         any result is delivered.
         """
-        return _register(self._writer.written_listeners, listener)
+        self._writer.written_listeners.append(listener)
 
     @property
     def commits_on_loop(self) -> bool:
@@ -191,16 +194,6 @@ class Log(ReadOnlyLog):
             return stored
 
         return await self.run_in_transaction(work)
-
-
-def _register(listeners: list[T], listener: T) -> Callable[[], None]:
-    listeners.append(listener)
-
-    def unregister() -> None:
-        if listener in listeners:
-            listeners.remove(listener)
-
-    return unregister
 
 
 def _validate(request: Append) -> None:

@@ -88,7 +88,8 @@ async def test_appends_to_one_table_are_written_and_answered_in_order(
     database: TemporaryDatabase,
 ) -> None:
     seen: list[tuple[Append, object]] = []
-    async with await database.open(batch=64, committed=seen.extend) as log:
+    async with await database.open(batch=64) as log:
+        log.on_commit(seen.extend)
         requests = [append(A, number, str(number)) for number in range(300)]
         answered: list[int] = []
 
@@ -114,7 +115,8 @@ async def test_the_callback_is_called_after_the_commit_and_before_the_answers(
         ((count,),) = database.execute("SELECT count(*) FROM event")
         order.append(f"{count} on disk")
 
-    async with await database.open(committed=committed) as log:
+    async with await database.open() as log:
+        log.on_commit(committed)
         future = log.append(append(A, 0))
         future.add_done_callback(lambda _: order.append("answered"))
         await future
@@ -132,7 +134,8 @@ async def test_a_failing_callback_does_not_prevent_the_answer(
     def committed(pairs: object) -> None:
         raise KeyError("a bug")
 
-    async with await database.open(committed=committed) as log:
+    async with await database.open() as log:
+        log.on_commit(committed)
         assert await log.append(append(A, 0)) == Appended(1)
     assert [type(error) for error in reported] == [KeyError]
 
