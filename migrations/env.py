@@ -6,7 +6,6 @@ may use an SQLite file meanwhile: `dealer migrate` checks that, this does not.
 """
 
 import asyncio
-import importlib
 import os
 
 from alembic import context
@@ -17,18 +16,12 @@ import dealer.eventlog.admin
 import dealer.eventlog.feed_tables
 import dealer.eventlog.presence
 import dealer.eventlog.service_keys
-import dealer.eventlog.webhooks  # noqa: F401  they add theirs
+import dealer.eventlog.webhooks
+import dealer.projector.schema  # noqa: F401  they add theirs
 from dealer.eventlog.address import is_postgres
 from dealer.eventlog.postgres.database import PostgresDatabase
 from dealer.eventlog.schema import metadata, postgres
 from dealer.eventlog.sqlite.wal import without_automatic_checkpoints
-
-# Adds the read models to the metadata.
-try:
-    importlib.import_module("dealer.projector.schema")
-except ModuleNotFoundError as missing:
-    if not (missing.name or "").startswith("dealer.projector"):
-        raise
 
 
 def migrate(connection: Connection) -> None:
