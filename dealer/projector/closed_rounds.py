@@ -93,12 +93,11 @@ def _end_of_part(types: list[str], start: int) -> int | None:
     return found + 1 if sought == "RoundClosed" else found
 
 
-class _Unusual(ValueError):
-    """The server does not write such a round."""
-
-
 class _ClosedRounds(Folding):
-    """The fold with the complete state: faces are known, and stacks are written at the end."""
+    """The fold with the complete state: faces are known, and stacks are written at the end.
+
+    A ValueError means that the server does not write such a round.
+    """
 
     def add(self, rows: Sequence[ClosedRow], into: Changes) -> bool:
         """Fold a round, or events outside of rounds; False, and nothing is added, if impossible."""
@@ -107,7 +106,7 @@ class _ClosedRounds(Folding):
         first = self.table.version + 1
         try:
             if (rows[0][0], rows[-1][0]) != (first, first + len(rows) - 1):
-                raise _Unusual("a version is missing")
+                raise ValueError("a version is missing")
             if rows[0][1] == "RoundOpened":
                 self._fold_round(rows)
             else:
@@ -119,16 +118,12 @@ class _ClosedRounds(Folding):
         into.extend(self.changes)
         return True
 
-    def table_row(self, version: int) -> tuple[Any, ...]:
-        """The values of the table's row once all is added."""
-        return (version, self._opened_rounds, self._closed_at, self.stream.number)
-
     def _fold_round(self, rows: Sequence[ClosedRow]) -> None:
         opened, closed = _decode(rows[0], _NOTHING), _decode(rows[-1], _NOTHING)
         if not isinstance(opened, events.RoundOpened) or not isinstance(closed, events.RoundClosed):
-            raise _Unusual("a round begins with RoundOpened and ends with RoundClosed")
+            raise ValueError("a round begins with RoundOpened and ends with RoundClosed")
         if opened.round != closed.round:
-            raise _Unusual("the secret is that of another round")
+            raise ValueError("the secret is that of another round")
         hidden = self._decrypt(rows, round=closed.round, secret=closed.secret)
         self._fold_event(rows[0], opened)
         index, last = 1, len(rows) - 1
@@ -152,7 +147,7 @@ class _ClosedRounds(Folding):
         stored = {row[0]: row[6] for row in rows if row[5]}
         parts = [part for part in stored.values() if part is not None]
         if len(parts) < len(stored):
-            raise _Unusual("a hidden part is missing")
+            raise ValueError("a hidden part is missing")
         return dict(zip(stored, cipher.decrypt_many(list(stored), parts), strict=True))
 
     def _fold_event(self, row: ClosedRow, event: Event) -> None:
@@ -165,7 +160,7 @@ class _ClosedRounds(Folding):
         cards = round_.stacks[self.shuffle.stack]
         faces = [round_.face(card) for card in cards]
         if None in faces:
-            raise _Unusual("a card has no face")
+            raise ValueError("a card has no face")
         number, k = round_.number, self.shuffle.k
         swaps = self.changes.added.setdefault("swaps", [])
         index = start
@@ -174,13 +169,13 @@ class _ClosedRounds(Folding):
             swap, j = _read_swap(public), _read_place(hidden[version]).j
             i = swap.i
             if (swap.round, swap.k, schema) != (number, k, SCHEMAS["CardsSwapped"]):
-                raise _Unusual("a swap of another shuffle")
+                raise ValueError("a swap of another shuffle")
             swaps.append((stream, number, k, swap.step, version, i, j, faces[i], faces[j]))
             faces[i], faces[j] = faces[j], faces[i]
             cards[i], cards[j] = cards[j], cards[i]
             index += 1
         if rows[index][1] != "DeckSealed":
-            raise _Unusual("the public state has another order after these swaps")
+            raise ValueError("the public state has another order after these swaps")
         return index
 
     def _fold_draws(self, rows: Sequence[ClosedRow], hidden: dict[int, bytes], start: int) -> int:
@@ -200,7 +195,7 @@ class _ClosedRounds(Folding):
                 or schema != SCHEMAS["CardDrawn"]
                 or face != _read_face(hidden[version]).card
             ):
-                raise _Unusual("a draw of another round, or of another card than was sealed")
+                raise ValueError("a draw of another round, or of another card than was sealed")
             if draw.seat not in hands:
                 name = hand(draw.seat)
                 hands[draw.seat] = name, round_.stacks.setdefault(name, [])

@@ -80,10 +80,12 @@ class Folding:
 
     def finish(self) -> Changes:
         self._write_stacks()
-        number, table = self.stream.number, self.table
-        last = (table.version, self._opened_rounds, self._closed_at, number)
-        self.changes.update("table", last)
+        self.changes.update("table", self.table_row(self.table.version))
         return self.changes
+
+    def table_row(self, version: int) -> Row:
+        """The values of the table's row at this version."""
+        return (version, self._opened_rounds, self._closed_at, self.stream.number)
 
     @property
     def version(self) -> int:
