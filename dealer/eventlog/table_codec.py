@@ -105,113 +105,74 @@ _decode = msgspec.msgpack.Decoder(_Table).decode
 
 def encode_table(table: Table) -> bytes:
     """The state of a table as bytes."""
-    return _encode(
-        _Table(
-            version=table.version,
-            at=table.at,
-            origin=table.origin,
-            key=table.key,
-            rules=dict(table.rules.given),
-            seats={
-                seat: _Player(player.name, player.key, player.taken_at, player.bot)
-                for seat, player in table.seats.items()
-            },
-            host_seat=table.host_seat,
-            round=None if table.round is None else _round(table.round),
-            round_versions=table.round_versions,
-            closed=table.closed,
-            moved=[(*earlier, *later) for earlier, later in table.moved.items()],
-        )
-    )
+    members = _members(_Table, table)
+    members["rules"] = dict(table.rules.given)
+    members["seats"] = {
+        seat: _Player(**_members(_Player, player)) for seat, player in table.seats.items()
+    }
+    members["round"] = None if table.round is None else _round(table.round)
+    members["moved"] = [(*earlier, *later) for earlier, later in table.moved.items()]
+    return _encode(_Table(**members))
 
 
 def decode_table(data: bytes) -> Table:
     """A new table with the state of `encode_table`; raises ValueError for any other bytes."""
     found = _decode(data)
-    return Table(
-        version=found.version,
-        at=found.at,
-        origin=found.origin,
-        key=found.key,
-        rules=Rules.read(found.rules),
-        seats={
-            seat: Player(player.name, player.key, player.taken_at, player.bot)
-            for seat, player in found.seats.items()
-        },
-        host_seat=found.host_seat,
-        round=None if found.round is None else _decoded_round(found.round),
-        round_versions=found.round_versions,
-        closed=found.closed,
-        moved={SeatHolder(a, b): SeatHolder(c, d) for a, b, c, d in found.moved},
-    )
+    members = _members(_Table, found)
+    members["rules"] = Rules.read(found.rules)
+    members["seats"] = {
+        seat: Player(**_members(_Player, player)) for seat, player in found.seats.items()
+    }
+    members["round"] = None if found.round is None else _decoded_round(found.round)
+    members["moved"] = {SeatHolder(a, b): SeatHolder(c, d) for a, b, c, d in found.moved}
+    return Table(**members)
+
+
+def _members(encoded: type[Struct], one: object) -> dict[str, Any]:
+    """The members of a state or of its encoded form, which have the same names."""
+    return {name: getattr(one, name) for name in encoded.__struct_fields__}
 
 
 def _round(round_: Round) -> _Round:
-    return _Round(
-        number=round_.number,
-        opened=round_.opened,
-        entropy=round_.entropy,
-        commit_ms=round_.commit_ms,
-        reveal_ms=round_.reveal_ms,
-        commitment=round_.commitment,
-        stacks=round_.stacks,
-        k=round_.k,
-        shuffle=None if round_.shuffle is None else _shuffle(round_.shuffle),
-        early_digests=round_.early_digests,
-        withheld=sorted(round_.withheld),
-        faces=round_.faces,
-        sealed=round_.sealed,
-        drawable=round_.drawable,
-        shown=sorted(round_.shown),
-        known={seat: sorted(slots) for seat, slots in round_.known.items()},
-        moves=_Moves(
-            last=None if round_.moves.last is None else _moved(round_.moves.last),
-            passed={seat: _moved(passed) for seat, passed in round_.moves.passed.items()},
-        ),
+    members = _members(_Round, round_)
+    if round_.shuffle is not None:
+        members["shuffle"] = _Shuffle(**_members(_Shuffle, round_.shuffle))
+    members["withheld"] = sorted(round_.withheld)
+    members["shown"] = sorted(round_.shown)
+    members["known"] = {seat: sorted(slots) for seat, slots in round_.known.items()}
+    last, passed = round_.moves.last, round_.moves.passed
+    members["moves"] = _Moves(
+        last=None if last is None else _moved(last),
+        passed={seat: _moved(cards) for seat, cards in passed.items()},
     )
+    return _Round(**members)
 
 
 def _moved(moved: CardsMoved) -> _Moved:
-    return _Moved(**{name: getattr(moved, name) for name in _Moved.__struct_fields__})
-
-
-def _shuffle(running: Shuffle) -> _Shuffle:
-    return _Shuffle(**{name: getattr(running, name) for name in _Shuffle.__struct_fields__})
+    return _Moved(**_members(_Moved, moved))
 
 
 def _decoded_round(found: _Round) -> Round:
-    running = found.shuffle
+    members = _members(_Round, found)
+    if found.shuffle is not None:
+        members["shuffle"] = Shuffle(**_members(_Shuffle, found.shuffle))
     # Each face is the object in `opened`: a string of its own for each slot takes 50 bytes more.
     codes = {code: code for code in found.opened}
-    return Round(
-        number=found.number,
-        opened=found.opened,
-        entropy=found.entropy,
-        commit_ms=found.commit_ms,
-        reveal_ms=found.reveal_ms,
-        commitment=found.commitment,
-        stacks=found.stacks,
-        k=found.k,
-        shuffle=None
-        if running is None
-        else Shuffle(**{name: getattr(running, name) for name in _Shuffle.__struct_fields__}),
-        early_digests=found.early_digests,
-        withheld=set(found.withheld),
-        faces=[None if face is None else codes.get(face, face) for face in found.faces],
-        sealed=found.sealed,
-        drawable=found.drawable,
-        shown=set(found.shown),
-        known={seat: set(slots) for seat, slots in found.known.items()},
-        moves=Moves(
-            last=None if found.moves.last is None else _decoded_moved(found.moves.last),
-            passed={seat: _decoded_moved(passed) for seat, passed in found.moves.passed.items()},
-        ),
+    members["faces"] = [None if face is None else codes.get(face, face) for face in found.faces]
+    members["withheld"], members["shown"] = set(found.withheld), set(found.shown)
+    members["known"] = {seat: set(slots) for seat, slots in found.known.items()}
+    last, passed = found.moves.last, found.moves.passed
+    members["moves"] = Moves(
+        last=None if last is None else _decoded_moved(last),
+        passed={seat: _decoded_moved(cards) for seat, cards in passed.items()},
     )
+    return Round(**members)
 
 
 def _decoded_moved(found: _Moved) -> CardsMoved:
-    members = {name: getattr(found, name) for name in _Moved.__struct_fields__}
-    return CardsMoved(**members | {"cards": [CardFrom(*card) for card in found.cards]})
+    members = _members(_Moved, found)
+    members["cards"] = [CardFrom(*card) for card in found.cards]
+    return CardsMoved(**members)
 
 
 @cache
