@@ -25,7 +25,6 @@ from dealer.eventlog.read_only_log import SELECT_METADATA, ReadOnlyLog
 from dealer.eventlog.rows import Append, Result
 from dealer.eventlog.store import Reader
 from dealer.eventlog.writer import Slice, Writer
-from dealer.histogram import Histogram
 
 T = TypeVar("T")
 
@@ -36,12 +35,14 @@ _SYNCHRONOUS = ("FULL", "NORMAL", "EXTRA")
 class Log(ReadOnlyLog):
     """The events of every table, for reading and writing; made by `Log.open`, ended by `close`.
 
+    `commit_seconds` has each commit, with the statements of its batch, failed ones too.
     Every method may raise a DatabaseError whose text says what to do.
     """
 
     def __init__(self, writer: Writer, reader: Reader) -> None:
         super().__init__(reader)
         self._writer = writer
+        self.commit_seconds = writer.commit_seconds
 
     @classmethod
     async def open(
@@ -119,11 +120,6 @@ class Log(ReadOnlyLog):
     def waiting(self) -> int:
         """Number of queued requests."""
         return self._writer.waiting
-
-    @property
-    def commit_seconds(self) -> Histogram:
-        """Seconds of each commit, with the statements of its batch, failed ones too."""
-        return self._writer.commit_seconds
 
     @property
     def full(self) -> bool:

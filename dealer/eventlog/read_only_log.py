@@ -13,7 +13,7 @@ from dealer.eventlog import short_form
 from dealer.eventlog.queries import Queries
 from dealer.eventlog.read_pool import PoolUse
 from dealer.eventlog.rows import Row
-from dealer.eventlog.store import Dialect, Notifier, OnNotification, Reader
+from dealer.eventlog.store import Notifier, OnNotification, Reader
 
 SELECT_METADATA = "SELECT value FROM house WHERE name = ?"
 
@@ -23,10 +23,17 @@ _NO_LIMIT = 2**63 - 1
 class ReadOnlyLog:
     """The events of every table, read on the event loop; call `close` once, and await it.
 
+    `name` is the database's file, or the server's address without a password; `dialect` is
+    `postgresql` if several nodes can share the log over a network, else `sqlite`; `shared` says
+    whether several nodes serve the same tables from this log.
+
     Every method may raise a DatabaseError whose text says what to do.
     """
 
     def __init__(self, reader: Reader) -> None:
+        self.name = reader.name
+        self.dialect = reader.dialect
+        self.shared = reader.shared
         self._reader = reader
         self._queries = Queries(reader.dialect)
         self._closed = False
@@ -41,21 +48,6 @@ class ReadOnlyLog:
         """Wait for reads under way, for a limited time, and close the connections."""
         self._closed = True
         await self._reader.close()
-
-    @property
-    def name(self) -> str:
-        """The database's file, or the server's address without a password."""
-        return self._reader.name
-
-    @property
-    def dialect(self) -> Dialect:
-        """`postgresql` if several nodes can share the log over a network, else `sqlite`."""
-        return self._reader.dialect
-
-    @property
-    def shared(self) -> bool:
-        """Whether several nodes serve the same tables from this log."""
-        return self._reader.shared
 
     def check(self) -> None:
         """Raise DatabaseReplaced if the file of this log was deleted or replaced."""
