@@ -90,7 +90,22 @@ async def write(
     """
 
     def work(connection: Connection) -> bool:
-        _write(connection, node, changed, unchanged)
+        execute = connection.exec_driver_sql
+        clock = CLOCK[connection.dialect.name]
+        written = changed
+        if not execute(_RENEW.format(clock), (node,)).rowcount:
+            execute(_ADD.format(clock), (node,))
+            written = {**unchanged, **changed}
+        rows = [
+            (table, node, json.dumps(sorted(there.seats)), there.watching)
+            for table, there in sorted(written.items(), key=itemgetter(0))
+            if there is not None
+        ]
+        if rows:
+            execute(_PUT, rows)
+        left = [(table, node) for table, there in written.items() if there is None]
+        if left:
+            execute(_DROP, sorted(left))
         return False
 
     await log.run_when_idle(work)
@@ -106,29 +121,6 @@ async def forget(log: Log, nodes: Collection[bytes]) -> None:
         return False
 
     await log.run_when_idle(work)
-
-
-def _write(
-    connection: Connection,
-    node: bytes,
-    changed: Mapping[bytes, Attendance | None],
-    unchanged: Mapping[bytes, Attendance],
-) -> None:
-    execute = connection.exec_driver_sql
-    clock = CLOCK[connection.dialect.name]
-    if not execute(_RENEW.format(clock), (node,)).rowcount:
-        execute(_ADD.format(clock), (node,))
-        changed = {**unchanged, **changed}
-    rows = [
-        (table, node, json.dumps(sorted(there.seats)), there.watching)
-        for table, there in sorted(changed.items(), key=itemgetter(0))
-        if there is not None
-    ]
-    if rows:
-        execute(_PUT, rows)
-    left = [(table, node) for table, there in changed.items() if there is None]
-    if left:
-        execute(_DROP, sorted(left))
 
 
 async def heartbeats(log: ReadOnlyLog) -> list[Heartbeat]:
