@@ -11,10 +11,8 @@ import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import quote
 
 from sqlalchemy import event
-from sqlalchemy.engine import URL
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from dealer.errors import ConfigurationError, DealerError
@@ -26,7 +24,7 @@ from dealer.eventlog.postgres.reader import PostgresReader
 from dealer.eventlog.postgres.store import PostgresStore
 from dealer.eventlog.sqlite.reader import SqliteReader
 from dealer.eventlog.sqlite.store import SqliteStore
-from dealer.eventlog.sqlite.wal import reader_engine
+from dealer.eventlog.sqlite.wal import existing_file, reader_engine
 from dealer.eventlog.store import LoopStore, Reader, Store
 
 READ_ONLY_BUSY_SECONDS = 5.0
@@ -167,9 +165,9 @@ def _read_only_sqlite(file: Path) -> AsyncEngine:
         )
     # In a read-only folder SQLite cannot create the -shm file, unless the file is `immutable`.
     immutable = not os.access(file.parent, os.W_OK) and not Path(f"{file}-wal").exists()
-    query = {"mode": "ro", "uri": "true"} | ({"immutable": "1"} if immutable else {})
+    query = {"mode": "ro"} | ({"immutable": "1"} if immutable else {})
     engine = create_async_engine(
-        URL.create("sqlite+aiosqlite", database=f"file:{quote(str(file.absolute()))}", query=query),
+        existing_file(file, driver="sqlite+aiosqlite", **query),
         isolation_level="AUTOCOMMIT",
         pool_reset_on_return=None,
         connect_args={"timeout": READ_ONLY_BUSY_SECONDS},

@@ -68,15 +68,15 @@ def library_version(number: str = sqlite3.sqlite_version) -> str:
     )
 
 
-def existing_file(file: Path, *, driver: str = "sqlite") -> URL:
-    """The URL under which SQLite opens a file for writing, and never creates one.
+def existing_file(file: Path, *, driver: str = "sqlite", **query: str) -> URL:
+    """The URL under which SQLite opens a file, for writing by default, and never creates one.
 
     A connection that is opened later must not create an empty file if the database was deleted.
     """
     return URL.create(
         driver,
         database=f"file:{quote(str(file.absolute()))}",
-        query={"mode": "rw", "uri": "true"},
+        query={"mode": "rw", "uri": "true"} | query,
     )
 
 
