@@ -230,9 +230,8 @@ class _ClosedRounds(Folding):
     def open_earlier(self, slot: int, card: str) -> None:
         """The moves have their faces already."""
 
-    def close(self, event: events.RoundClosed, at: int, reveal: object) -> None:
-        """Only the round's own row changes."""
-        self.changes.update("round closed", self.closed_row(event, at))
+    def close(self, reveal: object) -> None:
+        """The stacks are written already."""
 
 
 def _decode(row: ClosedRow, hidden: dict[str, Any]) -> Event:

@@ -75,7 +75,7 @@ class Folding:
         if rule is not None:
             rule(self, event, at)
         if isinstance(event, events.RoundClosed):
-            self.close(event, at, reveal)
+            self.close(reveal)
         evolve_partial(self.table, event, at)
 
     def finish(self) -> Changes:
@@ -167,18 +167,17 @@ class Folding:
         ended = (outcome, self.version, at, len(shuffle.nonces), first)
         self.changes.update("shuffle ended", (*ended, self.stream.number, round_.number, shuffle.k))
 
-    def close(self, event: events.RoundClosed, at: int, reveal: RoundReveal | None) -> None:
-        """Write the round's end, with all faces out of `reveal`."""
-        number, round_ = self.stream.number, self.round
+    def round_closed(self, event: events.RoundClosed, at: int) -> None:
+        row = (self.version, at, event.secret.hex(), self.stream.number, event.round)
+        self.changes.update("round closed", row)
+
+    def close(self, reveal: RoundReveal | None) -> None:
+        """Write the stacks at the round's end, with all faces out of `reveal`."""
+        round_ = self.round
         for stack in round_.stacks:
             self.remember(stack)
-        self.changes.update("round closed", self.closed_row(event, at))
-        close_round(number, round_, self._before, reveal, self.changes)
+        close_round(self.stream.number, round_, self._before, reveal, self.changes)
         self._before, self._newly_shown = {}, set()
-
-    def closed_row(self, event: events.RoundClosed, at: int) -> Row:
-        """The values that close a round's row."""
-        return (self.version, at, event.secret.hex(), self.stream.number, event.round)
 
     # Cards
 
@@ -276,6 +275,7 @@ _RULES: dict[type[Event], Callable[..., None]] = {
     events.SeatLeft: Folding.seat_left,
     events.SeatVacated: Folding.seat_left,
     events.RoundOpened: Folding.round_opened,
+    events.RoundClosed: Folding.round_closed,
     events.ShuffleStarted: Folding.shuffle_started,
     events.EntropyClosed: Folding.entropy_closed,
     events.ShuffleVoided: Folding.shuffle_voided,
