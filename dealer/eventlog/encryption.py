@@ -70,7 +70,7 @@ class RoundCipher:
 
     def decrypt(self, version: int, stored: bytes) -> bytes:
         """The canonical JSON; raises DatabaseDamaged if the row was altered or moved."""
-        return _open(self._aead, stored, self._about + be64(version)).rstrip(b" ")
+        return self.decrypt_many((version,), (stored,))[0].rstrip(b" ")
 
     def decrypt_many(self, versions: Sequence[int], stored: Sequence[bytes]) -> list[bytes]:
         """`decrypt` for many events, padded: the JSON ends with spaces."""
@@ -163,7 +163,7 @@ class HouseKeys:
             with suppress(InvalidTag, ValueError):
                 nonce, ciphertext = stored[:NONCE_BYTES], stored[NONCE_BYTES:]
                 return key._wrapping.decrypt(nonce, ciphertext, about)
-        return _open(self._wrapping, stored, about)
+        raise _damaged()
 
     def seal_savepoint(
         self, plain: bytes, *, table: bytes, version: int, format: int, code: bytes, nonce: bytes
@@ -222,13 +222,6 @@ def _secret(table: bytes, round: int) -> bytes:
 
 def _derived(master: bytes, use: str) -> bytes:
     return HKDF(SHA512(), length=32, salt=None, info=T(f"house-{use}")).derive(master)
-
-
-def _open(aead: AESGCM, stored: bytes, about: bytes) -> bytes:
-    try:
-        return aead.decrypt(stored[:NONCE_BYTES], stored[NONCE_BYTES:], about)
-    except (InvalidTag, ValueError):
-        raise _damaged() from None
 
 
 def _damaged() -> DatabaseDamaged:
