@@ -45,7 +45,9 @@ class RecentEvents:
             return
         with self._lock:
             if self._count + len(more) > self._bound:
-                self._drop()
+                self._incomplete = self._incomplete or bool(self._tables)
+                self._tables.clear()
+                self._count = 0
             self._tables.setdefault(table, []).extend(more)
             self._count += len(more)
 
@@ -76,11 +78,6 @@ class RecentEvents:
 
     def __len__(self) -> int:
         return self._count
-
-    def _drop(self) -> None:
-        self._incomplete = self._incomplete or bool(self._tables)
-        self._tables.clear()
-        self._count = 0
 
 
 def public_event(event: Event) -> Event:
