@@ -118,10 +118,8 @@ class FeedScheduler:
                 more = await self._slice(poll=poll, wait=wait)
 
     async def _slice(self, *, poll: bool, wait: bool) -> bool:
-        hinted, self._hinted = self._hinted, set()
-        since, events = self.behind_since, self.behind_events
-        self._hint.clear()
-        self.behind_since, self.behind_events = None, 0
+        hinted, since, events = self._hinted, self.behind_since, self.behind_events
+        self._forget()
         work = partial(sequence, hinted=hinted, poll=poll)
         done: Slice | None = None
         try:
@@ -139,6 +137,6 @@ class FeedScheduler:
         return done.more
 
     def _forget(self) -> None:
-        self._hinted.clear()
+        self._hinted = set()
         self._hint.clear()
         self.behind_since, self.behind_events = None, 0
