@@ -111,7 +111,6 @@ _archived = define_table(
 
 
 def add_entry(connection: Connection, entry: AuditRow) -> None:
-    """Write an audit entry."""
     connection.execute(
         insert(_journal).values(
             **entry._replace(details={})._asdict()

@@ -63,7 +63,6 @@ class BatchWriter:
         return bool(self._locked)
 
     def add(self, pending: Pending) -> None:
-        """Queue a request."""
         self._queue.append(pending)
 
     def seconds_until_due(self) -> float | None:

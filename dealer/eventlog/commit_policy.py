@@ -56,6 +56,5 @@ class CommitPolicy:
             self.on_loop = self.mean <= (SLOW if self.on_loop else QUICK)
 
     def failed(self) -> None:
-        """Note that a batch failed."""
         self.mean = max(self.mean, FAILED)
         self.measured(FAILED)

@@ -105,7 +105,6 @@ class LockedRequests:
         return max(0.0, min(table.due for table in self._tables.values()) - monotonic())
 
     def drain(self) -> list[Pending]:
-        """Remove and return all requests."""
         found = [pending for table in self._tables.values() for pending in table.queue]
         self._tables.clear()
         self._count = 0

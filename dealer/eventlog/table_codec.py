@@ -104,7 +104,6 @@ _decode = msgspec.msgpack.Decoder(_Table).decode
 
 
 def encode_table(table: Table) -> bytes:
-    """The state of a table as bytes."""
     members = _members(_Table, table)
     members["rules"] = dict(table.rules.given)
     members["seats"] = {

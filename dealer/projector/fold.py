@@ -84,7 +84,6 @@ class Folding:
         return self.changes
 
     def table_row(self, version: int) -> Row:
-        """The values of the table's row at this version."""
         return (version, self._opened_rounds, self._closed_at, self.stream.number)
 
     @property

@@ -89,7 +89,6 @@ class Rebuild:
 
     @property
     def differences(self) -> list[Difference]:
-        """The first of the different rows."""
         return self._comparison.differences
 
     def slice(self, connection: Connection) -> bool:

@@ -216,7 +216,6 @@ class Projector:
 
 
 def events_per_slice(dialect: Dialect) -> int:
-    """How many events a slice should apply."""
     return EVENTS_ON_POSTGRES if dialect == "postgresql" else EVENTS
 
 

@@ -74,7 +74,6 @@ class ReadModelWriter:
 
 
 def on_postgres(connection: Connection) -> bool:
-    """Whether the connection is to PostgreSQL, not SQLite."""
     return connection.dialect.name == "postgresql"
 
 

@@ -29,10 +29,7 @@ _log = getLogger("dealer.eventlog")
 
 
 class Notifier:
-    """Sends hints to other nodes, and passes theirs to `on_notification` on the event loop.
-
-    `sent` and `received` count the tables in them.
-    """
+    """Implements `dealer.eventlog.store.Notifier`; `on_notification` is called on the loop."""
 
     def __init__(self, database: PostgresDatabase, on_notification: OnNotification) -> None:
         self._database = database
@@ -45,20 +42,17 @@ class Notifier:
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
-        """Start the tasks that send and listen."""
         loop = asyncio.get_running_loop()
         self._tasks = [
             loop.create_task(self._run_forever(work)) for work in (self._send, self._listen)
         ]
 
     def notify(self, tables: Iterable[bytes]) -> None:
-        """Send a hint soon that these tables were appended to."""
         self._pending.update(tables)
         if self._pending:
             self._has_pending.set()
 
     async def close(self) -> None:
-        """Stop both tasks."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -104,7 +104,6 @@ class PostgresStore:
         return self._wait(self._append(requests))
 
     def run(self, work: Callable[[Connection], T], *, durable: bool) -> T:
-        """See `Store.run`."""
         return self._wait(self._run(work, durable=durable))
 
     def maintenance_due(self) -> bool:
@@ -115,7 +114,6 @@ class PostgresStore:
         """Nothing to do: a server maintains its own files."""
 
     def close(self) -> None:
-        """Close the connection and the loop."""
         loop, self._loop = self._loop, None
         if loop is None:
             return

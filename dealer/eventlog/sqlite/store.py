@@ -147,14 +147,12 @@ class SqliteStore:
                 _log.error("WAL checkpoint failed", extra={"fields": {"says": str(fault)}})
 
     def maintenance_due(self) -> bool:
-        """Whether a WAL checkpoint is due."""
         try:
             return self._connection is not None and self._checkpoints.due()
         except OSError:
             return True  # `maintain` reports it
 
     def close(self) -> None:
-        """Close both connections."""
         self._disconnect()
         self._engine.dispose()
         self.identity.closed()
