@@ -18,7 +18,7 @@ from dealer.errors import ConcurrentUpdate
 from dealer.eventlog.short_form import decode_public
 from dealer.projector.changes import Changes
 from dealer.projector.closed_rounds import COLUMNS, ClosedRow, fold_closed_rounds
-from dealer.projector.comparison import Comparison, Difference
+from dealer.projector.comparison import Comparison
 from dealer.projector.rebuilt_tables import (
     PREFIX,
     create_tables,
@@ -81,15 +81,12 @@ class Rebuild:
         self._streams = StreamProjector(tables=1)
         self._writer = ReadModelWriter(PREFIX)
         self._comparison = Comparison(PREFIX)
+        self.differences = self._comparison.differences
 
     @property
     def different(self) -> int:
         """The number of rows that only the old or only the new read models have."""
         return self._comparison.different
-
-    @property
-    def differences(self) -> list[Difference]:
-        return self._comparison.differences
 
     def slice(self, connection: Connection) -> bool:
         """Run the next slice, inside the caller's transaction; True if more is left.
