@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from sqlalchemy.exc import TimeoutError as PoolTimeout
@@ -10,8 +12,7 @@ from sqlalchemy.pool import QueuePool
 
 from dealer.errors import Overloaded
 
-CLOSE_SECONDS = 5.0
-"""How long `Reader.close` waits."""
+_CLOSE_SECONDS = 5.0
 
 
 class PoolUse(NamedTuple):
@@ -27,6 +28,7 @@ class PooledReader:
     def __init__(self, engine: AsyncEngine, name: str) -> None:
         self.name = name
         self._engine = engine
+        self._reads: set[asyncio.Task[list[Any]]] = set()  # that `close` waits for
 
     @property
     def pool(self) -> PoolUse:
@@ -35,6 +37,14 @@ class PooledReader:
         if isinstance(pool, QueuePool):
             return PoolUse(pool.checkedout(), pool.size())
         return PoolUse(0, 0)
+
+    async def close(self) -> None:
+        # A server that no longer answers is not waited for.
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_CLOSE_SECONDS):
+                if self._reads:
+                    await asyncio.wait(self._reads)
+                await asyncio.shield(self._engine.dispose())
 
     async def _fetch(self, sql: str, parameters: tuple[Any, ...]) -> list[Any]:
         try:

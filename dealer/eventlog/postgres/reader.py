@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from contextlib import suppress
 from functools import partial
 from math import nan
 from typing import Any
@@ -12,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from dealer.eventlog.postgres.database import PostgresDatabase
 from dealer.eventlog.postgres.notifier import Notifier
-from dealer.eventlog.read_pool import CLOSE_SECONDS, PooledReader
+from dealer.eventlog.read_pool import PooledReader
 from dealer.eventlog.store import Dialect, OnNotification
 
 
@@ -44,9 +42,3 @@ class PostgresReader(PooledReader):
 
     def notifier(self, on_notification: OnNotification) -> Notifier:
         return Notifier(self._database, on_notification)
-
-    async def close(self) -> None:
-        # A server that no longer answers is not waited for.
-        with suppress(TimeoutError):
-            async with asyncio.timeout(CLOSE_SECONDS):
-                await asyncio.shield(self._engine.dispose())

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 from math import nan
 from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from dealer.eventlog.db_errors import FAULTS, translate
-from dealer.eventlog.read_pool import CLOSE_SECONDS, PooledReader
+from dealer.eventlog.read_pool import PooledReader
 from dealer.eventlog.sqlite.file_identity import FileIdentity
 from dealer.eventlog.sqlite.wal import library_version
 from dealer.eventlog.store import Dialect, OnNotification
@@ -30,7 +29,6 @@ class SqliteReader(PooledReader):
     ) -> None:
         super().__init__(engine, name)
         self._identity = identity
-        self._reads: set[asyncio.Task[list[Any]]] = set()
 
     async def fetch(self, sql: str, parameters: tuple[Any, ...]) -> list[Any]:
         self.check()
@@ -65,13 +63,6 @@ class SqliteReader(PooledReader):
 
     def notifier(self, on_notification: OnNotification) -> None:
         """None: SQLite has no notifications between processes."""
-
-    async def close(self) -> None:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(CLOSE_SECONDS):
-                if self._reads:
-                    await asyncio.wait(self._reads)
-                await asyncio.shield(self._engine.dispose())
 
     def _on_read_done(self, read: asyncio.Task[list[Any]]) -> None:
         self._reads.discard(read)
