@@ -32,20 +32,20 @@ from dealer.proof.codec import decode
 EventRow = tuple[int, str, int, int, str, bytes | None]
 """(version, type, schema, at, public, hidden) of a stored event, in any form."""
 
-Read = Callable[[Any], tuple[int, int, Event]]
-"""Reads (version, at, event), without the hidden part, of what `project` is given."""
+Read = Callable[[Any], tuple[int, Event]]
+"""Reads (at, event), without the hidden part, of what `project` is given."""
 
 
-def read_row(row: EventRow) -> tuple[int, int, Event]:
+def read_row(row: EventRow) -> tuple[int, Event]:
     """Decode an EventRow; raises UnknownEvent, or ValueError, KeyError or TypeError."""
-    version, kind, schema, at, public, hidden = row
+    _, kind, schema, at, public, hidden = row
     kind, public = decode_public(kind, public, hidden)
-    return version, at, decode(kind, schema, json.loads(public), {})
+    return at, decode(kind, schema, json.loads(public), {})
 
 
-def read_recent(recent: RecentEvent) -> tuple[int, int, Event]:
+def read_recent(recent: RecentEvent) -> tuple[int, Event]:
     """The same of an event that this process wrote."""
-    return recent.version, recent.at, public_event(recent.event)
+    return recent.at, public_event(recent.event)
 
 
 class Stopped(NamedTuple):
@@ -177,7 +177,7 @@ class StreamProjector:
                 missing = f"Version {version} is missing in the log; restore it from a backup."
                 return timed_events, Stopped(table, version - 1, missing)
             try:
-                _, at, event = read(row)
+                at, event = read(row)
                 reveal = None
                 if isinstance(event, RoundClosed):
                     if self._revealed_left:
