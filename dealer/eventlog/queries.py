@@ -33,13 +33,13 @@ def select_in(
         yield f"{select} WHERE {column} IN ({','.join('?' * len(part))})", part
 
 
-def lagging(dialect: Dialect, stream: str = "stream") -> str:
+def lagging(dialect: str) -> str:
     """The condition that a row of `stream` has events to be projected, for which there is an index.
 
     On PostgreSQL the index has all rows that may have such events.
     """
-    condition = f"{stream}.version > {stream}.projected"
-    return f"{stream}.behind AND {condition}" if dialect == "postgresql" else condition
+    condition = "stream.version > stream.projected"
+    return f"stream.behind AND {condition}" if dialect == "postgresql" else condition
 
 
 class Queries:

@@ -95,7 +95,7 @@ class LaggingStreams:
         found = {
             number: projected
             for number, projected in connection.exec_driver_sql(
-                _POSITIONS.format(lagging("postgresql" if on_postgres(connection) else "sqlite"))
+                _POSITIONS.format(lagging(connection.dialect.name))
             )
             if number not in without
         }
