@@ -60,7 +60,6 @@ class ReadOnlyLog:
 
     @property
     def wal_bytes(self) -> float:
-        """Size of an SQLite file's write-ahead log; NaN for a server's database."""
         return self._reader.wal_bytes
 
     def notifier(self, on_notification: OnNotification) -> Notifier | None:
@@ -180,7 +179,6 @@ class ReadOnlyLog:
         return rows[0][0] if rows else None
 
     async def version(self) -> str:
-        """Product and version of the database, with a remark on known faults of that version."""
         return await self._reader.version()
 
     async def fetch(self, sql: str, parameters: tuple[Any, ...] = ()) -> list[Any]:

@@ -94,17 +94,14 @@ class Writer:
 
     @property
     def commits_on_loop(self) -> bool:
-        """Whether the loop commits at present."""
         return self._loop_allowed and self._policy.on_loop
 
     @property
     def waiting(self) -> int:
-        """Number of queued requests, without the batch that is being written."""
         return self._batches.waiting
 
     @property
     def full(self) -> bool:
-        """Whether the next `submit` would raise Overloaded."""
         return self.waiting >= self._max_queued
 
     async def start(self) -> None:
