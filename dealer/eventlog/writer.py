@@ -21,7 +21,7 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from threading import Event, Lock, Thread
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
@@ -38,17 +38,12 @@ BATCHES_PER_SLICE = 64
 """While the queue is never empty, one slice of idle work runs after so many batches."""
 
 
-class _Job:
+class _Job(NamedTuple):
     """Work for the writer thread: one call if `durable`, else calls until one returns False."""
 
-    __slots__ = ("durable", "future", "work")
-
-    def __init__(
-        self, work: Callable[[Connection], Any], *, durable: bool, future: asyncio.Future[Any]
-    ) -> None:
-        self.work = work
-        self.durable = durable
-        self.future = future
+    work: Callable[[Connection], Any]
+    durable: bool
+    future: asyncio.Future[Any]
 
 
 class Writer:
