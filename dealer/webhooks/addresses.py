@@ -112,10 +112,8 @@ async def checked_address(target: Target, resolve: Resolve, *, allow_private: bo
     addresses = await resolve(target.host, target.port)
     if not addresses:
         raise OSError("the name has no address")
-    if not allow_private:
-        for address in addresses:
-            if not is_public(address):
-                raise AddressRefused(f"{target.host} has an address that is not public.")
+    if not allow_private and not all(map(is_public, addresses)):
+        raise AddressRefused(f"{target.host} has an address that is not public.")
     return addresses[0]
 
 
