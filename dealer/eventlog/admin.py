@@ -111,12 +111,8 @@ _archived = define_table(
 
 
 def add_entry(connection: Connection, entry: AuditRow) -> None:
-    connection.execute(
-        insert(_journal).values(
-            **entry._replace(details={})._asdict()
-            | {"details": json.dumps(dict(entry.details), ensure_ascii=False, sort_keys=True)}
-        )
-    )
+    details = json.dumps(dict(entry.details), ensure_ascii=False, sort_keys=True)
+    connection.execute(insert(_journal).values(**entry._asdict() | {"details": details}))
 
 
 def disable(connection: Connection, entry: AuditRow) -> bool:
