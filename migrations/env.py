@@ -31,17 +31,6 @@ def migrate(connection: Connection) -> None:
         context.run_migrations()
 
 
-async def migrate_server(url: str) -> None:
-    engine = PostgresDatabase(url).engine({})
-    try:
-        async with engine.connect() as connection:
-            await connection.exec_driver_sql("BEGIN")
-            await connection.run_sync(migrate)
-            await connection.exec_driver_sql("COMMIT")
-    finally:
-        await engine.dispose()
-
-
 given = context.config.attributes.get("connection")
 if given is not None:
     migrate(given)
@@ -54,7 +43,7 @@ else:
     if not url:
         raise CommandError("Name the database: alembic -x database=sqlite:///dealer.db …")
     if is_postgres(url):
-        asyncio.run(migrate_server(url))
+        asyncio.run(PostgresDatabase(url).run(migrate))
     else:
         engine = without_automatic_checkpoints(create_engine(url.replace("+aiosqlite", "")))
         with engine.connect() as connection:

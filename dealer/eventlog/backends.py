@@ -133,18 +133,12 @@ async def migrate_database(url: str) -> None:
 
 
 async def _migrate_postgres(database: PostgresDatabase) -> None:
-    engine = database.engine({})
     try:
-        async with engine.connect() as connection:
-            await connection.exec_driver_sql("BEGIN")
-            await connection.run_sync(migrate.upgrade)
-            await connection.exec_driver_sql("COMMIT")
+        await database.run(migrate.upgrade)
     except DealerError:
         raise
     except Exception as error:
         raise translate(error, name=database.name) from error
-    finally:
-        await engine.dispose()
 
 
 def _read_only(url: str) -> tuple[AsyncEngine, Reader]:

@@ -13,7 +13,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import parse_qsl, urlsplit
 
-from sqlalchemy import event, make_url
+from sqlalchemy import Connection, event, make_url
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import ArgumentError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
@@ -122,6 +122,17 @@ class PostgresDatabase:
         )
         event.listen(engine.sync_engine, "before_cursor_execute", _rewrite, retval=True)
         return engine
+
+    async def run(self, work: Callable[[Connection], None]) -> None:
+        """Run `work` in a transaction on a connection of its own; raises the driver's errors."""
+        engine = self.engine({})
+        try:
+            async with engine.connect() as connection:
+                await connection.exec_driver_sql("BEGIN")
+                await connection.run_sync(work)
+                await connection.exec_driver_sql("COMMIT")
+        finally:
+            await engine.dispose()
 
     async def with_retry(self, work: Callable[[], Awaitable[T]], *, seconds: float) -> T:
         """The result of `work`, tried again for `seconds` while the server is unreachable.
