@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import asyncpg
 
 COPY_FROM = 200
-"""More rows than this are written by COPY: three more round trips, and less time per ror."""
+"""More rows than this are written by COPY: three more round trips, and less time per row."""
 
 COLUMNS = ("stream", *Row._fields)
 
