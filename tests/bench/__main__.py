@@ -8,12 +8,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import append
@@ -25,6 +20,7 @@ import load
 import memory
 import projection
 import work
+from server import alone
 
 SEATS = 4
 LOADS = ((1, 1), (50, 1), (1, SEATS), (10, SEATS), (50, SEATS))
@@ -33,24 +29,10 @@ LOADS = ((1, 1), (50, 1), (1, SEATS), (10, SEATS), (50, SEATS))
 IDLE = 1000
 
 
-@contextmanager
-def server() -> Iterator[tuple[int, int]]:
-    """A server in its own process; yields its port and its process id."""
-    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
-        program = [sys.executable, str(Path(__file__).with_name("server.py")), folder]
-        process = subprocess.Popen(program, stdout=subprocess.PIPE, text=True)
-        assert process.stdout is not None
-        try:
-            yield int(process.stdout.readline()), process.pid
-        finally:
-            process.terminate()
-            process.wait()
-
-
 def sockets(seconds: float) -> list[dict[str, Any]]:
     rows = []
     for tables, in_flight in LOADS:
-        with server() as (port, pid):
+        with alone() as (_, port, process):
             playing = load.draws(
                 "127.0.0.1",
                 port,
@@ -59,7 +41,7 @@ def sockets(seconds: float) -> list[dict[str, Any]]:
                 in_flight=in_flight,
                 warmup=seconds / 4,
                 seconds=seconds,
-                pid=pid,
+                pid=process.pid,
             )
             figures = asyncio.run(playing)
         name = f"{tables} table{'s' * (tables > 1)}, {in_flight} in flight"
@@ -70,8 +52,8 @@ def sockets(seconds: float) -> list[dict[str, Any]]:
             {"name": f"{name}: event loop, a draw", "figure": figures["loop"], "unit": "µs"},
             {"name": f"{name}: all threads, a draw", "figure": figures["cpu"], "unit": "µs"},
         ]
-    with server() as (port, pid):
-        size = asyncio.run(load.idle("127.0.0.1", port, connections=IDLE, pid=pid))
+    with alone() as (_, port, process):
+        size = asyncio.run(load.idle("127.0.0.1", port, connections=IDLE, pid=process.pid))
         rows.append({"name": f"memory a connection, of {IDLE}", "figure": size, "unit": "KiB"})
     return rows
 

@@ -9,22 +9,16 @@ from __future__ import annotations
 
 import asyncio
 import statistics
-import subprocess
 import sys
-import tempfile
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
-from pathlib import Path
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import load
-
-sys.path.insert(0, str(Path(__file__).parents[2]))
+from server import alone
 
 from dealer.eventlog import Log
-from dealer.eventlog import service_keys as stored
-from dealer.eventlog.admin import AuditRow
-from dealer.service.service_keys import digest_of, new_key
+from dealer.service.admin import AdminService
 
 TURNS = 5
 TABLES, SEATS, IN_FLIGHT = 10, 4, 1
@@ -32,27 +26,10 @@ TABLES, SEATS, IN_FLIGHT = 10, 4, 1
 KINDS = ("no key", "a key", "a follower")
 
 
-@contextmanager
-def server() -> Iterator[tuple[str, int, int]]:
-    """A server in its own process: its folder, its port and its process id."""
-    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
-        program = [sys.executable, str(Path(__file__).with_name("server.py")), folder]
-        process = subprocess.Popen(program, stdout=subprocess.PIPE, text=True)
-        assert process.stdout is not None
-        try:
-            yield folder, int(process.stdout.readline()), process.pid
-        finally:
-            process.terminate()
-            process.wait()
-
-
 async def add_key(folder: str) -> str:
     """A key for everything, which the server finds within a second."""
-    text = new_key()
-    row = {"name": "bench", "digest": digest_of(text), "rights": "admin", "created_at": 1}
-    entry = AuditRow(1, bytes(8), "bench", "add-key", "bench")
     async with await Log.open(f"sqlite:///{folder}/bench.db") as log:
-        await log.run_in_transaction(lambda connection: stored.add(connection, row, entry))
+        text = await AdminService(log, who="bench").add_service_key("bench", ["admin"])
     await asyncio.sleep(1.5)
     return text
 
@@ -80,7 +57,7 @@ async def following(port: int, key: str) -> AsyncIterator[list[int]]:
 
 
 async def _turn(kind: str, seconds: float) -> float:
-    with server() as (folder, port, pid):
+    with alone() as (folder, port, process):
         key = "" if kind == "no key" else await add_key(folder)
 
         async def play() -> float:
@@ -92,7 +69,7 @@ async def _turn(kind: str, seconds: float) -> float:
                 in_flight=IN_FLIGHT,
                 warmup=seconds / 4,
                 seconds=seconds,
-                pid=pid,
+                pid=process.pid,
             )
             return float(figures["cpu"])
 

@@ -11,18 +11,15 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import subprocess
 import sys
 import tempfile
 import types
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Iterable
 from typing import Any
 
 import load
 from draw import Client, _table
-from server import LIMITS
+from server import LIMITS, alone
 
 from dealer.gateway.server import Gateway
 from dealer.service import LiveTable, Service
@@ -36,20 +33,6 @@ WARM = 20
 KIB = 1024
 
 _SHARED = (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, Client, Gateway)
-
-
-@contextmanager
-def server() -> Iterator[tuple[int, int]]:
-    """A server in its own process; yields its port and its process id."""
-    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
-        program = [sys.executable, str(Path(__file__).with_name("server.py")), folder, "", "256"]
-        process = subprocess.Popen(program, stdout=subprocess.PIPE, text=True)
-        assert process.stdout is not None
-        try:
-            yield int(process.stdout.readline()), process.pid
-        finally:
-            process.terminate()
-            process.wait()
 
 
 # In a server
@@ -179,10 +162,10 @@ def _measured(service: Service) -> list[tuple[str, float]]:
 
 def measure(*, tables: int = TABLES) -> list[dict[str, Any]]:
     """Rows of name, figure and unit."""
-    with server() as (port, pid):
-        table = asyncio.run(_tables(port, pid, tables=tables))
-    with server() as (port, pid):
-        idle = asyncio.run(_connections(port, pid, connections=1000))
+    with alone("", "256") as (_, port, process):
+        table = asyncio.run(_tables(port, process.pid, tables=tables))
+    with alone("", "256") as (_, port, process):
+        idle = asyncio.run(_connections(port, process.pid, connections=1000))
     rows = [
         (f"memory a table, of {tables}, with {1 + SEATS} connections", table),
         ("memory a connection, of 1000, idle", idle),

@@ -10,15 +10,13 @@ and the growth of the database with the read models. `hints` are those that one 
 from __future__ import annotations
 
 import asyncio
-import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
-from typing import NamedTuple
 
 import load
+from server import Running, started
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
@@ -28,27 +26,6 @@ TABLES = 24  # of each node: as many draws may share a commit
 SEATS = 4
 NODES = (1, 2, 4)
 _BYTES = "SELECT pg_current_wal_lsn() - '0/0'::pg_lsn, pg_database_size($1::text)"
-
-PROGRAM = Path(__file__).with_name("server.py")
-
-
-class Running(NamedTuple):
-    """A node: its players' port, and its process."""
-
-    port: int
-    process: subprocess.Popen[str]
-
-
-@contextmanager
-def node(folder: str, database: str = "") -> Iterator[Running]:
-    program = [sys.executable, str(PROGRAM), folder, *filter(None, (database,))]
-    process = subprocess.Popen(program, stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    try:
-        yield Running(int(process.stdout.readline()), process)
-    finally:
-        process.terminate()
-        process.wait()
 
 
 async def measure(
@@ -99,7 +76,7 @@ def run(count: int, server: OwnServer | None, seconds: float) -> dict[str, float
     with tempfile.TemporaryDirectory(prefix="bench-") as folder, ExitStack() as stack:
         database = "" if server is None else server.database()
         url = "" if server is None else server.url(database)
-        running = [stack.enter_context(node(folder, url)) for _ in range(count)]
+        running = [stack.enter_context(started(folder, url)) for _ in range(count)]
         figures = asyncio.run(measure(running, server, database, seconds))
         for each in running:
             each.process.terminate()

@@ -11,8 +11,13 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 from dealer.cli.commands.serve import SWITCH_INTERVAL
 from dealer.cli.garbage_collection import FullCollections
@@ -36,6 +41,34 @@ LIMITS = Limits(
     connections_per_address=100_000,
     opening=600.0,
 )
+
+
+class Running(NamedTuple):
+    """A server in its own process, and its players' port."""
+
+    folder: str
+    port: int
+    process: subprocess.Popen[str]
+
+
+@contextmanager
+def started(folder: str, *options: str) -> Iterator[Running]:
+    """This program with these options."""
+    program = [sys.executable, __file__, folder, *options]
+    process = subprocess.Popen(program, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        yield Running(folder, int(process.stdout.readline()), process)
+    finally:
+        process.terminate()
+        process.wait()
+
+
+@contextmanager
+def alone(*options: str) -> Iterator[Running]:
+    """The same in a folder of its own."""
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder, started(folder, *options) as one:
+        yield one
 
 
 async def main(folder: str, database: str = "") -> None:

@@ -11,8 +11,8 @@ from dealer.service.admin import AdminService
 from tests.browser.conftest import PHONE
 from tests.browser.table_page import open_table, own_cards, own_hand, sit_down, start_round, tool
 from tests.gateway.rpc_client import RpcClient
-from tests.gateway.services import with_key
 from tests.harness.server_process import ServerProcess
+from tests.harness.service_keys import with_key
 
 pytestmark = pytest.mark.reuse_pages
 

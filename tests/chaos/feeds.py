@@ -26,11 +26,9 @@ if __name__ == "__main__":
 from websockets.exceptions import WebSocketException
 
 from dealer.eventlog import Log
-from dealer.eventlog import service_keys as stored
-from dealer.eventlog.admin import AuditRow
 from dealer.eventlog.readonly import open_readonly
 from dealer.eventlog.rows import leaf_of
-from dealer.service.service_keys import digest_of, new_key
+from dealer.service.admin import AdminService
 from dealer.service.webhooks import WebhookAdmin, house_keys
 from tests.chaos.feed_followers import (
     Collected,
@@ -200,12 +198,8 @@ class Feeds:
 
 async def add_key(address: str) -> str:
     """A key for all tables, made in the database of a running server."""
-    text = new_key()
-    row = {"name": "trial", "digest": digest_of(text), "rights": "admin", "created_at": 1}
-    entry = AuditRow(1, bytes(8), "trial", "add-key", "trial")
     async with await Log.open(address) as log:
-        await log.run_in_transaction(lambda connection: stored.add(connection, row, entry))
-    return text
+        return await AdminService(log, who="trial").add_service_key("trial", ["admin"])
 
 
 async def add_webhook(server: ServerProcess | Nodes, url: str) -> None:

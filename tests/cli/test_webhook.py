@@ -6,25 +6,21 @@ import asyncio
 import json
 
 from dealer.eventlog import Log
-from dealer.eventlog import service_keys as stored
-from dealer.eventlog.admin import AuditRow
-from dealer.service.service_keys import digest_of, new_key
+from dealer.service.admin import AdminService
 
 from .conftest import Ask, Played
 
 URL = "https://shop.example.org/dealer"
 
 
-async def _add_key(url: str, name: str, rights: str) -> None:
-    row = {"name": name, "digest": digest_of(new_key()), "rights": rights, "created_at": 1}
-    entry = AuditRow(1, name.encode().ljust(8)[:8], "test", "add-key", name)
+async def _add_key(url: str, name: str, *rights: str) -> None:
     async with await Log.open(url) as log:
-        await log.run_in_transaction(lambda connection: stored.add(connection, row, entry))
+        await AdminService(log, who="test").add_service_key(name, rights)
 
 
 def add_keys(played: Played) -> None:
-    for name, rights in (("shop", "open read"), ("opens", "open")):
-        asyncio.run(_add_key(played.url, name, rights))
+    asyncio.run(_add_key(played.url, "shop", "open", "read"))
+    asyncio.run(_add_key(played.url, "opens", "open"))
 
 
 def listed(ask: Ask, played: Played) -> list[dict[str, object]]:

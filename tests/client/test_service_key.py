@@ -8,7 +8,7 @@ from dealer.client import connect
 from dealer.errors import BadRequest, SessionEnded
 from dealer.service.service_keys import new_key
 from tests.gateway.conftest import gateway, open_gateway, service
-from tests.gateway.services import add_key, revoke_key
+from tests.harness.service_keys import add_key, revoke_key
 
 __all__ = ["gateway", "open_gateway", "service"]
 
@@ -37,7 +37,6 @@ async def test_a_key_that_is_refused_is_final(service, gateway) -> None:
         assert wrong not in repr(refused.value)
     house = await connect(url, key=key)
     await revoke_key(service)
-    await service.service_keys.refresh(service.log)
     with pytest.raises(SessionEnded):
         await house.open()
     await house.close()

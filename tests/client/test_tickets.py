@@ -7,7 +7,7 @@ import pytest
 import dealer
 from dealer.errors import SessionEnded, TicketUsed
 from tests.gateway.rpc_client import RpcClient
-from tests.gateway.services import add_key, with_key
+from tests.harness.service_keys import add_key, with_key
 
 
 async def test_a_ticket_gives_the_users_seat_on_each_device(real_server, tmp_path) -> None:

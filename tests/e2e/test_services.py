@@ -16,8 +16,8 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from tests.gateway.rpc_client import Refusal, RpcClient
-from tests.gateway.services import with_key
 from tests.harness.server_process import PATIENT, ROOT, ServerProcess
+from tests.harness.service_keys import with_key
 
 
 async def dealer(server: ServerProcess, *arguments: str) -> str:

@@ -12,25 +12,19 @@ from dealer.errors import DatabaseDamaged
 from dealer.feed import sequencer
 from dealer.feed.positions import FIRST_PLACE, Place
 from dealer.feed.reader import FeedFilter
-from dealer.game.commands import Actor, CloseRound, CloseTable, Draw, StartShuffle
+from dealer.game.commands import Actor, CloseRound, CloseTable, Draw
 from dealer.service import LiveTable, Service
 from dealer.service.archiver import Archiver
 from dealer.service.decoding import leaf_of
 from tests.feed.conftest import OpenService
 from tests.feed.followers import complete, next_page, read_all, versions
 from tests.harness.service_keys import add_key, found, give_table
-from tests.service.tables import HOST, new_table
+from tests.service.tables import HOST, shuffled_table
 
 
 async def draw(service: Service, live_table: LiveTable, count: int = 1) -> None:
     for _ in range(count):
         await service.execute(live_table, Draw(Actor(seat=1)))
-
-
-async def played(service: Service) -> LiveTable:
-    live_table = await new_table(service)
-    await service.execute(live_table, StartShuffle(HOST))
-    return live_table
 
 
 async def stored_rows(service: Service) -> int:
@@ -39,10 +33,10 @@ async def stored_rows(service: Service) -> int:
 
 async def test_every_event_comes_as_in_the_log(open_node: OpenService) -> None:
     service = await open_node()
-    live_table = await played(service)
+    live_table = await shuffled_table(service)
     await draw(service, live_table, 3)
     await give_table(service.log, live_table.table_id, key=7, ref='our "ünique" id')
-    await add_key(service, rights="admin")
+    await add_key(service, "shop", "admin")
     objects = await read_all(service)
     rows = await service.log.read(live_table.id)
     assert [each["version"] for each in objects] == complete(live_table)
@@ -57,8 +51,8 @@ async def test_every_event_comes_as_in_the_log(open_node: OpenService) -> None:
 
 async def test_the_event_is_the_text_of_the_leaf(open_node: OpenService) -> None:
     service = await open_node()
-    live_table = await played(service)
-    await add_key(service, rights="admin")
+    live_table = await shuffled_table(service)
+    await add_key(service, "shop", "admin")
     await service.feed.scheduler.up_to_date()
     for followers in (0, 1):
         service.feed.head.followers = followers  # from the log, and then from memory
@@ -75,16 +69,16 @@ async def test_the_event_is_the_text_of_the_leaf(open_node: OpenService) -> None
 
 async def test_without_a_key_that_may_read_nothing_is_written(open_node: OpenService) -> None:
     service = await open_node()
-    await add_key(service, "other", rights="open seat close")
-    await played(service)
+    await add_key(service, "other", "open", "seat", "close")
+    await shuffled_table(service)
     await service.feed.scheduler.up_to_date()
     assert await stored_rows(service) == 0
 
 
 async def test_it_goes_on_from_any_position(open_node: OpenService) -> None:
     service = await open_node()
-    first, second = await played(service), await played(service)
-    await add_key(service, rights="admin")
+    first, second = await shuffled_table(service), await shuffled_table(service)
+    await add_key(service, "shop", "admin")
     whole = await read_all(service)
     assert versions(whole) == {table.table_id: complete(table) for table in (first, second)}
     for number, each in enumerate(whole):
@@ -94,8 +88,8 @@ async def test_it_goes_on_from_any_position(open_node: OpenService) -> None:
 
 async def test_a_follower_is_woken_by_what_comes(open_node: OpenService) -> None:
     service = await open_node()
-    live_table = await played(service)
-    await add_key(service, rights="admin")
+    live_table = await shuffled_table(service)
+    await add_key(service, "shop", "admin")
     await service.feed.scheduler.up_to_date()
     place = await service.feed.place("now")
     await draw(service, live_table)
@@ -105,10 +99,14 @@ async def test_a_follower_is_woken_by_what_comes(open_node: OpenService) -> None
 
 async def test_a_key_gets_its_own_tables_only(open_node: OpenService) -> None:
     service = await open_node()
-    ours, theirs, none = await played(service), await played(service), await played(service)
+    ours, theirs, none = (
+        await shuffled_table(service),
+        await shuffled_table(service),
+        await shuffled_table(service),
+    )
     await give_table(service.log, ours.table_id, key=1)
     await give_table(service.log, theirs.table_id, key=2)
-    await add_key(service, rights="read")
+    await add_key(service, "shop", "read")
     await service.feed.scheduler.up_to_date()
     service.feed.head.followers = 1
     for live_table in (none, theirs, ours):
@@ -122,11 +120,11 @@ async def test_a_key_gets_its_own_tables_only(open_node: OpenService) -> None:
 
 async def test_events_of_other_processes_come(open_node: OpenService) -> None:
     one, two = await open_node(), await open_node()
-    key = await add_key(one, rights="admin")
+    key = await add_key(one, "shop", "admin")
     await two.service_keys.refresh(two.log)
     assert found(two, key).may("read")
     place = await two.feed.place("now")
-    live_table = await played(one)
+    live_table = await shuffled_table(one)
     seen: list[int] = []
     while len(seen) < live_table.committed:
         page = await next_page(two, place)
@@ -138,9 +136,9 @@ async def test_events_of_other_processes_come(open_node: OpenService) -> None:
 async def test_two_nodes_that_write_one_table_leave_no_gap(open_node: OpenService) -> None:
     """With a follower at each node, and several of the same tables played at both."""
     one, two = await open_node(), await open_node()
-    await add_key(one, rights="admin")
+    await add_key(one, "shop", "admin")
     await two.service_keys.refresh(two.log)
-    tables = [await played(one) for _ in range(4)]
+    tables = [await shuffled_table(one) for _ in range(4)]
     other = [await two.load(live_table.table_id) for live_table in tables]
     plays = [
         draw(service, live_table, 10)
@@ -160,8 +158,8 @@ async def test_an_archived_table_is_reported_as_skipped(
     open_node: OpenService, url: str, tmp_path: Path
 ) -> None:
     service = await open_node()
-    live_table, kept = await played(service), await played(service)
-    await add_key(service, rights="admin")
+    live_table, kept = await shuffled_table(service), await shuffled_table(service)
+    await add_key(service, "shop", "admin")
     position = (await read_all(service))[3]["position"]
     await service.execute(live_table, CloseRound(HOST))
     await service.execute(live_table, CloseTable(HOST))
@@ -186,8 +184,8 @@ async def test_an_archived_table_is_reported_as_skipped(
 async def test_a_missing_event_is_an_error(open_node: OpenService, url: str) -> None:
     """Never a gap, as long as the table is not archived."""
     service = await open_node()
-    live_table = await played(service)
-    await add_key(service, rights="admin")
+    live_table = await shuffled_table(service)
+    await add_key(service, "shop", "admin")
     await service.feed.scheduler.up_to_date()
     await service.log.run_in_transaction(
         lambda connection: connection.exec_driver_sql("UPDATE feed SET last = last + 1")
@@ -203,8 +201,8 @@ async def test_long_ranges_are_several_rows(
     monkeypatch.setattr(sequencer, "EVENTS", 7)
     monkeypatch.setattr(sequencer, "STREAMS", 2)
     service = await open_node()
-    tables = [await played(service) for _ in range(5)]
-    await add_key(service, rights="admin")
+    tables = [await shuffled_table(service) for _ in range(5)]
+    await add_key(service, "shop", "admin")
     for limit in (3, 10, 1000):
         objects = await read_all(service, limit=limit)
         assert versions(objects) == {table.table_id: complete(table) for table in tables}

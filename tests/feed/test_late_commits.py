@@ -8,21 +8,14 @@ import asyncpg
 import pytest
 
 from dealer.feed.reader import FeedFilter
-from dealer.game.commands import Actor, CloseRound, CloseTable, Draw, StartShuffle
-from dealer.service import LiveTable, Service
+from dealer.game.commands import Actor, CloseRound, CloseTable, Draw
 from dealer.service.archiver import Archiver
 from dealer.service.startup import open_service
 from tests.feed.conftest import OpenService
 from tests.feed.followers import complete, read_all, versions
 from tests.harness.service_keys import add_key
 from tests.service.bare_service import bare_service
-from tests.service.tables import HOST, new_table
-
-
-async def played(service: Service) -> LiveTable:
-    live_table = await new_table(service)
-    await service.execute(live_table, StartShuffle(HOST))
-    return live_table
+from tests.service.tables import HOST, shuffled_table
 
 
 @pytest.mark.slow
@@ -31,8 +24,8 @@ async def test_an_event_that_commits_late_comes_after_what_was_read(
 ) -> None:
     """With numbers that are taken at append, a reader would be past its number by then."""
     async with open_service(postgres_url, house_key=tmp_path / "house.key") as service:
-        late, other = await played(service), await played(service)
-        await add_key(service, rights="admin")
+        late, other = await shuffled_table(service), await shuffled_table(service)
+        await add_key(service, "shop", "admin")
         position = (await read_all(service))[-1]["position"]
         raw = await asyncpg.connect(postgres_url)
         try:
@@ -62,8 +55,8 @@ async def test_tables_without_a_mark_are_found_after_a_pause(
 ) -> None:
     """The marks are taken back after a minute: all tables are scanned if that may have been."""
     async with open_service(postgres_url, house_key=tmp_path / "house.key") as service:
-        live_table = await played(service)
-        await add_key(service, rights="admin")
+        live_table = await shuffled_table(service)
+        await add_key(service, "shop", "admin")
         await service.feed.scheduler.up_to_date()
         assert service.projection is not None
         await service.projection.up_to_date()  # a trigger marks what is not projected
@@ -83,8 +76,8 @@ async def test_ids_that_sqlite_gives_again_hide_no_event(tmp_path: Path) -> None
     """The newest events are deleted by an archive, and other events get their ids."""
     url = f"sqlite:///{tmp_path / 'dealer.db'}"
     async with bare_service(url) as service:  # which sequences only when it is asked
-        kept, closed = await played(service), await played(service)
-        await add_key(service, rights="admin")
+        kept, closed = await shuffled_table(service), await shuffled_table(service)
+        await add_key(service, "shop", "admin")
         await service.execute(closed, CloseRound(HOST))
         await service.execute(closed, CloseTable(HOST))
         position = (await read_all(service))[-1]["position"]
@@ -102,8 +95,8 @@ async def test_events_that_an_archive_deletes_before_the_search(tmp_path: Path) 
     """The newest event that was searched is another table's, and stays."""
     url = f"sqlite:///{tmp_path / 'dealer.db'}"
     async with bare_service(url) as service:  # which sequences only when it is asked
-        closed, kept = await played(service), await played(service)
-        await add_key(service, rights="admin")
+        closed, kept = await shuffled_table(service), await shuffled_table(service)
+        await add_key(service, "shop", "admin")
         position = (await read_all(service))[-1]["position"]
         await service.execute(closed, CloseRound(HOST))
         await service.execute(closed, CloseTable(HOST))
@@ -119,12 +112,12 @@ async def test_memory_is_not_used_past_what_another_process_wrote(
     open_node: OpenService,
 ) -> None:
     one, two = await open_node(), await open_node()
-    await add_key(one, rights="admin")
+    await add_key(one, "shop", "admin")
     await two.service_keys.refresh(two.log)
     one.feed.head.followers = 1
     place = await one.feed.place("now")
     seen = []
-    here = await played(one)
+    here = await shuffled_table(one)
     there = await two.load(here.table_id)
     for number in range(6):
         service, table = ((one, here), (two, there))[number % 2]

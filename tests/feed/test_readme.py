@@ -12,12 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from dealer.game.commands import StartShuffle
 from dealer.gateway import Gateway, serve
 from dealer.service.startup import open_service
 from tests.gateway.conftest import TEST_LIMITS
 from tests.harness.service_keys import add_key
-from tests.service.tables import HOST, new_table
+from tests.service.tables import shuffled_table
 from tests.web.js_verifier import node
 
 pytestmark = pytest.mark.slow
@@ -67,9 +66,8 @@ async def output(program: tuple[str, ...], *given: object) -> list[dict[str, obj
 @pytest.mark.parametrize("language", ["python", "js"])
 async def test_a_follower(gateway: Gateway, tmp_path: Path, language: str) -> None:
     service = gateway.context.service
-    live_table = await new_table(service)
-    await service.execute(live_table, StartShuffle(HOST))
-    key = await add_key(service, rights="admin")
+    live_table = await shuffled_table(service)
+    key = await add_key(service, "shop", "admin")
     if language == "js":
         file = tmp_path / "follow.mjs"
         program: tuple[str, ...] = (node(), str(file))

@@ -20,14 +20,13 @@ from cloudevents.core.formats.json import JSONFormat
 from cryptography.exceptions import InvalidSignature
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
-from dealer.game.commands import StartShuffle
 from dealer.service.startup import open_service
 from dealer.service.webhooks import WebhookAdmin
 from dealer.webhooks.signing import SIGNINGS, signer
 from tests.gateway.rpc_client import eventually
 from tests.harness.npm import BUILD, command
 from tests.harness.service_keys import add_key
-from tests.service.tables import HOST, new_table
+from tests.service.tables import shuffled_table
 from tests.webhooks.receiver import Receiver
 
 FOLDER = Path(__file__).parent
@@ -48,9 +47,8 @@ def examples(language: str, word: str) -> str:
 async def deliveries(folder: Path, signing: str) -> list[Request]:
     """The requests that a webhook got: a whole table, from its opening to its shuffle."""
     async with open_service(f"sqlite:///{folder / 'dealer.db'}") as service, Receiver() as receiver:
-        live_table = await new_table(service)
-        await service.execute(live_table, StartShuffle(HOST))
-        await add_key(service, rights="admin")
+        live_table = await shuffled_table(service)
+        await add_key(service, "shop", "admin")
         _, verifier = await WebhookAdmin(service.log, who="test").add(
             service._key,
             receiver.url,

@@ -22,8 +22,8 @@ from dealer.projector.runner import Projector
 from dealer.proof.checkpoint import Cosigner
 from tests.gateway.conftest import TEST_LIMITS
 from tests.gateway.rpc_client import Refusal, RpcClient
-from tests.gateway.services import add_key, with_key
 from tests.gateway.tables import SeatedTable, commit_entropy, reveal_entropy, seat_players
+from tests.harness.service_keys import add_key, with_key
 from tests.service.bare_service import bare_service
 
 EXAMPLES = Path(__file__).parents[2] / "dealer/gateway/schema/examples.jsonl"

@@ -9,7 +9,7 @@ from typing import Any
 from dealer.service import Service
 from tests.gateway.conftest import TEST_LIMITS, OpenGateway
 from tests.gateway.decks import ORDER, Decks
-from tests.gateway.services import add_key
+from tests.harness.service_keys import add_key
 
 
 async def test_an_address_opens_a_limited_number_of_decks(open_gateway: OpenGateway) -> None:

@@ -13,7 +13,7 @@ import httpx
 import pytest
 from httpx_sse import aconnect_sse
 
-from dealer.game.commands import Actor, Draw, StartShuffle
+from dealer.game.commands import Actor, Draw
 from dealer.game.events import TYPES
 from dealer.gateway import Gateway, serve
 from dealer.gateway.http import feed as http_feed
@@ -22,9 +22,8 @@ from dealer.service.startup import open_service
 from tests.gateway.conftest import TEST_LIMITS, Connect
 from tests.gateway.http_client import HttpResponse, get
 from tests.gateway.rpc_client import Refusal, RpcClient, eventually
-from tests.gateway.services import with_key
-from tests.harness.service_keys import add_key, give_table, revoke_key
-from tests.service.tables import HOST, new_table
+from tests.harness.service_keys import add_key, give_table, revoke_key, with_key
+from tests.service.tables import shuffled_table
 
 
 @pytest.fixture
@@ -39,8 +38,7 @@ async def gateway(tmp_path: Path) -> AsyncIterator[Gateway]:
 async def table_of(gateway: Gateway, *, key: int = 1, ref: str = "t-1", **rules: Any) -> LiveTable:
     """A shuffled table that this key opened; to be called before the first key that may read."""
     service = gateway.context.service
-    live_table = await new_table(service)
-    await service.execute(live_table, StartShuffle(HOST))
+    live_table = await shuffled_table(service)
     await give_table(service.log, live_table.table_id, key=key, ref=ref)
     return live_table
 
@@ -233,7 +231,7 @@ async def test_a_revoked_key_ends_its_streams(gateway: Gateway) -> None:
     await table_of(gateway)
     key = await add_key(gateway.context.service)
     async with following(gateway, key, "after=now") as line:
-        await revoke_key(gateway.context.service.log)
+        await revoke_key(gateway.context.service, at_once=False)
         with pytest.raises(EOFError):
             await line.read()
     assert (await feed(gateway, key)).status == 401
@@ -340,5 +338,5 @@ async def test_after_the_key_is_revoked_nothing_is_pushed(
     client = await follower(gateway, connect, key)
     await client.call("feed.follow", after="now")
     assert gateway.context.service.feed.head.followers == 1
-    await revoke_key(gateway.context.service.log)
+    await revoke_key(gateway.context.service, at_once=False)
     await eventually(lambda: gateway.context.service.feed.head.followers == 0)

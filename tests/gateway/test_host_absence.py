@@ -7,8 +7,8 @@ import pytest
 from tests.gateway.absent_players import LONG, Watched, watched_table
 from tests.gateway.conftest import Connect, OpenGateway
 from tests.gateway.rpc_client import Refusal
-from tests.gateway.services import add_key, with_key
 from tests.gateway.tables import seat_players
+from tests.harness.service_keys import add_key, with_key
 
 pytestmark = pytest.mark.usefixtures("often_polled")
 

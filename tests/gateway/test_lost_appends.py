@@ -13,9 +13,9 @@ import pytest
 from dealer.errors import DatabaseError
 from dealer.game.commands import Actor, AddNote, Draw, TakeSeat
 from tests.gateway.rpc_client import Refusal, eventually
-from tests.gateway.services import add_key, with_key
 from tests.gateway.tables import seat_and_shuffle, seat_players
 from tests.gateway.test_views import codes_in
+from tests.harness.service_keys import add_key, with_key
 from tests.service.bare_service import bare_service
 
 NOTE = {"kind": "chat", "text": "still here"}

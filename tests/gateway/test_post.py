@@ -14,8 +14,8 @@ from dealer.gateway.rpc.methods import METHODS
 from tests.gateway.conftest import TEST_LIMITS
 from tests.gateway.http_client import get
 from tests.gateway.rpc_client import HANDSHAKE, eventually
-from tests.gateway.services import add_key, revoke_key
 from tests.gateway.tables import seat_and_shuffle, seat_players
+from tests.harness.service_keys import add_key, revoke_key
 
 JSON = "application/json"
 
@@ -268,7 +268,6 @@ async def test_a_key_that_is_not_valid_is_401(service, gateway, posts) -> None:
     http = await posts()
     assert "error" not in await http.call("table.open", key=key)
     await revoke_key(service)
-    await service.service_keys.refresh(service.log)
     for given in (key, "dk_" + "x" * 43, "dk_"):
         http = await posts()
         answer = await http.ask(request("ping"), key=given)
@@ -282,7 +281,6 @@ async def test_revocation_ends_a_kept_connection(service, gateway, posts) -> Non
     http = await posts()
     await http.call("ping", key=await add_key(service))
     await revoke_key(service)
-    await service.service_keys.refresh(service.log)
     assert await http.closed() == b""
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.gateway.rpc_client import Refusal
-from tests.gateway.services import add_key, with_key
 from tests.gateway.tables import seat_players
 from tests.gateway.test_views import codes_in
+from tests.harness.service_keys import add_key, with_key
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("often_polled")]
 

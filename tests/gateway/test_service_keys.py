@@ -16,9 +16,9 @@ from dealer.gateway.rpc.rights import JOURNALLED, METHOD_RIGHTS
 from dealer.service.service_keys import POLL_SECONDS, RIGHTS, new_key
 from tests.gateway.conftest import TEST_LIMITS
 from tests.gateway.rpc_client import Refusal, RpcClient
-from tests.gateway.services import add_key, revoke_key, with_key
 from tests.gateway.tables import seat_players
 from tests.gateway.test_private_tables import PARAMS
+from tests.harness.service_keys import add_key, revoke_key, with_key
 
 AT_A_TABLE = sorted(set(METHOD_RIGHTS) - {"table.open", "table.list"})
 PARAMS = PARAMS | {"round.open": {"entropy": "house"}, "seat.move": {"seat": 1, "to": 2}}
@@ -52,7 +52,6 @@ async def test_a_key_that_is_not_valid_is_refused_at_the_handshake(
     key = await add_key(service)
     wrong = [new_key(), key[:-1], key + "x", "dk_"]
     await revoke_key(service)
-    await service.service_keys.refresh(service.log)
     for one in [*wrong, key]:
         with pytest.raises(InvalidStatus) as refused:
             await connect(path=path, **with_key(one))
@@ -219,7 +218,6 @@ async def test_a_revoked_key_ends_open_connections(service, gateway, connect) ->
     other = await connect(**with_key(await add_key(service, "other")))
     player = await connect()
     await revoke_key(service)
-    await service.service_keys.refresh(service.log)
     for client in clients:
         assert await client.wait_closed() == int(CloseCode.KEY_REVOKED)
     assert await other.call("ping")
@@ -240,7 +238,7 @@ async def test_revocation_reaches_all_nodes_within_a_second(open_node, connect) 
     key = await add_key(nodes[0].context.service)
     await nodes[1].context.service.service_keys.refresh(nodes[1].context.service.log)
     clients = [await connect(node, **with_key(key)) for node in nodes]
-    await revoke_key(nodes[0].context.service)
+    await revoke_key(nodes[0].context.service, at_once=False)
     for client in clients:
         assert await client.wait_closed() == 4401
     assert POLL_SECONDS <= 0.5
@@ -257,7 +255,6 @@ async def test_a_key_reaches_no_log_line(service, gateway, connect, caplog) -> N
     await refusal(said_hello, "session.hello", key=key[:-1] + "-")
     await said_hello.call("session.hello", key=key)
     await revoke_key(service)
-    await service.service_keys.refresh(service.log)
     await client.wait_closed()
     with pytest.raises(InvalidStatus):
         await connect(**with_key(key))

@@ -15,8 +15,8 @@ from dealer.service import Service
 from dealer.service.admin import read_audit_entries
 from tests.gateway.http_client import get
 from tests.gateway.rpc_client import Refusal, RpcClient, eventually
-from tests.gateway.services import add_key, revoke_key, with_key
 from tests.gateway.tables import seat_players
+from tests.harness.service_keys import add_key, revoke_key, with_key
 
 
 async def refusal(client: RpcClient, method: str, **params: Any) -> Refusal:
@@ -287,7 +287,6 @@ async def test_the_services_port_needs_a_key(service, open_gateway) -> None:
     assert await client.call("table.open")
     assert (await get(port, "/openrpc.json", Authorization=f"Bearer {key}")).status == 200
     await revoke_key(service)
-    await service.service_keys.refresh(service.log)
     assert await client.wait_closed() == 4401
     await client.close()
     await eventually(lambda: not gateway.registry.connections)

@@ -18,7 +18,7 @@ from dealer.service.clock import utc_ms
 from tests.gateway.conftest import Connect, OpenGateway
 from tests.gateway.issuer import AUDIENCE, IssuerServer, issuer_server, token
 from tests.gateway.rpc_client import Refusal, RpcClient
-from tests.gateway.services import add_key, revoke_key, with_key
+from tests.harness.service_keys import add_key, revoke_key, with_key
 
 HOUR_MS = 3_600_000
 
@@ -117,7 +117,6 @@ async def test_tickets_end_with_the_key_that_made_them(service, shop, table, con
     ada, bob = await connect(), await connect()
     joined = await ada.call("table.join", table=table, ticket=used)
     await revoke_key(service)
-    await service.service_keys.refresh(service.log)
     assert await reason_of(bob.call("table.join", table=table, ticket=unused)) == "bad_token"
     again = await connect()
     assert await again.call("table.resume", table=table, token=joined["token"], after=0)

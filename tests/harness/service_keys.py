@@ -1,32 +1,23 @@
-"""Service keys and their tables for the tests, as `dealer key add` and a service make them."""
+"""Service keys and their tables for the tests, and clients that use them."""
 
 from __future__ import annotations
 
-from itertools import count
+from typing import Any
 
 from dealer.eventlog import Log
-from dealer.eventlog import service_keys as stored
-from dealer.eventlog.admin import AuditRow
 from dealer.service import Service
-from dealer.service.service_keys import ServiceKey, digest_of, new_key
+from dealer.service.admin import AdminService
+from dealer.service.service_keys import ServiceKey
 
-_numbers = count(1)
-
-
-def _entry(what: str) -> AuditRow:
-    number = next(_numbers)
-    return AuditRow(number, number.to_bytes(8), "test", what, "key")
+ALL = ("open", "seat", "read", "close")
 
 
-async def add_key(service: Service, name: str = "shop", rights: str = "read") -> str:
-    """A new service key, which this process knows."""
-    text = new_key()
-    row = {"name": name, "digest": digest_of(text), "rights": rights, "created_at": 1}
-    await service.log.run_in_transaction(
-        lambda connection: stored.add(connection, row, _entry("add-key"))
-    )
+async def add_key(service: Service, name: str = "shop", *rights: str) -> str:
+    """A new key with these rights, by default all but `admin`, which the service knows at once."""
+    admin = AdminService(service.log, who="a test")
+    key = await admin.add_service_key(name, rights or ALL)
     await service.service_keys.refresh(service.log)
-    return text
+    return key
 
 
 def found(service: Service, text: str) -> ServiceKey:
@@ -36,11 +27,11 @@ def found(service: Service, text: str) -> ServiceKey:
     return key
 
 
-async def revoke_key(log: Log, name: str = "shop") -> None:
-    """Revoke a key in the database; processes that poll it follow."""
-    await log.run_in_transaction(
-        lambda connection: stored.revoke(connection, name, _entry("revoke-key"))
-    )
+async def revoke_key(service: Service, *, at_once: bool = True) -> None:
+    """Revoke the key `shop`; the service knows it `at_once`, or when it polls."""
+    await AdminService(service.log, who="a test").revoke_service_key("shop", why="a test")
+    if at_once:
+        await service.service_keys.refresh(service.log)
 
 
 async def give_table(log: Log, table: str, *, key: int, ref: str | None = None) -> None:
@@ -51,3 +42,8 @@ async def give_table(log: Log, table: str, *, key: int, ref: str | None = None) 
             (bytes.fromhex(table), key, ref),
         )
     )
+
+
+def with_key(key: str) -> dict[str, Any]:
+    """The settings of a connection of this service, for `connect`."""
+    return {"additional_headers": {"Authorization": f"Bearer {key}"}}

@@ -6,7 +6,14 @@ import asyncio
 from collections.abc import Callable
 
 from dealer.game.cards import STANDARD
-from dealer.game.commands import Actor, CommitEntropy, OpenRound, RevealEntropy, TakeSeat
+from dealer.game.commands import (
+    Actor,
+    CommitEntropy,
+    OpenRound,
+    RevealEntropy,
+    StartShuffle,
+    TakeSeat,
+)
 from dealer.game.state import Round
 from dealer.proof.keys import player_digest
 from dealer.service import CommitNotice, LiveTable, Service
@@ -30,6 +37,13 @@ async def new_table(
         await service.execute(live_table, TakeSeat(f"player {number}"))
     opening = OpenRound(HOST, STANDARD, entropy, commit_ms, reveal_ms)
     await service.execute(live_table, opening)
+    return live_table
+
+
+async def shuffled_table(service: Service) -> LiveTable:
+    """A table with two players and a deck that the house shuffled."""
+    live_table = await new_table(service)
+    await service.execute(live_table, StartShuffle(HOST))
     return live_table
 
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from dealer.errors import NotYourSeat
-from dealer.game.commands import Actor, CheckDeadlines, Draw, LeaveSeat, StartShuffle, TakeSeat
+from dealer.game.commands import Actor, CheckDeadlines, Draw, LeaveSeat, TakeSeat
 from dealer.game.view import SPECTATOR
 from dealer.proof.checkpoint import read_checkpoint
 from dealer.proof.tree import Tree, leaf_hash
-from tests.service.tables import HOST, new_table, round_of, shared_table
+from tests.service.tables import round_of, shared_table, shuffled_table
 
 
 async def test_a_void_state_is_not_signed(open_service) -> None:
@@ -52,8 +52,7 @@ async def test_a_command_that_changes_nothing_is_not_answered_from_a_void_state(
 
 async def test_a_lost_seat_cannot_act(open_service) -> None:
     one, two = await open_service(), await open_service()
-    here = await new_table(one)
-    await one.execute(here, StartShuffle(HOST))
+    here = await shuffled_table(one)
     there = await two.load(here.table_id)
     ann = Actor(seat=1, taken_at=here.table.seats[1].taken_at)
     await two.execute(there, LeaveSeat(ann))

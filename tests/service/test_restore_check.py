@@ -23,7 +23,7 @@ from dealer.service.admin import read_audit_entries
 from dealer.service.close_tables import close_tables
 from dealer.service.startup import open_service
 from tests.harness.postgres import Postgres, query
-from tests.service.tables import HOST, bundle_of, commit_entropy, new_table
+from tests.service.tables import HOST, bundle_of, commit_entropy, new_table, shuffled_table
 
 pytestmark = pytest.mark.slow
 
@@ -102,8 +102,7 @@ def opened(url: str, tmp_path: Path) -> Open:
 
 
 async def table_with_a_draw(service: Service) -> Any:
-    live_table = await new_table(service)
-    await service.execute(live_table, StartShuffle(HOST))
+    live_table = await shuffled_table(service)
     await service.execute(live_table, Draw(Actor(seat=1)))
     return live_table
 

@@ -42,7 +42,7 @@ from dealer.proof.keys import player_digest
 from dealer.proof.verify import verify
 from dealer.service import CommandResult, IdempotencyKey, LiveTable, Service
 from dealer.service.requests import ANONYMOUS_SCOPE
-from tests.service.tables import HOST, Listener, bundle_of, new_table, round_of
+from tests.service.tables import HOST, Listener, bundle_of, new_table, round_of, shuffled_table
 
 
 async def play_a_game(service: Service, live_table: LiveTable) -> None:
@@ -65,8 +65,7 @@ async def test_the_bundle_of_a_game_verifies(service: Service) -> None:
 
 async def test_a_restarted_service_has_the_same_cards_and_the_same_tree(open_service) -> None:
     first = await open_service()
-    live_table = await new_table(first)
-    await first.execute(live_table, StartShuffle(HOST))
+    live_table = await shuffled_table(first)
     await first.execute(live_table, Deal(HOST, 5))
     before = view_of(live_table.table, SeatHolder(1, 2))
     second = await open_service()
@@ -97,7 +96,6 @@ async def test_nothing_is_published_before_its_commit(service: Service) -> None:
 
 async def test_commands_in_flight_together_keep_their_order(service: Service) -> None:
     live_table = await new_table(service, players=4)
-    await service.execute(live_table, StartShuffle(HOST))
     draws = [service.execute(live_table, Draw(Actor(seat=1 + n % 4))) for n in range(52)]
     outcomes = await asyncio.gather(*draws)
     drawn = [event for done in outcomes for event in done.events if isinstance(event, CardDrawn)]
@@ -111,8 +109,7 @@ async def test_commands_in_flight_together_keep_their_order(service: Service) ->
 
 async def test_a_command_sent_again_has_its_first_answer(open_service) -> None:
     service = await open_service()
-    live_table = await new_table(service)
-    await service.execute(live_table, StartShuffle(HOST))
+    live_table = await shuffled_table(service)
     sent = {"key": IdempotencyKey("seat:1", "a", b"draw 1")}
     first, twin = await asyncio.gather(
         service.execute(live_table, Draw(Actor(seat=1)), **sent),
@@ -134,8 +131,7 @@ async def test_a_command_sent_again_has_its_first_answer(open_service) -> None:
 
 
 async def test_an_evicted_command_is_found_in_the_log(service: Service) -> None:
-    live_table = await new_table(service)
-    await service.execute(live_table, StartShuffle(HOST))
+    live_table = await shuffled_table(service)
     sent: dict[str, Any] = {"key": IdempotencyKey("seat:1", "a", b"draw 1")}
     first = await service.execute(live_table, Draw(Actor(seat=1)), **sent)
     live_table.stored_commands.clear()
@@ -146,8 +142,7 @@ async def test_an_evicted_command_is_found_in_the_log(service: Service) -> None:
 async def test_an_old_command_is_answered_though_it_is_now_illegal(
     service: Service,
 ) -> None:
-    live_table = await new_table(service)
-    await service.execute(live_table, StartShuffle(HOST))
+    live_table = await shuffled_table(service)
     sent: dict[str, Any] = {"key": IdempotencyKey("seat:1", "a", b"draw 52")}
     first = await service.execute(live_table, Draw(Actor(seat=1), 52), **sent)
     live_table.stored_commands.clear()
@@ -158,8 +153,7 @@ async def test_an_old_command_is_answered_though_it_is_now_illegal(
 
 
 async def test_a_command_with_an_outdated_version_is_refused(service: Service) -> None:
-    live_table = await new_table(service)
-    await service.execute(live_table, StartShuffle(HOST))
+    live_table = await shuffled_table(service)
     version = live_table.table.version
     sent: dict[str, Any] = {"key": IdempotencyKey("seat:1", "a"), "expect": version}
     first = await service.execute(live_table, Draw(Actor(seat=1)), **sent)
@@ -170,8 +164,7 @@ async def test_a_command_with_an_outdated_version_is_refused(service: Service) -
 
 async def test_two_processes_play_at_one_table(open_service) -> None:
     one, other = await open_service(), await open_service()
-    live_table = await new_table(one)
-    await one.execute(live_table, StartShuffle(HOST))
+    live_table = await shuffled_table(one)
     elsewhere = await other.load(live_table.table_id)
     seen: list[int] = []
     one.on_notice(lambda _, notice: seen.extend(entry.version for entry in notice.entries))
@@ -383,8 +376,7 @@ async def test_entries_are_the_same_from_memory_and_from_the_log(open_service) -
 
 
 async def test_a_snapshot_is_signed_and_shows_only_what_the_viewer_may_see(service) -> None:
-    live_table = await new_table(service)
-    await service.execute(live_table, StartShuffle(HOST))
+    live_table = await shuffled_table(service)
     await service.execute(live_table, Deal(HOST, 5))
     seen = await service.snapshot(live_table, SeatHolder(1, live_table.table.seats[1].taken_at))
     assert len(seen.state["round"]["cards"]) == 5

@@ -26,6 +26,7 @@ from tests.service.tables import (
     new_table,
     round_of,
     shared_table,
+    shuffled_table,
 )
 
 pytestmark = pytest.mark.slow
@@ -70,8 +71,7 @@ async def test_a_conflict_reads_the_tail_and_not_the_table(
     open_nodes: OpenNodes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one, two = await open_nodes(2)
-    here = await new_table(one)
-    await one.execute(here, StartShuffle(HOST))
+    here = await shuffled_table(one)
     there = await two.load(here.table_id)
     for service in (one, two):
 
@@ -291,8 +291,7 @@ async def test_commands_are_unavailable_while_the_database_is(
     url = own_postgres.url(own_postgres.database())
     sent: dict[str, Any] = {"key": IdempotencyKey("s", "again", b"x")}
     async with open_service(url, house_key=tmp_path / "key", busy_seconds=0.2) as service:
-        live_table = await new_table(service)
-        await service.execute(live_table, StartShuffle(HOST))
+        live_table = await shuffled_table(service)
         before = live_table.committed
         await asyncio.to_thread(own_postgres.stop)
         for _ in range(3):

@@ -16,7 +16,7 @@ from dealer.eventlog import Log
 from dealer.eventlog import webhooks as stored
 from dealer.eventlog.key_file import load_house_keys
 from dealer.eventlog.webhooks import StoredWebhook, stored_webhooks
-from dealer.game.commands import Actor, Draw, StartShuffle
+from dealer.game.commands import Actor, Draw
 from dealer.service import LiveTable, Service
 from dealer.service.admin import read_audit_entries
 from dealer.service.key_rotation import rotate
@@ -24,23 +24,17 @@ from dealer.service.webhooks import WebhookAdmin, house_keys
 from dealer.webhooks import requests
 from tests.gateway.rpc_client import eventually
 from tests.harness.service_keys import add_key, give_table, revoke_key
-from tests.service.tables import HOST, new_table
+from tests.service.tables import shuffled_table
 from tests.webhooks.conftest import OpenService
 from tests.webhooks.receiver import Receiver, answer, flood, hang
 
 pytestmark = pytest.mark.slow
 
 
-async def shuffled(service: Service) -> LiveTable:
-    live_table = await new_table(service)
-    await service.execute(live_table, StartShuffle(HOST))
-    return live_table
-
-
 async def add_webhook(service: Service, url: str, **settings: Any) -> tuple[int, str]:
     """A webhook of the key `shop`, which is made if it is missing."""
     if not service.service_keys.any_may("read"):
-        await add_key(service, rights=settings.pop("rights", "admin"))
+        await add_key(service, "shop", settings.pop("rights", "admin"))
     given: dict[str, Any] = {
         "key": "shop",
         "types": (),
@@ -79,7 +73,7 @@ async def test_every_event_is_delivered_in_order(
     open_node: OpenService, receiver: Receiver
 ) -> None:
     service = await open_node(house="cards.example.org")
-    first, second = await shuffled(service), await shuffled(service)
+    first, second = await shuffled_table(service), await shuffled_table(service)
     _, secret = await add_webhook(service, receiver.url)
     await until_complete(service, receiver, first, second)
     for table in (first, second, first):
@@ -96,7 +90,7 @@ async def test_every_event_is_delivered_in_order(
 
 async def test_only_what_the_key_may_read(open_node: OpenService, receiver: Receiver) -> None:
     service = await open_node()
-    mine, _ = await shuffled(service), await shuffled(service)
+    mine, _ = await shuffled_table(service), await shuffled_table(service)
     await give_table(service.log, mine.table_id, key=1)
     await add_webhook(service, receiver.url, rights="read", types=("SeatTaken", "DeckSealed"))
     await eventually(lambda: len(receiver.requests) == 3)
@@ -113,7 +107,7 @@ async def test_failures_are_repeated(
     monkeypatch.setattr(requests, "DEADLINE_SECONDS", 0.2)
     receiver.respond = respond
     service = await open_node()
-    live_table = await shuffled(service)
+    live_table = await shuffled_table(service)
     await add_webhook(service, receiver.url)
     await eventually(lambda: service.webhooks and service.webhooks.failing)
     failing = await webhook_of(service)
@@ -127,7 +121,7 @@ async def test_failures_are_repeated(
 
 async def test_a_receiver_that_dies_and_returns(open_node: OpenService, receiver: Receiver) -> None:
     service = await open_node()
-    live_table = await shuffled(service)
+    live_table = await shuffled_table(service)
     await add_webhook(service, receiver.url)
     for count in range(10, 60, 10):
         await eventually(partial(_at_least, receiver, count))
@@ -144,7 +138,7 @@ def _at_least(receiver: Receiver, count: int) -> bool:
 async def test_a_hostile_answer_is_an_answer(open_node: OpenService, receiver: Receiver) -> None:
     receiver.respond = flood
     service = await open_node()
-    live_table = await shuffled(service)
+    live_table = await shuffled_table(service)
     await add_webhook(service, receiver.url, types=("TableOpened", "DeckSealed"))
     await eventually(lambda: len(receiver.requests) == 2)
     assert [event["data"]["version"] for event in receiver.events] == [1, live_table.committed]
@@ -155,7 +149,7 @@ async def test_a_receiver_that_is_gone_is_switched_off(
 ) -> None:
     receiver.respond = answer(410)
     service = await open_node()
-    live_table = await shuffled(service)
+    live_table = await shuffled_table(service)
     number, _ = await add_webhook(service, receiver.url)
     await eventually(lambda: service.webhooks and service.webhooks.disabled)
     (line,) = await read_audit_entries(service.log, limit=1)
@@ -172,7 +166,7 @@ async def test_after_days_of_failures_it_is_switched_off(
 ) -> None:
     receiver.respond = answer(503)
     service = await open_node(webhook_give_up_ms=50)
-    await shuffled(service)
+    await shuffled_table(service)
     await add_webhook(service, receiver.url)
     await eventually(lambda: service.webhooks and service.webhooks.disabled)
     assert len(receiver.requests) > 1
@@ -180,7 +174,7 @@ async def test_after_days_of_failures_it_is_switched_off(
 
 async def test_a_replay_delivers_again(open_node: OpenService, receiver: Receiver) -> None:
     service = await open_node()
-    live_table = await shuffled(service)
+    live_table = await shuffled_table(service)
     number, _ = await add_webhook(service, receiver.url)
     await until_complete(service, receiver, live_table)
     receiver.requests.clear()
@@ -190,7 +184,7 @@ async def test_a_replay_delivers_again(open_node: OpenService, receiver: Receive
 
 async def test_a_removed_webhook_gets_nothing(open_node: OpenService, receiver: Receiver) -> None:
     service = await open_node()
-    live_table = await shuffled(service)
+    live_table = await shuffled_table(service)
     number, _ = await add_webhook(service, receiver.url)
     await until_complete(service, receiver, live_table)
     admin = WebhookAdmin(service.log, who="test")
@@ -204,12 +198,12 @@ async def test_after_its_key_is_revoked_nothing_is_delivered(
     open_node: OpenService, receiver: Receiver
 ) -> None:
     service = await open_node()
-    live_table = await shuffled(service)
+    live_table = await shuffled_table(service)
     await add_key(service, "other", "read")  # the feed goes on
-    await add_key(service, rights="admin")
+    await add_key(service, "shop", "admin")
     await add_webhook(service, receiver.url)
     await until_complete(service, receiver, live_table)
-    await revoke_key(service.log)
+    await revoke_key(service, at_once=False)
     await eventually(lambda: not _running(service))
     count = len(receiver.requests)
     await service.execute(live_table, Draw(Actor(seat=1)))
@@ -227,7 +221,7 @@ async def test_one_node_delivers_and_another_takes_over(
 ) -> None:
     monkeypatch.setattr(stored, "LEASE_MS", 400)
     one, two = await open_node(), await open_node()
-    live_table = await shuffled(one)
+    live_table = await shuffled_table(one)
     await add_webhook(one, receiver.url)
     await two.service_keys.refresh(two.log)
     await until_complete(one, receiver, live_table)
@@ -252,7 +246,7 @@ async def _never(*_: object, **__: object) -> bool:
 async def test_a_drain_ends_deliveries(open_node: OpenService, receiver: Receiver) -> None:
     """Without a loop that never pauses, though nothing is waited for any more."""
     service = await open_node()
-    live_table = await shuffled(service)
+    live_table = await shuffled_table(service)
     await add_webhook(service, receiver.url)
     await until_complete(service, receiver, live_table)
     service.feed.head.close()
@@ -261,7 +255,7 @@ async def test_a_drain_ends_deliveries(open_node: OpenService, receiver: Receive
 
 async def test_a_private_address_is_refused(open_node: OpenService, receiver: Receiver) -> None:
     service = await open_node()
-    await shuffled(service)
+    await shuffled_table(service)
     url = receiver.url.replace("http:", "https:")
     with pytest.raises(ConfigurationError, match="https"):
         await add_webhook(service, receiver.url, allow_private=False)
@@ -276,7 +270,7 @@ async def test_the_secret_survives_a_rotation(
 ) -> None:
     """It is encrypted again under the new key, so that the old one may be destroyed."""
     service = await open_node()
-    await shuffled(service)
+    await shuffled_table(service)
     await add_webhook(service, receiver.url)
     before = await webhook_of(service)
     assert len(before.secret) > 32

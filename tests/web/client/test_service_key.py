@@ -11,7 +11,7 @@ from websockets.exceptions import ConnectionClosed
 from dealer.service.service_keys import new_key
 from tests.client.test_connection import FakeServer, answer, refuse
 from tests.gateway.conftest import gateway, open_gateway, service
-from tests.gateway.services import add_key, revoke_key
+from tests.harness.service_keys import add_key, revoke_key
 from tests.web.client.conftest import clients
 from tests.web.client.node_client import FAST, JsError
 
@@ -52,7 +52,6 @@ async def test_a_revoked_key_ends_the_connection(service, gateway, clients) -> N
     )
     await clients.run("return its.house.tables()")
     await revoke_key(service)
-    await service.service_keys.refresh(service.log)
     sentence = "The server no longer accepts this client's key."
     assert await ended == ["SessionEnded", 4401, sentence]
 
