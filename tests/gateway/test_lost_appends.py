@@ -30,8 +30,11 @@ def held_appends(service, monkeypatch) -> Iterator[list[Any]]:
         yield queued
 
 
-def lose(service, queued: list[Any]) -> None:
-    """Report that these appends have failed."""
+@contextmanager
+def lost_appends(service, monkeypatch) -> Iterator[list[Any]]:
+    """The same; after the block they are reported as failed."""
+    with held_appends(service, monkeypatch) as queued:
+        yield queued
     for listener in service.log._writer.commit_listeners:
         listener([(append, DatabaseError("the disk failed")) for append in queued])
 
@@ -46,12 +49,11 @@ async def test_a_token_is_not_refused_because_of_a_leave_that_is_lost(
     """Clients forget a token that was refused, and would lose a seat that they still have."""
     table = await seat_players(connect, gateway, players=1)
     live_table, back = service.live_table(table.id), await connect(gateway)
-    with held_appends(service, monkeypatch) as queued:
+    with lost_appends(service, monkeypatch) as queued:
         leaving = table.players[0].send("table.leave")
         await eventually(lambda: queued)
         resuming = back.send("table.resume", table=table.id, token=table.tokens[0], after=0)
         await eventually(lambda: live_table.commit_waiters or resuming.done())
-    lose(service, queued)
     assert (await resuming)["seat"] == 1
     leaving.cancel()
 
@@ -61,12 +63,11 @@ async def test_a_connection_keeps_its_seat_if_its_own_leave_is_lost(
 ) -> None:
     table = await seat_players(connect, gateway, players=1)
     (player,), live_table = table.players, service.live_table(table.id)
-    with held_appends(service, monkeypatch) as queued:
+    with lost_appends(service, monkeypatch) as queued:
         leaving = player.send("table.leave")
         await eventually(lambda: queued)
         (subscription,) = (one for one in live_table.subscribers if one.viewer is not None)
         assert subscription.membership.holder is None  # as who is present is computed meanwhile
-    lose(service, queued)
     with pytest.raises(Refusal, match="again"):
         await leaving
     await up_to_date(live_table)
@@ -96,12 +97,11 @@ async def test_a_player_keeps_the_cards_whose_removal_is_lost_during_a_resume(
     ]
     resuming = player.send("session.hello", tokens=tokens)
     await asked.wait()
-    with held_appends(service, monkeypatch) as queued:
+    with lost_appends(service, monkeypatch) as queued:
         vacating = table.host.send("seat.vacate", seat=1, reason="away")
         await eventually(lambda: queued)
         go_on.set()
         assert [one["seat"] for one in (await resuming)["tables"]] == [1, 1]
-    lose(service, queued)
     with pytest.raises(Refusal, match="again"):
         await vacating
     await up_to_date(live_table)
@@ -117,13 +117,12 @@ async def test_a_token_acts_for_no_seat_of_a_move_that_is_lost(
     table = await seat_and_shuffle(connect, gateway, players=1)
     (player,), live_table = table.players, service.live_table(table.id)
     other, carol = await connect(gateway), await connect(gateway)
-    with held_appends(service, monkeypatch) as queued:
+    with lost_appends(service, monkeypatch) as queued:
         moving = player.send("seat.move", to=2)
         await eventually(lambda: queued)
         moved_at = live_table.table.seats[2].taken_at
         noting = other.send("table.note", table=table.id, token=table.tokens[0], **NOTE)
         await eventually(lambda: live_table.commit_waiters or len(queued) > 1)
-    lose(service, queued)
     with pytest.raises(Refusal, match="again"):
         await moving
     await up_to_date(live_table)
@@ -142,12 +141,11 @@ async def test_a_resume_behind_a_move_that_is_lost_keeps_the_cards(
 ) -> None:
     table = await seat_and_shuffle(connect, gateway, players=1)
     (player,), live_table = table.players, service.live_table(table.id)
-    with held_appends(service, monkeypatch) as queued:
+    with lost_appends(service, monkeypatch) as queued:
         moving = player.send("seat.move", to=2)
         resume = {"token": table.tokens[0], "after": live_table.committed}
         resuming = player.send("table.resume", table=table.id, **resume)
         await eventually(lambda: queued and (live_table.commit_waiters or resuming.done()))
-    lose(service, queued)
     with pytest.raises(Refusal, match="again"):
         await moving
     assert (await resuming)["seat"] == 1
@@ -200,12 +198,11 @@ async def test_a_repeated_join_is_not_refused_because_of_a_removal_that_is_lost(
     join = {"table": table, "name": "Ada", "cmd": str(uuid.uuid4())}
     await ada.call("table.join", **join)
     live_table = service.live_table(table)
-    with held_appends(service, monkeypatch) as queued:
+    with lost_appends(service, monkeypatch) as queued:
         vacating = host.send("seat.vacate", seat=1, reason="away")
         await eventually(lambda: queued)
         joining = again.send("table.join", **join)
         await eventually(lambda: live_table.commit_waiters or joining.done())
-    lose(service, queued)
     with pytest.raises(Refusal, match="again"):
         await vacating
     assert (await joining)["seat"] == 1
@@ -224,13 +221,12 @@ async def test_a_ticket_gives_no_seat_of_a_move_that_is_lost(
     join = {"table": table, "ticket": ticket, "cmd": str(uuid.uuid4())}
     await ada.call("table.join", **join)
     live_table = service.live_table(table)
-    with held_appends(service, monkeypatch) as queued:
+    with lost_appends(service, monkeypatch) as queued:
         moving = ada.send("seat.move", to=2)
         await eventually(lambda: queued)
         moved_at = live_table.table.seats[2].taken_at
         joining = again.send("table.join", **join)
         await eventually(lambda: live_table.commit_waiters or joining.done())
-    lose(service, queued)
     with pytest.raises(Refusal, match="again"):
         await moving
     assert (await joining)["seat"] == 1
@@ -251,14 +247,13 @@ async def test_presence_and_role_do_not_follow_a_move_that_is_lost(
     watcher = await connect(gateway)
     await watcher.call("table.watch", table=table.id)
     await watcher.call("table.presence", table=table.id)
-    with held_appends(service, monkeypatch) as queued:
+    with lost_appends(service, monkeypatch) as queued:
         moving = player.send("seat.move", to=2)
         await eventually(lambda: queued)
         refreshing = player.send("session.refresh")
         watching = (await connect(gateway)).send("table.watch", table=table.id)
         await eventually(lambda: watcher.notices("presence"))
         assert not refreshing.done()
-    lose(service, queued)
     with pytest.raises(Refusal, match="again"):
         await moving
     await watching
