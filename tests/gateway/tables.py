@@ -58,11 +58,16 @@ def nonce_of(seat: int) -> bytes:
 async def commit_entropy(table: SeatedTable, *, round: int = 1, k: int = 0) -> None:
     """Each player sends the digest of the nonce of its seat."""
     for joined, client in zip(table.joined, table.players, strict=True):
-        seat = joined["seat"]
-        digest = player_digest(
-            table=bytes.fromhex(table.id), round=round, k=k, seat=seat, nonce=nonce_of(seat)
-        )
-        await client.call("entropy.commit", round=round, k=k, digest=digest.hex())
+        await commit(table, client, joined["seat"], round=round, k=k)
+
+
+async def commit(
+    table: SeatedTable, client: RpcClient, seat: int, *, round: int = 1, k: int = 0
+) -> None:
+    digest = player_digest(
+        table=bytes.fromhex(table.id), round=round, k=k, seat=seat, nonce=nonce_of(seat)
+    )
+    await client.call("entropy.commit", round=round, k=k, digest=digest.hex())
 
 
 async def reveal_entropy(table: SeatedTable, *, round: int = 1, k: int = 0) -> None:

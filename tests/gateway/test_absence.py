@@ -7,13 +7,12 @@ from typing import Any
 import pytest
 
 from dealer.gateway.push import absence
-from dealer.proof.keys import player_digest
 from dealer.proof.verify import verify
 from dealer.service import head_poller
 from tests.gateway.conftest import Connect, OpenGateway
 from tests.gateway.http_client import get
 from tests.gateway.rpc_client import RpcClient, eventually
-from tests.gateway.tables import SeatedTable, nonce_of, seat_players
+from tests.gateway.tables import commit, nonce_of, seat_players
 
 HOUR = {"commit_ms": 3_600_000, "reveal_ms": 3_600_000}
 
@@ -24,13 +23,6 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(absence, "ABSENT_SECONDS", 0.0)
     monkeypatch.setattr(absence, "SETTLE_SECONDS", 0.5)
     monkeypatch.setattr(head_poller, "POLL_SECONDS", 0.1)
-
-
-async def commit(table: SeatedTable, client: RpcClient, seat: int) -> None:
-    digest = player_digest(
-        table=bytes.fromhex(table.id), round=1, k=0, seat=seat, nonce=nonce_of(seat)
-    )
-    await client.call("entropy.commit", round=1, k=0, digest=digest.hex())
 
 
 def types(client: RpcClient) -> list[str]:
