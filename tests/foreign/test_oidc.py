@@ -23,8 +23,9 @@ from dealer.errors import BadToken
 from dealer.gateway.close_codes import CloseCode
 from dealer.gateway.identity.issuer import Issuer
 from dealer.gateway.identity.key_set import AGAIN_SECONDS
+from tests.gateway import rpc_client
 from tests.gateway.conftest import ManualClock
-from tests.gateway.rpc_client import Refusal, RpcClient
+from tests.gateway.rpc_client import RpcClient
 from tests.harness.npm import BUILD, command
 from tests.harness.server_process import PATIENT, ServerProcess
 
@@ -116,9 +117,8 @@ async def player(server: ServerProcess) -> AsyncIterator[RpcClient]:
 
 async def refusal(request: Any) -> tuple[str, str]:
     """The reason and the sentence of a refused request."""
-    with pytest.raises(Refusal) as caught:
-        await request
-    return str(caught.value.reason), str(caught.value)
+    refused = await rpc_client.refusal(request)
+    return str(refused.reason), str(refused)
 
 
 async def test_users_take_their_seats(provider: Provider, tmp_path: Path) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, Self
 
+import pytest
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
@@ -32,6 +33,17 @@ class Refusal(Exception):
         self.error = error
         self.code = error["code"]
         self.reason = error.get("data", {}).get("reason")
+
+
+async def refusal(request: Awaitable[object]) -> Refusal:
+    """Why a request is refused."""
+    with pytest.raises(Refusal) as caught:
+        await request
+    return caught.value
+
+
+async def reason_of(request: Awaitable[object]) -> str | None:
+    return (await refusal(request)).reason
 
 
 class RpcClient:

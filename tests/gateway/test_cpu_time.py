@@ -18,7 +18,7 @@ from dealer.proof.tree import leaf_hash
 from dealer.service import consistency
 from tests.gateway.conftest import TEST_LIMITS, ManualClock
 from tests.gateway.http_client import get
-from tests.gateway.rpc_client import Refusal, RpcClient, eventually
+from tests.gateway.rpc_client import Refusal, eventually, reason_of, refusal
 from tests.gateway.tables import seat_and_shuffle, seat_players
 
 HERE = "127.0.0.1"
@@ -53,12 +53,6 @@ def budget_of(gateway, address: str = HERE) -> ClientBudget:
     return gateway.context.budgets.client(address, gateway.context.clock())
 
 
-async def refusal(client: RpcClient, method: str, **params: object) -> Refusal:
-    with pytest.raises(Refusal) as caught:
-        await client.call(method, **params)
-    return caught.value
-
-
 # Requests
 
 
@@ -73,7 +67,7 @@ async def test_the_time_of_an_answer_is_charged_to_the_address(
     await eventually(lambda: budget_of(gateway).busy(clock.now))
     thread_time.seconds = 0.0
     other = await connect(gateway)
-    refused = await refusal(other, "ping")
+    refused = await refusal(other.call("ping"))
     assert (refused.reason, refused.error["data"]["temporary"]) == ("rate_limited", True)
     assert "processor time" in str(refused)
     clock.now += refused.error["data"]["retry_after_ms"] / 1000
@@ -87,8 +81,8 @@ async def test_the_time_of_a_refused_command_is_charged(open_gateway, connect, s
     table = await seat_players(connect, gateway, players=1)
     stop_clocks(gateway, step=0.02)
     for _ in range(3):
-        assert (await refusal(table.players[0], "deck.draw")).reason == "no_round"
-    assert (await refusal(table.players[0], "deck.draw")).reason == "rate_limited"
+        assert await reason_of(table.players[0].call("deck.draw")) == "no_round"
+    assert await reason_of(table.players[0].call("deck.draw")) == "rate_limited"
 
 
 async def test_another_address_is_served_while_one_is_in_debt(
@@ -102,7 +96,7 @@ async def test_another_address_is_served_while_one_is_in_debt(
         for address in ("198.51.100.1", "198.51.100.2")
     ]
     budget_of(gateway, "198.51.100.1").cpu.charge(10.0)
-    await refusal(clients[0], "ping")
+    await refusal(clients[0].call("ping"))
     await clients[1].call("ping")
 
 
@@ -125,7 +119,7 @@ async def test_the_cost_of_a_hello_grows_with_its_tokens(
     tokens = [{"table": "00" * 16, "token": "host." + "0" * 64}] * 64
     await client.call("session.hello", tokens=tokens)
     await client.call("session.hello", tokens=tokens)
-    assert (await refusal(client, "ping")).reason == "rate_limited"
+    assert await reason_of(client.call("ping")) == "rate_limited"
 
 
 async def test_the_default_limits_allow_a_fast_game(open_gateway, connect) -> None:
@@ -154,7 +148,7 @@ async def test_a_catch_up_waits_until_the_debt_of_its_address_is_paid(
     thread_time.seconds = 0.0
     for _ in range(50):
         await asyncio.sleep(0)
-    assert (await refusal(spectator, "ping")).reason == "rate_limited"
+    assert await reason_of(spectator.call("ping")) == "rate_limited"
     assert len(spectator.versions) < head
     clock.now += 60.0
     await spectator.until_version(head)
@@ -325,10 +319,10 @@ async def test_errors_that_clients_cause_are_logged_once_a_second(
     monkeypatch.setattr(gateway.context.log_throttle, "_clock", clock)
     client = await connect(gateway)
     for _ in range(20):
-        await refusal(client, "table.list")
+        await refusal(client.call("table.list"))
     assert [record.getMessage() for record in caplog.records].count(line) == 1
     clock.now += 1.5
-    await refusal(client, "table.list")
+    await refusal(client.call("table.list"))
     assert caplog.records[-1].fields["times"] == 20
 
 
@@ -341,7 +335,7 @@ async def test_lines_name_the_connection_and_the_id_of_a_request(
     monkeypatch.setattr(gateway.context.service.lobby, "tables", fail)
     monkeypatch.setattr(gateway.context.log_throttle, "_seconds", 0.0)
     client, other = await connect(gateway), await connect(gateway)
-    await refusal(client, "table.list")
+    await refusal(client.call("table.list"))
     for id in (41, "a text may be a token"):
         with pytest.raises(Refusal):
             await other.send("table.list", id=id)

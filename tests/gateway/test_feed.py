@@ -21,7 +21,7 @@ from dealer.service import LiveTable
 from dealer.service.startup import open_service
 from tests.gateway.conftest import TEST_LIMITS, Connect
 from tests.gateway.http_client import HttpResponse, get
-from tests.gateway.rpc_client import Refusal, RpcClient, eventually
+from tests.gateway.rpc_client import RpcClient, eventually, reason_of
 from tests.harness.service_keys import add_key, give_table, revoke_key, with_key
 from tests.service.tables import shuffled_table
 
@@ -325,9 +325,7 @@ async def test_following_again_replaces_the_first(gateway: Gateway, connect: Con
 
 async def test_following_needs_a_key(gateway: Gateway, connect: Connect) -> None:
     client = await connect(gateway)
-    with pytest.raises(Refusal) as refused:
-        await client.call("feed.follow")
-    assert refused.value.reason == "not_entitled"
+    assert await reason_of(client.call("feed.follow")) == "not_entitled"
 
 
 async def test_after_the_key_is_revoked_nothing_is_pushed(

@@ -9,19 +9,18 @@ import uuid
 import pytest
 
 from dealer.game.cards import STANDARD, build
-from tests.gateway.rpc_client import Refusal
+from tests.gateway.rpc_client import Refusal, refusal
 from tests.gateway.tables import commit_entropy, reveal_entropy, seat_and_shuffle, seat_players
 
 
 async def reason_of(request) -> str:
     """The reason for which a request is refused, or the code if it has none."""
-    with pytest.raises(Refusal) as caught:
-        await request
-    error = caught.value.error
+    refused = await refusal(request)
+    error = refused.error
     assert error["message"].endswith(".")
     if error["code"] > 0:
         assert set(error["data"]) >= {"reason", "temporary"}
-    return caught.value.reason or str(caught.value.code)
+    return refused.reason or str(refused.code)
 
 
 async def test_a_table_is_opened_and_joined(gateway, connect) -> None:

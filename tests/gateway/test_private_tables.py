@@ -8,8 +8,9 @@ import pytest
 
 from dealer.gateway.rpc.commands import TableCommand
 from dealer.gateway.rpc.methods import METHODS
+from tests.gateway import rpc_client
 from tests.gateway.http_client import get
-from tests.gateway.rpc_client import Refusal, RpcClient
+from tests.gateway.rpc_client import RpcClient
 from tests.gateway.tables import SeatedTable, seat_players
 
 PARAMS: dict[str, dict[str, Any]] = {
@@ -47,9 +48,8 @@ QUERIES = (
 
 
 async def refusal(client: RpcClient, method: str, **params: Any) -> str:
-    with pytest.raises(Refusal) as caught:
-        await client.call(method, **params)
-    return f"{caught.value.error['data']['reason']}: {caught.value.error['message']}"
+    refused = await rpc_client.refusal(client.call(method, **params))
+    return f"{refused.reason}: {refused}"
 
 
 async def private_table(connect: Any, gateway: Any) -> SeatedTable:

@@ -15,19 +15,13 @@ from dealer.gateway.rpc.methods import METHODS
 from dealer.gateway.rpc.rights import JOURNALLED, METHOD_RIGHTS
 from dealer.service.service_keys import POLL_SECONDS, RIGHTS, new_key
 from tests.gateway.conftest import TEST_LIMITS
-from tests.gateway.rpc_client import Refusal, RpcClient
+from tests.gateway.rpc_client import Refusal, RpcClient, reason_of, refusal
 from tests.gateway.tables import seat_players
 from tests.gateway.test_private_tables import PARAMS
 from tests.harness.service_keys import add_key, revoke_key, with_key
 
 AT_A_TABLE = sorted(set(METHOD_RIGHTS) - {"table.open", "table.list"})
 PARAMS = PARAMS | {"round.open": {"entropy": "house"}, "seat.move": {"seat": 1, "to": 2}}
-
-
-async def refusal(client: RpcClient, method: str, **params: Any) -> Refusal:
-    with pytest.raises(Refusal) as caught:
-        await client.call(method, **params)
-    return caught.value
 
 
 async def outcome(client: RpcClient, method: str, **params: Any) -> str:
@@ -77,20 +71,20 @@ async def test_another_credential_does_not_keep_a_client_out(gateway, connect) -
 
 async def test_a_key_is_given_with_hello(service, gateway, connect) -> None:
     key, client = await add_key(service), await connect()
-    refused = await refusal(client, "session.hello", key=new_key())
+    refused = await refusal(client.call("session.hello", key=new_key()))
     assert (refused.reason, refused.code) == ("bad_key", 6)
     await client.call("session.hello", key=key)
     await client.call("session.hello", key=key)  # again the same
     opened = await client.call("table.open")
     await client.call("round.open", table=opened["table"], entropy="house")
     other = await add_key(service, "other")
-    assert (await refusal(client, "session.hello", key=other)).reason == "bad_request"
+    assert await reason_of(client.call("session.hello", key=other)) == "bad_request"
 
 
 async def test_a_player_does_not_become_a_service(service, gateway, connect) -> None:
     table = await seat_players(connect, gateway, players=1)
     key = await add_key(service)
-    assert (await refusal(table.players[0], "session.hello", key=key)).reason == "bad_request"
+    assert await reason_of(table.players[0].call("session.hello", key=key)) == "bad_request"
     assert await outcome(table.players[0], "table.close") != ""
 
 
@@ -183,7 +177,7 @@ async def test_a_token_acts_instead_of_the_key(service, gateway, connect) -> Non
     table = opened["table"]
     player = await connect()
     await player.call("table.join", table=table, name="ann")
-    assert (await refusal(client, "seat.vacate", table=table, seat=1)).reason == "not_entitled"
+    assert await reason_of(client.call("seat.vacate", table=table, seat=1)) == "not_entitled"
     token = opened["host_token"]
     vacated = await client.call("seat.vacate", table=table, seat=1, token=token)
     await player.until_version(vacated["version"])
@@ -202,7 +196,7 @@ async def test_the_command_ids_of_a_key_are_its_own(service, gateway, connect) -
         for one in (first, second)
     ]
     assert rounds[0] == rounds[1]
-    refused = await refusal(second, "deck.shuffle", table=table, cmd="2")
+    refused = await refusal(second.call("deck.shuffle", table=table, cmd="2"))
     assert refused.reason == "command_reused"
     admin = await connect(**with_key(await add_key(service, "ops", "admin")))
     await admin.call("deck.shuffle", table=table, cmd="2")
@@ -249,10 +243,10 @@ async def test_a_key_reaches_no_log_line(service, gateway, connect, caplog) -> N
     key = await add_key(service)
     client = await connect(**with_key(key))
     await client.call("table.open")
-    await refusal(client, "table.state", table=key)
-    await refusal(client, "table.state", **{key: 1})
+    await refusal(client.call("table.state", table=key))
+    await refusal(client.call("table.state", **{key: 1}))
     said_hello = await connect()
-    await refusal(said_hello, "session.hello", key=key[:-1] + "-")
+    await refusal(said_hello.call("session.hello", key=key[:-1] + "-"))
     await said_hello.call("session.hello", key=key)
     await revoke_key(service)
     await client.wait_closed()
@@ -273,7 +267,7 @@ async def test_a_service_has_no_limit_of_tables(service, open_gateway, connect) 
     player = await connect(gateway)
     for _ in range(2):
         await player.call("table.open")
-    assert (await refusal(player, "table.open")).reason == "too_many_tables"
+    assert await reason_of(player.call("table.open")) == "too_many_tables"
 
 
 async def test_a_key_has_a_rate_of_its_own(service, open_gateway, connect) -> None:
@@ -317,7 +311,7 @@ async def test_a_key_has_a_number_of_connections(service, open_gateway, connect)
     with pytest.raises(InvalidStatus):
         await connect(gateway, **with_key(key))
     player = await connect(gateway)
-    assert (await refusal(player, "session.hello", key=key)).reason == "overloaded"
+    assert await reason_of(player.call("session.hello", key=key)) == "overloaded"
     await clients[0].close()
     await player.call("session.hello", key=key)
     assert await connect(gateway)  # the address has none but this one

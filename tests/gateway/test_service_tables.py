@@ -14,15 +14,9 @@ from dealer.projector.runner import Projector
 from dealer.service import Service
 from dealer.service.admin import read_audit_entries
 from tests.gateway.http_client import get
-from tests.gateway.rpc_client import Refusal, RpcClient, eventually
+from tests.gateway.rpc_client import Refusal, RpcClient, eventually, reason_of, refusal
 from tests.gateway.tables import seat_players
 from tests.harness.service_keys import add_key, revoke_key, with_key
-
-
-async def refusal(client: RpcClient, method: str, **params: Any) -> Refusal:
-    with pytest.raises(Refusal) as caught:
-        await client.call(method, **params)
-    return caught.value
 
 
 async def projected(service: Service) -> None:
@@ -49,7 +43,7 @@ async def test_a_ref_names_one_table(service, gateway, connect) -> None:
     assert opened["ref"] == "match 1 ♠"
     assert await second.call("table.open", ref="match 1 ♠", rules=rules, cmd="x") == opened
     assert (await second.call("table.open", ref="match 2"))["table"] != opened["table"]
-    refused = await refusal(second, "table.open", ref="match 1 ♠", rules={})
+    refused = await refusal(second.call("table.open", ref="match 1 ♠", rules={}))
     assert refused.reason == "command_reused"
     other = await connect(**with_key(await add_key(service, "other")))
     assert (await other.call("table.open", ref="match 1 ♠"))["table"] != opened["table"]
@@ -60,7 +54,7 @@ async def test_a_ref_names_one_table(service, gateway, connect) -> None:
 
 async def test_a_ref_needs_a_key(gateway, connect) -> None:
     client = await connect()
-    refused = await refusal(client, "table.open", ref="match 1")
+    refused = await refusal(client.call("table.open", ref="match 1"))
     assert refused.reason == "bad_request"
     assert "service key" in str(refused)
 
@@ -68,7 +62,7 @@ async def test_a_ref_needs_a_key(gateway, connect) -> None:
 @pytest.mark.parametrize("ref", ["", "x" * 257, "a\x00", 1])
 async def test_a_ref_has_up_to_256_characters(service, gateway, connect, ref: Any) -> None:
     client = await connect(**with_key(await add_key(service)))
-    assert (await refusal(client, "table.open", ref=ref)).code == -32602
+    assert (await refusal(client.call("table.open", ref=ref))).code == -32602
     assert await client.call("table.open", ref="x" * 256)
 
 
@@ -126,7 +120,7 @@ async def test_a_ref_of_an_archived_table(service, gateway, connect) -> None:
     other = await connect(**with_key(key))
     live_table = service.live_table(opened["table"])
     service.tables._remove(live_table)
-    refused = await refusal(other, "table.open", ref="m1")
+    refused = await refusal(other.call("table.open", ref="m1"))
     assert refused.reason == "table_archived"
     listed = await other.call("table.list")
     assert [one["state"] for one in listed["tables"]] == ["archived"]
@@ -205,14 +199,14 @@ async def test_admin_lists_all_tables(service, gateway, connect) -> None:
     listed = (await admin.call("table.list"))["tables"]
     assert {one["table"]: one.get("opened_by") for one in listed} == {own: "shop", theirs: None}
     assert (await admin.call("table.list", ref="m1"))["tables"] == []  # not one of its own
-    assert (await refusal(client, "table.list")).reason == "not_entitled"
+    assert await reason_of(client.call("table.list")) == "not_entitled"
 
 
 async def test_players_list_without_parameters(gateway, connect) -> None:
     client = await connect()
     assert await client.call("table.list") == {"tables": []}
     for given in ({"ref": "x"}, {"state": "open"}, {"after": "0" * 32}, {"limit": 10}):
-        refused = await refusal(client, "table.list", **given)
+        refused = await refusal(client.call("table.list", **given))
         assert refused.reason == "bad_request"
 
 
@@ -229,7 +223,7 @@ async def test_what_a_service_does_to_others_is_journalled(service, gateway, con
     await client.call("round.open", entropy="house")
     vacated = await client.call("seat.vacate", seat=1, reason="cheats")
     moved = await client.call("table.transfer_host", seat=2)
-    await refusal(client, "seat.vacate", seat=1)
+    await refusal(client.call("seat.vacate", seat=1))
     closed = await client.call("table.close")
     await service.service_journal.close()
     found = sorted(await journal(service), key=lambda entry: entry[4]["version"])
@@ -247,7 +241,7 @@ async def test_what_a_service_does_to_others_is_journalled(service, gateway, con
 async def test_only_services_open_tables(service, open_gateway, connect) -> None:
     gateway = await open_gateway(open_tables="service")
     player = await connect(gateway)
-    refused = await refusal(player, "table.open")
+    refused = await refusal(player.call("table.open"))
     assert refused.reason == "not_entitled"
     assert "only services open tables" in str(refused)
     client = await connect(gateway, **with_key(await add_key(service)))
@@ -260,7 +254,7 @@ async def test_only_services_list_tables(service, open_gateway, connect) -> None
     gateway = await open_gateway(lobby="service")
     player = await connect(gateway)
     table = (await player.call("table.open"))["table"]
-    refused = await refusal(player, "table.list")
+    refused = await refusal(player.call("table.list"))
     assert refused.reason == "not_entitled"
     client = await connect(gateway, **with_key(await add_key(service)))
     assert await client.call("table.list") == {"tables": []}

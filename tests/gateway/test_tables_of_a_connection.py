@@ -7,14 +7,8 @@ from dataclasses import replace
 import pytest
 
 from tests.gateway.conftest import TEST_LIMITS
-from tests.gateway.rpc_client import Refusal
+from tests.gateway.rpc_client import reason_of
 from tests.gateway.tables import seat_players
-
-
-async def reason_of(request) -> str | None:
-    with pytest.raises(Refusal) as caught:
-        await request
-    return caught.value.reason
 
 
 async def test_the_tables_of_a_connection_are_limited(open_gateway, connect) -> None:
@@ -26,9 +20,7 @@ async def test_the_tables_of_a_connection_are_limited(open_gateway, connect) -> 
     for method in ("table.open", "table.watch", "table.join"):
         more = {} if method == "table.open" else {"table": other["table"]}
         more |= {"name": "x"} if method == "table.join" else {}
-        with pytest.raises(Refusal) as caught:
-            await client.call(method, **more)
-        assert caught.value.reason == "too_many_tables"
+        assert await reason_of(client.call(method, **more)) == "too_many_tables"
     await client.call("table.join", table=first["table"], name="x")
 
 

@@ -17,16 +17,10 @@ from dealer.gateway.identity.issuer import Issuer
 from dealer.service.clock import utc_ms
 from tests.gateway.conftest import Connect, OpenGateway
 from tests.gateway.issuer import AUDIENCE, IssuerServer, issuer_server, token
-from tests.gateway.rpc_client import Refusal, RpcClient
+from tests.gateway.rpc_client import Refusal, RpcClient, reason_of
 from tests.harness.service_keys import add_key, revoke_key, with_key
 
 HOUR_MS = 3_600_000
-
-
-async def reason_of(request: Any) -> str:
-    with pytest.raises(Refusal) as caught:
-        await request
-    return str(caught.value.reason)
 
 
 @pytest.fixture
