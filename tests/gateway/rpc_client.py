@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import pytest
 from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import ConnectionClosed
+from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 HANDSHAKE = (
     b"GET /ws HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
@@ -44,6 +44,13 @@ async def refusal(request: Awaitable[object]) -> Refusal:
 
 async def reason_of(request: Awaitable[object]) -> str | None:
     return (await refusal(request)).reason
+
+
+async def refused_status(connecting: Awaitable[object]) -> int:
+    """The status with which a handshake is refused."""
+    with pytest.raises(InvalidStatus) as caught:
+        await connecting
+    return caught.value.response.status_code
 
 
 class RpcClient:
@@ -127,6 +134,10 @@ class RpcClient:
     @property
     def versions(self) -> list[int]:
         return [event["version"] for event in self.events]
+
+    def types(self, after: int = 0) -> list[str]:
+        """The types of the events after a version."""
+        return [event["type"] for event in self.events if event["version"] > after]
 
     def notices(self, method: str) -> list[dict[str, Any]]:
         """The parameters of the notifications of a method."""

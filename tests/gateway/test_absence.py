@@ -11,7 +11,7 @@ from dealer.proof.verify import verify
 from dealer.service import head_poller
 from tests.gateway.conftest import Connect, OpenGateway
 from tests.gateway.http_client import get
-from tests.gateway.rpc_client import RpcClient, eventually
+from tests.gateway.rpc_client import eventually
 from tests.gateway.tables import commit, nonce_of, seat_players
 
 HOUR = {"commit_ms": 3_600_000, "reveal_ms": 3_600_000}
@@ -23,10 +23,6 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(absence, "ABSENT_SECONDS", 0.0)
     monkeypatch.setattr(absence, "SETTLE_SECONDS", 0.5)
     monkeypatch.setattr(head_poller, "POLL_SECONDS", 0.1)
-
-
-def types(client: RpcClient) -> list[str]:
-    return [event["type"] for event in client.events]
 
 
 async def until_absent(node: Any, table: str, *seats: int) -> None:
@@ -59,11 +55,11 @@ async def test_a_shuffle_does_not_wait_for_an_absent_player(
         await commit(table, ann, 1)
     await table.host.call("deck.shuffle")
     if not ahead:
-        assert "EntropyClosed" not in types(ann)
+        assert "EntropyClosed" not in ann.types()
         await commit(table, ann, 1)
-    await ann.until(lambda: "EntropyClosed" in types(ann))
+    await ann.until(lambda: "EntropyClosed" in ann.types())
     await ann.call("entropy.reveal", round=1, k=0, nonce=nonce_of(1).hex())
-    await ann.until(lambda: "DeckSealed" in types(ann))
+    await ann.until(lambda: "DeckSealed" in ann.types())
     await table.host.call("table.close")
     bundle = await get(node.port, f"/tables/{table.id}/bundle.jsonl")
     report = verify(bundle.body.decode().splitlines(), key=None)
@@ -90,11 +86,11 @@ async def test_a_connected_player_has_the_whole_time(
     await table.host.call("table.note", kind="chat", text="a commit, after which it is checked")
     await commit(table, back, 3)
     await ann.until_version((await back.call("table.state"))["version"])
-    assert "EntropyClosed" not in types(ann)
+    assert "EntropyClosed" not in ann.types()
     bob = await connect(node)
     await bob.call("table.resume", table=table.id, token=table.tokens[1], after=0)
     await commit(table, bob, 2)
-    await ann.until(lambda: "EntropyClosed" in types(ann))
+    await ann.until(lambda: "EntropyClosed" in ann.types())
 
 
 @pytest.mark.parametrize("url", ["postgres"], indirect=True)
@@ -115,8 +111,8 @@ async def test_players_at_other_nodes_are_waited_for(
     await table.host.call("round.open", **HOUR)
     await commit(table, ann, 1)
     await table.host.call("deck.shuffle")
-    await bob.until(lambda: "ShuffleStarted" in types(bob))
-    assert "EntropyClosed" not in types(bob)
+    await bob.until(lambda: "ShuffleStarted" in bob.types())
+    assert "EntropyClosed" not in bob.types()
     await commit(table, bob, 2)
-    await ann.until(lambda: "EntropyClosed" in types(ann))
-    await bob.until(lambda: types(bob).count("EntropyCommitted") == 2)
+    await ann.until(lambda: "EntropyClosed" in ann.types())
+    await bob.until(lambda: bob.types().count("EntropyCommitted") == 2)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from websockets.exceptions import InvalidStatus
 
 from dealer.gateway.http.host_names import HostNames
 from tests.gateway.conftest import TEST_LIMITS
 from tests.gateway.http_client import get
+from tests.gateway.rpc_client import refused_status
 
 NAMES = ("cards.example.org", "*.games.example")
 
@@ -61,9 +61,7 @@ async def test_requests_of_a_rebound_page_are_refused(open_gateway, connect) -> 
         assert "--host-name" in refused.text
     # A browser sends the name in its address bar in both headers.
     rebound = f"rebind.example:{gateway.port}"
-    with pytest.raises(InvalidStatus) as caught:
-        await connect(gateway, host=rebound, origin=f"http://{rebound}")
-    assert caught.value.response.status_code == 421
+    assert await refused_status(connect(gateway, host=rebound, origin=f"http://{rebound}")) == 421
     assert gateway.metrics.refused == {"host": 4}
     refused = await get(gateway.ops_port, "/metrics", host="rebind.example:9090")
     assert refused.status == 421

@@ -13,10 +13,6 @@ from tests.harness.service_keys import add_key, with_key
 pytestmark = pytest.mark.usefixtures("often_polled")
 
 
-def types(client, after: int) -> list[str]:
-    return [event["type"] for event in client.events if event["version"] > after]
-
-
 async def test_a_player_follows_a_host_who_leaves_in_the_same_append(
     open_node: OpenGateway, connect: Connect
 ) -> None:
@@ -30,7 +26,7 @@ async def test_a_player_follows_a_host_who_leaves_in_the_same_append(
     left = await ada.call("table.leave", cmd="one leave")
     assert left["host"] is True  # the connection stays, to watch
     await cleo.until_version(before + 2)
-    assert types(cleo, before) == ["SeatLeft", "HostTransferred"]
+    assert cleo.types(before) == ["SeatLeft", "HostTransferred"]
     assert left["version"] == before + 2
     assert cleo.events[-1]["public"] == {"seat": 3}  # Bob sits longer, but is not here
     await cleo.call("round.open", entropy="house")

@@ -123,7 +123,7 @@ async def test_players_contribute_entropy(gateway, connect) -> None:
     ann = table.players[0]
     drawn = await ann.call("deck.draw")
     assert drawn["cards"][0] in build(decks=2, jokers=1)
-    types = [event["type"] for event in ann.events]
+    types = ann.types()
     assert types.count("EntropyRevealed") == 2
     assert types[-1] == "CardDrawn"
     sizes = [note["size"] for note in ann.notices("checkpoint")]
@@ -159,7 +159,7 @@ async def test_a_random_draw_waits_for_the_players(gateway, connect) -> None:
     await commit_entropy(table)
     ann = table.players[0]
     drawing = ann.send("deck.draw", from_="random", count=2, cmd="r")
-    await ann.until(lambda: "EntropyClosed" in [event["type"] for event in ann.events])
+    await ann.until(lambda: "EntropyClosed" in ann.types())
     assert await reason_of(ann.call("deck.draw", cmd="s")) == "shuffle_running"
     await reveal_entropy(table)
     drawn = await drawing

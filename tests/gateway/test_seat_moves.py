@@ -12,10 +12,6 @@ from tests.harness.service_keys import add_key, with_key
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("often_polled")]
 
 
-def types(client, after: int) -> list[str]:
-    return [event["type"] for event in client.events if event["version"] > after]
-
-
 async def test_a_player_moves_and_sees_the_cards_of_the_new_seat(gateway, connect) -> None:
     table = await seat_players(connect, gateway, players=2, watch="nobody")
     ann, bob = table.players
@@ -23,7 +19,7 @@ async def test_a_player_moves_and_sees_the_cards_of_the_new_seat(gateway, connec
     moved = await bob.call("seat.move", to=4, cmd="the move")
     await ann.until_version(moved["version"])
     await bob.until_version(moved["version"])
-    assert types(ann, before) == types(bob, before) == ["NoteAdded", "SeatLeft", "SeatTaken"]
+    assert ann.types(before) == bob.types(before) == ["NoteAdded", "SeatLeft", "SeatTaken"]
     assert ann.events[-1]["public"] == {"seat": 4, "name": "player 2"}
     resumed = await bob.call("table.resume", token=table.tokens[1], after=moved["version"])
     assert resumed["seat"] == 4

@@ -7,14 +7,20 @@ import json
 from typing import Any
 
 import pytest
-from websockets.exceptions import InvalidStatus
 
 from dealer.gateway import Gateway
 from dealer.projector.runner import Projector
 from dealer.service import Service
 from dealer.service.admin import read_audit_entries
 from tests.gateway.http_client import get
-from tests.gateway.rpc_client import Refusal, RpcClient, eventually, reason_of, refusal
+from tests.gateway.rpc_client import (
+    Refusal,
+    RpcClient,
+    eventually,
+    reason_of,
+    refusal,
+    refused_status,
+)
 from tests.gateway.tables import seat_players
 from tests.harness.service_keys import add_key, revoke_key, with_key
 
@@ -274,9 +280,7 @@ async def test_the_services_port_needs_a_key(service, open_gateway) -> None:
         refused = await get(port, path)
         assert refused.status == 401, path
         assert "for services" in refused.text
-    with pytest.raises(InvalidStatus) as refused_handshake:
-        await RpcClient.connect(port)
-    assert refused_handshake.value.response.status_code == 401
+    assert await refused_status(RpcClient.connect(port)) == 401
     client = await RpcClient.connect(port, **with_key(key))
     assert await client.call("table.open")
     assert (await get(port, "/openrpc.json", Authorization=f"Bearer {key}")).status == 200
