@@ -7,14 +7,13 @@ import json
 import re
 import sys
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
 
-from dealer.gateway import Gateway, serve
+from dealer.gateway import Gateway
 from dealer.service.startup import open_service
-from tests.gateway.conftest import TEST_LIMITS
+from tests.gateway.conftest import serving
 from tests.harness.service_keys import add_key
 from tests.service.tables import shuffled_table
 from tests.web.js_verifier import node
@@ -48,11 +47,8 @@ def block(language: str) -> str:
 
 @pytest.fixture
 async def gateway(tmp_path: Path) -> AsyncIterator[Gateway]:
-    async with AsyncExitStack() as stack:
-        service = await stack.enter_async_context(
-            open_service(f"sqlite:///{tmp_path / 'dealer.db'}")
-        )
-        yield await stack.enter_async_context(serve(service, port=0, limits=TEST_LIMITS))
+    async with serving(open_service(f"sqlite:///{tmp_path / 'dealer.db'}")) as gateway:
+        yield gateway
 
 
 async def output(program: tuple[str, ...], *given: object) -> list[dict[str, object]]:

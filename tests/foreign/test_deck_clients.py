@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest_asyncio
 
-from dealer.gateway import serve
-from tests.gateway.conftest import TEST_LIMITS
+from tests.gateway.conftest import serving
 from tests.harness.npm import BUILD, command
 from tests.service.bare_service import bare_service
 
@@ -24,10 +23,9 @@ Found = dict[str, Any]
 async def found(tmp_path_factory: Any) -> Found:
     """What each client found, by the name of its package."""
     folder = tmp_path_factory.mktemp("decks")
-    async with (
-        bare_service(f"sqlite:///{folder / 'dealer.db'}") as service,
-        serve(service, port=0, limits=TEST_LIMITS, host_names=["deckofcardsapi.com"]) as gateway,
-    ):
+    async with serving(
+        bare_service(f"sqlite:///{folder / 'dealer.db'}"), host_names=["deckofcardsapi.com"]
+    ) as gateway:
         running = await asyncio.create_subprocess_exec(
             *command(PROGRAM, str(gateway.port), packages=PACKAGES),
             cwd=BUILD,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,16 @@ TEST_LIMITS = Limits(**NO_RATES, drain=6.0, closing=0.5)
 
 Connect = Callable[..., Awaitable[RpcClient]]
 OpenGateway = Callable[..., Awaitable[Gateway]]
+
+
+@asynccontextmanager
+async def serving(
+    opening: AbstractAsyncContextManager[Service], **settings: Any
+) -> AsyncIterator[Gateway]:
+    """A gateway of the service that this opens."""
+    settings = {"port": 0, "limits": TEST_LIMITS} | settings
+    async with opening as service, serve(service, **settings) as gateway:
+        yield gateway
 
 
 @pytest.fixture
@@ -56,8 +66,7 @@ async def open_node(url: str, tmp_path: Path) -> AsyncIterator[OpenGateway]:
 
         async def open_() -> Gateway:
             service = open_service(url, house_key=tmp_path / "house.key")
-            node = serve(await stack.enter_async_context(service), port=0, limits=TEST_LIMITS)
-            return await stack.enter_async_context(node)
+            return await stack.enter_async_context(serving(service))
 
         yield open_
 

@@ -11,9 +11,9 @@ import httpx
 import pytest
 import pytest_asyncio
 
-from dealer.gateway import Gateway, serve
+from dealer.gateway import Gateway
 from dealer.gateway.decks.codes import CARDS
-from tests.gateway.conftest import TEST_LIMITS
+from tests.gateway.conftest import serving
 from tests.service.bare_service import bare_service
 
 ORDER = list(CARDS)
@@ -72,10 +72,7 @@ class Decks:
 async def deck_server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Gateway]:
     """One server for the tests of a file, without rates."""
     folder: Path = tmp_path_factory.mktemp("decks")
-    async with (
-        bare_service(f"sqlite:///{folder / 'dealer.db'}") as service,
-        serve(service, port=0, limits=TEST_LIMITS) as gateway,
-    ):
+    async with serving(bare_service(f"sqlite:///{folder / 'dealer.db'}")) as gateway:
         yield gateway
 
 

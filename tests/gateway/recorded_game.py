@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dealer.gateway import Gateway, serve
+from dealer.gateway import Gateway
 from dealer.projector.runner import Projector
 from dealer.proof.checkpoint import Cosigner
-from tests.gateway.conftest import TEST_LIMITS
+from tests.gateway.conftest import serving
 from tests.gateway.rpc_client import Refusal, RpcClient
 from tests.gateway.tables import SeatedTable, commit_entropy, reveal_entropy, seat_players
 from tests.harness.service_keys import add_key, with_key
@@ -259,10 +259,7 @@ def _score(one: RecordedFrame) -> int:
 async def write_examples() -> None:
     """Play a game on a temporary database and write its examples."""
     with tempfile.TemporaryDirectory() as folder:
-        async with (
-            bare_service(f"sqlite:///{folder}/dealer.db") as service,
-            serve(service, host="127.0.0.1", port=0, limits=TEST_LIMITS) as gateway,
-        ):
+        async with serving(bare_service(f"sqlite:///{folder}/dealer.db")) as gateway:
             examples = choose_examples(await play(gateway))
     lines = []
     for name, one in examples.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,24 +15,21 @@ from httpx_sse import aconnect_sse
 
 from dealer.game.commands import Actor, Draw
 from dealer.game.events import TYPES
-from dealer.gateway import Gateway, serve
+from dealer.gateway import Gateway
 from dealer.gateway.http import feed as http_feed
 from dealer.service import LiveTable
 from dealer.service.startup import open_service
-from tests.gateway.conftest import TEST_LIMITS, Connect
+from tests.gateway.conftest import Connect, serving
 from tests.gateway.http_client import HttpResponse, get
-from tests.gateway.rpc_client import RpcClient, eventually, reason_of
+from tests.gateway.rpc_client import eventually, reason_of
 from tests.harness.service_keys import add_key, give_table, revoke_key, with_key
 from tests.service.tables import shuffled_table
 
 
 @pytest.fixture
 async def gateway(tmp_path: Path) -> AsyncIterator[Gateway]:
-    async with AsyncExitStack() as stack:
-        service = await stack.enter_async_context(
-            open_service(f"sqlite:///{tmp_path / 'dealer.db'}")
-        )
-        yield await stack.enter_async_context(serve(service, port=0, limits=TEST_LIMITS))
+    async with serving(open_service(f"sqlite:///{tmp_path / 'dealer.db'}")) as gateway:
+        yield gateway
 
 
 async def table_of(gateway: Gateway, *, key: int = 1, ref: str = "t-1", **rules: Any) -> LiveTable:
@@ -41,6 +38,10 @@ async def table_of(gateway: Gateway, *, key: int = 1, ref: str = "t-1", **rules:
     live_table = await shuffled_table(service)
     await give_table(service.log, live_table.table_id, key=key, ref=ref)
     return live_table
+
+
+async def table_and_key(gateway: Gateway) -> tuple[LiveTable, str]:
+    return await table_of(gateway), await add_key(gateway.context.service)
 
 
 async def draw(gateway: Gateway, live_table: LiveTable) -> None:
@@ -162,8 +163,7 @@ async def test_a_position_that_a_restore_has_lost_is_gone(gateway: Gateway) -> N
 
 
 async def test_it_goes_on_after_a_position(gateway: Gateway) -> None:
-    await table_of(gateway)
-    key = await add_key(gateway.context.service)
+    _, key = await table_and_key(gateway)
     whole = objects(await feed(gateway, key))
     rest = objects(await feed(gateway, key, f"wait=0&after={whole[9]['position']}"))
     assert rest == whole[10:]
@@ -174,8 +174,7 @@ async def test_it_goes_on_after_a_position(gateway: Gateway) -> None:
 
 
 async def test_ndjson_stays_open_for_what_comes(gateway: Gateway) -> None:
-    live_table = await table_of(gateway)
-    key = await add_key(gateway.context.service)
+    live_table, key = await table_and_key(gateway)
     async with following(gateway, key, "after=now") as line:
         assert b"application/x-ndjson" in line.head
         for _ in range(3):
@@ -189,8 +188,7 @@ async def test_an_idle_stream_has_heartbeats(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(http_feed, "HEARTBEAT_SECONDS", 0.01)
-    live_table = await table_of(gateway)
-    key = await add_key(gateway.context.service)
+    live_table, key = await table_and_key(gateway)
     headers = {"Authorization": f"Bearer {key}", "Accept": "text/event-stream"}
     url = f"http://127.0.0.1:{gateway.port}/feed?type=RoundClosed"
     async with httpx.AsyncClient() as client, client.stream("GET", url, headers=headers) as answer:
@@ -204,8 +202,7 @@ async def test_an_idle_stream_has_heartbeats(
 
 
 async def test_server_sent_events_go_on_after_the_last_event_id(gateway: Gateway) -> None:
-    live_table = await table_of(gateway)
-    key = await add_key(gateway.context.service)
+    live_table, key = await table_and_key(gateway)
     whole = objects(await feed(gateway, key))
     url = f"http://127.0.0.1:{gateway.port}/feed"
     headers = {"Authorization": f"Bearer {key}"}
@@ -228,8 +225,7 @@ async def test_server_sent_events_go_on_after_the_last_event_id(gateway: Gateway
 
 
 async def test_a_revoked_key_ends_its_streams(gateway: Gateway) -> None:
-    await table_of(gateway)
-    key = await add_key(gateway.context.service)
+    _, key = await table_and_key(gateway)
     async with following(gateway, key, "after=now") as line:
         await revoke_key(gateway.context.service, at_once=False)
         with pytest.raises(EOFError):
@@ -264,8 +260,7 @@ async def test_a_client_that_went_away_is_no_follower(
 
 
 async def test_a_drain_ends_open_streams(gateway: Gateway) -> None:
-    await table_of(gateway)
-    key = await add_key(gateway.context.service)
+    _, key = await table_and_key(gateway)
     async with following(gateway, key, "after=now") as line:
         draining = asyncio.create_task(gateway.drain())
         assert await line.read() is None
@@ -274,8 +269,7 @@ async def test_a_drain_ends_open_streams(gateway: Gateway) -> None:
 
 async def test_a_client_that_does_not_read_gets_everything_later(gateway: Gateway) -> None:
     """Nothing is queued for it: it is read from the log when the client reads on."""
-    live_table = await table_of(gateway)
-    key = await add_key(gateway.context.service)
+    live_table, key = await table_and_key(gateway)
     async with following(gateway, key) as line:
         transport = cast("asyncio.Transport", line.writer.transport)
         transport.pause_reading()
@@ -289,16 +283,10 @@ async def test_a_client_that_does_not_read_gets_everything_later(gateway: Gatewa
 # WebSocket
 
 
-async def follower(gateway: Gateway, connect: Connect, key: str) -> RpcClient:
-    """A connection with a service key."""
-    return await connect(gateway, **with_key(key))
-
-
 async def test_following_on_a_websocket(gateway: Gateway, connect: Connect) -> None:
-    live_table = await table_of(gateway)
-    key = await add_key(gateway.context.service)
+    live_table, key = await table_and_key(gateway)
     whole = objects(await feed(gateway, key))
-    client = await follower(gateway, connect, key)
+    client = await connect(gateway, **with_key(key))
     answer = await client.call("feed.follow", after=whole[1]["position"])
     assert answer == {"position": whole[1]["position"]}
     await client.until(lambda: len(client.notices("feed")) == len(whole) - 2)
@@ -310,9 +298,8 @@ async def test_following_on_a_websocket(gateway: Gateway, connect: Connect) -> N
 
 
 async def test_following_again_replaces_the_first(gateway: Gateway, connect: Connect) -> None:
-    live_table = await table_of(gateway)
-    key = await add_key(gateway.context.service)
-    client = await follower(gateway, connect, key)
+    live_table, key = await table_and_key(gateway)
+    client = await connect(gateway, **with_key(key))
     await client.call("feed.follow", after="now")
     await client.call("feed.follow", after="now", type=["CardDrawn"])
     assert gateway.context.service.feed.head.followers == 1
@@ -331,9 +318,8 @@ async def test_following_needs_a_key(gateway: Gateway, connect: Connect) -> None
 async def test_after_the_key_is_revoked_nothing_is_pushed(
     gateway: Gateway, connect: Connect
 ) -> None:
-    await table_of(gateway)
-    key = await add_key(gateway.context.service)
-    client = await follower(gateway, connect, key)
+    _, key = await table_and_key(gateway)
+    client = await connect(gateway, **with_key(key))
     await client.call("feed.follow", after="now")
     assert gateway.context.service.feed.head.followers == 1
     await revoke_key(gateway.context.service, at_once=False)

@@ -9,21 +9,17 @@ import pytest
 from websockets.exceptions import InvalidStatus
 
 from dealer.eventlog.address import is_postgres
-from dealer.gateway import serve
 from dealer.gateway.rpc.methods import METHODS
 from dealer.histogram import Histogram
 from dealer.service.startup import open_service
-from tests.gateway.conftest import TEST_LIMITS
+from tests.gateway.conftest import serving
 from tests.gateway.http_client import get
 from tests.gateway.rpc_client import Refusal, eventually
 from tests.gateway.tables import seat_and_shuffle
 
 
 async def test_metrics_have_these_values_and_no_other_labels(tmp_path, connect) -> None:
-    async with (
-        open_service(f"sqlite:///{tmp_path / 'counted.db'}") as service,
-        serve(service, host="127.0.0.1", port=0, ops_port=0, limits=TEST_LIMITS) as gateway,
-    ):
+    async with serving(open_service(f"sqlite:///{tmp_path / 'counted.db'}"), ops_port=0) as gateway:
         table = await seat_and_shuffle(connect, gateway, players=2)
         await table.players[0].call("deck.draw")
         with pytest.raises(InvalidStatus):
@@ -60,16 +56,14 @@ def samples(page: str) -> dict[str, float]:
 
 
 async def test_times_are_observed_once_for_each_request_commit_and_load(tmp_path, connect) -> None:
-    async with (
-        open_service(f"sqlite:///{tmp_path / 'timed.db'}") as service,
-        serve(service, host="127.0.0.1", port=0, ops_port=0, limits=TEST_LIMITS) as gateway,
-    ):
+    async with serving(open_service(f"sqlite:///{tmp_path / 'timed.db'}"), ops_port=0) as gateway:
         table = await seat_and_shuffle(connect, gateway, players=2)
         await table.players[0].call("deck.draw")
         with pytest.raises(Refusal):
             await table.players[0].call("deck.draw", count=99)
-        assert service.projection is not None
-        await service.projection.up_to_date()
+        projection = gateway.context.service.projection
+        assert projection is not None
+        await projection.up_to_date()
         await gateway.probe.check()
         found = samples((await get(gateway.ops_port, "/metrics")).text)
     assert found['dealer_request_seconds_count{method="deck.draw"}'] == 2
@@ -85,10 +79,9 @@ async def test_times_are_observed_once_for_each_request_commit_and_load(tmp_path
 
 
 async def test_the_process_and_the_database_are_described(tmp_path, connect) -> None:
-    async with (
-        open_service(f"sqlite:///{tmp_path / 'log.db'}", readers=3, wal_pages=100) as service,
-        serve(service, host="127.0.0.1", port=0, ops_port=0, limits=TEST_LIMITS) as gateway,
-    ):
+    async with serving(
+        open_service(f"sqlite:///{tmp_path / 'log.db'}", readers=3, wal_pages=100), ops_port=0
+    ) as gateway:
         page = (await get(gateway.ops_port, "/metrics")).text
         found = samples(page)
     assert re.search(r'dealer_build_info\{database="sqlite",python="3.*",version=".+"\} 1', page)

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection
 
-from dealer.gateway import Gateway, serve
-from tests.gateway.conftest import TEST_LIMITS
+from dealer.gateway import Gateway
+from tests.gateway.conftest import serving
 from tests.gateway.rpc_client import Refusal, RpcClient, eventually
 from tests.gateway.tables import seat_and_shuffle
 from tests.service.bare_service import bare_service
@@ -27,10 +27,7 @@ QUEUE = 4
 async def small(tmp_path: Path) -> AsyncIterator[Gateway]:
     """A server with a short queue of appends, one reader and a short timeout."""
     url = f"sqlite:///{tmp_path / 'dealer.db'}"
-    async with (
-        bare_service(url, queue=QUEUE, readers=1, busy_seconds=0.2) as service,
-        serve(service, host="127.0.0.1", port=0, limits=TEST_LIMITS) as gateway,
-    ):
+    async with serving(bare_service(url, queue=QUEUE, readers=1, busy_seconds=0.2)) as gateway:
         yield gateway
 
 

@@ -7,17 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from dealer.gateway import Gateway, serve
-from tests.gateway.conftest import TEST_LIMITS, Connect
+from dealer.gateway import Gateway
+from tests.gateway.conftest import Connect, serving
 from tests.service.bare_service import bare_service
 
 
 @pytest.fixture
 async def other(gateway: Gateway, tmp_path: Path) -> AsyncIterator[Gateway]:
-    async with (
-        bare_service(f"sqlite:///{tmp_path / 'dealer.db'}") as service,
-        serve(service, port=0, limits=TEST_LIMITS) as node,
-    ):
+    async with serving(bare_service(f"sqlite:///{tmp_path / 'dealer.db'}")) as node:
         yield node
 
 

@@ -15,9 +15,9 @@ import pytest
 from dealer.game.cards import STANDARD
 from dealer.game.decide import shuffles
 from dealer.game.tape import Tape
-from dealer.gateway import Gateway, serve
+from dealer.gateway import Gateway
 from dealer.service.executor import CommandExecutor
-from tests.gateway.conftest import TEST_LIMITS
+from tests.gateway.conftest import serving
 from tests.gateway.rpc_client import RpcClient
 from tests.gateway.tables import seat_and_shuffle, seat_players
 from tests.service.bare_service import bare_service
@@ -126,10 +126,9 @@ async def test_a_player_that_left_a_private_table_gets_no_more_events(gateway, c
 @asynccontextmanager
 async def open_gateway_in(directory: Path) -> AsyncIterator[Gateway]:
     directory.mkdir()  # noqa: ASYNC240
-    async with (
-        bare_service(f"sqlite:///{directory / 'dealer.db'}", fresh=bytes(32)) as service,
-        serve(service, host="127.0.0.1", port=0, limits=TEST_LIMITS) as gateway,
-    ):
+    async with serving(
+        bare_service(f"sqlite:///{directory / 'dealer.db'}", fresh=bytes(32))
+    ) as gateway:
         yield gateway
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from dealer.gateway import Gateway, serve
+from dealer.gateway import Gateway
 from dealer.service.startup import open_service
-from tests.gateway.conftest import TEST_LIMITS, Connect
+from tests.gateway.conftest import Connect, serving
 from tests.gateway.tables import SeatedTable, commit_entropy, reveal_entropy, seat_players
 from tests.service.wall_clock import HOUR, WallClock
 
@@ -22,10 +22,7 @@ def clock() -> WallClock:
 
 @pytest.fixture
 async def gateway(clock: WallClock, tmp_path: Path) -> AsyncIterator[Gateway]:
-    async with (
-        open_service(f"sqlite:///{tmp_path / 'dealer.db'}", clock=clock) as service,
-        serve(service, port=0, limits=TEST_LIMITS) as gateway,
-    ):
+    async with serving(open_service(f"sqlite:///{tmp_path / 'dealer.db'}", clock=clock)) as gateway:
         yield gateway
 
 
