@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import pytest
 from sqlalchemy import Connection
 
+from dealer.projector.rebuild import Rebuild
 from dealer.projector.runner import Projector
 from dealer.projector.schema import MODELS
 from tests.harness.postgres import Blocking
@@ -34,6 +36,23 @@ def on(connection: AnyConnection, work: Callable[[Connection], Any]) -> Any:
 def drain(connection: AnyConnection, work: Slice) -> None:
     while once(connection, work):
         pass
+
+
+def roll_back(connection: AnyConnection, projector: Projector) -> None:
+    """A slice after whose work the transaction fails."""
+
+    def fails(connection: Connection) -> bool:
+        projector.slice(connection)
+        raise OSError("the disk")
+
+    with pytest.raises(OSError, match="the disk"):
+        once(connection, fails)
+
+
+def rebuilt(connection: AnyConnection, rebuild: Rebuild | None = None) -> Rebuild:
+    rebuild = rebuild or Rebuild()
+    drain(connection, rebuild.slice)
+    return rebuild
 
 
 def catch_up(connection: AnyConnection, projector: Projector | None = None) -> Projector:

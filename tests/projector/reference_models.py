@@ -28,8 +28,21 @@ from dealer.game.events import (
     TableOpened,
 )
 from dealer.game.state import Round, Shuffle, Table, evolve
+from tests.projector.random_games import Game
 
 Row = tuple[Any, ...]
+
+
+def expected(*games: Game, upto: int | None = None) -> dict[str, set[Row]]:
+    """The rows of games, after the events in the log, in the order in which they were added."""
+    rows: dict[str, set[Row]] = {}
+    for number, game in enumerate(games, 1):
+        reference = Expected(number, game.id)
+        for event, at in game.events[: game.logged if upto is None else upto]:
+            reference.take(event, at)
+        for model, found in reference.rows().items():
+            rows[model] = rows.get(model, set()) | found
+    return rows
 
 
 class Expected:

@@ -11,24 +11,13 @@ from dealer.eventlog import Row
 from dealer.game.commands import StartShuffle
 from dealer.projector.rebuild import Rebuild
 from dealer.projector.stream_projector import StreamProjector
-from tests.projector.databases import catch_up, drain, models, projected
+from tests.projector.databases import catch_up, drain, models, projected, rebuilt
 from tests.projector.random_games import HOST, Game, short_game
-from tests.projector.reference_models import Expected
+from tests.projector.reference_models import expected
 
 
 def closed_games(count: int) -> list[Game]:
     return [short_game(name).open_round().close_round() for name in "abcdef"[:count]]
-
-
-def expected(games: list[Game]) -> dict[str, set[tuple[object, ...]]]:
-    rows: dict[str, set[tuple[object, ...]]] = {}
-    for number, game in enumerate(games, 1):
-        reference = Expected(number, game.id)
-        for event, at in game.events:
-            reference.take(event, at)
-        for model, found in reference.rows().items():
-            rows[model] = rows.get(model, set()) | found
-    return rows
 
 
 def test_closed_rounds_are_not_folded_event_by_event(
@@ -38,9 +27,8 @@ def test_closed_rounds_are_not_folded_event_by_event(
     for game in games:
         game.log(connection)
     monkeypatch.delattr(StreamProjector, "project")
-    rebuild = Rebuild()
-    drain(connection, rebuild.slice)
-    assert models(connection) == expected(games)
+    rebuild = rebuilt(connection)
+    assert models(connection) == expected(*games)
     assert rebuild.done == sum(len(game.rows) for game in games)
 
 
@@ -75,10 +63,9 @@ def test_a_round_that_is_longer_than_a_slice_is_rebuilt(connection: Connection) 
     for game in games:
         game.log(connection)
     catch_up(connection)
-    rebuild = Rebuild(events=64)
-    drain(connection, rebuild.slice)
+    rebuild = rebuilt(connection, Rebuild(events=64))
     assert (rebuild.different, rebuild.stopped) == (0, {})
-    assert models(connection) == expected(games)
+    assert models(connection) == expected(*games)
 
 
 def swap_hidden(rows: list[Row], one: int, other: int) -> None:
@@ -131,8 +118,7 @@ def test_an_altered_round_stops_the_table_as_the_projector_stops(
     damaged.log(connection)
     (stopped,) = catch_up(connection).stopped.values()
     before, positions = models(connection), projected(connection)
-    rebuild = Rebuild()
-    drain(connection, rebuild.slice)
+    rebuild = rebuilt(connection)
     assert list(rebuild.stopped.values()) == [stopped]
     assert models(connection) == before
     assert projected(connection) == positions
@@ -149,5 +135,5 @@ def test_a_shuffle_that_was_voided_is_part_of_a_closed_round(
     game.close_round().log(connection)
     assert first(game, "ShuffleVoided")
     monkeypatch.delattr(StreamProjector, "project")
-    drain(connection, Rebuild().slice)
-    assert models(connection) == expected([game])
+    rebuilt(connection)
+    assert models(connection) == expected(game)

@@ -19,7 +19,7 @@ from dealer.projector.history import state_at
 from dealer.projector.runner import Projector
 from tests.projector.databases import catch_up, models
 from tests.projector.random_games import CODES, HOST, Game, random_step, short_game
-from tests.projector.reference_models import Expected
+from tests.projector.reference_models import Expected, expected
 
 pytestmark = pytest.mark.slow
 
@@ -56,12 +56,12 @@ def played(choices: Sequence[int], *, name: str = "a", closed: bool = True) -> G
 def test_read_models_are_correct_after_every_event(choices: list[int], migrated: Path) -> None:
     game = played(choices)
     with in_memory(migrated) as connection:
-        projector, expected = Projector(), Expected(1, game.id)
+        projector, reference = Projector(), Expected(1, game.id)
         for version, (event, at) in enumerate(game.events, 1):
             game.log(connection, upto=version)
-            expected.take(event, at)
+            reference.take(event, at)
             catch_up(connection, projector)
-            assert models(connection) == expected.rows(), f"after version {version}, {event}"
+            assert models(connection) == reference.rows(), f"after version {version}, {event}"
         assert not projector.stopped
 
 
@@ -73,18 +73,11 @@ def test_slice_size_and_lost_states_do_not_change_the_rows(
     played_games = [played(one, name=str(n), closed=False) for n, one in enumerate(games)]
     with in_memory(migrated) as connection:
         projector = Projector(events=events, tables=1)
-        wanted: dict[str, set[tuple[object, ...]]] = {}
         for upto in (0.3, 0.6, 1):
             for game in played_games:
                 game.log(connection, upto=max(1, int(upto * len(game.rows))))
             catch_up(connection, projector)
-        for number, game in enumerate(played_games, 1):
-            expected = Expected(number, game.id)
-            for event, at in game.events:
-                expected.take(event, at)
-            for model, rows in expected.rows().items():
-                wanted[model] = wanted.get(model, set()) | rows
-        assert models(connection) == wanted
+        assert models(connection) == expected(*played_games)
         assert not projector.stopped
 
 

@@ -17,7 +17,16 @@ from dealer.projector.comparison import Difference
 from dealer.projector.rebuild import Rebuild
 from dealer.projector.runner import Projector
 from tests.projector.conftest import Connect
-from tests.projector.databases import catch_up, drain, models, on, once, projected, reported
+from tests.projector.databases import (
+    catch_up,
+    drain,
+    models,
+    on,
+    once,
+    projected,
+    rebuilt,
+    reported,
+)
 from tests.projector.random_games import Game, short_game
 from tests.projector.test_every_prefix import CHOICES, SLOW, in_memory, played
 from tests.projector.test_projector import add_raw
@@ -37,15 +46,13 @@ def test_a_rebuild_of_correct_read_models_finds_no_difference(
             game.log(connection, upto=len(game.rows) // 2)
             catch_up(connection, projector)
             game.log(connection)
-        rebuild = Rebuild(events=events)
-        drain(connection, rebuild.slice)
+        rebuild = rebuilt(connection, Rebuild(events=events))
         assert rebuild.differences == []
         assert rebuild.different == 0
         assert rebuild.done == rebuild.total
         found = models(connection)
         assert all(version == done for version, done in projected(connection))
-        again = Rebuild()
-        drain(connection, again.slice)
+        again = rebuilt(connection)
         assert (again.differences, models(connection)) == ([], found)
 
 
@@ -60,7 +67,7 @@ def test_a_rebuild_writes_the_rows_that_the_projector_writes(
             game.logged = 0
             game.log(other)
         catch_up(connection)
-        drain(other, Rebuild().slice)
+        rebuilt(other)
         assert models(other) == models(connection)
         assert projected(other) == projected(connection)
 
@@ -103,12 +110,12 @@ def test_a_replacement_that_fails_is_rolled_back(connect: Connect, statement: st
     listen(Engine, "before_cursor_execute", fail_at_statement)
     try:
         with pytest.raises(MemoryError):
-            drain(writer, Rebuild().slice)
+            rebuilt(writer)
     finally:
         remove(Engine, "before_cursor_execute", fail_at_statement)
     assert (models(reader), projected(reader)) == (false, places)
     assert reader.exec_driver_sql("SELECT * FROM draws").fetchall() == draws
-    drain(writer, Rebuild().slice)
+    rebuilt(writer)
     assert models(reader) == true
     on(writer, migrate.check)
 
@@ -123,16 +130,14 @@ def test_differences_are_reported(connection: Connection) -> None:
     execute("DELETE FROM hands WHERE seat = 2 AND place = 0")
     unknown = b"n" * 16 if connection.dialect.name == "postgresql" else 77
     execute("INSERT INTO deck VALUES (?, 1, 0, 5, 'a')", (unknown,))
-    rebuild = Rebuild()
-    drain(connection, rebuild.slice)
+    rebuild = rebuilt(connection)
     assert rebuild.different == 4
     assert [(d.model, d.in_old) for d in rebuild.differences] == [
         ("swaps", True), ("swaps", False), ("hands", False), ("deck", True),
     ]  # fmt: skip
     assert rebuild.differences[1] == Difference("swaps", swap, False)
     assert rebuild.differences[3].row == reported((unknown, 1, 0, 5, "a"))
-    again = Rebuild()
-    drain(connection, again.slice)
+    again = rebuilt(connection)
     assert again.different == 0
 
 
@@ -140,8 +145,7 @@ def test_many_differences_are_counted_and_the_first_are_listed(connection: Conne
     Game().open_round(deck=[f"{n:03}" for n in range(300)]).log(connection)
     catch_up(connection)
     connection.exec_driver_sql("UPDATE deck SET slot = slot + 1")
-    rebuild = Rebuild()
-    drain(connection, rebuild.slice)
+    rebuild = rebuilt(connection)
     assert rebuild.different == 600
     assert len(rebuild.differences) == 100
 
@@ -166,8 +170,7 @@ def test_tables_are_played_and_projected_during_a_rebuild(connect: Connect) -> N
     assert all(version == done for version, done in projected(serving))
     games[0].close_round().log(serving)
     catch_up(serving, projector)
-    check = Rebuild()
-    drain(serving, check.slice)
+    check = rebuilt(serving)
     assert check.different == 0
     assert not projector.stopped
 
@@ -193,8 +196,7 @@ def test_a_table_that_cannot_be_projected_is_reported_and_the_others_are_rebuilt
     add_raw(connection, 1, Row(2, "CardsBurnt", 1, 0, "{}"))
     sound.log(connection)
     catch_up(connection)
-    rebuild = Rebuild(events=7)
-    drain(connection, rebuild.slice)
+    rebuild = rebuilt(connection, Rebuild(events=7))
     assert [(one.table, one.version) for one in rebuild.stopped.values()] == [(damaged.id.hex(), 1)]
     assert rebuild.different == 0
     assert projected(connection) == [(2, 1), (len(sound.rows), len(sound.rows))]

@@ -18,9 +18,9 @@ from dealer.projector.recent_events import RecentEvent, RecentEvents, public_eve
 from dealer.projector.runner import Projector
 from dealer.projector.stream_projector import StreamProjector
 from dealer.proof.codec import decode
-from tests.projector.databases import catch_up, models, once, projected
+from tests.projector.databases import catch_up, models, once, projected, roll_back
 from tests.projector.random_games import HOST, Game, short_game
-from tests.projector.reference_models import Expected
+from tests.projector.reference_models import expected
 from tests.projector.test_every_prefix import CHOICES, SLOW, in_memory, played
 
 
@@ -35,17 +35,6 @@ def commit(
 
 def events_of(game: Game) -> list[RecentEvent]:
     return [RecentEvent(version, at, event) for version, (event, at) in enumerate(game.events, 1)]
-
-
-def expected(*games: Game) -> dict[str, set[tuple[object, ...]]]:
-    rows: dict[str, set[tuple[object, ...]]] = {}
-    for number, game in enumerate(games, 1):
-        reference = Expected(number, game.id)
-        for event, at in game.events[: game.logged]:
-            reference.take(event, at)
-        for model, found in reference.rows().items():
-            rows[model] = rows.get(model, set()) | found
-    return rows
 
 
 @pytest.fixture
@@ -135,13 +124,7 @@ def test_a_slice_that_is_rolled_back_is_read_from_the_log(
 ) -> None:
     game = short_game()
     commit(connection, game, recent, upto=20)
-
-    def fails(connection: Connection) -> bool:
-        projector.slice(connection)
-        raise OSError("the disk")
-
-    with pytest.raises(OSError, match="the disk"):
-        once(connection, fails)
+    roll_back(connection, projector)
     projector.rolled_back()
     assert projected(connection) == [(20, 0)]
     commit(connection, game, recent)

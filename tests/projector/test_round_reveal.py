@@ -11,9 +11,9 @@ from dealer.projector.rebuilt_tables import PREFIX
 from dealer.projector.runner import Projector
 from dealer.projector.stream_projector import StreamProjector
 from tests.harness.postgres import Blocking
-from tests.projector.databases import catch_up, models, once, projected
+from tests.projector.databases import catch_up, models, once, projected, roll_back
 from tests.projector.random_games import HOST, Game, short_game
-from tests.projector.reference_models import Expected
+from tests.projector.reference_models import expected
 
 REVEALED = 20
 """Events that the projectors of these tests replay per slice."""
@@ -32,13 +32,6 @@ def projector_of_few() -> Projector:
     projector = Projector()
     projector._streams = StreamProjector(tables=10, revealed=REVEALED)
     return projector
-
-
-def expected(number: int, game: Game) -> dict[str, set[tuple[object, ...]]]:
-    models = Expected(number, game.id)
-    for event, at in game.events:
-        models.take(event, at)
-    return models.rows()
 
 
 def delete_event(connection: Connection, *, version: int) -> None:
@@ -62,7 +55,7 @@ def test_a_slice_writes_no_more_than_its_share_of_the_round(connection: Connecti
         assert before < swaps <= before + REVEALED
         assert projected(connection) == [(last, last - 1)]
     assert slices >= 4
-    assert models(connection) == expected(1, game)
+    assert models(connection) == expected(game)
 
 
 def test_rounds_that_close_together_are_replayed_one_after_the_other(
@@ -75,10 +68,7 @@ def test_rounds_that_close_together_are_replayed_one_after_the_other(
     assert projector.stopped == {}
     for version, done in projected(connection):
         assert version == done
-    wanted = [expected(number, game) for number, game in enumerate(games, 1)]
-    assert models(connection) == {
-        model: set().union(*(each[model] for each in wanted)) for model in wanted[0]
-    }
+    assert models(connection) == expected(*games)
 
 
 @pytest.mark.parametrize("slices", [1, 2, 3])
@@ -91,19 +81,13 @@ def test_after_a_rollback_or_a_crash_every_swap_is_written(
     projector = projector_of_few()
     for _ in range(slices):
         assert once(connection, projector.slice)
-
-    def fails(connection: Connection) -> bool:
-        projector.slice(connection)
-        raise OSError("the disk")
-
-    with pytest.raises(OSError, match="the disk"):
-        once(connection, fails)
+    roll_back(connection, projector)
     if restarted:
         projector = projector_of_few()
     else:
         projector.rolled_back()
     catch_up(connection, projector)
-    assert models(connection) == expected(1, game)
+    assert models(connection) == expected(game)
 
 
 def test_a_missing_event_of_the_round_stops_the_table(connection: Connection) -> None:
@@ -130,4 +114,4 @@ def test_a_rebuild_replays_it_in_slices_as_well(connection: Connection) -> None:
         assert len(models(connection, PREFIX)["swaps"]) <= slices * REVEALED
     assert slices >= 4
     assert (rebuild.different, rebuild.stopped) == (0, {})
-    assert models(connection) == expected(1, game)
+    assert models(connection) == expected(game)
