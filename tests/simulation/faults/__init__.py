@@ -1,6 +1,7 @@
 """Planted faults: each breaks one rule of the program, for as long as the block runs.
 
-A fault is a function that gives what it replaces: (object, name, function of the original).
+A fault is a function that is called in place of one of the program (`fault_of`), or one that gives
+what it replaces (`fault`): (object, name, function of the original).
 """
 
 from __future__ import annotations
@@ -26,6 +27,19 @@ def fault(work: Callable[[], list[Replacement]]) -> Callable[[], list[Replacemen
     """Register a fault under the name of the function."""
     FAULTS[work.__name__] = work
     return work
+
+
+def fault_of(owner: Any, name: str) -> Callable[[Any], Any]:
+    """Register a function that is called in place of `owner.name`; its first argument is that."""
+
+    def register(work: Any) -> Any:
+        def make(original: Any) -> Any:
+            return lambda *given, **named: work(original, *given, **named)
+
+        FAULTS[work.__name__] = lambda: [Replacement(owner, name, make)]
+        return work
+
+    return register
 
 
 @contextmanager

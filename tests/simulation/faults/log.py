@@ -14,84 +14,54 @@ from dealer.projector import runner
 from dealer.projector.runner import Projector
 from dealer.service.executor import CommandExecutor, PendingAppend
 from dealer.service.requests import CommandResult
-from tests.simulation.faults import Replacement, fault
+from tests.simulation.faults import Replacement, fault, fault_of
 
 
-@fault
-def reply_before_commit() -> list[Replacement]:
+@fault_of(Log, "submit")
+def reply_before_commit(submit: Any, self: Log, request: Any) -> None:
     """The caller is answered when its append is queued."""
-
-    def make(submit: Any) -> Any:
-        def early(self: Log, request: Any) -> None:
-            submit(self, request)
-            if isinstance(request.tag, PendingAppend):
-                pending = request.tag
-                pending.request.done(CommandResult(pending.last, pending.events))
-                pending.request.done = lambda outcome: None
-
-        return early
-
-    return [Replacement(Log, "submit", make)]
+    submit(self, request)
+    if isinstance(request.tag, PendingAppend):
+        pending = request.tag
+        pending.request.done(CommandResult(pending.last, pending.events))
+        pending.request.done = lambda outcome: None
 
 
-@fault
-def chain_goes_on_after_a_lost_append() -> list[Replacement]:
+@fault_of(Log, "submit")
+def chain_goes_on_after_a_lost_append(submit: Any, self: Log, request: Any) -> None:
     """What was decided on a lost append is written where its version fits."""
-
-    def make(submit: Any) -> Any:
-        def unchained(self: Log, request: Any) -> None:
-            request.chain = None
-            submit(self, request)
-
-        return unchained
-
-    return [Replacement(Log, "submit", make)]
+    request.chain = None
+    submit(self, request)
 
 
-@fault
-def conflict_taken_for_success() -> list[Replacement]:
+@fault_of(Deliveries, "add")
+def conflict_taken_for_success(add: Any, self: Deliveries, batch: Any, results: Any) -> None:
     """A conflict is delivered as if the append had been written."""
-
-    def make(add: Any) -> Any:
-        def wrong(self: Deliveries, batch: Any, results: Any) -> None:
-            requests = [request for request, _ in batch]
-            add(
-                self,
-                batch,
-                [
-                    Appended(request.end) if isinstance(result, Conflict) else result
-                    for request, result in zip(requests, results, strict=True)
-                ],
-            )
-
-        return wrong
-
-    return [Replacement(Deliveries, "add", make)]
+    requests = [request for request, _ in batch]
+    add(
+        self,
+        batch,
+        [
+            Appended(request.end) if isinstance(result, Conflict) else result
+            for request, result in zip(requests, results, strict=True)
+        ],
+    )
 
 
-@fault
-def command_id_not_stored() -> list[Replacement]:
+@fault_of(CommandExecutor, "_append")
+def command_id_not_stored(
+    append: Any, self: CommandExecutor, pending: PendingAppend, expected: int
+) -> Any:
     """The id of a command is remembered, but not written with its events."""
-
-    def make(append: Any) -> Any:
-        def forgets(self: CommandExecutor, pending: PendingAppend, expected: int) -> Any:
-            request = append(self, pending, expected)
-            request.rows[0] = request.rows[0]._replace(command=None, digest=None)
-            return request
-
-        return forgets
-
-    return [Replacement(CommandExecutor, "_append", make)]
+    request = append(self, pending, expected)
+    request.rows[0] = request.rows[0]._replace(command=None, digest=None)
+    return request
 
 
-@fault
-def batch_written_in_another_order() -> list[Replacement]:
+@fault_of(BatchWriter, "_take")
+def batch_written_in_another_order(take: Any, self: BatchWriter) -> Any:
     """The requests of a batch are taken from the wrong end of the queue."""
-
-    def make(take: Any) -> Any:
-        return lambda self: take(self)[::-1]
-
-    return [Replacement(BatchWriter, "_take", make)]
+    return take(self)[::-1]
 
 
 @fault
@@ -101,22 +71,17 @@ def projection_moves_without_comparing() -> list[Replacement]:
     return [Replacement(runner, "_MOVE", lambda _: statement)]
 
 
-@fault
-def projection_and_its_mark_are_two_transactions() -> list[Replacement]:
+@fault_of(runner, "_not_moved")
+def projection_and_its_mark_are_two_transactions(
+    not_moved: Any, connection: Any, moves: Any
+) -> Any:
     """A process that dies between the read models and their mark writes the same events again."""
-
-    def make(not_moved: Any) -> Any:
-        def apart(connection: Any, moves: Any) -> Any:
-            where = "SELECT projected FROM stream WHERE id = ?"
-            found = [connection.exec_driver_sql(where, (move[1],)).scalar() for move in moves]
-            if found == [move[2] for move in moves]:
-                connection.exec_driver_sql("COMMIT")
-                connection.exec_driver_sql("BEGIN")
-            return not_moved(connection, moves)
-
-        return apart
-
-    return [Replacement(runner, "_not_moved", make)]
+    where = "SELECT projected FROM stream WHERE id = ?"
+    found = [connection.exec_driver_sql(where, (move[1],)).scalar() for move in moves]
+    if found == [move[2] for move in moves]:
+        connection.exec_driver_sql("COMMIT")
+        connection.exec_driver_sql("BEGIN")
+    return not_moved(connection, moves)
 
 
 @fault
@@ -128,15 +93,8 @@ def projection_skips_what_another_process_wrote() -> list[Replacement]:
     ]
 
 
-@fault
-def feed_page_skips_a_row() -> list[Replacement]:
+@fault_of(feed_reader, "_first")
+def feed_page_skips_a_row(first: Any, rows: Any, place: Place, limit: int) -> Any:
     """The page after a full one begins one row too late."""
-
-    def make(first: Any) -> Any:
-        def late(rows: Any, place: Place, limit: int) -> Any:
-            found, following = first(rows, place, limit)
-            return found, None if following is None else Place(following.seq + 1)
-
-        return late
-
-    return [Replacement(feed_reader, "_first", make)]
+    found, following = first(rows, place, limit)
+    return found, None if following is None else Place(following.seq + 1)

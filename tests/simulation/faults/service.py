@@ -17,31 +17,20 @@ from dealer.service.rejections import RejectionConfirmer
 from dealer.service.reload import Reloader
 from dealer.service.requests import CommandResult
 from dealer.service.service import Service
-from tests.simulation.faults import Replacement, fault
+from tests.simulation.faults import Replacement, fault, fault_of
 
 
-@fault
-def signed_before_it_is_durable() -> list[Replacement]:
+@fault_of(LiveTable, "wait_committed")
+async def signed_before_it_is_durable(_: Any, self: LiveTable, version: int) -> bool:
     """Checkpoints and snapshots do not wait until their events are on disk."""
-
-    async def at_once(self: LiveTable, version: int) -> bool:
-        self.require_here()
-        return True
-
-    return [Replacement(LiveTable, "wait_committed", lambda _: at_once)]
+    self.require_here()
+    return True
 
 
-@fault
-def lost_append_is_not_reloaded() -> list[Replacement]:
+@fault_of(LiveTable, "append_lost")
+def lost_append_is_not_reloaded(_: Any, self: LiveTable) -> None:
     """After an append was lost the table goes on with the state that is ahead of the log."""
-
-    def make(_: Any) -> Any:
-        def append_lost(self: LiveTable) -> None:
-            self.in_flight -= 1
-
-        return append_lost
-
-    return [Replacement(LiveTable, "append_lost", make)]
+    self.in_flight -= 1
 
 
 @fault
@@ -50,184 +39,116 @@ def hint_trusted_instead_of_the_log() -> list[Replacement]:
     return [Replacement(head_poller, "POLL_SECONDS", lambda _: 1e9)]
 
 
-@fault
-def deadline_not_set_after_a_reload() -> list[Replacement]:
+@fault_of(CommandProcessor, "_retry")
+def deadline_not_set_after_a_reload(
+    retry: Any, self: CommandProcessor, live_table: LiveTable, requests: Any
+) -> None:
     """The timer of a shuffle's wait is not set again when the table was reloaded."""
-
-    def make(retry: Any) -> Any:
-        def without_timer(self: CommandProcessor, live_table: LiveTable, requests: Any) -> None:
-            arm, self.deadlines.arm = self.deadlines.arm, self.deadlines.disarm  # type: ignore[method-assign]
-            try:
-                retry(self, live_table, requests)
-            finally:
-                self.deadlines.arm = arm  # type: ignore[method-assign]
-
-        return without_timer
-
-    return [Replacement(CommandProcessor, "_retry", make)]
+    arm, self.deadlines.arm = self.deadlines.arm, self.deadlines.disarm  # type: ignore[method-assign]
+    try:
+        retry(self, live_table, requests)
+    finally:
+        self.deadlines.arm = arm  # type: ignore[method-assign]
 
 
-@fault
-def deadline_in_wall_time() -> list[Replacement]:
+@fault_of(Deadlines, "_expire")
+def deadline_in_wall_time(_: Any, self: Deadlines, live_table: LiveTable, which: Any) -> None:
     """The rest of a wait is computed from the wall clock, which may have been stepped."""
+    live_table.timer = None
+    if self._executor.now() < which[-1]:
+        self._waits.pop(live_table.id, None)
+        self.arm(live_table)
+        return
+    from dealer.game.commands import CheckDeadlines
+    from dealer.service.requests import Request
 
-    def make(_: Any) -> Any:
-        def expire(self: Deadlines, live_table: LiveTable, which: Any) -> None:
-            live_table.timer = None
-            if self._executor.now() < which[-1]:
-                self._waits.pop(live_table.id, None)
-                self.arm(live_table)
-                return
-            from dealer.game.commands import CheckDeadlines
-            from dealer.service.requests import Request
-
-            self._submit(live_table, Request(CheckDeadlines(which[-1]), lambda _: None))
-
-        return expire
-
-    return [Replacement(Deadlines, "_expire", make)]
+    self._submit(live_table, Request(CheckDeadlines(which[-1]), lambda _: None))
 
 
-@fault
-def foreign_events_not_published() -> list[Replacement]:
+@fault_of(Loader, "advance")
+async def foreign_events_not_published(advance: Any, self: Loader, live_table: LiveTable) -> Any:
     """A reload adopts what another node wrote, and publishes nothing."""
-
-    def make(advance: Any) -> Any:
-        async def silent(self: Loader, live_table: LiveTable) -> Any:
-            fresh, notice = await advance(self, live_table)
-            return fresh, notice._replace(entries=[], notes=[])
-
-        return silent
-
-    return [Replacement(Loader, "advance", make)]
+    fresh, notice = await advance(self, live_table)
+    return fresh, notice._replace(entries=[], notes=[])
 
 
-@fault
-def nothing_to_do_answered_from_memory() -> list[Replacement]:
+@fault_of(RejectionConfirmer, "reject")
+def nothing_to_do_answered_from_memory(
+    reject: Any, self: Any, live_table: LiveTable, request: Any, outcome: Any
+) -> None:
     """A command that changes nothing is answered without asking the log."""
-
-    def make(reject: Any) -> Any:
-        def at_once(self: Any, live_table: LiveTable, request: Any, outcome: Any) -> None:
-            if isinstance(outcome, CommandResult):
-                live_table.when_committed(outcome.version, lambda _: request.done(outcome))
-            else:
-                reject(self, live_table, request, outcome)
-
-        return at_once
-
-    return [Replacement(RejectionConfirmer, "reject", make)]
+    if isinstance(outcome, CommandResult):
+        live_table.when_committed(outcome.version, lambda _: request.done(outcome))
+    else:
+        reject(self, live_table, request, outcome)
 
 
-@fault
-def stale_node_is_not_caught_up() -> list[Replacement]:
+@fault_of(Reloader, "catch_up")
+async def stale_node_is_not_caught_up(_: Any, self: Reloader, live_table: LiveTable) -> None:
     """A node answers from memory without asking the log what other nodes have written."""
-
-    async def nothing(self: Reloader, live_table: LiveTable) -> None:
-        live_table.require_here()
-
-    return [Replacement(Reloader, "catch_up", lambda _: nothing)]
+    live_table.require_here()
 
 
-@fault
-def waiting_repetition_forgotten() -> list[Replacement]:
+@fault_of(CommandProcessor, "_append_lost")
+def waiting_repetition_forgotten(
+    lost: Any, self: CommandProcessor, pending: Any, result: Any
+) -> None:
     """When an append is lost, the repetitions that wait for its answer never get one."""
-
-    def make(lost: Any) -> Any:
-        def forgets(self: CommandProcessor, pending: Any, result: Any) -> None:
-            pending.stored = None
-            lost(self, pending, result)
-
-        return forgets
-
-    return [Replacement(CommandProcessor, "_append_lost", make)]
+    pending.stored = None
+    lost(self, pending, result)
 
 
-@fault
-def random_draw_not_postponed() -> list[Replacement]:
+@fault_of(LiveTable, "postpone_draw")
+def random_draw_not_postponed(_: Any, self: LiveTable) -> None:
     """A draw that waits for a seal waits permanently when its table is reloaded."""
-
-    def make(_: Any) -> Any:
-        def postpone(self: LiveTable) -> None:
-            self.pending_draw = None
-
-        return postpone
-
-    return [Replacement(LiveTable, "postpone_draw", make)]
+    self.pending_draw = None
 
 
-@fault
-def restore_not_noticed() -> list[Replacement]:
+@fault_of(restore_check, "find_lost")
+async def restore_not_noticed(*_: Any) -> None:
     """A node that starts on an older copy of its log leaves the tables open."""
 
-    async def nothing(log: Any, lines: Any) -> None:
-        return None
 
-    return [Replacement(restore_check, "find_lost", lambda _: nothing)]
-
-
-@fault
-def ring_kept_past_a_reload() -> list[Replacement]:
+@fault_of(LiveTable, "adopt")
+def ring_kept_past_a_reload(adopt: Any, self: LiveTable, fresh: LiveTable) -> None:
     """The newest events stay in memory when the log has others in their place."""
-
-    def make(adopt: Any) -> Any:
-        def keeps(self: LiveTable, fresh: LiveTable) -> None:
-            clear, EventRing.clear = EventRing.clear, lambda self: None  # type: ignore[method-assign]
-            try:
-                adopt(self, fresh)
-            finally:
-                EventRing.clear = clear  # type: ignore[method-assign]
-
-        return keeps
-
-    return [Replacement(LiveTable, "adopt", make)]
+    clear, EventRing.clear = EventRing.clear, lambda self: None  # type: ignore[method-assign]
+    try:
+        adopt(self, fresh)
+    finally:
+        EventRing.clear = clear  # type: ignore[method-assign]
 
 
-@fault
-def snapshot_of_another_version() -> list[Replacement]:
+@fault_of(Checkpoints, "snapshot")
+async def snapshot_of_another_version(
+    snapshot: Any, self: Checkpoints, live_table: LiveTable, viewer: Any
+) -> Any:
     """A snapshot says a version one lower than its state has."""
-
-    def make(snapshot: Any) -> Any:
-        async def off(self: Checkpoints, live_table: LiveTable, viewer: Any) -> Any:
-            found = await snapshot(self, live_table, viewer)
-            return found._replace(version=found.version - 1) if found.version > 20 else found
-
-        return off
-
-    return [Replacement(Checkpoints, "snapshot", make)]
+    found = await snapshot(self, live_table, viewer)
+    return found._replace(version=found.version - 1) if found.version > 20 else found
 
 
-@fault
-def any_repetition_is_answered_as_the_first() -> list[Replacement]:
+@fault_of(DuplicateCommands, "answer")
+def any_repetition_is_answered_as_the_first(
+    answer: Any, self: Any, live_table: LiveTable, request: Any, stored: Any, *rest: Any
+) -> None:
     """A repetition gets the table's present version instead of the first answer's."""
-
-    def make(answer: Any) -> Any:
-        def wrong(self: Any, live_table: LiveTable, request: Any, stored: Any, *rest: Any) -> None:
-            if stored.committed and not rest:
-                stored.version, stored.count = live_table.committed, 1
-            answer(self, live_table, request, stored, *rest)
-
-        return wrong
-
-    return [Replacement(DuplicateCommands, "answer", make)]
+    if stored.committed and not rest:
+        stored.version, stored.count = live_table.committed, 1
+    answer(self, live_table, request, stored, *rest)
 
 
-@fault
-def known_command_decided_again() -> list[Replacement]:
+@fault_of(CommandProcessor, "_append_lost")
+def known_command_decided_again(
+    lost: Any, self: CommandProcessor, pending: Any, result: Any
+) -> None:
     """What the log says of a command that another node carried out is not looked at."""
-
-    def make(lost: Any) -> Any:
-        def forgets(self: CommandProcessor, pending: Any, result: Any) -> None:
-            if isinstance(result, Known):
-                pending.request.name = None
-            lost(self, pending, result)
-            pending.request.duplicate_of = None
-
-        return forgets
-
-    return [Replacement(CommandProcessor, "_append_lost", make)]
+    if isinstance(result, Known):
+        pending.request.name = None
+    lost(self, pending, result)
+    pending.request.duplicate_of = None
 
 
-@fault
-def subscription_kept_after_its_connection() -> list[Replacement]:
+@fault_of(Service, "unsubscribe")
+def subscription_kept_after_its_connection(*_: Any) -> None:
     """The subscription of a closed connection keeps its table in memory."""
-    return [Replacement(Service, "unsubscribe", lambda _: lambda self, live_table, one: None)]
