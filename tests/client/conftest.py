@@ -44,14 +44,21 @@ from dealer.game.commands import (
     TakeSeat,
 )
 from dealer.game.decide import NoRoundSecrets, decide
-from dealer.game.events import CardsSwapped, DeckSealed, EntropyClosed, RoundClosed, TableClosed
+from dealer.game.events import (
+    CardDrawn,
+    CardsSwapped,
+    DeckSealed,
+    EntropyClosed,
+    RoundClosed,
+    TableClosed,
+)
 from dealer.game.state import SeatHolder, Table, evolve
 from dealer.game.view import may_see, snapshot
 from dealer.gateway.limits import Limits
 from dealer.gateway.server import Gateway, serve
 from dealer.proof import codec
 from dealer.proof.checkpoint import Signer
-from dealer.proof.keys import RoundKeys, secret_length
+from dealer.proof.keys import RoundKeys, secret_length, slot_commitment
 from dealer.proof.tree import Tree, consistency_proof, leaf_hash
 from dealer.service import Service
 from tests.harness.limits import NO_RATES
@@ -61,6 +68,10 @@ ORIGIN = f"house.example/t/{TABLE}"
 HOST = Actor(host=True)
 SIGNED = (EntropyClosed, DeckSealed, RoundClosed, TableClosed)
 Frame = dict[str, Any]
+
+
+def other_card(card: str | None) -> str:
+    return "As" if card != "As" else "Ks"
 
 
 class RoundSecret:
@@ -179,12 +190,77 @@ class InMemoryHouse:
     def proof(self, old: int) -> list[str]:
         return [node.hex() for node in consistency_proof(self.hashes, old)]
 
-    def feed(self, verifier: EventVerifier, *, after: int | None = None) -> None:
-        """Pass all frames and heads after a version to the verifier, in order."""
-        for frame in self.frames[verifier.version if after is None else after :]:
+    def feed(self, verifier: EventVerifier, *, until: Frame | None = None) -> None:
+        """Pass all further frames, or those before one, with their heads to the verifier."""
+        for frame in self.frames[verifier.version : until and until["version"] - 1]:
             verifier.event(frame)
             if frame["version"] in self.notes:
                 verifier.checkpoint(self.notes[frame["version"]])
+
+    # Cheating
+
+    def swap_nothing(self) -> None:
+        """A shuffle in which no card is exchanged, whatever the tape says."""
+        self.open_round()
+        self.do(StartShuffle(HOST))
+        order = self.table.round
+        assert order is not None
+        for step in range(51):
+            self.record(CardsSwapped(1, 0, step, 51 - step, 51 - step))
+        codes = [order.face(card) for card in order.cards("deck")]
+        self.record(DeckSealed(1, 0, 0, self.sealed(codes)))
+
+    def seal_another_order(self) -> None:
+        """A shuffle whose seal has two cards in each other's place."""
+        self.open_round()
+        self.do(StartShuffle(HOST))
+        fork = self.fork()
+        fork.finish()
+        assert self.table.round is not None
+        assert fork.table.round is not None
+        *swaps, seal = fork.frames[self.table.version :]
+        assert len(swaps) == 51
+        first, second, *rest = fork.table.round.faces
+        cheat = self.sealed([second, first, *rest])
+        assert cheat[2:] == tuple(map(bytes.fromhex, seal["public"]["slots"][2:]))
+        for frame in swaps:
+            self.record(self.swap_of(frame))
+        self.record(DeckSealed(1, 0, 0, cheat))
+        self.table.round.faces[:] = [second, first, *rest]
+
+    def sealed(self, codes: Sequence[Any]) -> tuple[bytes, ...]:
+        assert isinstance(self.secret, RoundSecret)
+        return tuple(self.secret.slot_commitments(0, codes))
+
+    def draw_another_card(self) -> None:
+        """Bob is given the true card, but the log commits to another one."""
+        assert self.table.round is not None
+        slot = self.table.round.cards("deck")[-1]
+        face = self.table.round.faces[slot]
+        hidden = f'{{"card":"{other_card(face)}"}}'
+        self.record(CardDrawn(1, 2, "deck", slot, face), hidden=hidden)
+
+    def start_with_digests(self) -> None:
+        """A shuffle to which both players have sent the digest of a nonce of zeros."""
+        self.open_round(entropy="players")
+        assert isinstance(self.secret, RoundSecret)
+        for seat in (1, 2):
+            digest = self.secret.player_digest(k=0, seat=seat, nonce=bytes(32))
+            self.do(CommitEntropy(Actor(seat=seat), 1, 0, digest))
+        self.do(StartShuffle(HOST))
+
+    def describe_with_wrong_salt(self) -> dict[str, Any]:
+        """The snapshot with another salt of a card, and the seal that fits it."""
+        described = self.describe()
+        view = described["state"]["round"]
+        slot, card, _ = view["cards"][0]
+        view["cards"][0][2] = "00" * 32
+        table = bytes.fromhex(TABLE)
+        fitting = slot_commitment(table=table, round=1, slot=slot, salt=bytes(32), card=card)
+        view["commitments"] = [
+            [place, fitting.hex() if place == slot else text] for place, text in view["commitments"]
+        ]
+        return described
 
     def fork(self) -> InMemoryHouse:
         """A copy of this house whose log can diverge."""

@@ -12,23 +12,12 @@ from dealer.client.verified_log import Gap
 from dealer.errors import HouseCheated
 from dealer.game.commands import Draw, Move, Show, TakeSeat
 from dealer.game.events import (
-    CardDrawn,
-    CardsSwapped,
-    DeckSealed,
     EntropyRevealed,
     RoundClosed,
     SeatLeft,
 )
-from dealer.proof.keys import slot_commitment
 from dealer.proof.tree import Tree
-
-
-def feed(house, verifier, *, until):
-    """Pass all frames before one, with their heads."""
-    for frame in house.frames[: until["version"] - 1]:
-        verifier.event(frame)
-        if frame["version"] in house.notes:
-            verifier.checkpoint(house.notes[frame["version"]])
+from tests.client.conftest import other_card
 
 
 def evidence_of(caught: pytest.ExceptionInfo[HouseCheated]) -> Evidence:
@@ -76,7 +65,7 @@ def test_a_card_other_than_the_sealed_one(dealt, verifier):
     mine = next(f for f in dealt.frames if "private" in f)
     frame = deepcopy(mine)
     frame["private"]["card"] = "As" if frame["private"]["card"] != "As" else "Ks"
-    feed(dealt, verifier, until=mine)
+    dealt.feed(verifier, until=mine)
     with pytest.raises(HouseCheated, match="not the one that was sealed") as caught:
         verifier.event(frame)
     assert evidence_of(caught).frames == (frame,)
@@ -88,7 +77,7 @@ def test_a_salt_other_than_the_sealed_one(dealt, verifier):
     mine = next(f for f in dealt.frames if "private" in f)
     frame = deepcopy(mine)
     frame["private"]["salt"] = "00" * 32
-    feed(dealt, verifier, until=mine)
+    dealt.feed(verifier, until=mine)
     with pytest.raises(HouseCheated, match="not the one that was sealed"):
         verifier.event(frame)
 
@@ -97,7 +86,7 @@ def test_the_opening_of_another_slot(dealt, verifier):
     mine = [f for f in dealt.frames if "private" in f]
     frame = deepcopy(mine[0])
     frame["private"] = mine[1]["private"]
-    feed(dealt, verifier, until=mine[0])
+    dealt.feed(verifier, until=mine[0])
     with pytest.raises(HouseCheated, match="another card than the one that was moved"):
         verifier.event(frame)
 
@@ -105,8 +94,8 @@ def test_the_opening_of_another_slot(dealt, verifier):
 def test_a_shown_card_other_than_the_sealed_one(dealt, verifier, game):
     (shown,) = dealt.do(Show(game.bob, "hand:2"))
     frame = deepcopy(shown)
-    frame["public"]["card"] = "As" if shown["public"]["card"] != "As" else "Ks"
-    feed(dealt, verifier, until=shown)
+    frame["public"]["card"] = other_card(shown["public"]["card"])
+    dealt.feed(verifier, until=shown)
     with pytest.raises(HouseCheated, match="cannot have happened"):
         verifier.event(frame)
 
@@ -244,52 +233,23 @@ def test_a_secret_that_was_not_committed(dealt, verifier):
 
 
 def test_a_swap_that_the_tape_does_not_give(house, verifier, game):
-    house.open_round()
-    house.do(game.start)
-    fork = house.fork()
-    fork.finish()
-    events = [f for f in fork.frames if f["type"] == "CardsSwapped"]
-    assert len(events) == 51
-    order = house.table.round
-    for step in range(51):  # the house does not exchange any card
-        house.record(CardsSwapped(1, 0, step, 51 - step, 51 - step))
-    codes = [order.face(card) for card in order.cards("deck")]
-    slots = tuple(house.secret.slot_commitments(0, codes))
-    house.record(DeckSealed(1, 0, 0, slots))
-    house.feed(verifier)
-    (close,) = house.do(game.close)
-    with pytest.raises(HouseCheated, match="contradicts the round"):
-        verifier.event(close)
+    house.swap_nothing()
+    closing_reveals_cheating(house, verifier, game)
 
 
 def test_a_seal_in_another_order_than_the_swaps(house, verifier, game):
-    house.open_round()
-    house.do(game.start)
-    fork = house.fork()
-    fork.finish()
-    seal = fork.frames[-1]["public"]
-    faces = fork.table.round.faces
-    swapped = [faces[1], faces[0], *faces[2:]]
-    cheat = tuple(house.secret.slot_commitments(0, swapped))
-    assert cheat[2:] == tuple(map(bytes.fromhex, seal["slots"][2:]))
-    for frame in fork.frames[house.table.version : -1]:
-        house.record(fork.swap_of(frame))
-    house.record(DeckSealed(1, 0, 0, cheat))
-    house.table.round.faces[:] = swapped
-    house.feed(verifier)
-    (close,) = house.do(game.close)
-    with pytest.raises(HouseCheated, match="contradicts the round"):
-        verifier.event(close)
+    house.seal_another_order()
+    closing_reveals_cheating(house, verifier, game)
 
 
 def test_a_hidden_commitment_to_another_drawn_card(dealt, verifier, game):
-    """The house gives Bob the true card, but commits to another one in the log."""
-    slot = dealt.table.round.cards("deck")[-1]
-    face = dealt.table.round.faces[slot]
-    false_card = "As" if face != "As" else "Ks"
-    dealt.record(CardDrawn(1, 2, "deck", slot, face), hidden=f'{{"card":"{false_card}"}}')
-    dealt.feed(verifier)
-    (close,) = dealt.do(game.close)
+    dealt.draw_another_card()
+    closing_reveals_cheating(dealt, verifier, game)
+
+
+def closing_reveals_cheating(house, verifier, game):
+    house.feed(verifier)
+    (close,) = house.do(game.close)
     with pytest.raises(HouseCheated, match="contradicts the round"):
         verifier.event(close)
 
@@ -356,12 +316,8 @@ def test_two_resets_from_one_version(dealt, verifier):
     assert verifier.version == dealt.table.version
 
 
-def test_entropy_that_was_not_committed(house, verifier, game):
-    house.open_round(entropy="players")
-    for actor in (game.ada, game.bob):
-        digest = house.secret.player_digest(k=0, seat=actor.seat, nonce=bytes(32))
-        house.do(game.commit(actor, 1, 0, digest))
-    house.do(game.start)
+def test_entropy_that_was_not_committed(house, verifier):
+    house.start_with_digests()
     house.record(EntropyRevealed(1, 0, 2, b"\x01" * 32))
     with pytest.raises(HouseCheated, match="cannot have happened"):
         house.feed(verifier)
@@ -456,21 +412,9 @@ def test_a_wrong_face_in_a_snapshot(dealt, game):
 
 def test_a_wrong_salt_in_a_snapshot_is_detected_at_the_close(dealt, game):
     """A house that also falsifies the seal is detected when its secret is known."""
-    described = dealt.describe()
-    view = described["state"]["round"]
-    slot, card, _ = view["cards"][0]
-    view["cards"][0][2] = "00" * 32
-    sealed = slot_commitment(
-        table=bytes.fromhex(game.table), round=1, slot=slot, salt=bytes(32), card=card
-    )
-    view["commitments"] = [
-        [place, sealed.hex() if place == slot else text] for place, text in view["commitments"]
-    ]
     verifier = EventVerifier(game.table)
-    verifier.begin(**described)
-    (close,) = dealt.do(game.close)
-    with pytest.raises(HouseCheated, match="contradicts the round"):
-        verifier.event(close)
+    verifier.begin(**dealt.describe_with_wrong_salt())
+    closing_reveals_cheating(dealt, verifier, game)
 
 
 def test_a_late_head_is_stored(dealt, verifier):

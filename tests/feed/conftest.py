@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ from tests.service.conftest import postgres_url, url
 
 __all__ = ["postgres_url", "url"]
 
-OpenService = Callable[[], Awaitable[Service]]
+OpenService = Callable[..., Awaitable[Service]]
 
 
 @pytest.fixture
@@ -22,9 +23,9 @@ async def open_node(url: str, tmp_path: Path) -> AsyncIterator[OpenService]:
     """Opens a service on the database `url`; each call opens another node."""
     async with AsyncExitStack() as stack:
 
-        async def open_() -> Service:
+        async def open_(**settings: Any) -> Service:
             return await stack.enter_async_context(
-                open_service(url, house_key=tmp_path / "house.key")
+                open_service(url, house_key=tmp_path / "house.key", **settings)
             )
 
         yield open_

@@ -14,6 +14,7 @@ from dealer.game import shuffle as game
 from dealer.lab import shuffles, vectorised
 from dealer.lab.methods import METHODS, method
 from dealer.lab.vectorised import ordered
+from tests.game.test_shuffle import answers
 
 
 class RowByRow:
@@ -28,18 +29,6 @@ class RowByRow:
     def draw(self, bound, rows):
         assert len(set(rows.tolist())) == len(rows)
         return np.array([self.engines[row].randrange(bound) for row in rows], dtype=np.intp)
-
-
-def answers(*numbers):
-    """A source of exactly these numbers, each of which must be below its bound."""
-    left = iter(numbers)
-
-    def below(bound):
-        number = next(left)
-        assert 0 <= number < bound
-        return number
-
-    return below
 
 
 def steps_for(name, n):
@@ -85,10 +74,10 @@ def test_fair_methods_take_the_same_steps_as_the_game():
     cards, below = list("ABCDE"), random.Random(5).randrange
     assert shuffles.backward(cards, random.Random(5).randrange) == game.shuffled(cards, below)
     # The swaps 4↔1, 3↔3, 2↔0, 1↔1 of the well-known example.
-    assert shuffles.backward("ABCDE", answers(1, 3, 0, 1)) == list("CEADB")
+    assert shuffles.backward("ABCDE", answers([1, 3, 0, 1])) == list("CEADB")
     # From the bottom: 0↔3, 1↔4, 2↔2, 3↔4.
-    assert shuffles.forward("ABCDE", answers(3, 3, 0, 1)) == list("DECBA")
-    assert shuffles.partial("ABCDE", answers(1, 3), steps=2) == list("AECDB")
+    assert shuffles.forward("ABCDE", answers([3, 3, 0, 1])) == list("DECBA")
+    assert shuffles.partial("ABCDE", answers([1, 3]), steps=2) == list("AECDB")
 
 
 def test_a_partial_shuffle_draws_the_cards_of_a_sample():
@@ -98,10 +87,10 @@ def test_a_partial_shuffle_draws_the_cards_of_a_sample():
 
 
 def test_biased_methods_have_their_known_bias():
-    assert shuffles.swap_any("ABC", answers(1, 2, 0)) == list("ACB")
-    assert shuffles.swap_any_but_last("ABC", answers(1, 1, 0)) == list("CAB")
-    assert shuffles.transpositions("ABC", answers(0, 2, 2, 1), steps=2) == list("CAB")
-    assert shuffles.sattolo("ABC", answers(0, 0)) == list("BCA")
+    assert shuffles.swap_any("ABC", answers([1, 2, 0])) == list("ACB")
+    assert shuffles.swap_any_but_last("ABC", answers([1, 1, 0])) == list("CAB")
+    assert shuffles.transpositions("ABC", answers([0, 2, 2, 1]), steps=2) == list("CAB")
+    assert shuffles.sattolo("ABC", answers([0, 0])) == list("BCA")
 
 
 @pytest.mark.skipif(sys.version_info >= (3, 13), reason="its sort makes other comparisons")

@@ -125,8 +125,11 @@ class ScriptedServer:
         async with asyncio.timeout(TIMEOUT), self._request_received:
             await self._request_received.wait_for(lambda: self.methods.count(method) >= times)
 
-    async def close_socket(self) -> None:
+    async def lose_connection(self) -> None:
+        """The connection is lost, and Ada resumes on a new one."""
+        times = self.methods.count("table.resume")
         await self._socket.close(1012)
+        await self.has_requested("table.resume", times=times + 1)
 
     @property
     def methods(self) -> list[str]:

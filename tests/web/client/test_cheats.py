@@ -8,8 +8,8 @@ from copy import deepcopy
 import pytest
 
 from dealer.game.commands import Draw, Move, Show, TakeSeat
-from dealer.game.events import CardDrawn, CardsSwapped, DeckSealed, EntropyRevealed, RoundClosed
-from dealer.proof.keys import slot_commitment
+from dealer.game.events import CardDrawn, EntropyRevealed, RoundClosed
+from tests.client.conftest import other_card
 from tests.web.client.node_client import JsError
 from tests.web.client.scripted_server import scripted_server
 
@@ -31,10 +31,6 @@ async def empty(house, clients):
 
 def private(house):
     return next(frame for frame in house.frames if "private" in frame)
-
-
-def other(card):
-    return "As" if card != "As" else "Ks"
 
 
 async def test_an_honest_round_passes_all_checks(scripted, game):
@@ -73,7 +69,7 @@ async def test_a_client_that_joined_mid_round_verifies_the_secret(scripted, game
 async def test_a_card_other_than_the_sealed_one(scripted, member):
     frames = deepcopy(scripted.house.frames)
     altered = next(frame for frame in frames if "private" in frame)
-    value = {"card": other(altered["private"]["card"]), "salt": "00" * 32}[member]
+    value = {"card": other_card(altered["private"]["card"]), "salt": "00" * 32}[member]
     altered["private"][member] = value
     scripted.frames = frames
     with pytest.raises(JsError, match="HouseCheated"):
@@ -109,7 +105,7 @@ async def test_the_opening_of_another_slot(scripted, game):
 async def test_a_shown_card_that_does_not_open_its_seal(scripted, game):
     await scripted.enter()
     (shown,) = scripted.house.do(Show(game.bob, "hand:2"))
-    shown["public"]["card"] = other(shown["public"]["card"])
+    shown["public"]["card"] = other_card(shown["public"]["card"])
     await scripted.send(shown)
     assert (await scripted.caught("not open the slot's commitment")).check == "cards"
 
@@ -239,57 +235,31 @@ async def test_a_secret_that_was_not_committed_to(scripted):
 
 
 async def test_a_swap_that_the_tape_does_not_give(empty, game):
-    house = empty.house
-    house.open_round()
-    house.do(game.start)
-    order = house.table.round
-    for step in range(51):  # the house does not exchange any card
-        house.record(CardsSwapped(1, 0, step, 51 - step, 51 - step))
-    codes = [order.face(card) for card in order.cards("deck")]
-    house.record(DeckSealed(1, 0, 0, tuple(house.secret.slot_commitments(0, codes))))
+    empty.house.swap_nothing()
     await empty.enter()
-    await empty.send(*house.do(game.close))
+    await empty.send(*empty.house.do(game.close))
     assert (await empty.caught("commitment does not match")).check == "round"
 
 
 async def test_a_seal_in_another_order_than_the_swaps(empty, game):
-    house = empty.house
-    house.open_round()
-    house.do(game.start)
-    fork = house.fork()
-    fork.finish()
-    faces = fork.table.round.faces
-    swapped = [faces[1], faces[0], *faces[2:]]
-    cheat = tuple(house.secret.slot_commitments(0, swapped))
-    for frame in fork.frames[house.table.version : -1]:
-        house.record(fork.swap_of(frame))
-    house.record(DeckSealed(1, 0, 0, cheat))
-    house.table.round.faces[:] = swapped
+    empty.house.seal_another_order()
     await empty.enter()
-    await empty.send(*house.do(game.close))
+    await empty.send(*empty.house.do(game.close))
     await empty.caught("commits to another card")
 
 
 async def test_a_hidden_commitment_to_another_drawn_card(scripted, game):
-    """To Bob the house gives the true card, but commits to another in the log."""
     await scripted.enter()
-    slot = scripted.house.table.round.cards("deck")[-1]
-    face = scripted.house.table.round.faces[slot]
-    scripted.house.record(CardDrawn(1, 2, "deck", slot, face), hidden=f'{{"card":"{other(face)}"}}')
+    scripted.house.draw_another_card()
     scripted.house.do(game.close)
     await scripted.send(*scripted.house.frames[-2:])
     await scripted.caught("commitment does not match")
 
 
-async def test_a_nonce_that_was_not_committed_to(empty, game):
-    house = empty.house
-    house.open_round(entropy="players")
-    for actor in (game.ada, game.bob):
-        digest = house.secret.player_digest(k=0, seat=actor.seat, nonce=bytes(32))
-        house.do(game.commit(actor, 1, 0, digest))
-    house.do(game.start)
+async def test_a_nonce_that_was_not_committed_to(empty):
+    empty.house.start_with_digests()
     await empty.enter()
-    await empty.send(house.record(EntropyRevealed(1, 0, 2, b"\x01" * 32)))
+    await empty.send(empty.house.record(EntropyRevealed(1, 0, 2, b"\x01" * 32)))
     assert (await empty.caught("does not open the digest")).check == "commitment"
 
 
@@ -300,7 +270,7 @@ async def test_a_reset_needs_a_proof(scripted, game):
     scripted.house.do(Draw(game.ada, 1))
     scripted.frames = []
     scripted.answer = {"reset": True}
-    await lose_connection(scripted)
+    await scripted.lose_connection()
     await scripted.snapshot(scripted.house.describe(), proof=scripted.house.proof(before))
     await scripted.caught_up()
     scripted.house.do(game.close)
@@ -323,21 +293,14 @@ async def test_a_reset_without_a_proof(scripted, game, proof):
     scripted.frames = []
     scripted.house.notes.clear()
     if proof == "none":
-        await lose_connection(scripted)
+        await scripted.lose_connection()
         await scripted.snapshot(scripted.house.describe())
         await scripted.caught("went back behind")
     else:
         scripted.house = fork
-        await lose_connection(scripted)
+        await scripted.lose_connection()
         await scripted.snapshot(fork.describe(), proof=fork.proof(before + 1))
         await scripted.caught("does not continue the one that this client saw")
-
-
-async def lose_connection(scripted):
-    """The connection is lost, and Ada resumes on a new one."""
-    times = scripted.methods.count("table.resume")
-    await scripted.close_socket()
-    await scripted.has_requested("table.resume", times=times + 1)
 
 
 async def test_a_server_that_lost_its_last_events(scripted):
@@ -345,7 +308,7 @@ async def test_a_server_that_lost_its_last_events(scripted):
     scripted.house.do(TakeSeat("Cleo"))
     await scripted.enter()
     scripted.house, scripted.frames = older, []
-    await lose_connection(scripted)
+    await scripted.lose_connection()
     await scripted.caught("went back behind")
 
 
@@ -434,16 +397,7 @@ async def test_a_snapshot_that_does_not_match_the_signed_head(scripted, changed)
 
 async def test_a_wrong_salt_in_a_snapshot_is_found_with_the_secret(scripted, game):
     """A server that also changes the seal is detected when its secret is known."""
-    described = scripted.house.describe()
-    view = described["state"]["round"]
-    slot, card, _ = view["cards"][0]
-    view["cards"][0][2] = "00" * 32
-    table = bytes.fromhex(game.table)
-    sealed = slot_commitment(table=table, round=1, slot=slot, salt=bytes(32), card=card)
-    view["commitments"] = [
-        [place, sealed.hex() if place == slot else text] for place, text in view["commitments"]
-    ]
-    await scripted.begin_with_snapshot(described)
+    await scripted.begin_with_snapshot(scripted.house.describe_with_wrong_salt())
     await scripted.send(*scripted.house.do(game.close))
     assert (await scripted.caught("does not give what was played")).check == "round"
 

@@ -102,17 +102,11 @@ async def test_being_left_out_is_doubted(scripted, game):
     assert requests_of(scripted, "entropy.reveal") == []
 
 
-async def lose_connection(scripted):
-    resumes = scripted.methods.count("table.resume")
-    await scripted.close_socket()
-    await scripted.has_requested("table.resume", times=resumes + 1)
-
-
 async def test_a_foreign_digest_is_doubted_while_catching_up(scripted, game):
     """A server that claims to have more events stops the client from sending, not from checking."""
     house = scripted.house
     scripted.answer = {"version": house.table.version + 100}
-    await lose_connection(scripted)
+    await scripted.lose_connection()
     commit_both(scripted, game, own=b"\x01" * 32)
     await scripted.send_all()
     assert await doubts(scripted) == [FOREIGN_DIGEST]
@@ -141,7 +135,7 @@ async def test_checks_of_a_shuffle_start_again_after_a_snapshot(scripted, game):
     house.do(game.late(house.clock + 10_000))
     house.finish()
     scripted.frames, scripted.answer = [], {"reset": True}
-    await lose_connection(scripted)
+    await scripted.lose_connection()
     await scripted.snapshot(house.describe(), proof=house.proof(before))
     await scripted.caught_up()
     assert await states(scripted) == ["unavailable"] * 3
