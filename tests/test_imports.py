@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import re
-import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
@@ -18,6 +17,8 @@ from pathlib import Path
 import grimp
 import pytest
 
+from tests.harness.programs import output_of
+
 ROOT = Path(__file__).parents[1]
 DEALER = ROOT / "dealer"
 FILES = sorted(DEALER.rglob("*.py"))
@@ -25,7 +26,10 @@ FILES = sorted(DEALER.rglob("*.py"))
 PURE = (["errors"], ["game"], ["proof"], ["history"])
 ROOMS_WITH_CLOCKS = ("service", "client", "lab")
 CLOCKS_AND_RANDOMNESS = {
-    ("os", "urandom"), ("time", "time"), ("time", "time_ns"), ("datetime", "now"),
+    ("os", "urandom"),
+    ("time", "time"),
+    ("time", "time_ns"),
+    ("datetime", "now"),
 }  # fmt: skip
 
 
@@ -51,13 +55,12 @@ def circle(imports: dict[str, set[str]]) -> list[str]:
 
 def test_the_contracts_hold() -> None:
     """`lint-imports` prints the imports that break a contract."""
-    linted = subprocess.run(
-        [sys.executable, "-c", "import sys, importlinter.cli as cli; sys.exit(cli.lint_imports())"],
-        capture_output=True,
-        text=True,
+    output_of(
+        sys.executable,
+        "-c",
+        "import sys, importlinter.cli as cli; sys.exit(cli.lint_imports())",
         cwd=ROOT,
     )
-    assert linted.returncode == 0, linted.stdout + linted.stderr
 
 
 def test_no_circle_of_files(graph: grimp.ImportGraph) -> None:
@@ -111,11 +114,9 @@ def test_verifying_needs_no_server(graph: grimp.ImportGraph) -> None:
         f"for name in {modules!r}: importlib.import_module(name)\n"
         "print(*{name.split('.')[0] for name in sys.modules})"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, check=True
-    )
+    done = output_of(sys.executable, "-c", program, cwd=ROOT)
     server = {"alembic", "asyncpg", "aiosqlite", "msgspec", "prometheus_client", "sqlalchemy"}
-    assert set(done.stdout.split()) & (server | {"websockets", "numpy", "rich", "typer"}) == set()
+    assert set(done.split()) & (server | {"websockets", "numpy", "rich", "typer"}) == set()
 
 
 def test_every_room_is_in_a_contract() -> None:

@@ -12,6 +12,7 @@ import pytest
 from dealer.config import LIMITS, Settings, read_limits
 from dealer.errors import ConfigurationError
 from dealer.gateway.limits import Limits
+from tests.harness.programs import output_of
 
 from .conftest import Ask, Played
 
@@ -50,10 +51,7 @@ except SystemExit:
 heavy = {"sqlalchemy", "websockets", "msgspec", "uvloop", "cryptography", "prometheus_client"}
 print(*(heavy & sys.modules.keys()))
 """
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
-    )
-    assert done.stdout.splitlines()[-1] == ""
+    assert output_of(sys.executable, "-c", code, cwd=ROOT).splitlines()[-1] == ""
 
 
 def test_a_closed_pipe_is_no_error(played: Played) -> None:

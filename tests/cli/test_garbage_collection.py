@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import gc
-import subprocess
 import sys
 
 import pytest
 
 from dealer.cli.garbage_collection import NEVER, STARTING, FullCollections, few_collections
+from tests.harness.programs import output_of
 
 pytestmark = pytest.mark.slow
 
@@ -78,15 +78,11 @@ print(counted)
 
 
 def test_new_cycles_are_collected_and_frozen_ones_after_doubling() -> None:
-    run = subprocess.run(
-        [sys.executable, "-c", COLLECTIONS], capture_output=True, check=True, text=True
-    )
-    assert run.stdout.split() == ["True"] * 6
+    assert output_of(sys.executable, "-c", COLLECTIONS).split() == ["True"] * 6
 
 
 def test_after_many_allocations_what_is_new_is_collected_without_a_count() -> None:
-    run = subprocess.run([sys.executable, "-c", OFTEN], capture_output=True, check=True, text=True)
-    assert run.stdout.split() == ["[]"]
+    assert output_of(sys.executable, "-c", OFTEN).split() == ["[]"]
 
 
 def test_a_command_collects_seldom_until_a_server_takes_over() -> None:

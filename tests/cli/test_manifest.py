@@ -10,6 +10,7 @@ from pathlib import Path
 
 import dealer
 from dealer.cli.commands.manifest import listed_files
+from tests.harness.programs import output_of
 
 from .conftest import Ask
 
@@ -53,10 +54,8 @@ def test_all_that_verifies_and_shuffles_is_listed() -> None:
         "print(*(each.__file__ for name, each in sys.modules.items()"
         " if name.split('.')[0] == 'dealer'), sep='\\n')"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, check=True, text=True
-    )
-    loaded = {str(Path(line).relative_to(ROOT)) for line in done.stdout.splitlines()}
+    printed = output_of(sys.executable, "-c", program, cwd=ROOT)
+    loaded = {str(Path(line).relative_to(ROOT)) for line in printed.splitlines()}
     needed = {
         path
         for path in loaded

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import subprocess
 import sys
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pytest
 
 from dealer.proof.note import ED25519, Verifier
 from dealer.proof.verify import CHECKS
+from tests.harness.programs import output_of
 
 from .conftest import Ask, Played
 
@@ -142,8 +142,5 @@ except SystemExit as ended:
 heavy = {{"sqlalchemy", "websockets", "msgspec", "uvloop", "alembic", "prometheus_client"}}
 print(*(heavy & sys.modules.keys()))
 """
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True, text=True, check=True, cwd=Path(__file__).parents[2],
-    )  # fmt: skip
-    assert done.stdout.splitlines()[-1] == ""
+    printed = output_of(sys.executable, "-c", code, cwd=Path(__file__).parents[2])
+    assert printed.splitlines()[-1] == ""

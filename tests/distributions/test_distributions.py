@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import tarfile
 import tomllib
@@ -13,6 +12,7 @@ import pytest
 
 from dealer import __version__
 from tests.distributions.tools import ROOT, copied_tree, python_with, run
+from tests.harness.programs import output_of
 
 pytestmark = pytest.mark.slow
 
@@ -100,8 +100,5 @@ import dealer
 assert dealer.__file__.startswith({str(tmp_path)!r}), dealer.__file__
 dealer.connect, dealer.House
 """
-    done = subprocess.run(
-        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, encoding="utf-8"
-    )
-    assert done.returncode == 0, done.stderr
+    output_of(sys.executable, "-c", program, cwd=tmp_path)
     assert len(modules) > 50

@@ -7,7 +7,6 @@ versions that a machine has.
 from __future__ import annotations
 
 import json
-import subprocess
 import tomllib
 from pathlib import Path
 
@@ -16,17 +15,14 @@ import pytest
 from dealer.game.tape import Tape
 from tests.distributions.tools import ROOT
 from tests.harness import npm
+from tests.harness.programs import output_of
 
 
 @pytest.mark.slow
 def test_modules_compile_and_the_pure_rooms_run() -> None:
     program = Path(__file__).with_name("python_314.mjs").read_text("utf-8")
     command = npm.command(program, str(ROOT), packages=("pyodide",))
-    done = subprocess.run(
-        command, cwd=npm.BUILD, capture_output=True, encoding="utf-8", check=False, timeout=120
-    )
-    assert done.returncode == 0, done.stderr
-    printed = json.loads(done.stdout)
+    printed = json.loads(output_of(*command, cwd=npm.BUILD, timeout=120))
     tape = Tape(secret=bytes(32), nonces=[bytes(32)], root=bytes(32), k=0, n=52)
     assert printed["drawn"] == [tape.below(bound) for bound in range(52, 1, -1)]
     assert printed["files"] > 300

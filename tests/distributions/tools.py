@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from tests.harness.installed import missing
+from tests.harness.programs import output_of
 
 ROOT = Path(__file__).parents[2]
 PYTHON = ROOT / "build" / "tools" / "bin" / "python"
@@ -16,17 +17,7 @@ PYTHON = ROOT / "build" / "tools" / "bin" / "python"
 
 def run(command: list[str | Path], *, cwd: Path = ROOT, **environment: str) -> str:
     """What a program prints; the test fails if the program does."""
-    done = subprocess.run(
-        command,
-        cwd=cwd,
-        env=os.environ | environment,
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
-        timeout=120,
-    )
-    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
-    return done.stdout
+    return output_of(*command, cwd=cwd, env=os.environ | environment, timeout=120)
 
 
 def python_with(module: str, package: str) -> list[str | Path]:

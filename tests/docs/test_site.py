@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import subprocess
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
@@ -19,6 +18,7 @@ from dealer.docs.site import BrokenSite, build
 from dealer.version import __version__
 from tests.browser.conftest import FLAGS, chromium
 from tests.docs.tutorial import blocks
+from tests.harness.programs import output_of
 from tests.harness.server_process import ROOT
 
 pytestmark = [
@@ -43,15 +43,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (command,) = (one.text for one in blocks(text) if one.language == "sh")
     assert command in contributing
     _, *arguments, name = shlex.split(command.split("&&")[1])
-    done = subprocess.run(
-        [sys.executable, *arguments, str(folder / name)],
-        capture_output=True,
-        check=False,
-        cwd=ROOT,
-        encoding="utf-8",
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == f"{folder / 'site' / VERSION / 'index.html'}\n"
+    printed = output_of(sys.executable, *arguments, str(folder / name), cwd=ROOT)
+    assert printed == f"{folder / 'site' / VERSION / 'index.html'}\n"
     return folder / "site"
 
 

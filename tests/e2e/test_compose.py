@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 import tomllib
 from importlib.metadata import distribution
 from itertools import pairwise
@@ -17,6 +16,7 @@ from packaging.utils import canonicalize_name
 
 from tests.harness.composed import NODES, composed
 from tests.harness.installed import missing
+from tests.harness.programs import output_of
 
 ROOT = Path(__file__).parents[2]
 
@@ -106,13 +106,8 @@ def test_no_secret_is_in_the_file_or_in_an_environment(composed) -> None:
 
 
 def test_a_linter_accepts_the_image(composed) -> None:
-    program = shutil.which("hadolint")
-    if program is None:
-        missing("hadolint is not installed")
-    linted = subprocess.run(
-        [program, "-"], input=dockerfile(composed), capture_output=True, encoding="utf-8"
-    )
-    assert linted.returncode == 0, linted.stdout
+    program = shutil.which("hadolint") or missing("hadolint is not installed")
+    output_of(program, "-", input=dockerfile(composed))
 
 
 def test_the_files_that_the_image_copies_exist(composed) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import subprocess
-import sys
 from collections.abc import Awaitable
 from pathlib import Path
 
@@ -13,17 +11,8 @@ import pytest
 
 from dealer.errors import Disabled
 from tests.e2e.test_two_servers import two_servers
-from tests.harness.server_process import PATIENT, ROOT, ServerProcess
+from tests.harness.server_process import PATIENT, ServerProcess
 from tests.harness.table_of_clients import RecordedClient, client
-
-
-async def run_command(server: ServerProcess, *arguments: str) -> str:
-    command = [sys.executable, "-m", "dealer.cli", *arguments, "--database", server.address]
-    done = await asyncio.to_thread(
-        subprocess.run, command, cwd=ROOT, capture_output=True, text=True, timeout=60
-    )
-    assert done.returncode == 0, done.stderr
-    return str(done.stdout)
 
 
 async def refused(work: Awaitable[object]) -> str:
@@ -62,9 +51,9 @@ async def test_a_disabled_table_plays_its_round_to_the_end(tmp_path: Path) -> No
         await ada.table.round_open(entropy="house")
         await ada.table.shuffle()
         await wait_for_lobby(two, bob, opened.id, listed=True)
-        output = await run_command(one, "disable", opened.id[:12], "--why", "seat 3")
+        output = await one.run_command("disable", opened.id[:12], "--why", "seat 3")
         assert output == f"Table {opened.id} is disabled.\n"
-        assert "already disabled" in await run_command(one, "disable", opened.id, "--why", "again")
+        assert "already disabled" in await one.run_command("disable", opened.id, "--why", "again")
         await wait_for_lobby(two, bob, opened.id, listed=False)
         await wait_for_log_line(one, two, event="disabled")
         assert "no new players" in await refused(cleo.house.join(opened.id))
@@ -76,13 +65,13 @@ async def test_a_disabled_table_plays_its_round_to_the_end(tmp_path: Path) -> No
         await two.open()
         assert "no new players" in await refused(cleo.house.join(opened.id))
         await cleo.house.join(other.id)
-        await run_command(one, "enable", opened.id)
+        await one.run_command("enable", opened.id)
         await wait_for_lobby(two, bob, opened.id, listed=True)
         await wait_for_log_line(one, two, event="enabled")
         await ada.table.round_open(entropy="house")
         await cleo.house.join(opened.id)
         journal = [
-            json.loads(line) for line in (await run_command(one, "journal", "--json")).splitlines()
+            json.loads(line) for line in (await one.run_command("journal", "--json")).splitlines()
         ]
         assert [line["what"] for line in journal] == ["enable", "disable", "migrate"]
         assert (journal[1]["target"], journal[1]["why"]) == (opened.id, "seat 3")
@@ -92,12 +81,12 @@ async def test_a_disabled_server_opens_no_table_and_no_round(server: ServerProce
     async with client(server.url, "Ada") as ada, client(server.url, "Bob") as bob:
         opened = await ada.house.open(seats=4)
         ada.table = await ada.house.join(opened.id)
-        await run_command(server, "disable", "--house", "--why", "moving")
+        await server.run_command("disable", "--house", "--why", "moving")
         await wait_for_log_line(server, event="disabled")
         assert "no tables" in await refused(bob.house.open(seats=2))
         await refused(bob.house.join(opened.id))
         await refused(ada.table.round_open(entropy="house"))
         await ada.table.leave()
-        await run_command(server, "enable", "--house")
+        await server.run_command("enable", "--house")
         await wait_for_log_line(server, event="enabled")
         await bob.house.join(opened.id)

@@ -6,7 +6,6 @@ import asyncio
 import json
 import re
 import shutil
-import subprocess
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.harness.composed import fetch
 from tests.harness.installed import missing
 from tests.harness.nodes import Node
+from tests.harness.programs import output_of
 
 FOLDER = Path(__file__).parents[2] / ".compose"
 RULES = (FOLDER / "alerts.yml").read_text(encoding="utf-8")
@@ -30,11 +30,8 @@ SUFFIXES = {
 
 
 def promtool(*arguments: str | Path) -> None:
-    program = shutil.which("promtool")
-    if program is None:
-        missing("promtool is not installed (Debian: prometheus)")
-    ran = subprocess.run([program, *arguments], capture_output=True, encoding="utf-8")
-    assert ran.returncode == 0, ran.stdout + ran.stderr
+    program = shutil.which("promtool") or missing("promtool is not installed (Debian: prometheus)")
+    output_of(program, *arguments)
 
 
 def expressions() -> Iterator[str]:

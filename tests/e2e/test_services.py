@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
@@ -16,18 +14,8 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from tests.gateway.rpc_client import Refusal, RpcClient, reason_of
-from tests.harness.server_process import PATIENT, ROOT, ServerProcess
+from tests.harness.server_process import PATIENT, ServerProcess
 from tests.harness.service_keys import with_key
-
-
-async def dealer(server: ServerProcess, *arguments: str) -> str:
-    """The standard output of a command on the server's database."""
-    command = [sys.executable, "-m", "dealer.cli", *arguments, "--database", server.address]
-    done = await asyncio.to_thread(
-        subprocess.run, command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENT
-    )
-    assert done.returncode == 0, done.stderr
-    return str(done.stdout)
 
 
 async def connected(server: ServerProcess, key: str, port: int = 0) -> RpcClient:
@@ -58,7 +46,7 @@ def request(method: str, **params: object) -> dict[str, object]:
 async def test_a_key_from_the_command_line_to_its_end(tmp_path: Path) -> None:
     """And no line of any log has a key, not even at the lowest level."""
     async with ServerProcess(tmp_path, **{"log-level": "DEBUG"}) as server:
-        key = (await dealer(server, "key", "add", "shop", "--may", "open,read")).strip()
+        key = (await server.run_command("key", "add", "shop", "--may", "open,read")).strip()
         client = await connected(server, key)
         opened = await client.call("table.open", ref="m1")
         said_hello = await RpcClient.connect(server.port)
@@ -70,7 +58,7 @@ async def test_a_key_from_the_command_line_to_its_end(tmp_path: Path) -> None:
         assert status == 200
         assert opened["table"] in text
         await asyncio.to_thread(post, server, key, {"jsonrpc": "2.0", "key": key})
-        await dealer(server, "key", "revoke", "shop", "--why", "a test")
+        await server.run_command("key", "revoke", "shop", "--why", "a test")
         for one in (client, said_hello):
             assert await one.wait_closed() == 4401
         status, text = await asyncio.to_thread(post, server, key, request("ping"))
@@ -86,7 +74,7 @@ async def test_a_server_that_is_killed_between_a_claim_and_its_table(tmp_path: P
     """The same `ref` opens the table that was claimed, with the next server."""
     server = ServerProcess(tmp_path)
     async with server:
-        key = (await dealer(server, "key", "add", "shop", "--may", "open,read")).strip()
+        key = (await server.run_command("key", "add", "shop", "--may", "open,read")).strip()
         await (await connected(server, key)).close()
     point = ("dealer.service.table_lifecycle:TableLifecycle.load_or_create", "begin", "1")
     server.program = ("tests/harness/dies_at.py", *point)
@@ -113,7 +101,7 @@ async def test_a_port_for_services_and_players_who_open_no_tables(tmp_path: Path
         "lobby": "service",
     }
     async with ServerProcess(tmp_path, **options) as server:
-        key = (await dealer(server, "key", "add", "shop", "--may", "open")).strip()
+        key = (await server.run_command("key", "add", "shop", "--may", "open")).strip()
         (line,) = [one for one in server.output.read_text().splitlines() if "  ready  " in one]
         port = int(line.partition("services=127.0.0.1:")[2].split()[0])
         client = await connected(server, key, port)

@@ -19,6 +19,9 @@ from dealer.eventlog import Appended, migrate
 from dealer.eventlog.schema import metadata
 from tests.eventlog.conftest import TemporarySqlite
 from tests.eventlog.requests import A, append
+from tests.harness.programs import output_of
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -124,13 +127,8 @@ def test_alembic_reads_the_address_from_the_environment(tmp_path: Path, name: st
     file, other = tmp_path / "named.db", tmp_path / "other.db"
     environment = os.environ | {"DEALER_DATABASE": f"sqlite:///{other}"}
     environment.pop("DEALER_DATABASE_URL", None)
-    subprocess.run(
-        [sys.executable, "-m", "alembic", "upgrade", "head"],
-        cwd=Path(__file__).parents[2],
-        env=environment | {name: f"sqlite:///{file}"},
-        check=True,
-        capture_output=True,
-    )
+    environment[name] = f"sqlite:///{file}"
+    output_of(sys.executable, "-m", "alembic", "upgrade", "head", cwd=ROOT, env=environment)
     with create_engine(f"sqlite:///{file}").connect() as connection:
         assert migrate.is_current(connection)
     connection.engine.dispose()
@@ -140,14 +138,9 @@ def test_alembic_reads_the_address_from_the_environment(tmp_path: Path, name: st
 @pytest.mark.slow
 def test_alembic_takes_the_address_as_an_argument(tmp_path: Path) -> None:
     file = tmp_path / "by-hand.db"
-    root = Path(__file__).parents[2]
+    alembic = [sys.executable, "-m", "alembic", "-x", f"database=sqlite:///{file}"]
     for command in (["upgrade", "head"], ["check"]):
-        subprocess.run(
-            [sys.executable, "-m", "alembic", "-x", f"database=sqlite:///{file}", *command],
-            cwd=root,
-            check=True,
-            capture_output=True,
-        )
+        output_of(*alembic, *command, cwd=ROOT)
     with create_engine(f"sqlite:///{file}").connect() as connection:
         assert migrate.is_current(connection)
     connection.engine.dispose()

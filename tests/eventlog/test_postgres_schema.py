@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +17,7 @@ from dealer.eventlog.readonly import open_readonly
 from tests.eventlog.conftest import TemporaryPostgres
 from tests.eventlog.requests import A, append
 from tests.harness.postgres import Postgres
+from tests.harness.programs import output_of
 
 ROOT = Path(__file__).parents[2]
 
@@ -91,13 +91,9 @@ async def test_a_read_only_log_writes_nothing(postgres_database: TemporaryPostgr
 
 
 def test_alembic_takes_the_address_as_an_argument(empty: str) -> None:
+    alembic = [sys.executable, "-m", "alembic", "-x", f"database={empty}"]
     for command in (["upgrade", "head"], ["check"], ["downgrade", "base"]):
-        subprocess.run(
-            [sys.executable, "-m", "alembic", "-x", f"database={empty}", *command],
-            cwd=ROOT,
-            check=True,
-            capture_output=True,
-        )
+        output_of(*alembic, *command, cwd=ROOT)
 
 
 def test_the_documentation_of_shards_names_every_table(

@@ -26,6 +26,7 @@ from tests.chaos import walwatch
 from tests.eventlog.conftest import TemporarySqlite
 from tests.eventlog.requests import A, B, append, line_of, other_process
 from tests.harness.installed import missing
+from tests.harness.programs import output_of
 
 pytestmark = pytest.mark.slow
 
@@ -355,9 +356,8 @@ def test_there_is_one_sqlite_library_in_the_process() -> None:
     environment = os.environ | {
         "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), str(ROOT)])
     }
-    done = subprocess.run(run, cwd=ROOT, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert len(done.stdout.split()) == 1, done.stdout
+    done = output_of(*run, cwd=ROOT, env=environment)
+    assert len(done.split()) == 1, done
 
 
 def mapped_libraries() -> list[str]:

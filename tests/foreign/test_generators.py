@@ -6,7 +6,6 @@ import importlib.util
 import json
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +18,7 @@ from dealer.gateway.schema.examples import Frame, examples
 from dealer.gateway.schema.messages import messages
 from tests.harness.installed import missing
 from tests.harness.npm import BUILD
+from tests.harness.programs import output_of
 from tests.web.js_verifier import node
 
 ROOT = Path(__file__).parents[2]
@@ -73,17 +73,7 @@ def generated(folder: Path, word: str) -> Path:
 
 
 def run(command: list[str], folder: Path, stdin: str = "", **environment: str) -> str:
-    done = subprocess.run(
-        command,
-        input=stdin,
-        capture_output=True,
-        check=False,
-        cwd=folder,
-        encoding="utf-8",
-        env=os.environ | environment,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    return output_of(*command, input=stdin, cwd=folder, env=os.environ | environment)
 
 
 def compiled(folder: Path) -> Path:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -14,6 +12,7 @@ import pytest
 from dealer.errors import BadToken
 from dealer.gateway.identity.issuer import Issuer
 from tests.harness.installed import missing
+from tests.harness.programs import output_of
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = """
@@ -38,16 +37,8 @@ def signed() -> dict:
     node = shutil.which("node")
     if node is None or not (ROOT / "build/node_modules/jose").is_dir():
         missing("jose is not installed (npm install --prefix build jose)")
-    done = subprocess.run(
-        [node, "--input-type=module", "--eval", PROGRAM],
-        capture_output=True,
-        check=False,
-        encoding="utf-8",
-        cwd=ROOT / "build",
-        env=os.environ,
-    )
-    assert done.returncode == 0, done.stderr
-    return dict(json.loads(done.stdout))
+    command = [node, "--input-type=module", "--eval", PROGRAM]
+    return dict(json.loads(output_of(*command, cwd=ROOT / "build")))
 
 
 @pytest.mark.parametrize("algorithm", ["EdDSA", "ES256", "RS256"])

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -25,6 +24,7 @@ from dealer.service.webhooks import WebhookAdmin
 from dealer.webhooks.signing import SIGNINGS, signer
 from tests.gateway.rpc_client import eventually
 from tests.harness.npm import BUILD, command
+from tests.harness.programs import output_of
 from tests.harness.service_keys import add_key
 from tests.service.tables import shuffled_table
 from tests.webhooks.receiver import Receiver
@@ -101,16 +101,8 @@ def forged(request: Request, signing: str) -> dict[str, Request]:
 def by_npm(requests: list[Request]) -> list[dict[str, Any]]:
     program = examples("js", "onRequest") + examples("js", "whpk")
     program += (FOLDER / "webhook_receiver.mjs").read_text(encoding="utf-8")
-    done = subprocess.run(
-        command(program, packages=PACKAGES),
-        input=json.dumps(requests),
-        capture_output=True,
-        check=False,
-        cwd=BUILD,
-        encoding="utf-8",
-    )
-    assert done.returncode == 0, done.stderr
-    return list(json.loads(done.stdout))
+    node = command(program, packages=PACKAGES)
+    return list(json.loads(output_of(*node, input=json.dumps(requests), cwd=BUILD)))
 
 
 def by_pypi(requests: list[Request]) -> list[dict[str, Any]]:

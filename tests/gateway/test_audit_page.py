@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import subprocess
 from base64 import b64encode
 from importlib import resources
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 
 from dealer.gateway.http.audit_page import audit_page, compose
 from tests.gateway.http_client import get
+from tests.harness.programs import output_of
 from tests.web.js_verifier import node
 
 PAGE = """<!doctype html>
@@ -57,8 +57,7 @@ def test_combined_modules_behave_the_same(tmp_path: Path) -> None:
     page, _ = compose("page.html", FILES.__getitem__)
     file = tmp_path / "script.mjs"
     file.write_text(script_of(page) + "\nconsole.log(JSON.stringify(globalThis.result));\n")
-    done = subprocess.run([node(), str(file)], capture_output=True, check=True, encoding="utf-8")
-    assert json.loads(done.stdout) == [4, "</script><!--", 3, 4]
+    assert json.loads(output_of(node(), str(file))) == [4, "</script><!--", 3, 4]
 
 
 @pytest.mark.parametrize("composed", [compose("page.html", FILES.__getitem__), audit_page()])

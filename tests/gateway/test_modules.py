@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from importlib import resources
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import pytest
 
 from dealer.gateway.http.modules import combine
 from dealer.gateway.http.static_files import StaticFiles
+from tests.harness.programs import output_of
 from tests.web.js_verifier import node
 
 FILES = {
@@ -28,9 +28,7 @@ FILES = {
 def run(script: str, at: Path) -> list[str]:
     at.parent.mkdir(parents=True, exist_ok=True)
     at.write_text(script)
-    done = subprocess.run([node(), at], capture_output=True, check=False, encoding="utf-8")
-    assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()
+    return output_of(node(), at).splitlines()
 
 
 def test_each_module_runs_once_and_has_its_exports_and_its_address(tmp_path: Path) -> None:
@@ -63,5 +61,4 @@ def test_a_page_is_sent_its_modules_in_one_script(page: str, tmp_path: Path) -> 
     assert (resources.files("dealer") / "web" / page).is_file()
     checked = tmp_path / "page.mjs"
     checked.write_text(sent)
-    done = subprocess.run([node(), "--check", checked], capture_output=True, encoding="utf-8")
-    assert done.returncode == 0, done.stderr
+    output_of(node(), "--check", checked)

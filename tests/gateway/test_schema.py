@@ -6,7 +6,6 @@ import ast
 import json
 import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from copy import deepcopy
@@ -29,6 +28,7 @@ from dealer.gateway.schema.openrpc import refusals_of
 from tests.gateway.http_client import get
 from tests.gateway.recorded_game import Frame, RecordedFrame, choose_examples, play
 from tests.harness.installed import missing
+from tests.harness.programs import output_of
 
 ROOT = Path(__file__).parents[2]
 PARSERS = {"asyncapi": "@asyncapi/parser", "openrpc": "@open-rpc/schema-utils-js"}
@@ -52,15 +52,10 @@ def node_modules(package: str) -> str:
 
 def faults(kind: str, document: Any) -> list[str]:
     """The faults that the standard parser finds in a document."""
-    done = subprocess.run(
-        ["node", str(Path(__file__).with_name("validate.mjs")), kind],
-        input=json.dumps(document),
-        capture_output=True,
-        check=True,
-        encoding="utf-8",
-        env=os.environ | {"NODE_PATH": node_modules(PARSERS[kind])},
-    )
-    found: list[str] = json.loads(done.stdout)
+    command = ["node", Path(__file__).with_name("validate.mjs"), kind]
+    environment = os.environ | {"NODE_PATH": node_modules(PARSERS[kind])}
+    printed = output_of(*command, input=json.dumps(document), env=environment)
+    found: list[str] = json.loads(printed)
     return [one for one in found if kind == "openrpc" or one.startswith(ERRORS_AND_WARNINGS)]
 
 
@@ -245,7 +240,4 @@ def test_the_schema_is_not_imported_with_the_server():
         "import sys, dealer.gateway.server\n"
         "print([name for name in sys.modules if name.startswith('dealer.gateway.schema')])"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT
-    )
-    assert done.stdout.strip() == "[]"
+    assert output_of(sys.executable, "-c", program, cwd=ROOT).strip() == "[]"

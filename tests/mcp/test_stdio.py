@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from mcp import Client, StdioServerParameters
 import dealer
 from tests.harness.installed import missing
 from tests.harness.own_gateway import own_gateway
+from tests.harness.programs import output_of
 
 ROOT = Path(__file__).parents[2]
 INSPECTOR = ROOT / "build/node_modules/.bin/mcp-inspector"
@@ -92,14 +92,7 @@ def test_the_inspector_lists_and_calls_the_tools(tmp_path):
     if not INSPECTOR.exists():
         missing("@modelcontextprotocol/inspector is not installed (npm install --prefix build)")
     agent = [sys.executable, "-m", "dealer.cli", "mcp", "--store", str(tmp_path / "agent")]
-    done = subprocess.run(
-        [INSPECTOR, "--cli", *agent, "--method", "tools/list"],
-        cwd=ROOT,
-        capture_output=True,
-        check=False,
-        encoding="utf-8",
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    tools = {tool["name"]: tool for tool in json.loads(done.stdout)["tools"]}
+    printed = output_of(INSPECTOR, "--cli", *agent, "--method", "tools/list", cwd=ROOT)
+    tools = {tool["name"]: tool for tool in json.loads(printed)["tools"]}
     assert len(tools) == 9
     assert tools["sit"]["inputSchema"]["required"] == ["table"]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 
 import pytest
 
+from tests.harness.programs import output_of
 from tests.simulation.memory import Sizes, grown, repeated
 from tests.simulation.plan import Plan, Step, make_plan
 from tests.simulation.world import carry_out
@@ -38,11 +38,5 @@ def found_to_grow() -> list[Sizes]:
 def test_a_repeated_plan_does_not_grow_a_node() -> None:
     """In a process with fixed hashes, so that the run is the same each time."""
     code = "from tests.simulation.test_memory import found_to_grow; print(*found_to_grow())"
-    found = subprocess.run(
-        [sys.executable, "-c", code],
-        env=os.environ | {"PYTHONHASHSEED": "0"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert found.stdout == "Counter() Counter()\n", found.stdout + found.stderr
+    found = output_of(sys.executable, "-c", code, env=os.environ | {"PYTHONHASHSEED": "0"})
+    assert found == "Counter() Counter()\n"

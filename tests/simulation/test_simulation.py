@@ -6,13 +6,13 @@ What has to be replayed exactly runs as a program of its own, which fixes the ha
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import time
 
 import pytest
 
 from tests.harness.installed import in_ci
+from tests.harness.programs import output_of
 from tests.simulation import faults
 from tests.simulation.plan import Plan, make_plan
 from tests.simulation.shrink import kind_of, shrink
@@ -33,9 +33,8 @@ CI_MINUTES, MINUTES = 0.1, 0.05
 QUICK_SEEDS = 2
 
 
-def simulation(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "tests.simulation", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+def simulation(*arguments: str) -> str:
+    return output_of(sys.executable, "-m", "tests.simulation", *arguments)
 
 
 def fresh_seed() -> str:
@@ -56,24 +55,22 @@ def test_the_corpus_and_fresh_schedules_hold_every_invariant() -> None:
     minutes = str(CI_MINUTES if in_ci() else MINUTES)
     seeds = ("--first", fresh_seed(), "--seeds", "1000000", "--minutes", minutes)
     found = simulation("--kind", "whole", "--corpus", *seeds)
-    print(found.stdout)
-    assert found.returncode == 0, found.stdout + found.stderr
+    print(found)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_planted_faults_are_found() -> None:
     found = simulation("--kind", "whole", "--seeds", "60", "--hunt", *FOUND)
-    assert found.returncode == 0, found.stdout + found.stderr
-    assert found.stdout.count(": whole seed ") == len(FOUND)
+    assert found.count(": whole seed ") == len(FOUND)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(120)
 def test_a_schedule_is_replayed_exactly_in_another_process() -> None:
     one, other = (simulation("--kind", "whole", "--seed", "3") for _ in range(2))
-    assert "digest" in one.stdout
-    assert one.stdout == other.stdout
+    assert "digest" in one
+    assert one == other
 
 
 def test_a_schedule_is_replayed_exactly() -> None:
@@ -87,14 +84,9 @@ def test_two_jobs_run_what_one_does() -> None:
     """Each process gives the same digests, whatever ran in it before."""
     jobs = "(sorted((one.seed, one.digest) for one in run_seeds(range(3), jobs=n)) for n in (1, 2))"
     code = f"from tests.simulation.runs import run_seeds; one, two = {jobs}; assert one == two; "
-    found = subprocess.run(
-        [sys.executable, "-c", code + "print(len(set(one)))"],
-        env=os.environ | {"PYTHONHASHSEED": "0"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert found.stdout == "3\n", found.stderr
+    environment = os.environ | {"PYTHONHASHSEED": "0"}
+    found = output_of(sys.executable, "-c", code + "print(len(set(one)))", env=environment)
+    assert found == "3\n"
 
 
 def test_a_plan_is_read_as_it_was_written() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import tempfile
@@ -12,9 +11,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import pytest
-
 from dealer.proof.verify import CHECKS, Report, Swap, verify
+from tests.harness.installed import missing
+from tests.harness.programs import output_of
 
 FILE = Path(__file__).parents[2] / "dealer" / "web" / "verify.js"
 _SCRIPT = Path(__file__).with_name("js_verifier.mjs")
@@ -25,25 +24,13 @@ Line = str | bytes
 
 def node() -> str:
     """The path of node. Without node a test is skipped, and fails in CI."""
-    found = shutil.which("node")
-    if found is None:
-        reason = "node is not installed: the JavaScript verifier is not tested"
-        if os.environ.get("CI", "").lower() in ("1", "true"):
-            pytest.fail(reason)
-        pytest.skip(reason)
-    return found
+    return shutil.which("node") or missing("node is not installed")
 
 
 def run_module(program: str) -> Any:
     """The value that a module prints as JSON; modules of the pages can fetch their texts."""
-    done = subprocess.run(
-        [node(), "--import", LOCAL_FETCH, "--input-type=module", "--eval", program],
-        capture_output=True,
-        check=False,
-        encoding="utf-8",
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    command = [node(), "--import", LOCAL_FETCH, "--input-type=module", "--eval", program]
+    return json.loads(output_of(*command))
 
 
 def ask(questions: Iterable[dict[str, Any]]) -> list[Any]:

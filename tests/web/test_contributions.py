@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from typing import Any
 
+from tests.harness.programs import output_of
 from tests.web.js_verifier import FILE, LOCAL_FETCH, node
 
 PROGRAM = """
@@ -20,8 +20,7 @@ def contributions(*events: tuple[str, dict[str, Any]]) -> list[dict[str, Any]]:
     given = {"MODULE": (FILE.parent / "audit" / "explanation.js").as_uri(), "EVENTS": events}
     names = "".join(f"const {name} = {json.dumps(value)};" for name, value in given.items())
     command = [node(), "--import", LOCAL_FETCH, "--input-type=module", "-e", names + PROGRAM]
-    done = subprocess.run(command, capture_output=True, check=True, encoding="utf-8")
-    found: list[dict[str, Any]] = json.loads(done.stdout)
+    found: list[dict[str, Any]] = json.loads(output_of(*command))
     return found
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import subprocess
 
 import pytest
 
+from tests.harness.programs import output_of
 from tests.web.js_verifier import FILE, node
 
 PROGRAM = """
@@ -19,8 +19,7 @@ def expected(n: int, steps: int) -> list[dict[str, float]]:
     given = {"MODULE": (FILE.parent / "audit" / "expected.js").as_uri(), "N": n, "STEPS": steps}
     names = "".join(f"const {name} = {json.dumps(value)};" for name, value in given.items())
     command = [node(), "--input-type=module", "-e", names + PROGRAM]
-    done = subprocess.run(command, capture_output=True, check=True, encoding="utf-8")
-    found = json.loads(done.stdout)
+    found = json.loads(output_of(*command))
     assert found["some"] == [0, 2, 0, 1]
     rows: list[dict[str, float]] = found["rows"]
     return rows

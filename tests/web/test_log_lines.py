@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.harness.programs import output_of
 from tests.web.js_verifier import node
 
 pytestmark = pytest.mark.slow
@@ -34,15 +34,8 @@ def lines(seat: int | None, *events: Any) -> list[str]:
         }
         for at, kind, public, seen_by in events
     ]
-    done = subprocess.run(
-        [node(), str(_SCRIPT)],
-        input=json.dumps({"seat": seat, "events": shown}),
-        capture_output=True,
-        check=False,
-        encoding="utf-8",
-    )
-    assert done.returncode == 0, done.stderr
-    written: list[str] = json.loads(done.stdout)
+    asked = json.dumps({"seat": seat, "events": shown})
+    written: list[str] = json.loads(output_of(node(), _SCRIPT, input=asked))
     return written
 
 

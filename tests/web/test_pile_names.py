@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dealer.game.stacks import pile
+from tests.harness.programs import output_of
 from tests.web.js_verifier import node
 
 SCRIPT = Path(__file__).with_name("pile_names.mjs")
@@ -17,10 +17,8 @@ TYPED = st.text(st.characters(exclude_categories=("C", "Z")), min_size=1, max_si
 
 
 def named(*typed: str) -> list[tuple[str, str | None]]:
-    done = subprocess.run(
-        [node(), SCRIPT], input=json.dumps(typed), capture_output=True, check=True, encoding="utf-8"
-    )
-    return [(plain, title) for plain, title in json.loads(done.stdout)]
+    printed = output_of(node(), SCRIPT, input=json.dumps(typed))
+    return [(plain, title) for plain, title in json.loads(printed)]
 
 
 def test_a_plain_name_stays_and_another_one_can_be_read() -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
 
 import numpy as np
 import pytest
 
+from tests.harness.programs import output_of
 from tests.harness.qr_codes import read_modules
 from tests.web.js_verifier import FILE, node
 
@@ -18,14 +18,7 @@ LINK = "https://cards.example.org/tables/" + "0f" * 16 + "#seat=seat.1.4.AbC-_xy
 
 def run(expression: str) -> str:
     program = f"import {{ qrModules }} from {json.dumps(QR)}; console.log({expression});"
-    done = subprocess.run(
-        [node(), "--input-type=module", "--eval", program],
-        capture_output=True,
-        check=False,
-        encoding="utf-8",
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    return output_of(node(), "--input-type=module", "--eval", program)
 
 
 def test_a_code_is_read_as_its_text() -> None:

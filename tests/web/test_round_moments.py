@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Iterator, Sequence
 from itertools import count
 from pathlib import Path
@@ -17,6 +16,7 @@ from dealer.game.view import SPECTATOR, Viewer, snapshot
 from dealer.proof import codec
 from dealer.proof.keys import secret_length
 from dealer.proof.verify import Swap, verify
+from tests.harness.programs import output_of
 from tests.proof.log_builder import HOUSE_SEED, LogBuilder, some_bytes
 from tests.proof.test_verify import everything
 from tests.web.forged_bundles import Base, dump
@@ -32,11 +32,7 @@ def moments_of(lines: Sequence[Line], folder: Path) -> list[dict[str, Any]]:
     """The rounds of a bundle with their moments, as the page's modules build them."""
     bundle = folder / "bundle.jsonl"
     bundle.write_text("\n".join(map(str, lines)) + "\n")
-    done = subprocess.run(
-        [node(), str(_SCRIPT), str(bundle)], capture_output=True, check=False, encoding="utf-8"
-    )
-    assert done.returncode == 0, done.stderr
-    rounds: list[dict[str, Any]] = json.loads(done.stdout)
+    rounds: list[dict[str, Any]] = json.loads(output_of(node(), str(_SCRIPT), str(bundle)))
     return rounds
 
 

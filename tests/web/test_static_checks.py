@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
 
 from dealer.gateway.http.static_files import without_comments
 from tests.harness.installed import missing
+from tests.harness.programs import output_of
 from tests.web.js_verifier import node
 
 ROOT = Path(__file__).parents[2]
@@ -23,14 +23,7 @@ def run_tool(package: str, program: str, *arguments: str | Path) -> None:
     script = PACKAGES / package / "bin" / program
     if not script.exists():
         missing(f"{package} is not installed (npm install --prefix build, see .ci/run)")
-    done = subprocess.run(
-        [node(), script, *arguments],
-        cwd=ROOT,
-        capture_output=True,
-        check=False,
-        encoding="utf-8",
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    output_of(node(), script, *arguments, cwd=ROOT)
 
 
 def test_eslint_finds_nothing() -> None:
@@ -64,9 +57,7 @@ def test_scripts_without_comments_are_the_same_programs(tmp_path: Path) -> None:
         if (tokens(`${written}/${one}`) !== tokens(`${served}/${one}`)) throw new Error(one);
       console.log(scripts.length);"""
     command: list[str | Path] = [node(), "-e", program, PACKAGES / "acorn", WEB, tmp_path]
-    done = subprocess.run(command, capture_output=True, check=False, encoding="utf-8")
-    assert done.returncode == 0, done.stderr
-    assert int(done.stdout) > 50
+    assert int(output_of(*command)) > 50
 
 
 def imports(module: Path) -> Iterator[Path]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-import subprocess
 from asyncio.subprocess import PIPE
 from pathlib import Path
 from typing import Any
 
 from tests.harness.installed import missing
+from tests.harness.programs import output_of
 from tests.web.js_verifier import node
 
 SCRIPT = Path(__file__).with_name("node_client.mjs")
@@ -112,8 +112,7 @@ class NodeClient:
 
 def sockets() -> list[str]:
     """The options with which node has a WebSocket; none from node 22 on."""
-    version = subprocess.run([node(), "--version"], capture_output=True, check=True, text=True)
-    major = int(version.stdout.lstrip("v").split(".")[0])
+    major = int(output_of(node(), "--version").lstrip("v").split(".")[0])
     if major < 20:
         missing("node is older than 20")
     flags = ["--no-warnings"]

@@ -14,6 +14,7 @@ import pytest
 from dealer import __version__
 from dealer.gateway.http.static_files import StaticFiles
 from tests.harness.installed import missing
+from tests.harness.programs import output_of
 from tests.web.js_verifier import node
 
 pytestmark = pytest.mark.slow
@@ -37,11 +38,7 @@ console.log(report.fault?.check === "luck");
 
 def run(command: Sequence[str | Path], folder: Path) -> str:
     """What a program prints; the test fails if the program does."""
-    done = subprocess.run(
-        command, cwd=folder, capture_output=True, encoding="utf-8", check=False, timeout=60
-    )
-    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
-    return done.stdout
+    return output_of(*command, cwd=folder, timeout=60)
 
 
 def tool(package: str, script: str) -> list[str | Path]:
@@ -53,10 +50,7 @@ def tool(package: str, script: str) -> list[str | Path]:
 
 @pytest.fixture(scope="module")
 def npm() -> str:
-    found = shutil.which("npm")
-    if found is None:
-        missing("npm is not installed")
-    return found
+    return shutil.which("npm") or missing("npm is not installed")
 
 
 @pytest.fixture(scope="module")

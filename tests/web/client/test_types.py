@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from pathlib import Path
 
 from tests.harness.installed import missing
+from tests.harness.programs import output_of
 from tests.web.js_verifier import node
 
 ROOT = Path(__file__).parents[3]
@@ -30,10 +30,4 @@ def test_a_typed_program_compiles(tmp_path: Path) -> None:
     shutil.copy(ROOT / "dealer/web/client.d.ts", tmp_path)
     shutil.copy(ROOT / "dealer/web/package.json", tmp_path)
     shutil.copy(Path(__file__).with_name("typed_program.ts"), tmp_path)
-    compiled = subprocess.run(
-        [program, TYPESCRIPT, *OPTIONS, "typed_program.ts"],
-        cwd=tmp_path,
-        capture_output=True,
-        encoding="utf-8",
-    )
-    assert compiled.returncode == 0, compiled.stdout
+    output_of(program, TYPESCRIPT, *OPTIONS, "typed_program.ts", cwd=tmp_path)
