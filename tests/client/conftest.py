@@ -192,7 +192,8 @@ class InMemoryHouse:
 
     def feed(self, verifier: EventVerifier, *, until: Frame | None = None) -> None:
         """Pass all further frames, or those before one, with their heads to the verifier."""
-        for frame in self.frames[verifier.version : until and until["version"] - 1]:
+        end = None if until is None else until["version"] - 1
+        for frame in self.frames[verifier.version : end]:
             verifier.event(frame)
             if frame["version"] in self.notes:
                 verifier.checkpoint(self.notes[frame["version"]])

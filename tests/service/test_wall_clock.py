@@ -14,6 +14,7 @@ from dealer.game.decide.shuffles import deadline
 from dealer.proof.verify import verify
 from dealer.service import LiveTable, Service
 from dealer.service.startup import open_service
+from tests.gateway.rpc_client import eventually
 from tests.service.tables import (
     HOST,
     bundle_of,
@@ -39,12 +40,6 @@ def opened(clock: WallClock, tmp_path: Path) -> Callable[[], Any]:
 async def service(opened: Callable[[], Any]) -> AsyncIterator[Service]:
     async with opened() as service:
         yield service
-
-
-async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(30):
-        while not condition():  # noqa: ASYNC110  the timer sends no notice
-            await asyncio.sleep(0.01)
 
 
 def seconds_left(live_table: LiveTable) -> float:
@@ -97,9 +92,9 @@ async def test_a_wait_ends_by_the_monotonic_clock(
     clock.ms += step
     await commit_entropy(service, live_table, 1)
     assert not digests_closed(live_table)
-    await until(lambda: digests_closed(live_table))
+    await eventually(lambda: digests_closed(live_table))
     clock.ms -= step
-    await until(lambda: round_of(live_table).k > 0)
+    await eventually(lambda: round_of(live_table).k > 0)
     at = [row.at for row in await service.log.read(live_table.id)]
     assert at == sorted(at)
     assert verify(await bundle_of(service, live_table), key=service.public_key).ok

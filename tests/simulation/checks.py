@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dealer.errors import DealerError, TableArchived
 from dealer.eventlog.rows import leaf_of
@@ -58,11 +58,15 @@ async def final(world: World) -> None:
     if not world.restored_while_running:  # the operator's steps stop the nodes first
         _read_models_are_the_fold(world)
     _feed_is_the_log(world)
+    restored_tables_are_closed(world)
+    await _log_is_kept(world)
+    await _bundles_verify(world)
+
+
+def restored_tables_are_closed(world: World) -> None:
     for table in world.must_be_closed:
         if world.witness.types[table][-1] != "TableClosed":
             world.fault(f"{table[:8]} was restored to an older state, and is still open")
-    await _log_is_kept(world)
-    await _bundles_verify(world)
 
 
 async def _log_is_kept(world: World) -> None:
@@ -70,7 +74,7 @@ async def _log_is_kept(world: World) -> None:
     service = next((node.service for node in world.nodes if node.service is not None), None)
     if service is None:
         return
-    archived = {bytes(t).hex() for (t,) in await service.log.fetch(_ARCHIVED)}
+    archived = {bytes(t).hex() for (t,) in await service.log.fetch(ARCHIVED)}
     for table, found in world.witness.log.items():
         leaves, id = list(found), bytes.fromhex(table)
         if table in archived:
@@ -80,7 +84,7 @@ async def _log_is_kept(world: World) -> None:
             world.fault(f"the log of {table[:8]} is not the {len(leaves)} events that it had")
 
 
-_ARCHIVED = "SELECT s.table_id FROM archived a JOIN stream s ON s.id = a.stream"
+ARCHIVED = "SELECT s.table_id FROM archived a JOIN stream s ON s.id = a.stream"
 
 
 async def _bundles_verify(world: World) -> None:
@@ -125,14 +129,15 @@ def _read_models_are_the_fold(world: World) -> None:
     while database.transaction(projector.slice, durable=False):
         pass
     for name, rows in found.items():
-        expected = set(database.fetch(f"SELECT * FROM {name}"))
-        if rows != expected:
-            world.fault(
-                f"{name} has {sorted(rows - expected)[:2]}, not {sorted(expected - rows)[:2]}"
-            )
+        compare_rows(world, name, rows, set(database.fetch(f"SELECT * FROM {name}")))
     if projector.stopped:
         world.fault(f"the log cannot be projected: {projector.stopped}")
     database.put_back(copy)
+
+
+def compare_rows(world: World, name: str, rows: set[Any], expected: set[Any]) -> None:
+    if rows != expected:
+        world.fault(f"{name} has {sorted(rows - expected)[:2]}, not {sorted(expected - rows)[:2]}")
 
 
 def _feed_is_the_log(world: World) -> None:

@@ -195,6 +195,13 @@ class World:
         await self.operators.prepare()
         if self.rates:
             Flooder(self).start()
+        await self._take_steps()
+        if await self._settle():
+            await checks.final(self)
+            if self.plan.seed % LOOK_EVERY == 0:
+                await look(self)
+
+    async def _take_steps(self) -> None:
         began = self.loop.now
         for step in self.plan.steps:
             wait = began + step.at - self.loop.now
@@ -202,10 +209,6 @@ class World:
                 await asyncio.sleep(wait)
             self._do(step)
         await asyncio.sleep(max(0.0, began + self.plan.settings["length"] - self.loop.now))
-        if await self._settle():
-            await checks.final(self)
-            if self.plan.seed % LOOK_EVERY == 0:
-                await look(self)
 
     def _do(self, step: Step) -> None:
         self.seen(f"step {step.what}")

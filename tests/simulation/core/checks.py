@@ -12,6 +12,7 @@ from dealer.proof.tree import Tree, leaf_hash
 from dealer.proof.verify import verify
 from dealer.service import Service
 from dealer.service.event_ring import BYTES, EVENTS
+from tests.simulation.checks import compare_rows, restored_tables_are_closed
 from tests.simulation.core.plan import COMMANDS as COMMANDS
 
 if TYPE_CHECKING:
@@ -43,9 +44,7 @@ async def shuffles_end(world: CoreWorld) -> bool:
 
 async def final(world: CoreWorld) -> None:
     """Report what does not hold."""
-    for table in world.must_be_closed:
-        if world.witness.types[table][-1] != "TableClosed":
-            world.fault(f"{table[:8]} was restored to an older state, and is still open")
+    restored_tables_are_closed(world)
     archived = world.witness.archived()
     services = [node.service for node in world.nodes if node.service is not None]
     for table in world.witness.log:
@@ -129,10 +128,6 @@ def _read_models_are_the_fold(world: CoreWorld) -> None:
     while world.database.transaction(projector.slice, durable=True):
         pass
     for name, rows in found.items():
-        expected = set(raw.execute(f"SELECT * FROM {name}"))
-        if rows != expected:
-            world.fault(
-                f"{name} has {sorted(rows - expected)[:2]}, not {sorted(expected - rows)[:2]}"
-            )
+        compare_rows(world, name, rows, set(raw.execute(f"SELECT * FROM {name}")))
     if projector.stopped:
         world.fault(f"the log cannot be projected: {projector.stopped}")

@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Any
 from dealer.service import CommandResult
 from dealer.service.encoding import EncodedEvent
 from dealer.service.snapshots import CommitNotice
+from tests.simulation.checks import ARCHIVED
 from tests.simulation.witness import Witness
 
 if TYPE_CHECKING:
     from tests.simulation.core.calls import TableCall
-
-
-ARCHIVED = "SELECT s.table_id FROM archived a JOIN stream s ON s.id = a.stream"
 
 
 class CoreWitness(Witness):

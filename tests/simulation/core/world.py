@@ -120,13 +120,7 @@ class CoreWorld(World):
 
     async def _main(self) -> None:
         await self._start()
-        began = self.loop.now
-        for step in self.plan.steps:
-            wait = began + step.at - self.loop.now
-            if wait > 0:
-                await asyncio.sleep(wait)
-            self._do(step)
-        await asyncio.sleep(max(0.0, began + self.plan.settings["length"] - self.loop.now))
+        await self._take_steps()
         if await self._settle():
             await core_checks.final(self)
 
