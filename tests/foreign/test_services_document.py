@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from tests.chaos.feeds import read_leaves
-from tests.e2e.test_services import connected, dealer
+from tests.e2e.test_services import connected
 from tests.gateway.rpc_client import RpcClient
 from tests.harness.installed import go
 from tests.harness.server_process import PATIENT, ServerProcess
@@ -112,7 +112,7 @@ async def test_a_whole_service(tmp_path: Path, build: Callable[[Path], list[str]
     folder.mkdir()
     command = build(folder)
     async with ServerProcess(tmp_path) as server:
-        key = (await dealer(server, "key", "add", "shop", "--may", "open,seat,read")).strip()
+        key = (await server.run_command("key", "add", "shop", "--may", "open,seat,read")).strip()
         host = await connected(server, key)
         environment = {"HOUSE": f"http://127.0.0.1:{server.port}", "KEY": key}
         async with running(command, folder, environment) as process:
