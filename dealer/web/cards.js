@@ -97,16 +97,11 @@ export function cardSign(code) {
  * A card element with `role="img"` and the card's name as its label.
  *
  * @param {string | null} code null if the card is unknown
- * @param {object} [options]
- * @param {boolean} [options.faceUp] false shows its back, and does not name it
- * @param {boolean} [options.fourColour] four suit colours for this card; `useFourColours` sets them
- *   for the whole page
  */
-export function cardElement(code, { faceUp = code !== null, fourColour = false } = {}) {
+export function cardElement(code) {
   const element = document.createElement("span");
   element.setAttribute("role", "img");
-  drawCard(element, faceUp ? code : null);
-  if (fourColour) element.classList.add("four-colour");
+  drawCard(element, code);
   return element;
 }
 

@@ -26,7 +26,7 @@ const status = element("p", { role: "status", class: "muted" });
 const list = element("ul", { class: "tables" });
 const empty = element("p", { class: "muted" }, texts.looking);
 const fan = element("div", { class: "fan", "aria-hidden": "true" });
-fan.append(...FAN.map((code) => cardElement(code)));
+fan.append(...FAN.map(cardElement));
 const choices = new Choices(showCardsOf);
 
 document.querySelector("#lobby").append(welcome(), columns(), footer());

@@ -14,7 +14,7 @@ export class Ghost {
    */
   constructor(codes, touch) {
     this.#box = element("div", { class: touch ? "ghost touch" : "ghost" });
-    this.#box.append(...codes.slice(0, MAX_CARDS).map((code) => cardElement(code)));
+    this.#box.append(...codes.slice(0, MAX_CARDS).map(cardElement));
     setAttribute(this.#box, "data-count", codes.length > 1 ? codes.length : null);
     document.querySelector("#overlay").append(this.#box);
   }
