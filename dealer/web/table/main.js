@@ -35,7 +35,7 @@ import { Seats } from "./seats.js";
 import { handOf } from "./selectors.js";
 import { Shortcuts, shortcutHelp } from "./shortcuts.js";
 import { Stacks } from "./stacks.js";
-import { Toast } from "./toast.js";
+import { toaster } from "./toast.js";
 import { Toolbar } from "./toolbar.js";
 
 const MAX_COUNT = 52;
@@ -61,6 +61,7 @@ class TablePage {
   /** @type {any} those of the table when it was drawn last */
   markers = null;
   announce = announcer(find("#announcer"));
+  showToast = toaster(find("#toast"));
   #clicks = new Clicks();
   #house = null;
   #banner = new ConnectionBanner(find("#connection"));
@@ -68,7 +69,6 @@ class TablePage {
   #parts = [];
   #drawnState = null;
   #drawScheduled = false;
-  #toast = new Toast(find("#toast"));
   /** @type {Promise<any>} */
   #pending = Promise.resolve(); // settles when every action so far is done or refused
 
@@ -159,10 +159,6 @@ class TablePage {
       if (!(error instanceof HouseCheated)) this.showToast(errorText(error));
       return false;
     }
-  }
-
-  showToast(sentence) {
-    this.#toast.show(sentence);
   }
 
   onSeatTap(seat) {

@@ -4,17 +4,12 @@ import { element } from "../dom.js";
 
 const TOAST_MS = 6000;
 
-export class Toast {
-  #container;
-  #timer = null;
-
-  constructor(container) {
-    this.#container = container;
-  }
-
-  show(sentence) {
-    clearTimeout(this.#timer);
-    this.#container.replaceChildren(element("p", {}, sentence));
-    this.#timer = setTimeout(() => this.#container.replaceChildren(), TOAST_MS);
-  }
+/** A function that shows sentences in an element. */
+export function toaster(container) {
+  let timer = null;
+  return (sentence) => {
+    clearTimeout(timer);
+    container.replaceChildren(element("p", {}, sentence));
+    timer = setTimeout(() => container.replaceChildren(), TOAST_MS);
+  };
 }
