@@ -16,19 +16,6 @@ import { openPlayers, setCounter } from "./seat_menu.js";
 import { hostCollects, isAllowed } from "./selectors.js";
 import { statusOf } from "./wording.js";
 
-const HELP_CARD = "helpCard";
-const OTHER_DEVICE = "otherDevice";
-const PLAYERS = "players";
-const COUNTER = "counter";
-const HELP = "help";
-
-/** What the menu opens besides the actions that it has. */
-const OPENED = {
-  [HELP_CARD]: () => showHelpCard(gameHelp()),
-  [OTHER_DEVICE]: showOwnLink, [PLAYERS]: openPlayers, [COUNTER]: setCounter,
-  [HELP]: (page) => page.help(),
-};
-
 export class Header {
   #page;
   #name = element("h1", { dir: "auto" });
@@ -47,7 +34,7 @@ export class Header {
         class: "home", href: "/", "aria-label": texts.allTables, title: texts.allTables,
       }, ...homeContent()),
       element("div", { class: "title" }, this.#name, this.#status),
-      button(texts.invite, "i", () => this.invite()),
+      button(texts.invite, "i", () => showInvitation(page)),
       this.#say,
       button("?", "?", () => page.help(), {
         class: "help", "aria-label": texts.help, title: texts.help,
@@ -66,11 +53,6 @@ export class Header {
     setText(this.#status, [statusOf(table), people].join(" · "));
   }
 
-  /** Show the invite link. */
-  async invite() {
-    await showInvitation(this.#page);
-  }
-
   async menu() {
     const { table } = this.#page;
     const colours = element("input", {
@@ -82,11 +64,11 @@ export class Header {
       (name) => isVisible(actionNamed(name), table));
     const help = gameHelp();
     const opens = [
-      help === null ? null : [HELP_CARD, texts.howToPlay({ game: help.title })],
-      table.seats.size > 0 ? [PLAYERS, texts.hosts.players] : null,
-      isAllowed(table, "annotate") ? [COUNTER, texts.notes.counter] : null,
-      table.token === null ? null : [OTHER_DEVICE, texts.otherDevice],
-      [HELP, texts.help],
+      help === null ? null : [texts.howToPlay({ game: help.title }), () => showHelpCard(help)],
+      table.seats.size > 0 ? [texts.hosts.players, openPlayers] : null,
+      isAllowed(table, "annotate") ? [texts.notes.counter, setCounter] : null,
+      table.token === null ? null : [texts.otherDevice, showOwnLink],
+      [texts.help, () => this.#page.help()],
     ].filter((one) => one !== null);
     const chosen = await dialog(texts.menu, (close) => [
       themeSwitch(),
@@ -97,16 +79,15 @@ export class Header {
         link("/", texts.allTables),
         link(`/tables/${table.id}/history.txt?lang=${language}`, texts.readHistory),
         link(`/tables/${table.id}/audit`, texts.auditPage),
-        ...opens.map(([name, label]) => element("button", {
-          type: "button", onclick: () => close(name),
+        ...opens.map(([label, open]) => element("button", {
+          type: "button", onclick: () => close(open),
         }, label)),
         ...actions.map((name) => element("button", {
           class: actionNamed(name).mark === "final" ? "danger" : null, type: "button",
-          onclick: () => close(name),
+          onclick: () => close(() => this.#page.run(name)),
         }, texts.actions[name]))),
     ]);
-    if (chosen in OPENED) await OPENED[chosen](this.#page);
-    else if (chosen !== null) await this.#page.run(chosen);
+    await chosen?.(this.#page);
   }
 }
 

@@ -25,6 +25,7 @@ import { Hand } from "./hand.js";
 import { HandOrder } from "./hand_order.js";
 import { Header } from "./header.js";
 import { JoinForm, storedName, takeLink } from "./join_form.js";
+import { showInvitation } from "./links.js";
 import { Log, announcer } from "./log.js";
 import { loadPresentation } from "./presentation.js";
 import { questions } from "./questions.js";
@@ -253,7 +254,7 @@ class TablePage {
     const seats = new Seats(find("#seats"), this);
     this.#parts = [toolbar, seats, stacks, this.hand, this.log, quick, badge, header];
     this.shortcuts = new Shortcuts(this, {
-      "?": () => this.help(), i: () => header.invite(), m: () => badge.open(),
+      "?": () => this.help(), i: () => showInvitation(this), m: () => badge.open(),
       z: () => header.menu(), t: () => this.hand.sort("suit"), n: () => this.hand.sort("rank"),
       "+": () => this.setCount(this.count + 1), "-": () => this.setCount(this.count - 1),
       Escape: () => this.#clearSelection(),
