@@ -4,27 +4,22 @@
  */
 
 import { compareCards } from "../cards.js";
-import { stored as storedValues } from "../page_storage.js";
+import { stored } from "../page_storage.js";
 
 const KEY = "dealer/page/order/";
 
 export class HandOrder {
   #key;
-  #store;
   #round = null;
   #slots = [];
   /** @type {"suit" | "rank" | null} the order that the hand is kept in automatically */
   by = null;
 
-  /**
-   * @param {string} table
-   * @param {Pick<Storage, "getItem" | "setItem">} [store]
-   */
-  constructor(table, store = storedValues) {
+  /** @param {string} table */
+  constructor(table) {
     this.#key = KEY + table;
-    this.#store = store;
     try {
-      const order = JSON.parse(store.getItem(this.#key) ?? "{}");
+      const order = JSON.parse(stored.getItem(this.#key) ?? "{}");
       this.#round = order.round ?? null;
       this.#slots = Array.isArray(order.slots) ? order.slots : [];
       this.by = order.by === "suit" || order.by === "rank" ? order.by : null;
@@ -73,9 +68,9 @@ export class HandOrder {
   }
 
   #save() {
-    const stored = { round: this.#round, slots: this.#slots, by: this.by };
+    const order = { round: this.#round, slots: this.#slots, by: this.by };
     try {
-      this.#store.setItem(this.#key, JSON.stringify(stored));
+      stored.setItem(this.#key, JSON.stringify(order));
     } catch {
       // Without storage the order lasts as long as the page.
     }
