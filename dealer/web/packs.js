@@ -6,7 +6,7 @@
  */
 
 import { part, useCardsOf } from "./cards.js";
-import { addStyles } from "./late_styles.js";
+import { addStyles, fetchJson } from "./late_styles.js";
 import { inLanguage } from "./texts.js";
 
 /** @typedef {string | Record<string, string>} LocalisedText a text, or texts by language */
@@ -37,13 +37,7 @@ const NARROW = /[Iijl.]/gu; // half as wide as other letters, as in Roman number
  * @returns {Promise<Pack | null>}
  */
 export async function loadPack(name) {
-  if (typeof name !== "string" || !NAME.test(name)) return null;
-  try {
-    const answer = await fetch(`/packs/${name}.json`);
-    return answer.ok ? await answer.json() : null;
-  } catch {
-    return null;
-  }
+  return typeof name === "string" && NAME.test(name) ? fetchJson(`/packs/${name}.json`) : null;
 }
 
 /**

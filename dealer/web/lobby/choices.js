@@ -1,6 +1,7 @@
 /** What a table can be opened with: game, deck, seats, rules, who may come. */
 
 import { element, setText } from "../dom.js";
+import { fetchJson } from "../late_styles.js";
 import { loadPack, usePack } from "../packs.js";
 import { inLanguage, lobby as texts } from "../texts.js";
 
@@ -77,7 +78,8 @@ export class Choices {
   }
 
   async #loadLists() {
-    const [packs, games] = await Promise.all([fetchList("/packs.json"), fetchList("/games.json")]);
+    const lists = await Promise.all(["/packs.json", "/games.json"].map(fetchJson));
+    const [packs, games] = lists.map((list) => list ?? []);
     this.#deck.append(...packs.map(({ pack, title }) => option(PACK + pack, inLanguage(title))));
     games.sort((a, b) => inLanguage(a.title).localeCompare(inLanguage(b.title)));
     for (const game of games) this.#games.set(game.game, game);
@@ -156,15 +158,6 @@ export class Choices {
       ...(this.#watched.checked ? {} : { watch: "nobody" }),
       collect: this.#collects.checked ? "host" : "nobody",
     };
-  }
-}
-
-async function fetchList(path) {
-  try {
-    const answer = await fetch(path);
-    return answer.ok ? await answer.json() : [];
-  } catch {
-    return [];
   }
 }
 

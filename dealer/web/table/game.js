@@ -3,6 +3,7 @@
  * data of `/games/<name>.json`, and only what the page shows; the server does not enforce it.
  */
 
+import { fetchJson } from "../late_styles.js";
 import { inLanguage } from "../texts.js";
 import { writtenTitle } from "./pile_names.js";
 
@@ -24,12 +25,7 @@ let preset = null;
  */
 export async function loadGame({ game }) {
   if (typeof game !== "string" || !NAME.test(game)) return false;
-  try {
-    const answer = await fetch(`/games/${game}.json`);
-    preset = answer.ok ? await answer.json() : null;
-  } catch {
-    preset = null;
-  }
+  preset = await fetchJson(`/games/${game}.json`);
   return preset !== null;
 }
 
