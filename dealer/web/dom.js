@@ -20,6 +20,13 @@ export function element(name, attributes = {}, ...children) {
 }
 
 /**
+ * The element of an id.
+ *
+ * @returns {any}
+ */
+export const at = (id) => document.getElementById(id);
+
+/**
  * Set an attribute, or remove it if `value` is null, undefined or false. An unchanged attribute is
  * not touched.
  *

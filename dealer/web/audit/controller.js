@@ -1,6 +1,6 @@
 /** Replays the rounds of a bundle: connects controls, keys and the address to the player. */
 
-import { element, setAttribute, setText } from "../dom.js";
+import { at, element, setAttribute, setText } from "../dom.js";
 import { fill, audit as texts } from "../texts.js";
 import { indexOf, momentsOf } from "./moments.js";
 import { fitScreen, showChapters, showMoment } from "./moment_view.js";
@@ -11,9 +11,6 @@ import { ALL_CARDS, SPECTATOR } from "./visibility.js";
 
 const ADDRESS_DELAY_MS = 300;
 const COPIED_MS = 1500;
-
-/** @returns {any} */
-const at = (id) => document.getElementById(id);
 
 let rounds = [];
 let round = null; // the one that is shown

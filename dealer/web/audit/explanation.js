@@ -4,12 +4,9 @@
  */
 
 import { dayAndTimeOf } from "../clock.js";
-import { element, escapeControl, setText } from "../dom.js";
+import { at, element, escapeControl, setText } from "../dom.js";
 import { list, explanation as texts } from "../texts.js";
 import { SEAT_GIVEN_UP } from "../verify.js";
-
-/** @returns {any} */
-const at = (id) => document.getElementById(id);
 
 /**
  * The shuffles of a round, in order: { number, names, without, voided, sealed }. `number` counts

@@ -1,12 +1,10 @@
 /** What happened in a round, in sentences: a line for each event, and one for the swaps in a row. */
 
 import { machineTimeOf, timeOf } from "../clock.js";
-import { element, setAttribute } from "../dom.js";
+import { at, element, setAttribute } from "../dom.js";
 import { audit as texts } from "../texts.js";
 import { sentenceOf } from "./sentences.js";
 
-/** @returns {any} */
-const at = (id) => document.getElementById(id);
 let shown = { round: null, viewer: null, lines: [] };
 
 /** The lines of a round: { first, last, at, sentence }, the first two as indices of moments. */

@@ -1,7 +1,7 @@
 /** The audit page: loads a bundle, verifies it in this browser, and replays it. */
 
 import { cardElement } from "../cards.js";
-import { element, escapeControl, setAttribute, setText } from "../dom.js";
+import { at, element, escapeControl, setAttribute, setText } from "../dom.js";
 import { languageSwitch } from "../language.js";
 import { addCourtPictures } from "../late_styles.js";
 import { loadPack, usePack } from "../packs.js";
@@ -19,8 +19,6 @@ import { showVerdict } from "./verdicts.js";
 const ORIGIN = /^\{"bundle":"dealer\/v1","key":"[0-9a-f]{64}","origin":"[^"]*\/t\/([0-9a-f]{32})"/;
 const UNSUPPORTED = /^No (WebCrypto|Ed25519) here/; // errors of `verify`
 
-/** @returns {any} */
-const at = (id) => document.getElementById(id);
 const originalHtml = io.isSelfContained() ? io.ownHtml() : null;
 const tableOfAddress = io.tableOf(location);
 

@@ -1,6 +1,6 @@
 /** Shows one moment of a replay: the sentence, the swap, the table, the plot and the controls. */
 
-import { element, setAttribute, setText } from "../dom.js";
+import { at, element, setAttribute, setText } from "../dom.js";
 import { audit as texts } from "../texts.js";
 import { showHistory } from "./history.js";
 import { fitPlot, plot } from "./plot.js";
@@ -12,9 +12,6 @@ import { ALL_CARDS, visibleStacks } from "./visibility.js";
 const PLAY_ICON = "M4 2.5v11L13 8z";
 const PAUSE_ICON = "M3.5 3h3v10h-3zM9.5 3h3v10h-3z";
 const CHAPTER_MARGIN_PX = 40;
-
-/** @returns {any} */
-const at = (id) => document.getElementById(id);
 
 /**
  * Show moment `index` of a round.

@@ -1,6 +1,6 @@
 /** How many swaps the cards of a shuffle took part in, beside what a fair shuffle gives. */
 
-import { element, setText } from "../dom.js";
+import { at, element, setText } from "../dom.js";
 import { audit as texts } from "../texts.js";
 import { SIMULATED, expected, histogramOf } from "./expected.js";
 import { swapCounts } from "./moments.js";
@@ -16,8 +16,6 @@ const MAX_WIDTH = 640;
 const MARGIN = 34;
 const CAP = 3; // half the width of a range's ends
 
-/** @returns {any} */
-const at = (id) => document.getElementById(id);
 let drawn = null; // the shuffle
 let width = MIN_WIDTH;
 

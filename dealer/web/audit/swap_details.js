@@ -1,14 +1,12 @@
 /** How a swap was derived: i from the step, and j from the word of the tape. */
 
-import { element, setText } from "../dom.js";
+import { at, element, setText } from "../dom.js";
 import { audit as texts } from "../texts.js";
 
 const MAX_AROUND = 4; // words of the tape on each side
 const WORD_PX = 85;
 const WORDS = 65536;
 
-/** @returns {any} */
-const at = (id) => document.getElementById(id);
 let around = MAX_AROUND;
 
 /** Adapt the number of words to the width of the window. */

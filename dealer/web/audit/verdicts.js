@@ -1,6 +1,6 @@
 /** The verifier's report on the page: a badge, the result of each check, and the counts. */
 
-import { element, escapeControl, setText } from "../dom.js";
+import { at, element, escapeControl, setText } from "../dom.js";
 import { fill, language, list, shared, audit as texts } from "../texts.js";
 import { results } from "../verify.js";
 
@@ -11,8 +11,6 @@ const TICK = "M4 13l5 5L20 6";
 const CROSS = "M5 5l14 14M19 5L5 19";
 const RING = "M12 4a8 8 0 1 0 0 16a8 8 0 1 0 0-16"; // something was not checked
 
-/** @returns {any} */
-const at = (id) => document.getElementById(id);
 const showList = (id, sentences) =>
   at(id).replaceChildren(...sentences.map((one) => element("li", {}, one)));
 
