@@ -1,11 +1,10 @@
 /** How many swaps the cards of a shuffle took part in, beside what a fair shuffle gives. */
 
-import { at, element, setText } from "../dom.js";
+import { at, element, setText, svgElement } from "../dom.js";
 import { audit as texts } from "../texts.js";
 import { SIMULATED, expected, histogramOf } from "./expected.js";
 import { swapCounts } from "./moments.js";
 
-const SVG = "http://www.w3.org/2000/svg";
 // Pixels
 const HEIGHT = 150;
 const FOOT = 18;
@@ -48,13 +47,6 @@ export function rowsOf(shuffle) {
   }));
   const isShown = ({ cards: here, high }) => here > 0 || high > 0;
   return rows.slice(rows.findIndex(isShown), rows.findLastIndex(isShown) + 1);
-}
-
-function svgElement(name, attributes, ...children) {
-  const created = document.createElementNS(SVG, name);
-  for (const [key, value] of Object.entries(attributes)) created.setAttribute(key, value);
-  created.append(...children);
-  return created;
 }
 
 function draw(shuffle) {

@@ -1,12 +1,11 @@
 /** The dialogs with links to this table: the invitation, and the player's own link; as QR codes. */
 
-import { element, setText } from "../dom.js";
+import { element, setText, svgElement } from "../dom.js";
 import { table as texts } from "../texts.js";
 import { dialog } from "./dialogs.js";
 import { qrModules } from "./qr.js";
 
 const LOOPBACK = ["localhost", "127.0.0.1", "[::1]"];
-const SVG = "http://www.w3.org/2000/svg";
 const QUIET_ZONE = 4; // modules
 
 /**
@@ -67,13 +66,7 @@ function picture(modules, label) {
   const size = modules.length + 2 * QUIET_ZONE;
   const squares = modules.flatMap((row, y) => row.flatMap((dark, x) =>
     (dark ? [`M${x + QUIET_ZONE} ${y + QUIET_ZONE}h1v1h-1z`] : [])));
-  const svg = document.createElementNS(SVG, "svg");
-  const path = document.createElementNS(SVG, "path");
-  path.setAttribute("d", squares.join(""));
-  const attributes = {
+  return svgElement("svg", {
     viewBox: `0 0 ${size} ${size}`, class: "qr", role: "img", "aria-label": label,
-  };
-  for (const [name, value] of Object.entries(attributes)) svg.setAttribute(name, value);
-  svg.append(path);
-  return svg;
+  }, svgElement("path", { d: squares.join("") }));
 }
