@@ -1,5 +1,7 @@
 /** Small functions that create and update DOM elements. */
 
+const REVOKE_AFTER_MS = 60_000;
+
 /**
  * A new element. Attributes whose name begins with `on` are event listeners; `true` sets an empty
  * attribute, and null and false set none. Children that are null or undefined are left out.
@@ -93,6 +95,13 @@ export function reconcile(parent, items, { key, create, update }) {
     update?.(child, item);
   }
   for (const child of present.values()) child.remove();
+}
+
+/** Let the browser save bytes or text as a file. */
+export function save(name, content, type) {
+  const href = URL.createObjectURL(new Blob([content], { type }));
+  element("a", { href, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(href), REVOKE_AFTER_MS);
 }
 
 const meta = (name) =>

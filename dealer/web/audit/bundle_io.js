@@ -5,7 +5,6 @@
 
 const EMBEDDED_ID = "bundle";
 const AUDIT_PATH = /^\/tables\/([0-9a-f]{32})\/audit$/;
-const REVOKE_AFTER_MS = 60_000;
 
 /** There is no bundle; `problem` is a key of the texts' `problems`. */
 export class NoBundle extends Error {
@@ -91,13 +90,4 @@ export function withBundle(page, bytes) {
   const script = `<script type="text/plain" id="${EMBEDDED_ID}">${btoa(letters)}</script>`;
   const end = page.lastIndexOf("</body>");
   return `${page.slice(0, end)}${script}\n${page.slice(end)}`;
-}
-
-/** Let the browser save bytes or text as a file. */
-export function save(name, content, type) {
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([content], { type }));
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), REVOKE_AFTER_MS);
 }

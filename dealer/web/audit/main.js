@@ -1,7 +1,7 @@
 /** The audit page: loads a bundle, verifies it in this browser, and replays it. */
 
 import { cardElement } from "../cards.js";
-import { at, element, escapeControl, setAttribute, setText } from "../dom.js";
+import { at, element, escapeControl, save, setAttribute, setText } from "../dom.js";
 import { languageSwitch } from "../language.js";
 import { addCourtPictures } from "../late_styles.js";
 import { loadPack, usePack } from "../packs.js";
@@ -124,8 +124,8 @@ async function savePage(withBundle) {
     showProblem(texts.problems.network);
     return;
   }
-  if (withBundle) io.save(`audit-${fileName()}.html`, io.withBundle(page, bytes), "text/html");
-  else io.save("audit.html", page, "text/html");
+  if (withBundle) save(`audit-${fileName()}.html`, io.withBundle(page, bytes), "text/html");
+  else save("audit.html", page, "text/html");
 }
 
 // ————————————————————————————————————————————— start —————————————————————————————————————————————
@@ -150,7 +150,7 @@ function listen() {
   const on = (id, event, handler) => at(id).addEventListener(event, handler);
   on("file", "change", () => at("file").files[0] && loadFile(at("file").files[0]));
   on("known", "submit", checkAgain);
-  on("take-bundle", "click", () => io.save(`${fileName()}.jsonl`, bytes, "application/jsonl"));
+  on("take-bundle", "click", () => save(`${fileName()}.jsonl`, bytes, "application/jsonl"));
   on("take-page", "click", () => savePage(false));
   on("take-both", "click", () => savePage(true));
   on("another", "click", () => {

@@ -1,6 +1,6 @@
 /** The badge that sums up the client's checks, the list behind it, and the dialog about a fraud. */
 
-import { element, setAttribute, setText } from "../dom.js";
+import { element, save, setAttribute, setText } from "../dom.js";
 import { fill, language, shared, table as texts } from "../texts.js";
 import { dialog } from "./dialogs.js";
 import { isHouseOnly } from "./history.js";
@@ -8,7 +8,6 @@ import { isHouseOnly } from "./history.js";
 /** @typedef {import("../client.js").Check} Check */
 
 const SIGNS = { yes: "✓", house: "–", late: "–", waiting: "…", no: "✗", unavailable: "–" };
-const REVOKE_AFTER_MS = 60_000;
 
 export class FairnessBadge {
   #page;
@@ -112,7 +111,8 @@ export function accusation({ message, check }) {
 
 /** Show the player that the server cheated, and offer the evidence as a download. */
 export async function showFraud(page, error) {
-  const { evidence } = error;
+  const file = `evidence-${page.table?.id ?? page.id}.json`;
+  const evidence = JSON.stringify(error.evidence, null, 2);
   await dialog(texts.cheated.title, (close) => [
     ...exactly(texts.checks[error.check].no, error.message),
     element("p", {}, texts.cheated.means),
@@ -120,15 +120,7 @@ export async function showFraud(page, error) {
       element("button", { type: "button", onclick: () => close() }, texts.cheated.close),
       element("button", {
         class: "primary", type: "button", autofocus: true,
-        onclick: () => downloadJson(`evidence-${page.table?.id ?? page.id}.json`, evidence),
+        onclick: () => save(file, evidence, "application/json"),
       }, texts.cheated.download)),
   ], { alert: true, name: "cheated" });
-}
-
-/** Let the browser download a value as a JSON file. */
-export function downloadJson(name, value) {
-  const blob = new Blob([JSON.stringify(value, null, 2)], { type: "application/json" });
-  const address = URL.createObjectURL(blob);
-  element("a", { href: address, download: name }).click();
-  setTimeout(() => URL.revokeObjectURL(address), REVOKE_AFTER_MS);
 }
