@@ -13,34 +13,26 @@ const NAME = "dealer/page/theme"; // also in early.js
 const THEMES = ["light", "dark"];
 const texts = shared.theme;
 
-/** The theme that was chosen: "light", "dark", or "system". */
-export function chosenTheme() {
-  const theme = stored.getItem(NAME);
-  return theme !== null && THEMES.includes(theme) ? theme : "system";
-}
-
-/**
- * Show this page in a theme, and the other pages when they are opened.
- *
- * @param {string} theme "light", "dark" or "system"
- */
-export function chooseTheme(theme) {
+/** Show this page, and the other pages when they are opened, in a theme; "system" is not stored. */
+function choose(theme) {
   if (THEMES.includes(theme)) stored.setItem(NAME, theme);
   else stored.removeItem(NAME);
-  applyTheme();
+  apply();
 }
 
-/** Show this page in the chosen theme. */
-export function applyTheme() {
-  const theme = chosenTheme();
-  setAttribute(document.documentElement, "data-theme", theme === "system" ? null : theme);
+/** Show this page in the theme that was chosen, which is returned. */
+function apply() {
+  const theme = stored.getItem(NAME);
+  const chosen = THEMES.includes(theme) ? theme : null;
+  setAttribute(document.documentElement, "data-theme", chosen);
+  return chosen ?? "system";
 }
 
 /** A field in which the reader chooses the theme; applies the one that was chosen before. */
 export function themeSwitch() {
-  applyTheme();
+  const chosen = apply();
   const choices = Object.entries(texts.themes).map(([value, name]) =>
-    element("option", { value, selected: value === chosenTheme() }, name));
-  const select = element("select", { onchange: () => chooseTheme(select.value) }, ...choices);
+    element("option", { value, selected: value === chosen }, name));
+  const select = element("select", { onchange: () => choose(select.value) }, ...choices);
   return element("label", { class: "theme" }, texts.label, select);
 }
