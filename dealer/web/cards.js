@@ -7,6 +7,7 @@
  * draw the cards of its deck in its own way.
  */
 
+import { stored } from "./page_storage.js";
 import { shared } from "./texts.js";
 
 const SUITS = { s: "♠", h: "♥", d: "♦", c: "♣" };
@@ -153,21 +154,15 @@ export function compareCards(a, b, by) {
 }
 
 /** Whether four suit colours are stored as this browser's preference. */
-export function usesFourColours() {
-  try {
-    return localStorage.getItem(COLOURS) === "four";
-  } catch {
-    return false;
-  }
-}
+export const usesFourColours = () => stored.getItem(COLOURS) === "four";
 
 /** Set four or two suit colours for this page, and store the preference. */
 export function useFourColours(four) {
   document.documentElement.classList.toggle("four-colour", four);
   try {
-    localStorage.setItem(COLOURS, four ? "four" : "two");
+    stored.setItem(COLOURS, four ? "four" : "two");
   } catch {
-    // Without storage the preference lasts as long as the page.
+    // A full storage: the preference lasts as long as the page.
   }
 }
 
