@@ -47,13 +47,14 @@ export function dialog(title, fill, { alert = false, name = "" } = {}) {
 }
 
 /**
- * A list of buttons.
+ * A list of buttons, each of which closes the dialog with its value.
  *
- * @param {{ label: string, mark?: "public" | "final" | null, onclick: () => void }[]} offers
+ * @param {(value: any) => void} close
+ * @param {{ label: string, value: any, mark?: "public" | "final" | null }[]} offers
  */
-export function choices(offers) {
-  return element("div", { class: "choices" }, ...offers.map(({ label, mark, onclick }, index) =>
+export function choices(close, offers) {
+  return element("div", { class: "choices" }, ...offers.map(({ label, value, mark }, index) =>
     element("button", {
-      type: "button", autofocus: index === 0, "data-mark": mark ?? null, onclick,
+      type: "button", autofocus: index === 0, "data-mark": mark, onclick: () => close(value),
     }, label)));
 }

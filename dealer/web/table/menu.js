@@ -22,8 +22,8 @@ import { choices, dialog } from "./dialogs.js";
 export async function menu(page, title, intro, offers, options = {}) {
   const chosen = await dialog(title, (close) => [
     ...intro,
-    choices(offers.filter(({ possible }) => possible).map(
-      ({ label, mark, action }) => ({ label, mark, onclick: () => close(action) }))),
+    choices(close, offers.filter(({ possible }) => possible).map(
+      ({ label, mark, action }) => ({ label, mark, value: action }))),
   ]);
   const action = await chosen?.();
   if (action) await page.attempt(action, options);

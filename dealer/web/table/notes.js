@@ -2,7 +2,7 @@
 
 import { element } from "../dom.js";
 import { table as texts } from "../texts.js";
-import { dialog } from "./dialogs.js";
+import { choices, dialog } from "./dialogs.js";
 
 /** Keys of the phrases, which each page shows in its reader's language. */
 const PHRASES = [
@@ -18,9 +18,8 @@ export async function askSaying() {
       ...REACTIONS.map((text, index) => element("button", {
         type: "button", autofocus: index === 0, onclick: () => close({ kind: "reaction", text }),
       }, text))),
-    element("div", { class: "choices" }, ...PHRASES.map((text) => element("button", {
-      type: "button", onclick: () => close({ kind: "phrase", text }),
-    }, texts.phrases[text]))),
+    choices(close, PHRASES.map((text) => (
+      { label: texts.phrases[text], value: { kind: "phrase", text } }))),
   ]);
 }
 

@@ -65,10 +65,8 @@ export function questions(page) {
       });
       return await dialog(title, (close) => [
         element("label", { class: "choice" }, down, texts.faceDown),
-        element("div", { class: "choices" }, ...targets.map((stack, index) =>
-          element("button", {
-            type: "button", autofocus: index === 0, onclick: () => close(choose(stack)),
-          }, pileTitle(pileName(stack))))),
+        choices((stack) => close(choose(stack)), targets.map((stack) => (
+          { label: pileTitle(pileName(stack)), value: stack }))),
         element("form", {
           class: "line", onsubmit: (event) => {
             event.preventDefault();
@@ -84,9 +82,8 @@ export function questions(page) {
         && isVisible(one, page.table) && disabledReason(one, context) === null);
       possible.sort((a, b) => OF_CARDS.indexOf(a.name) - OF_CARDS.indexOf(b.name));
       const chosen = await dialog(named(context.slots), (close) => [
-        choices(possible.map((one) => ({
-          label: texts.cardActions[one.name], mark: one.mark, onclick: () => close(one),
-        }))),
+        choices(close, possible.map((one) => (
+          { label: texts.cardActions[one.name], value: one, mark: one.mark }))),
       ]);
       if (chosen === null) return null;
       const answer = await chosen.asks?.(context);

@@ -1,9 +1,8 @@
 /** Moving to another seat: as the player chooses, or as the host asks. */
 
-import { element } from "../dom.js";
 import { table as texts } from "../texts.js";
 import { ofPlayers } from "./actions.js";
-import { dialog } from "./dialogs.js";
+import { choices, dialog } from "./dialogs.js";
 import { offerTo } from "./history.js";
 import { cardsIn, freeSeats, handOf, pilesOfSeat } from "./selectors.js";
 
@@ -24,9 +23,8 @@ function withoutCards({ table }) {
 /** Ask for a free seat; the action that moves the player of `seat` there, null if none was chosen. */
 export async function changeOfSeat({ table }, seat) {
   const to = await dialog(texts.hosts.moveWhere, (close) => [
-    element("div", { class: "choices" }, ...freeSeats(table.state).map((free, index) =>
-      element("button", { type: "button", autofocus: index === 0, onclick: () => close(free) },
-        texts.seat({ seat: free })))),
+    choices(close, freeSeats(table.state).map((free) => (
+      { label: texts.seat({ seat: free }), value: free }))),
   ]);
   if (to === null) return null;
   return seat === table.seat ? moveTo(to) : ofPlayers(() => table.moveSeat(to, { seat }));

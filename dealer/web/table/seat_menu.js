@@ -4,7 +4,7 @@ import { timeOf } from "../clock.js";
 import { element } from "../dom.js";
 import { table as texts } from "../texts.js";
 import { actionForMove, noting, ofPlayers, trickTo } from "./actions.js";
-import { dialog } from "./dialogs.js";
+import { choices, dialog } from "./dialogs.js";
 import { showInvitation } from "./links.js";
 import { menu } from "./menu.js";
 import { askCounter, askNumber } from "./notes.js";
@@ -141,9 +141,7 @@ async function askReason(name) {
 export async function openPlayers(page) {
   const seats = page.table.state.seats.map(({ seat }) => seat);
   const chosen = await dialog(texts.hosts.players, (close) => [
-    element("div", { class: "choices" }, ...seats.map((seat, index) => element("button", {
-      type: "button", autofocus: index === 0, onclick: () => close(seat),
-    }, describe(page.table, seat)))),
+    choices(close, seats.map((seat) => ({ label: describe(page.table, seat), value: seat }))),
   ]);
   if (chosen !== null) await openSeat(page, chosen);
 }

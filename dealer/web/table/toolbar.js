@@ -105,9 +105,8 @@ export class Toolbar {
 
   async #chooseOther() {
     const chosen = await dialog(texts.otherActions, (close) => [
-      choices(this.#otherActions().map(({ name, mark }) => ({
-        label: texts.actions[name], mark, onclick: () => close(name),
-      }))),
+      choices(close, this.#otherActions().map(({ name, mark }) => (
+        { label: texts.actions[name], value: name, mark }))),
     ]);
     if (chosen !== null) await this.#page.run(chosen);
   }
