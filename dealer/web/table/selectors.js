@@ -173,7 +173,6 @@ export function seatsAround(table) {
     name: nameAt(table, seat),
     taken: taken.has(seat),
     here: table.presence.get(seat)?.here ?? null,
-    since: table.presence.get(seat)?.since ?? null,
     cards: cardsShown(state, handOf(seat)),
     piles: pilesOfSeat(state, seat),
   }));
