@@ -38,7 +38,6 @@ class Fault extends Error {
     super(sentence);
     this.check = check;
     this.line = line;
-    this.sentence = sentence;
   }
 }
 
@@ -100,7 +99,7 @@ export async function verify(lines, { key = null, saved = [], progress = null } 
     await replay(parts, roots, report, (done) => progress?.(bundle.length + done, total));
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
-    report.fault = { check: error.check, line: error.line, sentence: error.sentence };
+    report.fault = { check: error.check, line: error.line, sentence: error.message };
   }
   await progress?.(total, total);
   return report;
@@ -252,16 +251,19 @@ const SHA_K = Int32Array.of(
   0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2,
 );
 
-/** HMAC-SHA-256 (RFC 2104) under a key of at most 64 bytes. */
-export function hmac256(key, data) {
-  const inner = new Uint8Array(64).fill(0x36);
-  const outer = new Uint8Array(64).fill(0x5c);
+/** HMAC (RFC 2104) with a hash of blocks of `size` bytes, under a key of at most so many. */
+function hmac(hash, size, key, data) {
+  const inner = new Uint8Array(size).fill(0x36);
+  const outer = new Uint8Array(size).fill(0x5c);
   key.forEach((byte, n) => {
     inner[n] ^= byte;
     outer[n] ^= byte;
   });
-  return sha256(join(outer, sha256(join(inner, data))));
+  return hash(join(outer, hash(join(inner, data))));
 }
+
+export const hmac256 = (key, data) => hmac(sha256, 64, key, data);
+const hmac512 = (key, data) => hmac(sha512, 128, key, data);
 
 /** HKDF-SHA-512 (RFC 5869), of at most 64 bytes. */
 async function hkdf512(ikm, salt, info, length) {
@@ -274,16 +276,6 @@ async function hkdf512(ikm, salt, info, length) {
 /** The first 64 bytes of HKDF-SHA-512, for pages over plain http, where WebCrypto is missing. */
 export function plainHkdf512(ikm, salt, info) {
   return hmac512(hmac512(salt, ikm), join(info, Uint8Array.of(1)));
-}
-
-/** HMAC-SHA-512 (RFC 2104) under a key of at most 128 bytes. */
-function hmac512(key, data) {
-  const [inner, outer] = [0x36, 0x5c].map((pad) => new Uint8Array(128).fill(pad));
-  key.forEach((byte, n) => {
-    inner[n] ^= byte;
-    outer[n] ^= byte;
-  });
-  return sha512(join(outer, sha512(join(inner, data))));
 }
 
 /** SHA-512 (FIPS 180-4), for few and short inputs: BigInt arithmetic is slow. */
@@ -1338,7 +1330,7 @@ function checkIntoHand(ledger, round, leaf, card) {
 
 function cardPeeked(ledger, event) {
   cardIn(stillRoundOf(ledger, event), event.slot);
-  if (!ledger.seats.has(event.seat)) fail("This seat is free.");
+  takenSeatOf(ledger, event);
 }
 
 // StackCut puts the cards from index `at` on at the bottom, and those below it on top.
