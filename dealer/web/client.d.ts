@@ -390,21 +390,13 @@ export interface RemoteTable {
   call(method: string, params?: Record<string, unknown>): Promise<Record<string, any>>;
 
   /** @deprecated The old name of `call`, until the next release. */
-  change(method: string, params?: Record<string, unknown>): Promise<Record<string, any>>;
+  change: RemoteTable["call"];
   /** @deprecated The old name of `returnCards`, until the next release. */
-  return(
-    cards?: Cards | null,
-    options?: { count?: number; source?: string; where?: Where },
-  ): Promise<void>;
+  return: RemoteTable["returnCards"];
   /** @deprecated The old name of `returnCards`, until the next release. */
   handReturn(cards: Cards, options?: { where?: Where }): Promise<void>;
   /** @deprecated The old name of `move`, until the next release. */
-  pileMove(
-    source: string,
-    options: {
-      to: string; cards?: Cards; count?: number; where?: Where; face?: Face; all?: boolean;
-    },
-  ): Promise<void>;
+  pileMove: RemoteTable["move"];
 }
 
 /** A visible card by its code, any card by its slot; a single card or a list. */
