@@ -88,12 +88,11 @@ export class MissingEvents extends Error {}
  * Throw HouseCheated.
  *
  * @param {string} message
- * @param {{ check?: Check["name"], notes?: string[] }} [details] the check that failed, and signed
- *   checkpoints that contradict the server
+ * @param {{ check?: Check["name"], notes?: string[] }} [details] as there
  * @returns {never}
  */
-export function accuse(message, { check = "moves", notes = [] } = {}) {
-  throw new HouseCheated(message, { check, notes });
+export function accuse(message, details) {
+  throw new HouseCheated(message, details);
 }
 
 /** @type {Record<string, Check["name"]>} the check of an event type; "moves" of all others */

@@ -55,14 +55,11 @@ export class EventVerifier {
 
   /**
    * @param {string} table
-   * @param {object} options
-   * @param {string | null} options.key the table's key, if it is known
-   * @param {import("./stores.js").SavedHead[]} options.saved
-   * @param {string | null} options.noSignatures why signatures cannot be checked here
+   * @param {ConstructorParameters<typeof VerifiedLog>[1]} options of its log
    */
-  constructor(table, { key, saved, noSignatures }) {
+  constructor(table, options) {
     this.id = table;
-    this.log = new VerifiedLog(table, { key, saved, noSignatures });
+    this.log = new VerifiedLog(table, options);
     this.ledger = this.#newLedger();
   }
 
