@@ -112,11 +112,7 @@ function drawPackCard(element, pack, card, suit, rank) {
 /** What a card shows in its middle: a picture, a text, the mark of its suit, or its name. */
 function middleOf(element, card, suit, rank) {
   const svg = card.svg ?? rank?.svg;
-  if (svg !== undefined) {
-    const middle = part("middle", pictureOf(svg));
-    middle.classList.add("picture");
-    return middle;
-  }
+  if (svg !== undefined) return part("middle picture", pictureOf(svg));
   const text = card.text ?? rank?.text ?? (suit === null ? card.name : undefined);
   if (text === undefined) return part("middle", ...markOf(suit));
   const words = inLanguage(text);
@@ -127,9 +123,7 @@ function middleOf(element, card, suit, rank) {
   }
   const longest = Math.max(...words.split(" ").map((word) => word.length));
   element.style.setProperty("--text-size", String(Math.min(0.17, 1.15 / longest)));
-  const middle = part("middle", words);
-  middle.classList.add("words");
-  return middle;
+  return part("middle words", words);
 }
 
 /** The mark of a suit: its picture, or its sign. */
