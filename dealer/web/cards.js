@@ -54,14 +54,10 @@ export function useCardsOf(find) {
  *   deck: string | null, own: string | null }}
  */
 export function cardOf(code) {
-  const standard = STANDARD.exec(code);
-  if (standard) {
-    const [, rank, suit, deck = null] = standard;
-    return { rank, suit, joker: null, deck, own: null };
-  }
-  const joker = JOKER.exec(code);
-  if (joker) return { rank: null, suit: null, joker: joker[1], deck: joker[2] ?? null, own: null };
-  return { rank: null, suit: null, joker: null, deck: null, own: code };
+  const [standard, rank = null, suit = null, deck = null] = STANDARD.exec(code) ?? [];
+  const [other, joker = null, ofJoker = null] = JOKER.exec(code) ?? [];
+  const own = (standard ?? other) === undefined ? code : null;
+  return { rank, suit, joker, deck: deck ?? ofJoker, own };
 }
 
 /**
