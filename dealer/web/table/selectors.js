@@ -86,6 +86,12 @@ export function pilesShown(state) {
   return [...permanent, ...others];
 }
 
+/** The seat in the name of a pile of one of these kinds; null for other stacks. */
+function seatIn(stack, ...kinds) {
+  const [, kind, seat] = /^pile:(won|seat|pass):([1-9][0-9]{0,9})$/.exec(stack) ?? [];
+  return kinds.includes(kind) ? Number(seat) : null;
+}
+
 /**
  * The seat before which a pile is laid: `pile:won:<seat>` has the tricks that it won,
  * `pile:seat:<seat>` what it laid out, and `pile:pass:<seat>` the cards that wait to be passed to
@@ -93,10 +99,7 @@ export function pilesShown(state) {
  *
  * @param {string} stack
  */
-export function seatOfPile(stack) {
-  const seat = /^pile:(?:won|seat|pass):([1-9][0-9]{0,9})$/.exec(stack)?.[1];
-  return seat === undefined ? null : Number(seat);
-}
+export const seatOfPile = (stack) => seatIn(stack, "won", "seat", "pass");
 
 /**
  * The piles before a seat that are not empty, as stack names.
@@ -120,10 +123,7 @@ export function freePileName(state) {
 }
 
 /** The seat whose passed cards wait in a pile, until all seats have passed; null for other stacks. */
-export function passedTo(stack) {
-  const seat = /^pile:pass:([1-9][0-9]{0,9})$/.exec(stack)?.[1];
-  return seat === undefined ? null : Number(seat);
-}
+export const passedTo = (stack) => seatIn(stack, "pass");
 
 /** The pile of the tricks that a seat has won. */
 export function wonPile(seat) {
@@ -131,10 +131,7 @@ export function wonPile(seat) {
 }
 
 /** The seat that has won the tricks of a pile; null for other stacks. */
-export function wonBy(stack) {
-  const seat = /^pile:won:([1-9][0-9]{0,9})$/.exec(stack)?.[1];
-  return seat === undefined ? null : Number(seat);
-}
+export const wonBy = (stack) => seatIn(stack, "won");
 
 /** A pile's name without the prefix `pile:`. */
 export function pileName(stack) {
