@@ -61,9 +61,6 @@ export async function readEmbedded() {
   }
 }
 
-/** Whether this page is the self-contained one. */
-export const isSelfContained = () => document.querySelector("script[type=module][src]") === null;
-
 /** The HTML of this page. To be called before the page is changed. */
 export function ownHtml() {
   const copy = /** @type {HTMLElement} */ (document.documentElement.cloneNode(true));

@@ -3,7 +3,7 @@
 import { cardElement } from "../cards.js";
 import { at, element, escapeControl, save, setAttribute, setText } from "../dom.js";
 import { languageSwitch } from "../language.js";
-import { addCourtPictures } from "../late_styles.js";
+import { addCourtPictures, isServed } from "../late_styles.js";
 import { loadPack, usePack } from "../packs.js";
 import { fill, audit as texts } from "../texts.js";
 import { themeSwitch } from "../theme.js";
@@ -19,7 +19,7 @@ import { showVerdict } from "./verdicts.js";
 const ORIGIN = /^\{"bundle":"dealer\/v1","key":"[0-9a-f]{64}","origin":"[^"]*\/t\/([0-9a-f]{32})"/;
 const UNSUPPORTED = /^No (WebCrypto|Ed25519) here/; // errors of `verify`
 
-const originalHtml = io.isSelfContained() ? io.ownHtml() : null;
+const originalHtml = isServed() ? null : io.ownHtml();
 const tableOfAddress = io.tableOf(location);
 
 let bytes = null; // the bundle
@@ -73,7 +73,7 @@ async function check(loaded, isCurrent) {
     return;
   }
   const rules = rulesOf(lines, report);
-  const pack = io.isSelfContained() ? null : await loadPack(rules.pack);
+  const pack = isServed() ? await loadPack(rules.pack) : null;
   if (!isCurrent()) return;
   usePack(pack);
   at("result").classList.add("shown");
@@ -109,7 +109,7 @@ function showTable(rules, report) {
   const name = typeof given === "string" ? escapeControl(given) : (table ?? "").slice(0, 8);
   setText(at("table-name"), name);
   setText(at("about"), escapeControl(report.origin));
-  at("links").hidden = io.isSelfContained();
+  at("links").hidden = !isServed();
   at("to-table").hidden = table !== tableOfAddress;
   at("to-table").href = `/tables/${tableOfAddress}`;
 }
@@ -197,7 +197,7 @@ at("theme").append(themeSwitch(), languageSwitch());
 listen();
 listenToReplay();
 addCourtPictures();
-if (!io.isSelfContained()) keepOffline();
+if (isServed()) keepOffline();
 if (io.hasEmbedded()) load(io.readEmbedded(), texts.checking);
 else if (tableOfAddress !== null) {
   at("open-bundle").hidden = true;
