@@ -4,11 +4,14 @@
  * announce the log's line.
  */
 
-import { escapeControl } from "../dom.js";
+import { element, escapeControl, setText } from "../dom.js";
 import { seatOf } from "../verify.js";
 import { phraseOf } from "./selectors.js";
 
 const SHOWN_MS = 7000;
+
+export const bubbleElement = () =>
+  element("span", { class: "bubble", "aria-hidden": "true", hidden: true });
 
 export class Bubbles {
   #texts = new Map();
@@ -20,9 +23,10 @@ export class Bubbles {
     this.#changed = changed;
   }
 
-  /** What a seat says; null if it says nothing. */
-  of(seat) {
-    return this.#texts.get(seat) ?? null;
+  /** Draw what a seat says. */
+  draw(bubble, seat) {
+    bubble.hidden = !this.#texts.has(seat);
+    setText(bubble, this.#texts.get(seat) ?? "");
   }
 
   /** @param {import("../client.js").TableEvent} event */

@@ -3,6 +3,7 @@
 import { cardElement, cardName, drawCard } from "../cards.js";
 import { element, reconcile, setAttribute, setText } from "../dom.js";
 import { table as texts } from "../texts.js";
+import { bubbleElement } from "./bubbles.js";
 import { drawSeatPiles } from "./pile_view.js";
 import { scrollCue } from "./scroll_cue.js";
 import {
@@ -19,7 +20,7 @@ export class Hand {
   #marks = marksElement();
   #marksText = element("p", { id: "own-marks", class: "visually-hidden" });
   #before = element("span", { class: "before" });
-  #bubble = element("span", { class: "bubble", "aria-hidden": "true", hidden: true });
+  #bubble = bubbleElement();
   #list = element("ul", {
     id: "hand", role: "listbox", "aria-multiselectable": "true", "aria-labelledby": "hand-title",
     "aria-describedby": "own-marks hand-help",
@@ -98,9 +99,7 @@ export class Hand {
     setText(this.#marksText, texts.ownMarks({ seat: table.seat, marks: marksText(marks) || null }));
     setAttribute(this.#list.closest("#own"), "data-turn", marks.turn);
     drawSeatPiles(this.#before, this.#page, pilesOfSeat(table.state, table.seat));
-    const says = bubbles.of(table.seat);
-    this.#bubble.hidden = says === null;
-    setText(this.#bubble, says ?? "");
+    bubbles.draw(this.#bubble, table.seat);
   }
 
   sort(by) {

@@ -20,7 +20,6 @@ export async function loadPresentation(page, notice) {
 }
 
 async function loadPackOf({ pack: name }) {
-  if (name === undefined) return false;
   const pack = await loadPack(name);
   if (pack !== null) usePack(pack);
   return pack !== null;

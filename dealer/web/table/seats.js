@@ -3,6 +3,7 @@
 import { cardElement, cardSign, drawCard } from "../cards.js";
 import { element, reconcile, setAttribute, setText } from "../dom.js";
 import { table as texts } from "../texts.js";
+import { bubbleElement } from "./bubbles.js";
 import { drawSeatPiles } from "./pile_view.js";
 import {
   marksElement, marksOf, marksText, seatNumber, updateMarks, updateSeatNumber,
@@ -54,9 +55,7 @@ export class Seats {
         element("span", { class: "count" }), marksElement()),
       element("span", { class: "faces", "aria-hidden": "true" }),
     );
-    return element("li", {},
-      button, element("span", { class: "before" }),
-      element("span", { class: "bubble", "aria-hidden": "true", hidden: true }));
+    return element("li", {}, button, element("span", { class: "before" }), bubbleElement());
   }
 
   #update(item, { seat, name, taken, here, cards, piles, place }) {
@@ -81,9 +80,7 @@ export class Seats {
     drawCards(backs, unknown.slice(-MAX_BACKS));
     drawCards(faces, cards.filter(({ card }) => card !== null).slice(-MAX_FACES));
     drawSeatPiles(before, this.#page, piles);
-    const says = this.#page.bubbles.of(seat);
-    bubble.hidden = says === null;
-    setText(bubble, says ?? "");
+    this.#page.bubbles.draw(bubble, seat);
   }
 }
 
