@@ -7,19 +7,16 @@ import { languageSwitch } from "./language.js";
 import { addCourtPictures } from "./late_styles.js";
 import { Choices } from "./lobby/choices.js";
 import { withoutIsolates } from "./messages.js";
-import { goTo, stored, tabStored } from "./page_storage.js";
+import { ARRIVING, PLAYER, goTo, stored, tabStored } from "./page_storage.js";
 import { errorText, lobby as texts } from "./texts.js";
 import { themeSwitch } from "./theme.js";
 
-const NAME = "dealer/page/name";
-/** The table that this player has just joined here: its page need not say "welcome back". */
-const ARRIVING = "dealer/page/arriving";
 const REFRESH_MS = 5000;
 const FAN = ["As", "Kh", "Qc", "Jd"];
 
 const name = element("input", {
   name: "player", autocomplete: "nickname", maxlength: 64, required: true,
-  value: stored.getItem(NAME) ?? "",
+  value: stored.getItem(PLAYER) ?? "",
 });
 const open = element("button", { class: "primary", type: "submit" }, texts.open);
 const status = element("p", { role: "status", class: "muted" });
@@ -87,7 +84,7 @@ async function openTable(event) {
   open.disabled = true;
   setText(status, texts.opening);
   const player = name.value.trim();
-  stored.setItem(NAME, player);
+  stored.setItem(PLAYER, player);
   try {
     const chosen = await choices.table();
     const table = await (await house).open({

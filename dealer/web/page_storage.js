@@ -1,5 +1,9 @@
 /** Storage of the pages: the browser's, or memory where it is denied, as in some frames. */
 
+/** The player's name. */
+export const PLAYER = "dealer/page/name";
+/** The table that this player has just joined in the lobby: its page need not say "welcome back". */
+export const ARRIVING = "dealer/page/arriving";
 const PROBE = "dealer/page/probe";
 
 /** @typedef {Pick<Storage, "getItem" | "setItem" | "removeItem">} Values */

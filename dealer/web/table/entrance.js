@@ -2,11 +2,10 @@
 
 import { Refused, connect } from "../client.js";
 import { element } from "../dom.js";
-import { tabStored } from "../page_storage.js";
+import { ARRIVING, tabStored } from "../page_storage.js";
 import { errorText, table as texts } from "../texts.js";
 
 const RETRY_MS = 2000;
-const ARRIVING = "dealer/page/arriving";
 
 /**
  * Connect to the server, as often as it takes.

@@ -1,17 +1,16 @@
 /** The form to take a seat: a name, a seat, and, if the table requires one, an invitation. */
 
 import { element, escapeControl, setText } from "../dom.js";
-import { stored, tabStored } from "../page_storage.js";
+import { PLAYER, stored, tabStored } from "../page_storage.js";
 import { errorText, table as texts } from "../texts.js";
 import { freeSeats, hostCollects } from "./selectors.js";
 
-const NAME = "dealer/page/name";
 const MAX_SEATS_LISTED = 30;
 const MAX_NAME = 64;
 
 /** The player's name, as this browser has stored it. */
 export function storedName() {
-  return stored.getItem(NAME) ?? "";
+  return stored.getItem(PLAYER) ?? "";
 }
 
 /**
@@ -131,7 +130,7 @@ export class JoinForm {
   async #onSubmit(event) {
     event.preventDefault();
     const name = this.#name.value.trim();
-    stored.setItem(NAME, name);
+    stored.setItem(PLAYER, name);
     this.#submit.disabled = true;
     setText(this.#status, texts.sittingDown);
     try {
