@@ -21,6 +21,10 @@ export function element(name, attributes = {}, ...children) {
   return created;
 }
 
+/** A field with its label. */
+export const field = (label, input, attributes = {}) =>
+  element("label", { class: "field", ...attributes }, label, input);
+
 /** A new element of an SVG picture. */
 export function svgElement(name, attributes, ...children) {
   const created = document.createElementNS("http://www.w3.org/2000/svg", name);

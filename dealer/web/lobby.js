@@ -2,7 +2,7 @@
 
 import { cardElement, drawCard } from "./cards.js";
 import { browserStore, connect } from "./client.js";
-import { brandLogo, brandTitle, element, escapeControl, setText } from "./dom.js";
+import { brandLogo, brandTitle, element, escapeControl, field, setText } from "./dom.js";
 import { languageSwitch } from "./language.js";
 import { addCourtPictures } from "./late_styles.js";
 import { Choices } from "./lobby/choices.js";
@@ -62,7 +62,7 @@ function showCardsOf(pack) {
 function columns() {
   const form = element(
     "form", { onsubmit: openTable },
-    element("label", { class: "field" }, texts.yourName, name),
+    field(texts.yourName, name),
     ...choices.elements,
     open,
     status,

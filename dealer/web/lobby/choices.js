@@ -1,6 +1,6 @@
 /** What a table can be opened with: game, deck, seats, rules, who may come. */
 
-import { element, setText } from "../dom.js";
+import { element, field, setText } from "../dom.js";
 import { fetchJson } from "../late_styles.js";
 import { loadPack, usePack } from "../packs.js";
 import { inLanguage, lobby as texts } from "../texts.js";
@@ -169,10 +169,6 @@ function select(name, options) {
 
 function hint(id, text) {
   return element("p", { class: "wide muted hint", id }, text);
-}
-
-function field(label, input, attributes = {}) {
-  return element("label", { class: "field", ...attributes }, label, input);
 }
 
 /** Keep a sentence below a list that says what the chosen entry means. */

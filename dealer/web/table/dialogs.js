@@ -46,6 +46,15 @@ export function dialog(title, fill, { alert = false, name = "" } = {}) {
   });
 }
 
+/** A form in a dialog, which `submit` closes with the answer. */
+export function form(submit, attributes, ...children) {
+  const onsubmit = (event) => {
+    event.preventDefault();
+    submit();
+  };
+  return element("form", { ...attributes, onsubmit }, ...children);
+}
+
 /**
  * A list of buttons, each of which closes the dialog with its value.
  *

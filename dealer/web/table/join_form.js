@@ -1,6 +1,6 @@
 /** The form to take a seat: a name, a seat, and, if the table requires one, an invitation. */
 
-import { element, escapeControl, setText } from "../dom.js";
+import { element, escapeControl, field, setText } from "../dom.js";
 import { PLAYER, stored, tabStored } from "../page_storage.js";
 import { errorText, table as texts } from "../texts.js";
 import { freeSeats, hostCollects } from "./selectors.js";
@@ -78,7 +78,6 @@ export class JoinForm {
     this.#page = page;
     this.#container = container;
     this.#name.value = storedName() || page.greeting.name;
-    const field = (label, input) => element("label", { class: "field" }, label, input);
     this.#inviteField = field(texts.inviteHere, this.#invite);
     container.append(element(
       "form", { class: "panel", onsubmit: (event) => this.#onSubmit(event) },

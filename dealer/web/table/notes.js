@@ -1,8 +1,8 @@
 /** Notes with a meaning at this page: the turn, the dealer button, scores, phrases, reactions. */
 
-import { element } from "../dom.js";
+import { element, field } from "../dom.js";
 import { table as texts } from "../texts.js";
-import { choices, dialog } from "./dialogs.js";
+import { choices, dialog, form } from "./dialogs.js";
 
 /** Keys of the phrases, which each page shows in its reader's language. */
 const PHRASES = [
@@ -32,21 +32,18 @@ export async function askSaying() {
  * @returns {Promise<{ number: number } | null>}
  */
 export async function askNumber(title, value, { min = -LARGEST, max = LARGEST } = {}) {
-  const field = element("input", {
+  const input = element("input", {
     type: "number", step: 1, required: true, value, min, max, autofocus: true,
     "aria-label": title, onfocus: ({ target }) => target.select(),
   });
   return await dialog(title, (close) => [
-    element("form", { class: "line", onsubmit: (event) => {
-      event.preventDefault();
-      close({ number: Number(field.value) });
-    } }, field, element("button", { type: "submit" }, texts.notes.set)),
+    form(() => close({ number: Number(input.value) }), { class: "line" },
+      input, element("button", { type: "submit" }, texts.notes.set)),
   ]);
 }
 
 /** A counter's name and value, as `{ name, number }`; null if the question was dismissed. */
 export async function askCounter(counters) {
-  const label = (text, field) => element("label", { class: "field" }, text, field);
   const [[first = "", value = 0] = []] = counters;
   const name = element("input", {
     required: true, maxlength: 64, pattern: "[^:]+", autocomplete: "off", value: first,
@@ -56,11 +53,8 @@ export async function askCounter(counters) {
     type: "number", step: 1, required: true, value, min: -LARGEST, max: LARGEST,
   });
   return await dialog(texts.notes.counter, (close) => [
-    element("form", { onsubmit: (event) => {
-      event.preventDefault();
-      close({ name: name.value.trim(), number: Number(number.value) });
-    } },
-    label(texts.notes.counterName, name), label(texts.notes.counterValue, number),
-    element("button", { type: "submit" }, texts.notes.set)),
+    form(() => close({ name: name.value.trim(), number: Number(number.value) }), {},
+      field(texts.notes.counterName, name), field(texts.notes.counterValue, number),
+      element("button", { type: "submit" }, texts.notes.set)),
   ]);
 }

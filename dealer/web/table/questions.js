@@ -4,7 +4,7 @@ import { cardSign } from "../cards.js";
 import { element } from "../dom.js";
 import { list, table as texts } from "../texts.js";
 import { ACTIONS, defaultFace, disabledReason, isVisible } from "./actions.js";
-import { choices, dialog } from "./dialogs.js";
+import { choices, dialog, form } from "./dialogs.js";
 import { askSaying } from "./notes.js";
 import { plainName } from "./pile_names.js";
 import {
@@ -67,12 +67,8 @@ export function questions(page) {
         element("label", { class: "choice" }, down, texts.faceDown),
         choices((stack) => close(choose(stack)), targets.map((stack) => (
           { label: pileTitle(pileName(stack)), value: stack }))),
-        element("form", {
-          class: "line", onsubmit: (event) => {
-            event.preventDefault();
-            close({ pile: plainName(name.value), face: down.checked ? "down" : "up" });
-          },
-        }, name, element("button", { type: "submit" }, label)),
+        form(() => close({ pile: plainName(name.value), face: down.checked ? "down" : "up" }),
+          { class: "line" }, name, element("button", { type: "submit" }, label)),
       ]);
     },
 

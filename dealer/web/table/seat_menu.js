@@ -1,10 +1,10 @@
 /** The menu of a seat: its player and cards, marks for the player, and what the host may do. */
 
 import { timeOf } from "../clock.js";
-import { element } from "../dom.js";
+import { element, field } from "../dom.js";
 import { table as texts } from "../texts.js";
 import { actionForMove, noting, ofPlayers, trickTo } from "./actions.js";
-import { choices, dialog } from "./dialogs.js";
+import { choices, dialog, form } from "./dialogs.js";
 import { showInvitation } from "./links.js";
 import { menu } from "./menu.js";
 import { askCounter, askNumber } from "./notes.js";
@@ -126,14 +126,11 @@ async function askReason(name) {
   const reason = element("input", { maxlength: 80, autocomplete: "off" });
   return await dialog(labels.removeTitle({ name }), (close) => [
     element("p", {}, labels.confirmRemove),
-    element("form", { onsubmit: (event) => {
-      event.preventDefault();
-      close({ reason: reason.value.trim() });
-    } },
-    element("label", { class: "field" }, labels.reason, reason),
-    element("div", { class: "answers" },
-      element("button", { type: "button", onclick: () => close() }, texts.cancel),
-      element("button", { class: "danger", type: "submit" }, labels.removeNow))),
+    form(() => close({ reason: reason.value.trim() }), {},
+      field(labels.reason, reason),
+      element("div", { class: "answers" },
+        element("button", { type: "button", onclick: () => close() }, texts.cancel),
+        element("button", { class: "danger", type: "submit" }, labels.removeNow))),
   ]);
 }
 
