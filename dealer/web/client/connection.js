@@ -160,9 +160,7 @@ export class Connection {
   /** Mark the table as followed on this socket, and send the requests that were held back. */
   attach(table) {
     this.attached.add(table);
-    for (const request of this.#requests.values()) {
-      if (request.table === table) this.#send(request);
-    }
+    this.#sendAll();
   }
 
   /** Stop following a table: its requests fail, and its notifications are ignored. */
