@@ -126,7 +126,7 @@ def _masters(file: Path) -> dict[bytes, bytes]:
             neighbour for neighbour in file.parent.iterdir() if beside.fullmatch(neighbour.name)
         ]
     except OSError:
-        there = []
+        there = [file]  # the folder may be searched for names, but not listed
     if file not in there:
         _read(file)  # raises the error that describes the problem
     masters = [_read(file) for file in sorted(there)]

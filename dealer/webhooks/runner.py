@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import partial
 from logging import getLogger
 from typing import NamedTuple
@@ -27,7 +27,7 @@ from dealer.feed.reader import FeedFilter
 from dealer.webhooks.addresses import parse_url
 from dealer.webhooks.delivery import Delivery, DeliveryFailed
 from dealer.webhooks.requests import HttpPoster
-from dealer.webhooks.signing import WebhookSigner, signer
+from dealer.webhooks.signing import SIGNINGS, WebhookSigner, signer
 
 POLL_SECONDS = 1.0
 """Seconds between two looks for webhooks to claim."""
@@ -106,6 +106,8 @@ class WebhookRunner:
             secret = await self._secret(webhook)
             if webhook.id in self._tasks or webhook.disabled_at is not None or secret is None:
                 continue
+            if webhook.signing not in SIGNINGS.values():
+                continue  # of a later release, a node of which delivers to it
             if webhook.owner not in (None, node) and webhook.lease_ms > 0:
                 continue
             if self._environment.filter_of(webhook) is None:
@@ -133,15 +135,14 @@ class WebhookRunner:
     async def _guarded(self, webhook: StoredWebhook, signed_by: WebhookSigner) -> None:
         """Deliver until the webhook is changed or switched off, or another node has it."""
         private = bool(webhook.allow_private)
-        poster = HttpPoster(parse_url(webhook.url, allow_private=private), allow_private=private)
         try:
-            await self._deliver(webhook, poster, signed_by)
+            url = parse_url(webhook.url, allow_private=private)
+            with closing(HttpPoster(url, allow_private=private)) as poster:
+                await self._deliver(webhook, poster, signed_by)
         except DealerError as error:
             # The next look claims it again.
             fields = {"webhook": webhook.id, "says": str(error)}
             _log.error("webhook delivery interrupted", extra={"fields": fields})
-        finally:
-            poster.close()
 
     async def _deliver(
         self, webhook: StoredWebhook, poster: HttpPoster, signed_by: WebhookSigner

@@ -19,6 +19,7 @@ from dealer.eventlog.sqlite import store as sqlite
 from dealer.eventlog.sqlite.wal import WalCheckpoints
 from tests.eventlog.conftest import TemporarySqlite
 from tests.eventlog.requests import A, B, append, line_of, other_process
+from tests.harness.server_process import PATIENT
 from tests.harness.statements import watch_direct
 
 LOOP, THREAD = "loop", "thread"
@@ -157,9 +158,11 @@ async def test_while_another_process_has_the_lock_the_thread_waits_for_it(
     for number in (2, 3, 4):
         waiting.append(on_loop.log.append(append(A, number)))
         assert await on_loop.log.head(A) == 1  # needs several iterations of the loop
+    async with asyncio.timeout(PATIENT):
+        while begun[-1] != ("log writer", True):  # noqa: ASYNC110  another thread is waited for
+            await asyncio.sleep(0.002)
     assert not any(future.done() for future in waiting)
     assert begun[0] == ("MainThread", False)
-    assert begun[-1] == ("log writer", True)
     await asyncio.to_thread(holder.communicate, "release\n")
     assert await asyncio.gather(*waiting) == [Appended(n) for n in (2, 3, 4, 5)]
     assert on_loop.writers[:2] == [LOOP, THREAD]

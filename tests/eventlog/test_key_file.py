@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -73,6 +74,20 @@ async def test_a_key_that_exists_before_its_database_is_used(database: Temporary
     file.chmod(0o600)
     async with await database.open() as log:
         assert (await load_house_keys(log, file, fresh=FRESH)).check == HouseKeys(OTHER).check
+
+
+async def test_a_key_is_read_from_a_folder_that_cannot_be_listed(
+    database: TemporarySqlite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = key_file(database.url)
+    async with await database.open() as log:
+        own = await load_house_keys(log, file, fresh=FRESH)
+
+        def refuse(folder: Path) -> Iterator[Path]:
+            raise PermissionError(folder)
+
+        monkeypatch.setattr(Path, "iterdir", refuse)
+        assert (await load_house_keys(log, file, fresh=OTHER)).check == own.check
 
 
 @pytest.mark.parametrize("fault", ["missing", "another", "short", "open", "unreadable"])

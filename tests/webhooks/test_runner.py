@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import Connection
 from standardwebhooks.webhooks import Webhook
 
 from dealer.errors import ConfigurationError, HouseKeyError
@@ -219,17 +220,19 @@ def _running(service: Service) -> list[object]:
 async def test_one_node_delivers_and_another_takes_over(
     open_node: OpenService, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stored, "LEASE_MS", 400)
     one, two = await open_node(), await open_node()
     live_table = await shuffled_table(one)
     await add_webhook(one, receiver.url)
     await two.service_keys.refresh(two.log)
     await until_complete(one, receiver, live_table)
     assert len(receiver.requests) == live_table.committed
-    await eventually(lambda: len(_running(one)) + len(_running(two)) == 1)
+    assert len(_running(one)) + len(_running(two)) == 1
     owner = one if _running(one) else two
     assert owner.webhooks is not None
-    # The owner stops without a word, like a process that was killed.
+    monkeypatch.setattr(stored, "LEASE_MS", 400)
+    await one.execute(live_table, Draw(Actor(seat=1)))
+    await until_complete(one, receiver, live_table)
+    # The owner, whose lease is short now, stops without a word, like a process that was killed.
     monkeypatch.setattr(owner.webhooks, "_run", _never)
     monkeypatch.setattr(owner.webhooks, "_claim", _never)
     await one.execute(live_table, Draw(Actor(seat=1)))
@@ -241,6 +244,28 @@ async def test_one_node_delivers_and_another_takes_over(
 async def _never(*_: object, **__: object) -> bool:
     await asyncio.Event().wait()
     return False
+
+
+async def test_webhooks_of_a_later_release_do_not_stop_the_others(
+    open_node: OpenService, receiver: Receiver
+) -> None:
+    service = await open_node()
+    live_table = await shuffled_table(service)
+    later, _ = await add_webhook(service, "http://127.0.0.1:1/later")
+    unread, _ = await add_webhook(service, "http://127.0.0.1:1/unread")
+    keys, nonce = service._key, bytes(12)
+
+    def change(connection: Connection) -> bool:
+        execute = connection.exec_driver_sql
+        execute("UPDATE webhook SET signing = 'v9' WHERE id = ?", (later,))
+        secret = keys.seal_webhook(bytes(32), url="gopher://there", nonce=nonce)
+        sql = "UPDATE webhook SET url = 'gopher://there', secret = ? WHERE id = ?"
+        execute(sql, (secret, unread))
+        return True
+
+    await service.log.run_in_transaction(change)
+    await add_webhook(service, receiver.url)
+    await until_complete(service, receiver, live_table)
 
 
 async def test_a_drain_ends_deliveries(open_node: OpenService, receiver: Receiver) -> None:
