@@ -155,11 +155,7 @@ export const usesFourColours = () => stored.getItem(COLOURS) === "four";
 /** Set four or two suit colours for this page, and store the preference. */
 export function useFourColours(four) {
   document.documentElement.classList.toggle("four-colour", four);
-  try {
-    stored.setItem(COLOURS, four ? "four" : "two");
-  } catch {
-    // A full storage: the preference lasts as long as the page.
-  }
+  stored.setItem(COLOURS, four ? "four" : "two");
 }
 
 function weight(code) {

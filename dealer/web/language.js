@@ -20,7 +20,7 @@ function nameOf(tag) {
 function choose(tag) {
   if (tag === "") stored.removeItem(NAME);
   else stored.setItem(NAME, tag);
-  if (persistent) location.reload();
+  if (persistent()) location.reload();
   else goTo(location.pathname + location.search + location.hash);
 }
 

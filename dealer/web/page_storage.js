@@ -1,4 +1,4 @@
-/** Storage of the pages: the browser's, or memory where it is denied, as in some frames. */
+/** Storage of the pages: the browser's, or memory where it is denied, as in some frames, or full. */
 
 /** The player's name. */
 export const PLAYER = "dealer/page/name";
@@ -8,30 +8,52 @@ const PROBE = "dealer/page/probe";
 
 /** @typedef {Pick<Storage, "getItem" | "setItem" | "removeItem">} Values */
 
-/** @type {Record<string, Map<string, string>>} by name of the storage that is denied */
+/** @type {Record<string, Map<string, string>>} what the browser does not store, by storage */
 const inMemory = {};
+let denied = false;
 
 /**
  * @param {"localStorage" | "sessionStorage"} name
  * @returns {Values}
  */
 function open(name) {
+  const storage = storageOfBrowser(name);
+  const values = new Map(globalThis.history?.state?.[name] ?? []);
+  inMemory[name] = values;
+  denied ||= storage === null;
+  return {
+    getItem: (key) => values.get(key) ?? storage?.getItem(key) ?? null,
+    setItem(key, value) {
+      values.set(key, value);
+      if (storage === null) return;
+      try {
+        storage.setItem(key, value);
+        values.delete(key);
+      } catch {
+        // A full storage: the value lasts as long as the page.
+      }
+    },
+    removeItem(key) {
+      values.delete(key);
+      storage?.removeItem(key);
+    },
+  };
+}
+
+/**
+ * @param {"localStorage" | "sessionStorage"} name
+ * @returns {Storage | null} null if it is denied; a full one can be read
+ */
+function storageOfBrowser(name) {
   let storage = null;
   try {
     storage = globalThis[name];
     storage.setItem(PROBE, "");
     storage.removeItem(PROBE);
-    return storage;
   } catch {
-    if (storage?.length) return storage; // a full one can be read
+    if (!storage?.length) return null;
   }
-  const values = new Map(globalThis.history?.state?.[name] ?? []);
-  inMemory[name] = values;
-  return {
-    getItem: (key) => values.get(key) ?? null,
-    setItem: (key, value) => void values.set(key, value),
-    removeItem: (key) => void values.delete(key),
-  };
+  return storage;
 }
 
 /** For all pages of this server. */
@@ -41,11 +63,11 @@ export const stored = open("localStorage");
 export const tabStored = open("sessionStorage");
 
 /** Whether a page can return to its seat. */
-export const persistent = !("localStorage" in inMemory);
+export const persistent = () => !denied && Object.values(inMemory).every((one) => one.size === 0);
 
 /** Open another page of this server, and hand it the memory in the entry of the history. */
 export function goTo(path) {
-  if (persistent) {
+  if (persistent()) {
     location.assign(path);
     return;
   }

@@ -92,6 +92,22 @@ async def test_a_page_without_storage_has_the_theme_until_it_is_left(open_page) 
     assert await page.evaluate("document.documentElement.dataset.theme") == "dark"
 
 
+FILL = """
+  let text = "x".repeat(1 << 20);
+  for (let n = 0; text.length; n++) {
+    try { localStorage.setItem(`full-${n}`, text); } catch { text = text.slice(text.length / 2 + 1); }
+  }
+"""
+
+
+@pytest.mark.reuse_pages(False)
+async def test_a_player_whose_browser_has_no_room_left_opens_a_table(open_page) -> None:
+    page = await open_page("/")
+    await page.evaluate(FILL)
+    await open_table(page, "Ada")
+    await expect(page.locator("#notice")).to_be_visible()
+
+
 @pytest.mark.reuse_pages(False)
 async def test_browsers_read_the_manifest_and_find_no_fault(open_page) -> None:
     page = await open_page("/")

@@ -69,10 +69,6 @@ export class HandOrder {
 
   #save() {
     const order = { round: this.#round, slots: this.#slots, by: this.by };
-    try {
-      stored.setItem(this.#key, JSON.stringify(order));
-    } catch {
-      // Without storage the order lasts as long as the page.
-    }
+    stored.setItem(this.#key, JSON.stringify(order));
   }
 }

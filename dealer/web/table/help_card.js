@@ -43,9 +43,5 @@ export function offerHelpCard(notice, help) {
 }
 
 function remember(game) {
-  try {
-    stored.setItem(SEEN + game, "offered");
-  } catch {
-    // A full storage: the card is offered again.
-  }
+  stored.setItem(SEEN + game, "offered");
 }
