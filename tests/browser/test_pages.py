@@ -95,7 +95,8 @@ async def test_a_page_without_storage_has_the_theme_until_it_is_left(open_page) 
 FILL = """
   let text = "x".repeat(1 << 20);
   for (let n = 0; text.length; n++) {
-    try { localStorage.setItem(`full-${n}`, text); } catch { text = text.slice(text.length / 2 + 1); }
+    try { localStorage.setItem(`full-${n}`, text); }
+    catch { text = text.slice(text.length / 2 + 1); }
   }
 """
 
