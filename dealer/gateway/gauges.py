@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from dealer.gateway.http.ops import Operations
 from dealer.gateway.rpc.context import GatewayContext
-from dealer.gateway.ws.admission import ConnectionRegistry
+from dealer.gateway.ws.registry import ConnectionRegistry
 from dealer.histogram import LONG_SECONDS, Histogram
 from dealer.service import Service
 

@@ -23,14 +23,17 @@ from websockets.http11 import Request, Response
 
 from dealer.errors import ConfigurationError
 from dealer.gateway.close_codes import CloseCode
+from dealer.gateway.decks.endpoint import DecksEndpoint
 from dealer.gateway.documents import DOCUMENTS, openrpc_document
 from dealer.gateway.gauges import counters, gauges, histograms
 from dealer.gateway.http.appearance import Appearance
-from dealer.gateway.http.connection import HttpConnection
+from dealer.gateway.http.client_connection import ClientConnection
+from dealer.gateway.http.connection import Exchange, HttpConnection
 from dealer.gateway.http.error_pages import ErrorPages
 from dealer.gateway.http.host_names import HostNames, name_of
 from dealer.gateway.http.ops import Operations
 from dealer.gateway.http.router import Router
+from dealer.gateway.http.rpc import RpcEndpoint
 from dealer.gateway.http.static_files import PLAIN_APPEARANCE
 from dealer.gateway.identity.issuer import Issuer
 from dealer.gateway.limits import Limits
@@ -43,11 +46,12 @@ from dealer.gateway.rate_limit.cpu_time import metered
 from dealer.gateway.rpc.context import GatewayContext
 from dealer.gateway.rpc.dispatcher import Dispatcher
 from dealer.gateway.rpc.session import Session
-from dealer.gateway.ws.admission import BEATS, ConnectionRegistry
+from dealer.gateway.ws.admission import Admission
 from dealer.gateway.ws.client_ip import TrustedProxies
-from dealer.gateway.ws.connection import PlayerConnection
+from dealer.gateway.ws.connection import ConnectionCallbacks, PlayerConnection
 from dealer.gateway.ws.drain import announce_drain
 from dealer.gateway.ws.endpoint import is_socket, select_subprotocol, table_in
+from dealer.gateway.ws.registry import BEATS, ConnectionRegistry
 from dealer.packs.catalogue import Catalogue, shipped
 from dealer.service import Service
 from dealer.service.probe import Probe
@@ -117,13 +121,17 @@ class Gateway:
             players_list=lobby == "anyone",
         )
         names = [*host_names, host, *filter(None, map(name_of, origins or ()))]
-        self.registry = ConnectionRegistry(
+        self.registry = ConnectionRegistry(self.context)
+        self._admission = Admission(
             self.context,
+            self.registry,
             origins=origins,
             proxies=TrustedProxies(trusted_proxies),
             hosts=HostNames(names),
-            decks=decks,
         )
+        self._rpc = RpcEndpoint(self.context, self._admission.check_post)
+        check, scheme = self._admission.check_decks, self._admission.scheme
+        self._decks = DecksEndpoint(self.context, check, scheme) if decks else None
         self._error_pages = ErrorPages(appearance, frame_ancestors)
         self._router = Router(
             self.context,
@@ -180,7 +188,10 @@ class Gateway:
         log.info("ready", extra={"fields": fields})
 
     async def _open_clients_port(self, host: str, port: int, *, keys_only: bool = False) -> Server:
-        limits, callbacks = self.context.limits, self.registry.callbacks
+        limits, registry = self.context.limits, self.registry
+        callbacks = ConnectionCallbacks(
+            registry.on_connect, registry.on_disconnect, registry.on_close, self._exchange
+        )
         return await open_port(
             host,
             port,
@@ -189,7 +200,7 @@ class Gateway:
             limits=limits,
             open_timeout=None,  # PlayerConnection has its own timers
             create_connection=partial(PlayerConnection, callbacks, limits, keys_only=keys_only),
-            admits=self.registry.admits,
+            admits=self._admission.admits,
             select_subprotocol=select_subprotocol,
         )
 
@@ -253,8 +264,14 @@ class Gateway:
         seconds = round(loop.time() - started_at, 3)
         log.info("drained", extra={"fields": {"seconds": seconds, "cut": len(aborted)}})
 
+    def _exchange(self, connection: ClientConnection, decks: bool) -> Exchange | None:
+        """The exchange of a POST /rpc, or of a request about decks if there are any."""
+        if not decks:
+            return self._rpc.exchange(connection)
+        return None if self._decks is None else self._decks.exchange(connection)
+
     async def _answer(self, connection: PlayerConnection, request: Request) -> Response | None:
-        answer = self.registry.check_handshake(connection, request)
+        answer = self._admission.check_handshake(connection, request)
         if is_socket(request.path):
             return answer
         if answer is None:

@@ -64,7 +64,7 @@ async def test_what_this_process_knows_of_a_deck_is_read_from_the_log(
     await decks.ask("pile/mine/add/", cards="AS")
     await decks.ask("pile/empty/add/", cards="")
     before = await decks.ask("pile/mine/list/")
-    endpoint: Any = deck_server.registry._decks
+    endpoint: Any = deck_server._decks
     endpoint._tables.notes._kept.clear()
     assert await decks.ask("pile/mine/list/") == before
     assert list(before["piles"]) == ["mine", "empty"]
