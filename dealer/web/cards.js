@@ -7,7 +7,7 @@
  * draw the cards of its deck in its own way.
  */
 
-import { stored } from "./page_storage.js";
+import { remember, stored } from "./page_storage.js";
 import { shared } from "./texts.js";
 
 const SUITS = { s: "♠", h: "♥", d: "♦", c: "♣" };
@@ -54,10 +54,14 @@ export function useCardsOf(find) {
  *   deck: string | null, own: string | null }}
  */
 export function cardOf(code) {
-  const [standard, rank = null, suit = null, deck = null] = STANDARD.exec(code) ?? [];
-  const [other, joker = null, ofJoker = null] = JOKER.exec(code) ?? [];
-  const own = (standard ?? other) === undefined ? code : null;
-  return { rank, suit, joker, deck: deck ?? ofJoker, own };
+  const standard = STANDARD.exec(code);
+  if (standard) {
+    const [, rank, suit, deck = null] = standard;
+    return { rank, suit, joker: null, deck, own: null };
+  }
+  const joker = JOKER.exec(code);
+  if (joker) return { rank: null, suit: null, joker: joker[1], deck: joker[2] ?? null, own: null };
+  return { rank: null, suit: null, joker: null, deck: null, own: code };
 }
 
 /**
@@ -155,7 +159,7 @@ export const usesFourColours = () => stored.getItem(COLOURS) === "four";
 /** Set four or two suit colours for this page, and store the preference. */
 export function useFourColours(four) {
   document.documentElement.classList.toggle("four-colour", four);
-  stored.setItem(COLOURS, four ? "four" : "two");
+  remember(COLOURS, four ? "four" : "two");
 }
 
 function weight(code) {

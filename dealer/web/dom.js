@@ -38,7 +38,7 @@ export function svgElement(name, attributes, ...children) {
  *
  * @returns {any}
  */
-export const at = (id) => document.getElementById(id);
+export const byId = (id) => document.getElementById(id);
 
 /**
  * Set an attribute, or remove it if `value` is null, undefined or false. An unchanged attribute is

@@ -1,7 +1,7 @@
 /** The field in which the reader chooses the language; `early.js` finds what was chosen. */
 
 import { element } from "./dom.js";
-import { goTo, persistent, stored } from "./page_storage.js";
+import { goTo, persistent, remember, stored } from "./page_storage.js";
 import { language, shared as texts } from "./texts.js";
 
 const NAME = "dealer/page/language"; // also in early.js
@@ -19,8 +19,8 @@ function nameOf(tag) {
 /** Show this page, and the other pages, in a language; "" for that of the browser. */
 function choose(tag) {
   if (tag === "") stored.removeItem(NAME);
-  else stored.setItem(NAME, tag);
-  if (persistent()) location.reload();
+  else remember(NAME, tag);
+  if (persistent) location.reload();
   else goTo(location.pathname + location.search + location.hash);
 }
 

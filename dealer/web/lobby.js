@@ -7,7 +7,7 @@ import { languageSwitch } from "./language.js";
 import { addCourtPictures } from "./late_styles.js";
 import { Choices } from "./lobby/choices.js";
 import { withoutIsolates } from "./messages.js";
-import { ARRIVING, PLAYER, goTo, stored, tabStored } from "./page_storage.js";
+import { ARRIVING, PLAYER, goTo, remember, stored, tabStored } from "./page_storage.js";
 import { errorText, lobby as texts } from "./texts.js";
 import { themeSwitch } from "./theme.js";
 
@@ -84,14 +84,14 @@ async function openTable(event) {
   open.disabled = true;
   setText(status, texts.opening);
   const player = name.value.trim();
-  stored.setItem(PLAYER, player);
+  remember(PLAYER, player);
   try {
     const chosen = await choices.table();
     const table = await (await house).open({
       ...chosen, name: chosen.name || withoutIsolates(texts.defaultTable({ player })),
     });
     await (await house).join(table, { name: player, invite: table.invite });
-    tabStored.setItem(ARRIVING, table.id);
+    remember(ARRIVING, table.id, tabStored);
     goTo(`/tables/${table.id}`);
   } catch (error) {
     setText(status, errorText(error));

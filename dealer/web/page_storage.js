@@ -1,4 +1,4 @@
-/** Storage of the pages: the browser's, or memory where it is denied, as in some frames, or full. */
+/** Storage of the pages: the browser's, or memory where it is denied, as in some frames. */
 
 /** The player's name. */
 export const PLAYER = "dealer/page/name";
@@ -8,52 +8,30 @@ const PROBE = "dealer/page/probe";
 
 /** @typedef {Pick<Storage, "getItem" | "setItem" | "removeItem">} Values */
 
-/** @type {Record<string, Map<string, string>>} what the browser does not store, by storage */
+/** @type {Record<string, Map<string, string>>} by name of the storage that is denied */
 const inMemory = {};
-let denied = false;
 
 /**
  * @param {"localStorage" | "sessionStorage"} name
  * @returns {Values}
  */
 function open(name) {
-  const storage = storageOfBrowser(name);
-  const values = new Map(globalThis.history?.state?.[name] ?? []);
-  inMemory[name] = values;
-  denied ||= storage === null;
-  return {
-    getItem: (key) => values.get(key) ?? storage?.getItem(key) ?? null,
-    setItem(key, value) {
-      values.set(key, value);
-      if (storage === null) return;
-      try {
-        storage.setItem(key, value);
-        values.delete(key);
-      } catch {
-        // A full storage: the value lasts as long as the page.
-      }
-    },
-    removeItem(key) {
-      values.delete(key);
-      storage?.removeItem(key);
-    },
-  };
-}
-
-/**
- * @param {"localStorage" | "sessionStorage"} name
- * @returns {Storage | null} null if it is denied; a full one can be read
- */
-function storageOfBrowser(name) {
   let storage = null;
   try {
     storage = globalThis[name];
     storage.setItem(PROBE, "");
     storage.removeItem(PROBE);
+    return storage;
   } catch {
-    if (!storage?.length) return null;
+    if (storage?.length) return storage; // a full one can be read
   }
-  return storage;
+  const values = new Map(globalThis.history?.state?.[name] ?? []);
+  inMemory[name] = values;
+  return {
+    getItem: (key) => values.get(key) ?? null,
+    setItem: (key, value) => void values.set(key, value),
+    removeItem: (key) => void values.delete(key),
+  };
 }
 
 /** For all pages of this server. */
@@ -62,12 +40,27 @@ export const stored = open("localStorage");
 /** For this tab. */
 export const tabStored = open("sessionStorage");
 
+/**
+ * Keep a preference, or another value without which the pages work: a full storage does not.
+ *
+ * @param {string} key
+ * @param {string} value
+ * @param {Values} [storage]
+ */
+export function remember(key, value, storage = stored) {
+  try {
+    storage.setItem(key, value);
+  } catch {
+    // It lasts as long as the page.
+  }
+}
+
 /** Whether a page can return to its seat. */
-export const persistent = () => !denied && Object.values(inMemory).every((one) => one.size === 0);
+export const persistent = !("localStorage" in inMemory);
 
 /** Open another page of this server, and hand it the memory in the entry of the history. */
 export function goTo(path) {
-  if (persistent()) {
+  if (persistent) {
     location.assign(path);
     return;
   }

@@ -6,7 +6,7 @@
  */
 
 import { element, setAttribute } from "./dom.js";
-import { stored } from "./page_storage.js";
+import { remember, stored } from "./page_storage.js";
 import { shared } from "./texts.js";
 
 const NAME = "dealer/page/theme"; // also in early.js
@@ -15,14 +15,13 @@ const texts = shared.theme;
 
 /** Show this page, and the other pages when they are opened, in a theme; "system" is not stored. */
 function choose(theme) {
-  if (THEMES.includes(theme)) stored.setItem(NAME, theme);
+  if (THEMES.includes(theme)) remember(NAME, theme);
   else stored.removeItem(NAME);
-  apply();
+  apply(theme);
 }
 
-/** Show this page in the theme that was chosen, which is returned. */
-function apply() {
-  const theme = stored.getItem(NAME);
+/** Show this page in a theme, and return it; anything but a theme is the system's. */
+function apply(theme) {
   const chosen = THEMES.includes(theme) ? theme : null;
   setAttribute(document.documentElement, "data-theme", chosen);
   return chosen ?? "system";
@@ -30,7 +29,7 @@ function apply() {
 
 /** A field in which the reader chooses the theme; applies the one that was chosen before. */
 export function themeSwitch() {
-  const chosen = apply();
+  const chosen = apply(stored.getItem(NAME));
   const choices = Object.entries(texts.themes).map(([value, name]) =>
     element("option", { value, selected: value === chosen }, name));
   const select = element("select", { onchange: () => choose(select.value) }, ...choices);

@@ -102,11 +102,17 @@ FILL = """
 
 
 @pytest.mark.reuse_pages(False)
-async def test_a_player_whose_browser_has_no_room_left_opens_a_table(open_page) -> None:
+async def test_a_browser_without_room_says_why_no_seat_is_taken(open_page) -> None:
+    """Without its tokens and random bytes on the disk the player would lose the seat."""
     page = await open_page("/")
     await page.evaluate(FILL)
-    await open_table(page, "Ada")
-    await expect(page.locator("#notice")).to_be_visible()
+    await page.get_by_label("Your name").fill("Ada")
+    await page.get_by_label(re.compile("^Colours")).select_option("dark")
+    opening = page.get_by_role("button", name="Open a table")
+    await opening.click()
+    await expect(page.get_by_text("could not be stored")).to_be_visible()
+    await expect(opening).to_be_enabled()
+    assert await page.evaluate("document.documentElement.dataset.theme") == "dark"
 
 
 @pytest.mark.reuse_pages(False)

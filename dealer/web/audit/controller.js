@@ -1,6 +1,6 @@
 /** Replays the rounds of a bundle: connects controls, keys and the address to the player. */
 
-import { at, element, setAttribute, setText } from "../dom.js";
+import { byId, element, setAttribute, setText } from "../dom.js";
 import { fill, audit as texts } from "../texts.js";
 import { indexOf, momentsOf } from "./moments.js";
 import { fitScreen, showChapters, showMoment } from "./moment_view.js";
@@ -29,8 +29,8 @@ const player = new Player((index, flight) => {
 
 /** Show a problem; null hides the last one. */
 export function showProblem(sentence) {
-  at("problem").hidden = sentence === null;
-  setText(at("problem"), sentence ?? "");
+  byId("problem").hidden = sentence === null;
+  setText(byId("problem"), sentence ?? "");
 }
 
 /** Stop the replay until `replay` is called. */
@@ -47,7 +47,7 @@ export function stop() {
 export function replay(given, { none, onRound: shows }) {
   rounds = given;
   onRound = shows;
-  at("round").replaceChildren(...rounds.map(({ number, state }) => {
+  byId("round").replaceChildren(...rounds.map(({ number, state }) => {
     const name = { open: texts.openRound, broken: texts.brokenRound }[state] ?? String(number);
     return element("option", { value: number }, fill(name, { number }));
   }));
@@ -67,14 +67,14 @@ function openAddress(fragment) {
 
 /** On narrow screens the checks are above the replay; a link to a moment scrolls past them. */
 function scrollToReplay() {
-  if (at("moment").getBoundingClientRect().top > innerHeight) at("replay").scrollIntoView();
+  if (byId("moment").getBoundingClientRect().top > innerHeight) byId("replay").scrollIntoView();
 }
 
 function openRound(next, wanted) {
   if (next !== round || player.count === 0) {
     round = next;
     onRound(round);
-    at("round").value = String(round.number);
+    byId("round").value = String(round.number);
     if (momentsOf(round).length === 0) {
       player.open(0, 0);
       showNoReplay(texts.stillOpen);
@@ -86,27 +86,27 @@ function openRound(next, wanted) {
   const outside = version !== null && (version < round.first || version > round.last);
   if (outside) showProblem(texts.problems.moment);
   viewer = viewers().some(([value]) => value === wanted.viewer) ? wanted.viewer : ALL_CARDS;
-  at("viewer").value = String(viewer);
+  byId("viewer").value = String(viewer);
   player.open(round.moments.length, version === null ? 0 : indexOf(round, version));
 }
 
 function showNoReplay(sentence) {
-  at("no-replay").hidden = false;
-  at("screen").hidden = at("view").hidden = true;
-  at("which").hidden = rounds.length < 2;
-  setText(at("no-replay"), sentence);
+  byId("no-replay").hidden = false;
+  byId("screen").hidden = byId("view").hidden = true;
+  byId("which").hidden = rounds.length < 2;
+  setText(byId("no-replay"), sentence);
 }
 
 function showScreen() {
-  at("no-replay").hidden = true;
-  at("screen").hidden = at("view").hidden = at("which").hidden = false;
+  byId("no-replay").hidden = true;
+  byId("screen").hidden = byId("view").hidden = byId("which").hidden = false;
   fitScreen(round);
   showChapters(round, (version) => {
     player.pause();
     player.go(indexOf(round, version));
   });
   const choices = viewers().map(([value, name]) => element("option", { value }, name));
-  at("viewer").replaceChildren(...choices);
+  byId("viewer").replaceChildren(...choices);
 }
 
 /** The possible viewers with their names: all cards, a spectator, each seat that was taken. */
@@ -134,10 +134,10 @@ async function copyLink() {
   const text = new URL(currentLink(), location.href).href;
   try {
     await navigator.clipboard.writeText(text);
-    setText(at("copy"), texts.copied);
-    setTimeout(() => setText(at("copy"), texts.copy), COPIED_MS);
+    setText(byId("copy"), texts.copied);
+    setTimeout(() => setText(byId("copy"), texts.copy), COPIED_MS);
   } catch {
-    const field = at("link"); // over plain http there is no clipboard: let the user copy it
+    const field = byId("link"); // over plain http there is no clipboard: let the user copy it
     field.classList.remove("visually-hidden");
     field.removeAttribute("aria-hidden");
     field.tabIndex = 0;
@@ -149,13 +149,13 @@ async function copyLink() {
 
 /** Attach the event listeners of the controls, the keys and the address. */
 export function listen() {
-  const on = (id, event, handler) => at(id).addEventListener(event, handler);
+  const on = (id, event, handler) => byId(id).addEventListener(event, handler);
   on("round", "change", () => openRound(
-    rounds.find(({ number }) => String(number) === at("round").value),
+    rounds.find(({ number }) => String(number) === byId("round").value),
     { ...permalink.parse(""), viewer },
   ));
   on("viewer", "change", () => {
-    const { value } = at("viewer");
+    const { value } = byId("viewer");
     viewer = value === ALL_CARDS || value === SPECTATOR ? value : Number(value);
     player.go(player.index);
   });
@@ -165,13 +165,13 @@ export function listen() {
   on("forward", "click", () => player.step(1));
   on("end", "click", () => player.step(player.count));
   on("scrub", "input", () => {
-    const index = Number(at("scrub").value);
+    const index = Number(byId("scrub").value);
     player.pause();
     player.go(index);
   });
-  on("speed", "change", () => (player.speed = Number(at("speed").value)));
+  on("speed", "change", () => (player.speed = Number(byId("speed").value)));
   on("copy", "click", copyLink);
-  at("speed").replaceChildren(...Object.entries(texts.speeds).map(([value, name]) =>
+  byId("speed").replaceChildren(...Object.entries(texts.speeds).map(([value, name]) =>
     element("option", { value, selected: Number(value) === player.speed }, name)));
   document.addEventListener("keydown", (event) => {
     if (onKeyDown(player, event)) event.preventDefault();
@@ -181,7 +181,7 @@ export function listen() {
     // Not `location`: `updateAddress` may have replaced the address before this event came.
     if (rounds.length > 0) openAddress(new URL(newURL).hash);
   });
-  new ResizeObserver(([{ contentRect }]) => fitTo(contentRect.width)).observe(at("screen"));
+  new ResizeObserver(([{ contentRect }]) => fitTo(contentRect.width)).observe(byId("screen"));
 }
 
 /** Lay everything out for a new width, such as that of a turned phone. */

@@ -4,7 +4,7 @@
  */
 
 import { dayAndTimeOf } from "../clock.js";
-import { at, element, escapeControl, setText } from "../dom.js";
+import { byId, element, escapeControl, setText } from "../dom.js";
 import { list, explanation as texts } from "../texts.js";
 import { SEAT_GIVEN_UP } from "../verify.js";
 
@@ -109,13 +109,13 @@ export function explanationOf(round, { fault, remarks }, known) {
 
 /** Show the sentences about a round; nothing if it is null and no check failed. */
 export function explain(round, report, known) {
-  at("explained").hidden = round === null && report.fault === null;
-  if (at("explained").hidden) return;
+  byId("explained").hidden = round === null && report.fault === null;
+  if (byId("explained").hidden) return;
   const { lines, limits } = explanationOf(round, report, known);
-  setText(at("explained-title"), round === null ? texts.headingAll
+  setText(byId("explained-title"), round === null ? texts.headingAll
     : texts.heading({ number: round.number }));
-  at("explained-lines").replaceChildren(...lines.map(([title, sentence]) =>
+  byId("explained-lines").replaceChildren(...lines.map(([title, sentence]) =>
     element("li", {}, element("b", {}, title), " ", sentence)));
-  at("explained-limits").hidden = limits.length === 0;
-  at("explained-limits").replaceChildren(...limits.map((one) => element("li", {}, one)));
+  byId("explained-limits").hidden = limits.length === 0;
+  byId("explained-limits").replaceChildren(...limits.map((one) => element("li", {}, one)));
 }

@@ -1,7 +1,7 @@
 /** What happened in a round, in sentences: a line for each event, and one for the swaps in a row. */
 
 import { machineTimeOf, timeOf } from "../clock.js";
-import { at, element, setAttribute } from "../dom.js";
+import { byId, element, setAttribute } from "../dom.js";
 import { audit as texts } from "../texts.js";
 import { sentenceOf } from "./sentences.js";
 
@@ -33,7 +33,7 @@ export function showHistory(round, index, viewer) {
   if (lines[current].node.hasAttribute("aria-current")) return;
   lines.forEach(({ node }, n) => setAttribute(node, "aria-current", n === current ? "true" : null));
   const { offsetTop, offsetHeight } = lines[current].node;
-  at("history").scrollTop = offsetTop - (at("history").clientHeight - offsetHeight) / 2;
+  byId("history").scrollTop = offsetTop - (byId("history").clientHeight - offsetHeight) / 2;
 }
 
 function build(round, viewer) {
@@ -43,6 +43,6 @@ function build(round, viewer) {
       element("time", { class: "muted", datetime: machineTimeOf(line.at) }, timeOf(line.at)),
       element("span", {}, line.sentence)),
   }));
-  at("history-lines").replaceChildren(...lines.map(({ node }) => node));
+  byId("history-lines").replaceChildren(...lines.map(({ node }) => node));
   shown = { round, viewer, lines };
 }

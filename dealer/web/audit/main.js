@@ -1,7 +1,7 @@
 /** The audit page: loads a bundle, verifies it in this browser, and replays it. */
 
 import { cardElement } from "../cards.js";
-import { at, element, escapeControl, save, setAttribute, setText } from "../dom.js";
+import { byId, element, escapeControl, save, setAttribute, setText } from "../dom.js";
 import { languageSwitch } from "../language.js";
 import { addCourtPictures, isServed } from "../late_styles.js";
 import { loadPack, usePack } from "../packs.js";
@@ -30,7 +30,7 @@ const given = { key: null, notes: [] }; // by the user
 // —————————————————————————————————————————— loading ——————————————————————————————————————————————
 
 async function load(promise, words) {
-  for (const id of ["explained", "verdict", "replay", "take"]) at(id).hidden = true;
+  for (const id of ["explained", "verdict", "replay", "take"]) byId(id).hidden = true;
   showProblem(null);
   stop();
   showBusy(words);
@@ -43,14 +43,14 @@ async function load(promise, words) {
     if (!(error instanceof io.NoBundle)) throw error;
     if (own === current) showProblem(fill(texts.problems[error.problem], { status: error.status }));
   } finally {
-    if (own === current) at("busy").hidden = true;
+    if (own === current) byId("busy").hidden = true;
   }
 }
 
 function showBusy(words) {
-  at("busy").hidden = false;
-  setText(at("busy-words"), words);
-  at("progress").removeAttribute("value");
+  byId("busy").hidden = false;
+  setText(byId("busy-words"), words);
+  byId("progress").removeAttribute("value");
 }
 
 /** Verify the bundle, with the key and the checkpoints that are saved or were given. */
@@ -61,8 +61,8 @@ async function check(loaded, isCurrent) {
   table = ORIGIN.exec(new TextDecoder().decode(lines[0].subarray(0, 4096)))?.[1] ?? null;
   const saved = table === null ? { key: null, notes: [] } : savedOf(table);
   const key = given.key ?? saved.key;
-  at("take").hidden = false;
-  at("open-bundle").hidden = true;
+  byId("take").hidden = false;
+  byId("open-bundle").hidden = true;
   let report;
   try {
     report = await verify(lines, { key, saved: [...saved.notes, ...given.notes], progress });
@@ -76,8 +76,8 @@ async function check(loaded, isCurrent) {
   const pack = isServed() ? await loadPack(rules.pack) : null;
   if (!isCurrent()) return;
   usePack(pack);
-  at("result").classList.add("shown");
-  at("verdict").hidden = at("replay").hidden = false;
+  byId("result").classList.add("shown");
+  byId("verdict").hidden = byId("replay").hidden = false;
   const source = given.key !== null ? "given" : saved.key !== null ? "saved" : "none";
   showVerdict(report, lines, {
     key: source, saved: saved.notes.length, given: given.notes.length,
@@ -93,8 +93,8 @@ async function check(loaded, isCurrent) {
 }
 
 async function progress(done, total) {
-  at("progress").max = total;
-  at("progress").value = done;
+  byId("progress").max = total;
+  byId("progress").value = done;
   await new Promise((painted) => setTimeout(painted));
 }
 
@@ -107,11 +107,11 @@ function rulesOf(lines, report) {
 function showTable(rules, report) {
   const given = rules.name;
   const name = typeof given === "string" ? escapeControl(given) : (table ?? "").slice(0, 8);
-  setText(at("table-name"), name);
-  setText(at("about"), escapeControl(report.origin));
-  at("links").hidden = !isServed();
-  at("to-table").hidden = table !== tableOfAddress;
-  at("to-table").href = `/tables/${tableOfAddress}`;
+  setText(byId("table-name"), name);
+  setText(byId("about"), escapeControl(report.origin));
+  byId("links").hidden = !isServed();
+  byId("to-table").hidden = table !== tableOfAddress;
+  byId("to-table").href = `/tables/${tableOfAddress}`;
 }
 
 // ———————————————————————————————————————————— saving —————————————————————————————————————————————
@@ -138,24 +138,24 @@ function fillTexts() {
   /** @type {NodeListOf<HTMLElement>} */
   const labelled = document.querySelectorAll("[data-label]");
   for (const target of labelled) setAttribute(target, "aria-label", texts[target.dataset.label]);
-  at("limits-words").replaceChildren(...texts.limitsWords.map((one) => element("li", {}, one)));
+  byId("limits-words").replaceChildren(...texts.limitsWords.map((one) => element("li", {}, one)));
   ["As", "Kh", "Qc", "Jd", "Ts"].forEach((code, n) => {
     const card = cardElement(code);
     card.style.setProperty("--lean", String(n - 2));
-    at("fan").append(card);
+    byId("fan").append(card);
   });
 }
 
 function listen() {
-  const on = (id, event, handler) => at(id).addEventListener(event, handler);
-  on("file", "change", () => at("file").files[0] && loadFile(at("file").files[0]));
+  const on = (id, event, handler) => byId(id).addEventListener(event, handler);
+  on("file", "change", () => byId("file").files[0] && loadFile(byId("file").files[0]));
   on("known", "submit", checkAgain);
   on("take-bundle", "click", () => save(`${fileName()}.jsonl`, bytes, "application/jsonl"));
   on("take-page", "click", () => savePage(false));
   on("take-both", "click", () => savePage(true));
   on("another", "click", () => {
-    at("open-bundle").hidden = false;
-    at("file").focus();
+    byId("open-bundle").hidden = false;
+    byId("file").focus();
   });
   listenForDrops();
 }
@@ -178,29 +178,29 @@ function listenForDrops() {
 /** Load another bundle. The key and notes that the user gave belonged to the last one. */
 function loadFile(chosen) {
   Object.assign(given, { key: null, notes: [] });
-  at("known").reset();
+  byId("known").reset();
   load(io.readFile(chosen), texts.checking);
 }
 
 function checkAgain(event) {
   event.preventDefault();
-  const [key, notes] = [parseKey(at("key").value), parseNotes(at("notes").value)];
+  const [key, notes] = [parseKey(byId("key").value), parseNotes(byId("notes").value)];
   const invalid = key === undefined ? texts.badKey : notes === undefined ? texts.badNotes : "";
-  setText(at("known-problem"), invalid);
+  setText(byId("known-problem"), invalid);
   if (invalid) return;
   Object.assign(given, { key, notes });
-  load(Promise.resolve(bytes), texts.checking).then(() => at("verdict-title").focus());
+  load(Promise.resolve(bytes), texts.checking).then(() => byId("verdict-title").focus());
 }
 
 fillTexts();
-at("theme").append(themeSwitch(), languageSwitch());
+byId("theme").append(themeSwitch(), languageSwitch());
 listen();
 listenToReplay();
 addCourtPictures();
 if (isServed()) keepOffline();
 if (io.hasEmbedded()) load(io.readEmbedded(), texts.checking);
 else if (tableOfAddress !== null) {
-  at("open-bundle").hidden = true;
+  byId("open-bundle").hidden = true;
   load(io.fetchBundle(tableOfAddress, savedOf(tableOfAddress).token), texts.reading)
-    .then(() => (at("open-bundle").hidden = bytes !== null));
+    .then(() => (byId("open-bundle").hidden = bytes !== null));
 }

@@ -1,6 +1,6 @@
 /** Shows one moment of a replay: the sentence, the swap, the table, the plot and the controls. */
 
-import { at, element, setAttribute, setText } from "../dom.js";
+import { byId, element, setAttribute, setText } from "../dom.js";
 import { audit as texts } from "../texts.js";
 import { showHistory } from "./history.js";
 import { fitPlot, plot } from "./plot.js";
@@ -28,13 +28,13 @@ export function showMoment(round, index, { viewer, playing, flight }) {
   const seesCards = viewer === ALL_CARDS;
   const sentence = sentenceOf(round, index, viewer);
   const last = index === round.moments.length - 1;
-  setAttribute(at("moment"), "aria-live", playing ? "off" : "polite");
-  at("moment").classList.toggle("no", round.state === "broken" && last);
-  setText(at("moment"), sentence);
+  setAttribute(byId("moment"), "aria-live", playing ? "off" : "polite");
+  byId("moment").classList.toggle("no", round.state === "broken" && last);
+  setText(byId("moment"), sentence);
   showHistory(round, index, viewer);
   showArithmetic(round, index, seesCards);
   const shown = visibleStacks(round, moment, viewer);
-  draw(at("table-view"), shown, {
+  draw(byId("table-view"), shown, {
     titles: (stack) => titleOf(moment, stack),
     marks: marksOf(moment, shown, seesCards),
     shuffling: seesCards ? shufflingOf(moment) : null,
@@ -47,7 +47,7 @@ export function showMoment(round, index, { viewer, playing, flight }) {
 
 /** Adapt the sizes to the window and to the number of cards of a round. */
 export function fitScreen(round) {
-  const view = at("table-view");
+  const view = byId("table-view");
   const { paddingLeft, paddingRight } = getComputedStyle(view);
   const width = view.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight);
   fitTo(view, round.deck.length, width);
@@ -81,18 +81,18 @@ function shufflingOf({ shuffle, swap, type }) {
 }
 
 function showControls(round, index, { sentence, playing }) {
-  const scrub = at("scrub");
+  const scrub = byId("scrub");
   scrub.max = String(round.moments.length - 1);
   scrub.value = String(index);
   setAttribute(scrub, "aria-valuetext", sentence);
-  setText(at("count"), texts.of({ done: index + 1, all: round.moments.length }));
-  setAttribute(at("play"), "aria-label", playing ? texts.pause : texts.play);
-  at("play-sign").setAttribute("d", playing ? PAUSE_ICON : PLAY_ICON);
+  setText(byId("count"), texts.of({ done: index + 1, all: round.moments.length }));
+  setAttribute(byId("play"), "aria-label", playing ? texts.pause : texts.play);
+  byId("play-sign").setAttribute("d", playing ? PAUSE_ICON : PLAY_ICON);
   const first = index === 0;
   const last = index === round.moments.length - 1;
   const disabled = { start: first, backward: first, forward: last, end: last };
   for (const [id, is] of Object.entries(disabled)) {
-    setAttribute(at(id), "aria-disabled", is ? "true" : null);
+    setAttribute(byId(id), "aria-disabled", is ? "true" : null);
   }
 }
 
@@ -124,19 +124,19 @@ function shuffleTitle({ k, n, stack, voided, steps }) {
 
 /** Show a button for each part; `go(version)` is called with its first version. */
 export function showChapters(round, go) {
-  at("chapters").replaceChildren(...chaptersOf(round).map(({ name, first, last }) =>
+  byId("chapters").replaceChildren(...chaptersOf(round).map(({ name, first, last }) =>
     element("button", {
       "data-first": first, "data-last": last, onclick: () => go(first),
     }, name)));
 }
 
 function showChapter({ version }) {
-  for (const button of at("chapters").children) {
+  for (const button of byId("chapters").children) {
     const { first, last } = button.dataset;
     const current = Number(first) <= version && version <= Number(last);
     if (current && !button.hasAttribute("aria-current")) {
-      const [{ left }, all] = [button, at("chapters")].map((one) => one.getBoundingClientRect());
-      at("chapters").scrollLeft += left - all.left - CHAPTER_MARGIN_PX;
+      const [{ left }, all] = [button, byId("chapters")].map((one) => one.getBoundingClientRect());
+      byId("chapters").scrollLeft += left - all.left - CHAPTER_MARGIN_PX;
     }
     setAttribute(button, "aria-current", current ? "true" : null);
   }

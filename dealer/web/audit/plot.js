@@ -1,6 +1,6 @@
 /** How many swaps the cards of a shuffle took part in, beside what a fair shuffle gives. */
 
-import { at, element, setText, svgElement } from "../dom.js";
+import { byId, element, setText, svgElement } from "../dom.js";
 import { audit as texts } from "../texts.js";
 import { SIMULATED, expected, histogramOf } from "./expected.js";
 import { swapCounts } from "./moments.js";
@@ -20,7 +20,7 @@ let width = MIN_WIDTH;
 
 /** Adapt to the width of the window. */
 export function fitPlot() {
-  width = Math.min(MAX_WIDTH, Math.max(MIN_WIDTH, Math.round(at("screen").clientWidth - MARGIN)));
+  width = Math.min(MAX_WIDTH, Math.max(MIN_WIDTH, Math.round(byId("screen").clientWidth - MARGIN)));
   drawn = null;
 }
 
@@ -28,9 +28,9 @@ export function fitPlot() {
 export function plot(round, moment) {
   const shuffle = round.shuffles.findLast(({ first }) => first <= moment.version) ?? null;
   const whole = shuffle !== null && shuffle.steps > 0 && shuffle.swaps.length === shuffle.steps;
-  at("bars").hidden = at("plot-more").hidden = !whole;
+  byId("bars").hidden = byId("plot-more").hidden = !whole;
   if (!whole) {
-    setText(at("plot-words"), texts.noPlot);
+    setText(byId("plot-words"), texts.noPlot);
     drawn = null;
   } else if (drawn !== shuffle) {
     draw(shuffle);
@@ -66,8 +66,8 @@ function draw(shuffle) {
   }
   const step = (width - LEFT) / rows.length;
   svg.append(...rows.flatMap((row, n) => pair(row, LEFT + n * step, step, y)));
-  at("bars").replaceChildren(svg);
-  setText(at("plot-words"), texts.plotWords({
+  byId("bars").replaceChildren(svg);
+  setText(byId("plot-words"), texts.plotWords({
     shuffle: shuffle.k + 1, n: shuffle.n, simulated: SIMULATED,
   }));
   tabulate(rows);
@@ -99,7 +99,7 @@ function tabulate(rows) {
   const row = ({ swaps, cards, mean, low, high }) => element("tr", {},
     element("th", { scope: "row" }, String(swaps)), element("td", {}, mean.toFixed(1)),
     element("td", {}, texts.range({ low, high })), element("td", {}, String(cards)));
-  at("plot-table").replaceChildren(
+  byId("plot-table").replaceChildren(
     element("thead", {}, element("tr", {},
       ...head.map((one) => element("th", { scope: "col" }, one)))),
     element("tbody", {}, ...rows.map(row)),

@@ -1,6 +1,6 @@
 /** How a swap was derived: i from the step, and j from the word of the tape. */
 
-import { at, element, setText } from "../dom.js";
+import { byId, element, setText } from "../dom.js";
 import { audit as texts } from "../texts.js";
 
 const MAX_AROUND = 4; // words of the tape on each side
@@ -11,7 +11,7 @@ let around = MAX_AROUND;
 
 /** Adapt the number of words to the width of the window. */
 export function fitTape() {
-  const room = Math.floor((at("screen").clientWidth / WORD_PX - 1) / 2);
+  const room = Math.floor((byId("screen").clientWidth / WORD_PX - 1) / 2);
   around = Math.max(1, Math.min(MAX_AROUND, room));
 }
 
@@ -24,22 +24,22 @@ function tapeOf(shuffle) {
 
 /** Show the arithmetic of a moment, if it is open: its swap, and its event as it is in the log. */
 export function showArithmetic(round, index, seesCards) {
-  if (!at("arithmetic").open) return;
+  if (!byId("arithmetic").open) return;
   showSwap(round.moments[index], seesCards);
-  setText(at("logged"), JSON.stringify(round.leaves[index], null, 2));
+  setText(byId("logged"), JSON.stringify(round.leaves[index], null, 2));
 }
 
 /** Show the swap of a moment. A viewer who may not know the cards sees only its step and i. */
 function showSwap({ shuffle, swap }, seesCards) {
-  at("swap").hidden = shuffle === null || shuffle.swaps.length === 0;
-  if (at("swap").hidden) return;
-  setText(at("swap-step"), swap === null ? "—"
+  byId("swap").hidden = shuffle === null || shuffle.swaps.length === 0;
+  if (byId("swap").hidden) return;
+  setText(byId("swap-step"), swap === null ? "—"
     : texts.stepOf({ step: swap.step, last: shuffle.steps - 1 }));
-  at("tape").hidden = !seesCards;
+  byId("tape").hidden = !seesCards;
   if (swap === null || !seesCards) {
-    setText(at("swap-i"), swap === null ? "—" : String(swap.i));
-    for (const id of ["swap-word", "swap-j"]) setText(at(id), "—");
-    setText(at("swap-words"), seesCards ? texts.tapeWords : texts.hiddenSwap);
+    setText(byId("swap-i"), swap === null ? "—" : String(swap.i));
+    for (const id of ["swap-word", "swap-j"]) setText(byId(id), "—");
+    setText(byId("swap-words"), seesCards ? texts.tapeWords : texts.hiddenSwap);
     if (seesCards) showTape(shuffle, swap ?? beforeFirst(shuffle));
     return;
   }
@@ -48,14 +48,14 @@ function showSwap({ shuffle, swap }, seesCards) {
   const word = words.at(-1);
   const backward = algorithm === "backward";
   const b = backward ? i + 1 : n - i;
-  setText(at("swap-i"), backward ? `${n} − 1 − ${step} = ${i}` : String(step));
-  setText(at("swap-word"), texts.wordAt({ at: swap.at + words.length - 1, word }));
-  setText(at("swap-j"), backward
+  setText(byId("swap-i"), backward ? `${n} − 1 − ${step} = ${i}` : String(step));
+  setText(byId("swap-word"), texts.wordAt({ at: swap.at + words.length - 1, word }));
+  setText(byId("swap-j"), backward
     ? `${word} mod ${b} = ${j}` : `${i} + (${word} mod ${b}) = ${j}`);
   const rejected = words.slice(0, -1).map((one) => texts.rejected({
     word: one, limit: WORDS - (WORDS % b),
   }));
-  setText(at("swap-words"), rejected.length ? rejected.join(" ") : texts.tapeWords);
+  setText(byId("swap-words"), rejected.length ? rejected.join(" ") : texts.tapeWords);
   showTape(shuffle, swap);
 }
 
@@ -66,7 +66,7 @@ function showTape(shuffle, swap) {
   const tape = tapeOf(shuffle);
   const first = Math.max(0, Math.min(swap.at - around, tape.length - 2 * around - 1));
   const shown = tape.slice(first, first + 2 * around + 1);
-  at("tape").replaceChildren(...shown.map(({ word, step, rejected }, n) => {
+  byId("tape").replaceChildren(...shown.map(({ word, step, rejected }, n) => {
     const now = step === swap.step;
     return element("li", {
       class: [rejected && "rejected", now && "now"].filter(Boolean).join(" "),

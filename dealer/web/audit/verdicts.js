@@ -1,6 +1,6 @@
 /** The verifier's report on the page: a badge, the result of each check, and the counts. */
 
-import { at, element, escapeControl, setText } from "../dom.js";
+import { byId, element, escapeControl, setText } from "../dom.js";
 import { fill, language, list, shared, audit as texts } from "../texts.js";
 import { results } from "../verify.js";
 
@@ -12,7 +12,7 @@ const CROSS = "M5 5l14 14M19 5L5 19";
 const RING = "M12 4a8 8 0 1 0 0 16a8 8 0 1 0 0-16"; // something was not checked
 
 const showList = (id, sentences) =>
-  at(id).replaceChildren(...sentences.map((one) => element("li", {}, one)));
+  byId(id).replaceChildren(...sentences.map((one) => element("li", {}, one)));
 
 /**
  * Show the report of `verify` on a bundle's `lines`.
@@ -27,16 +27,16 @@ export function showVerdict(report, lines, against) {
   const found = results(report);
   const passed = found.filter(({ state }) => state === "passed").length;
   const all = passed === found.length;
-  at("verdict").classList.toggle("bad", fault !== null);
-  at("verdict").classList.toggle("partly", fault === null && !all);
-  at("badge-sign").setAttribute("d", fault !== null ? CROSS : all ? TICK : RING);
-  setText(at("verdict-title"), fault !== null ? texts.failed
+  byId("verdict").classList.toggle("bad", fault !== null);
+  byId("verdict").classList.toggle("partly", fault === null && !all);
+  byId("badge-sign").setAttribute("d", fault !== null ? CROSS : all ? TICK : RING);
+  setText(byId("verdict-title"), fault !== null ? texts.failed
     : all ? texts.passed : texts.partly({ passed, open: found.length - passed }));
-  setText(at("verdict-words"), fault === null
+  setText(byId("verdict-words"), fault === null
     ? passedWords(lines.length, report.swaps.length, report.remarks)
     : texts.failedWords({ check: texts.checkTitles[fault.check], line: fault.line }));
   showFault(fault, lines);
-  at("checks").replaceChildren(...found.map((one) => showResult(one, fault)));
+  byId("checks").replaceChildren(...found.map((one) => showResult(one, fault)));
   showList("against", [texts.againstKey[against.key], notesText(against.saved, against.given)]);
   showList("counted", countsOf(report));
 }
@@ -102,13 +102,13 @@ function showResult({ check, state, note }, fault) {
 }
 
 function showFault(fault, lines) {
-  at("fault").hidden = fault === null;
+  byId("fault").hidden = fault === null;
   if (fault === null) return;
-  setText(at("fault-sentence"), faultSentence(fault));
-  at("fault-exactly").hidden = language === "en";
-  setText(at("fault-exactly").firstElementChild, shared.exactWords);
-  setText(at("fault-exactly").lastElementChild, fault.sentence);
-  setText(at("fault-open"), texts.openLine({ line: fault.line }));
+  setText(byId("fault-sentence"), faultSentence(fault));
+  byId("fault-exactly").hidden = language === "en";
+  setText(byId("fault-exactly").firstElementChild, shared.exactWords);
+  setText(byId("fault-exactly").lastElementChild, fault.sentence);
+  setText(byId("fault-open"), texts.openLine({ line: fault.line }));
   const line = lines[fault.line];
-  setText(at("fault-line"), line === undefined ? texts.noLine : new TextDecoder().decode(line));
+  setText(byId("fault-line"), line === undefined ? texts.noLine : new TextDecoder().decode(line));
 }

@@ -4,7 +4,7 @@
  */
 
 import { compareCards } from "../cards.js";
-import { stored } from "../page_storage.js";
+import { remember, stored } from "../page_storage.js";
 
 const KEY = "dealer/page/order/";
 
@@ -69,6 +69,6 @@ export class HandOrder {
 
   #save() {
     const order = { round: this.#round, slots: this.#slots, by: this.by };
-    stored.setItem(this.#key, JSON.stringify(order));
+    remember(this.#key, JSON.stringify(order));
   }
 }

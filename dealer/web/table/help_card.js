@@ -1,7 +1,7 @@
 /** The help card of the game: how it is played. It is offered once in this browser. */
 
 import { element } from "../dom.js";
-import { stored } from "../page_storage.js";
+import { remember, stored } from "../page_storage.js";
 import { table as texts } from "../texts.js";
 import { dialog } from "./dialogs.js";
 
@@ -11,7 +11,7 @@ const SEEN = "dealer/page/help/";
 
 /** @param {Help} help */
 export async function showHelpCard({ game, title, sentences }) {
-  remember(game);
+  remember(SEEN + game, "offered");
   await dialog(title, () => [
     element("ol", { class: "help-card" }, ...sentences.map((one) => element("li", {}, one))),
     element("p", { class: "muted" }, texts.gameIsFree),
@@ -29,7 +29,7 @@ export function offerHelpCard(notice, help) {
   const button = (label, onclick, attributes = {}) =>
     element("button", { class: "small", type: "button", onclick, ...attributes }, label);
   const dismiss = () => {
-    remember(help.game);
+    remember(SEEN + help.game, "offered");
     notice.hidden = true;
   };
   notice.replaceChildren(
@@ -40,8 +40,4 @@ export function offerHelpCard(notice, help) {
     " ", button("✕", dismiss, { "aria-label": texts.close }),
   );
   notice.hidden = false;
-}
-
-function remember(game) {
-  stored.setItem(SEEN + game, "offered");
 }

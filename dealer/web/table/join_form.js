@@ -1,7 +1,7 @@
 /** The form to take a seat: a name, a seat, and, if the table requires one, an invitation. */
 
 import { element, escapeControl, field, setText } from "../dom.js";
-import { PLAYER, stored, tabStored } from "../page_storage.js";
+import { PLAYER, remember, stored, tabStored } from "../page_storage.js";
 import { errorText, table as texts } from "../texts.js";
 import { freeSeats, hostCollects } from "./selectors.js";
 
@@ -41,8 +41,8 @@ export function takeLink(id) {
   const given = new URLSearchParams(location.hash.slice(1));
   const [ticket, seat] = [given.get("ticket"), given.get("seat")];
   const invite = inviteIn(location.hash || "#");
-  if (invite !== null) tabStored.setItem(inviteKey, invite);
-  if (given.has("by")) tabStored.setItem(greetingKey, location.hash.slice(1));
+  if (invite !== null) remember(inviteKey, invite, tabStored);
+  if (given.has("by")) remember(greetingKey, location.hash.slice(1), tabStored);
   if ((invite ?? ticket ?? seat ?? given.get("by")) !== null) {
     history.replaceState(history.state, "", location.pathname);
   }
@@ -129,7 +129,7 @@ export class JoinForm {
   async #onSubmit(event) {
     event.preventDefault();
     const name = this.#name.value.trim();
-    stored.setItem(PLAYER, name);
+    remember(PLAYER, name);
     this.#submit.disabled = true;
     setText(this.#status, texts.sittingDown);
     try {

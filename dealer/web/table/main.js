@@ -80,7 +80,7 @@ class TablePage {
 
   async start() {
     const store = browserStore(stored);
-    if (!persistent()) showStorageNotice(find("#notice"), this.id);
+    if (!persistent) showStorageNotice(find("#notice"), this.id);
     const options = { name: storedName() || texts.guest, store, table: this.id };
     this.#house = await connectWithRetry(
       options, () => this.#banner.show(texts.connection.connecting));

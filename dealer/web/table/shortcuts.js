@@ -1,7 +1,7 @@
 /** Keyboard shortcuts: one key for each action. They can be switched off; `?` lists them. */
 
 import { element } from "../dom.js";
-import { stored } from "../page_storage.js";
+import { remember, stored } from "../page_storage.js";
 import { table as texts } from "../texts.js";
 import { ACTIONS, isVisible } from "./actions.js";
 
@@ -26,7 +26,7 @@ export class Shortcuts {
   }
 
   set enabled(enabled) {
-    stored.setItem(SETTING, enabled ? "on" : "off");
+    remember(SETTING, enabled ? "on" : "off");
   }
 
   #onKeyDown(event) {
