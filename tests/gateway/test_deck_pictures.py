@@ -45,5 +45,9 @@ async def test_pictures_are_served(decks: Decks, deck_server: Gateway) -> None:
     head = await get(deck_server.port, "/static/img/AS.png", method="HEAD", Connection="close")
     assert (head.status, head.body) == (200, b"")
     assert int(head.headers["content-length"]) > 500
+    # A request that is refused by its head is answered, too.
+    elsewhere = {"host": "example.org", "Connection": "close"}
+    head = await get(deck_server.port, "/static/img/AS.png", method="HEAD", **elsewhere)
+    assert (head.status, head.body) == (421, b"")
     missing = await decks.http.get("/static/img/none.png")
     assert missing.status_code == 404

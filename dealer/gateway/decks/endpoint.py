@@ -36,7 +36,7 @@ from dealer.gateway.decks.pictures import FOLDER, picture
 from dealer.gateway.decks.tables import DeckTables, OpenDeck
 from dealer.gateway.http.client_connection import ClientConnection
 from dealer.gateway.http.exchange import PostExchange
-from dealer.gateway.http.responses import response, without_body
+from dealer.gateway.http.responses import response
 from dealer.gateway.rate_limit.cpu_time import metered
 from dealer.gateway.rpc.context import GatewayContext
 
@@ -109,10 +109,9 @@ class DecksEndpoint:
         if method == "OPTIONS":
             exchange.answer(_json(HTTPStatus.OK, b"", **PREFLIGHT))
         elif path.startswith(FOLDER):
-            answer = _picture(path, method)
-            exchange.answer(without_body(answer) if method == "HEAD" else answer)
+            exchange.answer(_picture(path, method))
         elif method not in ("GET", "POST"):
-            exchange.answer(_not_allowed(method, "Use GET or POST.", METHODS))
+            exchange.answer(_not_allowed("Use GET or POST.", METHODS))
         elif (target := target_of(path)) is None:
             sentence = "There is no such path; see /api/deck/new/ for a deck."
             exchange.answer(_failed(HTTPStatus.NOT_FOUND, sentence))
@@ -230,15 +229,14 @@ def _restated(refusal: Response) -> Response:
     return _failed(HTTPStatus(refusal.status_code), sentence, NONE, **more)
 
 
-def _not_allowed(method: str, sentence: str, methods: str) -> Response:
-    answer = _failed(HTTPStatus.METHOD_NOT_ALLOWED, sentence, Allow=methods)
-    return without_body(answer) if method == "HEAD" else answer
+def _not_allowed(sentence: str, methods: str) -> Response:
+    return _failed(HTTPStatus.METHOD_NOT_ALLOWED, sentence, Allow=methods)
 
 
 def _picture(path: str, method: str) -> Response:
     found = picture(path.removeprefix(FOLDER))
     if method not in ("GET", "HEAD"):
-        return _not_allowed(method, "Use GET or HEAD.", PICTURE_METHODS)
+        return _not_allowed("Use GET or HEAD.", PICTURE_METHODS)
     if found is None:
         return _failed(HTTPStatus.NOT_FOUND, "There is no such picture.")
     data, kind = found

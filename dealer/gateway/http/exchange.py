@@ -55,6 +55,7 @@ class PostExchange:
         self._limit = connection.limits.message
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=MAX_HEAD)
         self._request: Request  # once its head was read
+        self._head_only = False
         self._refusal: Response | None = None
         self._body = bytearray()
         self._running = False
@@ -127,6 +128,7 @@ class PostExchange:
         decoded = [(name.decode(), value.decode("latin-1")) for name, value in head.headers]
         headers = Headers(decoded)
         self._request = Request(head.target.decode(), headers, head.method.decode())
+        self._head_only = head.method == b"HEAD"
         lengths = headers.get_all("Content-Length")
         if lengths and headers.get_all("Transfer-Encoding"):
             sentence = "A request has either Content-Length or Transfer-Encoding.\n"
@@ -172,7 +174,7 @@ class PostExchange:
                 reason=answer.reason_phrase.encode(),
                 headers=headers,
             ),
-            h11.Data(data=bytes(answer.body)),
+            h11.Data(data=b"" if self._head_only else bytes(answer.body)),
             h11.EndOfMessage(),
         )
 
