@@ -16,7 +16,7 @@ from logging import getLogger
 from typing import NamedTuple
 
 from dealer.backoff import Backoff
-from dealer.errors import DatabaseDamaged, DealerError, PositionLost
+from dealer.errors import ConfigurationError, DatabaseDamaged, DealerError, PositionLost
 from dealer.eventlog import Log
 from dealer.eventlog import webhooks as stored
 from dealer.eventlog.admin import AuditRow
@@ -58,6 +58,15 @@ class Environment(NamedTuple):
     now: Callable[[], int]
     filter_of: Callable[[StoredWebhook], FeedFilter | None]
     give_up_ms: int
+
+
+def _is_known(webhook: StoredWebhook) -> bool:
+    """Whether this release can deliver to it; nodes of a later one may know more."""
+    try:
+        parse_url(webhook.url, allow_private=bool(webhook.allow_private))
+    except ConfigurationError:
+        return False
+    return webhook.signing in SIGNINGS.values()
 
 
 class WebhookRunner:
@@ -106,11 +115,9 @@ class WebhookRunner:
             secret = await self._secret(webhook)
             if webhook.id in self._tasks or webhook.disabled_at is not None or secret is None:
                 continue
-            if webhook.signing not in SIGNINGS.values():
-                continue  # of a later release, a node of which delivers to it
             if webhook.owner not in (None, node) and webhook.lease_ms > 0:
                 continue
-            if self._environment.filter_of(webhook) is None:
+            if self._environment.filter_of(webhook) is None or not _is_known(webhook):
                 continue
             if await self._log.run_in_transaction(
                 partial(stored.claim, number=webhook.id, owner=node)

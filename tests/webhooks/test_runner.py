@@ -266,6 +266,8 @@ async def test_webhooks_of_a_later_release_do_not_stop_the_others(
     await service.log.run_in_transaction(change)
     await add_webhook(service, receiver.url)
     await until_complete(service, receiver, live_table)
+    owners = {one.id: one.owner for one in await stored_webhooks(service.log)}
+    assert (owners[later], owners[unread]) == (None, None), "they are left to nodes that know them"
 
 
 async def test_a_drain_ends_deliveries(open_node: OpenService, receiver: Receiver) -> None:
