@@ -34,7 +34,7 @@ BAD_VALUES = (
     ValueError,
     TypeError,
     OverflowError,
-    DatabaseDamaged,  # its checkpoint is of another root than the stored one
+    DatabaseDamaged,  # its checkpoint is of another root than the stored one; `translate` keeps it
 )
 """Errors that the values of one request cause; the other requests of the batch are valid."""
 

@@ -125,8 +125,12 @@ def _masters(file: Path) -> dict[bytes, bytes]:
         there = [
             neighbour for neighbour in file.parent.iterdir() if beside.fullmatch(neighbour.name)
         ]
-    except OSError:
-        there = [file]  # the folder may be searched for names, but not listed
+    except OSError as error:
+        _read(file)
+        raise HouseKeyError(
+            f"The folder {file.parent} cannot be listed for the house's keys ({error.strerror}); "
+            "let the server's user read it."
+        ) from None
     if file not in there:
         _read(file)  # raises the error that describes the problem
     masters = [_read(file) for file in sorted(there)]

@@ -76,18 +76,19 @@ async def test_a_key_that_exists_before_its_database_is_used(database: Temporary
         assert (await load_house_keys(log, file, fresh=FRESH)).check == HouseKeys(OTHER).check
 
 
-async def test_a_key_is_read_from_a_folder_that_cannot_be_listed(
+async def test_a_folder_that_cannot_be_listed_is_named(
     database: TemporarySqlite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = key_file(database.url)
     async with await database.open() as log:
-        own = await load_house_keys(log, file, fresh=FRESH)
+        await load_house_keys(log, file, fresh=FRESH)
 
         def refuse(folder: Path) -> Iterator[Path]:
-            raise PermissionError(folder)
+            raise PermissionError(13, "Permission denied")
 
         monkeypatch.setattr(Path, "iterdir", refuse)
-        assert (await load_house_keys(log, file, fresh=OTHER)).check == own.check
+        with pytest.raises(HouseKeyError, match=r"cannot be listed .*Permission denied"):
+            await load_house_keys(log, file, fresh=OTHER)
 
 
 @pytest.mark.parametrize("fault", ["missing", "another", "short", "open", "unreadable"])
