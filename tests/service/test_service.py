@@ -96,6 +96,7 @@ async def test_nothing_is_published_before_its_commit(service: Service) -> None:
 
 async def test_commands_in_flight_together_keep_their_order(service: Service) -> None:
     live_table = await new_table(service, players=4)
+    await service.execute(live_table, StartShuffle(HOST))
     draws = [service.execute(live_table, Draw(Actor(seat=1 + n % 4))) for n in range(52)]
     outcomes = await asyncio.gather(*draws)
     drawn = [event for done in outcomes for event in done.events if isinstance(event, CardDrawn)]
