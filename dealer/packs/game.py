@@ -6,7 +6,6 @@ README.md describes its members.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,7 +20,6 @@ SHORT_DECKS = {36: "A6789TJQK", 32: "A789TJQK", 24: "A9TJQK"}
 _WITHOUT_BUTTON = ("pile", "turn", "annotate", "open", "move_seat")
 BUTTONS = tuple(name for name in ACTIONS if name not in _WITHOUT_BUTTON)
 SEAT = "{seat}"
-_SEATS = re.compile(r"[1-9][0-9]{0,2}")
 
 _GAME = ("game", "title", "players", "deck", "rules", "piles", "deal", "buttons", "help")
 _DECK = ("standard", "cards", "pack", "decks")
@@ -176,7 +174,7 @@ def _each(value: Any, at: str, players: Mapping[str, int]) -> list[list[int]]:
         return [[players["min"], members.whole(value, at, least=0, most=1024)]]
     pairs = []
     for least, each in value.items():
-        if not _SEATS.fullmatch(least) or int(least) > SEATS_MAX:
+        if not (least.isdecimal() and len(least) <= 4 and 1 <= int(least) <= SEATS_MAX):
             raise ConfigurationError(f"{at}: {json.dumps(least)} is not a number of players.")
         pairs.append([int(least), members.whole(each, f"{at}, {least}", least=0, most=1024)])
     pairs.sort()
