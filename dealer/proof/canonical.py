@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
 
 from dealer.errors import NotCanonical
@@ -114,5 +114,6 @@ def _no_constant(_: str) -> NoReturn:
 
 _parse = json.JSONDecoder(parse_float=_no_fraction, parse_constant=_no_constant).decode
 
-dump = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
+_print = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+dump: Callable[[object], str] = _print.encode
 """The canonical text of a value, which must be one that `encode` accepts; not validated."""

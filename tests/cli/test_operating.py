@@ -67,6 +67,7 @@ LOGGERS = (
     "log_",
     "_log",
     "self.context.log_throttle",
+    "self._context.log_throttle",
     "self._log_throttle",
     "_log_throttle()",
 )
