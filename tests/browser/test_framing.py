@@ -151,12 +151,12 @@ async def test_pages_have_the_operators_title_logo_and_colours(
     server: ServerProcess, open_page, axe
 ) -> None:
     page = await open_page("/")
-    assert await page.title() == "Blue <Club>: open a table"
+    await expect(page).to_have_title("Blue <Club>: open a table")
     for scheme in SCHEMES:
         await page.emulate_media(color_scheme=scheme)
         await axe(page)
     await open_table(page, "Ada")
-    assert await page.title() == "Ada’s table · Blue <Club>"
+    await expect(page).to_have_title("Ada’s table · Blue <Club>")
     await expect(page.locator("#header .brand")).to_have_text("Blue <Club>")
     loaded = "(logo) => logo.decode().then(() => logo.naturalWidth)"
     await start_round(page)

@@ -29,7 +29,7 @@ async def test_a_name_and_one_button_open_a_table(open_page, axe) -> None:
     link = await open_table(page, "Ada")
     assert "#invite=" in link
     assert "#" not in page.url
-    assert await page.title() == "Ada’s table · dealer"
+    await expect(page).to_have_title("Ada’s table · dealer")
     await expect_log(page, "You sat down at seat 1.")
 
 
@@ -58,7 +58,7 @@ async def test_a_table_has_the_chosen_options(open_page, axe) -> None:
     await page.get_by_role("button", name="Open a table").click()
     await page.get_by_role("button", name="Shuffle and start").click()
     await expect_log(page, "Shuffled 64 cards (63 swaps), with random bytes of the house only.")
-    assert await page.title() == "Thursday · dealer"
+    await expect(page).to_have_title("Thursday · dealer")
 
     other = await open_page(page.url[page.url.index("/tables") :])
     await expect(other.locator("select[name=seat] option")).to_have_text(

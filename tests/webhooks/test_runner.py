@@ -22,7 +22,7 @@ from dealer.service import LiveTable, Service
 from dealer.service.admin import read_audit_entries
 from dealer.service.key_rotation import rotate
 from dealer.service.webhooks import WebhookAdmin, house_keys
-from dealer.webhooks import requests
+from dealer.webhooks import requests, runner
 from tests.gateway.rpc_client import eventually
 from tests.harness.service_keys import add_key, give_table, revoke_key
 from tests.service.tables import shuffled_table
@@ -247,13 +247,16 @@ async def _never(*_: object, **__: object) -> bool:
 
 
 async def test_webhooks_of_a_later_release_do_not_stop_the_others(
-    open_node: OpenService, receiver: Receiver
+    open_node: OpenService, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    service = await open_node()
-    live_table = await shuffled_table(service)
-    later, _ = await add_webhook(service, "http://127.0.0.1:1/later")
-    unread, _ = await add_webhook(service, "http://127.0.0.1:1/unread")
-    keys, nonce = service._key, bytes(12)
+    with monkeypatch.context() as patch:
+        # The first node delivers nothing, so that it cannot claim the webhooks before the change.
+        patch.setattr(runner.WebhookRunner, "run", _never)
+        first = await open_node()
+    live_table = await shuffled_table(first)
+    later, _ = await add_webhook(first, "http://127.0.0.1:1/later")
+    unread, _ = await add_webhook(first, "http://127.0.0.1:1/unread")
+    keys, nonce = first._key, bytes(12)
 
     def change(connection: Connection) -> bool:
         execute = connection.exec_driver_sql
@@ -263,10 +266,11 @@ async def test_webhooks_of_a_later_release_do_not_stop_the_others(
         execute(sql, (secret, unread))
         return True
 
-    await service.log.run_in_transaction(change)
-    await add_webhook(service, receiver.url)
-    await until_complete(service, receiver, live_table)
-    owners = {one.id: one.owner for one in await stored_webhooks(service.log)}
+    await first.log.run_in_transaction(change)
+    await add_webhook(first, receiver.url)
+    second = await open_node()
+    await until_complete(second, receiver, live_table)
+    owners = {one.id: one.owner for one in await stored_webhooks(second.log)}
     assert (owners[later], owners[unread]) == (None, None), "they are left to nodes that know them"
 
 
