@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from playwright.async_api import Page
+from playwright.async_api import TimeoutError as NeverTrue
 
 SIZES = [(320, 568), (360, 640), (390, 844), (430, 932), (844, 390), (1280, 800)]
 
@@ -95,6 +98,10 @@ DRAWN = """() => new Promise((done) => requestAnimationFrame(() => requestAnimat
 """Resolves when the page has been drawn, and its observers were called."""
 
 
+SETTLE_MS = 5_000
+"""After which what is wrong counts as the layout of the page; a busy machine draws late."""
+
+
 async def resize(page: Page, size: tuple[int, int]) -> None:
     await page.set_viewport_size({"width": size[0], "height": size[1]})
     await page.wait_for_function("([w, h]) => innerWidth === w && innerHeight === h", arg=size)
@@ -103,17 +110,23 @@ async def resize(page: Page, size: tuple[int, int]) -> None:
 
 async def problems(page: Page) -> list[str]:
     """What is wrong at the sizes of all phones, and of a desktop."""
-    found: list[str] = []
-    for size in SIZES:
-        await resize(page, size)
-        found += [f"{size}: {one}" for one in await page.evaluate(PROBLEMS)]
-    return found
+    return await _found(page, PROBLEMS)
 
 
 async def covered_cards(page: Page, selector: str) -> list[str]:
     """The cards that an element covers at these sizes."""
+    return await _found(page, COVERED_CARDS, selector)
+
+
+async def _found(page: Page, script: str, given: Any = None) -> list[str]:
+    """What a script finds at each size, once the layout has followed the size."""
     found: list[str] = []
     for size in SIZES:
         await resize(page, size)
-        found += [f"{size}: {one}" for one in await page.evaluate(COVERED_CARDS, selector)]
+        try:
+            await page.wait_for_function(
+                f"(given) => ({script})(given).length === 0", arg=given, timeout=SETTLE_MS
+            )
+        except NeverTrue:
+            found += [f"{size}: {one}" for one in await page.evaluate(script, given)]
     return found
