@@ -14,6 +14,8 @@ from types import TracebackType
 from typing import Any
 from urllib.request import urlopen
 
+from tests.harness import fork_server
+from tests.harness.fork_server import ForkedProcess, Program
 from tests.harness.limits import NO_RATES_OPTIONS
 from tests.harness.ports import unused_port
 from tests.harness.programs import output_of
@@ -22,14 +24,14 @@ ROOT = Path(__file__).parents[2]
 PATIENT = 60.0
 """Seconds after which an awaited condition counts as never met."""
 
-_OPEN_AT = re.compile(r"The server is running at http://127\.0\.0\.1:(\d+)/")
+_OPEN_AT = re.compile(rb"The server is running at http://127\.0\.0\.1:(\d+)/")
 
 
 class ServerProcess:
     """`dealer serve` on an SQLite file; the port stays the same after a restart.
 
     `program` is what Python runs instead of `dealer`, `environment` its additional variables.
-    `output` is a file with the standard output and the log of the process.
+    `output` is a file with the standard output and the log of all its processes.
     """
 
     def __init__(self, folder: Path, *, name: str = "server", **options: Any) -> None:
@@ -39,7 +41,8 @@ class ServerProcess:
         self.program: tuple[str, ...] = ("-m", "dealer.cli")
         self.environment: dict[str, str] = {}
         self.options = {"limit": (*NO_RATES_OPTIONS, "closing=0.5")} | options
-        self._process: asyncio.subprocess.Process | None = None
+        self._process: ForkedProcess | None = None
+        self._printed = 0
 
     async def __aenter__(self) -> ServerProcess:
         await self.open()
@@ -82,18 +85,20 @@ class ServerProcess:
         for option, value in ({"ops-port": 0} | self.options).items():
             for one in value if isinstance(value, tuple) else (value,):
                 arguments += [f"--{option}", str(one)]
-        with self.output.open("ab") as output:
-            self._process = await asyncio.create_subprocess_exec(
-                sys.executable, *self.program, "serve", *arguments,
-                cwd=ROOT,
-                env=self.environment_of_process(),
-                stdout=asyncio.subprocess.PIPE,
-                stderr=output,
-            )  # fmt: skip
+        self.output.touch()
+        self._printed = self.output.stat().st_size
+        self._process = fork_server.start(
+            Program(
+                (*self.program, "serve", *arguments),
+                folder=ROOT,
+                variables=self.environment,
+                output=self.output,
+            )
+        )
 
     def environment_of_process(self) -> dict[str, str]:
         """All environment variables of the process."""
-        return os.environ | {"PYTHONUNBUFFERED": "1"} | self.environment
+        return os.environ | self.environment
 
     async def run_command(self, *arguments: str) -> str:
         """What `dealer` prints with these arguments and this server's database."""
@@ -101,15 +106,15 @@ class ServerProcess:
         return await asyncio.to_thread(output_of, *command, cwd=ROOT, timeout=PATIENT)
 
     async def ready(self) -> None:
-        assert self._process is not None
-        stdout = self._process.stdout
-        assert stdout is not None
+        """Wait until the process prints its address."""
+        process = self._process
+        assert process is not None
         async with asyncio.timeout(PATIENT):
-            while line := (await stdout.readline()).decode():
-                self._append_output(line)
-                if found := _OPEN_AT.search(line):
+            while process.exit_code is None:
+                if found := _OPEN_AT.search(self.output.read_bytes()[self._printed :]):
                     self.port = int(found[1])
                     return
+                await asyncio.sleep(0.01)
         raise AssertionError(f"the server did not start: {self.output.read_text()}")
 
     async def kill(self) -> None:
@@ -127,25 +132,17 @@ class ServerProcess:
 
     async def ended(self) -> int:
         """Wait until the process exits; its exit code, which is -9 after SIGKILL."""
-        process = self._process
-        assert process is not None
+        assert self._process is not None
         async with asyncio.timeout(PATIENT):
-            rest, _ = await process.communicate()
+            code = await self._process.wait()
         self._process = None
-        self._append_output(rest.decode())
-        assert process.returncode is not None
-        return process.returncode
+        return code
 
     async def _end(self, number: signal.Signals) -> None:
         if self._process is None:
             return
-        if self._process.returncode is None:
-            self._process.send_signal(number)
+        self._process.send_signal(number)
         await self.ended()
-
-    def _append_output(self, text: str) -> None:
-        with self.output.open("a") as output:
-            output.write(text)
 
     async def projected(self) -> None:
         """Wait until the read models have the newest version of every table."""
