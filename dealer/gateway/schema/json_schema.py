@@ -12,12 +12,13 @@ from msgspec import Struct
 
 from dealer.gateway.rpc.methods import METHODS
 from dealer.gateway.schema.components import DESCRIBED
+from dealer.gateway.schema.draft_7 import as_draft_7
 from dealer.gateway.schema.errors import codes, refusals
 from dealer.gateway.schema.events import event_schemas, object_of
 from dealer.gateway.schema.members import OWN, PARAMS, SENT
 from dealer.gateway.schema.notifications import NOTIFICATION_TYPES
 from dealer.gateway.schema.rules import rules_schemas
-from dealer.gateway.schema.titles import REF, Titles, as_draft_7, pascal, reference
+from dealer.gateway.schema.titles import REF, Titles, pascal, reference
 from dealer.gateway.wire import params as p
 from dealer.gateway.wire import results as r
 

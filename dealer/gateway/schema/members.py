@@ -134,7 +134,7 @@ OWN = {
     "HandShow.to": "the only seat that sees the cards; may be left out to show them to everyone",
     "HelloResult.server": "what this server is",
     "HelloResult.tables": "the tables of `tokens`, in their order",
-    "Left.host": "true if the caller is still the host",
+    "Left.host": "true if this connection has the host token, and stays at the table",
     "Opened.key": "the house's Ed25519 public key for this table, 32 bytes in hex",
     "PileDraw.cards": "codes, or slots where a face is not known, instead of `count`; may be left "
     "out",

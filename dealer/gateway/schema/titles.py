@@ -17,6 +17,7 @@ import msgspec
 from dealer.game.cards import DECK_MAX, SHOE_MAX
 from dealer.game.names import NAME_MAX
 from dealer.game.rules import SEATS_MAX, WAIT_MS_MAX, WAIT_MS_MIN
+from dealer.gateway.schema.draft_7 import as_draft_7
 from dealer.gateway.wire import params as p
 
 Schema = dict[str, Any]
@@ -100,21 +101,6 @@ def form(schema: Schema) -> str:
             of = kept[name]
             kept[name] = [form(item) for item in of] if isinstance(of, list) else form(of)
     return json.dumps(kept, sort_keys=True)
-
-
-def as_draft_7(schema: Any) -> Any:
-    """Convert to draft 7, which both documents use: there a tuple's items are under `items`."""
-    if isinstance(schema, list):
-        return [as_draft_7(item) for item in schema]
-    if not isinstance(schema, dict):
-        return schema
-    found = {name: as_draft_7(value) for name, value in schema.items()}
-    if "prefixItems" in found:
-        found |= {"items": found.pop("prefixItems"), "additionalItems": False}
-    if found.get("enum") == [True]:  # generators cannot read a constant that is not a text
-        del found["enum"]
-        found["type"] = "boolean"
-    return found
 
 
 def _form_of(kind: Any) -> str:
