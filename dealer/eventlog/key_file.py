@@ -96,6 +96,13 @@ async def load_house_keys(log: Log, file: Path, *, fresh: bytes) -> HouseKeys:
     return HouseKeys(current, earlier=earlier, more=partial(read_keys, file))
 
 
+async def existing_house_keys(log: Log, file: Path) -> HouseKeys:
+    """As `load_house_keys`, but HouseKeyError for a house that has no key yet."""
+    if not await key_checks(log):
+        raise HouseKeyError("This house has no key yet; `dealer serve` makes the first.")
+    return await load_house_keys(log, file, fresh=bytes(MASTER_BYTES))
+
+
 async def key_checks(log: ReadOnlyLog) -> dict[str, bytes]:
     """The check values of all keys of the house, by their names, the newest last."""
     found = dict(map(tuple, await log.fetch("SELECT name, value FROM house")))
@@ -128,7 +135,7 @@ def _masters(file: Path) -> dict[bytes, bytes]:
     except OSError as error:
         _read(file)
         raise HouseKeyError(
-            f"The folder {file.parent} cannot be listed for the house's keys ({error.strerror}); "
+            f"The folder {file.parent} cannot be listed for the house keys ({error.strerror}); "
             "let the server's user read it."
         ) from None
     if file not in there:

@@ -5,13 +5,10 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 
-from dealer.errors import ConfigurationError, HouseKeyError
-from dealer.eventlog import Log, key_file, load_house_keys
+from dealer.errors import ConfigurationError
 from dealer.eventlog import webhooks as stored
-from dealer.eventlog.encryption import MASTER_BYTES, NONCE_BYTES, HouseKeys
-from dealer.eventlog.key_file import key_checks
+from dealer.eventlog.encryption import NONCE_BYTES, HouseKeys
 from dealer.eventlog.service_keys import stored_keys
 from dealer.eventlog.webhooks import StoredWebhook
 from dealer.feed.feed import Feed
@@ -137,10 +134,3 @@ class WebhookAdmin(Operator):
             raise ConfigurationError(
                 f"{text!r} is not a position; write start, now, or a position of the feed."
             ) from None
-
-
-async def house_keys(log: Log, database: str, file: Path | None) -> HouseKeys:
-    """The keys of the house of this log; raises HouseKeyError if it has none yet."""
-    if not await key_checks(log):
-        raise HouseKeyError("This house has no key yet; `dealer serve` makes the first.")
-    return await load_house_keys(log, key_file(database, file), fresh=bytes(MASTER_BYTES))

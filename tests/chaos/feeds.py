@@ -26,10 +26,11 @@ if __name__ == "__main__":
 from websockets.exceptions import WebSocketException
 
 from dealer.eventlog import Log
+from dealer.eventlog.key_file import existing_house_keys
 from dealer.eventlog.readonly import open_readonly
 from dealer.eventlog.rows import leaf_of
 from dealer.service.admin import AdminService
-from dealer.service.webhooks import WebhookAdmin, house_keys
+from dealer.service.webhooks import WebhookAdmin
 from tests.chaos.feed_followers import (
     Collected,
     CuttingLink,
@@ -208,7 +209,7 @@ async def add_webhook(server: ServerProcess | Nodes, url: str) -> None:
         server.folder / "house.key" if isinstance(server, Nodes) else Path(f"{server.database}.key")
     )
     async with await Log.open(server.address) as log:
-        keys = await house_keys(log, server.address, key)
+        keys = await existing_house_keys(log, key)
         await WebhookAdmin(log, who="trial").add(
             keys,
             url,

@@ -8,10 +8,11 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from dealer.eventlog import Log
+from dealer.eventlog.key_file import existing_house_keys, key_file
 from dealer.service.admin import AdminService
 from dealer.service.archiver import Archiver
 from dealer.service.key_rotation import rotate
-from dealer.service.webhooks import WebhookAdmin, house_keys
+from dealer.service.webhooks import WebhookAdmin
 from tests.simulation.loop import Domain
 from tests.simulation.plan import Step
 from tests.simulation.receiver import URL
@@ -52,7 +53,7 @@ class Operators:
     async def _add_webhook(self, signing: str) -> None:
         async with await Log.open(self.url) as log:
             _, verifier = await WebhookAdmin(log, who="operator").add(
-                await house_keys(log, self.url, None),
+                await existing_house_keys(log, key_file(self.url)),
                 URL,
                 key="follower",
                 types=[],

@@ -15,13 +15,13 @@ from standardwebhooks.webhooks import Webhook
 from dealer.errors import ConfigurationError, HouseKeyError
 from dealer.eventlog import Log
 from dealer.eventlog import webhooks as stored
-from dealer.eventlog.key_file import load_house_keys
+from dealer.eventlog.key_file import existing_house_keys, load_house_keys
 from dealer.eventlog.webhooks import StoredWebhook, stored_webhooks
 from dealer.game.commands import Actor, Draw
 from dealer.service import LiveTable, Service
 from dealer.service.admin import read_audit_entries
 from dealer.service.key_rotation import rotate
-from dealer.service.webhooks import WebhookAdmin, house_keys
+from dealer.service.webhooks import WebhookAdmin
 from dealer.webhooks import requests, runner
 from tests.gateway.rpc_client import eventually
 from tests.harness.service_keys import add_key, give_table, revoke_key
@@ -316,11 +316,11 @@ async def test_the_secret_survives_a_rotation(
 
 
 async def test_a_house_without_a_key_has_no_webhooks(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path / 'empty.db'}"
+    url, file = f"sqlite:///{tmp_path / 'empty.db'}", tmp_path / "empty.db.key"
     async with await Log.open(url) as log:
         with pytest.raises(HouseKeyError):
-            await house_keys(log, url, None)
-        keys = await load_house_keys(log, tmp_path / "empty.db.key", fresh=bytes(32))
+            await existing_house_keys(log, file)
+        keys = await load_house_keys(log, file, fresh=bytes(32))
         for wrong in ({"key": "shop"}, {"types": ("Drawn",)}, {"after": "57"}):
             given: dict[str, Any] = {
                 "key": "shop", "types": (), "signing": "hmac", "after": "start", "why": "",

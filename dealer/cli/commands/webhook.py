@@ -81,7 +81,7 @@ def add(
     """Send the events of a service key's tables to a URL, and print what verifies the requests.
 
     Requests are CloudEvents signed as Standard Webhooks specify. The secret is printed once; the
-    database has it encrypted under the house's key.
+    database has it encrypted under the house key.
 
     ```
     dealer webhook add https://shop.example.org/dealer --key shop
@@ -90,10 +90,11 @@ def add(
     """
 
     async def adding() -> tuple[int, str]:
-        from dealer.service.webhooks import WebhookAdmin, house_keys
+        from dealer.eventlog.key_file import existing_house_keys, key_file
+        from dealer.service.webhooks import WebhookAdmin
 
         async with existing_log(database) as log:
-            keys = await house_keys(log, database, house_key)
+            keys = await existing_house_keys(log, key_file(database, house_key))
             return await WebhookAdmin(log, who=operator or whoami()).add(
                 keys,
                 url,
