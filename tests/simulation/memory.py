@@ -138,7 +138,8 @@ def _attributes(one: Any) -> Iterator[tuple[str, Any]]:
     yield from getattr(one, "__dict__", {}).items()
     for kind in type(one).__mro__:
         for name in getattr(kind, "__slots__", ()):
-            if hasattr(one, name):
+            # Before Python 3.11.3 reading __weakref__ of such a dataclass raises TypeError.
+            if name != "__weakref__" and hasattr(one, name):
                 yield name, getattr(one, name)
 
 
