@@ -23,7 +23,7 @@ AnyPath = str | os.PathLike[str]
 def open_log(url: AnyPath, *, house_key: AnyPath | None = None) -> OpenLog:
     """The log at `url`, read-only: `sqlite:///FILE`, a file's path, or `postgresql://…`.
 
-    A server may write the same log meanwhile. `house_key` is the file of the house's key: with it
+    A server may write the same log meanwhile. `house_key` is the file of the house key: with it
     hidden cards of open rounds are known, too; without it only what is public there, and all of the
     closed rounds, whose secrets are published.
 

@@ -124,7 +124,7 @@ HouseUrl = Annotated[
         "--url",
         metavar="URL",
         help="Address of a server to read from instead of the database, like "
-        "http://127.0.0.1:8080/.",
+        "http://127.0.0.1:8080/; needs the whole id of a table.",
         show_default=False,
     ),
 ]

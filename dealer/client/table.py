@@ -206,7 +206,8 @@ class RemoteTable(OldNames):
     async def leave(self) -> None:
         """Leave the seat, where the cards of its hand stay, and the table.
 
-        A host with a seat stays as host; call it again to leave the table.
+        A client with the host token stays at the table without a seat; call it again to leave. If
+        other players are seated, one of them becomes host.
         """
         session, seated = self._session, self.seat is not None
         stays = False

@@ -104,7 +104,7 @@ class Settings:
     )
     house_key: Path | None = setting(
         None,
-        "File of the house's key. If not given, it is next to the SQLite file.",
+        "File of the house key. If not given, it is next to the SQLite file.",
         metavar="FILE",
         variable="DEALER_HOUSE_KEY_FILE",
     )
@@ -160,8 +160,9 @@ class Settings:
     )
     origins: tuple[str, ...] = setting(
         (),
-        "A web origin whose pages may connect besides the server's own pages; * for all. May "
-        "be given several times; in the variable separated by spaces.",
+        "A web origin whose pages may connect besides the server's own pages; * for all. Without "
+        "it, pages on localhost may connect, too. May be given several times; in the variable "
+        "separated by spaces.",
         metavar="ORIGIN",
         flag="--origin",
     )
@@ -201,7 +202,7 @@ class Settings:
     )
     games: Path | None = setting(
         None,
-        "A folder with your presets of games (.json), besides those of this version.",
+        "A folder with your game files (.json), besides those of this version.",
         metavar="FOLDER",
     )
     host_names: tuple[str, ...] = setting(
@@ -301,8 +302,8 @@ class Settings:
     )
     host_absent: str = setting(
         "10m",
-        "Time, like 10m, that a host may be absent before the player who has been seated longest"
-        " becomes host, except at tables of services; 0 means never.",
+        "Time, like 10m, that a host may be absent before the connected player who has been seated"
+        " longest, and is not a bot, becomes host, except at tables of services; 0 means never.",
         metavar="AGE",
         check=check_age,
     )
@@ -343,8 +344,8 @@ class Settings:
     otlp_traces: str | None = setting(
         None,
         "URL of an OpenTelemetry collector, like http://localhost:4318/v1/traces, that spans "
-        "of requests, commits and projections are sent to; needs `pip install "
-        "dealer-server[otel]`.",
+        "of requests, commits and projections are sent to; needs `pip install '.[otel]'` in the "
+        "source folder.",
         metavar="URL",
     )
     insecure_test_decks: bool = setting(

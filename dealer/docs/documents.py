@@ -43,7 +43,7 @@ PLACES: dict[str, str | dict[str, str]] = {
         "Log lines": "reference/log-lines",
         "Metrics": "reference/metrics",
         "Alerts": "reference/alerts",
-        "Sentences": "reference/sentences",
+        "Messages": "reference/messages",
         "The files": "reference/files",
         "SQL": "reference/sql",
         "Numbers": "explanation/numbers",

@@ -67,7 +67,7 @@ def _readiness(service: Service, operations: Operations) -> dict[str, Number]:
             lambda: operations.problem is None,
         ),
         "dealer_restart_needed": (
-            "1 if this process opens no tables, because the house's key was rotated.",
+            "1 if this process opens no tables, because the house key was rotated.",
             lambda: maintenance.restart_needed is not None,
         ),
         "dealer_probe_age_seconds": (

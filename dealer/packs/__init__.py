@@ -1,1 +1,1 @@
-"""Packs of cards and presets of games: files that others write, checked and completed."""
+"""Packs of cards and game files, which others write: checked and completed."""

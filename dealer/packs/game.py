@@ -1,4 +1,4 @@
-"""A preset of a game: deck, rules, piles, deals, buttons and help. The server does not enforce it.
+"""A game file: deck, rules, piles, deals, buttons and help. The server does not enforce it.
 
 README.md describes its members.
 """
@@ -32,7 +32,7 @@ _OWN_RULES = ("deck", "seats", "name", "game", "pack", "join", "listed")
 def read(
     given: Mapping[str, Any], *, name: str, packs: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """The preset for the pages; ConfigurationError for a fault. `packs` are those of the server.
+    """The game for the pages; ConfigurationError for a fault. `packs` are those of the server.
 
     `deck` of the result is as `table.open` takes it, `cards` the number of its cards.
     """
@@ -114,7 +114,7 @@ def _rules(value: Any) -> dict[str, Any]:
     given = dict(members.mapping(value, "rules"))
     for name in _OWN_RULES:
         if name in given:
-            raise ConfigurationError(f"rules: {name} is not for a preset.")
+            raise ConfigurationError(f"rules: {name} is not for a game file.")
     try:
         check_names(given)
         Rules.check(given)

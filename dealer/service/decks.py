@@ -1,6 +1,6 @@
 """Ids of the decks of the simple REST interface, and the tables that they open.
 
-A deck's id is its only credential. The table's id is an HMAC of it under the house's key, and the
+A deck's id is its only credential. The table's id is an HMAC of it under the house key, and the
 log has only a keyed digest, so neither a table's id nor the database reveals the id of its deck.
 """
 

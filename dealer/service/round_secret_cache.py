@@ -1,4 +1,4 @@
-"""Round secret cache: decrypts round secrets with the house's key, and verifies its notes."""
+"""Round secret cache: decrypts round secrets with the house key, and verifies its notes."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ async def open_service(
 ) -> AsyncIterator[Service]:
     """The service over the database at this address; an SQLite file is created if it is missing.
 
-    `house_key` is the file of the house's key, created at the first start: by default next to an
+    `house_key` is the file of the house key, created at the first start: by default next to an
     SQLite file, required for a server's database. The high-water marks are stored next to the key,
     or in the folder `marks`; the open tables of a database that is older than they say are closed
     first, because it was restored from a backup. Bundles of archived tables are read from

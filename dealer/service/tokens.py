@@ -30,7 +30,7 @@ class Tokens:
         self._key = key
 
     def host(self, table: bytes) -> str:
-        """The host's token."""
+        """The host token."""
         return f"host.{self._mac(table, 'host')}"
 
     def seat(self, table: bytes, *, seat: int, since: int) -> str:

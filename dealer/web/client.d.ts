@@ -179,7 +179,7 @@ export type Action =
   | "open" | "close" | "shuffle" | "deal" | "collect"
   | "draw" | "burn" | "cut" | "pile" | "turn"
   | "discard" | "play" | "give" | "show" | "return" | "annotate"
-  | "pass" | "take_back";
+  | "pass" | "take_back" | "move_seat";
 
 /** `players` are the host and every seated player. */
 export type Who = "host" | "players" | "nobody";
@@ -202,7 +202,7 @@ export interface RemoteTable {
   readonly version: number;
   /** This client's seat; null for a host without one, and for a spectator. */
   readonly seat: number | null;
-  /** Whether this client opened the table. */
+  /** Whether this client is the host. */
   readonly host: boolean;
   /** The players' names by seat, in order of seats. */
   readonly seats: Map<number, string>;
@@ -373,8 +373,9 @@ export interface RemoteTable {
   /** Close the table permanently, and with it an open round. */
   close(): Promise<void>;
   /**
-   * Leave the seat, where the cards of the hand stay, and the table. A host with a seat stays as
-   * host; call it again to leave the table.
+   * Leave the seat, where the cards of the hand stay, and the table. A client with the host token
+   * stays at the table without a seat; call it again to leave. If other players are seated, one of
+   * them becomes host.
    */
   leave(): Promise<void>;
   /**

@@ -126,7 +126,7 @@ class WebhookRunner:
                 self._tasks[webhook.id] = asyncio.create_task(work)
 
     async def _secret(self, webhook: StoredWebhook) -> bytes | None:
-        """The secret; encrypted again after the house's key was rotated. None if it is lost."""
+        """The secret; encrypted again after the house key was rotated. None if it is lost."""
         try:
             secret, current = self._keys.open_webhook(webhook.secret, url=webhook.url)
         except DatabaseDamaged:

@@ -55,4 +55,4 @@ def test_mcp_names_the_package_that_is_missing(capsys, monkeypatch, tmp_path):
     with pytest.raises(SystemExit) as ended:
         main(["mcp", "--store", str(tmp_path)])
     assert ended.value.code == 1
-    assert "pip install 'dealer-server[mcp]'" in capsys.readouterr().err
+    assert "pip install '.[mcp]'" in capsys.readouterr().err

@@ -129,7 +129,7 @@ def test_the_quoted_messages_exist() -> None:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, (ast.JoinedStr, ast.Constant))
     )
-    for row in table("Sentences"):
+    for row in table("Messages"):
         for words in code(row[0]):
             assert words in source, words
 
@@ -163,7 +163,7 @@ def test_the_commands_in_the_prose_are_known(ask: Ask, line: str) -> None:
 
 def test_the_readiness_messages_are_in_the_runbook() -> None:
     source = (DEALER / "service" / "probe.py").read_text(encoding="utf-8")
-    rows = [row[0] for row in table("Sentences")]
+    rows = [row[0] for row in table("Messages")]
     sentences = re.findall(r'return f?"([^"{]{3,})', source)
     assert len(sentences) == 2
     for sentence in (*sentences, "draining"):

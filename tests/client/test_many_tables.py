@@ -103,4 +103,4 @@ async def test_a_host_whose_leaving_was_not_answered_stays_host(connect, proxy):
         await table.leave()
         with pytest.raises(DealerError, match="left"):
             await table.round_close()
-        assert await (await house.watch(table.id)).round_close() is None  # with the host's token
+        assert await (await house.watch(table.id)).round_close() is None  # with the host token

@@ -61,7 +61,7 @@ PILE = {"name": "board", "title": "Board"}
         ({"deck": {"cards": ["a", "bb"]}}, "deck: All codes of a deck must have the same length"),
         ({"rules": {"preset": "x"}}, "rules: The rules' preset must be one of"),
         ({"rules": {"preste": "free"}}, "rules: Unknown rule preste"),
-        ({"rules": {"seats": 4}}, "rules: seats is not for a preset"),
+        ({"rules": {"seats": 4}}, "rules: seats is not for a game file"),
         ({"piles": [{"name": "стол", "title": "x"}]}, "piles, 1: name must be 1 to 32 printable"),
         ({"piles": [PILE, PILE]}, "piles: each name occurs once"),
         ({"piles": [PILE | {"spread": 1}]}, "piles, 1: spread must be true or false"),

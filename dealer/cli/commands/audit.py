@@ -34,10 +34,10 @@ def audit(
 ) -> None:
     """Print what happened at a table, recompute every shuffle, and report whether it was fair.
 
-    For each step of a shuffle: the two places, the words of the tape that gave the second place
-    (all but the last were rejected), and the two cards that were exchanged. Then every draw and
-    every change of a hand, and the result of each check of the verifier. Cards of a round that is
-    not closed yet are shown as ??. The exit code is 1 if a check fails.
+    It prints for each step of a shuffle the two places, the random 16-bit words that gave the
+    second place (all but the last were rejected), and the two cards that were exchanged. It also
+    prints every draw, every change of a hand, and the result of each check of the verifier. Cards
+    of a round that is not closed yet are shown as ??. The exit code is 1 if a check fails.
 
     ```
     dealer audit 0199f3c2

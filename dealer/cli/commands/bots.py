@@ -57,7 +57,7 @@ def bots(
         ),
     ] = None,
 ) -> None:
-    """Let simple players sit down at a table, to try things with.
+    """Let bots sit down at a table, so that you can try it alone.
 
     They add random bytes to shuffles, and draw, play and discard cards at random, as the table's
     rules allow. If the table has a turn marker, they wait for it and pass it on. They see what

@@ -48,8 +48,8 @@ def demo(
     A server starts on a free port, unless --url names a running one. The game has two rounds:
     shuffles with random bytes from all players, a deal, draws from the top and from random places,
     discards, a reshuffle, and a player whose connection is lost and who resumes. Then the table
-    closes, its bundle is verified, and the read models are rebuilt from the log and compared.
-    The exit code is 0 if every check passes.
+    closes, and its bundle is verified. Without --url, the read models are also rebuilt from the log
+    and compared. The exit code is 0 if every check passes.
 
     ```
     dealer demo

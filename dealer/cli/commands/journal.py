@@ -20,13 +20,15 @@ def journal(
 ) -> None:
     """Print the operators' journal of this database, the newest line first.
 
-    disable, enable, close, archive, rotate-key, retire-key, keep-key, rebuild, migrate, shorten,
-    add-webhook, remove-webhook, enable-webhook and replay-webhook add a line, in the transaction of
-    the change where possible; key add and revoke too, as add-service-key and revoke-service-key. A
-    server adds `restore` if its database was older than what players had seen, and it closed the
-    open tables; `disable-webhook` for a webhook that fails; and a line for each player that a
-    service removes, each host that it chooses and each table that it closes, as the operator
-    `key:NAME`. The database does not allow lines to be changed or deleted.
+    Lines are named disable, enable, close, archive, rotate-key, rebuild, migrate, shorten,
+    add-webhook, remove-webhook, enable-webhook, replay-webhook, add-service-key and
+    revoke-service-key after the change, and are written in its transaction where possible.
+    `rotate-key --retire` adds retire-key for each key that it destroys, and keep-key for each that
+    it keeps after all, because a table was opened under it. A server adds `restore` if its database
+    was older than what players had seen, and it closed the open tables; `disable-webhook` for a
+    webhook that fails; and a line for each player that a service removes, each host that it chooses
+    and each table that it closes, as the operator `key:NAME`. The database does not allow lines to
+    be changed or deleted.
 
     ```
     dealer journal

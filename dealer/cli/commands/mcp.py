@@ -32,7 +32,8 @@ def mcp(
 
     Its tools are list_tables, sit, look, wait, draw, play, note, leave and evidence. The agent sees
     what its seat may see, and the log and the pages say that it is a bot. It needs the extra `mcp`:
-    `pip install 'dealer-server[mcp]'`. As an entry in the configuration of a program with agents:
+    `pip install '.[mcp]'` in the source folder. As an entry in the configuration of a program with
+    agents:
 
     ```
     {"mcpServers": {"dealer": {"command": "dealer", "args": ["mcp", "--store", "/home/me/agent"]}}}
@@ -46,7 +47,7 @@ def mcp(
     except ModuleNotFoundError as error:
         raise ConfigurationError(
             f"`dealer mcp` needs the package {error.name}: install dealer with its extra, as in "
-            "`pip install 'dealer-server[mcp]'`."
+            "`pip install '.[mcp]'` in the source folder."
         ) from error
     try:
         address = socket_address(server)

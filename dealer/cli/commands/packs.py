@@ -11,12 +11,12 @@ from dealer.cli.output import echo
 from dealer.errors import ConfigurationError
 from dealer.packs.catalogue import read_file, read_folders
 
-app = typer.Typer(no_args_is_help=True, help="Check packs of cards and presets of games.")
+app = typer.Typer(no_args_is_help=True, help="Check packs of cards and game files.")
 
 
 @app.callback()
 def packs() -> None:
-    """Check packs of cards and presets of games."""
+    """Check packs of cards and game files."""
 
 
 @app.command()

@@ -43,7 +43,7 @@ def serve(**given: Any) -> None:
     """Start the server: tables, rounds and shuffles over WebSocket, and pages for browsers.
 
     No configuration is needed. The log is an SQLite file in the current folder, created and
-    migrated automatically. The house's key is next to it, in dealer.db.key: back up both, and keep
+    migrated automatically. The house key is next to it, in dealer.db.key: back up both, and keep
     the key secret. While the server runs, a plain copy of the file may lack events: copy it with
     sqlite3's .backup. Ctrl-C or SIGTERM stops the server; nothing that was acknowledged is lost.
 

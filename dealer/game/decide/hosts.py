@@ -1,7 +1,7 @@
 """Commands of the host about players, and what other players may do when one is absent for long.
 
-A host who leaves the seat is followed by the player who sits there longest, of those who have a
-connection, else of all; bots do not become host. If the one who opened the table has a connection
+A host who leaves the seat is followed by the player who has been seated longest, of those who have
+a connection, else of all; bots do not become host. If the one who opened the table has a connection
 and no seat, that one is host again. At the tables of services, which act without a connection, no
 command has an absence, and all this is left to the service.
 """

@@ -176,7 +176,7 @@ def _proof(opened: OpenDeck | None, base: str) -> Members:
 def _covered(is_open: bool, number: int) -> str:
     if not is_open:
         return "everything: all rounds are closed, and their secrets are published"
-    earlier = "" if number == 1 else f"the {number - 1} closed rounds; "
+    earlier = {1: "", 2: "round 1; "}.get(number, f"rounds 1 to {number - 1}; ")
     return (
         f"{earlier}of the open round {number} the log and the commitment to its secret, which is "
         "published when all cards are shuffled again or the deck is closed (/close/)"

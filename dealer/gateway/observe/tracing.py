@@ -41,7 +41,7 @@ def tracing(collector: str | None, service: Service, metrics: Metrics) -> Iterat
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
     except ImportError:
         raise ConfigurationError(
-            "--otlp-traces needs further packages: pip install 'dealer-server[otel]'."
+            "--otlp-traces needs further packages: pip install '.[otel]' in the source folder."
         ) from None
     resource = Resource.create({"service.name": "dealer", "service.version": __version__})
     provider = TracerProvider(resource=resource, shutdown_on_exit=False)

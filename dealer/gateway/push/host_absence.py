@@ -1,7 +1,7 @@
 """Another host for tables whose host has been absent for long, so that play can go on.
 
-The player who has sat there longest becomes host, of those who have a connection and are not bots.
-Tables that a service opened are left alone: it acts without a connection.
+Of the players who have a connection and are not bots, the one who has been seated longest becomes
+host. Tables that a service opened are left alone: it acts without a connection.
 """
 
 from __future__ import annotations

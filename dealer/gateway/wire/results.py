@@ -20,7 +20,7 @@ class Changed(Result, kw_only=True):
 
 
 class Left(Changed, kw_only=True):
-    """The version after leaving; the host of a table stays without a seat."""
+    """The version after leaving; a client with the host token stays without a seat."""
 
     host: bool | None = None
 
