@@ -274,6 +274,7 @@ class Connection:
         if "error" in frame:
             self._refused(request, refusal(frame["error"]))
             return
+        del self._requests[request.id]  # before `answered`, which may end a session's requests
         result = frame.get("result") or {}
         try:
             if request.answered is not None:
@@ -281,6 +282,8 @@ class Connection:
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             sentence = f"The server sent a malformed answer to {request.method}: {error!r}"
             request.future.set_exception(HouseUnreachable(sentence))
+        except ConfigurationError as error:  # the store cannot be written
+            request.future.set_exception(error)
         else:
             if not request.future.done():
                 request.future.set_result(result)

@@ -210,22 +210,25 @@ class RemoteTable(OldNames):
         other players are seated, one of them becomes host.
         """
         session, seated = self._session, self.seat is not None
-        stays = False
+
+        def left(result: Members) -> None:
+            session.store.learn(token=None, seat=None, since=None)
+            self._verifier.seat = None
+            if result.get("host") is True:
+                return
+            if seated and session.host_token is not None:
+                # The answer was lost, and the repeated request was that of a host without a seat.
+                session.attach()
+            else:
+                session.end(None)
+
         try:
-            stays = (await session.ask("table.leave", {}, changes=True)).get("host") is True
+            await session.ask("table.leave", {}, changes=True, answered=left)
         except BadToken:
             # The answer was lost with a socket, and the token was already invalid on the next one.
             if self.seat is None:
                 raise
-        session.store.learn(token=None, seat=None, since=None)
-        self._verifier.seat = None
-        if stays:
-            return
-        if seated and session.host_token is not None:
-            # The answer was lost, and the repeated request was that of a host without a seat.
-            session.attach()
-        else:
-            session.end(None)
+            left({})
 
     async def bundle(self) -> Members:
         """Where the bundle for a verifier is: `url`, a path, and `version`."""

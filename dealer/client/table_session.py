@@ -15,7 +15,7 @@ from dealer.client.event_stream import EventStream
 from dealer.client.event_verifier import EventVerifier, Evidence, Happened
 from dealer.client.markers import Markers
 from dealer.client.own_seat import OwnSeat
-from dealer.client.requests import Members, forget
+from dealer.client.requests import Answered, Members, forget
 from dealer.client.store import TableStore
 from dealer.client.verified_log import Gap
 from dealer.errors import BadToken, DealerError, HouseCheated
@@ -87,12 +87,18 @@ class TableSession:
             self._waiting.append((predicate, future))
             await future
 
-    def ask(self, method: str, params: Members, *, changes: bool) -> asyncio.Future[Members]:
-        """Send a request about this table, as soon as the socket is subscribed to it."""
+    def ask(
+        self, method: str, params: Members, *, changes: bool, answered: Answered | None = None
+    ) -> asyncio.Future[Members]:
+        """Send a request about this table, as soon as the socket is subscribed to it.
+
+        `answered` is called with the result before any later frame is read.
+        """
         if self.error is not None:
             raise self.error
-        members = params | {"table": self.id}
-        asked = self.connection.ask(method, members, table=self.id, changes=changes)
+        asked = self.connection.ask(
+            method, params | {"table": self.id}, table=self.id, changes=changes, answered=answered
+        )
         if self.over and self.id not in self.connection.attached and not self._resuming:
             self.attach()  # a closed table is not resumed on a new socket before it is needed
         return asked

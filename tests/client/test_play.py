@@ -275,6 +275,46 @@ async def test_joining_while_the_table_is_left(connect, monkeypatch):
             await ada.until(lambda table: len(table.seats) == 2)
 
 
+async def test_answers_to_a_leave_and_a_join_come_together(connect, monkeypatch):
+    """The client reads both before the caller of `leave` goes on."""
+    async with connect(name="Bob") as his, connect(name="Ada") as hers:
+        bob = await his.open()
+        watching = await hers.watch(bob.id)
+        connection, held = hers._connection, []
+        process = connection._answered
+
+        def process_together(frame):
+            method = connection._requests[frame["id"]].method
+            if method not in ("table.leave", "table.join"):
+                process(frame)
+                return
+            held.append(frame)
+            if method == "table.join":
+                for one in held:
+                    process(one)
+
+        monkeypatch.setattr(connection, "_answered", process_together)
+        async with asyncio.timeout(20):
+            _, ada = await asyncio.gather(watching.leave(), hers.join(bob.id))
+            await his.join(bob.id)
+            await ada.until(lambda table: len(table.seats) == 2)
+        assert len(held) == 2
+        assert ada.seat == 1
+
+
+async def test_a_store_that_cannot_be_written_fails_only_the_request(connect, monkeypatch):
+    async with connect(name="Ada") as house:
+        table = await house.join(await house.open())
+
+        def full(**facts):
+            raise ConfigurationError("seat.json cannot be written")
+
+        monkeypatch.setattr(table._session.store, "learn", full)
+        with pytest.raises(ConfigurationError, match="cannot be written"):
+            await table.leave()
+        await house.open()
+
+
 async def test_watching_while_the_table_is_left(connect):
     """Nothing happens between: the answer has the version that the session had."""
     async with connect(name="Bob") as his, connect(name="Ada") as hers:
@@ -500,7 +540,7 @@ async def test_a_player_who_moved_on_another_device_is_followed(
         again = await hers.join(ada.id)
         assert again.seat == 4
         assert again.seats == {1: "Bob", 4: "Ada"}
-        await again.round_open()
+        await again.round_open(commit_ms=200)
         await again.shuffle()
         assert len(await again.draw(1)) == 1
         assert again.doubts == []

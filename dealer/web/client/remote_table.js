@@ -314,19 +314,22 @@ export class RemoteTable extends OldNames {
 
   async leave() {
     const [session, seated] = [this.#session, this.seat !== null];
-    let stays = false;
+    // At once: the next frame may be the answer to a join, which begins another session.
+    const onResult = (result) => {
+      session.ownSeat.release();
+      if (result.host === true) return;
+      // An answer was lost, and the repetition came from a host without a seat.
+      if (seated && session.hostToken) session.resume();
+      else session.end(null);
+    };
     try {
-      stays = (await session.request("table.leave", {}, { changes: true })).host === true;
+      await session.request("table.leave", {}, { changes: true, onResult });
     } catch (error) {
       // The answer was lost with its socket, and the token was already invalid on the next one.
       const left = error instanceof Refused && error.reason === "bad_token";
       if (!left || this.seat === null) throw error;
+      onResult({});
     }
-    session.ownSeat.release();
-    if (stays) return;
-    // An answer was lost, and the repetition came from a host without a seat.
-    if (seated && session.hostToken) session.resume();
-    else session.end(null);
   }
 
   /** @type {Declared["stateAt"]} */

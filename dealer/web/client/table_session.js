@@ -115,11 +115,18 @@ export class TableSession {
     return reader;
   }
 
-  /** Send a request about this table as soon as the socket follows it. */
-  request(method, params, { changes = false } = {}) {
+  /**
+   * Send a request about this table as soon as the socket follows it.
+   *
+   * @param {string} method
+   * @param {Record<string, any>} params
+   * @param {{ changes?: boolean, onResult?: ((result: any) => void) | null }} [options]
+   */
+  request(method, params, { changes = false, onResult = null } = {}) {
     if (this.error) return Promise.reject(this.error);
     const members = { ...params, table: this.id };
-    const { promise } = this.connection.request(method, members, { table: this.id, changes });
+    const options = { table: this.id, changes, onResult };
+    const { promise } = this.connection.request(method, members, options);
     // A closed table is not resumed on a new socket before it is needed.
     if (this.over && !this.connection.attached.has(this.id) && !this.#resuming) this.resume();
     return promise;
