@@ -99,20 +99,22 @@ for _room, _path in texts():
 
 BETWEEN = r"[\s#*/_\"-]+"  # words of a phrase may be on two lines, of a comment or a literal
 SEARCHED = {
-    re.compile(rf"(?<![A-Za-z])(?:{words.replace(' ', BETWEEN)})(?![A-Za-z])", re.IGNORECASE): write
+    re.compile(rf"(?:{words.replace(' ', BETWEEN)})(?![a-z])"): write
     for words, write in WORDS.items()
 }
+"""On text in lower case, without a condition before the word: re finds a literal start fastest."""
 
 
 def found(text: str) -> list[tuple[int, str, str]]:
     """Line, word and what to write, for each use; `takenUp` and `taken_up` are two words each."""
     for name in CONTRACT:
         text = re.sub(name, lambda match: " " * len(match[0]), text)
-    text = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", text)
+    text = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", text).lower()
     return sorted(
-        (text.count("\n", 0, match.start()) + 1, " ".join(match[0].split()), write)
+        (text.count("\n", 0, start) + 1, " ".join(match[0].split()), write)
         for pattern, write in SEARCHED.items()
         for match in pattern.finditer(text)
+        if not ((start := match.start()) and "a" <= text[start - 1] <= "z")
     )
 
 

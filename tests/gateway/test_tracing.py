@@ -68,7 +68,7 @@ async def test_missing_packages_are_named(gateway: Gateway, monkeypatch) -> None
     monkeypatch.setitem(sys.modules, "opentelemetry.sdk.trace.export", None)
     service = gateway.context.service
     with (
-        pytest.raises(ConfigurationError, match=r"dealer-server\[otel\]"),
+        pytest.raises(ConfigurationError, match=r"'\.\[otel\]'"),
         tracing("http://localhost:1/v1/traces", service, gateway.metrics),
     ):
         pass
