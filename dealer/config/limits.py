@@ -20,7 +20,7 @@ LIMITS: Mapping[str, str] = {
     "burst": "commands of one connection in a burst",
     "automatic_rate": "messages per second that clients send automatically for a shuffle",
     "automatic_burst": "such messages in a burst",
-    "patience": "rate-limited messages in a row, of a connection or address, until it is cut off",
+    "patience": "rate-limited messages in a burst, of a connection or address, until it is cut off",
     "address_rate": "messages and requests per second of one client address, all connections",
     "address_burst": "such messages and requests in a burst",
     "address_bytes": "bytes per second that are written to disk for one client address",

@@ -97,14 +97,14 @@ class Settings:
     )
     password_file: Path | None = setting(
         None,
-        "A file with the password for a PostgreSQL address that names a user and no password.",
+        "A file with the password for a PostgreSQL URL that names a user and no password.",
         metavar="FILE",
         flag="",
         variable=PASSWORD_FILE_VARIABLE,
     )
     house_key: Path | None = setting(
         None,
-        "File of the house key. If not given, it is next to the SQLite file.",
+        "File of the house key. Default: the SQLite file's name with .key; PostgreSQL has none.",
         metavar="FILE",
         variable="DEALER_HOUSE_KEY_FILE",
     )
@@ -145,11 +145,13 @@ class Settings:
         check=check_port,
     )
     open_tables: str = setting(
-        "anyone", "Who opens tables: anyone, or only services, which have a key.", choices=WHO
+        "anyone",
+        "Who may open tables: anyone, or service: only clients with a service key.",
+        choices=WHO,
     )
     lobby: str = setting(
         "anyone",
-        "Who gets the list of open public tables: anyone, or services only, each its own tables.",
+        "Who may list the open public tables: anyone, or service: only services, each its own.",
         choices=WHO,
     )
     house: str = setting(
@@ -257,7 +259,7 @@ class Settings:
     )
     memory: int = setting(
         64,
-        "MiB for tables in memory. Above it idle tables are unloaded; if all are in use, no "
+        "MiB for tables in memory. Above it idle tables leave memory; if all are in use, no "
         "table is loaded or opened.",
         metavar="MIB",
         check=at_least(1),
@@ -276,15 +278,15 @@ class Settings:
     )
     close_empty: str = setting(
         "24h",
-        "Age, like 24h, after which a table without events is closed if no seat is taken and "
+        "Close a table whose newest event is older than this, like 24h, if no seat is taken and "
         "no round is open; 0 means never.",
         metavar="AGE",
         check=check_age,
     )
     close_idle: str = setting(
         "0",
-        "Age, like 90d, after which a table without events is closed even if seats are taken;"
-        " 0 means never.",
+        "Close a table whose newest event is older than this, like 90d, even if seats are taken "
+        "or a round is open; 0 means never.",
         metavar="AGE",
         check=check_age,
     )
@@ -295,8 +297,8 @@ class Settings:
     )
     close_decks: str = setting(
         "14d",
-        "Age, like 14d, after which a deck of the simple REST interface without events is "
-        "closed; 0 means never.",
+        "Close a deck of the simple REST interface whose newest event is older than this, like "
+        "14d; 0 means never.",
         metavar="AGE",
         check=check_age,
     )

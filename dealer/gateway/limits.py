@@ -14,7 +14,7 @@ class Limits:
     burst: float = 20.0
     automatic_rate: float = 50.0  # entropy and cosignatures, which clients send automatically
     automatic_burst: float = 200.0
-    patience: float = 200.0  # rate-limited messages in a row before the connection is closed
+    patience: float = 200.0  # rate-limited messages in a burst before the connection is closed
     address_rate: float = 100.0  # messages, handshakes and HTTP requests of one client address
     address_burst: float = 400.0
     address_bytes: float = 327_680.0  # per second, written to disk for one client address
