@@ -86,6 +86,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> _TierSchedul
     return _TierScheduling(config, log)
 
 
+@pytest.hookimpl(trylast=True)  # after coverage has begun
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Each worker imports its share of the modules first, and so writes their compiled files.
 
@@ -134,6 +135,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if not config.option.all:
         config.hook.pytest_deselected(items=[item for item in items if tiers[item] != "quick"])
         items[:] = [item for item in items if tiers[item] == "quick"]
+    for item in items:
+        if tiers[item] != "quick":
+            item.add_marker("no_cover")  # tracing would slow down the tests that wait for others
     if hasattr(config, "workerinput"):
         items.sort(key=lambda item: TIERS.index(tiers[item]))
 
