@@ -135,17 +135,32 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if not config.option.all:
         config.hook.pytest_deselected(items=[item for item in items if tiers[item] != "quick"])
         items[:] = [item for item in items if tiers[item] == "quick"]
-    for item in items:
-        if tiers[item] != "quick":
-            item.add_marker("no_cover")  # tracing would slow down the tests that wait for others
     if hasattr(config, "workerinput"):
         items.sort(key=lambda item: TIERS.index(tiers[item]))
 
 
-def pytest_collection_finish() -> None:
-    """Modules and tests stay until the end: each full garbage collection would search them all."""
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Modules and tests stay until the end: each full garbage collection would search them all.
+
+    Coverage was started for the imports, and goes on with the first quick test, which come last.
+    """
     gc.collect()
     gc.freeze()
+    if (tracing := _coverage(session.config)) and session.config.option.all:
+        tracing.pause()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> None:
+    tracing = _coverage(item.config)
+    if tracing and not tracing.started and tier_of(item) == "quick":
+        tracing.resume()
+
+
+def _coverage(config: pytest.Config) -> Any:
+    """What `--cov` has started on a worker; None without that option."""
+    plugin = config.pluginmanager.getplugin("_cov")
+    return plugin.cov_controller if hasattr(config, "workerinput") and plugin else None
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
