@@ -142,7 +142,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Modules and tests stay until the end: each full garbage collection would search them all.
 
-    Coverage was started for the imports, and goes on with the first quick test, which come last.
+    Coverage was started for the imports, and goes on in the quick tests.
     """
     gc.collect()
     gc.freeze()
@@ -153,8 +153,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> None:
     tracing = _coverage(item.config)
-    if tracing and not tracing.started and tier_of(item) == "quick":
-        tracing.resume()
+    if tracing and tracing.started != (quick := tier_of(item) == "quick"):
+        tracing.resume() if quick else tracing.pause()
 
 
 def _coverage(config: pytest.Config) -> Any:
