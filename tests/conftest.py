@@ -139,28 +139,23 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items.sort(key=lambda item: TIERS.index(tiers[item]))
 
 
-def pytest_collection_finish(session: pytest.Session) -> None:
-    """Modules and tests stay until the end: each full garbage collection would search them all.
-
-    Coverage was started for the imports, and goes on in the quick tests.
-    """
+def pytest_collection_finish() -> None:
+    """Modules and tests stay until the end: each full garbage collection would search them all."""
     gc.collect()
     gc.freeze()
-    if (tracing := _coverage(session.config)) and session.config.option.all:
-        tracing.pause()
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> None:
-    tracing = _coverage(item.config)
-    if tracing and tracing.started != (quick := tier_of(item) == "quick"):
-        tracing.resume() if quick else tracing.pause()
-
-
-def _coverage(config: pytest.Config) -> Any:
-    """What `--cov` has started on a worker; None without that option."""
-    plugin = config.pluginmanager.getplugin("_cov")
-    return plugin.cov_controller if hasattr(config, "workerinput") and plugin else None
+    """On a worker `--cov` traces the imports and the quick tests: others would be far slower."""
+    plugin = item.config.pluginmanager.getplugin("_cov")
+    if plugin is None or not hasattr(item.config, "workerinput"):
+        return
+    tracing, quick = plugin.cov_controller, tier_of(item) == "quick"
+    if quick and not tracing.started:
+        tracing.resume()
+    elif tracing.started and not quick:
+        tracing.pause()
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

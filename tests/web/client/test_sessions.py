@@ -6,30 +6,30 @@ from tests.client.conftest import RefusedJoin, RefusedResume
 from tests.web.client.node_client import FAST
 
 
-async def begin(clients, url, how, socket="WebSocket"):
+async def begin(clients, url, how):
     """Bob opens a table, which Ada joins or watches."""
     await clients.connect("bob", url)
     await clients.run(
-        f"""
+        """
         // From when `its.held` is set, it holds the next two answers until both have come.
-        class Together extends WebSocket {{
-            set onmessage(handler) {{
-                super.onmessage = handler && ((event) => {{
-                    if (!its.held || JSON.parse(event.data).id === undefined) {{
+        class Together extends WebSocket {
+            set onmessage(handler) {
+                super.onmessage = handler && ((event) => {
+                    if (!its.held || JSON.parse(event.data).id === undefined) {
                         handler(event);
                         return;
-                    }}
+                    }
                     its.held.push(event);
                     if (its.held.length < 2) return;
                     const both = its.held;
                     its.held = null;
                     for (const one of both) handler(one);
-                }});
-            }}
-        }}
-        its.ada = await client.connect(args.url, {{
-            name: "Ada", retry: args.retry, WebSocket: {socket},
-        }});
+                });
+            }
+        }
+        its.ada = await client.connect(args.url, {
+            name: "Ada", retry: args.retry, WebSocket: Together,
+        });
         """,
         url=url,
         retry=FAST,
@@ -57,7 +57,7 @@ async def test_joining_while_the_table_is_left(clients, real_server):
 
 async def test_answers_to_a_leave_and_a_join_come_together(clients, real_server):
     """As node reads frames that were received together: without a microtask between."""
-    await begin(clients, real_server.url, "watch", socket="Together")
+    await begin(clients, real_server.url, "watch")
     seats = await clients.run("""
         its.held = [];
         const leaving = its.hers.leave();
