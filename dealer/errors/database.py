@@ -30,7 +30,9 @@ class SchemaTooNew(DatabaseError):
 
 
 class DatabaseDamaged(DatabaseError):
-    """The database, or a row of it, is damaged."""
+    """The database, or a row of it, is damaged; `logged` says whether a log line names the row."""
+
+    logged = False
 
 
 class DatabaseUnavailable(DatabaseError):

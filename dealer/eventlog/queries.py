@@ -64,10 +64,11 @@ class Queries:
         self.between = (
             f"SELECT {table} FROM stream WHERE {table} BETWEEN ? AND ? ORDER BY {table} LIMIT ?"
         )
-        self.open_round = (
-            "SELECT s.version, (SELECT CASE WHEN e.type = 'RoundOpened' THEN e.version ELSE 0 END"
+        self.end = (
+            "SELECT s.version, coalesce((SELECT max(e.version) FROM event e WHERE e.stream = s.id),"
+            " 0), coalesce((SELECT CASE WHEN e.type = 'RoundOpened' THEN e.version ELSE 0 END"
             " FROM event e WHERE e.stream = s.id AND e.type IN ('RoundOpened', 'RoundClosed')"
-            f" ORDER BY e.version DESC LIMIT 1) FROM stream s WHERE s.{table} = ?"
+            f" ORDER BY e.version DESC LIMIT 1), 0) FROM stream s WHERE s.{table} = ?"
         )
         self._dialect = dialect
 

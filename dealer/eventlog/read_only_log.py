@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Sequence
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from dealer.errors import Unavailable
 from dealer.eventlog import short_form
@@ -18,6 +18,16 @@ from dealer.eventlog.store import Notifier, OnNotification, Reader
 SELECT_METADATA = "SELECT value FROM house WHERE name = ?"
 
 _NO_LIMIT = 2**63 - 1
+
+
+class LogEnd(NamedTuple):
+    """The end of a table's events: its `version`, that of its `newest` row, which is the same
+    unless the log is damaged or the table archived, and that of the RoundOpened of the open round,
+    0 if none is open."""
+
+    version: int
+    newest: int
+    opened: int
 
 
 class ReadOnlyLog:
@@ -135,16 +145,10 @@ class ReadOnlyLog:
         parameters = (table, _NO_LIMIT if upto is None else upto)
         return [version for (version,) in await self.fetch(self._queries.rounds, parameters)]
 
-    async def open_round(self, table: bytes) -> tuple[int, int]:
-        """(version of the open round's RoundOpened or 0, version of the table), in one snapshot.
-
-        (0, 0) if there is no such table.
-        """
-        rows = await self.fetch(self._queries.open_round, (table,))
-        if not rows:
-            return 0, 0
-        version, opened = rows[0]
-        return opened or 0, version
+    async def end(self, table: bytes) -> LogEnd:
+        """Where the table's events end, in one snapshot; all 0 if there is no such table."""
+        rows = await self.fetch(self._queries.end, (table,))
+        return LogEnd._make(rows[0]) if rows else LogEnd(0, 0, 0)
 
     async def find_command(self, table: bytes, command: str) -> Row | None:
         """The first event of the append that carried out this command id; None if there is none."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dealer.eventlog import Log
+from dealer.eventlog.damaged_tables import DamagedTables
 from dealer.feed.head import FeedHead
 from dealer.feed.positions import NOW, Generations, Place
 from dealer.feed.reader import FeedReader
@@ -15,16 +16,19 @@ _HEAD = "SELECT seq FROM feed_state WHERE id = 1"
 
 
 class Feed:
-    """The feed of `log`; nothing is sequenced unless `enabled()`: a service key may read."""
+    """The feed of `log`; nothing is sequenced unless `enabled()`: a service key may read.
 
-    def __init__(self, log: Log, *, enabled: Callable[[], bool]) -> None:
+    Tables whose events are missing or altered are noted in `damaged`.
+    """
+
+    def __init__(self, log: Log, damaged: DamagedTables, *, enabled: Callable[[], bool]) -> None:
         self._log = log
         self.enabled = enabled
         self.head = FeedHead()
         self.recent = RecentFeed(self.head)
         self.generations = Generations()
         self.scheduler = FeedScheduler(log, self.head, self.recent, enabled=enabled)
-        self.reader = FeedReader(log, self.head, self.recent, self.generations)
+        self.reader = FeedReader(log, self.head, self.recent, self.generations, damaged)
 
     async def open(self) -> None:
         """Read where the feed ends; raises DatabaseError."""

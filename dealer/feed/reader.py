@@ -6,7 +6,8 @@
 
 An object of the feed is one line of JSON without line breaks. Its `event` is the leaf verbatim, as
 in the log and in bundles. For versions of an archived table, whose events have left the database,
-there is an object with the first and the last of them.
+and for those of which some are damaged, there is an object with the first and the last of them: one
+damaged table does not keep a follower from the others.
 """
 
 from __future__ import annotations
@@ -15,12 +16,14 @@ import asyncio
 import json
 from collections import OrderedDict
 from collections.abc import Sequence
+from enum import StrEnum
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
 
 from dealer.errors import DatabaseDamaged
 from dealer.eventlog import Row
+from dealer.eventlog.damaged_tables import DamagedTables
 from dealer.eventlog.read_only_log import ReadOnlyLog
 from dealer.eventlog.rows import leaf_of
 from dealer.eventlog.short_form import decode
@@ -67,7 +70,7 @@ class Entry(NamedTuple):
     """One object of the feed as JSON, with what it says; `position` is the one after it.
 
     `version` is the last version that it stands for. `type` is empty for versions that were
-    archived.
+    archived, or are damaged.
     """
 
     position: str
@@ -86,6 +89,13 @@ class _Stored(NamedTuple):
     type: str
 
 
+class Missing(StrEnum):
+    """Why the events of a row of the feed cannot be sent; the member of its object that says so."""
+
+    ARCHIVED = "archived"
+    DAMAGED = "damaged"
+
+
 class Page(NamedTuple):
     """Objects of the feed, the place after them, and whether there may be more at present."""
 
@@ -98,9 +108,15 @@ class FeedReader:
     """Reads the feed of `log`."""
 
     def __init__(
-        self, log: ReadOnlyLog, head: FeedHead, recent: RecentFeed, generations: Generations
+        self,
+        log: ReadOnlyLog,
+        head: FeedHead,
+        recent: RecentFeed,
+        generations: Generations,
+        damaged: DamagedTables,
     ) -> None:
         self._log = log
+        self._damaged = damaged
         self._head = head
         self._recent = recent
         self._generations = generations
@@ -154,7 +170,7 @@ class FeedReader:
     async def _entries(
         self, rows: Sequence[FeedRow], place: Place, filter: FeedFilter
     ) -> list[Entry]:
-        found: dict[int, Sequence[RecentEvent] | None] = {
+        found: dict[int, Sequence[RecentEvent] | Missing | None] = {
             row.seq: self._recent.events(row.table, row.first, row.last) for row in rows
         }
         missing = [row for row in rows if found[row.seq] is None]
@@ -165,8 +181,9 @@ class FeedReader:
             events = found[row.seq]
             ref = self._refs.get(row.table) or await self._ref(row.table)
             start = max(row.first, place.version + 1) if row.seq == place.seq else row.first
-            if events is None:
-                entries.append(self._skipped(row, start, ref))
+            if events is None or isinstance(events, Missing):
+                why = Missing.DAMAGED if events is None else events
+                entries.append(self._skipped(row, start, ref, why))
                 continue
             head = f'","table":"{row.table.hex()}","ref":{ref},"version":'
             for event in events[start - row.first :]:
@@ -185,37 +202,36 @@ class FeedReader:
 
     async def _from_log(
         self, rows: Sequence[FeedRow], filter: FeedFilter
-    ) -> dict[int, list[_Stored] | None]:
-        """The events of these rows by their numbers; None for those of archived tables."""
+    ) -> dict[int, list[_Stored] | Missing]:
+        """The events of these rows by their numbers, or why they are missing."""
         where, parameters = self._where(filter)
         sql = _EVENTS.format(where)
         events = await self._log.fetch(sql, (rows[0].seq, rows[-1].seq, *parameters))
-        stored = {
-            seq: [Row._make(decode(event[1:])) for event in group]
-            for seq, group in groupby(events, key=itemgetter(0))
-        }
-        found: dict[int, list[_Stored] | None] = {}
+        stored = {seq: list(group) for seq, group in groupby(events, key=itemgetter(0))}
+        found: dict[int, list[_Stored] | Missing] = {}
         for row in rows:
-            known = stored.get(row.seq, ())
-            found[row.seq] = [
-                _Stored(each.version, leaf_of(row.table, each), each.type) for each in known
-            ]
-            if [each.version for each in known] == list(range(row.first, row.last + 1)):
-                continue
-            if not await self._log.fetch(_ARCHIVED, (row.table,)):
-                raise DatabaseDamaged(
-                    f"Events of table {row.table.hex()} are missing from the log; restore the "
-                    "database from a backup."
-                )
-            found[row.seq] = None
+            try:
+                found[row.seq] = _read(row, stored.get(row.seq, []))
+            except (DatabaseDamaged, LookupError, TypeError, ValueError):
+                found[row.seq] = await self._why_missing(row)
         return found
 
-    def _skipped(self, row: FeedRow, first: int, ref: str) -> Entry:
-        """The object for versions that have left the database."""
+    async def _why_missing(self, row: FeedRow) -> Missing:
+        if await self._log.fetch(_ARCHIVED, (row.table,)):
+            return Missing.ARCHIVED
+        self._damaged.note(
+            row.table.hex(),
+            f"Of versions {row.first} to {row.last} some are missing or altered in the log; "
+            "restore the database from a backup.",
+        )
+        return Missing.DAMAGED
+
+    def _skipped(self, row: FeedRow, first: int, ref: str, why: Missing) -> Entry:
+        """The object for versions that are not in the database, or not as they were written."""
         position = self._generations.text(Place(row.seq + 1))
         text = (
             f'{{"position":"{position}","table":"{row.table.hex()}","ref":{ref},'
-            f'"skipped":{{"from":{first},"to":{row.last}}},"archived":true}}'
+            f'"skipped":{{"from":{first},"to":{row.last}}},"{why}":true}}'
         )
         return Entry(position, text, row.table, row.last, "", 0)
 
@@ -227,6 +243,22 @@ class FeedReader:
         if len(self._refs) > _REFS:
             self._refs.popitem(last=False)
         return ref
+
+
+def _read(row: FeedRow, found: Sequence[Any]) -> list[_Stored]:
+    """The events of a row, as the database has them after the row's number.
+
+    Raises DatabaseDamaged, LookupError, TypeError or ValueError unless each of them is there and
+    can be read.
+    """
+    events = [Row._make(decode(each[1:])) for each in found]
+    if [each.version for each in events] != list(range(row.first, row.last + 1)):
+        raise DatabaseDamaged("a version is missing")
+    for each in events:
+        each.members()
+        if not isinstance(each.at, int):
+            raise TypeError("a time is a number")
+    return [_Stored(each.version, leaf_of(row.table, each), each.type) for each in events]
 
 
 def _first(rows: list[FeedRow], place: Place, limit: int) -> tuple[list[FeedRow], Place | None]:

@@ -92,8 +92,12 @@ class FeedScheduler:
             try:
                 await self._sequence(poll=poll)
                 self._failing = False
-            except DealerError as error:
-                if not self._failing:
+            except Exception as error:
+                if not isinstance(error, DealerError):
+                    loop.call_exception_handler(
+                        {"message": "writing the feed failed", "exception": error}
+                    )
+                elif not self._failing:
                     _log.error("feed not written, retrying", extra={"fields": {"says": str(error)}})
                 self._failing = True
                 self._hint.set()

@@ -70,6 +70,10 @@ def _readiness(service: Service, operations: Operations) -> dict[str, Number]:
             "1 if this process opens no tables, because the house key was rotated.",
             lambda: maintenance.restart_needed is not None,
         ),
+        "dealer_tables_damaged": (
+            "Tables whose rows in the log this process has found damaged; /readyz names them.",
+            lambda: len(service.damaged),
+        ),
         "dealer_probe_age_seconds": (
             "Seconds since the readiness was last checked.",
             lambda: probe.age,

@@ -16,21 +16,26 @@ from dealer.eventlog.queries import lagging
 from dealer.projector.types import Number
 from dealer.projector.writer import on_postgres
 
-# CROSS JOIN makes SQLite start with the few lagging streams, which have a partial index.
-_NEXT = """
+# LEFT JOIN makes SQLite start with the few lagging streams, which have a partial index. One whose
+# next events are missing is a row without a version, so that its projection stops: else each look
+# would find it again. The events of an archived one are being deleted.
+_HERE = "NOT EXISTS (SELECT 1 FROM archived a WHERE a.stream = {}.id)"
+_NEXT = f"""
 SELECT s.id, s.table_id, s.projected, e.version, e.type, e.schema, e.at, e.public, e.hidden
-FROM stream s CROSS JOIN event e ON e.stream = s.id AND e.version > s.projected
-WHERE s.version > s.projected AND s.id > ? AND s.id <= ? AND s.id NOT IN ({})
+FROM stream s LEFT JOIN event e ON e.stream = s.id AND e.version > s.projected
+WHERE s.version > s.projected AND s.id > ? AND s.id <= ? AND s.id NOT IN ({{}})
+    AND {_HERE.format("s")}
 ORDER BY s.id, e.version LIMIT ?"""
 _LAST = 2**63 - 1
 
 # Several nodes write the same read models: advisory locks distribute the tables among them. Row
 # locks would block appends to those tables. A few streams are selected before any is locked: the
 # planner may otherwise lock every lagging stream, and PostgreSQL has room for some thousand locks.
-_CLAIM = """
+_CLAIM = f"""
 WITH few AS MATERIALIZED (
     SELECT id, table_id, projected FROM stream
     WHERE behind AND version > projected AND id > ? AND id <= ? AND NOT id = ANY(?)
+        AND {_HERE.format("stream")}
     ORDER BY id LIMIT ?
 ), mine AS MATERIALIZED (
     SELECT * FROM few
@@ -39,10 +44,10 @@ WITH few AS MATERIALIZED (
     LIMIT ?
 )
 SELECT s.id, s.table_id, s.projected, e.version, e.type, e.schema, e.at, e.public, e.hidden
-FROM mine s CROSS JOIN LATERAL (
+FROM mine s LEFT JOIN LATERAL (
     SELECT * FROM event e WHERE e.stream = s.id AND e.version > s.projected
     ORDER BY e.version LIMIT ?
-) e ORDER BY s.id, e.version LIMIT ?"""
+) e ON true ORDER BY s.id, e.version LIMIT ?"""
 _HIGHEST = b"\xff" * 16
 _CANDIDATES = 1024
 

@@ -125,7 +125,7 @@ class Rebuild:
             finished = len(page) < _PAGE
             for number, table, _, projected in page:
                 self._write(connection, StreamKey(number, table), upto=projected)
-                if self._reached[number] == projected:
+                if self._reached[number] >= projected:
                     complete.append(number)
                 elif number not in self.stopped:
                     finished = False

@@ -80,6 +80,9 @@ async def bundle_lines(
     origin, key, size = "", b"", 0
     async for rows in log.stream(table, upto=extent.size, chunk=chunk):
         for row in rows:
+            if row.version != size + 1:
+                break
+            size = row.version
             if row.version == 1:
                 origin, key = _origin_and_key(table, row)
                 yield bundle.header(origin=origin, key=key)
@@ -87,7 +90,6 @@ async def bundle_lines(
             if extent.signer is not None:
                 tree.append(leaf_hash(leaf.encode()))
                 _require_signed(extent, row, tree, key)
-        size = rows[-1].version
         step(size, extent.size)
     if size < extent.size:
         await require_here(log, table)

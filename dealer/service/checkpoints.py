@@ -15,6 +15,7 @@ from dealer.game.view import snapshot as view_of
 from dealer.proof.checkpoint import attach_once, player, read_checkpoint
 from dealer.service.archive import require_here
 from dealer.service.background_tasks import BackgroundTasks
+from dealer.service.decoding import tampered
 from dealer.service.executor import CommandExecutor
 from dealer.service.live_table import LiveTable
 from dealer.service.reload import Reloader
@@ -86,6 +87,8 @@ class Checkpoints:
             if newest[0] == version:
                 return newest
             await self._reloader.catch_up(live_table)
+            if newest[0] > live_table.committed:
+                raise tampered(live_table.table_id)  # signed events are missing
         if writing is not None:
             writing()
         note = self._executor.sign(live_table, version, root)

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from copy import copy
 
 from dealer.errors import (
     DealerError,
     Overloaded,
     Refused,
-    TableArchived,
     Unavailable,
     VersionConflict,
 )
@@ -84,8 +84,8 @@ class CommandProcessor:
 
     def submit(self, live_table: LiveTable, request: Request) -> None:
         """Decide a request now; its `done` is called once the events are on disk, or why not."""
-        if live_table.archived:
-            request.done(TableArchived(live_table.archived_reason))
+        if live_table.why_unreadable is not None:
+            request.done(unavailable(copy(live_table.why_unreadable)))
             return
         if live_table.reloading:
             live_table.pending_retries.append(request)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from weakref import WeakKeyDictionary
 
 from dealer.eventlog import Log
+from dealer.eventlog.damaged_tables import DamagedTables
 from dealer.proof.tree import HASH_BYTES, Tree, leaf_hash, subtrees_of_proof
 from dealer.service.archive import require_here
 from dealer.service.decoding import leaf_of, tampered
@@ -23,8 +24,9 @@ BLOCK = 256
 class ConsistencyProofs:
     """Makes the proofs from `log`."""
 
-    def __init__(self, log: Log) -> None:
+    def __init__(self, log: Log, damaged: DamagedTables) -> None:
         self._log = log
+        self._damaged = damaged
         self._blocks: WeakKeyDictionary[LiveTable, bytearray] = WeakKeyDictionary()
 
     async def proof(
@@ -35,19 +37,20 @@ class ConsistencyProofs:
         `edge` is that of the tree of `new` leaves, in hex. `pause` is awaited between slices of a
         few milliseconds. Raises DatabaseDamaged if the log does not have this edge.
         """
-        for _ in range(2):
-            blocks = self._blocks.setdefault(live_table, bytearray())
-            one = _Proof(self._log, live_table, blocks, size=new)
-            await one.read_blocks(new // BLOCK, pause)
-            if [node.hex() for node in (await one.tree(0, new)).edge] == edge:
-                nodes = []
-                for first, end in subtrees_of_proof(old, new):
-                    nodes.append((await one.tree(first, end)).root().hex())
-                    await pause()
-                return nodes
-            # The log was rewound since the blocks were read.
-            self._blocks.pop(live_table, None)
-        raise tampered(live_table.table_id)
+        with self._damaged.noticed(live_table.table_id):
+            for _ in range(2):
+                blocks = self._blocks.setdefault(live_table, bytearray())
+                one = _Proof(self._log, live_table, blocks, size=new)
+                await one.read_blocks(new // BLOCK, pause)
+                if [node.hex() for node in (await one.tree(0, new)).edge] == edge:
+                    nodes = []
+                    for first, end in subtrees_of_proof(old, new):
+                        nodes.append((await one.tree(first, end)).root().hex())
+                        await pause()
+                    return nodes
+                # The log was rewound since the blocks were read.
+                self._blocks.pop(live_table, None)
+            raise tampered(live_table.table_id)
 
 
 class _Proof:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dealer.eventlog import Log
+from dealer.eventlog.damaged_tables import DamagedTables
 from dealer.game.commands import Draw
 from dealer.game.decide import NoRoundSecrets
 from dealer.game.events import PRIVATE_FACE_TYPES, CardDrawn, Event
 from dealer.game.state import SeatHolder
 from dealer.service.archive import require_here
-from dealer.service.decoding import event_of, leaf_of
+from dealer.service.decoding import event_of, leaf_of, tampered
 from dealer.service.encoding import EncodedEvent, encoded_event
 from dealer.service.live_table import LiveTable
 from dealer.service.requests import CommandResult, StoredCommand
@@ -22,14 +23,18 @@ CHUNK = 1000
 class EventReader:
     """Reads events from `log`; `secrets` decrypts their hidden parts."""
 
-    def __init__(self, log: Log, secrets: RoundSecretCache) -> None:
+    def __init__(self, log: Log, secrets: RoundSecretCache, damaged: DamagedTables) -> None:
+        self._damaged = damaged
         self._log = log
         self._secrets = secrets
 
     async def entries(
         self, live_table: LiveTable, *, after: int, limit: int | None = None
     ) -> list[EncodedEvent]:
-        """At most `limit` events after version `after`, from memory if all of them are there."""
+        """At most `limit` events after version `after`, from memory if all of them are there.
+
+        Raises TableArchived or DatabaseDamaged where the log does not have each of them.
+        """
         upto = live_table.committed if limit is None else min(live_table.committed, after + limit)
         if upto <= after:
             return []
@@ -37,30 +42,43 @@ class EventReader:
         if ring and ring[0].version <= after + 1:
             return [entry for entry in ring if after < entry.version <= upto]
         found: list[EncodedEvent] = []
-        async for rows in self._log.stream(live_table.id, after=after, upto=upto, chunk=CHUNK):
-            for row in rows:
-                leaf = leaf_of(live_table.id, row)
-                if row.hidden is None or row.type not in PRIVATE_FACE_TYPES:
-                    found.append(EncodedEvent(row.version, leaf, row.type))
-                    continue
-                secret = await self._secrets.secret(live_table, row.members()["round"])
-                event = event_of(row, secret)
-                found.append(encoded_event(row.version, leaf, row.type, event, secret))
-        if len(found) < upto - after:
-            await require_here(self._log, live_table.id)
+        with self._damaged.noticed(live_table.table_id):
+            async for rows in self._log.stream(live_table.id, after=after, upto=upto, chunk=CHUNK):
+                for row in rows:
+                    leaf = leaf_of(live_table.id, row)
+                    if row.hidden is None or row.type not in PRIVATE_FACE_TYPES:
+                        found.append(EncodedEvent(row.version, leaf, row.type))
+                        continue
+                    secret = await self._secrets.secret(live_table, row.members()["round"])
+                    event = event_of(row, secret)
+                    found.append(encoded_event(row.version, leaf, row.type, event, secret))
+            await self._require_all(live_table, [each.version for each in found], after, upto)
         return found
 
     async def events(self, live_table: LiveTable, *, after: int, count: int) -> list[Event]:
-        """`count` events after version `after`, with their hidden parts."""
+        """`count` events after version `after`, with their hidden parts.
+
+        Raises TableArchived or DatabaseDamaged where the log does not have each of them.
+        """
         events = []
-        for row in await self._log.read(live_table.id, after=after, limit=count):
-            secret: RoundSecret | NoRoundSecrets = NoRoundSecrets()
-            if row.hidden is not None:
-                secret = await self._secrets.secret(live_table, row.members()["round"])
-            events.append(event_of(row, secret))
-        if len(events) < count:
-            await require_here(self._log, live_table.id)
+        with self._damaged.noticed(live_table.table_id):
+            rows = await self._log.read(live_table.id, after=after, limit=count)
+            versions = [row.version for row in rows]
+            await self._require_all(live_table, versions, after, after + count)
+            for row in rows:
+                secret: RoundSecret | NoRoundSecrets = NoRoundSecrets()
+                if row.hidden is not None:
+                    secret = await self._secrets.secret(live_table, row.members()["round"])
+                events.append(event_of(row, secret))
         return events
+
+    async def _require_all(
+        self, live_table: LiveTable, versions: list[int], after: int, upto: int
+    ) -> None:
+        """Raise TableArchived or DatabaseDamaged unless these are the versions after+1 … upto."""
+        if versions != list(range(after + 1, upto + 1)):
+            await require_here(self._log, live_table.id)
+            raise tampered(live_table.table_id)
 
     async def find_command(self, live_table: LiveTable, name: str) -> StoredCommand | None:
         """A stored command of any age; None if the log has none of this name."""

@@ -16,18 +16,20 @@ The states:
                 has events that this process has not, or an internal error left the optimistic state
                 undefined. New commands wait in `pending_retries`. When the last append in flight
                 has been answered (`reload_due`), the table is read from the log again and adopted.
-    ARCHIVED    The events have left the log. Every command is refused; the state is final.
+    UNREADABLE  The events have left the log because the table was archived, or they are damaged.
+                Every command is refused; the state is final, and the table has left memory: the
+                next request loads it again, and finds whether it was repaired.
 
 The methods that change the state, and `TRANSITIONS`, which holds what each may do:
 
-                        ACTIVE        RELOADING     ARCHIVED
+                        ACTIVE        RELOADING     UNREADABLE
     begin_append        ACTIVE        -             -
     append_committed    ACTIVE        RELOADING     -
     append_lost         RELOADING     RELOADING     -
     begin_reload        RELOADING     RELOADING     -
     adopt               -             RELOADING     -
     resume              -             ACTIVE        -
-    archive             -             ARCHIVED      -
+    give_up             -             UNREADABLE    -
 
 A method without an entry for the current state raises RuntimeError: that is a bug in the caller.
 
@@ -52,11 +54,12 @@ import asyncio
 from asyncio import TimerHandle
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from dealer.errors import TableArchived, Unavailable
+from dealer.errors import Unavailable
 from dealer.eventlog import Chain
 from dealer.eventlog.table_codec import encode_table
 from dealer.game.decide import NoRoundSecrets
@@ -65,7 +68,14 @@ from dealer.game.state import SeatHolder, Table
 from dealer.proof.tree import Tree, leaf_hash
 from dealer.service.event_ring import EventRing
 from dealer.service.recent_commands import RecentCommands
-from dealer.service.requests import Outcome, PendingDraw, Request, StoredCommand, resolve_bool
+from dealer.service.requests import (
+    Outcome,
+    PendingDraw,
+    Request,
+    StoredCommand,
+    resolve_bool,
+    unavailable,
+)
 from dealer.service.round_secret import RoundSecret
 from dealer.service.savepoint import SAVEPOINT_EVERY, Savepoint, SavepointStoring
 
@@ -87,7 +97,7 @@ class TableState(StrEnum):
 
     ACTIVE = "active"
     RELOADING = "reloading"
-    ARCHIVED = "archived"
+    UNREADABLE = "unreadable"
 
 
 TRANSITIONS = {
@@ -106,7 +116,7 @@ TRANSITIONS = {
     },
     "adopt": {TableState.RELOADING: TableState.RELOADING},
     "resume": {TableState.RELOADING: TableState.ACTIVE},
-    "archive": {TableState.RELOADING: TableState.ARCHIVED},
+    "give_up": {TableState.RELOADING: TableState.UNREADABLE},
 }
 """Next state by method and current state."""
 
@@ -136,7 +146,7 @@ class LiveTable:
     leaf: str = ""  # leaf of the event at `committed`; another one there means the log was rewound
     state: TableState = TableState.ACTIVE
     in_flight: int = 0
-    archived_reason: str = ""
+    why_unreadable: Exception | None = None
     savepoint: Savepoint | None = None
     storing: SavepointStoring = field(default_factory=SavepointStoring)
     chain: Chain = field(default_factory=Chain)
@@ -164,19 +174,14 @@ class LiveTable:
         return self.state is TableState.RELOADING
 
     @property
-    def archived(self) -> bool:
-        """Whether the table's events have left the log."""
-        return self.state is TableState.ARCHIVED
-
-    @property
     def reload_due(self) -> bool:
         """Whether the table is to be reloaded and no append of it is in flight."""
         return self.state is TableState.RELOADING and not self.in_flight
 
     def require_here(self) -> None:
-        """Raise TableArchived if the table's events have left the log."""
-        if self.state is TableState.ARCHIVED:
-            raise TableArchived(self.archived_reason)
+        """Raise TableArchived, or what its reload raised, if the table is UNREADABLE."""
+        if self.why_unreadable is not None:
+            raise copy(self.why_unreadable)  # each has a traceback of its own
 
     def begin_append(self) -> None:
         """An append was decided and goes to the log's writer."""
@@ -224,12 +229,15 @@ class LiveTable:
         self._transition("resume")
         return self.take_pending_retries()
 
-    def archive(self, reason: str) -> None:
-        """The table's events have left the log; `reason` is the text of each refusal."""
-        self._transition("archive")
-        self.archived_reason = reason
+    def give_up(self, error: Exception) -> None:
+        """The log no longer has the table, or not as it was written: refuse everything.
+
+        `error` is why: TableArchived, DatabaseDamaged, or what another load raises.
+        """
+        self._transition("give_up")
+        self.why_unreadable = error
         for request in self.take_pending_retries():
-            request.done(TableArchived(reason))
+            request.done(unavailable(error))
         waiting, self.commit_waiters = self.commit_waiters, []
         for _, call in waiting:
             call(False)
@@ -297,8 +305,8 @@ class LiveTable:
     async def wait_committed(self, version: int) -> bool:
         """Wait until `version` is on disk; False if it was void and will never be.
 
-        Raises Unavailable where the table cannot be read from the log, TableArchived where its
-        events have left the log.
+        Raises Unavailable where the table cannot be read from the log at present, and what
+        `require_here` raises.
         """
         self.require_here()
         future: asyncio.Future[bool] = asyncio.get_running_loop().create_future()

@@ -6,6 +6,8 @@ import asyncio
 
 from dealer.errors import DealerError
 from dealer.eventlog import Log, Row
+from dealer.eventlog.damaged_tables import DamagedTables
+from dealer.eventlog.read_only_log import LogEnd
 from dealer.game.decide import NoRoundSecrets
 from dealer.game.state import evolve
 from dealer.service.archive import require_here
@@ -34,7 +36,9 @@ class Loader:
         reader: EventReader,
         stored: StoredSavepoints,
         insecure_decks: InsecureDecks,
+        damaged: DamagedTables,
     ) -> None:
+        self._damaged = damaged
         self._log = log
         self._secrets = secrets
         self._reader = reader
@@ -49,7 +53,9 @@ class Loader:
         the house signed, or if the secret of the open round cannot be decrypted, and UnknownTable
         if this server may not serve it.
         """
-        live_table = await self._load(table)
+        with self._damaged.noticed(table.hex()):
+            live_table = await self._load(table)
+        self._damaged.intact(live_table.table_id)
         self._insecure_decks.require_served(live_table.table, live_table.table_id)
         return live_table
 
@@ -62,9 +68,18 @@ class Loader:
                 return live_table
         live_table = LiveTable(table, table.hex())
         await self._fold(live_table, newest)
-        if not live_table.tree.size:
-            await require_here(self._log, table)
         return live_table
+
+    async def _end(self, table: bytes) -> LogEnd:
+        """Where the table's events end.
+
+        Raises TableArchived, or DatabaseDamaged where its rows end before or past its version.
+        """
+        end = await self._log.end(table)
+        if end.newest != end.version:
+            await require_here(self._log, table)
+            raise tampered(table.hex())
+        return end
 
     async def _load_from_savepoint(self, table: bytes, newest: tuple[int, str]) -> LiveTable | None:
         """None if the table has no savepoint, or if the log does not follow from it."""
@@ -82,7 +97,7 @@ class Loader:
     async def _fold(self, live_table: LiveTable, newest: tuple[int, str] | None) -> None:
         """Evolve the table with the rest of the log, and check the rows against `newest`."""
         table, start = live_table.id, live_table.table.version
-        opened, upto = await self._log.open_round(table)  # only an open round needs its secret
+        upto, _, opened = await self._end(table)  # only an open round needs its secret
         fault: Exception | None = None
         size, root = 0 if newest is None else newest[0], b""
         if newest is not None and start:
@@ -90,6 +105,8 @@ class Loader:
             self._check_start(live_table, opened, root if start == size else None)
         async for rows in self._log.stream(table, after=start, upto=upto, chunk=SLICE):
             for row in rows:
+                if row.version != live_table.tree.size + 1:
+                    break
                 if row.version == 1 and newest is not None:
                     _, root = self._secrets.signed(live_table, newest[1], key=_key_in(row))
                 _add_row(live_table, row)
@@ -104,7 +121,8 @@ class Loader:
                     fault = error  # raised at the end: "altered rows" is the better explanation
                 if row.version == size and fault is None:
                     live_table.at_checkpoint()
-        if live_table.tree.size < size:
+        if live_table.tree.size != upto or size > upto:
+            await require_here(self._log, table)  # it may have been archived meanwhile
             raise tampered(live_table.table_id)
         if fault is not None:
             raise fault
@@ -127,14 +145,16 @@ class Loader:
     async def advance(self, live_table: LiveTable) -> tuple[LiveTable, CommitNotice]:
         """The table as the log has it now, and the events after `committed`.
 
-        Reads the tail after the savepoint. Without a savepoint, or where the log does not follow
-        from it, the whole table is read. Raises what `load` raises.
+        It ends where the log ended at a moment after the call. Reads the tail after the savepoint.
+        Without a savepoint, or where the log does not follow from it, the whole table is read.
+        Raises what `load` raises.
         """
         savepoint = live_table.pop_savepoint()
         if savepoint is not None:
             # With the last committed event: it shows whether the log was rewound.
             after = max(0, min(savepoint.version, live_table.committed - 1))
-            tail = await self._tail(live_table.id, after=after)
+            with self._damaged.noticed(live_table.table_id):
+                tail = await self._tail(live_table.id, after=after)
             try:
                 tail.check(after)
                 followed = self._follow(live_table, savepoint, tail)
@@ -161,9 +181,11 @@ class Loader:
         return not rows or leaf_of(live_table.id, rows[0]) != live_table.leaf
 
     async def _tail(self, table: bytes, *, after: int) -> LogTail:
-        rows = [row async for part in self._log.stream(table, after=after) for row in part]
+        end = await self._end(table)
+        parts = self._log.stream(table, after=after, upto=end.version)
+        rows = [row async for part in parts for row in part]
         notes = await self._log.checkpoints(table, after=after, limit=len(rows) + 1)
-        return LogTail(rows, [note for note in notes if rows and note[0] <= rows[-1].version])
+        return LogTail(rows, [note for note in notes if note[0] <= end.version], end.version)
 
     def _follow(
         self, live_table: LiveTable, savepoint: Savepoint, tail: LogTail

@@ -11,6 +11,7 @@ from typing import Any
 
 from dealer.errors import BadRequest
 from dealer.eventlog import ReadOnlyLog, Row
+from dealer.eventlog.damaged_tables import DamagedTables
 from dealer.game.decide import NoRoundSecrets
 from dealer.game.state import Table, evolve
 from dealer.game.view import SPECTATOR, Viewer, snapshot
@@ -83,7 +84,8 @@ def require_version(version: int, *, head: int) -> None:
 class PastStates:
     """The past states of the tables in `log`, as their viewers may see them."""
 
-    def __init__(self, log: ReadOnlyLog, secrets: RoundSecretCache) -> None:
+    def __init__(self, log: ReadOnlyLog, secrets: RoundSecretCache, damaged: DamagedTables) -> None:
+        self._damaged = damaged
         self._log = log
         self._secrets = secrets
 
@@ -111,14 +113,15 @@ class PastStates:
         async def secret_of(row: Row) -> RoundSecret:
             return await self._secrets.secret(live_table, row.members()["round"])
 
-        state = await table_at(
-            self._log,
-            live_table.id,
-            version,
-            opened=_opened(live_table, version),
-            secret_of=secret_of,
-            pause=pause,
-        )
+        with self._damaged.noticed(live_table.table_id):
+            state = await table_at(
+                self._log,
+                live_table.id,
+                version,
+                opened=_opened(live_table, version),
+                secret_of=secret_of,
+                pause=pause,
+            )
         # A player who had not taken the seat yet is a spectator there.
         seated = viewer is not None and state.still_seated(viewer)
         view = snapshot(state, viewer if seated else SPECTATOR)

@@ -8,13 +8,13 @@ import asyncio
 from collections.abc import Callable
 
 from dealer.backoff import jittered
-from dealer.errors import DealerError, TableArchived
+from dealer.errors import DealerError
 from dealer.eventlog import Log
 from dealer.service.background_tasks import BackgroundTasks
 from dealer.service.deadlines import Deadlines
 from dealer.service.live_table import LiveTable
 from dealer.service.loading import Loader
-from dealer.service.requests import Request, unavailable
+from dealer.service.requests import Request, may_pass, unavailable
 from dealer.service.snapshots import CommitNotice, NoticeListener
 from dealer.service.table_cache import TableCache
 
@@ -61,14 +61,17 @@ class Reloader:
     async def catch_up(self, live_table: LiveTable) -> None:
         """Read and publish the events that other processes have written to this table.
 
-        So, too, where the log was rewound to an older state. Raises DatabaseError, Unavailable or
+        So, too, where the log was rewound to an older state. Raises DatabaseError, as
+        DatabaseDamaged where the table's rows do not end at its version, Unavailable or
         TableArchived.
         """
+        # A reload ends at the head of its moment or gives the table up, so that each turn is the
+        # answer to a head that another process has moved meanwhile.
         while True:
             live_table.require_here()
             committed = live_table.committed
             head = await self._log.head(live_table.id) or 0
-            live_table.require_here()  # it may have been archived meanwhile
+            live_table.require_here()  # it may have been given up meanwhile
             if committed <= head <= live_table.committed:
                 return
             if not (live_table.reloading or live_table.in_flight):
@@ -85,10 +88,14 @@ class Reloader:
             try:
                 fresh, notice = await self._loader.advance(live_table)
                 break
-            except TableArchived as error:
-                self._archive(live_table, error)
-                return
-            except DealerError as error:
+            except Exception as error:
+                if not isinstance(error, DealerError):
+                    asyncio.get_running_loop().call_exception_handler(
+                        {"message": "reloading a table failed", "exception": error}
+                    )
+                if not may_pass(error):
+                    self._give_up(live_table, error)
+                    return
                 for request in live_table.take_pending_retries():
                     request.done(unavailable(error))
                 live_table.notify_commit_waiters()
@@ -105,9 +112,13 @@ class Reloader:
         self._cache.weigh(live_table)
         self._retry(live_table, requests)
 
-    def _archive(self, live_table: LiveTable, error: TableArchived) -> None:
-        """Another process has archived the table: subscribers get a reset."""
-        live_table.archive(str(error))
+    def _give_up(self, live_table: LiveTable, error: Exception) -> None:
+        """Another process has archived the table, or its log cannot be read: no retry helps.
+
+        Its subscribers are disconnected.
+        """
+        live_table.give_up(error)
         live_table.postpone_draw()
         self._deadlines.forget(live_table)
+        self._cache.remove(live_table)
         self._notify(live_table, CommitNotice([], [], reset=True))

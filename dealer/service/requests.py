@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from dealer.errors import DealerError, Refused, Unavailable
+from dealer.errors import DatabaseDamaged, DatabaseError, DealerError, Refused, Unavailable
 from dealer.eventlog.encryption import HouseKeys
 from dealer.game.commands import Command, Draw
 from dealer.game.events import Event
@@ -147,7 +147,15 @@ def resolve_bool(future: asyncio.Future[bool]) -> Callable[[bool], None]:
     return settle
 
 
-def unavailable(error: DealerError) -> DealerError:
+def may_pass(error: Exception) -> bool:
+    """Whether a later attempt to read a table may succeed without anyone's doing."""
+    if isinstance(error, Refused):
+        return error.temporary
+    passing = isinstance(error, DatabaseError | MemoryError)
+    return passing and not isinstance(error, DatabaseDamaged)
+
+
+def unavailable(error: Exception) -> DealerError:
     """The error for the caller: a refusal unchanged, everything else as Unavailable.
 
     The address of the database and its faults are for the operator only.

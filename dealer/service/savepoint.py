@@ -86,15 +86,20 @@ class SavepointStoring:
 
 
 class LogTail(NamedTuple):
-    """The log after a savepoint: rows in order of versions, and their checkpoints (size, note)."""
+    """The log after a savepoint: rows in order of versions, and their checkpoints (size, note).
+
+    `end` is the table's version.
+    """
 
     rows: list[Row]
     notes: list[tuple[int, str]]
+    end: int
 
     def check(self, after: int) -> None:
-        """Raise DatabaseDamaged unless the rows are those after version `after`, without a gap."""
-        for version, row in enumerate(self.rows, after + 1):
-            if row.version != version:
+        """Raise DatabaseDamaged unless the rows are all those after version `after`."""
+        found = {row.version for row in self.rows}
+        for version in range(after + 1, self.end + 1):
+            if version not in found:
                 raise DatabaseDamaged(
                     f"Version {version} is missing in the log; restore it from a backup."
                 )

@@ -13,6 +13,7 @@ from typing import Any
 
 from dealer.errors import DealerError
 from dealer.eventlog import Log
+from dealer.eventlog.damaged_tables import DamagedTables
 from dealer.eventlog.encryption import HouseKeys
 from dealer.eventlog.high_water_mark import HighWaterMark
 from dealer.eventlog.store import Notifier
@@ -90,7 +91,8 @@ class Service:
         self.webhooks: WebhookRunner | None = None
         self.maintenance = MaintenanceMode()
         self.service_keys = ServiceKeys()
-        self.feed = Feed(log, enabled=lambda: self.service_keys.any_may("read"))
+        self.damaged = DamagedTables()
+        self.feed = Feed(log, self.damaged, enabled=lambda: self.service_keys.any_may("read"))
         self.archive = ArchiveFolder(archive)
         self.service_tables = ServiceTables(log)
         self.service_journal = ServiceJournal(log)
@@ -101,11 +103,13 @@ class Service:
         self.openers = Openers(log, key)
         self.lobby = Lobby(log, self.openers, per_network=per_network)
         secrets = RoundSecretCache(log, key)
-        self.reader = EventReader(log, secrets)
-        self.consistency = ConsistencyProofs(log)
-        self.past_states = PastStates(log, secrets)
+        self.reader = EventReader(log, secrets, self.damaged)
+        self.consistency = ConsistencyProofs(log, self.damaged)
+        self.past_states = PastStates(log, secrets, self.damaged)
         self.savepoints = StoredSavepoints(log, key, secrets)
-        self.loader = Loader(log, secrets, self.reader, self.savepoints, self._insecure_decks)
+        self.loader = Loader(
+            log, secrets, self.reader, self.savepoints, self._insecure_decks, self.damaged
+        )
         self.tables = TableCache(
             self.loader,
             bound=tables,
@@ -361,5 +365,6 @@ class Service:
         """
         size, _ = await self.checkpoint(live_table, writing=writing)
         extent = BundleRange(live_table.id, size, size)
-        async for line in bundle_lines(self.log, extent, chunk=DOWNLOAD_CHUNK):
-            yield line
+        with self.damaged.noticed(live_table.table_id):
+            async for line in bundle_lines(self.log, extent, chunk=DOWNLOAD_CHUNK):
+                yield line

@@ -124,7 +124,7 @@ class TableCache:
     def discard_if_empty(self, live_table: LiveTable) -> None:
         """Remove a table that was never opened."""
         if not live_table.committed and live_table.idle():
-            self._remove(live_table)
+            self.remove(live_table)
 
     async def _load(self, table: bytes) -> LiveTable:
         task = self._loading.get(table)
@@ -205,7 +205,7 @@ class TableCache:
         for _ in range(min(most, len(self._tables))):
             live_table = next(iter(self._tables.values()))
             if live_table is not but and live_table.idle() and self._leave(live_table):
-                self._remove(live_table)
+                self.remove(live_table)
                 if not self._over_bound():
                     return
             else:
@@ -214,7 +214,8 @@ class TableCache:
                 self._measure(live_table)
                 self._tables.move_to_end(live_table.table_id)
 
-    def _remove(self, live_table: LiveTable) -> None:
+    def remove(self, live_table: LiveTable) -> None:
+        """Drop a table, unless another one of its id is in memory instead."""
         if self._tables.get(live_table.table_id) is live_table:
             del self._tables[live_table.table_id]
             self.bytes -= live_table.weight

@@ -9,8 +9,9 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from heapq import heapify, heappop, heappush
 
-from dealer.errors import DealerError, Refused
+from dealer.errors import DealerError
 from dealer.service.live_table import LiveTable
+from dealer.service.requests import may_pass
 
 BOUND = 100_000
 """Tables that may sleep at the same time; further ones stay in memory."""
@@ -116,10 +117,14 @@ class Wakeups:
                 continue
             try:
                 await self._load(table)
-            except DealerError as error:
-                if isinstance(error, Refused) and not error.temporary:
-                    self._due.pop(table, None)  # unknown or archived: no shuffle waits there
-                elif self._due.get(table) == due:
+            except Exception as error:
+                if not isinstance(error, DealerError):
+                    loop.call_exception_handler(
+                        {"message": "waking a table failed", "exception": error}
+                    )
+                if may_pass(error) and self._due.get(table) == due:
                     self._add(table, loop.time() + RETRY_SECONDS)
+                else:  # unknown, archived or damaged: no shuffle ends there
+                    self._due.pop(table, None)
             else:
                 self.forget(table)

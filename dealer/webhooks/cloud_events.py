@@ -10,7 +10,7 @@ from dealer.feed.reader import Entry
 CONTENT_TYPE = "application/cloudevents+json"
 
 SKIPPED = "Skipped"
-"""The type of what stands for versions that were archived before they were delivered."""
+"""The type of what stands for versions that were archived or damaged before their delivery."""
 
 
 def id_of(entry: Entry) -> str:

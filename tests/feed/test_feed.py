@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from dealer.errors import DatabaseDamaged
 from dealer.feed import sequencer
 from dealer.feed.positions import FIRST_PLACE, Place
 from dealer.feed.reader import FeedFilter
@@ -18,6 +17,7 @@ from dealer.service.archiver import Archiver
 from dealer.service.decoding import leaf_of
 from tests.feed.conftest import OpenService
 from tests.feed.followers import complete, next_page, read_all, versions
+from tests.harness.damage import change_log
 from tests.harness.service_keys import add_key, found, give_table
 from tests.service.tables import HOST, shuffled_table
 
@@ -181,17 +181,49 @@ async def test_an_archived_table_is_reported_as_skipped(
     assert [each["version"] for each in new][-1:] == [kept.committed]
 
 
-async def test_a_missing_event_is_an_error(open_node: OpenService, url: str) -> None:
-    """Never a gap, as long as the table is not archived."""
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE feed SET last = last + 1 WHERE seq = 1",
+        "DELETE FROM event WHERE version = 3 AND stream = (SELECT of_stream FROM feed WHERE seq = 1)",
+        "UPDATE event SET public = '[' WHERE version = 3 AND"
+        " stream = (SELECT of_stream FROM feed WHERE seq = 1)",
+    ],
+)
+async def test_damaged_events_are_said_to_be_missing_and_others_follow(
+    open_node: OpenService, url: str, statement: str
+) -> None:
+    """Never a silent gap, and never a table that keeps a follower from the others."""
+    service = await open_node()
+    await add_key(service, "shop", "admin")
+    damaged = await shuffled_table(service)
+    await service.feed.scheduler.up_to_date()
+    intact = await shuffled_table(service)
+    await service.feed.scheduler.up_to_date()
+    await change_log(service.log, statement)
+    service.feed.recent.forget()
+    objects = await read_all(service)
+    (skipped,) = [each for each in objects if "skipped" in each]
+    assert (skipped["table"], skipped["damaged"]) == (damaged.table_id, True)
+    assert "archived" not in skipped
+    assert skipped["skipped"]["from"] == 1
+    rest = [each for each in objects if each is not skipped and each["table"] != damaged.table_id]
+    assert versions(rest) == {intact.table_id: complete(intact)}
+    assert [line.split(":")[0] for line in service.damaged.lines()] == [
+        f"damaged table {damaged.table_id}"
+    ]
+
+
+async def test_no_place_in_the_feed_is_given_to_versions_that_are_not_there(
+    open_node: OpenService,
+) -> None:
+    """A version of 10^15 would be as many rows of the feed."""
     service = await open_node()
     live_table = await shuffled_table(service)
     await add_key(service, "shop", "admin")
-    await service.feed.scheduler.up_to_date()
-    await service.log.run_in_transaction(
-        lambda connection: connection.exec_driver_sql("UPDATE feed SET last = last + 1")
-    )
-    with pytest.raises(DatabaseDamaged, match=live_table.table_id):
-        await service.feed.reader.read(FIRST_PLACE, FeedFilter())
+    await change_log(service.log, "UPDATE stream SET version = 1000000000000000")
+    objects = await read_all(service)
+    assert versions(objects) == {live_table.table_id: complete(live_table)}
 
 
 async def test_long_ranges_are_several_rows(

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from dealer.errors import DatabaseDamaged
 from dealer.eventlog import Row
+from dealer.eventlog.damaged_tables import DamagedTables
 from dealer.proof.tree import Tree, consistency_proof, leaf_hash
 from dealer.service import consistency
 from dealer.service.consistency import ConsistencyProofs
@@ -64,7 +65,7 @@ class Proofs:
     def __init__(self, log: FakeLog) -> None:
         self.log = log
         self.live_table = LiveTable(A, A.hex())
-        self._proofs = ConsistencyProofs(log)  # type: ignore[arg-type]
+        self._proofs = ConsistencyProofs(log, DamagedTables())  # type: ignore[arg-type]
 
     async def check(self, old: int, new: int) -> None:
         found = await self._proofs.proof(

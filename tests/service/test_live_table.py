@@ -21,9 +21,9 @@ METHODS: dict[str, Callable[[LiveTable], object]] = {
     "begin_reload": lambda table: table.begin_reload(),
     "adopt": lambda table: table.adopt(live_table()),
     "resume": lambda table: table.resume(),
-    "archive": lambda table: table.archive("archived"),
+    "give_up": lambda table: table.give_up(TableArchived("archived")),
 }
-OWNED = {"state", "committed", "in_flight", "archived_reason", "leaf", "chain", "savepoint"}
+OWNED = {"state", "committed", "in_flight", "why_unreadable", "leaf", "chain", "savepoint"}
 """Members of a live table that only its own methods assign."""
 
 
@@ -65,7 +65,7 @@ def test_an_archived_table_answers_all_waiting_callers() -> None:
     table = live_table(TableState.RELOADING)
     table.pending_retries.append(Request(None, answers.append))  # type: ignore[arg-type]
     table.when_committed(7, committed.append)
-    table.archive("in a file")
+    table.give_up(TableArchived("in a file"))
     assert [type(answer) for answer in answers] == [TableArchived]
     assert committed == [False]
     with pytest.raises(TableArchived, match="in a file"):

@@ -25,6 +25,9 @@ NEW_TABLES = "for=new-tables"
 class Operations:
     """`/healthz`: the process runs; `/readyz`: the log can be written and read; `/metrics`.
 
+    A table whose log is damaged leaves the server ready, because the others play on; `/readyz`
+    names it in a line of its own.
+
     `/readyz?for=new-tables` is not ready either while the node has to be restarted before it opens
     tables, so that a load balancer prefers others for clients that may open one.
     """
@@ -57,11 +60,12 @@ class Operations:
         return "draining" if self._context.draining else self.probe.problem
 
     def _ready(self, *, new_tables: bool) -> Response:
-        maintenance = self._context.service.maintenance
+        service = self._context.service
+        maintenance = service.maintenance
         restart_needed = maintenance.restart_needed
         problem = self.problem or (restart_needed if new_tables else None)
         if problem is not None:
             return response(HTTPStatus.SERVICE_UNAVAILABLE, f"{problem}\n")
-        remarks = filter(None, (maintenance.notice, restart_needed))
+        remarks = filter(None, (maintenance.notice, restart_needed, *service.damaged.lines()))
         lines = ["ready", self.probe.database, *remarks]
         return response(HTTPStatus.OK, "".join(f"{line}\n" for line in lines))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 
+from dealer.errors import DatabaseDamaged
+
 MAX_KINDS = 1000
 """Kinds whose last line is remembered; lines of further kinds within a second are dropped."""
 
@@ -33,7 +35,12 @@ class LogThrottle:
         /,
         **fields: object,
     ) -> None:
-        """Log `event`; the field `times` counts the lines suppressed before this one."""
+        """Log `event`; the field `times` counts the lines suppressed before this one.
+
+        Damage of the database that has a line already is left out.
+        """
+        if isinstance(error, DatabaseDamaged) and error.logged:
+            return
         kind, now = (event, type(error), *fields.values()), self._clock()
         logged_at, suppressed = self._kinds.get(kind, (now - self._seconds, 0))
         if now - logged_at < self._seconds:

@@ -203,7 +203,7 @@ class Broadcaster:
 
     def _on_log_restored(self, live_table: LiveTable) -> None:
         """The log may no longer hold what was pushed: send snapshots, or disconnect."""
-        if not live_table.archived:
+        if live_table.why_unreadable is None:
             fields = {"table": live_table.table_id, "version": live_table.committed}
             log.error("log rewound", extra={"fields": fields})
         for subscription in tuple(live_table.subscribers):

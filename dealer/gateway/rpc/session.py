@@ -14,6 +14,7 @@ from dealer.errors import (
     BadRequest,
     BadToken,
     CommandReused,
+    DatabaseDamaged,
     DealerError,
     EntropyMismatch,
     Overloaded,
@@ -201,7 +202,9 @@ class Session:
         """Count and send an error; the text of an internal one is logged, and not sent."""
         if isinstance(error, DealerError):
             outcome = error.reason if isinstance(error, Refused) else Unavailable.reason
-            if not isinstance(error, Refused):
+            if isinstance(error, DatabaseDamaged) and error.logged:
+                pass  # the table has a line already
+            elif not isinstance(error, Refused):
                 self.context.log_throttle.log(
                     logging.ERROR,
                     "a request failed",

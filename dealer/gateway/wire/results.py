@@ -87,14 +87,14 @@ class Following(Result, kw_only=True):
 
 
 class Skipped(Struct, rename={"from_": "from"}, kw_only=True):
-    """Versions of an archived table, whose events have left the log."""
+    """Versions of an archived table, whose events have left the log, or that are damaged there."""
 
     from_: int
     to: int
 
 
 class FeedEvent(Result, kw_only=True):
-    """One event of a table of the service key, or versions of it that were archived.
+    """One event of a table of the service key, or versions of it that were archived or are damaged.
 
     `event` is the event as in the log, without its hidden part.
     """
@@ -108,6 +108,7 @@ class FeedEvent(Result, kw_only=True):
     event: dict[str, Any] | None = None
     skipped: Skipped | None = None
     archived: bool | None = None
+    damaged: bool | None = None
 
 
 class Tables(Result, kw_only=True):
