@@ -52,13 +52,14 @@ _NEWEST = "SELECT id, stream, version FROM event ORDER BY id DESC LIMIT 1"
 _LAST = "SELECT id, stream, version FROM event WHERE id > ? ORDER BY id LIMIT 1 OFFSET ?"
 _NEW = "SELECT DISTINCT stream FROM event WHERE id > ? AND id <= ?"
 _PAGE = "SELECT id FROM stream WHERE id > ? ORDER BY id LIMIT ?"
-# Up to the newest row, also of a table whose version is damaged: it may be any number. The rows of
-# an archived table have left the log.
+# At most up to the newest row that the table's version covers: where the log is damaged, either may
+# be any number. The rows of an archived table have left the log.
 _LAGGING = """
 SELECT s.id, s.table_id, s.last, h.last, t.key FROM (
     SELECT id, table_id, CASE
             WHEN EXISTS (SELECT 1 FROM archived a WHERE a.stream = stream.id) THEN version
-            ELSE (SELECT max(e.version) FROM event e WHERE e.stream = stream.id) END AS last,
+            ELSE (SELECT max(e.version) FROM event e
+                WHERE e.stream = stream.id AND e.version <= stream.version) END AS last,
         (SELECT max(seq) FROM feed WHERE feed.of_stream = stream.id) AS newest
     FROM stream WHERE {}
 ) s LEFT JOIN feed h ON h.seq = s.newest LEFT JOIN service_table t ON t.table_id = s.table_id

@@ -22,6 +22,9 @@ from tests.harness.service_keys import add_key, found, give_table
 from tests.service.tables import HOST, shuffled_table
 
 
+THIRD = "version = 3 AND stream = (SELECT of_stream FROM feed WHERE seq = 1)"
+
+
 async def draw(service: Service, live_table: LiveTable, count: int = 1) -> None:
     for _ in range(count):
         await service.execute(live_table, Draw(Actor(seat=1)))
@@ -185,9 +188,8 @@ async def test_an_archived_table_is_reported_as_skipped(
     "statement",
     [
         "UPDATE feed SET last = last + 1 WHERE seq = 1",
-        "DELETE FROM event WHERE version = 3 AND stream = (SELECT of_stream FROM feed WHERE seq = 1)",
-        "UPDATE event SET public = '[' WHERE version = 3 AND"
-        " stream = (SELECT of_stream FROM feed WHERE seq = 1)",
+        f"DELETE FROM event WHERE {THIRD}",
+        f"UPDATE event SET public = '[' WHERE {THIRD}",
     ],
 )
 async def test_damaged_events_are_said_to_be_missing_and_others_follow(

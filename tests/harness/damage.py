@@ -1,4 +1,4 @@
-"""Damage of a log, as an administrator of the database can do it: the triggers are dropped first."""
+"""Damage of a log, as an administrator of the database can do it who drops the triggers."""
 
 from __future__ import annotations
 
