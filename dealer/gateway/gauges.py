@@ -9,6 +9,7 @@ from dealer.gateway.rpc.context import GatewayContext
 from dealer.gateway.ws.registry import ConnectionRegistry
 from dealer.histogram import LONG_SECONDS, Histogram
 from dealer.service import Service
+from dealer.service.memory import MEMORY
 
 Number = tuple[str, Callable[[], float]]
 """The help text of a metric, and the function that reads its value."""
@@ -170,6 +171,10 @@ def counters(service: Service) -> dict[str, Number]:
         return 0 if service.webhooks is None else service.webhooks.failed
 
     return {
+        "dealer_memory_errors": (
+            "Times that this process had no memory left.",
+            lambda: MEMORY.errors,
+        ),
         "dealer_webhook_deliveries": ("Events that webhooks accepted.", deliveries),
         "dealer_webhook_failures": ("Requests that webhooks did not accept.", failures),
         "dealer_hints_sent": ("Tables in hints to other nodes.", hints_sent),

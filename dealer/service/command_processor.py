@@ -35,6 +35,8 @@ from dealer.service.snapshots import CommitNotice, NoticeListener
 from dealer.service.stored_savepoints import StoredSavepoints
 from dealer.service.table_cache import TableCache
 
+INTERNAL = "The server had an internal error; its log says more."
+
 
 class CommandProcessor:
     """Takes requests for any table of one log.
@@ -113,8 +115,11 @@ class CommandProcessor:
         live_table.begin_append()
         try:
             self._log.submit(append)
-        except DealerError as error:
+        except Exception as error:
             live_table.chain.broken = True
+            if not isinstance(error, DealerError):
+                self._report("queueing an append failed", error)
+                error = Unavailable(INTERNAL)
             self._on_commit([(append, error)])
             return
         round_ = live_table.table.round
@@ -125,13 +130,14 @@ class CommandProcessor:
         self, live_table: LiveTable, request: Request, error: Exception
     ) -> None:
         """A bug interrupted a decision half-way: the state in memory is undefined, so reload it."""
-        asyncio.get_running_loop().call_exception_handler(
-            {"message": "deciding a command failed", "exception": error}
-        )
         live_table.chain.broken = True
         live_table.begin_reload()
-        request.done(Unavailable("The server had an internal error; its log says more."))
+        self._report("deciding a command failed", error)
+        request.done(Unavailable(INTERNAL))
         self.reloader.start_if_due(live_table)
+
+    def _report(self, message: str, error: Exception) -> None:
+        asyncio.get_running_loop().call_exception_handler({"message": message, "exception": error})
 
     def _retry(self, live_table: LiveTable, requests: Sequence[Request]) -> None:
         """Decide again what was void or waited for a reload."""
@@ -157,12 +163,22 @@ class CommandProcessor:
                 else:
                     self._append_lost(pending, result)
             except Exception as error:
-                # The failure of one listener does not keep the others from being called.
-                asyncio.get_running_loop().call_exception_handler(
-                    {"message": "notifying of an append failed", "exception": error}
-                )
+                self._settle_after_internal_error(pending, error)
             if pending.live_table.state is not TableState.ACTIVE:
                 self.reloader.start_if_due(pending.live_table)
+
+    def _settle_after_internal_error(self, pending: PendingAppend, error: Exception) -> None:
+        """A bug, or a lack of memory: answer all who wait for the append, and reload the table."""
+        live_table = pending.live_table
+        live_table.chain.broken = True
+        live_table.begin_reload()
+        pending.request.settle(Unavailable(INTERNAL))
+        if pending.stored is not None:
+            live_table.pending_retries.extend(pending.stored.waiters)
+            pending.stored.waiters.clear()
+        if pending.pending_draw is not None:
+            pending.pending_draw.postpone()
+        self._report("settling an append failed", error)
 
     def _append_committed(self, pending: PendingAppend) -> None:
         """Publish first, then answer the caller, then the others that waited for it."""
@@ -175,14 +191,13 @@ class CommandProcessor:
             live_table.ring.extend(entries)
         self._notify(live_table, CommitNotice(entries, notes))
         result = CommandResult(pending.last, pending.events)
-        request.done(result)
+        request.settle(result)
         stored = pending.stored
         if stored is not None:
             stored.committed = True
             live_table.store_command(request.name or "", stored)
-            for duplicate in stored.waiters:
-                self._duplicates.answer(live_table, duplicate, stored, result)
-            stored.waiters.clear()
+            while stored.waiters:
+                self._duplicates.answer(live_table, stored.waiters.pop(0), stored, result)
         if pending.pending_draw is not None:
             for answer in pending.pending_draw.answers:
                 answer(pending.draw_outcome())
@@ -202,7 +217,7 @@ class CommandProcessor:
         elif live_table.pending_draw is not None and live_table.pending_draw.draw is request.then:
             live_table.pending_draw = None  # the shuffle that it waited for never began
         if isinstance(result, DealerError):
-            request.done(unavailable(result))
+            request.settle(unavailable(result))
         else:
             if isinstance(result, Known) and result.digest is not None:
                 request.duplicate_of = StoredCommand.read(result.version, result.digest)

@@ -1,10 +1,10 @@
 """Probe: checks once a second whether the server is ready, however often that is asked.
 
-It reads from the log, and finds out whether the log can be written: commits since the last check
-show that it can; without any it takes the write lock and writes nothing. Only after an append that
-failed it writes a row, which it deletes in the same transaction, until that succeeds: a full disk
-is not found without writing, and a server that is not ready gets no commands whose commits would
-show that the disk has room again.
+It allocates some memory, reads from the log, and finds out whether the log can be written: commits
+since the last check show that it can; without any it takes the write lock and writes nothing. Only
+after an append that failed it writes a row, which it deletes in the same transaction, until that
+succeeds: a full disk is not found without writing, and a server that is not ready gets no commands
+whose commits would show that the disk has room again.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from dealer.eventlog import Log
 from dealer.eventlog.health import ProjectorLag, projector_lag, require_write, require_write_lock
 from dealer.service.clock import Clock, clock_skew
 from dealer.service.commit_stats import CommitStats
+from dealer.service.memory import MEMORY
 
 SECONDS = 1.0
 """Seconds between the end of a check and the next one."""
@@ -107,7 +108,7 @@ class Probe:
             return "the log does not answer in time"
         except DealerError as error:
             return str(error)
-        return None if wrong is None else f"{wrong}."
+        return MEMORY.check() if wrong is None else f"{wrong}."
 
     async def _require_writable(self) -> None:
         appends = self._stats.appends

@@ -63,6 +63,11 @@ class Request:
     then: Draw | None = None
     drawn: OnResult | None = None
 
+    def settle(self, outcome: Outcome) -> None:
+        """Call `done`, unless this has called it before, also where it failed."""
+        done, self.done = self.done, _nothing
+        done(outcome)
+
     def identify(self, key: IdempotencyKey, keys: HouseKeys) -> None:
         """Set name and digest; `keys` are the house's keys of the table."""
         scope, cmd, content = key
@@ -71,6 +76,10 @@ class Request:
             cmd = keys.command_digest(b"cmd " + cmd.encode()).hex()
         self.name = f"{scope}/{cmd}"
         self.digest = keys.command_digest(content)
+
+
+def _nothing(outcome: Outcome) -> None:
+    """For an outcome that was given already."""
 
 
 @dataclass(slots=True, eq=False)

@@ -212,7 +212,12 @@ class Service:
 
     def _notify(self, live_table: LiveTable, notice: CommitNotice) -> None:
         for listener in self._listeners:
-            listener(live_table, notice)
+            try:
+                listener(live_table, notice)
+            except Exception as error:  # the others are called, and the caller is answered
+                asyncio.get_running_loop().call_exception_handler(
+                    {"message": "notifying of an append failed", "exception": error}
+                )
 
     # Tables
 

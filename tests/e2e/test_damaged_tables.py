@@ -106,7 +106,8 @@ async def feed(server: ServerProcess, key: str) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("loaded", [True, False], ids=["in memory", "after a restart"])
 async def test_every_request_is_answered_and_others_play_on(tmp_path: Path, loaded: bool) -> None:
     ops = unused_port()
-    async with ServerProcess(tmp_path, **{"ops-port": ops}) as server:
+    options: dict[str, Any] = {"ops-port": ops}
+    async with ServerProcess(tmp_path, **options) as server:
         key = (await server.run_command("key", "add", "shop", "--may", "admin,read")).strip()
         tables = {kind: await Table.open(server) for kind in DAMAGE}
         intact, other = await Table.open(server), await Table.open(server)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dealer.feed import sequencer
-from dealer.feed.positions import FIRST_PLACE, Place
+from dealer.feed.positions import Place
 from dealer.feed.reader import FeedFilter
 from dealer.game.commands import Actor, CloseRound, CloseTable, Draw
 from dealer.service import LiveTable, Service
@@ -20,7 +20,6 @@ from tests.feed.followers import complete, next_page, read_all, versions
 from tests.harness.damage import change_log
 from tests.harness.service_keys import add_key, found, give_table
 from tests.service.tables import HOST, shuffled_table
-
 
 THIRD = "version = 3 AND stream = (SELECT of_stream FROM feed WHERE seq = 1)"
 

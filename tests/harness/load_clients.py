@@ -48,6 +48,8 @@ class SocketlessClient:
 
     def resume(self) -> None: ...
 
+    def abort(self) -> None: ...
+
     def close_with(self, code: int, reason: str) -> None:
         if self.ended is None:
             self.ended = code

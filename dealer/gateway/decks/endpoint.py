@@ -129,6 +129,9 @@ class DecksEndpoint:
         try:
             answer = await metered(work, connection.budget.cpu)
             exchange.answer(answer, close=self._context.draining)
+        except BaseException:
+            connection.abort()
+            raise
         finally:
             self._context.in_flight -= 1
 

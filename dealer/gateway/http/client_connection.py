@@ -58,6 +58,9 @@ class ClientConnection(HttpConnection):
         self.service_key = key
         budget.connections += 1
 
+    def abort(self) -> None:
+        self.transport.abort()
+
     # Lifecycle
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:

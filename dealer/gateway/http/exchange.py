@@ -95,7 +95,11 @@ class PostExchange:
             return
         self._answered = True
         self._count(response.status_code)
-        self._write(response, close=close or response.status_code == UNAVAILABLE)
+        try:
+            self._write(response, close=close or response.status_code == UNAVAILABLE)
+        except Exception:
+            self._connection.abort()
+            raise
         if self._http.our_state is h11.DONE and self._http.their_state is h11.DONE:
             leftover, _ = self._http.trailing_data
             self._connection.next_request(bytes(leftover))

@@ -110,6 +110,9 @@ async def stream(
         except (DealerError, TimeoutError):
             transport.abort()
             await connection.wait_closed()
+        except Exception:
+            transport.abort()  # its head was sent: no other answer may follow
+            raise
 
 
 async def blocks_of(lines: AsyncGenerator[str], turn: asyncio.Lock) -> AsyncGenerator[bytes]:

@@ -56,9 +56,7 @@ class RpcEndpoint:
         run_posted(
             self._context,
             body,
-            address=connection.address,
-            budget=connection.budget,
-            service_key=connection.service_key,
+            connection=connection,
             on_answer=partial(self._answer, exchange),
         )
 

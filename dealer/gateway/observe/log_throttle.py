@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Mapping
 
 from dealer.errors import DatabaseDamaged
+from dealer.service.memory import MEMORY
 
 MAX_KINDS = 1000
 """Kinds whose last line is remembered; lines of further kinds within a second are dropped."""
@@ -39,6 +40,7 @@ class LogThrottle:
 
         Damage of the database that has a line already is left out.
         """
+        MEMORY.note(error)
         if isinstance(error, DatabaseDamaged) and error.logged:
             return
         kind, now = (event, type(error), *fields.values()), self._clock()

@@ -46,6 +46,9 @@ class Transport(Protocol):
     def close_with(self, code: CloseCode, reason: str) -> None:
         """Send a close frame and end the session."""
 
+    def abort(self) -> None:
+        """Close the connection at once: a request that came on it cannot be answered."""
+
 
 class TableRole(Protocol):
     """The role of a connection at a table, see `membership.Membership`."""

@@ -235,7 +235,14 @@ class Dispatcher:
         steps = metered(partial(self._guarded, call, work, blocking), self.session.budget.cpu)
         task = self._context.broadcaster.start_task(steps)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            # The request, or one that was queued behind it, may have no answer.
+            self._context.log_throttle.say_error(error, "a request was not answered")
+            self.session.transport.abort()
 
     async def _guarded(
         self, call: wire.Call, work: Callable[[], Awaitable[None]], blocking: bool

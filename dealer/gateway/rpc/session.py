@@ -199,7 +199,17 @@ class Session:
         self.context.metrics.answered(call.method, "ok", perf_counter() - call.received)
 
     def fail(self, call: wire.Call, error: Exception) -> None:
-        """Count and send an error; the text of an internal one is logged, and not sent."""
+        """Count and send an error; the text of an internal one is logged, and not sent.
+
+        Where not even that can be done, as without memory, the connection is closed.
+        """
+        try:
+            self._fail(call, error)
+        except Exception:
+            self.transport.abort()
+            raise
+
+    def _fail(self, call: wire.Call, error: Exception) -> None:
         if isinstance(error, DealerError):
             outcome = error.reason if isinstance(error, Refused) else Unavailable.reason
             if isinstance(error, DatabaseDamaged) and error.logged:

@@ -1,0 +1,155 @@
+"""Without memory at any step of a request it is answered, or its connection closed, and the next
+one works.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from dealer.eventlog import Log
+from dealer.gateway import Gateway
+from dealer.gateway.http.exchange import PostExchange
+from dealer.gateway.rate_limit import cpu_time
+from dealer.gateway.rpc import dispatcher
+from dealer.gateway.wire import protocol as wire
+from dealer.service import Service
+from dealer.service.live_table import LiveTable
+from dealer.service.memory import MEMORY
+from tests.gateway.conftest import Connect
+from tests.gateway.rpc_client import Refusal, RpcClient
+
+pytestmark = pytest.mark.usefixtures("gateway")
+
+PATIENT = 30.0
+
+
+class Failing:
+    """Raises MemoryError in the next `times` calls of a function."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._monkeypatch = monkeypatch
+        self.left = 0
+
+    def make(self, owner: Any, name: str, *, times: int = 1) -> None:
+        works: Callable[..., Any] = getattr(owner, name)
+        self.left += times
+
+        def fails(*given: Any, **named: Any) -> Any:
+            if self.left:
+                self.left -= 1
+                raise MemoryError
+            return works(*given, **named)
+
+        self._monkeypatch.setattr(owner, name, fails)
+
+
+@pytest.fixture
+def failing(monkeypatch: pytest.MonkeyPatch) -> Failing:
+    return Failing(monkeypatch)
+
+
+async def outcome(client: RpcClient, method: str, **params: Any) -> str | None:
+    """The reason or code of a refusal, `closed`, or None for a result."""
+    try:
+        async with asyncio.timeout(PATIENT):
+            await client.call(method, **params)
+    except Refusal as refusal:
+        return str(refusal.reason or refusal.code)
+    except asyncio.CancelledError:
+        return "closed"
+    return None
+
+
+async def at_a_table(connect: Connect) -> RpcClient:
+    client = await connect()
+    await client.call("table.open")
+    await client.call("table.join", name="Ada")
+    await client.call("round.open", entropy="house")
+    return client
+
+
+def broken_listener(service: Service) -> tuple[Any, str]:
+    def listener(live_table: object, notice: object) -> None: ...
+
+    holder = type("Holder", (), {"listener": staticmethod(listener)})
+    service.on_notice(lambda live_table, notice: holder.listener(live_table, notice))  # type: ignore[attr-defined]
+    return holder, "listener"
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "answers"),
+    [
+        (None, "a listener", {None}),
+        (LiveTable, "refresh_savepoint", {"unavailable"}),
+        (Log, "submit", {"unavailable"}),
+        (wire, "result", {"-32603"}),
+    ],
+)
+async def test_a_command(
+    connect: Connect,
+    service: Service,
+    failing: Failing,
+    monkeypatch: pytest.MonkeyPatch,
+    owner: Any,
+    name: str,
+    answers: set[str | None],
+) -> None:
+    client = await at_a_table(connect)
+    reported: list[dict[str, Any]] = []
+    monkeypatch.setattr(asyncio.get_running_loop(), "call_exception_handler", reported.append)
+    owner, name = broken_listener(service) if owner is None else (owner, name)
+    failing.make(owner, name)
+    assert await outcome(client, "deck.shuffle") in answers
+    assert await outcome(client, "deck.shuffle") is None
+    if name != "result":
+        assert [type(context["exception"]) for context in reported] == [MemoryError]
+
+
+async def test_neither_the_answer_nor_the_error_can_be_made(
+    connect: Connect, failing: Failing
+) -> None:
+    client, other = await at_a_table(connect), await connect()
+    failing.make(wire, "result")
+    failing.make(wire, "fault")
+    assert await outcome(client, "deck.shuffle") == "closed"
+    assert await outcome(other, "ping") is None
+
+
+async def test_a_request_that_reads_fails_outside_of_its_handler(
+    connect: Connect, failing: Failing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, other = await at_a_table(connect), await connect()
+    before = MEMORY.errors
+
+    async def fails(work: Any, cpu: cpu_time.ProcessorTime) -> None:
+        raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(dispatcher, "metered", fails)
+        assert await outcome(client, "table.state") == "closed"
+    assert MEMORY.errors == before + 1
+    assert await outcome(other, "ping") is None
+
+
+async def test_a_post_whose_answer_cannot_be_written(gateway: Gateway, failing: Failing) -> None:
+    failing.make(PostExchange, "_write")
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {}}).encode()
+    head = (
+        b"POST /rpc HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        b"Content-Length: %d\r\n\r\n" % len(body)
+    )
+    for answered in (False, True):
+        reader, writer = await asyncio.open_connection("127.0.0.1", gateway.port)
+        writer.write(head + body)
+        async with asyncio.timeout(PATIENT):
+            try:
+                first = await reader.read(12)
+            except ConnectionResetError:
+                first = b""
+        assert (first == b"HTTP/1.1 200") is answered
+        writer.close()
