@@ -19,6 +19,11 @@ def peak(pid: int) -> float:
     return _status(pid, "VmHWM")
 
 
+def virtual(pid: int) -> float:
+    """MiB of addresses in use (VmSize), which RLIMIT_AS limits."""
+    return _status(pid, "VmSize")
+
+
 def processor_seconds(pid: int) -> float:
     """Seconds of CPU time, user and system."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
