@@ -26,6 +26,9 @@ class DamagedTables:
     def __len__(self) -> int:
         return len(self._sentences)
 
+    def __contains__(self, table_id: str) -> bool:
+        return table_id in self._sentences
+
     @contextmanager
     def noticed(self, table_id: str) -> Iterator[None]:
         """Note the table if the block, which reads it, raises DatabaseDamaged.

@@ -13,6 +13,7 @@ from dealer.proof.verify import verify
 from dealer.service import Service
 from dealer.service.event_ring import BYTES, EVENTS
 from tests.simulation.checks import compare_rows, restored_tables_are_closed
+from tests.simulation.core.damage import others_play_on
 from tests.simulation.core.plan import COMMANDS as COMMANDS
 
 if TYPE_CHECKING:
@@ -56,6 +57,8 @@ async def final(world: CoreWorld) -> None:
         _memory_is_bounded(world, service)
     if world.plan.settings["fold"] and not world.restored_while_running:
         _read_models_are_the_fold(world)
+    if world.plan.settings.get("row_lost"):
+        await others_play_on(world)
 
 
 async def _table(world: CoreWorld, services: list[Service], table: str) -> None:

@@ -33,6 +33,13 @@ def lost_append_is_not_reloaded(_: Any, self: LiveTable) -> None:
     self.in_flight -= 1
 
 
+@fault_of(Loader, "_end")
+async def version_not_compared_with_the_rows(_: Any, self: Loader, table: bytes) -> Any:
+    """A load ends at the newest row, whatever the version of the table is."""
+    end = await self._log.end(table)
+    return end._replace(version=end.newest)
+
+
 @fault
 def hint_trusted_instead_of_the_log() -> list[Replacement]:
     """Other nodes' events are read when a hint comes, and never polled."""
