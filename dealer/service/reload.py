@@ -65,8 +65,8 @@ class Reloader:
         DatabaseDamaged where the table's rows do not end at its version, Unavailable or
         TableArchived.
         """
-        # A reload ends at the head of its moment or gives the table up, so that each turn is the
-        # answer to a head that another process has moved meanwhile.
+        # Each turn answers a version that another process has written meanwhile: a reload reaches
+        # the one that the log has at its moment, or gives the table up.
         while True:
             live_table.require_here()
             committed = live_table.committed

@@ -1,4 +1,4 @@
-"""A server whose memory is limited (`ulimit -v`): not ready, and no request waits for ever."""
+"""A server whose memory is limited (`ulimit -v`): not ready, and no request waits permanently."""
 
 from __future__ import annotations
 

@@ -56,8 +56,11 @@ class RpcEndpoint:
         run_posted(
             self._context,
             body,
-            connection=connection,
+            address=connection.address,
+            budget=connection.budget,
+            service_key=connection.service_key,
             on_answer=partial(self._answer, exchange),
+            abort=connection.abort,
         )
 
     def _count(self, status: int) -> None:

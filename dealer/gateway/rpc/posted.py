@@ -15,7 +15,6 @@ from msgspec import Struct
 
 from dealer.errors import DealerError, RateLimited
 from dealer.gateway.close_codes import CloseCode
-from dealer.gateway.http.client_connection import ClientConnection
 from dealer.gateway.rate_limit.budgets import ClientBudget
 from dealer.gateway.rpc.context import GatewayContext
 from dealer.gateway.rpc.dispatcher import Dispatcher
@@ -42,11 +41,15 @@ class NoTransport:
     paused = False
 
     def __init__(
-        self, connection: ClientConnection, budget: ClientBudget, end: Callable[[], None]
+        self,
+        address: str,
+        budget: ClientBudget,
+        end: Callable[[], None],
+        abort: Callable[[], None],
     ) -> None:
-        self.address = connection.address
+        self.address = address
         self.budget = budget
-        self.abort = connection.abort
+        self.abort = abort
         self._end = end
 
     def charge_to(self, budget: ClientBudget, key: ServiceKey) -> None:
@@ -118,12 +121,16 @@ def run_posted(
     context: GatewayContext,
     data: bytes,
     *,
-    connection: ClientConnection,
+    address: str,
+    budget: ClientBudget,
+    service_key: ServiceKey | None,
     on_answer: Callable[[PostedAnswer], None],
+    abort: Callable[[], None],
 ) -> None:
     """Run the request in `data`; `on_answer` is called with its answer, now or later.
 
-    Where it cannot be answered, the `connection` is aborted.
+    `budget` is that of the client's `address`, or of its valid `service_key`. Where the request
+    cannot be answered, `abort` is called, which closes its connection.
     """
     loop = asyncio.get_running_loop()
 
@@ -131,9 +138,8 @@ def run_posted(
         loop.call_soon(dispatcher.close)  # not within the step that answers
         on_answer(answer)
 
-    budget, key = connection.budget, connection.service_key
-    transport = NoTransport(connection, budget, lambda: session.finish(ends=True))
-    session = PostedSession(context, transport, service_key=key, on_answer=answered)
+    transport = NoTransport(address, budget, lambda: session.finish(ends=True), abort)
+    session = PostedSession(context, transport, service_key=service_key, on_answer=answered)
     dispatcher = Dispatcher(session)
     dispatcher.receive(data)
     if not dispatcher.request_seen:

@@ -63,7 +63,7 @@ async def others_play_on(world: CoreWorld) -> None:
 
 
 async def _steps(world: CoreWorld) -> int:
-    """The callbacks of some seconds in which nobody asks for anything."""
+    """The callbacks of some seconds in which the test asks for nothing."""
     before = world.loop.steps
     await asyncio.sleep(IDLE_SECONDS)
     return world.loop.steps - before
