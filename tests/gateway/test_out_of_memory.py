@@ -14,7 +14,7 @@ import pytest
 from dealer.eventlog import Log
 from dealer.gateway import Gateway
 from dealer.gateway.http.exchange import PostExchange
-from dealer.gateway.rate_limit import cpu_time
+from dealer.gateway.rate_limit.bucket import ProcessorTime
 from dealer.gateway.rpc import dispatcher
 from dealer.gateway.wire import protocol as wire
 from dealer.service import Service
@@ -126,7 +126,7 @@ async def test_a_request_that_reads_fails_outside_of_its_handler(
     client, other = await at_a_table(connect), await connect()
     before = MEMORY.errors
 
-    async def fails(work: Any, cpu: cpu_time.ProcessorTime) -> None:
+    async def fails(work: Any, cpu: ProcessorTime) -> None:
         raise MemoryError
 
     with monkeypatch.context() as patch:

@@ -50,7 +50,7 @@ async def others_play_on(world: CoreWorld) -> None:
     world.seen(f"damage {kind}")
     report = world.fault
     # The witness says truly that versions come again; what counts now is below.
-    world.fault = lambda text: None  # type: ignore[method-assign]
+    world.fault = lambda sentence: None  # type: ignore[method-assign]
     if restarts:
         await world._start()
     for node in world.nodes:
