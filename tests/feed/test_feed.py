@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dealer.feed import sequencer
+from dealer.feed import scheduler, sequencer
 from dealer.feed.positions import Place
 from dealer.feed.reader import FeedFilter
 from dealer.game.commands import Actor, CloseRound, CloseTable, Draw
@@ -17,6 +17,7 @@ from dealer.service.archiver import Archiver
 from dealer.service.decoding import leaf_of
 from tests.feed.conftest import OpenService
 from tests.feed.followers import complete, next_page, read_all, versions
+from tests.gateway.rpc_client import eventually
 from tests.harness.damage import change_log
 from tests.harness.service_keys import add_key, found, give_table
 from tests.service.tables import HOST, shuffled_table
@@ -240,3 +241,24 @@ async def test_long_ranges_are_several_rows(
         objects = await read_all(service, limit=limit)
         assert versions(objects) == {table.table_id: complete(table) for table in tables}
     assert await stored_rows(service) > sum(table.committed // 10 for table in tables)
+
+
+async def test_the_sequencer_goes_on_after_an_internal_error(
+    open_node: OpenService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = await open_node()
+    live_table = await shuffled_table(service)
+    await add_key(service, "shop", "admin")
+    reported: list[dict[str, object]] = []
+    monkeypatch.setattr(scheduler, "RETRY_SECONDS", 0.01)
+    loop = asyncio.get_running_loop()
+
+    def fails(*given: object, **named: object) -> None:
+        raise MemoryError
+
+    with monkeypatch.context() as broken:
+        broken.setattr(loop, "call_exception_handler", reported.append)
+        broken.setattr(scheduler, "sequence", fails)
+        await eventually(lambda: len(reported) >= 2)
+    await eventually(lambda: service.feed.head.seq)
+    assert versions(await read_all(service)) == {live_table.table_id: complete(live_table)}

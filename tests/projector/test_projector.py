@@ -14,8 +14,9 @@ from sqlalchemy import Connection, Engine, event
 
 from dealer.errors import ConcurrentUpdate
 from dealer.eventlog import Row, migrate
-from dealer.game.commands import Deal
+from dealer.game.commands import CloseTable, Deal
 from dealer.projector.changes import Changes
+from dealer.projector.lagging import LaggingStreams
 from dealer.projector.runner import Projector
 from dealer.projector.writer import ReadModelWriter
 from tests.projector.conftest import Connect
@@ -187,6 +188,39 @@ def test_an_event_that_cannot_be_projected_stops_its_table_and_no_other(
     catch_up(connection, projector)
     assert projected(connection)[1] == (len(sound.rows), len(sound.rows))
     assert len(caplog.records) == 1
+
+
+def test_a_table_whose_newest_rows_are_missing_is_stopped_and_not_searched_for_again(
+    connection: Connection, caplog: pytest.LogCaptureFixture
+) -> None:
+    damaged, sound = short_game("damaged"), short_game("sound")
+    damaged.log(connection)
+    connection.exec_driver_sql("UPDATE stream SET version = version + 1")
+    sound.log(connection)
+    projector = catch_up(connection, catch_up(connection))
+    (stopped,) = projector.stopped.values()
+    assert (stopped.table, stopped.version) == (damaged.id.hex(), len(damaged.rows))
+    assert f"Version {stopped.version + 1} is missing" in stopped.sentence
+    assert models(connection) == expected(damaged, sound)
+    assert len(caplog.records) == 1
+    lagging = LaggingStreams(events=100)
+    for _ in range(2):
+        stuck = on(connection, lambda it: lagging.is_stuck(it, without=projector.stopped))
+        assert not stuck
+
+
+def test_a_table_whose_rows_are_in_the_archive_is_not_stopped(connection: Connection) -> None:
+    """They are deleted before the position of the read models is moved."""
+    game = short_game()
+    game.do(CloseTable(HOST))
+    game.log(connection)
+    connection.exec_driver_sql(
+        "INSERT INTO archived (stream, root, house_key, file, length, sha256, closed_at, at, size)"
+        " SELECT id, ?, ?, 'f', 0, ?, 0, 0, version FROM stream",
+        (b"", b"", b""),
+    )
+    connection.exec_driver_sql("UPDATE stream SET version = version + 1")
+    assert catch_up(connection, catch_up(connection)).stopped == {}
 
 
 def test_an_altered_hidden_part_stops_the_table_at_the_close_of_its_round(

@@ -188,6 +188,15 @@ def test_the_first_of_two_concurrent_rebuilds_fails(connect: Connect) -> None:
     on(one, migrate.check)
 
 
+def test_a_position_that_was_altered_does_not_keep_a_rebuild_from_its_end(
+    connection: Connection,
+) -> None:
+    game = short_game()
+    game.log(connection)
+    connection.exec_driver_sql("UPDATE stream SET projected = -1")
+    assert rebuilt(connection).done == len(game.rows)
+
+
 def test_a_table_that_cannot_be_projected_is_reported_and_the_others_are_rebuilt(
     connection: Connection,
 ) -> None:

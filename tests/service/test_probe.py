@@ -14,8 +14,9 @@ from dealer.errors import DatabaseFull, Unavailable
 from dealer.eventlog import health
 from dealer.eventlog.address import is_postgres
 from dealer.projector.runner import Projector
-from dealer.service import Service
+from dealer.service import Service, memory
 from dealer.service import probe as module
+from dealer.service.memory import MEMORY, RESERVE
 from dealer.service.probe import Probe
 
 
@@ -190,3 +191,34 @@ async def test_the_lag_is_counted_up_to_a_bound(
     await service.log.run_when_idle(Projector().slice)
     await probe.check()
     assert probe.lag == (0, 0)
+
+
+async def test_a_memory_error_is_seen_at_the_next_check(probe: Probe) -> None:
+    await probe.check()
+    assert probe.problem is None
+    MEMORY.note(KeyError("a bug"))
+    await probe.check()
+    assert probe.problem is None
+    MEMORY.note(MemoryError())
+    await probe.check()
+    assert probe.problem is not None
+    assert "memory" in probe.problem
+    await probe.check()
+    assert probe.problem is None
+
+
+async def test_without_a_reserve_the_process_is_not_ready(
+    probe: Probe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(size: int) -> None:
+        assert size == RESERVE
+        raise MemoryError
+
+    monkeypatch.setattr(memory, "bytearray", full, raising=False)
+    for _ in range(2):
+        await probe.check()
+        assert probe.problem is not None
+        assert "memory" in probe.problem
+    monkeypatch.undo()
+    await probe.check()
+    assert probe.problem is None

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dealer.errors import Overloaded, TableArchived
+from dealer.errors import DatabaseDamaged, Overloaded, TableArchived
 from dealer.game.cards import STANDARD
 from dealer.game.commands import OpenRound, StartShuffle, TakeSeat
 from dealer.service import LiveTable, Service, wakeups
@@ -90,6 +90,35 @@ async def test_tables_wake_in_order_and_failed_loads_are_retried(
     await eventually(lambda: not len(sleeping))
     assert sorted(woken) == [1, 2, 5]
     assert woken.index(5) < woken.index(1)
+    await sleeping.close()
+
+
+async def test_a_table_that_cannot_be_loaded_wakes_no_more_and_others_do(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(wakeups, "SOON_SECONDS", 0.0)
+    monkeypatch.setattr(wakeups, "RETRY_SECONDS", 0.01)
+    loop = asyncio.get_running_loop()
+    reported: list[dict[str, Any]] = []
+    monkeypatch.setattr(loop, "call_exception_handler", reported.append)
+    loads: list[int] = []
+
+    async def load(table: str) -> None:
+        number = int(table, 16)
+        loads.append(number)
+        if number == 1:
+            raise DatabaseDamaged("a row is missing")
+        if number == 2:
+            raise KeyError("a bug")
+        if number == 3 and loads.count(3) == 1:
+            raise MemoryError
+
+    sleeping = Wakeups(load)
+    for number in range(1, 5):
+        assert sleeping.sleep(due_table(loop, number, 0.01 * number))
+    await eventually(lambda: not len(sleeping))
+    assert sorted(loads) == [1, 2, 3, 3, 4]
+    assert [type(context["exception"]) for context in reported] == [KeyError, MemoryError]
     await sleeping.close()
 
 
