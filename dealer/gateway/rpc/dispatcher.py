@@ -241,7 +241,7 @@ class Dispatcher:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             # The request, or one that was queued behind it, may have no answer.
-            self._context.log_throttle.say_error(error, "a request was not answered")
+            self._context.log_throttle.say_error(error, "internal error", what="no answer")
             self.session.transport.abort()
 
     async def _guarded(
