@@ -6,6 +6,8 @@ may meet another, or a library may end the process.
 
 from __future__ import annotations
 
+from mmap import mmap
+
 RESERVE = 16 * 2**20
 """Bytes that a process that is ready can allocate."""
 
@@ -25,8 +27,9 @@ class MemoryWatch:
         """Why the process is not ready: a MemoryError since the last check, or no `RESERVE`."""
         seen, self._seen = self._seen, self.errors
         try:
-            bytearray(RESERVE)  # zeros that were never touched take addresses only
-        except MemoryError:
+            # Not from the allocator, which would keep it, and touch it the next time.
+            mmap(-1, RESERVE).close()
+        except OSError:
             seen = -1
         if seen == self.errors:
             return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from errno import ENOMEM
 from pathlib import Path
 from typing import Any
 
@@ -210,11 +211,11 @@ async def test_a_memory_error_is_seen_at_the_next_check(probe: Probe) -> None:
 async def test_without_a_reserve_the_process_is_not_ready(
     probe: Probe, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(size: int) -> None:
-        assert size == RESERVE
-        raise MemoryError
+    def full(file: int, size: int) -> None:
+        assert (file, size) == (-1, RESERVE)
+        raise OSError(ENOMEM, "no memory")
 
-    monkeypatch.setattr(memory, "bytearray", full, raising=False)
+    monkeypatch.setattr(memory, "mmap", full)
     for _ in range(2):
         await probe.check()
         assert probe.problem is not None
