@@ -6,13 +6,16 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
 from dealer.eventlog import Log
 from dealer.gateway import Gateway
+from dealer.gateway.decks import endpoint
+from dealer.gateway.http import router
 from dealer.gateway.http.exchange import PostExchange
 from dealer.gateway.rate_limit.bucket import ProcessorTime
 from dealer.gateway.rpc import dispatcher
@@ -143,13 +146,49 @@ async def test_a_post_whose_answer_cannot_be_written(gateway: Gateway, failing: 
         b"POST /rpc HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
         b"Content-Length: %d\r\n\r\n" % len(body)
     )
-    for answered in (False, True):
+    assert await first_bytes(gateway, head + body) == b""
+    assert await first_bytes(gateway, head + body) == b"HTTP/1.1 200"
+
+
+async def first_bytes(gateway: Gateway, request: bytes) -> bytes:
+    """Everything that is answered until the connection ends, or 12 bytes of an answer."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", gateway.port)
+    writer.write(request)
+    async with asyncio.timeout(PATIENT):
+        try:
+            return await reader.read(12)
+        except ConnectionResetError:
+            return b""
+        finally:
+            writer.close()
+
+
+async def test_a_deck_whose_answer_cannot_be_made(gateway: Gateway, failing: Failing) -> None:
+    request = b"GET /api/deck/new/ HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    failing.make(endpoint, "_json", times=2)
+    assert await first_bytes(gateway, request) == b""
+    assert await first_bytes(gateway, request) == b"HTTP/1.1 200"
+
+
+async def test_a_download_breaks_off(
+    gateway: Gateway, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = await connect()
+    table = (await client.call("table.open"))["table"]
+
+    async def blocks(lines: Any, turn: asyncio.Lock) -> AsyncGenerator[bytes]:
+        yield b"the first block\n"
+        raise MemoryError
+
+    request = b"GET /tables/%b/bundle.jsonl HTTP/1.1\r\nHost: localhost\r\n\r\n" % table.encode()
+    with monkeypatch.context() as broken:
+        broken.setattr(router, "blocks_of", blocks)
         reader, writer = await asyncio.open_connection("127.0.0.1", gateway.port)
-        writer.write(head + body)
+        writer.write(request)
         async with asyncio.timeout(PATIENT):
-            try:
-                first = await reader.read(12)
-            except ConnectionResetError:
-                first = b""
-        assert (first == b"HTTP/1.1 200") is answered
+            with suppress(ConnectionResetError):
+                answer = await reader.read()
+                assert answer.count(b"HTTP/1.1") <= 1
+                assert not answer.endswith(b"0\r\n\r\n")
         writer.close()
+    assert await first_bytes(gateway, request) == b"HTTP/1.1 200"
