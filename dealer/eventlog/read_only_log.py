@@ -159,6 +159,10 @@ class ReadOnlyLog:
         rows = await self.fetch(self._queries.checkpoints, (table, after, limit))
         return [(size, note) for size, note in rows]
 
+    async def signed_sizes(self, table: bytes, *, after: int = -1) -> set[int]:
+        """The sizes of the table's checkpoints with size > `after`."""
+        return {size for (size,) in await self.fetch(self._queries.signed, (table, after))}
+
     async def newest_checkpoint(
         self, table: bytes, *, upto: int | None = None
     ) -> tuple[int, str] | None:

@@ -14,11 +14,12 @@ from typing import NamedTuple
 from dealer.errors import ConfigurationError, HouseKeyError, NoteFault, UnknownTable
 from dealer.eventlog import HouseKeys, ReadOnlyLog, Row, key_file
 from dealer.eventlog.key_file import read_keys
+from dealer.game.events import CHECKPOINT_TYPES
 from dealer.proof import bundle
 from dealer.proof.checkpoint import Signer, open_note
 from dealer.proof.tree import Tree, leaf_hash
 from dealer.service.archive import require_here
-from dealer.service.decoding import leaf_of, tampered
+from dealer.service.decoding import leaf_of, tampered, unsigned
 
 CHUNK = 1000
 """Events, or checkpoints, that are read from the log at a time."""
@@ -78,6 +79,7 @@ async def bundle_lines(
     """
     table, tree = extent.table, Tree()
     origin, key, size = "", b"", 0
+    signed = await log.signed_sizes(table)
     async for rows in log.stream(table, upto=extent.size, chunk=chunk):
         for row in rows:
             if row.version == 1:
@@ -87,6 +89,9 @@ async def bundle_lines(
             if extent.signer is not None:
                 tree.append(leaf_hash(leaf.encode()))
                 _require_signed(extent, row, tree, key)
+                if row.type in CHECKPOINT_TYPES and row.version not in signed:
+                    await require_here(log, table)
+                    raise unsigned(table.hex(), row)
         size = rows[-1].version
         step(size, extent.size)
     if size < extent.size:

@@ -22,6 +22,14 @@ def event_of(row: Row, secret: RoundSecret | NoRoundSecrets) -> Event:
     return codec.decode(row.type, row.schema, row.members(), hidden)
 
 
+def unsigned(table_id: str, row: Row) -> DatabaseDamaged:
+    """The error for a table, by its id in hex, that lacks the checkpoint which is due at `row`."""
+    return DatabaseDamaged(
+        f"The signed checkpoint of table {table_id} at version {row.version} ({row.type}) is "
+        "missing: the database was altered or is incomplete. Restore it from a backup."
+    )
+
+
 def tampered(table_id: str) -> DatabaseDamaged:
     """The error for a table, by its id in hex, whose rows are not what the house signed."""
     return DatabaseDamaged(
