@@ -115,8 +115,10 @@ class Loader:
                     live_table.at_checkpoint()
         if live_table.tree.size < size:
             raise tampered(live_table.table_id)
-        if fault is not None:
+        if isinstance(fault, DealerError):
             raise fault
+        if fault is not None:
+            raise tampered(live_table.table_id) from fault
         live_table.storing.signed = size
         live_table.loaded()
 
@@ -215,6 +217,8 @@ class Loader:
 
 
 def _add_row(live_table: LiveTable, row: Row) -> None:
+    if row.at < live_table.table.at:
+        raise tampered(live_table.table_id)
     live_table.add_leaf(leaf_of(live_table.id, row))
     if row.type == "EntropyClosed":
         live_table.c1_root = live_table.tree.root()

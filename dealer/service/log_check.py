@@ -27,7 +27,7 @@ from dealer.proof.checkpoint import open_note
 from dealer.proof.tree import Tree, leaf_hash
 from dealer.service.archive import require_here
 from dealer.service.bundle import stored_notes
-from dealer.service.decoding import leaf_of
+from dealer.service.decoding import leaf_of, require_committed
 from dealer.service.round_secret import RoundSecret
 
 Keys = Mapping[bytes, HouseKeys]
@@ -96,6 +96,7 @@ class _Check:
         self._table = table
         self._keys = keys
         self._tree = Tree()
+        self._at = 0
         self._key = b""
         self._notes: dict[int, str] = {}
         self._published: dict[int, bytes] = {}
@@ -128,6 +129,9 @@ class _Check:
         if row.version != self._tree.size + 1:
             raise DatabaseDamaged(f"version {self._tree.size + 1} is missing.")
         self._tree.append(leaf_hash(leaf_of(self._table, row).encode()))
+        if row.at < self._at:
+            raise DatabaseDamaged(f"the time of version {row.version} is before the one before it.")
+        self._at = row.at
         if row.version == 1:
             self._open_table(row)
         self._check_signature(row)
@@ -193,18 +197,17 @@ class _Check:
         if secret is None or row.hidden is None:
             return
         try:
-            part = secret.decrypt(row.version, row.hidden).decode()
+            part = secret.decrypt(row.version, row.hidden)
+            if not peeked:
+                require_committed(row, part, secret)
+                return
         except DatabaseDamaged:
-            raise DatabaseDamaged(
-                f"the hidden part of version {row.version} was altered."
-            ) from None
-        if peeked:
-            slot, card = row.members()["slot"], json.loads(part)["card"]
-            same = secret.slot_commitments(slot, [card])[0].hex() == self._slots[slot]
+            pass
         else:
-            same = secret.event_commitment(row.version, part) == row.commitment
-        if not same:
-            raise DatabaseDamaged(f"the hidden part of version {row.version} was altered.")
+            slot, card = row.members()["slot"], json.loads(part)["card"]
+            if secret.slot_commitments(slot, [card])[0].hex() == self._slots[slot]:
+                return
+        raise DatabaseDamaged(f"the hidden part of version {row.version} was altered.")
 
 
 def _secret_in(row: Row) -> tuple[int, bytes]:

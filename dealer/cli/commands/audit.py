@@ -90,7 +90,8 @@ async def _damage(database: str, table: str, house_key: Path | None) -> Database
             return error
     if not whole:
         echo_err(
-            "Without the house key (--house-key) the hidden parts of the open round were not checked."
+            "Without the house key (--house-key) the hidden parts of the open round were not "
+            "checked."
         )
     return None
 

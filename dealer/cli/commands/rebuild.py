@@ -1,5 +1,5 @@
-"""`dealer rebuild`: rebuilds the read models from the log and reports rows that differed, and tables
-whose rows in the log are not those that the house wrote.
+"""`dealer rebuild`: rebuilds the read models from the log, and reports rows that differed and
+tables whose log is damaged.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ def rebuild(
         _print(done, damaged)
     if partly:
         echo_err(
-            f"Without the house key (--house-key) the hidden parts of {partly} open rounds were not "
-            "checked."
+            f"Without the house key (--house-key) the hidden parts of {partly} open rounds were "
+            "not checked."
         )
     if done.different or done.stopped or damaged:
         raise typer.Exit(1)
