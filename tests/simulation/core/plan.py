@@ -81,6 +81,7 @@ def make_core_plan(seed: int) -> Plan:
         "feed": random.random() < 0.3,
         "bundle": random.random() < 0.03,
         "fold": random.random() < 0.4,
+        "head_lost": Random(f"head lost {seed}").random() < 0.05,
     }
     actors = ACTORS[: settings["seats"]]
     steps = [Step(0.0, name, "follow", random.getrandbits(30)) for name in actors]

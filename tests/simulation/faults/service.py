@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dealer.eventlog.rows import Known
-from dealer.service import head_poller, restore_check
+from dealer.service import head_poller, loading, restore_check
 from dealer.service.checkpoints import Checkpoints
 from dealer.service.command_processor import CommandProcessor
 from dealer.service.deadlines import Deadlines
@@ -31,6 +31,12 @@ async def signed_before_it_is_durable(_: Any, self: LiveTable, version: int) -> 
 def lost_append_is_not_reloaded(_: Any, self: LiveTable) -> None:
     """After an append was lost the table goes on with the state that is ahead of the log."""
     self.in_flight -= 1
+
+
+@fault
+def missing_head_not_noticed() -> list[Replacement]:
+    """A load looks at the newest head that is there, and not for those that are due."""
+    return [Replacement(loading, "CHECKPOINT_TYPES", lambda _: frozenset())]
 
 
 @fault
