@@ -106,7 +106,7 @@ async def existing_house_keys(log: Log, file: Path) -> HouseKeys:
 async def key_checks(log: ReadOnlyLog) -> dict[str, bytes]:
     """The check values of all keys of the house, by their names, the newest last.
 
-    Raises DatabaseDamaged if one is not a check value.
+    Raises DatabaseDamaged if one is not a check value, or if the log has tables and there is none.
     """
     found = dict(map(tuple, await log.fetch("SELECT name, value FROM house")))
     names = [_CHECK, *(f"{_CHECK}.{number}" for number in range(1, len(found)))]
@@ -117,6 +117,11 @@ async def key_checks(log: ReadOnlyLog) -> dict[str, bytes]:
                 f"The row `{name}` of the SQL table `house` was altered; restore it from a backup "
                 "of the database."
             )
+    if not checks and await log.fetch("SELECT 1 FROM stream LIMIT 1"):
+        raise DatabaseDamaged(
+            f"The row `{_CHECK}` of the SQL table `house` is missing, but the log has tables; "
+            "restore it from a backup of the database."
+        )
     return checks
 
 

@@ -146,12 +146,14 @@ async def _keys_of(
         file = key_file(database, house_key)
     except ConfigurationError:
         return None, "its key was not named with --house-key"
-    (opened,) = await log.read(table, limit=1)
+    opened = await log.read(table, limit=1)
+    if not opened:
+        raise tampered(table.hex())
     try:
         keys = await asyncio.to_thread(read_keys, file)
     except HouseKeyError:
         return None, f"its key {file} cannot be read here"
     for key in keys:
-        if key.public_key.hex() == opened.members().get("key"):
+        if key.public_key.hex() == opened[0].members().get("key"):
             return key, ""
     return None, f"{file} is not its key"

@@ -93,6 +93,8 @@ def _print(done: Rebuild, damaged: list[str]) -> None:
     for sentence in damaged:
         echo(escape_control(sentence))
     for stopped in done.stopped.values():
+        if any(stopped.table in sentence for sentence in damaged):
+            continue
         echo(f"table {stopped.table} stops at version {stopped.version}: {stopped.sentence}")
 
 
