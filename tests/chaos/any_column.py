@@ -109,6 +109,7 @@ class Noticed(NamedTuple):
     readyz: str
     audit: str
     rebuild: str
+    remark: str = ""
 
 
 # The database
@@ -454,7 +455,7 @@ def table_lines(found: Iterable[tuple[Change, Noticed]]) -> list[str]:
         key = (sql_table, which, noticed, _reason(change.what, noticed))
         groups.setdefault(key, []).append(column.strip("`").partition(".")[2])
     return [
-        f"| {_changed(sql_table, which, columns)} | {' | '.join(noticed)} | {reason} |"
+        f"| {_changed(sql_table, which, columns)} | {' | '.join(noticed[:4])} | {reason} |"
         for (sql_table, which, noticed, reason), columns in groups.items()
     ]
 
@@ -468,7 +469,7 @@ def documented() -> dict[str, Noticed]:
     """What the table in THREATS.md says, by change."""
     found = {}
     for line in _lines_of(THREATS.read_text(encoding="utf-8"))[2:]:
-        changed, *rest, _ = (cell.strip() for cell in line.strip("|").split(" | "))
+        changed, *rest = (cell.strip() for cell in line.strip("|").split(" |"))
         first, _, columns = changed.partition(": ")
         sql_table, _, which = first.partition(", ")
         for column in columns.split(", ") if columns else [""]:

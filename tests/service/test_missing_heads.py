@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import partial
 
 import pytest
-from sqlalchemy import Connection
 
 from dealer.errors import DatabaseDamaged
 from dealer.eventlog import savepoints
 from dealer.game.commands import Actor, AddNote, CloseRound, CloseTable, Draw, StartShuffle
 from dealer.service import LiveTable, Service
+from tests.service.changed_log import change, version_of
 from tests.service.conftest import OpenService
 from tests.service.savepoints import long_table, settled
 from tests.service.tables import HOST, commit_entropy, new_table, reveal_entropy
@@ -28,31 +28,6 @@ async def closed_table(service: Service) -> LiveTable:
     await service.execute(live_table, AddNote(HOST, "test", "a note"))
     await service.execute(live_table, CloseTable(HOST))
     return live_table
-
-
-async def change(service: Service, live_table: LiveTable, sql: str) -> None:
-    """Execute SQL around the triggers; `TABLE` stands for the table's number."""
-    of = "hex(table_id)" if service.log.dialect == "sqlite" else "upper(encode(table_id, 'hex'))"
-    number = f"(SELECT id FROM stream WHERE {of} = '{live_table.table_id.upper()}')"
-
-    def work(connection: Connection) -> None:
-        if connection.dialect.name == "sqlite":
-            connection.exec_driver_sql("DROP TRIGGER IF EXISTS event_refuses_update")
-        else:
-            connection.exec_driver_sql("ALTER TABLE event DISABLE TRIGGER USER")
-        assert connection.exec_driver_sql(sql.replace("TABLE", number)).rowcount
-
-    await service.log.run_in_transaction(work)
-
-
-async def version_of(service: Service, live_table: LiveTable, type_: str) -> int:
-    found = [
-        row.version
-        async for rows in service.log.stream(live_table.id)
-        for row in rows
-        if row.type == type_
-    ]
-    return found[-1]
 
 
 @pytest.mark.parametrize("type_", DUE)
