@@ -15,6 +15,8 @@ from enum import Enum
 
 from sqlalchemy import Connection
 
+from dealer.errors import DatabaseDamaged
+
 NAME = "event_form"
 SELECT = f"SELECT value FROM house WHERE name = '{NAME}'"
 _DELETE = f"DELETE FROM house WHERE name = '{NAME}'"
@@ -30,8 +32,17 @@ class Form(Enum):
 
 
 def parse(value: bytes | None) -> Form:
-    """The form that the value of the row means; None if there is no row."""
-    return Form.CANONICAL if value is None else Form(value.decode())
+    """The form that the value of the row means; None if there is no row.
+
+    Raises DatabaseDamaged for another value than this program writes.
+    """
+    known = {None: Form.CANONICAL, b"mixed": Form.MIXED, b"short": Form.SHORT}
+    if value not in known:
+        raise DatabaseDamaged(
+            f"The row `{NAME}` of the SQL table `house` was altered; restore it from a backup of "
+            "the database."
+        )
+    return known[value]
 
 
 def read(connection: Connection) -> Form:

@@ -16,7 +16,7 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from dealer.errors import ConfigurationError, HouseKeyError
+from dealer.errors import ConfigurationError, DatabaseDamaged, HouseKeyError
 from dealer.eventlog.address import database_file, is_postgres
 from dealer.eventlog.admin import RETIRED
 from dealer.eventlog.encryption import MASTER_BYTES, HouseKeys
@@ -104,10 +104,25 @@ async def existing_house_keys(log: Log, file: Path) -> HouseKeys:
 
 
 async def key_checks(log: ReadOnlyLog) -> dict[str, bytes]:
-    """The check values of all keys of the house, by their names, the newest last."""
+    """The check values of all keys of the house, by their names, the newest last.
+
+    Raises DatabaseDamaged if one is not a check value, or if the log has tables and there is none.
+    """
     found = dict(map(tuple, await log.fetch("SELECT name, value FROM house")))
     names = [_CHECK, *(f"{_CHECK}.{number}" for number in range(1, len(found)))]
-    return {name: found[name] for name in names if name in found}
+    checks = {name: found[name] for name in names if name in found}
+    for name, check in checks.items():
+        if not isinstance(check, bytes) or len(check) != MASTER_BYTES:
+            raise DatabaseDamaged(
+                f"The row `{name}` of the SQL table `house` was altered; restore it from a backup "
+                "of the database."
+            )
+    if not checks and await log.fetch("SELECT 1 FROM stream LIMIT 1"):
+        raise DatabaseDamaged(
+            f"The row `{_CHECK}` of the SQL table `house` is missing, but the log has tables; "
+            "restore it from a backup of the database."
+        )
+    return checks
 
 
 def read_keys(file: Path) -> list[HouseKeys]:

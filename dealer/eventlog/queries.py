@@ -59,6 +59,7 @@ class Queries:
         self.read = f"{events} AND version > ? AND version <= ? ORDER BY version LIMIT ?"
         self.command = f"{events} AND command IN (?, ?)"
         self.checkpoints = f"{notes} AND size > ? ORDER BY size LIMIT ?"
+        self.signed = f"SELECT size FROM checkpoint WHERE stream = {stream} AND size > ?"
         self.newest = f"{notes} AND size <= ? ORDER BY size DESC LIMIT ?"
         self.head = f"SELECT version FROM stream WHERE {table} = ?"
         self.between = (

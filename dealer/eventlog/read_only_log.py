@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Any, NamedTuple, Self
 
-from dealer.errors import Unavailable
+from dealer.errors import DatabaseDamaged, Unavailable
 from dealer.eventlog import short_form
 from dealer.eventlog.queries import Queries
 from dealer.eventlog.read_pool import PoolUse
@@ -163,6 +163,10 @@ class ReadOnlyLog:
         rows = await self.fetch(self._queries.checkpoints, (table, after, limit))
         return [(size, note) for size, note in rows]
 
+    async def signed_sizes(self, table: bytes, *, after: int = -1) -> set[int]:
+        """The sizes of the table's checkpoints with size > `after`."""
+        return {size for (size,) in await self.fetch(self._queries.signed, (table, after))}
+
     async def newest_checkpoint(
         self, table: bytes, *, upto: int | None = None
     ) -> tuple[int, str] | None:
@@ -195,3 +199,16 @@ class ReadOnlyLog:
         if self._closed:
             raise Unavailable("The server is shutting down; try again when it has restarted.")
         return await self._reader.fetch(sql, parameters)
+
+    async def fetch_row(self, table: str, sql: str) -> Any:
+        """The row of an SQL table that every database of this schema has; DatabaseDamaged if not.
+
+        Raises what `fetch` raises.
+        """
+        rows = await self.fetch(sql)
+        if not rows:
+            raise DatabaseDamaged(
+                f"The SQL table `{table}` lacks a row that it always has; restore the database "
+                "from a backup."
+            )
+        return rows[0]

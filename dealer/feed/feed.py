@@ -7,12 +7,10 @@ from collections.abc import Callable
 from dealer.eventlog import Log
 from dealer.eventlog.damaged_tables import DamagedTables
 from dealer.feed.head import FeedHead
-from dealer.feed.positions import NOW, Generations, Place
+from dealer.feed.positions import HEAD, NOW, Generations, Place
 from dealer.feed.reader import FeedReader
 from dealer.feed.recent import RecentFeed
 from dealer.feed.scheduler import FeedScheduler
-
-_HEAD = "SELECT seq FROM feed_state WHERE id = 1"
 
 
 class Feed:
@@ -37,7 +35,7 @@ class Feed:
 
     async def read_head(self) -> int:
         """The newest row of the feed in the database; raises DatabaseError."""
-        ((seq,),) = await self._log.fetch(_HEAD)
+        (seq,) = await self._log.fetch_row("feed_state", HEAD)
         self.head.advance(seq)
         return self.head.seq
 

@@ -84,6 +84,7 @@ class Generations:
         return place
 
 
+HEAD = "SELECT seq FROM feed_state WHERE id = 1"
 _HOUSE = (
     f"SELECT name, value FROM house WHERE name LIKE '{_GENERATION}%' OR name LIKE '{FEED_END}%'"
 )
@@ -104,7 +105,7 @@ def began_at(house: Mapping[str, bytes]) -> dict[str, int]:
 
 async def record_end(log: Log, number: int) -> None:
     """Store the newest row of the feed, before generation `number` begins; raises DatabaseError."""
-    ((seq,),) = await log.fetch("SELECT seq FROM feed_state WHERE id = 1")
+    (seq,) = await log.fetch_row("feed_state", HEAD)
     await log.put_metadata(f"{FEED_END}{number}", int(seq).to_bytes(8))
 
 

@@ -324,5 +324,8 @@ SeatGivenUp = SeatLeft | SeatVacated
 TYPES: dict[str, type[EventType]] = {kind.__name__: kind for kind in get_args(Event)}
 """Every type of event by its name in the log."""
 
+CHECKPOINT_TYPES = frozenset(name for name, kind in TYPES.items() if kind.CHECKPOINT)
+"""The types of event after which the house signs a checkpoint, in the same transaction."""
+
 PRIVATE_FACE_TYPES = frozenset(name for name, kind in TYPES.items() if kind.HIDDEN == "card")
 """Names of the types of event that may show a face to one seat only."""

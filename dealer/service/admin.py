@@ -7,6 +7,7 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar, TypeVarTuple
 
+from dealer.errors import DatabaseDamaged
 from dealer.eventlog import Log, ReadOnlyLog, service_keys
 from dealer.eventlog import admin as audit_log
 from dealer.eventlog.admin import Archived, AuditRow
@@ -115,7 +116,7 @@ class AdminService(Operator):
 async def read_audit_entries(log: ReadOnlyLog, *, limit: int) -> list[AuditEntry]:
     """At most `limit` audit entries, the newest first."""
     found = await log.fetch(_JOURNAL, (limit,))
-    return [AuditEntry._make((*row[:5], json.loads(row[5]))) for row in found]
+    return [AuditEntry._make((*row[:5], _details_in(row[5]))) for row in found]
 
 
 async def record_schema(log: Log, *, who: str = "dealer serve") -> tuple[str, str] | None:
@@ -123,13 +124,25 @@ async def record_schema(log: Log, *, who: str = "dealer serve") -> tuple[str, st
 
     Returns (before, now) if it was added; `before` is empty the first time.
     """
-    ((now,),) = await log.fetch("SELECT version_num FROM alembic_version")
+    (now,) = await log.fetch_row("alembic_version", "SELECT version_num FROM alembic_version")
     known = await log.fetch(
         "SELECT details FROM journal WHERE what = ? ORDER BY at DESC LIMIT 1", ("migrate",)
     )
-    before = json.loads(known[0][0])["to"] if known else ""
+    before = _details_in(known[0][0]).get("to", "") if known else ""
     if before == now:
         return None
     admin = AdminService(log, who=who)
     await admin.note("migrate", "schema", details={"from": before, "to": now})
     return before, now
+
+
+def _details_in(text: str) -> dict[str, Any]:
+    try:
+        details = json.loads(text)
+    except (TypeError, ValueError):
+        details = None
+    if not isinstance(details, dict):
+        raise DatabaseDamaged(
+            "An entry of the operators' journal was altered; restore the database from a backup."
+        )
+    return details

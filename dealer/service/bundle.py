@@ -14,11 +14,12 @@ from typing import NamedTuple
 from dealer.errors import ConfigurationError, HouseKeyError, NoteFault, UnknownTable
 from dealer.eventlog import HouseKeys, ReadOnlyLog, Row, key_file
 from dealer.eventlog.key_file import read_keys
+from dealer.game.events import CHECKPOINT_TYPES
 from dealer.proof import bundle
 from dealer.proof.checkpoint import Signer, open_note
 from dealer.proof.tree import Tree, leaf_hash
 from dealer.service.archive import require_here
-from dealer.service.decoding import leaf_of, tampered
+from dealer.service.decoding import leaf_of, tampered, unsigned
 
 CHUNK = 1000
 """Events, or checkpoints, that are read from the log at a time."""
@@ -78,6 +79,7 @@ async def bundle_lines(
     """
     table, tree = extent.table, Tree()
     origin, key, size = "", b"", 0
+    signed = await log.signed_sizes(table)
     async for rows in log.stream(table, upto=extent.size, chunk=chunk):
         for row in rows:
             if row.version != size + 1:
@@ -90,6 +92,9 @@ async def bundle_lines(
             if extent.signer is not None:
                 tree.append(leaf_hash(leaf.encode()))
                 _require_signed(extent, row, tree, key)
+                if row.type in CHECKPOINT_TYPES and row.version not in signed:
+                    await require_here(log, table)
+                    raise unsigned(table.hex(), row)
         step(size, extent.size)
     if size < extent.size:
         await require_here(log, table)
@@ -143,12 +148,14 @@ async def _keys_of(
         file = key_file(database, house_key)
     except ConfigurationError:
         return None, "its key was not named with --house-key"
-    (opened,) = await log.read(table, limit=1)
+    opened = await log.read(table, limit=1)
+    if not opened:
+        raise tampered(table.hex())
     try:
         keys = await asyncio.to_thread(read_keys, file)
     except HouseKeyError:
         return None, f"its key {file} cannot be read here"
     for key in keys:
-        if key.public_key.hex() == opened.members().get("key"):
+        if key.public_key.hex() == opened[0].members().get("key"):
             return key, ""
     return None, f"{file} is not its key"

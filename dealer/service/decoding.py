@@ -15,11 +15,35 @@ from dealer.service.round_secret import RoundSecret
 
 
 def event_of(row: Row, secret: RoundSecret | NoRoundSecrets) -> Event:
-    """The event of a row; with NoRoundSecrets without its hidden part."""
+    """The event of a row; with NoRoundSecrets without its hidden part.
+
+    Raises DatabaseDamaged if the hidden part is not the one that the leaf commits to: the key of a
+    closed round is public, so that others can encrypt one, too.
+    """
     hidden: dict[str, Any] = {}
     if isinstance(secret, RoundSecret) and row.hidden is not None and row.type != "RoundOpened":
-        hidden = json.loads(secret.decrypt(row.version, row.hidden))
+        part = secret.decrypt(row.version, row.hidden)
+        if row.commitment is not None:
+            require_committed(row, part, secret)
+        hidden = json.loads(part)
     return codec.decode(row.type, row.schema, row.members(), hidden)
+
+
+def require_committed(row: Row, part: bytes, secret: RoundSecret) -> None:
+    """Raise DatabaseDamaged unless `part`, the hidden part, is what the row's leaf commits to."""
+    if secret.event_commitment(row.version, part.decode()) != row.commitment:
+        raise DatabaseDamaged(
+            f"The hidden part of version {row.version} is not the one that its event commits to: "
+            "the database was altered; restore it from a backup."
+        )
+
+
+def unsigned(table_id: str, row: Row) -> DatabaseDamaged:
+    """The error for a table, by its id in hex, that lacks the checkpoint which is due at `row`."""
+    return DatabaseDamaged(
+        f"The signed checkpoint of table {table_id} at version {row.version} ({row.type}) is "
+        "missing: the database was altered or is incomplete. Restore it from a backup."
+    )
 
 
 def tampered(table_id: str) -> DatabaseDamaged:

@@ -14,7 +14,7 @@ import secrets
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from dealer.errors import HouseKeyError
+from dealer.errors import DatabaseDamaged, HouseKeyError
 from dealer.eventlog import Log, key_file
 from dealer.eventlog.encryption import MASTER_BYTES, HouseKeys
 from dealer.eventlog.key_file import (
@@ -27,6 +27,7 @@ from dealer.eventlog.key_file import (
 )
 from dealer.eventlog.readonly import open_readonly
 from dealer.service.admin import AdminService
+from dealer.service.log_check import find_damaged
 from dealer.service.maintenance import POLL_SECONDS
 
 NOTICE_SECONDS = 3 * POLL_SECONDS
@@ -80,7 +81,7 @@ async def retire_keys(
 
     Second, the files of keys that stay because a table was opened under them meanwhile: the keys
     are first marked as retired, and their tables searched again after `wait(NOTICE_SECONDS)`.
-    Raises DatabaseError or HouseKeyError.
+    Raises DatabaseError, as DatabaseDamaged where the log of a table is damaged, or HouseKeyError.
     """
     file = key_file(database, house_key)
     await (await open_readonly(database)).close()
@@ -88,6 +89,13 @@ async def retire_keys(
     async with await Log.open(database) as log:
         admin = AdminService(log, who=who)
         current = await load_house_keys(log, file, fresh=secrets.token_bytes(MASTER_BYTES))
+        if current.earlier:
+            keys = {key.public_key: key for key in (current, *current.earlier)}
+            damaged, _ = await find_damaged(log, keys)
+            if damaged:
+                raise DatabaseDamaged(
+                    f"{damaged[0]} No key was retired: which of them its table needs is not known."
+                )
         used = await _used_keys(log)
         public = {key.check: key.public_key.hex() for key in current.earlier}
         retired = {

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 
-from dealer.errors import DealerError
+from dealer.errors import DatabaseDamaged, DealerError
 from dealer.eventlog import Log, Row
 from dealer.eventlog.damaged_tables import DamagedTables
 from dealer.eventlog.read_only_log import LogEnd
 from dealer.game.decide import NoRoundSecrets
+from dealer.game.events import CHECKPOINT_TYPES
 from dealer.game.state import evolve
 from dealer.service.archive import require_here
-from dealer.service.decoding import event_of, leaf_of, tampered
+from dealer.service.decoding import event_of, leaf_of, tampered, unsigned
 from dealer.service.encoding import EncodedEvent, encoded_event
 from dealer.service.event_reader import EventReader
 from dealer.service.insecure_decks import InsecureDecks
@@ -46,15 +47,19 @@ class Loader:
         self._insecure_decks = insecure_decks
 
     async def load(self, table: bytes) -> LiveTable:
-        """The table as the log has it, checked against its newest checkpoint; version 0 if none.
+        """The table as the log has it, checked against its checkpoints; version 0 if none.
 
         A long table is loaded from its stored savepoint, and whole if that does not agree with the
         log. Raises TableArchived if it was archived, DatabaseDamaged if the rows are not those that
-        the house signed, or if the secret of the open round cannot be decrypted, and UnknownTable
-        if this server may not serve it.
+        the house signed, if a checkpoint is missing, or if the secret of the open round cannot be
+        decrypted, and UnknownTable if this server may not serve it.
         """
         with self._damaged.noticed(table.hex()):
-            live_table = await self._load(table)
+            try:
+                live_table = await self._load(table)
+            except DatabaseDamaged:
+                await require_here(self._log, table)  # its rows may be leaving the log
+                raise
         self._damaged.intact(live_table.table_id)
         self._insecure_decks.require_served(live_table.table, live_table.table_id)
         return live_table
@@ -98,6 +103,8 @@ class Loader:
         """Evolve the table with the rest of the log, and check the rows against `newest`."""
         table, start = live_table.id, live_table.table.version
         upto, _, opened = await self._end(table)  # only an open round needs its secret
+        # Read after the end: a checkpoint is written in the transaction of the events it is due at.
+        signed = await self._log.signed_sizes(table, after=start)
         fault: Exception | None = None
         size, root = 0 if newest is None else newest[0], b""
         if newest is not None and start:
@@ -112,6 +119,8 @@ class Loader:
                 _add_row(live_table, row)
                 if row.version == size and live_table.tree.root() != root:
                     raise tampered(live_table.table_id)
+                if row.type in CHECKPOINT_TYPES and row.version not in signed:
+                    raise unsigned(live_table.table_id, row)
                 try:
                     if fault is None and row.version == opened:
                         live_table.secret = self._secrets.unwrap(table, row)
@@ -124,8 +133,10 @@ class Loader:
         if live_table.tree.size != upto or size > upto:
             await require_here(self._log, table)  # it may have been archived meanwhile
             raise tampered(live_table.table_id)
-        if fault is not None:
+        if isinstance(fault, DealerError):
             raise fault
+        if fault is not None:
+            raise tampered(live_table.table_id) from fault
         live_table.storing.signed = size
         live_table.loaded()
 
@@ -198,6 +209,7 @@ class Loader:
         fresh.commands_evicted = live_table.commands_evicted
         fresh.stored_commands = live_table.stored_commands.committed()
         size, root = self._secrets.signed(live_table, tail.notes[-1][1]) if tail.notes else (0, b"")
+        signed = {size for size, _ in tail.notes}
         fresh.storing.signed = max(fresh.storing.signed, size)
         entries: list[EncodedEvent] = []
         # First of all: rows that replaced others need not evolve from this savepoint.
@@ -209,6 +221,8 @@ class Loader:
             _add_row(fresh, row)
             if row.version == size and fresh.tree.root() != root:
                 raise tampered(fresh.table_id)
+            if row.type in CHECKPOINT_TYPES and row.version not in signed:
+                raise unsigned(fresh.table_id, row)
             if row.type == "RoundOpened":
                 fresh.secret = self._secrets.unwrap(fresh.id, row)
             event = event_of(row, fresh.secret)
@@ -225,6 +239,8 @@ class Loader:
 
 
 def _add_row(live_table: LiveTable, row: Row) -> None:
+    if row.at < live_table.table.at:
+        raise tampered(live_table.table_id)
     live_table.add_leaf(leaf_of(live_table.id, row))
     if row.type == "EntropyClosed":
         live_table.c1_root = live_table.tree.root()

@@ -51,7 +51,7 @@ def require_unused(lines: Sequence[MarkRecord], *, database: str, key: str) -> N
 
 async def log_id(log: ReadOnlyLog) -> bytes:
     """The log's identity, 8 bytes: the id of its first journal line, equal in every copy."""
-    ((first,),) = await log.fetch(_FIRST_LINE)
+    (first,) = await log.fetch_row("journal", _FIRST_LINE)
     return bytes(first)
 
 
@@ -59,6 +59,11 @@ async def generations(log: ReadOnlyLog) -> list[bytes]:
     """The generations of the log, the newest last."""
     found = dict(map(tuple, await log.fetch("SELECT name, value FROM house")))
     names = [f"{_GENERATION}{number}" for number in range(1, len(found) + 1)]
+    if any(len(bytes(found[name])) != len(FIRST) for name in names if name in found):
+        raise DatabaseDamaged(
+            "A generation in the SQL table `house` was altered; restore it from a backup of the "
+            "database."
+        )
     return [FIRST, *(bytes(found[name]) for name in names if name in found)]
 
 

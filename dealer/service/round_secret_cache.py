@@ -44,8 +44,10 @@ class RoundSecretCache:
             self._secrets.move_to_end(name)
             return self._secrets[name]
         opening = live_table.table.round_versions[number - 1]
-        (row,) = await self._log.read(live_table.id, after=opening - 1, limit=1)
-        secret = self._secrets[name] = self.unwrap(live_table.id, row)
+        rows = await self._log.read(live_table.id, after=opening - 1, limit=1)
+        if not rows:
+            raise tampered(live_table.table_id)
+        secret = self._secrets[name] = self.unwrap(live_table.id, rows[0])
         if len(self._secrets) > SECRETS:
             self._secrets.popitem(last=False)
         return secret

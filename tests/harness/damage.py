@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy import Connection
 
 from dealer.eventlog import Log
+from dealer.service import LiveTable
 
 _TRIGGERS = "SELECT name FROM sqlite_master WHERE type = 'trigger'"
 _NUMBER = "(SELECT id FROM stream WHERE table_id = X'{table}')"
@@ -53,8 +56,8 @@ def damage_file(database: Path, kind: str, *, table: str, other: str) -> None:
             assert changed == 1, kind
 
 
-async def change_log(log: Log, statement: str) -> None:
-    """Run a statement on either database that its triggers would refuse."""
+async def change_log(log: Log, statement: str, parameters: Sequence[Any] = ()) -> None:
+    """Run a statement on either database that its triggers would refuse; it must change rows."""
 
     def change(connection: Connection) -> None:
         if log.dialect == "sqlite":
@@ -62,6 +65,21 @@ async def change_log(log: Log, statement: str) -> None:
                 connection.exec_driver_sql(f"DROP TRIGGER {name}")
         else:
             connection.exec_driver_sql("ALTER TABLE event DISABLE TRIGGER USER")
-        connection.exec_driver_sql(statement)
+        assert connection.exec_driver_sql(statement, tuple(parameters)).rowcount, statement
 
     await log.run_in_transaction(change)
+
+
+async def change_table(
+    log: Log, live_table: LiveTable, statement: str, parameters: Sequence[Any] = ()
+) -> None:
+    """`change_log`, where `TABLE` stands for the table's number."""
+    of = "hex(table_id)" if log.dialect == "sqlite" else "upper(encode(table_id, 'hex'))"
+    number = f"(SELECT id FROM stream WHERE {of} = '{live_table.table_id.upper()}')"
+    await change_log(log, statement.replace("TABLE", number), parameters)
+
+
+async def version_of(log: Log, live_table: LiveTable, type_: str) -> int:
+    """The version of the newest event of a type."""
+    rows = [row async for part in log.stream(live_table.id) for row in part]
+    return max(row.version for row in rows if row.type == type_)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dealer.cli.options import AsJson, Database, HouseKey, HouseUrl, TableId
-from dealer.cli.output import echo, format_time, say_json
+from dealer.cli.options import AsJson, Database, HouseKey, HouseUrl, TableId, find_table
+from dealer.cli.output import echo, echo_err, format_time, say_json
 from dealer.config import DATABASE
+from dealer.errors import DatabaseDamaged, DealerError
 
 if TYPE_CHECKING:
     from dealer.history.sentences import Sentence
@@ -37,7 +40,9 @@ def audit(
     It prints for each step of a shuffle the two places, the random 16-bit words that gave the
     second place (all but the last were rejected), and the two cards that were exchanged. It also
     prints every draw, every change of a hand, and the result of each check of the verifier. Cards
-    of a round that is not closed yet are shown as ??. The exit code is 1 if a check fails.
+    of a round that is not closed yet are shown as ??. The table's rows in the database are checked,
+    too, with the house key also the hidden parts of an open round. The exit code is 1 if a check
+    fails.
 
     ```
     dealer audit 0199f3c2
@@ -48,7 +53,11 @@ def audit(
     from dealer.cli.commands import bundle
     from dealer.cli.commands.verify import as_members, examine, say_verdicts
 
-    lines = bundle.of_table(database, table, url=url, house_key=house_key)
+    damaged = None if url is not None else asyncio.run(_damage(database, table, house_key))
+    try:
+        lines = bundle.of_table(database, table, url=url, house_key=house_key)
+    except DealerError as error:
+        raise damaged or error from None
     report = examine(lines, key=key)
     sentences = [
         sentence for sentence in _sentences(lines, report) if only in (None, sentence.round)
@@ -57,12 +66,34 @@ def audit(
         rounds = report.remarks.rounds
         raise typer.BadParameter(f"This table has {rounds} rounds and no round {only}.")
     if as_json:
-        say_json(as_members(report) | {"story": [_members(sentence) for sentence in sentences]})
+        story = {"story": [_members(sentence) for sentence in sentences]}
+        say_json(as_members(report) | story | ({"damaged": str(damaged)} if damaged else {}))
     else:
         _print(sentences)
         say_verdicts(report)
+    if damaged is not None:
+        raise damaged
     if not report.ok:
         raise typer.Exit(1)
+
+
+async def _damage(database: str, table: str, house_key: Path | None) -> DatabaseDamaged | None:
+    """What is wrong with the rows of the table in the log, which its bundle need not show."""
+    from dealer.eventlog.readonly import open_readonly
+    from dealer.service.log_check import keys_of, require_intact
+
+    async with await open_readonly(database) as log:
+        table_id = await find_table(log, table)
+        try:
+            whole = await require_intact(log, table_id, await keys_of(database, house_key))
+        except DatabaseDamaged as error:
+            return error
+    if not whole:
+        echo_err(
+            "Without the house key (--house-key) the hidden parts of the open round were not "
+            "checked."
+        )
+    return None
 
 
 def _sentences(lines: list[bytes], report: Report) -> list[Sentence]:

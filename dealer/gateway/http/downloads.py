@@ -73,7 +73,8 @@ async def download_of(
         if round is not None:
             content = await _closed_round(service, live_table, round)
         elif table.closed:
-            ((_, cosigned),) = (await service.log.heads_and_cosigned([live_table.id])).values()
+            heads = await service.log.heads_and_cosigned([live_table.id])
+            _, cosigned = heads.get(live_table.id, (0, 0))
             content = f"{cosigned} {live_table.leaf}"
     if content is None:
         return Download(gzip=packed)

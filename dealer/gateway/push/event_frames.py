@@ -6,14 +6,13 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import get_args
 
-from dealer.game.events import TYPES, SeatGivenUp
+from dealer.game.events import CHECKPOINT_TYPES, SeatGivenUp
 from dealer.game.view import Viewer
 from dealer.gateway.wire import protocol as wire
 from dealer.gateway.wire import results as r
 from dealer.service import EncodedEvent
 
 _SEAT_GIVEN_UP = frozenset(kind.__name__ for kind in get_args(SeatGivenUp))
-_CHECKPOINTED = frozenset(name for name, kind in TYPES.items() if kind.CHECKPOINT)
 
 
 def event_frame(entries: Sequence[EncodedEvent], viewer: Viewer) -> bytes:
@@ -44,7 +43,7 @@ def backlog_frames(
 
 def may_have_checkpoints(entries: Iterable[EncodedEvent]) -> bool:
     """Whether the server signs a checkpoint after one of these events."""
-    return any(entry.type in _CHECKPOINTED for entry in entries)
+    return any(entry.type in CHECKPOINT_TYPES for entry in entries)
 
 
 def seats_left(entries: Iterable[EncodedEvent]) -> dict[int, int]:

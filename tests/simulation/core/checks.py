@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from random import Random
 from typing import TYPE_CHECKING
 
-from dealer.errors import DealerError, TableArchived
+from dealer.errors import DatabaseDamaged, DealerError, TableArchived
 from dealer.projector.runner import Projector
 from dealer.projector.schema import MODELS
 from dealer.proof.tree import Tree, leaf_hash
@@ -19,6 +20,12 @@ from tests.simulation.core.plan import COMMANDS as COMMANDS
 if TYPE_CHECKING:
     from tests.simulation.core.world import CoreWorld
 
+_DUE_HEADS = (
+    "SELECT s.id, s.table_id, c.size FROM checkpoint c JOIN stream s ON s.id = c.stream"
+    " JOIN event e ON e.stream = c.stream AND e.version = c.size AND e.type IN"
+    " ('E', 'EntropyClosed', 'L', 'DeckSealed', 'RoundClosed', 'TableClosed')"
+    " WHERE NOT EXISTS (SELECT 1 FROM archived a WHERE a.stream = s.id) ORDER BY s.id, c.size"
+)
 UNFED = (
     "SELECT s.id FROM stream s WHERE s.version > coalesce("
     "(SELECT max(f.last) FROM feed f WHERE f.of_stream = s.id), 0) LIMIT 1"
@@ -59,6 +66,30 @@ async def final(world: CoreWorld) -> None:
         _read_models_are_the_fold(world)
     if world.plan.settings.get("row_lost"):
         await others_play_on(world)
+    elif world.plan.settings.get("head_lost"):
+        await _no_table_is_served_without_its_heads(world)
+
+
+async def _no_table_is_served_without_its_heads(world: CoreWorld) -> None:
+    """An administrator deletes a head that was due, or all from it on, while no node runs."""
+    found = world.database.fetch(_DUE_HEADS)
+    if not found:
+        return
+    random = Random(f"lost head {world.plan.seed}")
+    stream, table, size = random.choice(found)
+    for node in world.nodes:
+        node.kill(power=False)
+    which = random.choice(("=", ">="))
+    delete = f"DELETE FROM checkpoint WHERE stream = ? AND size {which} ?"
+    world.database.raw.execute(delete, (stream, size))
+    world.seen("head lost")
+    await world._start()
+    for service in (node.service for node in world.nodes if node.service is not None):
+        try:
+            await service.load(bytes(table).hex())
+        except DatabaseDamaged:
+            continue
+        world.fault(f"{bytes(table).hex()[:8]} is served without its head at {size}")
 
 
 async def _table(world: CoreWorld, services: list[Service], table: str) -> None:

@@ -82,6 +82,7 @@ def make_core_plan(seed: int) -> Plan:
         "bundle": random.random() < 0.03,
         "fold": random.random() < 0.4,
         "row_lost": Random(f"row lost {seed}").random() < 0.05,
+        "head_lost": Random(f"head lost {seed}").random() < 0.05,
     }
     actors = ACTORS[: settings["seats"]]
     steps = [Step(0.0, name, "follow", random.getrandbits(30)) for name in actors]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dealer.eventlog.rows import Known
-from dealer.service import head_poller, restore_check
+from dealer.service import head_poller, loading, restore_check
 from dealer.service.checkpoints import Checkpoints
 from dealer.service.command_processor import CommandProcessor
 from dealer.service.deadlines import Deadlines
@@ -38,6 +38,12 @@ async def version_not_compared_with_the_rows(_: Any, self: Loader, table: bytes)
     """A load ends at the newest row, whatever the version of the table is."""
     end = await self._log.end(table)
     return end._replace(version=end.newest)
+
+
+@fault
+def missing_head_not_noticed() -> list[Replacement]:
+    """A load looks at the newest head that is there, and not for those that are due."""
+    return [Replacement(loading, "CHECKPOINT_TYPES", lambda _: frozenset())]
 
 
 @fault

@@ -1,0 +1,505 @@
+"""Changes one value in every column of every SQL table, and finds out who notices.
+
+    python tests/chaos/any_column.py            # all changes, as the table in THREATS.md
+    python tests/chaos/any_column.py event      # the changes of one SQL table
+    python tests/chaos/any_column.py --write    # all, and write the table into THREATS.md
+
+The columns are those that the program declares. What else an administrator without the house key
+can do (rows deleted or moved) is in `MORE`. Each change is made in a copy of a database with a
+closed table, an open one, and an archived one. Then a server starts on it, takes a command at the
+open table and sends the bundles of all three; `dealer audit` is run for the first two, and then
+`dealer rebuild`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import sqlite3
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, closing, redirect_stderr, redirect_stdout
+from io import StringIO
+from pathlib import Path
+from typing import Any, NamedTuple
+from unittest.mock import patch
+from urllib.error import HTTPError
+from urllib.request import urlopen
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from sqlalchemy import Column, LargeBinary, Table, Text, UniqueConstraint
+from sqlalchemy.dialects import sqlite
+
+from dealer.cli import main as dealer
+from dealer.cli.demo_game import play
+from dealer.errors import DealerError
+from dealer.eventlog.key_file import key_file, load_house_keys
+from dealer.eventlog.schema import metadata
+from dealer.game.cards import STANDARD
+from dealer.game.commands import (
+    Actor,
+    AddNote,
+    CloseTable,
+    Deal,
+    OpenRound,
+    Show,
+    StartShuffle,
+    TakeSeat,
+)
+from dealer.gateway.limits import Limits
+from dealer.gateway.server import serve
+from dealer.projector.schema import MODELS
+from dealer.proof.bundle import read
+from dealer.proof.verify import verify
+from dealer.service import Service
+from dealer.service.admin import AdminService
+from dealer.service.archiver import Archiver
+from dealer.service.requests import IdempotencyKey
+from dealer.service.service_tables import Owner
+from dealer.service.startup import open_service
+from dealer.service.webhooks import WebhookAdmin
+from tests.harness.limits import NO_RATES
+from tests.harness.service_keys import add_key, found
+
+HOST = Actor(host=True)
+DIALECT = sqlite.dialect()
+THREATS = Path(__file__).parents[2] / "dealer" / "THREATS.md"
+SECONDS = 10.0
+SAVEPOINTS = (
+    "dealer.service.savepoint.STORE_EVERY",
+    "dealer.service.loading.STORE_EVERY",
+    "dealer.service.stored_savepoints.STORE_EVERY",
+    "dealer.service.stored_savepoints.ON_LEAVING",
+    "dealer.service.live_table.SAVEPOINT_EVERY",
+)
+
+
+class Original(NamedTuple):
+    """The folder of the database, and the ids of its tables."""
+
+    folder: Path
+    closed: str
+    open: str
+    archived: str
+
+    @property
+    def url(self) -> str:
+        return f"sqlite:///{self.folder / 'dealer.db'}"
+
+    def copy(self, folder: Path) -> Original:
+        shutil.copytree(self.folder, folder)
+        return self._replace(folder=folder)
+
+
+class Change(NamedTuple):
+    """SQL statements, and what they change."""
+
+    what: str
+    statements: tuple[str, ...]
+
+
+class Noticed(NamedTuple):
+    """Who noticed a change: what the server did, and whether the others said something."""
+
+    server: str
+    readyz: str
+    audit: str
+    rebuild: str
+    remark: str = ""
+
+
+# The database
+
+
+def make(folder: Path) -> Original:
+    """A database in which every SQL table has a row."""
+    with ExitStack() as stack:
+        for name in SAVEPOINTS:
+            stack.enter_context(patch(name, 1))
+        original = asyncio.run(_play(folder))
+    with closing(sqlite3.connect(folder / "dealer.db")) as database, database:
+        for table in metadata.sorted_tables:
+            if not database.execute(f"SELECT 1 FROM {table.name}").fetchone():
+                row = {column.name: _some(column) for column in table.columns}
+                names, marks = ", ".join(row), ", ".join("?" * len(row))
+                insert = f"INSERT INTO {table.name} ({names}) VALUES ({marks})"
+                database.execute(insert, list(row.values()))
+    return original
+
+
+async def _play(folder: Path) -> Original:
+    url = f"sqlite:///{folder / 'dealer.db'}"
+    async with open_service(url) as service:
+        async with serve(service, port=0, limits=Limits(**NO_RATES)) as gateway:
+            closed = await play(f"ws://127.0.0.1:{gateway.port}/ws", lambda _: None)
+        shop = found(service, await add_key(service, "shop", "open", "read"))
+        owner = Owner(shop.id, "a game")
+        live_table, _ = await service.open_table({"name": "open"}, owner=owner)
+        for name in ("Eve", "Fay"):
+            await service.execute(live_table, TakeSeat(name), key=_named(name))
+        await service.execute(live_table, OpenRound(HOST, STANDARD, "house", 1000, 1000))
+        await service.execute(live_table, StartShuffle(HOST))
+        await service.execute(live_table, Deal(HOST, 2), key=_named("deal"))
+        await service.execute(live_table, Show(Actor(seat=1), "hand:1", to=2))
+        archived, _ = await service.open_table({"name": "archived"})
+        await service.execute(archived, CloseTable(HOST))
+        await service.feed.scheduler.up_to_date()
+        keys = await load_house_keys(service.log, key_file(url), fresh=bytes(32))
+        await WebhookAdmin(service.log, who="a test").add(
+            keys, "http://127.0.0.1:9/", key="shop", types=[], signing="hmac", after="start",
+            allow_private=True, why="a test",
+        )  # fmt: skip
+        await AdminService(service.log, who="a test").disable("0" * 32, why="a test")
+        (folder / "archive").mkdir()
+        archiver = Archiver(service.log, url, folder / "archive", who="a test", why="a test")
+        await archiver.archive(archived.id)
+    return Original(folder, closed, live_table.table_id, archived.table_id)
+
+
+def _named(name: str) -> IdempotencyKey:
+    return IdempotencyKey("seat:1:2", f"0199f3c2-a1b2-4b0f-9c0e-{name.encode().hex():>012}")
+
+
+def _some(column: Column[Any]) -> object:
+    kind = column.type.dialect_impl(DIALECT)
+    if isinstance(kind, LargeBinary):
+        return bytes(kind.length or 32)
+    return "some" if isinstance(kind, Text) else 1
+
+
+# The changes
+
+_OPEN = "stream = (SELECT id FROM stream WHERE hex(table_id) = upper('{open}'))"
+_CLOSED = "stream = (SELECT id FROM stream WHERE hex(table_id) = upper('{closed}'))"
+_NEWEST = f"version = (SELECT max(version) FROM event WHERE {_OPEN})"
+
+ROWS: dict[str, dict[str, str]] = {
+    "stream": {"": "hex(table_id) = upper('{open}')"},
+    "event": {
+        ", signed": f"{_OPEN} AND type = 'S' AND version % 2",
+        ", newer than the newest head": f"{_OPEN} AND type = 'D' AND command IS NOT NULL",
+    },
+    "checkpoint": {
+        ", newest": f"{_OPEN} AND size = (SELECT max(size) FROM checkpoint WHERE {_OPEN})",
+        ", older": f"{_OPEN} AND size = (SELECT min(size) FROM checkpoint WHERE {_OPEN})",
+    },
+    "house": {", the key's check value": "name = 'key'", ", the form": "name <> 'key'"},
+    "seats": {"": _CLOSED},
+}
+"""The row of a table in which a value is changed: by default the first."""
+
+MORE = (
+    Change(
+        "`event.hidden`, of a closed round",
+        (f"UPDATE event SET hidden = zeroblob(44) WHERE {_CLOSED} AND type = 'D' AND version % 2",),
+    ),
+    Change(
+        "`event.hidden`, an open round's secret",
+        (f"UPDATE event SET hidden = zeroblob(92) WHERE {_OPEN} AND type = 'RoundOpened'",),
+    ),
+    Change(
+        "`event.hidden`, a closed round's secret",
+        (f"UPDATE event SET hidden = zeroblob(92) WHERE {_CLOSED} AND type = 'RoundOpened'",),
+    ),
+    Change(
+        "`event`, the newest row deleted",
+        (f"DELETE FROM event WHERE {_OPEN} AND {_NEWEST}",),
+    ),
+    Change(
+        "`event`, the newest row moved to another table",
+        (
+            "UPDATE event SET version = 1000,"
+            " stream = (SELECT id FROM stream WHERE hex(table_id) = upper('{closed}'))"
+            f" WHERE {_OPEN} AND {_NEWEST}",
+        ),
+    ),
+    Change(
+        "`event`, a row in the middle deleted",
+        (f"DELETE FROM event WHERE {_OPEN} AND version = 3",),
+    ),
+    Change(
+        "`event`, the newest row deleted, and `stream.version` one lower",
+        (
+            f"DELETE FROM event WHERE {_OPEN} AND {_NEWEST}",
+            "UPDATE stream SET version = version - 1 WHERE hex(table_id) = upper('{open}')",
+        ),
+    ),
+    Change(
+        "`stream.version`, one lower",
+        ("UPDATE stream SET version = version - 1 WHERE hex(table_id) = upper('{open}')",),
+    ),
+    Change(
+        "`checkpoint`, all rows of a table deleted",
+        (f"DELETE FROM checkpoint WHERE {_OPEN}",),
+    ),
+    Change(
+        "`checkpoint`, the newest row deleted",
+        (
+            f"DELETE FROM checkpoint WHERE {_OPEN}"
+            f" AND size = (SELECT max(size) FROM checkpoint WHERE {_OPEN})",
+        ),
+    ),
+    Change(
+        "`checkpoint`, the oldest row deleted",
+        (
+            f"DELETE FROM checkpoint WHERE {_OPEN}"
+            f" AND size = (SELECT min(size) FROM checkpoint WHERE {_OPEN})",
+        ),
+    ),
+    Change(
+        "`checkpoint`, a row that is not due deleted",
+        (
+            f"DELETE FROM checkpoint WHERE {_CLOSED}"
+            f" AND size = (SELECT min(size) FROM checkpoint WHERE {_CLOSED})",
+        ),
+    ),
+    Change(
+        "`stream`, the row of a table deleted",
+        ("DELETE FROM stream WHERE hex(table_id) = upper('{open}')",),
+    ),
+    Change("`house`, all rows deleted", ("DELETE FROM house",)),
+)
+
+
+def changes() -> Iterator[Change]:
+    """A change of every declared column, and those of `MORE`."""
+    for table in metadata.sorted_tables:
+        for which, where in ROWS.get(table.name, {"": "1"}).items():
+            for column in table.columns:
+                yield Change(
+                    f"`{table.name}.{column.name}`{which}", (_update(table, column, where),)
+                )
+    yield from MORE
+
+
+def _update(table: Table, column: Column[Any], where: str) -> str:
+    """The statement that changes one value, to one of the same type."""
+    name, kind = column.name, column.type.dialect_impl(DIALECT)
+    unique = [one for one in table.constraints if isinstance(one, UniqueConstraint)]
+    if isinstance(kind, LargeBinary):
+        value = f"other_bytes({name})"
+    elif isinstance(kind, Text):
+        value = f"other_text({name})"
+    elif column.primary_key or any(name in one.columns for one in unique):
+        value = f"{name} + 1000"
+    else:
+        value = f"coalesce({name}, 0) + 1"
+    key = ", ".join(one.name for one in table.primary_key)
+    found = f"SELECT {key} FROM {table.name} WHERE {where} LIMIT 1"
+    return f"UPDATE {table.name} SET {name} = {value} WHERE ({key}) = ({found})"
+
+
+def _other_bytes(value: bytes | str | int | None) -> bytes:
+    if not isinstance(value, bytes):
+        return b"\1" * 32
+    return value[:-1] + bytes([value[-1] ^ 1]) if value else b"\1"
+
+
+def _other_text(value: str | bytes | None) -> str | bytes:
+    """Another text: the last of its letters or digits is another one."""
+    if isinstance(value, bytes):
+        return _other_bytes(value)
+    for at in range(len(value or "") - 1, -1, -1):
+        one = (value or "")[at]
+        if one.isalnum():
+            other = chr(ord(one) ^ 1) if chr(ord(one) ^ 1).isalnum() else "3"
+            return (value or "")[:at] + other + (value or "")[at + 1 :]
+    return "some"
+
+
+def apply(change: Change, to: Original) -> None:
+    """Make the change, around triggers and constraints; it has to change something."""
+    with closing(sqlite3.connect(to.folder / "dealer.db")) as database, database:
+        database.create_function("other_bytes", 1, _other_bytes)
+        database.create_function("other_text", 1, _other_text)
+        database.execute("PRAGMA ignore_check_constraints = ON")
+        triggers = database.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'")
+        for (name,) in triggers.fetchall():
+            database.execute(f"DROP TRIGGER {name}")
+        for statement in change.statements:
+            statement = statement.format(open=to.open, closed=to.closed)
+            if not database.execute(statement).rowcount:
+                raise AssertionError(f"{change.what}: {statement} changed nothing")
+
+
+# Who notices
+
+
+async def ask_server(copy: Original) -> tuple[str, str]:
+    """What a server does with the database, and what `/readyz` says."""
+    says = ""
+    unexpected: list[str] = []
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(lambda _, context: unexpected.append(str(context)))
+    limits = Limits(**(NO_RATES | {"closing": 0.1, "drain": 1.0}))
+    try:
+        async with (
+            open_service(copy.url, archive=copy.folder / "archive") as service,
+            serve(service, port=0, ops_port=0, limits=limits) as gateway,
+        ):
+            try:
+                async with asyncio.timeout(SECONDS):
+                    says = await _use(service, f"http://127.0.0.1:{gateway.port}", copy)
+            except TimeoutError:
+                says = "does not answer"
+            except DealerError:
+                says = "refuses the table"
+            ready = await asyncio.to_thread(_get, f"http://127.0.0.1:{gateway.ops_port}/readyz")
+    except DealerError:
+        return "does not start", "–"
+    if unexpected:
+        raise AssertionError(unexpected[0])
+    return says, "–" if ready.count("\n") == 2 and ready.startswith("ready") else "yes"
+
+
+async def _use(service: Service, url: str, copy: Original) -> str:
+    live_table = await service.load(copy.open)
+    await service.execute(live_table, AddNote(HOST, "test", "a note"))
+    for table in (copy.open, copy.closed, copy.archived):
+        answer = await asyncio.to_thread(_get, f"{url}/tables/{table}/bundle.jsonl")
+        if not answer.startswith("{"):
+            return "refuses the table"
+        if not verify(read(answer.encode())).ok:
+            return "sends a bundle that does not verify"
+    return "–"
+
+
+def _get(url: str) -> str:
+    """The content at a URL, or the status of the refusal."""
+    try:
+        with urlopen(url, timeout=SECONDS) as answer:
+            return str(answer.read().decode())
+    except HTTPError as error:
+        return str(error.code)
+
+
+def ask_command(*arguments: str) -> str:
+    """Whether a command says that something is wrong."""
+    with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+        try:
+            dealer(arguments)
+        except SystemExit as exited:
+            return "yes" if exited.code else "–"
+    raise AssertionError("a command ends with SystemExit")
+
+
+def try_change(change: Change, original: Original) -> Noticed:
+    with tempfile.TemporaryDirectory(prefix="dealer-column-") as folder:
+        copy = original.copy(Path(folder, "server"))
+        apply(change, copy)
+        audited = [
+            ask_command("audit", one, "--database", copy.url) for one in (copy.open, copy.closed)
+        ]
+        again = copy.copy(Path(folder, "again"))
+        server, ready = asyncio.run(ask_server(again))
+        return Noticed(
+            server,
+            ready,
+            "yes" if "yes" in audited else "–",
+            ask_command("rebuild", "--database", copy.url),
+        )
+
+
+# The table in THREATS.md
+
+REASONS = {
+    "`event.command`": "not bound: the command, sent again, is carried out again",
+    "`event.digest`": "not bound: the command, sent again, is refused as another",
+    "`event.id`": "nothing reads it",
+    "`event.hidden`, of a closed round": "refused when it is read for its player",
+    "`event.hidden`, a closed round's secret": "refused when a card is read for its player",
+    "`event`, the newest row deleted, and": "an older state: its players' clients notice",
+    "`checkpoint.note`, older": "the newest one is checked by a load, all by verifiers",
+    "`checkpoint`, a row that is not due": "it shows nothing that others do not",
+    "`house.name`, the form": "the form is then looked for in each command",
+    "`house": "a start says which row; the other commands need none of it",
+    "`stream.cosigned`": "a counter: nodes read the checkpoints again",
+    "`stream.projected`": "the read models are made again, or not yet",
+    "`table_savepoint": "a shortcut, encrypted: another one is ignored",
+    "`archived": "the row finds a file, which proves itself",
+    "`disabled": "an operator's switch",
+    "`journal": "the operators' notes; the first names the log in the mark",
+    "`feed": "the order of public events for services",
+    "`node": "who is connected, for some seconds",
+    "`presence": "who is connected, for some seconds",
+    "`opener": "a limit of the lobby",
+    "`seat_subject": "which user of a service has which seat",
+    "`service_": "whose tables and rights: a service sees no hidden card",
+    "`webhook": "where public events go; a secret is bound to its address",
+}
+"""Why some do not notice a change, by the beginning of its name: the first that fits."""
+
+HEADER = "| changed | server | `/readyz` | `dealer audit` | `dealer rebuild` | remark |"
+
+
+def _reason(what: str, noticed: Noticed) -> str:
+    sql_table = what.strip("`").partition(".")[0]
+    if sql_table in {model.name for model in MODELS}:
+        return "computed from the events, and made again"
+    if noticed.server != "–" and "yes" in (noticed.audit, noticed.rebuild):
+        return ""
+    return next((why for name, why in REASONS.items() if what.startswith(name)), "")
+
+
+def table_lines(found: Iterable[tuple[Change, Noticed]]) -> list[str]:
+    """The lines of the table: changes of one SQL table with the same result are one line."""
+    groups: dict[tuple[str, str, Noticed, str], list[str]] = {}
+    for change, noticed in found:
+        column, _, which = change.what.partition("`, ")
+        sql_table = column.strip("`").partition(".")[0]
+        key = (sql_table, which, noticed, _reason(change.what, noticed))
+        groups.setdefault(key, []).append(column.strip("`").partition(".")[2])
+    return [
+        f"| {_changed(sql_table, which, columns)} | {' | '.join(noticed[:4])} | {reason} |"
+        for (sql_table, which, noticed, reason), columns in groups.items()
+    ]
+
+
+def _changed(sql_table: str, which: str, columns: list[str]) -> str:
+    names = "" if columns == [""] else ": " + ", ".join(f"`{name}`" for name in columns)
+    return f"`{sql_table}`{', ' + which if which else ''}{names}"
+
+
+def documented() -> dict[str, Noticed]:
+    """What the table in THREATS.md says, by change."""
+    found = {}
+    for line in _lines_of(THREATS.read_text(encoding="utf-8"))[2:]:
+        changed, *rest = (cell.strip() for cell in line.strip("|").split(" |"))
+        first, _, columns = changed.partition(": ")
+        sql_table, _, which = first.partition(", ")
+        for column in columns.split(", ") if columns else [""]:
+            name = sql_table.strip("`") + (f".{column.strip('`')}" if column else "")
+            found[f"`{name}`" + (f", {which}" if which else "")] = Noticed(*rest)
+    return found
+
+
+def _lines_of(document: str) -> list[str]:
+    start = document.index(HEADER)
+    return document[start : document.index("\n\n", start)].split("\n")
+
+
+def main() -> int:
+    chosen = [name for name in sys.argv[1:] if name != "--write"]
+    wanted = [
+        change for change in changes() if not chosen or change.what[1:].startswith(tuple(chosen))
+    ]
+    with tempfile.TemporaryDirectory(prefix="dealer-columns-") as folder:
+        made = make(Path(folder))
+        found = []
+        for change in wanted:
+            found.append((change, try_change(change, made)))
+            print(f"{len(found)} of {len(wanted)}: {change.what}", file=sys.stderr)
+    lines = [HEADER, "|---|---|---|---|---|---|", *table_lines(found)]
+    print("\n".join(lines))
+    if "--write" in sys.argv and not chosen:
+        document = THREATS.read_text(encoding="utf-8")
+        document = document.replace("\n".join(_lines_of(document)), "\n".join(lines))
+        THREATS.write_text(document, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,31 @@
+"""Who notices a changed database: the table in THREATS.md, and what the program does."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from tests.chaos.any_column import changes, documented, make, try_change
+
+TRIED = 12
+"""Changes that are tried, others each time; the script tries all of them."""
+
+
+def test_every_declared_column_is_in_the_threat_model() -> None:
+    assert set(documented()) == {change.what for change in changes()}
+
+
+def test_a_change_without_a_notice_has_a_remark() -> None:
+    for line, noticed in documented().items():
+        assert set(noticed[:4]) != {"–"} or noticed.remark, line
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_changes_are_noticed_as_the_threat_model_says(tmp_path: Path) -> None:
+    made = make(tmp_path)
+    said = documented()
+    for change in random.sample(list(changes()), TRIED):
+        assert try_change(change, made)[:4] == said[change.what][:4], change.what
