@@ -8,7 +8,7 @@ import pytest
 
 from dealer.client.event_verifier import EventVerifier, Evidence
 from dealer.client.store import SavedHead
-from dealer.client.verified_log import Gap
+from dealer.client.verified_log import Gap, VerifiedLog
 from dealer.errors import HouseCheated
 from dealer.game.commands import Draw, Move, Show, TakeSeat
 from dealer.game.events import (
@@ -18,6 +18,7 @@ from dealer.game.events import (
 )
 from dealer.proof.tree import Tree
 from tests.client.conftest import other_card
+from tests.proof.log_builder import ids, vectors
 
 
 def evidence_of(caught: pytest.ExceptionInfo[HouseCheated]) -> Evidence:
@@ -427,3 +428,26 @@ def test_a_late_head_is_stored(dealt, verifier):
     kept = verifier.log.fresh[-1]
     assert (kept.size, kept.note) == (size, note)
     assert Tree.from_edge(size, kept.edge).root() == dealt.root_at(size)
+
+
+@pytest.mark.parametrize("vector", vectors("heads"), ids=ids)
+def test_vectors_of_notes(vector):
+    """A received note and a saved one are valid by the same rule."""
+    given = vector["in"]
+    key, origin = bytes.fromhex(given["key"]), f"cards.example/t/{given['table']}"
+
+    def opens(note, *saved):
+        log = VerifiedLog(given["table"], key=key, saved=saved)
+        log.cosigners = set(map(bytes.fromhex, given["players"]))
+        try:
+            log.pin(key, origin)
+            if note:
+                log.checkpoint(note)
+        except HouseCheated:
+            return False
+        return True
+
+    for one in vector["out"]:
+        if one["note"]:
+            assert opens(one["note"]) == one["opens"], one["name"]
+        assert opens("", SavedHead(1, one["note"], ())) == one["opens"], one["name"]
