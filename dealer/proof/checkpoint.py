@@ -151,7 +151,7 @@ def check_house(checkpoint: Checkpoint, *, key: bytes) -> None:
 
 
 def require_leaves(checkpoint: Checkpoint) -> None:
-    """Raise NoteFault for the checkpoint of an empty log, which nobody can have seen of a table."""
+    """Raise NoteFault for the checkpoint of an empty log: a table has at least one event."""
     if checkpoint.size == 0:
         raise NoteFault("A saved checkpoint covers at least one event.")
 

@@ -798,7 +798,7 @@ export async function cosignedBy(head, known) {
   return keys;
 }
 
-/** Refuse the checkpoint of an empty log, which nobody can have seen of a table. */
+/** Refuse the checkpoint of an empty log: a table has at least one event. */
 export function requireLeaves({ size }) {
   if (size === 0) fail("A saved checkpoint covers at least one event.");
 }

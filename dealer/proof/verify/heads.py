@@ -11,9 +11,9 @@
 3. there is a checkpoint at each EntropyClosed, DeckSealed, RoundClosed and TableClosed, and at the
    last leaf (the line is that of the leaf without one).
 
-`saved`: first, each of the user's checkpoints is such a note, too, over at least one leaf (else line
-0); then each, in the given order, has a size within this log and the same root as this log at that
-size (else the line is its size).
+`saved`: first, each of the user's checkpoints is a note valid in the same way, over at least one
+leaf (else line 0); then each, in the given order, has a size within this log and the same root as
+this log at that size (else the line is its size).
 """
 
 from __future__ import annotations

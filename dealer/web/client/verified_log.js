@@ -125,8 +125,8 @@ export class VerifiedLog {
       this.#opened.set(note, headOf(head));
     } catch (error) {
       if (!(error instanceof RuleViolation)) throw error;
-      const message = `A checkpoint is not signed with this table's key, or not validly. ${error.message}`;
-      accuse(message, { check: "signatures", notes: [note] });
+      const message = "A checkpoint is not signed with this table's key, or not validly.";
+      accuse(`${message} ${error.message}`, { check: "signatures", notes: [note] });
     }
   }
 
