@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dealer.eventlog import Log
+from dealer.eventlog.seat_subjects import Subjects
 from dealer.feed.head import FeedHead
 from dealer.feed.positions import NOW, Generations, Place
 from dealer.feed.reader import FeedReader
@@ -24,7 +25,8 @@ class Feed:
         self.recent = RecentFeed(self.head)
         self.generations = Generations()
         self.scheduler = FeedScheduler(log, self.head, self.recent, enabled=enabled)
-        self.reader = FeedReader(log, self.head, self.recent, self.generations)
+        self.subjects = Subjects(log)
+        self.reader = FeedReader(log, self.head, self.recent, self.generations, self.subjects)
 
     async def open(self) -> None:
         """Read where the feed ends; raises DatabaseError."""

@@ -23,15 +23,18 @@ from dealer.errors import DatabaseDamaged
 from dealer.eventlog import Row
 from dealer.eventlog.read_only_log import ReadOnlyLog
 from dealer.eventlog.rows import leaf_of
+from dealer.eventlog.seat_subjects import Subjects
 from dealer.eventlog.short_form import decode
 from dealer.feed.head import FeedHead
 from dealer.feed.positions import Generations, Place
 from dealer.feed.recent import RecentEvent, RecentFeed
 from dealer.feed.sequencer import FeedRow
+from dealer.game.events import SeatTaken
 
 EVENTS = 512
 """Events of a page, about."""
 
+SEAT_TAKEN = SeatTaken.__name__
 _ROWS = 256
 _REFS = 20_000
 _SELECT = (
@@ -98,12 +101,18 @@ class FeedReader:
     """Reads the feed of `log`."""
 
     def __init__(
-        self, log: ReadOnlyLog, head: FeedHead, recent: RecentFeed, generations: Generations
+        self,
+        log: ReadOnlyLog,
+        head: FeedHead,
+        recent: RecentFeed,
+        generations: Generations,
+        subjects: Subjects,
     ) -> None:
         self._log = log
         self._head = head
         self._recent = recent
         self._generations = generations
+        self._subjects = subjects
         self._refs: OrderedDict[bytes, str] = OrderedDict()
 
     async def read(self, place: Place, filter: FeedFilter, *, limit: int = EVENTS) -> Page:
@@ -176,9 +185,10 @@ class FeedReader:
                 position = self._generations.text(_after(row, version))
                 # A leaf begins with its time, `{"at":`, the first of its members by name.
                 at = leaf[6 : leaf.index(",")]
+                subject = await self._subject(row, version, filter) if type == SEAT_TAKEN else ""
                 text = (
                     f'{{"position":"{position}{head}{version},"type":"{type}","at":{at},'
-                    f'"event":{leaf}}}'
+                    f'"event":{leaf}{subject}}}'
                 )
                 entries.append(Entry(position, text, row.table, version, type, int(at)))
         return entries
@@ -218,6 +228,13 @@ class FeedReader:
             f'"skipped":{{"from":{first},"to":{row.last}}},"archived":true}}'
         )
         return Entry(position, text, row.table, row.last, "", 0)
+
+    async def _subject(self, row: FeedRow, version: int, filter: FeedFilter) -> str:
+        """The member with the key's own id of the user who took a seat, if it gave one."""
+        found = await self._subjects.of(row.table, version)
+        if found is None or filter.key not in (None, found.key):
+            return ""
+        return f',"subject":{json.dumps(found.text, ensure_ascii=False)}'
 
     async def _ref(self, table: bytes) -> str:
         """The service's own id of a table as JSON; it never changes."""

@@ -125,7 +125,8 @@ def test_a_bundle_has_the_past_states_of_the_log(log: OpenLog, tmp_path: Path) -
     compared = set()
     for at in range(1, len(bundle.game.leaves) + 1, 3):
         everyone = bundle.state(at)
-        for viewer in (None, "house", *everyone.seats):
+        viewers: list[Viewer] = [None, "house", *everyone.seats]
+        for viewer in viewers:
             seen = bundle.state(at, viewer=viewer)
             assert seen == log.state(friday, at, viewer=viewer)
             compared.add((seen.round, seen.complete))

@@ -167,24 +167,27 @@ async def test_the_seat_of_a_ticket_that_was_left_is_not_given_again(
     assert not live_table.table.seats
 
 
-async def test_a_refused_seat_leaves_no_row(open_service: OpenService) -> None:
+async def test_a_refused_seat_leaves_no_row_but_the_id_of_the_user(
+    open_service: OpenService,
+) -> None:
     service = await open_service()
     live_table, _ = await service.open_table({})
-    with pytest.raises(Refused):
-        await seat(service, live_table.table_id, make(service, live_table), "\u200b")
-    assert [row[0] for row in await service.log.fetch(COUNT)] == [0]
+    for subject, rows in ((None, 0), ("user", 1), ("user", 1)):
+        with pytest.raises(Refused):
+            await seat(service, live_table.table_id, make(service, live_table, subject), "\u200b")
+        assert [row[0] for row in await service.log.fetch(COUNT)] == [rows]
 
 
 async def test_a_database_does_not_reveal_a_user(open_service: OpenService) -> None:
-    """Two tables have different digests of a user, and no row has the subject or the ticket."""
+    """Two tables have different digests of a user of a JWT, and no row has the user's id."""
     service = await open_service()
     digests = set()
     for _ in range(2):
         live_table, _ = await service.open_table({})
         await seat(service, live_table.table_id, user(service, live_table))
-    for row in await service.log.fetch("SELECT digest, request FROM seat_subject"):
+    for row in await service.log.fetch("SELECT digest, request, subject FROM seat_subject"):
         digests.add(bytes(row[0]))
-        assert row[1] is None
+        assert (row[1], row[2]) == (None, None)
     assert len(digests) == 2
 
 
@@ -205,10 +208,10 @@ async def test_archiving_deletes_the_rows(
     for live_table in (closed, other):
         await seat(service, live_table.table_id, make(service, live_table))
     await service.execute(closed, CloseTable(Actor(host=True)))
-    assert [row[0] for row in await service.log.fetch(COUNT)] == [4]
+    assert [row[0] for row in await service.log.fetch(COUNT)] == [6]
     await Archiver(service.log, url, tmp_path, who="a test", why="").archive(closed.id)
-    assert [row[0] for row in await service.log.fetch(COUNT)] == [2]
+    assert [row[0] for row in await service.log.fetch(COUNT)] == [3]
     claim = claim_of(service, closed, make(service, closed))
     with pytest.raises(Refused, match="archived"):
         await service.seat_claims.record(closed, claim, SeatHolder(1, 2))
-    assert [row[0] for row in await service.log.fetch(COUNT)] == [2]
+    assert [row[0] for row in await service.log.fetch(COUNT)] == [3]

@@ -122,6 +122,7 @@ OWN = {
     "FeedEvent.event": "the event as in the log, without its hidden part",
     "FeedEvent.ref": "the service's own id of the table; null without one",
     "FeedEvent.skipped": "the versions that were archived, instead of an event",
+    "FeedEvent.subject": "of SeatTaken: the service's own id of the user; absent without one",
     "FeedEvent.type": "type of the event",
     "FeedEvent.version": "version of the event: its place in the table's log, from 1",
     "FeedFollow.after": "a position, `start` or `now`; may be left out for `start`",
@@ -135,6 +136,8 @@ OWN = {
     "HelloResult.server": "what this server is",
     "HelloResult.tables": "the tables of `tokens`, in their order",
     "Left.host": "true if this connection has the host token, and stays at the table",
+    "Opened.host_token": "authenticates the host on other connections; secret; absent where `host` "
+    "was false",
     "Opened.key": "the house's Ed25519 public key for this table, 32 bytes in hex",
     "PileDraw.cards": "codes, or slots where a face is not known, instead of `count`; may be left "
     "out",
@@ -174,6 +177,7 @@ OWN = {
     "SeatTicket.table": "id of the table",
     "SeatView.key": "the Ed25519 public key with which the player cosigns, 32 bytes in hex",
     "SeatView.name": "name of the player",
+    "SeatView.subject": "the service's own id of the user; only for the service that gave it",
     "SeatView.since": "version of the event with which the player took the seat",
     "Server.name": "name of the program",
     "Server.protocol": "name of the protocol, which is the WebSocket subprotocol",
@@ -211,6 +215,7 @@ OWN = {
     "TableList.after": "list the tables after this id; may be left out for the first page",
     "TableList.ref": "only the table with this id of the service; may be left out for all",
     "TableOpen.deck": "the deck of rounds that are opened without their own; may be left out",
+    "TableOpen.host": "false for no host token in the answer, with a service key",
     "TableOpen.name": "name of the table; may be left out",
     "TableOpen.ref": "a service's own id of the table, unique for its key: again it names the same "
     "table; may be left out",
@@ -220,6 +225,8 @@ OWN = {
     "TableStatus.error": "why this table was not resumed, instead of the other members",
     "Tables.tables": "the tables of the lobby",
     "TableState.at": "an earlier version, to see the table as it was then; may be left out for now",
+    "TableState.seat": "with `at`, for a service: as the player of this seat saw it then, once the "
+    "round is closed; may be left out",
     "Ticket.ticket": "the ticket: a user's right to one seat, for one use; secret",
     "View.at": "when the newest event was written, in epoch milliseconds",
     "View.closed": "true if the table is closed",

@@ -29,7 +29,7 @@ class Opened(Result, kw_only=True):
     """A new table, and the secrets of its host."""
 
     table: str
-    host_token: str
+    host_token: str | None = None
     invite: str
     version: int
     origin: str
@@ -108,6 +108,7 @@ class FeedEvent(Result, kw_only=True):
     event: dict[str, Any] | None = None
     skipped: Skipped | None = None
     archived: bool | None = None
+    subject: str | None = None
 
 
 class Tables(Result, kw_only=True):
