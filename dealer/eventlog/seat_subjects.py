@@ -9,8 +9,8 @@ Of a user a row has a keyed digest of the issuer and the user's id there, of a t
 ticket's id. The row of a ticket says which request was given the seat: all others are refused.
 
 A third kind of row has a service's own id of its user (the `subject` of a ticket) under the digest
-in the command id of the SeatTaken event. It is written before the event, so that whoever reads the
-event finds it: `Subjects` reads it for the feed and for `table.state`.
+in the command id of the SeatTaken event. It is written before the event, so that every reader of
+the event finds it: `Subjects` reads it for the feed and for `table.state`.
 """
 
 from __future__ import annotations

@@ -187,8 +187,8 @@ class FeedReader:
                 at = leaf[6 : leaf.index(",")]
                 subject = await self._subject(row, version, filter) if type == SEAT_TAKEN else ""
                 text = (
-                    f'{{"position":"{position}{head}{version},"type":"{type}","at":{at},'
-                    f'"event":{leaf}{subject}}}'
+                    f'{{"position":"{position}{head}{version},"type":"{type}","at":{at}'
+                    f'{subject},"event":{leaf}}}'
                 )
                 entries.append(Entry(position, text, row.table, version, type, int(at)))
         return entries

@@ -101,7 +101,7 @@ class PastStates:
         """The table at `version` as `viewer` could see it then, with the salts of its cards.
 
         A viewer who no longer holds the seat gets the spectator's view, as of the current state. A
-        seat's number stands for the player who held it at `version`, whoever that was.
+        seat's number stands for the player who held it at `version`.
 
         Raises BadRequest if there is no such version, or if that seat was free; NotEntitled if the
         round of the cards of a seat is still open; and the errors of `table_at`.
