@@ -16,9 +16,10 @@ from dealer.game.events import (
     RoundClosed,
     SeatLeft,
 )
+from dealer.proof.checkpoint import Cosigner
 from dealer.proof.tree import Tree
 from tests.client.conftest import other_card
-from tests.proof.log_builder import ids, vectors
+from tests.proof.log_builder import cosignature, ids, vectors
 
 
 def evidence_of(caught: pytest.ExceptionInfo[HouseCheated]) -> Evidence:
@@ -138,6 +139,23 @@ def test_a_head_under_a_foreign_key(dealt, verifier, game):
     foreign.tree = dealt.tree
     with pytest.raises(HouseCheated, match="not signed with this table's key"):
         verifier.checkpoint(foreign.sign())
+
+
+@pytest.mark.parametrize("joined", ["before", "later"])
+def test_a_wrong_cosignature_of_a_player(dealt, verifier, game, joined):
+    cleo, stranger = (Cosigner(bytes([seed]) * 32) for seed in (1, 2))
+    dealt.do(TakeSeat("Cleo", key=cleo.public_key))
+    if joined == "later":
+        verifier = EventVerifier(game.table)
+        verifier.begin(**dealt.describe())
+    else:
+        dealt.feed(verifier)
+    note = dealt.sign()
+    verifier.checkpoint(note + cleo.cosign(note, time=7) + stranger.cosign(note, time=7))
+    verifier.checkpoint(cosignature(note, stranger, bytes(72)))
+    with pytest.raises(HouseCheated, match="A signature does not verify") as caught:
+        verifier.checkpoint(forged := cosignature(note, cleo, bytes(72)))
+    assert forged in evidence_of(caught).notes
 
 
 @pytest.mark.parametrize("size", ["now", "later"])

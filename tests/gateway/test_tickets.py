@@ -170,12 +170,20 @@ async def test_the_id_of_a_user_is_stored_before_the_seat_is_taken(
     """A node that stops after the event leaves it with its subject, and another finds it."""
     given, ada = await ticket(shop, table, subject="4711"), await connect()
 
+    store, versions = seat_subjects.record_subject, []
+
+    def record_subject(*args: Any) -> None:
+        versions.append(service.live_table(table).table.version)
+        store(*args)
+
     def stop(*_: Any, **__: Any) -> None:
         raise Unavailable("The server is closing.")
 
     with monkeypatch.context() as patch:
+        patch.setattr(seat_subjects, "record_subject", record_subject)
         patch.setattr(seat_subjects, "record", stop)
         assert await reason_of(ada.call("table.join", table=table, ticket=given)) == "unavailable"
+    assert versions == [1]
     assert await feed_subjects(gateway, 1) == ["4711"]
     assert await subjects(shop, table) == {"Ada": "4711"}
 
