@@ -15,6 +15,7 @@ from dealer.errors import *  # noqa: F403  exactly the names of errors.__all__
 from dealer.version import __version__
 
 if TYPE_CHECKING:
+    from dealer.analysis.open_bundle import open_bundle
     from dealer.analysis.open_log import open_log
     from dealer.client import Cosigner, Evidence, Happened, House, RemoteTable, RetryPolicy, connect
 
@@ -27,6 +28,7 @@ __all__ = [
     "RetryPolicy",
     "__version__",
     "connect",
+    "open_bundle",
     "open_log",
 ]
 __all__ += errors.__all__
@@ -40,8 +42,8 @@ _OF_CLIENT = frozenset(
 def __getattr__(name: str) -> Any:
     if name in _OF_CLIENT:
         return getattr(import_module("dealer.client"), name)
-    if name == "open_log":
-        return import_module("dealer.analysis.open_log").open_log
+    if name in ("open_bundle", "open_log"):
+        return getattr(import_module(f"dealer.analysis.{name}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -225,6 +225,8 @@ class EventVerifier:
             self._check_opening(event.slot, event.card, event.salt)
         elif isinstance(event, events.TableOpened):
             self.log.pin(event.key, event.origin)
+        elif isinstance(event, events.SeatTaken) and event.key is not None:
+            self.log.cosigners.add(event.key)
         if private is not None:
             opens = isinstance(event, events.CardDrawn | events.CardMoved | events.CardPeeked)
             if not opens or private["slot"] != leaf.public["slot"]:
@@ -268,6 +270,7 @@ class EventVerifier:
     def _restore(self, state: Frame, version: int, note: str) -> Table:
         """The table of a snapshot; the first one also says the table's key and origin."""
         table = restore(state, seat=self.seat)
+        self.log.cosigners |= {seat.key for seat in table.seats.values() if seat.key is not None}
         self.log.pin(table.key, table.origin)
         if table.version != version:
             raise HouseCheated("The server sent a state of another version than signed.", (note,))

@@ -98,10 +98,12 @@ class House:
         rules: Mapping[str, Any] | None = None,
         name: str | None = None,
         ref: str | None = None,
+        host: bool = True,
     ) -> RemoteTable:
         """Open a table as its host; `join` it to play as well.
 
-        `ref` is a service's own id of the table: again it is the same table.
+        `ref` is a service's own id of the table: again it is the same table. With `host` False a
+        service gets no host token, and acts there by the rights of its key alone.
         """
         given = None if rules is None else dict(rules)
         members = {
@@ -110,12 +112,13 @@ class House:
             "rules": given,
             "name": name,
             "ref": ref,
+            "host": None if host else False,
         }
         params = {name: value for name, value in members.items() if value is not None}
 
         def answered(result: Members) -> None:
             self._store.table(result["table"]).learn(
-                host_token=result["host_token"], invite=result["invite"], key=result["key"]
+                host_token=result.get("host_token"), invite=result["invite"], key=result["key"]
             )
 
         result = await self._ask("table.open", params, answered)

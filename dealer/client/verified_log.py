@@ -11,7 +11,13 @@ from collections.abc import Sequence
 
 from dealer.client.store import SavedHead
 from dealer.errors import HouseCheated
-from dealer.proof.checkpoint import NoteFault, open_note, read_checkpoint
+from dealer.proof.checkpoint import (
+    NoteFault,
+    cosigners,
+    open_note,
+    read_checkpoint,
+    require_leaves,
+)
 from dealer.proof.tree import Tree, verify_consistency
 
 ANOTHER_LOG = "The house signed another log than the one that it showed here."
@@ -37,9 +43,12 @@ class VerifiedLog:
         self.fresh: list[SavedHead] = []  # verified heads for the caller to store
         self.newest: str = saved[-1].note if saved else ""
         self.latest: str = ""  # over the whole log at the last request
+        self.cosigners: set[bytes] = set()  # players' keys, whose cosignatures must be valid
         self._saved = sorted(saved)
+        self._unread = list(self._saved)  # until the key is known
         self._sizes = {head.size for head in saved}
         self._awaited = {head.size: head.note for head in saved}
+        self._opened: dict[str, tuple[int, bytes]] = {}  # notes that were checked
         self._origin = ""  # of its heads, pinned by the first one
         self._early: list[str] = []  # notes received before the key
         self._link: Tree | None = None  # from the newest saved head towards `start`
@@ -79,8 +88,9 @@ class VerifiedLog:
             self.key = key
         elif key != self.key:
             raise HouseCheated("This table's key has changed, so it is not the same table.")
-        if self._saved:
-            self._open(self._saved[0].note)
+        unread, self._unread = self._unread, []
+        for head in unread:
+            self._open(head.note)
         self._check_origin(origin)
 
     def grow(self, leaf: bytes) -> None:
@@ -252,14 +262,20 @@ class VerifiedLog:
 
     def _open(self, note: str) -> tuple[int, bytes]:
         """Size and root of a note that this table's key signed."""
+        if note in self._opened:
+            return self._opened[note]
         if self.key is None:
             raise HouseCheated("The server sent a signed head before this table's key.", (note,))
         try:
             opened = open_note(note, key=self.key, table=self.table)
+            checkpoint = read_checkpoint(note)
+            require_leaves(checkpoint)
+            cosigners(checkpoint, keys=self.cosigners)
         except NoteFault as fault:
-            sentence = f"A head of the log is not signed with this table's key. {fault}"
-            raise HouseCheated(sentence, (note,)) from fault
-        self._check_origin(read_checkpoint(note).origin, note)
+            sentence = "A head of the log is not signed with this table's key, or not validly."
+            raise HouseCheated(f"{sentence} {fault}", (note,)) from fault
+        self._check_origin(checkpoint.origin, note)
+        self._opened[note] = opened
         return opened
 
     def _check_origin(self, origin: str, *notes: str) -> None:

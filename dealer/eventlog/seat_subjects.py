@@ -7,27 +7,44 @@ no effect. A table's rows go when it is archived.
 
 Of a user a row has a keyed digest of the issuer and the user's id there, of a ticket that of the
 ticket's id. The row of a ticket says which request was given the seat: all others are refused.
+
+A third kind of row has a service's own id of its user (the `subject` of a ticket) under the digest
+in the command id of the SeatTaken event. It is written before the event, so that every reader of
+the event finds it: `Subjects` reads it for the feed and for `table.state`.
 """
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import NamedTuple
 
-from sqlalchemy import Column, Connection, LargeBinary
+from sqlalchemy import Column, Connection, LargeBinary, Text
 
 from dealer.eventlog.queries import TABLE_ID
 from dealer.eventlog.read_only_log import ReadOnlyLog
+from dealer.eventlog.rows import Row
 from dealer.eventlog.schema import Key, Number, define_table
+from dealer.game.state import SEAT_CHANGE, SEAT_MOVE
 
 DIGEST_BYTES = 32
+
+CLAIM = "claim"
+"""The scope of the command ids under which claimed seats are taken; no caller can choose one."""
+
+CACHED = 20_000
+"""SeatTaken events whose subject is kept in memory, at most."""
 
 _READ = (
     "SELECT p.seat, p.version, p.request FROM seat_subject p JOIN stream s ON s.id = p.stream"
     " WHERE s.{} = ? AND p.digest = ?"
 )
+_SUBJECT = (
+    "SELECT p.key, p.subject FROM seat_subject p JOIN stream s ON s.id = p.stream"
+    " WHERE s.{} = ? AND p.digest = ?"
+)
 _ADD = (
-    "INSERT INTO seat_subject (stream, digest, seat, version, request)"
-    " SELECT s.id, ?, ?, ?, ? FROM stream s WHERE s.{} = ?"
+    "INSERT INTO seat_subject (stream, digest, seat, version, request, key, subject)"
+    " SELECT s.id, ?, ?, ?, ?, ?, ? FROM stream s WHERE s.{} = ?"
     " AND NOT EXISTS (SELECT 1 FROM archived a WHERE a.stream = s.id)"
     " ON CONFLICT (stream, digest) DO {}"
 )
@@ -49,6 +66,13 @@ class StoredSeat(NamedTuple):
     request: bytes | None
 
 
+class Subject(NamedTuple):
+    """A service's own id of its user; `key` is the number of the service key that gave it."""
+
+    key: int
+    text: str
+
+
 seat_subject = define_table(
     "seat_subject",
     Column("stream", Key, primary_key=True, autoincrement=False),
@@ -56,6 +80,8 @@ seat_subject = define_table(
     Column("seat", Number, nullable=False),
     Column("version", Number, nullable=False),
     Column("request", LargeBinary(DIGEST_BYTES)),
+    Column("key", Number),
+    Column("subject", Text),
     sqlite_with_rowid=False,
 )
 
@@ -78,9 +104,66 @@ def record(
     column = TABLE_ID[connection.dialect.name]
     execute = connection.exec_driver_sql
     if user:
-        execute(_ADD.format(column, _REPLACE), (user, row.seat, row.version, None, table))
+        values = (user, row.seat, row.version, None, None, None, table)
+        execute(_ADD.format(column, _REPLACE), values)
     if not ticket:
         return row
-    execute(_ADD.format(column, _KEEP), (ticket, *row, table))
+    execute(_ADD.format(column, _KEEP), (ticket, *row, None, None, table))
     found = execute(_READ.format(column), (table, ticket)).first()
     return None if found is None else StoredSeat(*found)
+
+
+def record_subject(connection: Connection, table: bytes, claim: bytes, subject: Subject) -> None:
+    """Record whose seat the command `claim/<claim in hex>` takes; a row never changes."""
+    statement = _ADD.format(TABLE_ID[connection.dialect.name], _KEEP)
+    connection.exec_driver_sql(statement, (claim, 0, 0, None, *subject, table))
+
+
+class Subjects:
+    """Reads the subjects of seats from `log`; those of an event never change."""
+
+    def __init__(self, log: ReadOnlyLog) -> None:
+        self._log = log
+        self._known: OrderedDict[tuple[bytes, int], Subject | None] = OrderedDict()
+
+    def forget(self) -> None:
+        """Forget all: the log was rewound, and other events may get these versions."""
+        self._known.clear()
+
+    async def of(self, table: bytes, version: int) -> Subject | None:
+        """Whose seat the SeatTaken event of this version is; None where no ticket named a user.
+
+        Raises DatabaseError.
+        """
+        place = table, version
+        if place not in self._known:
+            self._known[place] = await self._read(table, version)
+            if len(self._known) > CACHED:
+                self._known.popitem(last=False)
+        return self._known[place]
+
+    async def _read(self, table: bytes, version: int) -> Subject | None:
+        rows = await self._log.read(table, after=max(0, version - 3), upto=version)
+        command = rows[-1].command if rows else None
+        scope, _, claim = (command or "").partition("/")
+        if scope == CLAIM:
+            statement = _SUBJECT.format(TABLE_ID[self._log.dialect])
+            found = await self._log.fetch(statement, (table, bytes.fromhex(claim)))
+            return Subject(*found[0]) if found else None
+        # A player who moves takes the new seat two versions after the note that says so.
+        moved_from = _moved_from(rows[0]) if len(rows) == 3 else None
+        if moved_from is None:
+            return None
+        earlier = 0
+        async for chunk in self._log.stream_types(table, ("SeatTaken",), upto=version - 3):
+            for row in chunk:
+                if row.members()["seat"] == moved_from:
+                    earlier = row.version
+        return await self.of(table, earlier) if earlier else None
+
+
+def _moved_from(row: Row) -> int | None:
+    """The seat that a player leaves, if this is the note of a move."""
+    note = row.members() if row.type == "NoteAdded" else {}
+    match = SEAT_CHANGE.fullmatch(note["text"]) if note.get("kind") == SEAT_MOVE else None
+    return None if match is None or int(match[1]) != note["seat"] else int(match[1])

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from dealer.eventlog import Log
 from dealer.eventlog.damaged_tables import DamagedTables
+from dealer.eventlog.seat_subjects import Subjects
 from dealer.feed.head import FeedHead
 from dealer.feed.positions import HEAD, NOW, Generations, Place
 from dealer.feed.reader import FeedReader
@@ -26,7 +27,10 @@ class Feed:
         self.recent = RecentFeed(self.head)
         self.generations = Generations()
         self.scheduler = FeedScheduler(log, self.head, self.recent, enabled=enabled)
-        self.reader = FeedReader(log, self.head, self.recent, self.generations, damaged)
+        self.subjects = Subjects(log)
+        self.reader = FeedReader(
+            log, self.head, self.recent, self.generations, self.subjects, damaged
+        )
 
     async def open(self) -> None:
         """Read where the feed ends; raises DatabaseError."""

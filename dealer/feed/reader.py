@@ -26,15 +26,18 @@ from dealer.eventlog import Row
 from dealer.eventlog.damaged_tables import DamagedTables
 from dealer.eventlog.read_only_log import ReadOnlyLog
 from dealer.eventlog.rows import leaf_of
+from dealer.eventlog.seat_subjects import Subjects
 from dealer.eventlog.short_form import decode
 from dealer.feed.head import FeedHead
 from dealer.feed.positions import Generations, Place
 from dealer.feed.recent import RecentEvent, RecentFeed
 from dealer.feed.sequencer import FeedRow
+from dealer.game.events import SeatTaken
 
 EVENTS = 512
 """Events of a page, about."""
 
+SEAT_TAKEN = SeatTaken.__name__
 _ROWS = 256
 _REFS = 20_000
 _SELECT = (
@@ -113,6 +116,7 @@ class FeedReader:
         head: FeedHead,
         recent: RecentFeed,
         generations: Generations,
+        subjects: Subjects,
         damaged: DamagedTables,
     ) -> None:
         self._log = log
@@ -120,6 +124,7 @@ class FeedReader:
         self._head = head
         self._recent = recent
         self._generations = generations
+        self._subjects = subjects
         self._refs: OrderedDict[bytes, str] = OrderedDict()
 
     async def read(self, place: Place, filter: FeedFilter, *, limit: int = EVENTS) -> Page:
@@ -193,9 +198,10 @@ class FeedReader:
                 position = self._generations.text(_after(row, version))
                 # A leaf begins with its time, `{"at":`, the first of its members by name.
                 at = leaf[6 : leaf.index(",")]
+                subject = await self._subject(row, version, filter) if type == SEAT_TAKEN else ""
                 text = (
-                    f'{{"position":"{position}{head}{version},"type":"{type}","at":{at},'
-                    f'"event":{leaf}}}'
+                    f'{{"position":"{position}{head}{version},"type":"{type}","at":{at}'
+                    f'{subject},"event":{leaf}}}'
                 )
                 entries.append(Entry(position, text, row.table, version, type, int(at)))
         return entries
@@ -234,6 +240,13 @@ class FeedReader:
             f'"skipped":{{"from":{first},"to":{row.last}}},"{why}":true}}'
         )
         return Entry(position, text, row.table, row.last, "", 0)
+
+    async def _subject(self, row: FeedRow, version: int, filter: FeedFilter) -> str:
+        """The member with the key's own id of the user who took a seat, if it gave one."""
+        found = await self._subjects.of(row.table, version)
+        if found is None or filter.key not in (None, found.key):
+            return ""
+        return f',"subject":{json.dumps(found.text, ensure_ascii=False)}'
 
     async def _ref(self, table: bytes) -> str:
         """The service's own id of a table as JSON; it never changes."""

@@ -52,6 +52,7 @@ __all__ = [
     "open_note",
     "player",
     "read_checkpoint",
+    "require_leaves",
     "table_of",
 ]
 
@@ -147,6 +148,12 @@ def check_house(checkpoint: Checkpoint, *, key: bytes) -> None:
     house = Verifier(checkpoint.origin, ED25519, key)
     if not house.signed(checkpoint.text, checkpoint.signatures):
         raise NoteFault("The house's key did not sign this checkpoint.")
+
+
+def require_leaves(checkpoint: Checkpoint) -> None:
+    """Raise NoteFault for the checkpoint of an empty log: a table has at least one event."""
+    if checkpoint.size == 0:
+        raise NoteFault("A saved checkpoint covers at least one event.")
 
 
 def open_note(note: str, *, key: bytes, table: str) -> tuple[int, bytes]:

@@ -4,10 +4,12 @@ A note is a text that ends in a newline, an empty line, and a line for each sign
 
     — <name> <base64(key id ‖ signature)>
 
-with key id = SHA-256(name ‖ 0x0A ‖ type ‖ public key)[:4]. A name has no Unicode space and no `+`;
-a note has no control characters except newlines. Signatures by unknown keys (another name or key
-id) are ignored; a signature by a known key that does not verify makes the note invalid, and so does
-a second signature by the same key. A verifier key (vkey) is
+with key id = SHA-256(name ‖ 0x0A ‖ type ‖ public key)[:4]. A name is not empty and has no `+` and
+no character with Unicode's property White_Space; a note has no character below U+0020 except
+newlines. A line without a name and at least 5 bytes in canonical base64 makes the note invalid.
+Signatures by unknown keys (another name or key id) are ignored; a signature by a known key that
+does not verify makes the note invalid, and so does a second signature by the same key. A verifier
+key (vkey) is
 `name+hex(key id)+base64(type ‖ public key)`.
 """
 
@@ -40,7 +42,7 @@ _SMALL_ORDER = frozenset({0, 1, _FIELD - 1, _EIGHTH, _FIELD - _EIGHTH})
 # Exactly Unicode's White_Space: the meaning of `\s` differs between languages.
 SPACES = "\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 _name = re.compile(f"[^+{SPACES}]+").fullmatch
-_unfit = re.compile("[\x00-\x09\x0b-\x1f\x7f\ud800-\udfff]").search
+_unfit = re.compile("[\x00-\x09\x0b-\x1f\ud800-\udfff]").search
 _vkey = re.compile(r"([^+]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/]+=*)").fullmatch
 
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from dealer.errors import BadRequest
+from dealer.errors import BadRequest, NotEntitled
 from dealer.eventlog import ReadOnlyLog, Row
 from dealer.eventlog.damaged_tables import DamagedTables
 from dealer.game.decide import NoRoundSecrets
-from dealer.game.state import Table, evolve
+from dealer.game.state import SeatHolder, Table, evolve
 from dealer.game.view import SPECTATOR, Viewer, snapshot
 from dealer.service.archive import require_here
 from dealer.service.decoding import event_of, tampered
@@ -98,16 +98,18 @@ class PastStates:
         return version - max((0, *_opened(live_table, version)))
 
     async def view(
-        self, live_table: LiveTable, version: int, viewer: Viewer, *, pause: Pause
+        self, live_table: LiveTable, version: int, viewer: Viewer | int, *, pause: Pause
     ) -> dict[str, Any]:
         """The table at `version` as `viewer` could see it then, with the salts of its cards.
 
-        A viewer who no longer holds the seat gets the spectator's view, as of the current state.
+        A viewer who no longer holds the seat gets the spectator's view, as of the current state. A
+        seat's number stands for the player who held it at `version`.
 
-        Raises BadRequest if there is no such version, and the errors of `table_at`.
+        Raises BadRequest if there is no such version, or if that seat was free; NotEntitled if the
+        round of the cards of a seat is still open; and the errors of `table_at`.
         """
         self.require(live_table, version)
-        if viewer is not None and not live_table.table.still_seated(viewer):
+        if isinstance(viewer, SeatHolder) and not live_table.table.still_seated(viewer):
             viewer = SPECTATOR
 
         async def secret_of(row: Row) -> RoundSecret:
@@ -122,6 +124,12 @@ class PastStates:
                 secret_of=secret_of,
                 pause=pause,
             )
+        if isinstance(viewer, int):
+            if state.round is not None:
+                await _require_closed(live_table, state.round.number)
+            seat, viewer = viewer, state.holder(viewer)
+            if viewer is None:
+                raise BadRequest(f"Seat {seat} was free at version {version}.")
         # A player who had not taken the seat yet is a spectator there.
         seated = viewer is not None and state.still_seated(viewer)
         view = snapshot(state, viewer if seated else SPECTATOR)
@@ -130,6 +138,18 @@ class PastStates:
             for card in view["round"]["cards"]:
                 card.append(secret.slot_salt(card[0]).hex())
         return view
+
+
+async def _require_closed(live_table: LiveTable, number: int) -> None:
+    """Raise NotEntitled unless it is on disk that this round was closed, which shows its cards."""
+    while True:
+        version, current = live_table.table.version, live_table.table.round
+        if current is not None and current.number == number:
+            raise NotEntitled(
+                f"Round {number} is still open: what a player held is shown after it is closed."
+            )
+        if await live_table.wait_committed(version):
+            return
 
 
 def _opened(live_table: LiveTable, version: int) -> list[int]:

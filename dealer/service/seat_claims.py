@@ -7,6 +7,7 @@ seat. Both hold because of the log's command index:
 2. `take` takes a seat under a command id that is computed from the user, or from a ticket without
    one, and from the version of the user's last seat. Two nodes that do so at the same time, and a
    node after a crash, send the same id: the log carries it out once.
+   A service's own id of the user is written before, under the same id.
 3. `record` writes the user's row, and the row of the ticket: the request that is in it is answered,
    any other is refused. It is written before the answer, so that a ticket never gives two answers.
 
@@ -24,7 +25,7 @@ from typing import Any, NamedTuple
 from dealer.errors import BadToken, TableArchived, TicketUsed, VersionConflict
 from dealer.eventlog import Log, seat_subjects
 from dealer.eventlog.encryption import HouseKeys
-from dealer.eventlog.seat_subjects import DIGEST_BYTES, StoredSeat
+from dealer.eventlog.seat_subjects import CLAIM, DIGEST_BYTES, StoredSeat, Subject
 from dealer.game.commands import TakeSeat
 from dealer.game.events import SeatTaken
 from dealer.game.state import SeatHolder
@@ -32,9 +33,6 @@ from dealer.proof.pack import be64, lp
 from dealer.service.live_table import LiveTable
 from dealer.service.requests import CommandResult, IdempotencyKey
 from dealer.service.tickets import Ticket, ticket_digest, user_digest
-
-SCOPE = "claim"
-"""The scope of the command ids; no caller can choose one in it."""
 
 ATTEMPTS = 8
 """Seats of a user without a row that one request follows: each crash leaves one."""
@@ -47,12 +45,14 @@ class SeatClaim(NamedTuple):
     """A request for a seat: digests of 32 bytes, empty where there is none.
 
     `user` is that of the user, `ticket` that of the ticket's id, of which at least one is given;
-    `request` is that of the joining request, by which a repetition is recognised.
+    `request` is that of the joining request, by which a repetition is recognised. `subject` is the
+    service's id of the user, whose digest `user` is.
     """
 
     user: bytes
     ticket: bytes
     request: bytes
+    subject: Subject | None = None
 
 
 class SeatClaims:
@@ -72,7 +72,8 @@ class SeatClaims:
         `key` is that of the request, None if it has none that only its sender can know.
         """
         keys = self._keys.of(live_table.table.key)
-        return SeatClaim(ticket.user, ticket_digest(keys, text), _request(keys, key))
+        subject = None if ticket.subject is None else Subject(ticket.key, ticket.subject)
+        return SeatClaim(ticket.user, ticket_digest(keys, text), _request(keys, key), subject)
 
     def of_user(self, live_table: LiveTable, *, issuer: str, subject: str) -> SeatClaim:
         """The claim of the user whom a verified JWT names."""
@@ -137,8 +138,15 @@ class SeatClaims:
         self, live_table: LiveTable, claim: SeatClaim, command: TakeSeat, after: int
     ) -> SeatHolder:
         keys = self._keys.of(live_table.table.key)
-        cmd = keys.command_digest(b"claim " + (claim.user or claim.ticket) + be64(after)).hex()
-        done = await self._execute(live_table, command, IdempotencyKey(SCOPE, cmd))
+        cmd = keys.command_digest(b"claim " + (claim.user or claim.ticket) + be64(after))
+        subject = claim.subject
+        if subject is not None:
+            await self._log.run_in_transaction(
+                lambda connection: seat_subjects.record_subject(
+                    connection, live_table.id, cmd, subject
+                )
+            )
+        done = await self._execute(live_table, command, IdempotencyKey(CLAIM, cmd.hex()))
         (taken,) = (event for event in done.events if isinstance(event, SeatTaken))
         return SeatHolder(taken.seat, done.version)
 

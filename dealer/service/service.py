@@ -207,6 +207,7 @@ class Service:
     def _remember_for_feed(self, live_table: LiveTable, notice: CommitNotice) -> None:
         if notice.reset:
             self.feed.recent.forget()
+            self.feed.subjects.forget()
         else:
             self.feed.recent.add_events(live_table.id, notice.entries)
 

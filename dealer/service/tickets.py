@@ -24,7 +24,7 @@ from dealer.service.service_tables import scope_of
 
 PREFIX = "dt_"
 
-TICKET_MAX = 1_024
+TICKET_MAX = 3_072
 """Characters: more than a ticket with the longest name and a subject has."""
 
 _TICKET = re.compile(PREFIX + rf"[A-Za-z0-9_-]{{40,{TICKET_MAX}}}")
@@ -33,8 +33,8 @@ _TICKET = re.compile(PREFIX + rf"[A-Za-z0-9_-]{{40,{TICKET_MAX}}}")
 class Ticket(NamedTuple):
     """What a ticket says: `table` is an id of 16 bytes, `expires_at` milliseconds since 1970.
 
-    `user` is the digest of its user (`user_digest`), empty without one. `seat` None stands for any.
-    `key` is the number of the service key that made it.
+    `subject` is the service's id of its user, `user` the digest of that (`user_digest`), empty
+    without one. `seat` None stands for any. `key` is the number of the service key that made it.
     """
 
     table: bytes
@@ -44,6 +44,7 @@ class Ticket(NamedTuple):
     bot: bool
     expires_at: int
     key: int
+    subject: str | None
 
 
 def user_digest(keys: HouseKeys, table: bytes, *, issuer: str, subject: str) -> bytes:
@@ -87,7 +88,7 @@ class Tickets:
         if subject is not None:
             user = user_digest(keys, live_table.id, issuer=scope_of(maker), subject=subject)
         expires_at = self._now() + 1000 * seconds
-        ticket = Ticket(live_table.id, name, seat, user, bot, expires_at, maker.id)
+        ticket = Ticket(live_table.id, name, seat, user, bot, expires_at, maker.id, subject)
         members = ticket._asdict() | {"table": ticket.table.hex(), "user": user.hex()}
         plain = json.dumps(members, ensure_ascii=False, separators=(",", ":")).encode()
         sealed = keys.seal_ticket(plain, nonce=secrets.token_bytes(NONCE_BYTES))

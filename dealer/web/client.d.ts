@@ -133,6 +133,8 @@ export interface OpenOptions {
   name?: string;
   /** A service's own id of the table: again it is the same table. Needs a service key. */
   ref?: string;
+  /** False: no host token, so that this client acts by the rights of its service key alone. */
+  host?: boolean;
 }
 
 export interface JoinOptions {

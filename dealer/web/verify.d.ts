@@ -173,6 +173,12 @@ export function houseOf(origin: string, key: string): Signer;
 export function playerOf(key: string): Signer;
 export function keyId(signer: Signer): Uint8Array;
 export function signedBy(head: ReturnType<typeof readCheckpoint>, signer: Signer): Promise<boolean>;
+/** Those of the `known` keys, in hex, that cosigned; throws for an invalid line of one of them. */
+export function cosignedBy(
+  head: ReturnType<typeof readCheckpoint>, known: { has(key: string): boolean },
+): Promise<string[]>;
+/** Throws for the checkpoint of an empty log. */
+export function requireLeaves(head: { size: number }): void;
 
 // What follows is for the client of this package. Its types may change in any release.
 

@@ -607,8 +607,8 @@ function checkMembers(what, value, shape) {
 // First, the key that the caller gave is the header's (line 0), and TableOpened has the header's
 // key and origin (line 1). Then each checkpoint (its own line): it is a well-formed note of this
 // origin, covers more leaves than the one before and no more than there are; the house's key signed
-// it; its root is that of the leaves; every other signature line is a valid cosignature by a key
-// that some SeatTaken names (other lines are refused, so that no byte can change unnoticed). Last,
+// it; its root is that of the leaves; and each key that some SeatTaken names has at most one
+// signature line, a valid cosignature (lines by other keys are ignored, as C2SP requires). Last,
 // there is a checkpoint at every EntropyClosed, DeckSealed, RoundClosed and TableClosed, and at the
 // last leaf (the line is that of the leaf without one).
 
@@ -636,17 +636,11 @@ async function checkHeads(parts, pinned, report) {
       if (head.size > parts.leaves.length) fail("It covers more leaves than there are.");
       while (tree.size < head.size) tree.append(parts.hashes[tree.size]);
       if (hex(tree.root()) !== hex(head.root)) fail("The house signed a different log.");
-      let known = 1; // the house's own line
-      // Only keys that the lines name are checked: both lists could have thousands of entries.
-      for (const name of new Set(head.signatures.map((signature) => signature.name))) {
-        const cosigner = cosigners.get(name.replace(/^player\//, ""));
-        if (cosigner && (await signedBy(head, playerOf(cosigner.key)))) {
-          cosigner.count += 1;
-          cosigner.size = head.size;
-          known += 1;
-        }
+      for (const key of await cosignedBy(head, cosigners)) {
+        const cosigner = cosigners.get(key);
+        cosigner.count += 1;
+        cosigner.size = head.size;
       }
-      if (known < head.signatures.length) fail("A signature line is not by the key of any player.");
       roots.set(head.size, head.root);
     });
   }
@@ -718,11 +712,14 @@ export class Tree {
 //     <root, base64>
 //
 // an empty line, and signature lines "— <name> <base64(key id ‖ signature)>", where
-// key id = H(name ‖ 0x0A ‖ type ‖ key)[:4]. Lines with an unknown name or key id are ignored; a
-// line by a known key that does not verify, or a second line by one key, invalidates the note.
+// key id = H(name ‖ 0x0A ‖ type ‖ key)[:4]. A name is not empty and has no + and no character with
+// Unicode's property White_Space; the note has no character below U+0020 except newlines. A line
+// without a name and at least 5 bytes in canonical base64 invalidates the note. Lines with an
+// unknown name or key id are ignored; a line by a known key that does not verify, or a second line
+// by one key, invalidates the note.
 
 export function readCheckpoint(note) {
-  if (typeof note !== "string" || UNFIT_IN_NOTE.test(note)) {
+  if (typeof note !== "string" || /[\u0000-\u0009\u000b-\u001f\p{Surrogate}]/u.test(note)) {
     fail("A note is not text, or has a control character other than newline.");
   }
   const blank = note.lastIndexOf("\n\n");
@@ -783,16 +780,48 @@ export async function signedBy(head, { name, type, key }) {
   return true;
 }
 
+const COSIGNER_NAME = /^player\/([0-9a-f]{64})$/;
+
+/**
+ * Which keys cosigned a checkpoint; throws RuleViolation if a line by one of them is invalid.
+ * `known` are the keys in hex. Only those that a line names are checked: both lists may be long.
+ *
+ * @param {ReturnType<typeof readCheckpoint>} head
+ * @param {{ has(key: string): boolean }} known
+ */
+export async function cosignedBy(head, known) {
+  const named = new Set(head.signatures.map(({ name }) => COSIGNER_NAME.exec(name)?.[1]));
+  const keys = [];
+  for (const key of named) {
+    if (key && known.has(key) && (await signedBy(head, playerOf(key)))) keys.push(key);
+  }
+  return keys;
+}
+
+/** Refuse the checkpoint of an empty log: a table has at least one event. */
+export function requireLeaves({ size }) {
+  if (size === 0) fail("A saved checkpoint covers at least one event.");
+}
+
 
 // ————————————————————————————————————————————— saved ————————————————————————————————————————————
 //
-// First, each saved checkpoint is this table's and signed with its key (otherwise line 0). Then, in
+// First, each saved checkpoint is this table's, covers a leaf, is signed with the table's key, and
+// has no invalid cosignature by a key that some SeatTaken names (otherwise line 0). Then, in
 // the order given: this log is at least as long, and has the checkpoint's root at its size
 // (otherwise the line is that size).
 
 async function checkSaved(parts, saved) {
+  const cosigners = cosignersOf(parts.leaves);
   const heads = [];
-  for (const note of saved) heads.push(await inCheck("saved", 0, () => openNote(note, parts)));
+  for (const note of saved) {
+    await inCheck("saved", 0, async () => {
+      const head = await openNote(note, parts);
+      requireLeaves(head);
+      await cosignedBy(head, cosigners);
+      heads.push(head);
+    });
+  }
   let tree = new Tree();
   for (const { size, root } of heads) {
     await inCheck("saved", size, () => {

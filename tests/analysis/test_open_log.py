@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -20,6 +21,7 @@ from dealer.errors import (
     DatabaseReadOnly,
     DealerError,
     HouseKeyError,
+    ProofFault,
     UnknownTable,
 )
 from dealer.game import events
@@ -27,6 +29,7 @@ from dealer.game.state import Table, evolve
 from dealer.proof.verify import verify
 from tests.analysis.conftest import Recorded
 from tests.analysis.recorded import START
+from tests.proof.log_builder import note_of
 
 
 @pytest.fixture
@@ -112,6 +115,39 @@ def test_a_seat_sees_what_its_player_saw(log: OpenLog) -> None:
     assert sorted(chain(*house.stacks.values())) == sorted(house.members["round"]["deck"])
     assert (house.deck_count, house.stacks["deck"][-1]) == (41, "4h")
     assert log.state(friday, 86).stacks == {}
+
+
+def test_a_bundle_has_the_past_states_of_the_log(log: OpenLog, tmp_path: Path) -> None:
+    friday = log.tables()[0].table
+    file = tmp_path / "game.jsonl"
+    file.write_text("".join(f"{line}\n" for line in log.bundle(friday)))
+    bundle = dealer.open_bundle(file)
+    compared = set()
+    for at in range(1, len(bundle.game.leaves) + 1, 3):
+        everyone = bundle.state(at)
+        viewers: list[Viewer] = [None, "house", *everyone.seats]
+        for viewer in viewers:
+            seen = bundle.state(at, viewer=viewer)
+            assert seen == log.state(friday, at, viewer=viewer)
+            compared.add((seen.round, seen.complete))
+    assert compared == {(None, True), (1, True), (2, True), (3, True), (3, False)}
+    assert bundle.state(85, viewer=2).hand(2) == ["8s", "2h", "Th"]
+
+
+def test_what_a_bundle_refuses(log: OpenLog, tmp_path: Path) -> None:
+    friday = log.tables()[0].table
+    lines, file = log.bundle(friday), tmp_path / "game.jsonl"
+    file.write_text("\n".join(lines))
+    bundle = dealer.open_bundle(file, key=json.loads(lines[0])["key"], saved=[note_of(lines[-1])])
+    with pytest.raises(BadRequest, match="has no version 1000: its versions are 1 to "):
+        bundle.state(1000)
+    with pytest.raises(BadRequest, match="Seat 3 was free"):
+        bundle.state(83, viewer=3)
+    with pytest.raises(ProofFault, match="not the one that you gave"):
+        dealer.open_bundle(file, key=bytes(32))
+    file.write_text("\n".join(lines).replace('"Ada"', '"Eve"'))
+    with pytest.raises(ProofFault):
+        dealer.open_bundle(file)
 
 
 def test_the_open_round_needs_the_key(log: OpenLog, with_key: OpenLog) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import dealer
 from dealer.eventlog.address import database_file
 from tests.analysis.conftest import Recorded
 from tests.harness.installed import missing
@@ -49,8 +50,15 @@ def test_the_asynchronous_example(on_sqlite: Recorded, tmp_path: Path) -> None:
     assert saturday.endswith("'RoundClosed', 'TableClosed']")
 
 
+def test_the_example_with_a_bundle(on_sqlite: Recorded, tmp_path: Path) -> None:
+    with dealer.open_log(on_sqlite.url) as log:
+        lines = log.bundle(log.tables()[0].table)
+    (tmp_path / "game.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    assert run(EXAMPLES[2], on_sqlite, tmp_path) == "['8s', '2h', 'Th'] 3\n"
+
+
 def test_three_lines_with_pandas(on_sqlite: Recorded, tmp_path: Path) -> None:
     if find_spec("pandas") is None:
         missing("pandas is not installed (pip install pandas)")
-    assert len(list(filter(None, EXAMPLES[2].splitlines()))) == 3
-    assert "1       1      0    51\n" in run(EXAMPLES[2], on_sqlite, tmp_path)
+    assert len(list(filter(None, EXAMPLES[3].splitlines()))) == 3
+    assert "1       1      0    51\n" in run(EXAMPLES[3], on_sqlite, tmp_path)

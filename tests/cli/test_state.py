@@ -100,3 +100,19 @@ def test_what_is_not_there(ask: Ask, on_sqlite: Recorded) -> None:
         answer = ask("state", *arguments, "--database", on_sqlite.url)
         assert answer.code == code
         assert sentence in answer.err
+
+
+def test_a_bundle(ask: Ask, on_sqlite: Recorded, tmp_path: Path) -> None:
+    file = tmp_path / "game.jsonl"
+    arguments = (FRIDAY, "--database", on_sqlite.url, "--house-key", on_sqlite.key)
+    assert ask("export", *arguments, "-o", file).code == 0
+    shown = ("--at", 85, "--seat", 2, "--json")
+    from_log = ask("state", FRIDAY, *shown, "--database", on_sqlite.url)
+    from_file = ask("state", file, *shown)
+    assert (from_file.code, from_file.out, from_file.err) == (0, from_log.out, "")
+    open_round = ask("state", file, "--seat", 1)
+    assert open_round.err == "Round 3 is still open: its hidden cards are not known.\n"
+    file.write_bytes(file.read_bytes().replace(b'"Ada"', b'"Eve"'))
+    forged = ask("state", file, *shown)
+    assert (forged.code, forged.out) == (1, "")
+    assert "The house signed another log than this one." in forged.err

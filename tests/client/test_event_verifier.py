@@ -8,7 +8,7 @@ import pytest
 
 from dealer.client.event_verifier import EventVerifier, Evidence
 from dealer.client.store import SavedHead
-from dealer.client.verified_log import Gap
+from dealer.client.verified_log import Gap, VerifiedLog
 from dealer.errors import HouseCheated
 from dealer.game.commands import Draw, Move, Show, TakeSeat
 from dealer.game.events import (
@@ -16,8 +16,10 @@ from dealer.game.events import (
     RoundClosed,
     SeatLeft,
 )
+from dealer.proof.checkpoint import Cosigner
 from dealer.proof.tree import Tree
 from tests.client.conftest import other_card
+from tests.proof.log_builder import cosignature, ids, vectors
 
 
 def evidence_of(caught: pytest.ExceptionInfo[HouseCheated]) -> Evidence:
@@ -137,6 +139,23 @@ def test_a_head_under_a_foreign_key(dealt, verifier, game):
     foreign.tree = dealt.tree
     with pytest.raises(HouseCheated, match="not signed with this table's key"):
         verifier.checkpoint(foreign.sign())
+
+
+@pytest.mark.parametrize("joined", ["before", "later"])
+def test_a_wrong_cosignature_of_a_player(dealt, verifier, game, joined):
+    cleo, stranger = (Cosigner(bytes([seed]) * 32) for seed in (1, 2))
+    dealt.do(TakeSeat("Cleo", key=cleo.public_key))
+    if joined == "later":
+        verifier = EventVerifier(game.table)
+        verifier.begin(**dealt.describe())
+    else:
+        dealt.feed(verifier)
+    note = dealt.sign()
+    verifier.checkpoint(note + cleo.cosign(note, time=7) + stranger.cosign(note, time=7))
+    verifier.checkpoint(cosignature(note, stranger, bytes(72)))
+    with pytest.raises(HouseCheated, match="A signature does not verify") as caught:
+        verifier.checkpoint(forged := cosignature(note, cleo, bytes(72)))
+    assert forged in evidence_of(caught).notes
 
 
 @pytest.mark.parametrize("size", ["now", "later"])
@@ -427,3 +446,26 @@ def test_a_late_head_is_stored(dealt, verifier):
     kept = verifier.log.fresh[-1]
     assert (kept.size, kept.note) == (size, note)
     assert Tree.from_edge(size, kept.edge).root() == dealt.root_at(size)
+
+
+@pytest.mark.parametrize("vector", vectors("heads"), ids=ids)
+def test_vectors_of_notes(vector):
+    """A received note and a saved one are valid by the same rule."""
+    given = vector["in"]
+    key, origin = bytes.fromhex(given["key"]), f"cards.example/t/{given['table']}"
+
+    def opens(note, *saved):
+        log = VerifiedLog(given["table"], key=key, saved=saved)
+        log.cosigners = set(map(bytes.fromhex, given["players"]))
+        try:
+            log.pin(key, origin)
+            if note:
+                log.checkpoint(note)
+        except HouseCheated:
+            return False
+        return True
+
+    for one in vector["out"]:
+        if one["note"]:
+            assert opens(one["note"]) == one["opens"], one["name"]
+        assert opens("", SavedHead(1, one["note"], ())) == one["opens"], one["name"]

@@ -27,6 +27,15 @@ async def test_a_service_opens_a_table_once(service, gateway) -> None:
             await house.open(ref="match 1")
 
 
+async def test_a_service_without_a_host_token(service, gateway) -> None:
+    key = await add_key(service)
+    async with connect(f"ws://127.0.0.1:{gateway.port}/ws", key=key) as house:
+        table = await house.open(host=False)
+        assert house._store.table(table.id).facts["host_token"] is None
+        await table.round_open(entropy="house")
+        await table.close()
+
+
 async def test_a_key_that_is_refused_is_final(service, gateway) -> None:
     url = f"ws://127.0.0.1:{gateway.port}/ws"
     key = await add_key(service)

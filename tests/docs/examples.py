@@ -61,6 +61,7 @@ RUN: dict[str, dict[str, str]] = {
     "dealer/analysis/README.md": {
         "python import dealer, pandas": f"{READING}::test_three_lines_with_pandas",
         "python import asyncio": f"{READING}::test_the_asynchronous_example",
+        "python from dealer import open_bundle": f"{READING}::test_the_example_with_a_bundle",
         "python": f"{READING}::test_the_first_example",
     },
     "dealer/analysis/QUESTIONS.md": {

@@ -106,10 +106,15 @@ async def _seat_by_ticket(gateway: Gateway, clients: list[Recorder]) -> None:
     key = await add_key(gateway.context.service)
     service, user = [await Recorder.connect(gateway.port, **more) for more in (with_key(key), {})]
     clients += [service, user]
-    table = (await service.call("table.open", ref="game 17"))["table"]
+    table = (await service.call("table.open", ref="game 17", host=False))["table"]
     user_of_service = {"name": "Dora", "seat": 3, "subject": "user 4711"}
     ticket = await service.call("seat.ticket", table=table, **user_of_service)
     await user.call("table.join", table=table, ticket=ticket["ticket"])
+    await service.call("round.open", entropy="house")
+    await service.call("deck.shuffle")
+    drawn = await user.call("deck.draw")
+    await service.call("round.close")
+    await service.call("table.state", at=drawn["version"], seat=3)
     await service.call("table.close")
 
 

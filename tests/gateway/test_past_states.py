@@ -10,6 +10,7 @@ import pytest
 from tests.gateway.conftest import TEST_LIMITS
 from tests.gateway.rpc_client import Refusal, RpcClient
 from tests.gateway.tables import SeatedTable, seat_and_shuffle, seat_players
+from tests.harness.service_keys import add_key, with_key
 
 
 async def at(client: RpcClient, version: int, **params: Any) -> dict[str, Any]:
@@ -115,6 +116,41 @@ async def test_a_private_table_shows_strangers_no_version(gateway, connect) -> N
         with pytest.raises(Refusal, match="not open to spectators"):
             await stranger.call("table.state", table=table.id, at=version)
     assert await at(stranger, 1, table=table.id, token=table.tokens[0])
+
+
+async def test_a_service_reads_what_a_player_held_once_the_round_is_closed(
+    service, gateway, connect
+) -> None:
+    shop = await connect(gateway, **with_key(await add_key(service)))
+    table = (await shop.call("table.open", rules={"preset": "free"}))["table"]
+    ann, bob = await connect(gateway), await connect(gateway)
+    for client, name in ((ann, "Ann"), (bob, "Bob")):
+        await client.call("table.join", table=table, name=name)
+    await shop.call("round.open", table=table, entropy="house")
+    await shop.call("deck.shuffle", table=table)
+    await ann.call("deck.draw", count=2)
+    held = await now(ann)
+    drawn = (await bob.call("deck.draw"))["version"]
+    seen_by_bob = await now(bob)
+    version = held["version"]
+    for seat in (1, 2, 3):
+        with pytest.raises(Refusal, match="Round 1 is still open") as refused:
+            await shop.call("table.state", table=table, at=version, seat=seat)
+        assert refused.value.reason == "not_entitled"
+    await ann.call("table.leave")
+    await shop.call("round.close", table=table)
+    assert await at(shop, version, table=table, seat=1) == held
+    assert await at(shop, drawn, table=table, seat=2) == seen_by_bob
+    assert (await at(shop, version, table=table))["round"]["cards"] == []
+    with pytest.raises(Refusal, match=f"Seat 3 was free at version {version}"):
+        await shop.call("table.state", table=table, at=version, seat=3)
+    with pytest.raises(Refusal, match="Say in `at`"):
+        await shop.call("table.state", table=table, seat=1)
+    with pytest.raises(Refusal, match="Only a service"):
+        await bob.call("table.state", table=table, at=version, seat=1)
+    other = await connect(gateway, **with_key(await add_key(service, "other")))
+    with pytest.raises(Refusal, match="Only a service"):
+        await other.call("table.state", table=table, at=version, seat=1)
 
 
 async def calls_until_refused(client: RpcClient, params: dict[str, Any]) -> int:

@@ -72,6 +72,18 @@ async def test_a_ref_has_up_to_256_characters(service, gateway, connect, ref: An
     assert await client.call("table.open", ref="x" * 256)
 
 
+async def test_a_table_without_a_host_token(service, gateway, connect) -> None:
+    shop = await connect(gateway, **with_key(await add_key(service)))
+    opened = await shop.call("table.open", ref="t-1", host=False)
+    assert opened.keys() == {"table", "invite", "version", "origin", "key", "ref"}
+    assert await shop.call("table.open", ref="t-1", host=False) == opened
+    await shop.call("round.open", table=opened["table"], entropy="house")
+    assert await reason_of(shop.call("table.open", ref="t-1")) == "command_reused"
+    assert "host_token" in await shop.call("table.open", ref="t-2")
+    with pytest.raises(Refusal, match="Only a service, with a service key"):
+        await (await connect(gateway)).call("table.open", host=False)
+
+
 async def test_the_same_ref_at_the_same_time_on_two_nodes(open_node, connect) -> None:
     nodes = [await open_node() for _ in range(2)]
     services = [node.context.service for node in nodes]

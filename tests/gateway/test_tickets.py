@@ -11,6 +11,9 @@ from typing import Any
 
 import pytest
 
+from dealer.errors import Unavailable
+from dealer.eventlog import seat_subjects
+from dealer.feed.reader import FeedFilter
 from dealer.gateway import Gateway
 from dealer.gateway.close_codes import CloseCode
 from dealer.gateway.identity.issuer import Issuer
@@ -19,6 +22,7 @@ from tests.gateway.conftest import Connect, OpenGateway
 from tests.gateway.issuer import AUDIENCE, IssuerServer, issuer_server, token
 from tests.gateway.rpc_client import Refusal, RpcClient, reason_of
 from tests.harness.service_keys import add_key, revoke_key, with_key
+from tests.service.tables import bundle_of
 
 HOUR_MS = 3_600_000
 
@@ -106,6 +110,84 @@ async def test_a_refused_join_does_not_use_the_ticket(shop, table, connect) -> N
         assert await ada.call("table.join", table=table, ticket=given)
 
 
+async def subjects(shop: RpcClient, table: str, **params: Any) -> dict[str, str | None]:
+    """The service's own id of each player, by name."""
+    state = (await shop.call("table.state", table=table, **params))["state"]
+    return {seat["name"]: seat.get("subject") for seat in state["seats"]}
+
+
+async def feed_subjects(gateway: Gateway, key: int | None) -> list[str | None]:
+    """The id of the player in each SeatTaken of the feed of a key; None for one with `admin`."""
+    feed = gateway.context.service.feed
+    await feed.scheduler.up_to_date()
+    page = await feed.reader.read(await feed.place("start"), FeedFilter(key))
+    objects = [json.loads(entry.text) for entry in page.entries]
+    assert not any("subject" in one for one in objects if one["type"] != "SeatTaken")
+    return [one.get("subject") for one in objects if one["type"] == "SeatTaken"]
+
+
+async def test_a_service_sees_its_own_ids_of_its_users(
+    service, gateway, shop, table, connect
+) -> None:
+    odd = '\u00fc \u2028\n"\\ 4711'
+    ada, bob, cleo = [await connect() for _ in range(3)]
+    await ada.call("table.join", table=table, ticket=await ticket(shop, table, subject=odd))
+    await bob.call("table.join", table=table, ticket=await ticket(shop, table, "Bob"))
+    invite = service.tokens_of(service.live_table(table).table.key).invite(bytes.fromhex(table))
+    await cleo.call("table.join", table=table, name="Cleo", invite=invite)
+    at_first = {"Ada": odd, "Bob": None, "Cleo": None}
+    assert await subjects(shop, table) == at_first
+    # The player moves, leaves, and comes back.
+    await ada.call("seat.move", to=4)
+    version = (await ada.call("seat.move", to=1))["version"]
+    assert await subjects(shop, table) == at_first
+    await ada.call("table.leave")
+    await ada.call("table.join", table=table, ticket=await ticket(shop, table, subject=odd))
+    assert await subjects(shop, table) == at_first
+    assert await subjects(shop, table, at=version) == at_first
+    expected = [odd, None, None, odd, odd, odd]
+    assert await feed_subjects(gateway, 1) == expected
+    service.feed.subjects.forget()
+    assert await feed_subjects(gateway, 1) == expected
+    assert await subjects(bob, table) == dict.fromkeys(at_first)  # a player's
+    assert not any("4711" in line for line in await bundle_of(service, service.live_table(table)))
+
+
+async def test_a_key_sees_only_the_ids_that_it_gave(service, gateway, shop, table, connect) -> None:
+    admin = await connect(**with_key(await add_key(service, "admin", "admin")))
+    ada, bob = await connect(), await connect()
+    await ada.call("table.join", table=table, ticket=await ticket(shop, table, subject="1"))
+    await bob.call("table.join", table=table, ticket=await ticket(admin, table, "Bob", subject="1"))
+    assert await subjects(shop, table) == {"Ada": "1", "Bob": None}
+    assert await subjects(admin, table) == {"Ada": "1", "Bob": "1"}
+    assert await feed_subjects(gateway, 1) == ["1", None]
+    assert await feed_subjects(gateway, None) == ["1", "1"]
+
+
+async def test_the_id_of_a_user_is_stored_before_the_seat_is_taken(
+    service, gateway, shop, table, connect, monkeypatch
+) -> None:
+    """A node that stops after the event leaves it with its subject, and another finds it."""
+    given, ada = await ticket(shop, table, subject="4711"), await connect()
+
+    store, versions = seat_subjects.record_subject, []
+
+    def record_subject(*args: Any) -> None:
+        versions.append(service.live_table(table).table.version)
+        store(*args)
+
+    def stop(*_: Any, **__: Any) -> None:
+        raise Unavailable("The server is closing.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(seat_subjects, "record_subject", record_subject)
+        patch.setattr(seat_subjects, "record", stop)
+        assert await reason_of(ada.call("table.join", table=table, ticket=given)) == "unavailable"
+    assert versions == [1]
+    assert await feed_subjects(gateway, 1) == ["4711"]
+    assert await subjects(shop, table) == {"Ada": "4711"}
+
+
 async def test_tickets_end_with_the_key_that_made_them(service, shop, table, connect) -> None:
     used, unused = await ticket(shop, table), await ticket(shop, table, "Bob")
     ada, bob = await connect(), await connect()
@@ -148,8 +230,8 @@ async def test_invalid_tickets_are_refused_and_logged_nowhere(
     ours = (record for record in caplog.records if record.name.startswith("dealer"))
     logged = "\n".join(str(vars(record)) for record in ours)
     assert not any(text in logged for text in (*cases, good) if len(text) > 10)
-    too_long = client.call("table.join", table=table, ticket="dt_" + "A" * 1_100)
-    with pytest.raises(Refusal, match="ticket: expected str of length <= 1100"):
+    too_long = client.call("table.join", table=table, ticket="dt_" + "A" * 3_100)
+    with pytest.raises(Refusal, match="ticket: expected str of length <= 3100"):
         await too_long
 
 

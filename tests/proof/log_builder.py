@@ -21,7 +21,7 @@ DUE = ("EntropyClosed", "DeckSealed", "RoundClosed", "TableClosed")
 _FOLDER = Path(__file__).parents[1] / "vectors"
 VECTORS = [
     vector
-    for name in ("fairness.json", "services.json")
+    for name in ("fairness.json", "services.json", "heads.json")
     for vector in json.loads((_FOLDER / name).read_text())
 ]
 Leaf = dict[str, Any]

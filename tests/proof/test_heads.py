@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -10,7 +11,15 @@ from dealer.proof import bundle
 from dealer.proof.checkpoint import Cosigner, Signer, read_checkpoint
 from dealer.proof.tree import Tree, leaf_hash
 from dealer.proof.verify import verify
-from tests.proof.log_builder import CARDS, LogBuilder, cosignature, note_of, some_bytes
+from tests.proof.log_builder import (
+    CARDS,
+    LogBuilder,
+    cosignature,
+    ids,
+    note_of,
+    some_bytes,
+    vectors,
+)
 
 ADA = Cosigner(some_bytes("player", 1))
 
@@ -122,11 +131,24 @@ def test_cosignatures_are_counted_by_player() -> None:
     )
 
 
-def test_cosignatures_by_unknown_keys_are_faults() -> None:
+def test_cosignatures_by_unknown_keys_are_not_counted() -> None:
     unknown = Cosigner(some_bytes("stranger"))
-    signed = with_first(lambda note: note + unknown.cosign(note, time=1))
-    assert outcome(signed) == ("heads", FIRST)
-    assert outcome(with_first(lambda note: cosignature(note, unknown, b"bad"))) == ("heads", FIRST)
+    for line in (unknown.cosign(NOTES[0], time=1), cosignature("", unknown, b"bad")):
+        report = verify([*LINES[:FIRST], bundle.checkpoint(NOTES[0] + line), *LINES[FIRST + 1 :]])
+        assert report.ok
+        assert report.cosigners == {}
+
+
+@pytest.mark.parametrize("log", vectors("heads"), ids=ids)
+def test_vectors_of_notes(log: dict[str, Any]) -> None:
+    given = log["in"]
+    *leaves, last = given["lines"]
+    for note in log["out"]:
+        in_bundle = verify([*leaves, bundle.checkpoint(note["note"]), last], key=given["key"])
+        saved = verify(given["lines"], key=given["key"], saved=[note["note"]])
+        for report, wanted in ((in_bundle, note["in_bundle"]), (saved, note["saved"])):
+            fault = report.fault
+            assert (fault and [fault.check, fault.line]) == wanted, note["name"]
 
 
 @pytest.mark.parametrize("member", ["key", "origin"])

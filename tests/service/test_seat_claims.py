@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from dealer.errors import BadToken, Refused, TicketUsed
-from dealer.game.commands import Actor, CloseTable, LeaveSeat, TakeSeat
+from dealer.eventlog.seat_subjects import Subject
+from dealer.game.commands import Actor, AddNote, CloseTable, LeaveSeat, MoveSeat, TakeSeat
 from dealer.game.state import SeatHolder
 from dealer.service import LiveTable, Service
 from dealer.service.archiver import Archiver
@@ -167,25 +168,53 @@ async def test_the_seat_of_a_ticket_that_was_left_is_not_given_again(
     assert not live_table.table.seats
 
 
-async def test_a_refused_seat_leaves_no_row(open_service: OpenService) -> None:
+async def test_a_refused_seat_leaves_no_row_but_the_id_of_the_user(
+    open_service: OpenService,
+) -> None:
     service = await open_service()
     live_table, _ = await service.open_table({})
-    with pytest.raises(Refused):
-        await seat(service, live_table.table_id, make(service, live_table), "\u200b")
-    assert [row[0] for row in await service.log.fetch(COUNT)] == [0]
+    for subject, rows in ((None, 0), ("user", 1), ("user", 1)):
+        with pytest.raises(Refused):
+            await seat(service, live_table.table_id, make(service, live_table, subject), "\u200b")
+        assert [row[0] for row in await service.log.fetch(COUNT)] == [rows]
 
 
 async def test_a_database_does_not_reveal_a_user(open_service: OpenService) -> None:
-    """Two tables have different digests of a user, and no row has the subject or the ticket."""
+    """Two tables have different digests of a user of a JWT, and no row has the user's id."""
     service = await open_service()
     digests = set()
     for _ in range(2):
         live_table, _ = await service.open_table({})
         await seat(service, live_table.table_id, user(service, live_table))
-    for row in await service.log.fetch("SELECT digest, request FROM seat_subject"):
+    for row in await service.log.fetch("SELECT digest, request, subject FROM seat_subject"):
         digests.add(bytes(row[0]))
-        assert row[1] is None
+        assert (row[1], row[2]) == (None, None)
     assert len(digests) == 2
+
+
+async def test_the_subject_of_a_seat_is_known_at_each_of_its_versions(
+    open_nodes: OpenNodes,
+) -> None:
+    """Also after moves, at a node that did not take the seat, and from the log alone."""
+    one, two = await open_nodes(2)
+    live_table, _ = await one.open_table({})
+    table = live_table.table_id
+    taken = await seat(one, table, make(one, live_table, "4711"))
+    for there in (3, 1):
+        holder = live_table.table.latest(taken)
+        actor = Actor(seat=holder.seat, taken_at=holder.taken_at)
+        await one.execute(live_table, MoveSeat(actor, to=there))
+    await seat(one, table, make(one, live_table, None), "Bob")
+    await seat(one, table, user(one, live_table), "Cleo")
+    await one.execute(live_table, MoveSeat(Actor(host=True), to=5, seat=3))  # asks Cleo
+    await one.execute(live_table, AddNote(Actor(host=True), "x", "y"))
+    await one.execute(live_table, TakeSeat("Dora"))
+    versions = [2, 5, 8, 9, 10, 13]
+    events = await two.entries(await two.load(table), 0)
+    assert [event.version for event in events if event.type == "SeatTaken"] == versions
+    for node in (one, two):
+        subjects = [await node.feed.subjects.of(live_table.id, number) for number in versions]
+        assert subjects == [Subject(SHOP.id, "4711")] * 3 + [None] * 3
 
 
 async def test_a_restart_and_another_node_know_the_seat(open_nodes: OpenNodes) -> None:
@@ -205,10 +234,10 @@ async def test_archiving_deletes_the_rows(
     for live_table in (closed, other):
         await seat(service, live_table.table_id, make(service, live_table))
     await service.execute(closed, CloseTable(Actor(host=True)))
-    assert [row[0] for row in await service.log.fetch(COUNT)] == [4]
+    assert [row[0] for row in await service.log.fetch(COUNT)] == [6]
     await Archiver(service.log, url, tmp_path, who="a test", why="").archive(closed.id)
-    assert [row[0] for row in await service.log.fetch(COUNT)] == [2]
+    assert [row[0] for row in await service.log.fetch(COUNT)] == [3]
     claim = claim_of(service, closed, make(service, closed))
     with pytest.raises(Refused, match="archived"):
         await service.seat_claims.record(closed, claim, SeatHolder(1, 2))
-    assert [row[0] for row in await service.log.fetch(COUNT)] == [2]
+    assert [row[0] for row in await service.log.fetch(COUNT)] == [3]

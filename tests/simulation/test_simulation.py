@@ -100,5 +100,5 @@ def test_a_failing_schedule_is_made_smaller() -> None:
     with faults.planted("conflict_taken_for_success"):
         outcome = next(o for o in (run(make_plan(seed)) for seed in range(60)) if o.faults)
         smaller = shrink(outcome, runs=12)
-    assert kind_of(smaller.faults[0]) == kind_of(outcome.faults[0])
+    assert kind_of(outcome.faults[0]) in {kind_of(each) for each in smaller.faults}
     assert len(smaller.plan.steps) < len(outcome.plan.steps)

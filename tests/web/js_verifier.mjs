@@ -2,6 +2,7 @@
 
 import { createInterface } from "node:readline";
 
+import { VerifiedLog } from "../../dealer/web/client/verified_log.js";
 import * as verifier from "../../dealer/web/verify.js";
 
 const { hex, join, unhex } = verifier;
@@ -93,6 +94,18 @@ const METHODS = {
     } catch (error) {
       return { ok: vkeys.map(() => false), name: error.constructor.name };
     }
+  },
+  /** Whether the client accepts a note of this table, as it comes and as it was saved. */
+  async client_note({ table, key, players, note }) {
+    const accepts = async (saved, read) => {
+      const log = new VerifiedLog(table, { key, saved, noSignatures: null });
+      log.cosigners = new Set(players);
+      return read(log).then(() => true, (error) => (error.name === "HouseCheated" ? false : error));
+    };
+    return {
+      received: await accepts([], (log) => log.takeCheckpoint(note)),
+      saved: await accepts([{ size: 1, note, edge: [] }], (log) => log.readSaved()),
+    };
   },
   async sound({ point }) {
     return { ok: verifier.soundPoint(unhex(point)) };

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from dealer.proof.bundle import checkpoint
 from tests.proof.log_builder import vectors
 from tests.web.js_verifier import ask
 
@@ -49,6 +50,24 @@ def test_leaves() -> None:
 def test_notes() -> None:
     for vector, answer in answered("note"):
         assert answer["ok"] == vector["out"]["ok"], vector["name"]
+
+
+def test_heads() -> None:
+    for log in vectors("heads"):
+        given, notes = log["in"], log["out"]
+        *leaves, last = given["lines"]
+        asked = {"do": "verify", "key": given["key"]}
+        in_bundles = ask(
+            {**asked, "lines": [*leaves, checkpoint(one["note"]), last], "saved": []}
+            for one in notes
+        )
+        saved = ask({**asked, "lines": given["lines"], "saved": [one["note"]]} for one in notes)
+        client = ask({"do": "client_note", **given, "note": one["note"]} for one in notes)
+        for one, *answers, opened in zip(notes, in_bundles, saved, client, strict=True):
+            faults = [answer["fault"] for answer in answers]
+            found = [fault and [fault["check"], fault["line"]] for fault in faults]
+            assert found == [one["in_bundle"], one["saved"]], one["name"]
+            assert opened == {"received": one["opens"], "saved": one["opens"]}, one["name"]
 
 
 def test_checkpoints() -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dealer.cli.options import AsJson, Database, HouseKey, TableId
+from dealer.cli.options import AsJson, Database, HouseKey
 from dealer.cli.output import echo, echo_err, escape_control, format_time, say_json
 from dealer.config import DATABASE
 from dealer.errors import ConfigurationError
@@ -21,7 +21,15 @@ if TYPE_CHECKING:
 
 
 def state(
-    table: TableId,
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="TABLE_OR_FILE",
+            help="The table's id, or a prefix of it that no other table has; or a bundle's file, "
+            "- for standard input.",
+            show_default=False,
+        ),
+    ],
     at: Annotated[
         int | None,
         typer.Option(
@@ -45,18 +53,24 @@ def state(
 
     Without --seat or --all it is what everyone saw. A card that the viewer did not know is `??`; of
     a stack without a known card only the number of cards is printed. The hidden cards of a round
-    that is still open need the house key: without it a remark says so. Nothing is written.
+    that is still open need the house key: without it a remark says so. A bundle is verified first;
+    if a check fails, nothing is printed and the exit code is 1. Nothing is written.
 
     ```
     dealer state 0199f3c2 --at 57
     dealer state 0199f3c2 --at 57 --seat 2
+    dealer state game.jsonl --at 57 --seat 2
     dealer state 0199f3c2 --json | jq .stacks.deck
     ```
     """
     if seat is not None and every_card:
         raise typer.BadParameter("Give --seat or --all, not both.")
     viewer: Viewer = "house" if every_card else seat
-    found = asyncio.run(_read(table, at, viewer, database, house_key))
+    from_file = source == "-" or Path(source).is_file()
+    if from_file:
+        found = _of_bundle(source, at, viewer)
+    else:
+        found = asyncio.run(_of_log(source, at, viewer, database, house_key))
     if as_json:
         say_json(
             {"table": found.table, "viewer": found.viewer}
@@ -67,13 +81,20 @@ def state(
         for line in lines(found):
             echo(line)
     if not found.complete:
-        echo_err(
-            f"Round {found.round} is still open: without the house key (--house-key) its hidden "
-            "cards are not known."
-        )
+        why = "" if from_file else " without the house key (--house-key)"
+        echo_err(f"Round {found.round} is still open:{why} its hidden cards are not known.")
 
 
-async def _read(
+def _of_bundle(source: str, at: int | None, viewer: Viewer) -> PastTable:
+    from dealer.analysis.open_bundle import OpenBundle
+    from dealer.cli.commands.verify import examine, read_bundle
+    from dealer.history.replay import Game
+
+    lines = read_bundle(source)
+    return OpenBundle(Game.read(lines, examine(lines))).state(at, viewer=viewer)
+
+
+async def _of_log(
     table: str, at: int | None, viewer: Viewer, database: str, house_key: Path | None
 ) -> PastTable:
     from dealer.analysis.async_log import AsyncLog

@@ -46,6 +46,8 @@ async def table_open(session: Session, call: Call) -> None:
         live_table, done = await _open_as_service(session, call, owner)
     elif q.ref is not None:
         raise BadRequest("A `ref` needs a service key: it is the id of a service for its table.")
+    elif not q.host:
+        raise BadRequest("Only a service, with a service key, opens a table without a host token.")
     elif not session.context.players_open:
         raise NotEntitled(
             "On this server only services open tables: open the link that you were given."
@@ -61,7 +63,7 @@ async def table_open(session: Session, call: Call) -> None:
         memberships.add(membership)
     answer = r.Opened(
         table=live_table.table_id,
-        host_token=tokens.host(live_table.id),
+        host_token=tokens.host(live_table.id) if q.host else None,
         invite=tokens.invite(live_table.id),
         version=done.version,
         origin=opened.origin,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Any, cast
 
 from dealer.errors import BadRequest, NotEntitled
 from dealer.gateway.push.membership import Membership, require_right
@@ -64,23 +64,44 @@ async def table_state(session: Session, call: Call) -> None:
     """The table as this viewer may see it; `at` an earlier version, as they could see it then."""
     q: p.TableState = call.params
     membership = await _find(session, q)
+    if q.seat is not None:
+        if membership.service is None:
+            raise NotEntitled("Only a service reads a player's cards, at its own tables.")
+        require_right(membership.service, "read")
+        if q.at is None:
+            raise BadRequest("Say in `at` at which version you want to see the cards of this seat.")
     if q.at is not None:
-        await _past_state(session, call, membership, q.at)
+        await _past_state(session, call, membership, q.at, q.seat)
         return
     seen = await snapshot(session, membership)
+    await _add_subjects(session, membership, seen.state)
     session.answer(call, r.State(**members(membership, seen)))
 
 
-async def _past_state(session: Session, call: Call, membership: Membership, version: int) -> None:
+async def _past_state(
+    session: Session, call: Call, membership: Membership, version: int, seat: int | None
+) -> None:
     past, live_table = session.context.service.past_states, membership.live_table
     past.require(live_table, version)
     session.charge(past_state_weight(past.length(live_table, version), version))
     async with session.turn():
         await membership.settle()
-        viewer = membership.holder
+        viewer = membership.holder if seat is None else seat
         state = await past.view(live_table, version, viewer, pause=session.pause)
+        await _add_subjects(session, membership, state)
     view = cast("View", state)
     session.answer(call, r.PastState(table=live_table.table_id, version=version, state=view))
+
+
+async def _add_subjects(session: Session, membership: Membership, state: dict[str, Any]) -> None:
+    """Add a service's own ids of its users to the seats of a state that it reads by its rights."""
+    service, subjects = membership.service, session.context.service.feed.subjects
+    if service is None or not service.may("read") or not membership.is_spectator():
+        return
+    for seat in state["seats"]:
+        subject = await subjects.of(membership.live_table.id, seat["since"])
+        if subject is not None and ("admin" in service.rights or subject.key == service.id):
+            seat["subject"] = subject.text
 
 
 async def table_presence(session: Session, call: Call) -> None:

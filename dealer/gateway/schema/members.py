@@ -123,6 +123,7 @@ OWN = {
     "FeedEvent.ref": "the service's own id of the table; null without one",
     "FeedEvent.damaged": "true where the skipped versions are missing or altered in the log",
     "FeedEvent.skipped": "the versions that were archived or are damaged, instead of an event",
+    "FeedEvent.subject": "of SeatTaken: the service's own id of the user; absent without one",
     "FeedEvent.type": "type of the event",
     "FeedEvent.version": "version of the event: its place in the table's log, from 1",
     "FeedFollow.after": "a position, `start` or `now`; may be left out for `start`",
@@ -136,6 +137,8 @@ OWN = {
     "HelloResult.server": "what this server is",
     "HelloResult.tables": "the tables of `tokens`, in their order",
     "Left.host": "true if this connection has the host token, and stays at the table",
+    "Opened.host_token": "authenticates the host on other connections; secret; absent where `host` "
+    "was false",
     "Opened.key": "the house's Ed25519 public key for this table, 32 bytes in hex",
     "PileDraw.cards": "codes, or slots where a face is not known, instead of `count`; may be left "
     "out",
@@ -175,6 +178,7 @@ OWN = {
     "SeatTicket.table": "id of the table",
     "SeatView.key": "the Ed25519 public key with which the player cosigns, 32 bytes in hex",
     "SeatView.name": "name of the player",
+    "SeatView.subject": "the service's own id of the user; only for the service that gave it",
     "SeatView.since": "version of the event with which the player took the seat",
     "Server.name": "name of the program",
     "Server.protocol": "name of the protocol, which is the WebSocket subprotocol",
@@ -212,6 +216,7 @@ OWN = {
     "TableList.after": "list the tables after this id; may be left out for the first page",
     "TableList.ref": "only the table with this id of the service; may be left out for all",
     "TableOpen.deck": "the deck of rounds that are opened without their own; may be left out",
+    "TableOpen.host": "false for no host token in the answer, with a service key",
     "TableOpen.name": "name of the table; may be left out",
     "TableOpen.ref": "a service's own id of the table, unique for its key: again it names the same "
     "table; may be left out",
@@ -221,6 +226,8 @@ OWN = {
     "TableStatus.error": "why this table was not resumed, instead of the other members",
     "Tables.tables": "the tables of the lobby",
     "TableState.at": "an earlier version, to see the table as it was then; may be left out for now",
+    "TableState.seat": "with `at`, for a service: as the player of this seat saw it then, once the "
+    "round is closed; may be left out",
     "Ticket.ticket": "the ticket: a user's right to one seat, for one use; secret",
     "View.at": "when the newest event was written, in epoch milliseconds",
     "View.closed": "true if the table is closed",

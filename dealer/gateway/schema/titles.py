@@ -56,11 +56,10 @@ FORMS: dict[str, Schema] = {
     "SignatureText": _text(None, 1_024),
     "StackName": _matching("^(deck|hand:[1-9][0-9]*|pile:[!-~]{1,32})$"),
     "StackReference": _text(1, 37),
-    "SubjectText": _text(1, 255),
     "TableId": _matching("^[0-9a-f]{32}$"),
     "TableName": _text(1, NAME_MAX),
     "TicketSeconds": _number(1, 30 * 86_400),
-    "TicketText": _text(None, 1_100),
+    "TicketText": _text(None, 3_100),
     "VersionNumber": _number(1, 2**53 - 1),
     "WaitMs": _number(WAIT_MS_MIN, WAIT_MS_MAX),
     "WholeNumber": _number(0, 2**32 - 1),
@@ -83,6 +82,7 @@ _TYPES: Mapping[str, Any] = {
     "ServiceReference": p.Ref,
     "StackEnd": Literal["top", "bottom"],
     "StackEndOrRandom": p.End,
+    "SubjectText": p.Subject,
     "TableCondition": Literal["open", "closed", "archived"],
 }
 """Types of parameters and results by title."""

@@ -13,8 +13,10 @@ from msgspec import Meta, Struct, field
 from dealer.game.cards import DECK_MAX, SHOE_MAX
 
 # A text of PostgreSQL cannot contain U+0000: the insert of such an id would fail.
-Cmd = Annotated[str, Meta(min_length=1, max_length=64, pattern=r"^[^\x00]*$")]
-Ref = Annotated[str, Meta(min_length=1, max_length=256, pattern=r"^[^\x00]*$")]
+NO_NUL = r"^[^\x00]*$"
+Cmd = Annotated[str, Meta(min_length=1, max_length=64, pattern=NO_NUL)]
+Ref = Annotated[str, Meta(min_length=1, max_length=256, pattern=NO_NUL)]
+Subject = Annotated[str, Meta(min_length=1, max_length=255, pattern=NO_NUL)]
 Text = Annotated[str, Meta(max_length=256)]
 Hex32 = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
 Number = Annotated[int, Meta(ge=0, le=2**32 - 1)]
@@ -63,6 +65,7 @@ class TableOpen(Params, kw_only=True):
     rules: dict[str, Any] | None = None
     name: Text | None = None
     ref: Ref | None = None
+    host: bool = True
     cmd: Cmd | None = None
 
 
@@ -83,7 +86,7 @@ class TableJoin(Params, kw_only=True):
 
     name: Text | None = None
     table: Text | None = None
-    ticket: Annotated[str, Meta(max_length=1_100)] | None = None
+    ticket: Annotated[str, Meta(max_length=3_100)] | None = None
     jwt: Annotated[str, Meta(max_length=8_192)] | None = None
     seat: Number | None = None
     invite: Text | None = None
@@ -103,7 +106,7 @@ class SeatTicket(Params, kw_only=True):
     table: Text
     name: Text
     seat: Number | None = None
-    subject: Annotated[str, Meta(min_length=1, max_length=255)] | None = None
+    subject: Subject | None = None
     bot: bool = False
     expires_s: Annotated[int, Meta(ge=1, le=30 * 86_400)] = 3_600
 
@@ -117,9 +120,10 @@ class FeedFollow(Params, kw_only=True):
 
 
 class TableState(OfTable, kw_only=True):
-    """`at` is an earlier version of the table."""
+    """`at` is an earlier version of the table, `seat` one whose cards a service reads there."""
 
     at: Annotated[int, Meta(ge=1, le=2**53 - 1)] | None = None
+    seat: Number | None = None
 
 
 class TableWatch(OfTable, kw_only=True):

@@ -29,7 +29,7 @@ class Opened(Result, kw_only=True):
     """A new table, and the secrets of its host."""
 
     table: str
-    host_token: str
+    host_token: str | None = None
     invite: str
     version: int
     origin: str
@@ -109,6 +109,7 @@ class FeedEvent(Result, kw_only=True):
     skipped: Skipped | None = None
     archived: bool | None = None
     damaged: bool | None = None
+    subject: str | None = None
 
 
 class Tables(Result, kw_only=True):

@@ -12,7 +12,8 @@ from typing import Any, Literal, NotRequired, TypedDict
 class SeatView(TypedDict):
     """A player at a seat; `since` is the version of the SeatTaken event.
 
-    `bot` is true for a program that says that it is one.
+    `bot` is true for a program that says that it is one. `subject` is in `table.state` for the
+    service whose ticket the seat was taken with.
     """
 
     seat: int
@@ -20,6 +21,7 @@ class SeatView(TypedDict):
     since: int
     key: NotRequired[str]
     bot: NotRequired[bool]
+    subject: NotRequired[str]
 
 
 class ShuffleView(TypedDict):

@@ -5,16 +5,15 @@
 1. the key that the user pinned is the header's (line 0); key and origin of TableOpened are the
    header's (line 1);
 2. for each checkpoint: it is a well-formed note of this origin, larger than the one before it and
-   no larger than the log; the house's key signed it; its root is that of the leaves; and every
-   other line is a valid cosignature by a key of a SeatTaken of this log (one line for each key;
-   unknown keys, which C2SP ignores, are faults in a bundle, so that every change of a byte is
-   detected);
+   no larger than the log; the house's key signed it; its root is that of the leaves; and each key
+   of a SeatTaken of this log has at most one line, whose cosignature is valid (lines by other keys
+   are ignored, as C2SP requires);
 3. there is a checkpoint at each EntropyClosed, DeckSealed, RoundClosed and TableClosed, and at the
    last leaf (the line is that of the leaf without one).
 
-`saved`: first, each of the user's checkpoints is a note that this table's key signed (else line 0);
-then each, in the given order, has a size within this log and the same root as this log at that size
-(else the line is its size).
+`saved`: first, each of the user's checkpoints is a note valid in the same way, over at least one
+leaf (else line 0); then each, in the given order, has a size within this log and the same root as
+this log at that size (else the line is its size).
 """
 
 from __future__ import annotations
@@ -22,7 +21,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dealer.errors import NoteFault, ProofFault
-from dealer.proof.checkpoint import Checkpoint, check_house, cosigners, read_checkpoint
+from dealer.proof.checkpoint import (
+    Checkpoint,
+    check_house,
+    cosigners,
+    read_checkpoint,
+    require_leaves,
+)
 from dealer.proof.tree import Tree
 from dealer.proof.verify.form import Leaf, Parts
 from dealer.proof.verify.report import Report
@@ -37,11 +42,8 @@ def check_heads(parts: Parts, pinned: str | None, report: Report) -> dict[int, b
     opened = parts.leaves[0].public
     if opened["key"] != parts.key or opened["origin"] != parts.origin:
         raise ProofFault("heads", 1, "TableOpened names another key or origin than the header.")
-    names = {
-        leaf.public["key"]: leaf.public["name"]
-        for leaf in parts.leaves
-        if leaf.type == "SeatTaken" and "key" in leaf.public
-    }
+    names = _names(parts)
+    keys = list(map(bytes.fromhex, names))
     roots: dict[int, bytes] = {}
     signed: dict[str, int] = {}
     upto: dict[str, int] = {}
@@ -56,10 +58,7 @@ def check_heads(parts: Parts, pinned: str | None, report: Report) -> dict[int, b
             tree.extend(leaf.hash for leaf in parts.leaves[tree.size : checkpoint.size])
             if tree.root() != checkpoint.root:
                 raise NoteFault("The house signed another log than this one.")
-            players = cosigners(checkpoint, keys=map(bytes.fromhex, names))
-            if 1 + len(players) < len(checkpoint.signatures):
-                raise NoteFault("A line of the note is not signed by a player of this table.")
-            for key in players:
+            for key in cosigners(checkpoint, keys=keys):
                 signed[key.hex()] = signed.get(key.hex(), 0) + 1
                 upto[key.hex()] = checkpoint.size
         except NoteFault as fault:
@@ -74,12 +73,16 @@ def check_heads(parts: Parts, pinned: str | None, report: Report) -> dict[int, b
 
 def check_saved(parts: Parts, saved: Sequence[object]) -> None:
     """Raise the first ProofFault `saved`."""
+    keys = list(map(bytes.fromhex, _names(parts)))
     opened = []
     for note in saved:
         try:
             if not isinstance(note, str):
                 raise NoteFault("A saved checkpoint must be a note, which is text.")
-            opened.append(_open(note, parts))
+            checkpoint = _open(note, parts)
+            require_leaves(checkpoint)
+            cosigners(checkpoint, keys=keys)
+            opened.append(checkpoint)
         except NoteFault as fault:
             sentence = f"A saved checkpoint is not one of this table: {fault}"
             raise ProofFault("saved", 0, sentence) from fault
@@ -91,6 +94,15 @@ def check_saved(parts: Parts, saved: Sequence[object]) -> None:
         if roots[checkpoint.size] != checkpoint.root:
             sentence = "A saved checkpoint is of a different log: this log was changed."
             raise ProofFault("saved", checkpoint.size, sentence)
+
+
+def _names(parts: Parts) -> dict[str, str]:
+    """Every key that a SeatTaken names, in hex, with the last name that it was used with."""
+    return {
+        leaf.public["key"]: leaf.public["name"]
+        for leaf in parts.leaves
+        if leaf.type == "SeatTaken" and "key" in leaf.public
+    }
 
 
 def _open(note: str, parts: Parts) -> Checkpoint:

@@ -179,6 +179,7 @@ export class EventVerifier {
     this.#applyRest(leaf);
     const card = this.#cardOf(leaf, opening);
     this.#leaves.push(text);
+    if (type === "TableOpened") await this.log.readSaved();
     this.log.append(hash, CHECKPOINT_TYPES.includes(type));
     await this.log.takeEarlyNotes();
     return { version, at, type, public: leaf.public, card, live: true };
@@ -194,6 +195,7 @@ export class EventVerifier {
     } else if (type === "SeatTaken") {
       const { seat, name, key = null, bot = false } = event;
       this.players.set(seat, { name, key, since: version, bot });
+      if (key !== null) this.log.cosigners.add(key);
     } else if (SEAT_GIVEN_UP.includes(type)) {
       this.players.delete(event.seat);
       if (this.hostSeat === event.seat) this.hostSeat = null;
@@ -279,6 +281,7 @@ export class EventVerifier {
       accuse("The server sent an impossible snapshot of the table.");
     }
     this.log.pinKey(state.key);
+    for (const { key } of restored.players.values()) if (key !== null) this.log.cosigners.add(key);
     await this.log.readNote(note);
     if (version !== restored.version) {
       accuse("The server sent a snapshot of another version than it signed.", { notes: [note] });

@@ -73,12 +73,12 @@ class House {
   }
 
   /** @type {Declared["open"]} */
-  async open({ deck, seats, rules, name, ref } = {}) {
+  async open({ deck, seats, rules, name, ref, host } = {}) {
     const onResult = (result) => {
       const { host_token, invite, key } = result;
       this.#storeOf(result.table).update({ host_token, invite, key });
     };
-    const params = definedMembers({ deck, seats, rules, name, ref });
+    const params = definedMembers({ deck, seats, rules, name, ref, host });
     const result = await this.#request("table.open", params, onResult);
     this.#connection.routeTo(result.table);
     const session = await this.#follow(result.table, result.key);

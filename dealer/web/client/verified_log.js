@@ -7,7 +7,8 @@
  */
 
 import {
-  RuleViolation, Tree, hex, houseOf, isBytes32, isCount, isOrigin, readCheckpoint, signedBy, unhex,
+  RuleViolation, Tree, cosignedBy, hex, houseOf, isBytes32, isCount, isOrigin, readCheckpoint,
+  requireLeaves, signedBy, unhex,
 } from "../verify.js";
 import {
   DIFFERENT_KEY, DIFFERENT_LOG, FORKED, LOG_WENT_BACK, MissingEvents, accuse,
@@ -24,6 +25,8 @@ export class VerifiedLog {
   newHeads = [];
   latest = ""; // the note over all events that the server had at the last resume
   goodSignatures = 0;
+  /** @type {Set<string>} keys of the table's players, whose cosignatures must be valid */
+  cosigners = new Set();
   /** @type {Map<string, Head>} by note */
   #opened = new Map();
   /** @type {string[]} notes that came before the table's key was known */
@@ -40,6 +43,8 @@ export class VerifiedLog {
   /** @type {Map<number, string>} cached roots of our own tree, by size */
   #roots = new Map();
   #saved;
+  /** @type {SavedHead[]} saved heads whose notes were not read yet, for lack of the table's key */
+  #unread;
   #savedSizes;
   /** @type {Map<number, string>} notes over events that have not come yet, by size */
   #awaited;
@@ -60,8 +65,7 @@ export class VerifiedLog {
     this.#savedSizes = new Set(saved.map(({ size }) => size));
     this.#awaited = new Map(saved.map(({ size, note }) => [size, note]));
     this.#roots.set(0, hex(this.#tree.root()));
-    // Their signatures were checked before they were saved.
-    for (const { note } of saved) this.#opened.set(note, headOf(readCheckpoint(note)));
+    this.#unread = [...saved];
   }
 
   get version() {
@@ -93,28 +97,36 @@ export class VerifiedLog {
     else if (key !== this.key) accuse(DIFFERENT_KEY, { check: "signatures" });
   }
 
-  /** Parse a note and check its signature. */
+  /** Parse the saved notes and check their signatures, once the table's key is known. */
+  async readSaved() {
+    for (const { note } of this.#unread.splice(0)) await this.readNote(note);
+  }
+
+  /** Parse a note and check its signatures. */
   async readNote(note) {
     if (this.#opened.has(note)) return;
     if (this.key === null) {
       accuse("The server signed a checkpoint before it gave this table's key.", { notes: [note] });
     }
+    await this.readSaved();
     try {
       const head = readCheckpoint(note);
       if (!isOrigin(head.origin) || head.origin.slice(-32) !== this.table) {
         throw new RuleViolation("This is a checkpoint of another table.");
       }
+      requireLeaves(head);
       if (this.noSignatures === null) {
         if (!(await signedBy(head, houseOf(head.origin, this.key)))) {
           throw new RuleViolation("The house's key did not sign this checkpoint.");
         }
+        await cosignedBy(head, this.cosigners);
         this.goodSignatures += 1;
       }
       this.#opened.set(note, headOf(head));
     } catch (error) {
       if (!(error instanceof RuleViolation)) throw error;
-      const message = `A checkpoint is not signed with this table's key. ${error.message}`;
-      accuse(message, { check: "signatures", notes: [note] });
+      const message = "A checkpoint is not signed with this table's key, or not validly.";
+      accuse(`${message} ${error.message}`, { check: "signatures", notes: [note] });
     }
   }
 

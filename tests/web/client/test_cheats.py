@@ -9,7 +9,9 @@ import pytest
 
 from dealer.game.commands import Draw, Move, Show, TakeSeat
 from dealer.game.events import CardDrawn, EntropyRevealed, RoundClosed
+from dealer.proof.checkpoint import Cosigner
 from tests.client.conftest import other_card
+from tests.proof.log_builder import cosignature
 from tests.web.client.node_client import JsError
 from tests.web.client.scripted_server import scripted_server
 
@@ -148,6 +150,18 @@ async def test_a_head_under_a_foreign_key(scripted, game):
     foreign.tree = scripted.house.tree
     await scripted.note(foreign.sign())
     assert (await scripted.caught("not signed with this table's key")).check == "signatures"
+
+
+@pytest.mark.parametrize("joined", ["before", "later"])
+async def test_a_wrong_cosignature_of_a_player(scripted, joined):
+    cleo, stranger = (Cosigner(bytes([seed]) * 32) for seed in (1, 2))
+    scripted.house.do(TakeSeat("Cleo", key=cleo.public_key))
+    await (scripted.enter() if joined == "before" else scripted.begin_with_snapshot())
+    note = scripted.house.sign()
+    await scripted.note(cosignature(note + cleo.cosign(note, time=7), stranger, bytes(72)))
+    assert await scripted.clients.run("return its.ada.checks.filter((c) => c.state === 'no')") == []
+    await scripted.note(cosignature(note, cleo, bytes(72)))
+    assert (await scripted.caught("A signature is invalid")).check == "signatures"
 
 
 async def test_a_head_with_an_invalid_signature(scripted):

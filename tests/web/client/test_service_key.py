@@ -36,6 +36,18 @@ async def test_a_service_opens_a_table_once(service, gateway, clients) -> None:
         await clients.run(OPEN)
 
 
+async def test_a_service_without_a_host_token(service, gateway, clients) -> None:
+    await clients.connect("house", f"ws://127.0.0.1:{gateway.port}/ws", key=await add_key(service))
+    host = await clients.run(
+        """
+        its.table = await its.house.open({ host: false });
+        await its.table.roundOpen({ entropy: "house" });
+        return its.house.kept(its.table.id).host;
+        """
+    )
+    assert host is False
+
+
 async def test_a_key_that_is_not_valid_is_final(gateway, clients) -> None:
     for wrong in (new_key(), "dk_", ""):
         with pytest.raises(JsError) as refused:
