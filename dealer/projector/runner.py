@@ -149,7 +149,6 @@ class Projector:
             if len(consecutive) < len(found):
                 self._search = True  # another process has written what is between them
                 found = consecutive
-            self._streams.round_events.add(number, found)
             found = [each for each in found if each.version > projected]
             if not found:
                 continue  # a search has projected them

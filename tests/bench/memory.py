@@ -109,8 +109,7 @@ def _owners(service: Service, live: LiveTable, number: int) -> dict[str, list[An
         "savepoint": [live.savepoint],
         "recent events": [live.ring],
         "commands": [live.stored_commands],
-        "projector: state": [projector._states.get(number)],
-        "projector: events of the round": [projector.round_events._streams.get(number)],
+        "projector: state and events of the round": [projector._cached.get(number)],
         "the rest of the table": [
             getattr(live, name)
             for name in LiveTable.__slots__

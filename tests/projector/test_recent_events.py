@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import given
 from sqlalchemy import Connection
 
 from dealer.errors import ConcurrentUpdate
-from dealer.game.commands import Deal
+from dealer.game.commands import Actor, Deal, Draw
 from dealer.game.events import CardShown, SeatLeft
 from dealer.projector.lagging import LaggingStreams
 from dealer.projector.recent_events import RecentEvent, RecentEvents, public_event
@@ -55,7 +56,7 @@ def no_reads(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*arguments: object, **named: object) -> None:
         raise AssertionError("the log was read")
 
-    for name in ("read_events", "last_round_opened", "public_state"):
+    for name in ("read_events", "public_state"):
         monkeypatch.setattr(f"dealer.projector.stream_projector.{name}", refuse)
     monkeypatch.setattr(LaggingStreams, "next", refuse)
 
@@ -72,7 +73,8 @@ def test_games_are_projected_without_a_read(connection: Connection) -> None:
         catch_up(connection, projector)
     assert models(connection) == expected(*games)
     assert all(version == done for version, done in projected(connection))
-    assert len(projector._streams.round_events._streams) == 1
+    kept = [cached.events for cached in projector._streams._cached.values()]
+    assert [events is None for events in kept] == [True, False]
 
 
 @pytest.mark.usefixtures("no_reads")
@@ -145,6 +147,33 @@ def test_a_stream_that_another_process_projects_is_found_again(
     projector.rolled_back()
     commit(connection, game, recent)
     catch_up(connection, projector)
+    assert models(connection) == expected(game)
+
+
+@pytest.mark.parametrize("rounds", [1, 2])
+@pytest.mark.parametrize("own", ["nothing more", "the close"])
+def test_a_round_is_closed_that_another_process_opened_and_projected(
+    connection: Connection, recent: RecentEvents, projector: Projector, own: str, rounds: int
+) -> None:
+    """What this process has in memory is of an earlier round, whose close it has not projected."""
+    game = Game().sit("Ada").open_round()
+    commit(connection, game, recent)
+    catch_up(connection, projector)
+    for _ in range(rounds):
+        game.close_round().open_round().do(Draw(Actor(seat=1)))
+    game.log(connection)
+    catch_up(connection)  # the other process
+    game.close_round()
+    if own == "the close":
+        commit(connection, game, recent)
+    else:
+        game.log(connection)
+        projector.search()
+    with suppress(ConcurrentUpdate):
+        catch_up(connection, projector)
+    projector.rolled_back()
+    catch_up(connection, projector)
+    assert not projector.stopped
     assert models(connection) == expected(game)
 
 
