@@ -19,6 +19,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from dealer.errors import ConcurrentUpdate
+from dealer.eventlog.queries import select_in
 from dealer.eventlog.store import Dialect
 from dealer.projector.changes import Changes
 from dealer.projector.lagging import LaggingStreams
@@ -72,8 +73,9 @@ class Projector:
 
     `recent` has the events that this process commits. Other lagging streams are searched for when
     `search` was called, or always if `recent` is None. `stopped` has the stopped tables by their
-    `stream` values: they are tried again by another Projector, after a restart. `done` counts the
-    events applied. A slice applies about `events`, or `RECENT_EVENTS` of those in memory.
+    `stream` values: they are tried again by another Projector, after a restart, or when a look
+    finds that a rebuild or another process has projected more of them. `done` counts the events
+    applied. A slice applies about `events`, or `RECENT_EVENTS` of those in memory.
     """
 
     def __init__(
@@ -169,6 +171,7 @@ class Projector:
         """Project lagging streams, if they are to be searched for; True if there are more."""
         if self._look:
             self._look = False
+            self._resume_moved(connection)
             self._lagging.sweep(connection)
             if self._lagging.is_stuck(connection, without=self.stopped):
                 self._search = True
@@ -190,6 +193,16 @@ class Projector:
         again, self._passed_over = bool(self._passed_over), set()
         self._search = again
         return again
+
+    def _resume_moved(self, connection: Connection) -> None:
+        """Forget the stop of each table of which more was projected since, by another process."""
+        sql = "SELECT id, projected FROM stream"
+        for select, part in select_in(connection.dialect.name, sql, "id", [*self.stopped]):
+            for number, projected in connection.exec_driver_sql(select, part):
+                if projected > self.stopped[number].version:
+                    stopped = self.stopped.pop(number)
+                    fields = {"table": stopped.table, "version": projected}
+                    _log.info("projection of a table resumed", extra={"fields": fields})
 
     def _project(
         self,

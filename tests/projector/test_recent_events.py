@@ -264,6 +264,32 @@ def test_a_stopped_stream_is_no_reason_to_search(
     assert projected(connection) == [(6, 5)]
 
 
+def test_a_stopped_stream_that_another_process_projects_is_projected_again(
+    connection: Connection, recent: RecentEvents, projector: Projector
+) -> None:
+    game = Game().sit("Ada")
+    commit(connection, game, recent)
+    catch_up(connection, projector)
+    game.sit("Bob")
+    game.log(connection)
+    recent.put(game.id, [RecentEvent(3, 0, CardShown(9, 9, "a", b""))])
+    catch_up(connection, projector)
+    assert projector.stopped
+    catch_up(connection)  # another process, or a rebuild
+    game.sit("Cid")
+    commit(connection, game, recent)
+    projector.look()
+    catch_up(connection, projector)
+    assert not projector.stopped
+    game.sit("Di")
+    commit(connection, game, recent)
+    catch_up(connection, projector)
+    for _ in range(2):
+        projector.look()
+        catch_up(connection, projector)
+    assert models(connection) == expected(game)
+
+
 @pytest.mark.slow
 @SLOW
 @given(choices=CHOICES)

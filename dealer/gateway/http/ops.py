@@ -16,10 +16,15 @@ from dealer.gateway.http.host_names import HostNames
 from dealer.gateway.http.refusals import body_refused, cross_site_refused, host_refused
 from dealer.gateway.http.responses import response
 from dealer.gateway.rpc.context import GatewayContext
+from dealer.projector.stream_projector import Stopped
 from dealer.service.probe import Probe
 
 NEW_TABLES = "for=new-tables"
 """The query of `/readyz` that asks whether this node opens tables, too."""
+
+
+TABLES_NAMED = 20
+"""Tables that `/readyz` names, at most."""
 
 
 class Operations:
@@ -56,6 +61,12 @@ class Operations:
         """Why the server is not ready; None if it is."""
         return "draining" if self._context.draining else self.probe.problem
 
+    @property
+    def stopped(self) -> list[Stopped]:
+        """The tables whose read models stopped at an event."""
+        projection = self._context.service.projection
+        return [] if projection is None else list(projection.projector.stopped.values())
+
     def _ready(self, *, new_tables: bool) -> Response:
         maintenance = self._context.service.maintenance
         restart_needed = maintenance.restart_needed
@@ -63,5 +74,15 @@ class Operations:
         if problem is not None:
             return response(HTTPStatus.SERVICE_UNAVAILABLE, f"{problem}\n")
         remarks = filter(None, (maintenance.notice, restart_needed))
-        lines = ["ready", self.probe.database, *remarks]
+        lines = ["ready", self.probe.database, *remarks, *_tables(self.stopped)]
         return response(HTTPStatus.OK, "".join(f"{line}\n" for line in lines))
+
+
+def _tables(stopped: list[Stopped]) -> list[str]:
+    """A line for each of these tables, and one for those beyond TABLES_NAMED."""
+    lines = [
+        f"table {each.table}: the read models stopped at version {each.version}. {each.sentence}"
+        for each in stopped[:TABLES_NAMED]
+    ]
+    more = len(stopped) - len(lines)
+    return [*lines, f"{more} more tables whose read models stopped"] if more else lines
