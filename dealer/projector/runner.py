@@ -24,6 +24,7 @@ from dealer.eventlog.store import Dialect
 from dealer.projector.changes import Changes
 from dealer.projector.lagging import LaggingStreams
 from dealer.projector.positions import StreamPositions
+from dealer.projector.rebuilt_tables import schema_version
 from dealer.projector.recent_events import RecentEvent, RecentEvents
 from dealer.projector.stream_projector import (
     REVEALED,
@@ -94,6 +95,8 @@ class Projector:
         self._passed_over: set[Number] = set()
         self._writer = ReadModelWriter()
         self._streams = StreamProjector(tables=tables, revealed=max(REVEALED, events))
+        # The tables to which the first part of a round was written, while its replay goes on.
+        self._written_to: str | None = None
 
     def search(self) -> None:
         """Project every lagging stream, also of other processes."""
@@ -121,6 +124,7 @@ class Projector:
             more = self._project_lagging(connection, changes, moves)
         more = more or (self._recent is not None and len(self._recent) > 0)
         self._writer.write(connection, changes)
+        self._require_same_tables(connection)
         if moves:
             lost = _not_moved(connection, moves)
             if lost:
@@ -134,8 +138,24 @@ class Projector:
     def rolled_back(self) -> None:
         """The last slice was not committed; it may be run again."""
         self._streams.forget_reveals()
+        self._written_to = None
         self._positions.clear()
         self._search = True
+
+    def _require_same_tables(self, connection: Connection) -> None:
+        """Raise ConcurrentUpdate if a rebuild has replaced the tables with a round's first swaps.
+
+        It may have read the log before the round was closed. To be called after the slice's rows
+        were written, which a rebuild waits for.
+        """
+        before, self._written_to = self._written_to, None
+        if before is None and self._streams.revealing is None:
+            return
+        self._written_to = schema_version(connection)
+        if before not in (None, self._written_to):
+            raise ConcurrentUpdate("The read models were rebuilt; this round is replayed again.")
+        if self._streams.revealing is None:
+            self._written_to = None
 
     def _project_recent(
         self, connection: Connection, recent: RecentEvents, changes: Changes, moves: list[Move]
