@@ -37,6 +37,7 @@ from dealer.projector.stream_projector import (
 from dealer.projector.types import Number, StreamKey
 from dealer.projector.writer import ReadModelWriter, on_postgres
 
+_PROJECTED = "SELECT projected FROM stream WHERE id = ?"
 _MOVE = "UPDATE stream SET projected = ? WHERE id = ? AND projected = ?"
 _MOVE_ALL = """
 WITH step AS MATERIALIZED (
@@ -239,6 +240,11 @@ class Projector:
             connection, stream, after=projected, rows=rows, into=changes, read=read
         )
         if reached.stopped is not None:
+            at = connection.exec_driver_sql(_PROJECTED, (stream.number,)).scalar()
+            if at != projected:
+                raise ConcurrentUpdate(
+                    "Another process has projected or archived a table; this one tries again."
+                )
             self.stopped[stream.number] = reached.stopped
             fields = dict(zip(("table", "version", "says"), reached.stopped, strict=True))
             _log.error("projection of a table stopped", extra={"fields": fields})

@@ -23,6 +23,7 @@ from tests.projector.databases import catch_up, models, once, projected, roll_ba
 from tests.projector.random_games import HOST, Game, short_game
 from tests.projector.reference_models import expected
 from tests.projector.test_every_prefix import CHOICES, SLOW, in_memory, played
+from tests.projector.test_round_reveal import delete_event
 
 
 def commit(
@@ -175,6 +176,26 @@ def test_a_round_is_closed_that_another_process_opened_and_projected(
     catch_up(connection, projector)
     assert not projector.stopped
     assert models(connection) == expected(game)
+
+
+def test_a_table_that_another_process_has_archived_meanwhile_is_not_stopped(
+    connection: Connection, recent: RecentEvents, projector: Projector
+) -> None:
+    game = short_game()
+    last = len(game.rows)
+    game.log(connection, upto=last - 2)
+    projector.search()
+    catch_up(connection, projector)
+    commit(connection, game, recent, upto=last - 1)
+    catch_up(connection, projector)
+    commit(connection, game, recent)
+    delete_event(connection, version=last - 3)
+    connection.exec_driver_sql("UPDATE stream SET projected = version")
+    with pytest.raises(ConcurrentUpdate):
+        once(connection, projector.slice)
+    projector.rolled_back()
+    catch_up(connection, projector)
+    assert not projector.stopped
 
 
 @pytest.mark.parametrize("missing", [3, 9, 14])
