@@ -168,9 +168,10 @@ def archive(connection: Connection, table: bytes, archived: Archived, entry: Aud
     Raises ConcurrentUpdate if a checkpoint or a cosignature is stored that is not in the bundle,
     UnknownTable if there is no such table, and the driver's error if it is not closed.
     """
-    # Locks the table's row until COMMIT, so that a cosignature cannot be added in between.
+    # Locks the table's row until COMMIT, so that a cosignature cannot be added in between; and no
+    # projector looks for events that are deleted next.
     of_table = update(stream).where(stream.c.table_id == table)
-    connection.execute(of_table.values(version=stream.c.version))
+    connection.execute(of_table.values(projected=stream.c.version))
     number = _number(connection, table)
     if connection.execute(select(_archived.c.stream).where(_archived.c.stream == number)).first():
         return
@@ -207,8 +208,6 @@ def delete_archived_rows(
     for table_of in (checkpoint, opener, table_savepoint, seat_subject, *read_models):
         connection.execute(delete(table_of).where(table_of.c.stream == number))
     close_archived(connection, number)
-    done = update(stream).where(stream.c.id == number)
-    connection.execute(done.values(projected=stream.c.version))
     return False
 
 

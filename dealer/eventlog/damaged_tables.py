@@ -6,13 +6,13 @@ Every other table plays on, so the server stays ready, and `/readyz` names these
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from dealer.errors import DatabaseDamaged
 
 SHOWN = 10
-"""Tables that `lines` names."""
+"""Tables that `/readyz` names for one reason."""
 
 log = logging.getLogger(__name__)
 
@@ -55,6 +55,12 @@ class DamagedTables:
 
     def lines(self) -> list[str]:
         """A line about each of the first `SHOWN` tables, and one that counts the rest."""
-        found = [f"damaged table {id}: {says}" for id, says in self._sentences.items()]
-        rest = len(found) - SHOWN
-        return found[:SHOWN] + ([f"{rest} more tables are damaged"] if rest > 0 else [])
+        found = (f"damaged table {id}: {says}" for id, says in self._sentences.items())
+        return first_lines(found, "more tables are damaged")
+
+
+def first_lines(lines: Iterable[str], rest: str) -> list[str]:
+    """The first `SHOWN` lines, and one that counts the others and ends with `rest`."""
+    found = list(lines)
+    more = len(found) - SHOWN
+    return [*found[:SHOWN], f"{more} {rest}"] if more > 0 else found

@@ -21,7 +21,7 @@ _MAX_VARIABLES = 500
 
 
 def select_in(
-    dialect: str, select: str, column: str, ids: Sequence[bytes]
+    dialect: str, select: str, column: str, ids: Sequence[bytes | int]
 ) -> Iterator[tuple[str, tuple[Any, ...]]]:
     """Statements, each with its parameters, that together select the rows with these ids."""
     if dialect == "postgresql":

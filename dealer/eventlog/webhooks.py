@@ -24,8 +24,8 @@ _SELECT = (
     " failing_since, problem, disabled_at, owner, lease - {now} FROM webhook ORDER BY id"
 )
 _CLAIM = (
-    "UPDATE webhook SET owner = ?, lease = {now} + ? WHERE id = ? AND disabled_at IS NULL"
-    " AND (owner = ? OR owner IS NULL OR lease < {now})"
+    "UPDATE webhook SET owner = ?, lease = {now} + ? WHERE id = ? AND position = ?"
+    " AND disabled_at IS NULL AND (owner = ? OR owner IS NULL OR lease < {now})"
 )
 _RENEW = "UPDATE webhook SET lease = {now} + ? WHERE id = ? AND owner = ? AND disabled_at IS NULL"
 _MOVE = (
@@ -138,9 +138,12 @@ def _change(
     return changed
 
 
-def claim(connection: Connection, number: int, owner: bytes) -> bool:
-    """Whether this node delivers to the webhook from now on, until `LEASE_MS` later."""
-    return _lease(connection, _CLAIM, (owner, LEASE_MS, number, owner))
+def claim(connection: Connection, number: int, owner: bytes, position: str) -> bool:
+    """Whether this node delivers to the webhook from `position` on, until `LEASE_MS` later.
+
+    False, too, if another node or a replay has moved the webhook since the position was read.
+    """
+    return _lease(connection, _CLAIM, (owner, LEASE_MS, number, position, owner))
 
 
 def renew(connection: Connection, number: int, owner: bytes) -> bool:

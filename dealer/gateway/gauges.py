@@ -117,6 +117,10 @@ def _projection(service: Service, operations: Operations) -> dict[str, Number]:
             "Age of this node's oldest append that is not in the read models.",
             lag_seconds,
         ),
+        "dealer_projector_stopped_tables": (
+            "Tables whose read models stopped at an event; /readyz names them.",
+            lambda: len(operations.stopped),
+        ),
         "dealer_projector_lag_events": (
             "Events not in the read models yet, of at most 1000 tables.",
             lambda: probe.lag.events,

@@ -31,10 +31,6 @@ _BACKWARDS = (
     " WHERE stream = ? AND version <= ? ORDER BY version DESC LIMIT ?"
 )
 _CHUNK = 256
-_OPENED = (
-    "SELECT version FROM event WHERE stream = ? AND version < ? AND type = 'RoundOpened'"
-    " ORDER BY version DESC LIMIT 1"
-)
 _SECRETS = "SELECT public FROM event WHERE stream = ? AND type = 'RoundClosed'"
 _STREAM = "SELECT id, version FROM stream WHERE table_id = ?"
 _NOTHING: dict[str, Any] = {}
@@ -75,20 +71,20 @@ def read_events(
         yield version, at, decode(kind, schema, members, part)
 
 
-def last_round_opened(connection: Connection, stream: Number, before: int) -> int | None:
-    """The version of the last RoundOpened before version `before`; None if there is none."""
-    version = connection.exec_driver_sql(_OPENED, (stream, before)).scalar()
-    return None if version is None else int(version)
-
-
 def public_state(connection: Connection, stream: Number, version: int) -> Table:
     """The table's public state at `version`, rebuilt from the beginning of its open round.
 
-    Between rounds only the version is set: a fold needs no more.
+    Between rounds only the version is set: a fold needs no more. Raises UnknownEvent, and
+    DatabaseDamaged if a version is missing.
     """
     rows = list(_of_open_round(connection, stream, version))
     table = Table(version=version - len(rows))
-    for _, kind, schema, at, public, hidden in reversed(rows):
+    for found, kind, schema, at, public, hidden in reversed(rows):
+        if found != table.version + 1:
+            raise DatabaseDamaged(
+                f"A version between {found} and {version} is missing in the log; restore the "
+                "database from a backup."
+            )
         kind, public = decode_public(kind, public, hidden)
         event = decode(kind, schema, json.loads(public), _NOTHING)
         evolve_partial(table, event, at)

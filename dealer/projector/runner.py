@@ -19,10 +19,12 @@ from typing import Any
 from sqlalchemy import Connection
 
 from dealer.errors import ConcurrentUpdate
+from dealer.eventlog.queries import select_in
 from dealer.eventlog.store import Dialect
 from dealer.projector.changes import Changes
 from dealer.projector.lagging import LaggingStreams
 from dealer.projector.positions import StreamPositions
+from dealer.projector.rebuilt_tables import schema_version
 from dealer.projector.recent_events import RecentEvent, RecentEvents
 from dealer.projector.stream_projector import (
     REVEALED,
@@ -35,6 +37,7 @@ from dealer.projector.stream_projector import (
 from dealer.projector.types import Number, StreamKey
 from dealer.projector.writer import ReadModelWriter, on_postgres
 
+_PROJECTED = "SELECT projected FROM stream WHERE id = ?"
 _MOVE = "UPDATE stream SET projected = ? WHERE id = ? AND projected = ?"
 _MOVE_ALL = """
 WITH step AS MATERIALIZED (
@@ -72,8 +75,9 @@ class Projector:
 
     `recent` has the events that this process commits. Other lagging streams are searched for when
     `search` was called, or always if `recent` is None. `stopped` has the stopped tables by their
-    `stream` values: they are tried again by another Projector, after a restart. `done` counts the
-    events applied. A slice applies about `events`, or `RECENT_EVENTS` of those in memory.
+    `stream` values: they are tried again by another Projector, after a restart, or when a look
+    finds that a rebuild or another process has projected more of them. `done` counts the events
+    applied. A slice applies about `events`, or `RECENT_EVENTS` of those in memory.
     """
 
     def __init__(
@@ -92,6 +96,8 @@ class Projector:
         self._passed_over: set[Number] = set()
         self._writer = ReadModelWriter()
         self._streams = StreamProjector(tables=tables, revealed=max(REVEALED, events))
+        # The tables to which the first part of a round was written, while its replay goes on.
+        self._written_to: str | None = None
 
     def search(self) -> None:
         """Project every lagging stream, also of other processes."""
@@ -119,6 +125,7 @@ class Projector:
             more = self._project_lagging(connection, changes, moves)
         more = more or (self._recent is not None and len(self._recent) > 0)
         self._writer.write(connection, changes)
+        self._require_same_tables(connection)
         if moves:
             lost = _not_moved(connection, moves)
             if lost:
@@ -132,8 +139,24 @@ class Projector:
     def rolled_back(self) -> None:
         """The last slice was not committed; it may be run again."""
         self._streams.forget_reveals()
+        self._written_to = None
         self._positions.clear()
         self._search = True
+
+    def _require_same_tables(self, connection: Connection) -> None:
+        """Raise ConcurrentUpdate if a rebuild has replaced the tables with a round's first swaps.
+
+        It may have read the log before the round was closed. To be called after the slice's rows
+        were written, which a rebuild waits for.
+        """
+        before, self._written_to = self._written_to, None
+        if before is None and self._streams.revealing is None:
+            return
+        self._written_to = schema_version(connection)
+        if before not in (None, self._written_to):
+            raise ConcurrentUpdate("The read models were rebuilt; this round is replayed again.")
+        if self._streams.revealing is None:
+            self._written_to = None
 
     def _project_recent(
         self, connection: Connection, recent: RecentEvents, changes: Changes, moves: list[Move]
@@ -149,7 +172,6 @@ class Projector:
             if len(consecutive) < len(found):
                 self._search = True  # another process has written what is between them
                 found = consecutive
-            self._streams.round_events.add(number, found)
             found = [each for each in found if each.version > projected]
             if not found:
                 continue  # a search has projected them
@@ -170,6 +192,7 @@ class Projector:
         """Project lagging streams, if they are to be searched for; True if there are more."""
         if self._look:
             self._look = False
+            self._resume_moved(connection)
             self._lagging.sweep(connection)
             if self._lagging.is_stuck(connection, without=self.stopped):
                 self._search = True
@@ -192,6 +215,16 @@ class Projector:
         self._search = again
         return again
 
+    def _resume_moved(self, connection: Connection) -> None:
+        """Forget the stop of each table of which more was projected since, by another process."""
+        sql = "SELECT id, projected FROM stream"
+        for select, part in select_in(connection.dialect.name, sql, "id", [*self.stopped]):
+            for number, projected in connection.exec_driver_sql(select, part):
+                if projected > self.stopped[number].version:
+                    stopped = self.stopped.pop(number)
+                    fields = {"table": stopped.table, "version": projected}
+                    _log.info("projection of a table resumed", extra={"fields": fields})
+
     def _project(
         self,
         connection: Connection,
@@ -207,6 +240,11 @@ class Projector:
             connection, stream, after=projected, rows=rows, into=changes, read=read
         )
         if reached.stopped is not None:
+            at = connection.exec_driver_sql(_PROJECTED, (stream.number,)).scalar()
+            if at != projected:
+                raise ConcurrentUpdate(
+                    "Another process has projected or archived a table; this one tries again."
+                )
             self.stopped[stream.number] = reached.stopped
             fields = dict(zip(("table", "version", "says"), reached.stopped, strict=True))
             _log.error("projection of a table stopped", extra={"fields": fields})

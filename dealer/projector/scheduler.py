@@ -50,6 +50,7 @@ class ProjectionScheduler:
         # When the oldest append of this process was committed that is not, or is being, projected.
         self._waiting_since: float | None = None
         self._running_since: float | None = None
+        self._stopped_since: float | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._running: asyncio.Future[None] | None = None
         self._closed = False
@@ -61,9 +62,13 @@ class ProjectionScheduler:
 
     @property
     def lag_seconds(self) -> float:
-        """Age of the oldest append of this process that is not in the read models, or 0."""
-        since = self._waiting_since if self._running_since is None else self._running_since
-        return 0.0 if since is None else monotonic() - since
+        """Age of the oldest append of this process that is not in the read models, or 0.
+
+        A table that has stopped counts from its stop on.
+        """
+        own = self._waiting_since if self._running_since is None else self._running_since
+        since = [each for each in (own, self._stopped_since) if each is not None]
+        return monotonic() - min(since) if since else 0.0
 
     def on_commit(self, appends: int) -> None:
         """Count appends that were committed since the last call."""
@@ -135,6 +140,10 @@ class ProjectionScheduler:
 
     def _ended(self, running: asyncio.Future[None]) -> None:
         self._running = None
+        if not self.projector.stopped:
+            self._stopped_since = None
+        elif self._stopped_since is None:
+            self._stopped_since = monotonic()
         if running.cancelled() or self._closed:
             return
         error = running.exception()

@@ -1,9 +1,12 @@
 """Projects one table's next events, and stops at an event that cannot be read or applied.
 
+What is in memory of a stream, its state and the events of its open round, belongs to one version
+and is used at that version only: whatever another process has projected since, the log is read.
+
 A RoundClosed is applied once its round was replayed with its hidden parts, out of memory if this
-process wrote them. A long round is replayed over several slices, each of which writes a part of its
-swaps; until the last one has been committed the projected version stays before the RoundClosed, so
-that after a crash they are written again.
+process wrote all of them. A long round is replayed over several slices, each of which writes a part
+of its swaps; until the last one has been committed the projected version stays before the
+RoundClosed, so that after a crash they are written again.
 """
 
 from __future__ import annotations
@@ -17,12 +20,12 @@ from sqlalchemy import Connection
 
 from dealer.errors import DealerError
 from dealer.eventlog.short_form import decode_public
-from dealer.game.events import Event, RoundClosed
+from dealer.game.events import Event, RoundClosed, RoundOpened
 from dealer.game.size import size_of
 from dealer.game.state import Table
 from dealer.projector.changes import Changes
 from dealer.projector.fold import TimedEvent, fold
-from dealer.projector.history import last_round_opened, public_state, read_events
+from dealer.projector.history import public_state, read_events
 from dealer.projector.recent_events import RecentEvent, public_event
 from dealer.projector.round_events import RoundEvents
 from dealer.projector.round_reveal import RoundReveal
@@ -32,20 +35,21 @@ from dealer.proof.codec import decode
 EventRow = tuple[int, str, int, int, str, bytes | None]
 """(version, type, schema, at, public, hidden) of a stored event, in any form."""
 
-Read = Callable[[Any], tuple[int, Event]]
-"""Reads (at, event), without the hidden part, of what `project` is given."""
+Read = Callable[[Any], tuple[int, Event, Event | None]]
+"""Reads (at, event, whole event) of what `project` is given: `event` has no hidden part, and the
+whole event is None unless this process wrote it."""
 
 
-def read_row(row: EventRow) -> tuple[int, Event]:
+def read_row(row: EventRow) -> tuple[int, Event, None]:
     """Decode an EventRow; raises UnknownEvent, or ValueError, KeyError or TypeError."""
     _, kind, schema, at, public, hidden = row
     kind, public = decode_public(kind, public, hidden)
-    return at, decode(kind, schema, json.loads(public), {})
+    return at, decode(kind, schema, json.loads(public), {}), None
 
 
-def read_recent(recent: RecentEvent) -> tuple[int, Event]:
+def read_recent(recent: RecentEvent) -> tuple[int, Event, Event]:
     """The same of an event that this process wrote."""
-    return recent.at, public_event(recent.event)
+    return recent.at, public_event(recent.event), recent.event
 
 
 class Stopped(NamedTuple):
@@ -67,15 +71,23 @@ REVEALED = 512
 """Events of closed rounds that are replayed per slice: some six milliseconds with their rows, and
 twice that if they are not in memory."""
 
-BYTES = 8 * 2**20
-"""Bound on the estimated size of cached states: some thousand tables of 52 cards."""
+BYTES = 16 * 2**20
+"""Bound on the estimated size of what is cached: some thousand tables of 52 cards."""
+
+
+class Cached(NamedTuple):
+    """The state of a stream, and its open round's events; None unless this process wrote all."""
+
+    table: Table
+    events: RoundEvents | None
+    size: int
 
 
 class StreamProjector:
-    """Folds events of streams, with an LRU cache of the states of `tables` streams.
+    """Folds events of streams, with an LRU cache of what the fold needs of `tables` streams.
 
-    The states take at most `bound` bytes, not counting the one that was used last. A cached state
-    is used only if its version matches, so it does no harm if its transaction was rolled back.
+    It takes at most `bound` bytes, not counting the stream that was used last. It is used only if
+    its version matches, so it does no harm if its transaction was rolled back.
     """
 
     def __init__(self, *, tables: int, bound: int = BYTES, revealed: int = REVEALED) -> None:
@@ -84,9 +96,8 @@ class StreamProjector:
         self._revealed = revealed
         self._revealed_left = revealed
         self.postponed = False
-        self.round_events = RoundEvents()
         self._reveals: dict[Number, RoundReveal] = {}
-        self._states: OrderedDict[Number, tuple[Table, int]] = OrderedDict()
+        self._cached: OrderedDict[Number, Cached] = OrderedDict()
         self.bytes = 0
 
     @property
@@ -105,26 +116,32 @@ class StreamProjector:
 
     def begin_between_rounds(self, number: Number, version: int) -> None:
         """Say that no round is open at `version`, so that the state need not be read."""
-        self._put(number, Table(version=version))
+        self._put(number, Table(version=version), None)
 
-    def _take(self, number: Number) -> Table | None:
-        table, size = self._states.pop(number, (None, 0))
-        self.bytes -= size
-        return table
+    def _take(
+        self, connection: Connection, number: Number, version: int
+    ) -> tuple[Table, RoundEvents | None]:
+        """State and events at `version`, out of the cache if it has them, else from the log."""
+        cached = self._cached.pop(number, None)
+        if cached is not None:
+            self.bytes -= cached.size
+            if cached.table.version == version:
+                return cached.table, cached.events
+        return Table() if version == 0 else public_state(connection, number, version), None
 
-    def _put(self, number: Number, table: Table) -> None:
+    def _put(self, number: Number, table: Table, events: RoundEvents | None) -> None:
         if table.round is not None:
             # The fold needs neither, and they take half of the memory.
             table.round.known.clear()
             table.round.sealed.clear()
-        size = size_of(table)
-        self._states[number] = table, size
+        size = size_of(table) + (0 if events is None else events.bytes)
+        self._cached[number] = Cached(table, events, size)
         self.bytes += size
-        while len(self._states) > self._tables or (
-            self.bytes > self._bound and len(self._states) > 1
+        while len(self._cached) > self._tables or (
+            self.bytes > self._bound and len(self._cached) > 1
         ):
-            _, (_, size) = self._states.popitem(last=False)
-            self.bytes -= size
+            _, dropped = self._cached.popitem(last=False)
+            self.bytes -= dropped.size
 
     def project(
         self,
@@ -140,27 +157,16 @@ class StreamProjector:
 
         Each of `rows` is an EventRow, or what `read` takes.
         """
-        timed_events, stopped = self._read(connection, stream, after, rows, into, read)
-        # Removed from the cache while it changes: after an error its state is undefined.
-        table = self._take(stream.number)
-        try:
-            if after == 0:
-                table = Table()
-            elif table is None or table.version != after:
-                table = public_state(connection, stream.number, after)
-            into.extend(fold(stream, table, timed_events))
-        except InconsistentEvent as fault:
-            reached = fault.version - 1
-            if reached > after:
-                fitting = rows[: reached - after]
-                self.project(connection, stream, after=after, rows=fitting, into=into, read=read)
-            return Reached(reached, Stopped(stream.table.hex(), reached, str(fault)))
-        except DealerError as fault:
-            return Reached(after, Stopped(stream.table.hex(), after, str(fault)))
-        self._put(stream.number, table)
-        return Reached(table.version, stopped)
+        version = after
+        while rows:
+            reached = self._project_part(connection, stream, version, rows, into, read)
+            if reached.stopped is not None or reached.version == version:
+                return reached
+            rows = rows[reached.version - version :]
+            version = reached.version
+        return Reached(version)
 
-    def _read(
+    def _project_part(
         self,
         connection: Connection,
         stream: StreamKey,
@@ -168,57 +174,101 @@ class StreamProjector:
         rows: Sequence[Any],
         into: Changes,
         read: Read,
-    ) -> tuple[list[TimedEvent], Stopped | None]:
-        """The events of `rows` up to the first that cannot be read yet, and the reason if never."""
+    ) -> Reached:
+        """Project `rows` to the end of a round, so that a later fault does not undo its replay."""
+        table = stream.table.hex()
+        changes = Changes()
+        # Removed from the cache while it changes: after an error its state is undefined.
+        try:
+            state, events = self._take(connection, stream.number, after)
+        except _UNREADABLE as error:
+            return Reached(after, Stopped(table, after, _unreadable(after, error)))
+        part, events, stopped = self._read(connection, stream, state, events, rows, changes, read)
+        try:
+            changes.extend(fold(stream, state, part))
+        except InconsistentEvent as fault:
+            stopped = Stopped(table, fault.version - 1, str(fault))
+            fitting = rows[: stopped.version - after]
+            if fitting:
+                self._project_part(connection, stream, after, fitting, into, read)
+            return Reached(stopped.version, stopped)
+        into.extend(changes)
+        self._put(stream.number, state, events)
+        return Reached(state.version, stopped)
+
+    def _read(
+        self,
+        connection: Connection,
+        stream: StreamKey,
+        state: Table,
+        kept: RoundEvents | None,
+        rows: Sequence[Any],
+        into: Changes,
+        read: Read,
+    ) -> tuple[list[TimedEvent], RoundEvents | None, Stopped | None]:
+        """The events of `rows`, which follow `state`, up to a RoundClosed or before one that has to
+        wait; with what is kept of the round that is open then, and why the rest cannot be read.
+        """
         timed_events: list[TimedEvent] = []
         table = stream.table.hex()
-        for version, row in enumerate(rows, after + 1):
+        opened = None if state.round is None else state.round_versions[-1]
+        for version, row in enumerate(rows, state.version + 1):
             if row[0] != version:
                 missing = f"Version {version} is missing in the log; restore it from a backup."
-                return timed_events, Stopped(table, version - 1, missing)
+                return timed_events, kept, Stopped(table, version - 1, missing)
             try:
-                at, event = read(row)
-                reveal = None
+                at, event, whole = read(row)
                 if isinstance(event, RoundClosed):
-                    if self._revealed_left:
-                        reveal = self._advance(connection, stream, version, event, into)
-                    else:
+                    if not self._revealed_left:
                         self.postponed = True
+                        return timed_events, kept, None
+                    reveal = self._advance(
+                        connection,
+                        stream,
+                        event,
+                        closed=version,
+                        opened=opened,
+                        kept=kept,
+                        into=into,
+                    )
                     if self.postponed:
-                        return timed_events, None
-                timed_events.append(TimedEvent(event, at, reveal))
-            except (DealerError, InconsistentEvent) as error:
+                        return timed_events, kept, None
+                    return [*timed_events, TimedEvent(event, at, reveal)], None, None
+                if isinstance(event, RoundOpened):
+                    opened = version
+                    kept = None if whole is None else RoundEvents(version)
+                if whole is None:
+                    kept = None
+                elif kept is not None:
+                    kept.append(whole)
+                timed_events.append(TimedEvent(event, at))
+            except _UNREADABLE as error:
                 self._reveals.pop(stream.number, None)
-                return timed_events, Stopped(table, version - 1, str(error))
-            except (ValueError, KeyError, TypeError) as error:
-                altered = f"Version {version} cannot be read ({error}); restore it from a backup."
-                return timed_events, Stopped(table, version - 1, altered)
-        return timed_events, None
+                return timed_events, kept, Stopped(table, version - 1, _unreadable(version, error))
+        return timed_events, kept, None
 
     def _advance(
         self,
         connection: Connection,
         stream: StreamKey,
-        closed: int,
         event: RoundClosed,
+        closed: int,
+        *,
+        opened: int | None,
+        kept: RoundEvents | None,
         into: Changes,
     ) -> RoundReveal | None:
-        """Replay more of the round that `event` closes; None if the log has no such round."""
-        number, recent = stream.number, self.round_events
-        reveal = self._reveals.pop(number, None)
+        """Replay more of the round that `event` closes; None if no round is open there."""
+        if opened is None:
+            return None
+        reveal = self._reveals.pop(stream.number, None)
         if reveal is None or reveal.closed != closed:
-            opened = recent.opened(number, closed)
-            if opened is None:
-                opened = last_round_opened(connection, number, closed)
-            if opened is None:
-                return None
-            reveal = RoundReveal(number, opened=opened, closed=closed, secret=event.secret)
+            reveal = RoundReveal(stream.number, opened=opened, closed=closed, secret=event.secret)
         first = reveal.reached + 1
         last = min(closed - 1, reveal.reached + self._revealed_left)
         self._revealed_left -= last - reveal.reached
-        kept = recent.range(number, first, last)
         if kept is not None:
-            reveal.add(kept, into)
+            reveal.add(kept.range(first, last), into)
         else:
             secrets = {event.round: reveal.secret}
             read = read_events(connection, stream, first=first, last=last, secrets=secrets)
@@ -227,7 +277,15 @@ class StreamProjector:
             raise InconsistentEvent(closed, f"version {reveal.reached + 1} is missing")
         self.postponed = not reveal.complete
         if self.postponed:
-            self._reveals[number] = reveal
-        else:
-            recent.forget(number, closed)
+            self._reveals[stream.number] = reveal
         return reveal
+
+
+_UNREADABLE = (DealerError, ValueError, KeyError, IndexError, TypeError)
+"""What reading and replaying events raises, InconsistentEvent among them."""
+
+
+def _unreadable(version: int, error: Exception) -> str:
+    if isinstance(error, (DealerError, InconsistentEvent)):
+        return str(error)
+    return f"Version {version} cannot be read ({error}); restore it from a backup."

@@ -10,8 +10,8 @@ class InconsistentEvent(ValueError):
 
     def __init__(self, version: int, reason: object) -> None:
         super().__init__(
-            f"The event of version {version} does not fit the ones before it ({reason}); the log "
-            "was altered or written by another program: verify the table's bundle."
+            f"The event of version {version} does not fit the ones before it ({reason}); `dealer "
+            "audit` says whether the log was altered."
         )
         self.version = version
 

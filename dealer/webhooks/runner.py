@@ -120,7 +120,7 @@ class WebhookRunner:
             if self._environment.filter_of(webhook) is None or not _is_known(webhook):
                 continue
             if await self._log.run_in_transaction(
-                partial(stored.claim, number=webhook.id, owner=node)
+                partial(stored.claim, number=webhook.id, owner=node, position=webhook.position)
             ):
                 work = self._guarded(webhook, signer(webhook.signing, secret))
                 self._tasks[webhook.id] = asyncio.create_task(work)

@@ -102,6 +102,7 @@ def _reachable(roots: Iterable[Any], seen: dict[int, int], stop: tuple[type, ...
 def _owners(service: Service, live: LiveTable, number: int) -> dict[str, list[Any]]:
     assert service.projection is not None
     projector = service.projection.projector._streams
+    cached = projector._cached[number]
     return {
         "state": [live.table],
         "tree": [live.tree],
@@ -109,8 +110,8 @@ def _owners(service: Service, live: LiveTable, number: int) -> dict[str, list[An
         "savepoint": [live.savepoint],
         "recent events": [live.ring],
         "commands": [live.stored_commands],
-        "projector: state": [projector._states.get(number)],
-        "projector: events of the round": [projector.round_events._streams.get(number)],
+        "projector: state": [cached.table],
+        "projector: events of the round": [cached.events],
         "the rest of the table": [
             getattr(live, name)
             for name in LiveTable.__slots__

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import re
+from pathlib import Path
 
 import pytest
+from sqlalchemy import Connection
 from websockets.exceptions import InvalidStatus
 
 from dealer.eventlog.address import is_postgres
+from dealer.gateway import Gateway
 from dealer.gateway.rpc.methods import METHODS
 from dealer.histogram import Histogram
 from dealer.service.startup import open_service
-from tests.gateway.conftest import serving
+from tests.gateway.conftest import Connect, serving
 from tests.gateway.http_client import get
 from tests.gateway.rpc_client import Refusal, eventually
 from tests.gateway.tables import seat_and_shuffle
@@ -76,6 +79,51 @@ async def test_times_are_observed_once_for_each_request_commit_and_load(tmp_path
         assert sums
         assert all(0 < value < 60 for value in sums)
     assert found["dealer_projector_lag_seconds"] == found["dealer_projector_lag_events"] == 0
+
+
+async def test_a_table_whose_read_models_stop_is_named_while_the_server_stays_ready(
+    tmp_path: Path, connect: Connect
+) -> None:
+    async with serving(open_service(f"sqlite:///{tmp_path / 'log.db'}"), ops_port=0) as gateway:
+        service, client = gateway.context.service, await connect(gateway)
+        table = (await client.call("table.open"))["table"]
+        projection = service.projection
+        assert projection is not None
+        await projection.up_to_date()
+        await service.log.run_in_transaction(append_unreadable)
+        await projection.up_to_date()
+        ready, found = await ready_and_metrics(gateway)
+        (line,) = ready
+        assert line.startswith(f"table {table}: the read models stopped at version 1. Version 2 ")
+        assert found["dealer_projector_stopped_tables"] == 1
+        assert found["dealer_projector_lag_seconds"] > 0
+        # As `dealer rebuild` or another node would.
+        await service.log.run_in_transaction(set_projected)
+        projection.projector.look()
+        await projection.up_to_date()
+        ready, found = await ready_and_metrics(gateway)
+        assert ready == []
+        assert found["dealer_projector_stopped_tables"] == 0
+        assert found["dealer_projector_lag_seconds"] == 0
+
+
+def append_unreadable(connection: Connection) -> None:
+    connection.exec_driver_sql(
+        "INSERT INTO event (stream, version, type, schema, at, public)"
+        " SELECT id, 2, 'SeatLeft', 1, 0, '?' FROM stream"
+    )
+    connection.exec_driver_sql("UPDATE stream SET version = 2")
+
+
+def set_projected(connection: Connection) -> None:
+    connection.exec_driver_sql("UPDATE stream SET projected = version")
+
+
+async def ready_and_metrics(gateway: Gateway) -> tuple[list[str], dict[str, float]]:
+    """The remarks of `/readyz`, which answers 200, and the samples of `/metrics`."""
+    ready = await get(gateway.ops_port, "/readyz")
+    assert ready.status == 200
+    return ready.text.splitlines()[2:], samples((await get(gateway.ops_port, "/metrics")).text)
 
 
 async def test_the_process_and_the_database_are_described(tmp_path, connect) -> None:

@@ -21,6 +21,7 @@ from dealer.projector.runner import Projector
 from dealer.projector.writer import ReadModelWriter
 from tests.projector.conftest import Connect
 from tests.projector.databases import (
+    add_raw,
     catch_up,
     models,
     on,
@@ -34,17 +35,6 @@ from tests.projector.random_games import HOST, Game, short_game
 from tests.projector.reference_models import expected
 
 MOVES_POSITION = re.compile("UPDATE stream s? ?SET projected")
-
-
-def add_raw(connection: Connection, stream: int, row: Row) -> None:
-    connection.exec_driver_sql(
-        "INSERT INTO event (stream, version, type, schema, at, public, commitment, hidden, command,"
-        " digest) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (stream_of(connection, stream), *row),
-    )
-    connection.exec_driver_sql(
-        "UPDATE stream SET version = ? WHERE id = ?", (row[0], stream_of(connection, stream))
-    )
 
 
 def test_the_migrations_create_the_declared_tables(connection: Connection) -> None:

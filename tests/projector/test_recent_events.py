@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import given
 from sqlalchemy import Connection
 
 from dealer.errors import ConcurrentUpdate
-from dealer.game.commands import Deal
+from dealer.game.commands import Actor, Deal, Draw
 from dealer.game.events import CardShown, SeatLeft
 from dealer.projector.lagging import LaggingStreams
 from dealer.projector.recent_events import RecentEvent, RecentEvents, public_event
@@ -22,6 +23,7 @@ from tests.projector.databases import catch_up, models, once, projected, roll_ba
 from tests.projector.random_games import HOST, Game, short_game
 from tests.projector.reference_models import expected
 from tests.projector.test_every_prefix import CHOICES, SLOW, in_memory, played
+from tests.projector.test_round_reveal import delete_event
 
 
 def commit(
@@ -55,7 +57,7 @@ def no_reads(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*arguments: object, **named: object) -> None:
         raise AssertionError("the log was read")
 
-    for name in ("read_events", "last_round_opened", "public_state"):
+    for name in ("read_events", "public_state"):
         monkeypatch.setattr(f"dealer.projector.stream_projector.{name}", refuse)
     monkeypatch.setattr(LaggingStreams, "next", refuse)
 
@@ -72,7 +74,8 @@ def test_games_are_projected_without_a_read(connection: Connection) -> None:
         catch_up(connection, projector)
     assert models(connection) == expected(*games)
     assert all(version == done for version, done in projected(connection))
-    assert len(projector._streams.round_events._streams) == 1
+    kept = [cached.events for cached in projector._streams._cached.values()]
+    assert [events is None for events in kept] == [True, False]
 
 
 @pytest.mark.usefixtures("no_reads")
@@ -146,6 +149,53 @@ def test_a_stream_that_another_process_projects_is_found_again(
     commit(connection, game, recent)
     catch_up(connection, projector)
     assert models(connection) == expected(game)
+
+
+@pytest.mark.parametrize("rounds", [1, 2])
+@pytest.mark.parametrize("own", ["nothing more", "the close"])
+def test_a_round_is_closed_that_another_process_opened_and_projected(
+    connection: Connection, recent: RecentEvents, projector: Projector, own: str, rounds: int
+) -> None:
+    """What this process has in memory is of an earlier round, whose close it has not projected."""
+    game = Game().sit("Ada").open_round()
+    commit(connection, game, recent)
+    catch_up(connection, projector)
+    for _ in range(rounds):
+        game.close_round().open_round().do(Draw(Actor(seat=1)))
+    game.log(connection)
+    catch_up(connection)  # the other process
+    game.close_round()
+    if own == "the close":
+        commit(connection, game, recent)
+    else:
+        game.log(connection)
+        projector.search()
+    with suppress(ConcurrentUpdate):
+        catch_up(connection, projector)
+    projector.rolled_back()
+    catch_up(connection, projector)
+    assert not projector.stopped
+    assert models(connection) == expected(game)
+
+
+def test_a_table_that_another_process_has_archived_meanwhile_is_not_stopped(
+    connection: Connection, recent: RecentEvents, projector: Projector
+) -> None:
+    game = short_game()
+    last = len(game.rows)
+    game.log(connection, upto=last - 2)
+    projector.search()
+    catch_up(connection, projector)
+    commit(connection, game, recent, upto=last - 1)
+    catch_up(connection, projector)
+    commit(connection, game, recent)
+    delete_event(connection, version=last - 3)
+    connection.exec_driver_sql("UPDATE stream SET projected = version")
+    with pytest.raises(ConcurrentUpdate):
+        once(connection, projector.slice)
+    projector.rolled_back()
+    catch_up(connection, projector)
+    assert not projector.stopped
 
 
 @pytest.mark.parametrize("missing", [3, 9, 14])
@@ -233,6 +283,32 @@ def test_a_stopped_stream_is_no_reason_to_search(
         projector.look()
         catch_up(connection, projector)
     assert projected(connection) == [(6, 5)]
+
+
+def test_a_stopped_stream_that_another_process_projects_is_projected_again(
+    connection: Connection, recent: RecentEvents, projector: Projector
+) -> None:
+    game = Game().sit("Ada")
+    commit(connection, game, recent)
+    catch_up(connection, projector)
+    game.sit("Bob")
+    game.log(connection)
+    recent.put(game.id, [RecentEvent(3, 0, CardShown(9, 9, "a", b""))])
+    catch_up(connection, projector)
+    assert projector.stopped
+    catch_up(connection)  # another process, or a rebuild
+    game.sit("Cid")
+    commit(connection, game, recent)
+    projector.look()
+    catch_up(connection, projector)
+    assert not projector.stopped
+    game.sit("Di")
+    commit(connection, game, recent)
+    catch_up(connection, projector)
+    for _ in range(2):
+        projector.look()
+        catch_up(connection, projector)
+    assert models(connection) == expected(game)
 
 
 @pytest.mark.slow

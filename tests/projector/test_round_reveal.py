@@ -5,13 +5,22 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import Connection
 
+from dealer.eventlog import Row
 from dealer.game.commands import Deal
 from dealer.projector.rebuild import Rebuild
 from dealer.projector.rebuilt_tables import PREFIX
 from dealer.projector.runner import Projector
 from dealer.projector.stream_projector import StreamProjector
 from tests.harness.postgres import Blocking
-from tests.projector.databases import catch_up, models, once, projected, roll_back
+from tests.projector.databases import (
+    add_raw,
+    catch_up,
+    models,
+    once,
+    projected,
+    roll_back,
+    stream_of,
+)
 from tests.projector.random_games import HOST, Game, short_game
 from tests.projector.reference_models import expected
 
@@ -100,6 +109,43 @@ def test_a_missing_event_of_the_round_stops_the_table(connection: Connection) ->
     ((_, stopped),) = projector.stopped.items()
     assert stopped.version == len(game.rows) - 1
     assert "is missing" in stopped.sentence
+
+
+def test_a_fault_behind_a_long_round_stops_the_table_after_the_round(
+    connection: Connection,
+) -> None:
+    game = long_game().close_round()
+    game.log(connection)
+    last = len(game.rows)
+    add_raw(connection, 1, Row(last + 1, "SeatLeft", 1, 0, '{"seat":9}'))
+    add_raw(connection, 1, Row(last + 2, "StackCut", 1, 0, '{"at":1,"round":1,"stack":"deck"}'))
+    projector = catch_up(connection, projector_of_few())
+    assert [stopped.version for stopped in projector.stopped.values()] == [last + 1]
+    assert projected(connection) == [(last + 2, last + 1)]
+    assert models(connection)["swaps"] == expected(game)["swaps"]
+    assert models(connection)["rounds"] == expected(game)["rounds"]
+
+
+def test_an_unreadable_event_of_the_open_round_stops_its_table_and_no_other(
+    connection: Connection,
+) -> None:
+    damaged, sound = Game("damaged").sit("Ada").open_round(), short_game("sound")
+    damaged.log(connection)
+    sound.log(connection)
+    catch_up(connection)
+    on_sqlite = not isinstance(connection, Blocking)
+    trigger = "event_refuses_update" if on_sqlite else "event_refuses_change ON event"
+    connection.exec_driver_sql(f"DROP TRIGGER {trigger}")
+    connection.exec_driver_sql(
+        "UPDATE event SET public = 'not JSON' WHERE stream = ? AND version = 4",
+        (stream_of(connection, 1),),
+    )
+    for game in (damaged, sound):
+        game.sit("Eve")
+        game.log(connection)
+    projector = catch_up(connection)
+    assert [stopped.table for stopped in projector.stopped.values()] == [damaged.id.hex()]
+    assert projected(connection)[1] == (len(sound.rows), len(sound.rows))
 
 
 def test_a_rebuild_replays_it_in_slices_as_well(connection: Connection) -> None:

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import pytest
+from sqlalchemy import Connection
 
 from dealer.errors import ConcurrentUpdate
 from dealer.projector import lagging
 from dealer.projector.lagging import LaggingStreams
+from dealer.projector.rebuild import Rebuild
 from dealer.projector.runner import Projector
 from tests.harness.postgres import Blocking
-from tests.projector.databases import catch_up, models, once, projected
+from tests.projector.databases import catch_up, models, once, projected, rebuilt
 from tests.projector.random_games import Game, short_game
+from tests.projector.reference_models import expected
+from tests.projector.test_round_reveal import long_game, projector_of_few
 
 Connect = Callable[[], Blocking]
 
@@ -130,6 +136,36 @@ def test_a_slice_locks_no_more_tables_than_it_reads(connect: Connect) -> None:
     ).fetchall()
     one.exec_driver_sql("COMMIT")
     assert locks == 10
+
+
+def test_a_long_round_whose_first_swaps_a_rebuild_has_replaced_is_replayed_again(
+    connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rebuild has read the log before the close, and replaces the tables after it."""
+    one, other = connect(), connect()
+    game = long_game()
+    game.log(one)
+    projector = catch_up(other, projector_of_few())
+    rebuild = Rebuild()
+    swap = rebuild._swap
+
+    def begin_replay() -> None:
+        game.close_round().log(other)
+        assert once(other, projector.slice)
+        assert len(models(other)["swaps"]) > 0
+
+    def swap_late(connection: Connection) -> None:
+        with ThreadPoolExecutor(1) as thread:  # this one runs the other connection's loop
+            thread.submit(begin_replay).result()
+        swap(connection)
+
+    monkeypatch.setattr(rebuild, "_swap", swap_late)
+    rebuilt(one, rebuild)
+    with suppress(ConcurrentUpdate):
+        catch_up(other, projector)
+    projector.rolled_back()
+    catch_up(other, projector)
+    assert models(other) == expected(game)
 
 
 @pytest.mark.slow

@@ -17,9 +17,9 @@ def test_states_in_memory_are_bounded_by_bytes(connection) -> None:
     projector = Projector()
     projector._streams = StreamProjector(tables=1000, bound=bound)
     catch_up(connection, projector)
-    kept = projector._streams._states
+    kept = projector._streams._cached
     assert 1 <= len(kept) <= 6
-    assert projector._streams.bytes == sum(size for _, size in kept.values()) <= bound
+    assert projector._streams.bytes == sum(cached.size for cached in kept.values()) <= bound
     for game in games:
         game.log(connection)
     catch_up(connection, projector)
@@ -32,4 +32,4 @@ def test_one_state_is_kept_however_large_it_is(connection) -> None:
     projector = Projector()
     projector._streams = StreamProjector(tables=1000, bound=1)
     catch_up(connection, projector)
-    assert len(projector._streams._states) == 1
+    assert len(projector._streams._cached) == 1

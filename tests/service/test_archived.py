@@ -11,10 +11,11 @@ import pytest
 
 from dealer.cli.commands.archive import archive_tables
 from dealer.errors import TableArchived
+from dealer.eventlog import Log
 from dealer.game.commands import CloseTable, TakeSeat
 from dealer.game.view import SPECTATOR
 from dealer.proof.checkpoint import Cosigner
-from dealer.service import LiveTable, Service
+from dealer.service import LiveTable, Service, archiver
 from dealer.service.deadlines import Wait
 from tests.service.conftest import OpenService
 from tests.service.tables import HOST, bundle_of
@@ -73,6 +74,27 @@ async def test_a_cosignature_during_the_archiving_is_refused(
         await service.checkpoints.cosign(live_table, line)
     assert str(raised.value) == await refusal_of_a_load(service, live_table)
     assert await service.log.checkpoints(live_table.id) == []
+
+
+async def test_no_projector_looks_for_the_deleted_events_of_a_table(
+    service: Service, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The archiving process dies when it has deleted them; they were not projected."""
+    live_table = await closed_table(service)
+    await service.log.run_in_transaction(
+        lambda connection: connection.exec_driver_sql("UPDATE stream SET projected = 0")
+    )
+    delete_slice = archiver.delete_slice
+
+    async def delete_and_die(log: Log, table: bytes) -> bool:
+        await delete_slice(log, table)
+        raise RuntimeError("killed")
+
+    monkeypatch.setattr(archiver, "delete_slice", delete_and_die)
+    with pytest.raises(RuntimeError, match="killed"):
+        await archive(url, tmp_path, live_table)
+    assert await service.log.fetch("SELECT 1 FROM event") == []
+    assert await service.log.fetch("SELECT 1 FROM stream WHERE projected < version") == []
 
 
 async def test_callers_of_a_table_archived_elsewhere_get_an_error(

@@ -59,8 +59,16 @@ async def final(world: World) -> None:
         _read_models_are_the_fold(world)
     _feed_is_the_log(world)
     restored_tables_are_closed(world)
+    no_projection_stopped(world)
     await _log_is_kept(world)
     await _bundles_verify(world)
+
+
+def no_projection_stopped(world: World) -> None:
+    """At no time, also where another node went on with the table."""
+    if not world.restored_while_running:
+        for table, sentence in world.database.projections_stopped.items():
+            world.fault(f"the read models of {table[:8]} were stopped: {sentence}")
 
 
 def restored_tables_are_closed(world: World) -> None:

@@ -90,9 +90,9 @@ class Database:
 
     `refusing` is the time until which every use fails, `full` until which nothing is written;
     `slow` multiplies every wait. `unknown` is how many of the next appends end with an unknown
-    outcome, `failing` how many fail before they are written. With `is_server` only the writer's
-    thread commits, and other transactions lock single tables, those in `locked_tables`, until a
-    time.
+    outcome, `failing` how many fail before they are written. `models_locked_until` is the time
+    until which another transaction locks a read model. With `is_server` only the writer's thread
+    commits, and other transactions lock single tables, those in `locked_tables`, until a time.
     """
 
     def __init__(
@@ -117,6 +117,7 @@ class Database:
         self.unknown = 0
         self.failing = 0
         self.locked_until = 0.0
+        self.models_locked_until = 0.0
         self.is_server = False
         self.locked_tables: dict[bytes, float] = {}
         self.written: list[Written] = []
@@ -127,6 +128,7 @@ class Database:
         self.transactions = 0
         self._synced: bytes | None = None  # as of the last sync, if something was written since
         self.restored = 0
+        self.projections_stopped: dict[str, str] = {}  # why, by table, at any node
         # In a simulation one thread runs at a time; the conformance tests have several.
         self._lock = RLock()
 

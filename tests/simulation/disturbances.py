@@ -37,6 +37,7 @@ class Disturbances:
         world.network.open_paths()
         database.refusing = database.full = database.locked_until = 0.0
         database.unknown = database.failing = 0
+        database.models_locked_until = 0.0
         database.locked_tables.clear()
         database.slow = 1.0
         self.points.disarm()
@@ -141,6 +142,9 @@ class Disturbances:
         if tables:
             until = self.world.loop.now + seconds_of(step)
             self.world.database.locked_tables[bytes.fromhex(random.choice(tables))] = until
+
+    def _lock_models(self, step: Step, random: Random) -> None:
+        self.world.database.models_locked_until = self.world.loop.now + seconds_of(step)
 
     def _db_slow(self, step: Step, random: Random) -> None:
         self.world.database.slow = random.choice((5.0, 50.0))

@@ -106,6 +106,8 @@ WORDS = {
     "db_lock": "another program locks the database for {seconds:.1f} s",
     "db_slow": "the disk is slow",
     "lock_table": "another transaction locks a table for {seconds:.1f} s",
+    "lock_models": "another transaction locks a read model for {seconds:.1f} s",
+    "turn": "all commands go to this node from now on",
     "no_hints": "all hints between the nodes are lost from now on",
     "disable": "the operator disables a table or the house",
     "enable": "the operator enables everything",

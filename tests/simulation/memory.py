@@ -60,10 +60,9 @@ BOUNDED = (
     "FeedReader._refs",
     "HouseKeys._digests",
     "Lobby._answer",
-    "RoundEvents._streams",
     "ServiceTables._owners",
     "StreamPositions._known",
-    "StreamProjector._states",
+    "StreamProjector._cached",
 )
 """Containers with a bound of their own, above what a run reaches; their elements do not count."""
 

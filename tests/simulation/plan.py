@@ -85,6 +85,10 @@ EXCHANGE_EVERY = 10
 FLOOD_PART = 0.08
 """The part of the plans in which addresses have rates, and one of them floods the nodes."""
 
+DRAINS_EVERY, DRAINS = 50, 46
+"""Of so many plans the one with this remainder has no faults but nodes that are drained, with a few
+players, whose connections end and go to the other node."""
+
 SWARM_EVERY = 3
 """Of so many plans one has only some of the commands and faults, with other weights."""
 
@@ -130,11 +134,14 @@ def make_plan(seed: int) -> Plan:
             other = random.choices(names, weights)[0]
             after = round(at + random.random() * 0.01, 4)
             steps.append(Step(after, random.choice(CLIENTS), other, random.getrandbits(30)))
+    drains = seed % DRAINS_EVERY == DRAINS
     names, weights = list(faults), list(faults.values())
-    for _ in range(random.choice((0, 1, 2, 3, 5, 8))):
+    if drains:
+        names, weights = ["drain"], [1]
+    for _ in range(random.choice((1, 2, 3) if drains else (0, 1, 2, 3, 5, 8))):
         what = random.choices(names, weights)[0]
         steps.append(_fault(what, length, random))
-    if seed % SWARM_EVERY != 2:
+    if seed % SWARM_EVERY != 2 and not drains:
         steps += _more_steps(length, more)
     steps += _latest_steps(seed, length)
     return Plan(seed, settings, tuple(sorted(steps)))

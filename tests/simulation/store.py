@@ -21,6 +21,7 @@ from dealer.eventlog.read_pool import PoolUse
 from dealer.eventlog.rows import Append, Appended, Locked, Result
 from dealer.eventlog.sqlite import batch
 from dealer.eventlog.store import Dialect, OnNotification
+from dealer.projector.scheduler import ProjectionScheduler
 from tests.simulation.database import NAME, Database
 from tests.simulation.loop import DOMAIN
 
@@ -120,6 +121,10 @@ class SimulatedStore:
     def run(self, work: Callable[[Connection], T], *, durable: bool) -> T:
         database = self._database
         self._pause()
+        projection = getattr(work, "__self__", None)
+        if isinstance(projection, ProjectionScheduler):
+            while database.loop.now < database.models_locked_until:
+                database.threads.pause(database.models_locked_until - database.loop.now)
         database.check()
         if database.loop.now < database.full:
             raise DatabaseFull(f"The disk that holds {NAME} is full.")
@@ -127,6 +132,9 @@ class SimulatedStore:
             result = database.transaction(work, durable=durable)
         except FAULTS as error:
             raise translate(error, name=NAME) from error
+        if isinstance(projection, ProjectionScheduler):
+            for stopped in projection.projector.stopped.values():
+                database.projections_stopped[stopped.table] = stopped.sentence
         self._pause()
         return result
 

@@ -173,6 +173,26 @@ async def test_after_days_of_failures_it_is_switched_off(
     assert len(receiver.requests) > 1
 
 
+async def test_a_node_claims_no_position_that_another_node_has_moved(
+    open_node: OpenService, receiver: Receiver
+) -> None:
+    service = await open_node()
+    live_table = await shuffled_table(service)
+    number, _ = await add_webhook(service, receiver.url)
+    before = (await webhook_of(service)).position
+    await until_complete(service, receiver, live_table)
+
+    def claims(connection: Connection) -> list[bool]:
+        """Of a node that read the webhook before it was moved, and of one after that."""
+        connection.exec_driver_sql("UPDATE webhook SET owner = NULL, lease = 0, position = 'moved'")
+        return [
+            stored.claim(connection, number, owner, position)
+            for owner, position in ((b"early...", before), (b"now.....", "moved"))
+        ]
+
+    assert await service.log.run_in_transaction(claims) == [False, True]
+
+
 async def test_a_replay_delivers_again(open_node: OpenService, receiver: Receiver) -> None:
     service = await open_node()
     live_table = await shuffled_table(service)

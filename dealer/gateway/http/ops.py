@@ -11,11 +11,13 @@ from http import HTTPStatus
 from prometheus_client import CONTENT_TYPE_LATEST
 from websockets.http11 import Request, Response
 
+from dealer.eventlog.damaged_tables import first_lines
 from dealer.gateway.http.connection import HttpConnection
 from dealer.gateway.http.host_names import HostNames
 from dealer.gateway.http.refusals import body_refused, cross_site_refused, host_refused
 from dealer.gateway.http.responses import response
 from dealer.gateway.rpc.context import GatewayContext
+from dealer.projector.stream_projector import Stopped
 from dealer.service.probe import Probe
 
 NEW_TABLES = "for=new-tables"
@@ -59,6 +61,12 @@ class Operations:
         """Why the server is not ready; None if it is."""
         return "draining" if self._context.draining else self.probe.problem
 
+    @property
+    def stopped(self) -> list[Stopped]:
+        """The tables whose read models stopped at an event."""
+        projection = self._context.service.projection
+        return [] if projection is None else list(projection.projector.stopped.values())
+
     def _ready(self, *, new_tables: bool) -> Response:
         service = self._context.service
         maintenance = service.maintenance
@@ -67,5 +75,13 @@ class Operations:
         if problem is not None:
             return response(HTTPStatus.SERVICE_UNAVAILABLE, f"{problem}\n")
         remarks = filter(None, (maintenance.notice, restart_needed, *service.damaged.lines()))
-        lines = ["ready", self.probe.database, *remarks]
+        lines = ["ready", self.probe.database, *remarks, *_tables(self.stopped)]
         return response(HTTPStatus.OK, "".join(f"{line}\n" for line in lines))
+
+
+def _tables(stopped: list[Stopped]) -> list[str]:
+    lines = (
+        f"table {each.table}: the read models stopped at version {each.version}. {each.sentence}"
+        for each in stopped
+    )
+    return first_lines(lines, "more tables whose read models stopped")

@@ -66,7 +66,12 @@ class Actor(Following):
     # Calls
 
     def choose_node(self) -> CoreNode:
-        """Mostly the node of its connection, otherwise any, rarely one that is down."""
+        """Mostly the node of its connection, otherwise any, rarely one that is down.
+
+        In a plan of turns, the node whose turn it is, unless that is down.
+        """
+        if self.world.turn is not None and self.world.turn.up:
+            return self.world.turn
         if self.stream is not None and self.random.random() < 0.7:
             return self.stream.node
         nodes = self.world.nodes

@@ -13,7 +13,11 @@ from dealer.proof.tree import Tree, leaf_hash
 from dealer.proof.verify import verify
 from dealer.service import Service
 from dealer.service.event_ring import BYTES, EVENTS
-from tests.simulation.checks import compare_rows, restored_tables_are_closed
+from tests.simulation.checks import (
+    compare_rows,
+    no_projection_stopped,
+    restored_tables_are_closed,
+)
 from tests.simulation.core.damage import others_play_on
 from tests.simulation.core.plan import COMMANDS as COMMANDS
 
@@ -53,6 +57,7 @@ async def shuffles_end(world: CoreWorld) -> bool:
 async def final(world: CoreWorld) -> None:
     """Report what does not hold."""
     restored_tables_are_closed(world)
+    no_projection_stopped(world)
     archived = world.witness.archived()
     services = [node.service for node in world.nodes if node.service is not None]
     for table in world.witness.log:

@@ -59,8 +59,14 @@ CORE_FAULTS = {
 """Weights of faults and of what operators do."""
 
 
+TURNS_EVERY, TURNS = 25, 8
+"""Of so many plans the one with this remainder is one of turns."""
+
+
 def make_core_plan(seed: int) -> Plan:
     """The core plan of a seed."""
+    if seed % TURNS_EVERY == TURNS:
+        return _plan_of_turns(seed)
     random = Random(f"core plan {seed}")
     length = random.choice((0.1, 0.3, 1.0, 2.0))
     nodes = random.choice((1, 2))
@@ -92,6 +98,58 @@ def make_core_plan(seed: int) -> Plan:
         steps += [Step(0.02, name, "join", random.getrandbits(30)) for name in actors[1:]]
     steps += _commands(random, length, actors)
     steps += _faults(random, length, actors, NODES[:nodes])
+    return Plan(seed, settings, tuple(sorted(steps)))
+
+
+def _plan_of_turns(seed: int) -> Plan:
+    """Two nodes serve one table in turn and project each other's rounds, which end by a crash.
+
+    Now and then a read model is locked, so that a node dies before it has projected a close.
+    """
+    random = Random(f"turns {seed}")
+    settings: dict[str, Any] = {
+        "kind": KIND,
+        "length": 0.0,
+        "nodes": 2,
+        "commit": random.choice(("thread", "loop", "auto")),
+        "idle_tables": 100,
+        "stage": random.choice(("round", "dealt")),
+        "entropy": "house",
+        "wait_ms": 300,
+        "cards": random.choice((4, 6)),
+        "seats": random.choice((1, 2)),
+        "hint_loss": random.choice((0.0, 0.3, 1.0)),
+        "chunk": random.choice((1, 3, 64)),
+        "lost_calls": 0.0,
+        "feed": random.random() < 0.3,
+        "bundle": random.random() < 0.1,
+        "fold": True,
+    }
+    steps: list[Step] = []
+    at = 0.05
+
+    def add(who: str, what: str, *, lasting: int | None = None) -> None:
+        """Add a step; `lasting` 0 to 4 is how long a fault lasts, see `seconds_of`."""
+        number = random.getrandbits(30)
+        number = number if lasting is None else number - number % 5 + lasting
+        steps.append(Step(round(at, 4), who, what, number))
+
+    for _ in range(random.choice((2, 3, 5))):
+        node = random.choice(NODES)
+        add(node, "turn")
+        for what in ("round_close", "round_open", "shuffle", *["draw"] * random.choice((0, 1, 3))):
+            at += 0.1
+            add(ACTORS[0], what)
+        at += random.choice((0.1, 0.6, 3.0))
+        if random.random() < 0.5:
+            add("database", "lock_models", lasting=2)
+            at += 0.1
+            add(ACTORS[0], "round_close")
+            at += 0.1
+            add(node, "crash", lasting=random.choice((None, 4)))
+            at += random.choice((0.1, 3.0, 15.0))
+    add(random.choice(NODES), "turn")
+    settings["length"] = at
     return Plan(seed, settings, tuple(sorted(steps)))
 
 

@@ -78,6 +78,7 @@ class CoreWorld(World):
         self.operators = Operators(self)
         self.disturbances = Disturbances(self)
         self.tables: list[str] = []
+        self.turn: CoreNode | None = None
         self._opened = None
         self._trace = sha256()
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -126,7 +127,9 @@ class CoreWorld(World):
 
     def _do(self, step: Step) -> None:
         self.seen(f"step {step.what}")
-        if step.what in core_checks.COMMANDS:
+        if step.what == "turn":
+            self.turn = next(node for node in self.nodes if node.name == step.who)
+        elif step.what in core_checks.COMMANDS:
             if step.who in self.players:
                 actor: Actor = self.players[step.who]
                 actor.domain.context.run(actor.do, step)

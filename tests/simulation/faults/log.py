@@ -12,6 +12,7 @@ from dealer.feed import reader as feed_reader
 from dealer.feed.positions import Place
 from dealer.projector import runner
 from dealer.projector.runner import Projector
+from dealer.projector.stream_projector import StreamProjector
 from dealer.service.executor import CommandExecutor, PendingAppend
 from dealer.service.requests import CommandResult
 from tests.simulation.faults import Replacement, fault, fault_of
@@ -91,6 +92,16 @@ def projection_skips_what_another_process_wrote() -> list[Replacement]:
         Replacement(runner, "_consecutive", lambda _: lambda events: events),
         Replacement(Projector, "search", lambda _: lambda self: None),
     ]
+
+
+@fault_of(StreamProjector, "_take")
+def round_events_of_another_version(
+    take: Any, self: StreamProjector, connection: Any, number: int, version: int
+) -> Any:
+    """A round is replayed from what this process has in memory of an earlier one."""
+    cached = self._cached.get(number)
+    state, events = take(self, connection, number, version)
+    return state, cached.events if events is None and cached is not None else events
 
 
 @fault_of(feed_reader, "_first")
