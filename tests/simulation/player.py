@@ -257,7 +257,7 @@ class Player:
             await asyncio.sleep(random.random() * 0.5)
         second = table._session.ask("table.note", dict(params), changes=True)
         found = await asyncio.gather(first, second)
-        same_role = self.world.witness.same_role(self.name, params["cmd"])
+        same_role = self.world.witness.same_role(params["cmd"])
         if found[0] != found[1] and same_role and not self.world.restores:
             self.world.fault(f"{self.name} sent a note twice and got {found[0]} and {found[1]}")
 

@@ -68,7 +68,7 @@ class SchemingPlayer(Player):
             if isinstance(one, BaseException) and not isinstance(one, DealerError):
                 raise one
         answers = [one for one in found if not isinstance(one, BaseException)]
-        expected = self.world.witness.same_role(self.name, cmd) and not self.world.restores
+        expected = self.world.witness.same_role(cmd) and not self.world.restores
         if len(answers) == 2 and answers[0] != answers[1] and expected:
             self.world.fault(f"{self.name} sent a note from two tabs and got {answers}")
 

@@ -7,7 +7,7 @@ and every frame that a client receives. What it finds wrong it reports as a sent
 from __future__ import annotations
 
 import json
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +34,7 @@ class Witness:
         self.answers: dict[str, tuple[str, str]] = {}
         self.acknowledged: dict[str, dict[str, int]] = {}
         self._begun: dict[str, int] = {}
-        self._leaves: Counter[str] = Counter()
+        self._seats_left = 0
         self._asked_as: dict[str, int] = {}
         self.privates: dict[tuple[str, str, str], Members] = {}
         self.received: dict[str, int] = {}
@@ -58,12 +58,13 @@ class Witness:
         self._begun.clear()
         self.answers.clear()
 
-    def same_role(self, name: str, cmd: str) -> bool:
-        """Whether the client still has the role in which it first sent a command.
+    def same_role(self, cmd: str) -> bool:
+        """Whether the client surely has the role in which it first sent a command.
 
         The id of a command is one of its role: after a player has left, and is host, it is another.
+        A leave counts when it is asked for and when it is written, which may be long after.
         """
-        return self._asked_as.get(cmd) == self._leaves[name]
+        return self._asked_as.get(cmd) == self._seats_left
 
     # Transactions
 
@@ -86,6 +87,7 @@ class Witness:
                             f"command {row.command} is at {self.commands[name]} and {row.version}"
                         )
                     self.commands[name] = row.version
+                self._seats_left += row.type in ("SeatLeft", "SeatVacated")
                 if row.type == "NoteAdded":
                     self._noted(table, json.loads(leaf))
 
@@ -135,9 +137,9 @@ class Witness:
                 self._count += 1
                 params = params | {"cmd": f"{name}-{self._count}"}
             if method == "table.leave":
-                self._leaves[name] += 1
+                self._seats_left += 1
             if "cmd" in params:
-                self._asked_as.setdefault(params["cmd"], self._leaves[name])
+                self._asked_as.setdefault(params["cmd"], self._seats_left)
             if "cmd" in params and "table" in params:
                 known = self.acknowledged.get(params["table"], {})
                 self._begun.setdefault(params["cmd"], max(known.values(), default=0))
@@ -208,7 +210,7 @@ class Witness:
             )
         text = json.dumps({k: v for k, v in result.items() if k not in ("state", "edge")})
         self.acknowledged.setdefault(table, {})[cmd] = version
-        if not self.same_role(name, cmd):
+        if not self.same_role(cmd):
             return
         kept = self.answers.setdefault(cmd, (method, text))
         if kept != (method, text) and method not in ("table.open", "table.join", "table.leave"):
