@@ -53,7 +53,6 @@ class VerifiedLog:
         self._early: list[str] = []  # notes received before the key
         self._link: Tree | None = None  # from the newest saved head towards `start`
         self._linked_from = ""  # the note of that head
-        self._bases: dict[int, bytes] = {}  # roots that resets were proved from
         self._start = 0
         self._first_edge: list[bytes] = []  # of the tree at `start`
         self._tree = Tree()
@@ -175,8 +174,9 @@ class VerifiedLog:
 
         `proof` is the RFC 6962 consistency proof from `after`. A snapshot that this client already
         has, because it resumed both as host and as player, needs none, unless the client has more.
-        Raises Gap for a proof from a version before this client's tree, which proves nothing about
-        it: the empty log, or a saved head to which another resume has linked the tree meanwhile.
+        Raises Gap for a proof from another version than this client's: from an earlier one it
+        would prove nothing about what came since. Such a snapshot is the answer to another resume,
+        one before the latest, or one as host beside that of the player.
         The signed head is compared all the same, now or when the events that it covers arrive.
         """
         if version < after or (proof is None and version < self.version):
@@ -189,7 +189,7 @@ class VerifiedLog:
         # link to it.
         if ours is not None and (self._link is None or after != self._link.size):
             return False
-        old_root = self._bases.get(after) or self.root_at(after)
+        old_root = None if self.linked and after != self.version else self.root_at(after)
         if old_root is None:
             self.checkpoint(note)
             raise Gap
@@ -207,7 +207,6 @@ class VerifiedLog:
         self._linked()
         if ours is not None:
             return False
-        self._bases[after] = old_root
         self._restart(tree, note)
         return True
 

@@ -330,9 +330,22 @@ def test_two_resets_from_one_version(dealt, verifier):
     dealt.do(TakeSeat("Cleo"))
     verifier.reset(**dealt.describe(), proof=dealt.proof(before), after=before)
     verifier.reset(**dealt.describe(), proof=dealt.proof(before), after=before)
+    between = verifier.version
     dealt.do(TakeSeat("Dora"))
-    verifier.reset(**dealt.describe(), proof=dealt.proof(before), after=before)
+    with pytest.raises(Gap):  # proves nothing about what came in between
+        verifier.reset(**dealt.describe(), proof=dealt.proof(before), after=before)
+    assert verifier.version == between
+    verifier.reset(**dealt.describe(), proof=dealt.proof(between), after=between)
     assert verifier.version == dealt.table.version
+
+
+def test_the_snapshot_of_another_resume(dealt, verifier):
+    """Of one before the latest: its proof is from a version that this client does not know of."""
+    dealt.feed(verifier)
+    before = verifier.version
+    dealt.do(TakeSeat("Cleo"))
+    with pytest.raises(Gap):
+        verifier.reset(**dealt.describe(), proof=dealt.proof(before), after=0)
 
 
 def test_entropy_that_was_not_committed(house, verifier):

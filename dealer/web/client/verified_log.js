@@ -34,8 +34,6 @@ export class VerifiedLog {
   /** @type {Tree | null} tree that grows from the newest saved head to `start` */
   #link = null;
   #linkedFrom = ""; // the note of that head
-  /** @type {Map<number, string>} roots that a reset was proved from */
-  #bases = new Map();
   #start = 0;
   #startEdge = [];
   #tree = new Tree();
@@ -220,9 +218,8 @@ export class VerifiedLog {
    *
    * `proof` is the RFC 9162 consistency proof from `after`. A client that is host and player gets
    * the snapshot twice: a copy of what we hold already needs no proof, unless we hold more. Throws
-   * MissingEvents for a proof from a version before what we hold, which proves nothing about it:
-   * the empty log, or a saved head to which another resume has linked what we hold meanwhile. The
-   * signed head is compared all the same, now or when the events that it covers arrive.
+   * MissingEvents for a proof from another version than ours. The signed head is compared all the
+   * same, now or when the events that it covers arrive.
    *
    * @returns {boolean}
    */
@@ -236,7 +233,9 @@ export class VerifiedLog {
     // The second of two snapshots that were requested, as host and as player, before anything was
     // held: the link to the saved head is proved only by the resume that begins at that head.
     if (ours !== null && (this.#link === null || after !== this.#link.size)) return false;
-    const oldRoot = this.#bases.get(after) ?? this.rootAt(after);
+    // From an earlier version it would prove nothing about what came since: such a snapshot is the
+    // answer to another resume, one before the latest, or one as host beside that of the player.
+    const oldRoot = this.linked && after !== this.version ? null : this.rootAt(after);
     if (oldRoot === null) {
       this.#keepHead(note);
       throw new MissingEvents();
@@ -250,7 +249,6 @@ export class VerifiedLog {
     }
     this.#endLink();
     if (ours !== null) return false;
-    this.#bases.set(after, oldRoot);
     this.#restart(tree, note);
     return true;
   }
