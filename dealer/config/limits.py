@@ -28,6 +28,8 @@ LIMITS: Mapping[str, str] = {
     "address_cpu": "seconds of server time, per second, that one client address may use",
     "address_cpu_burst": "such seconds in a burst",
     "tables_per_hour": "tables that one client address may open per hour, or in a burst",
+    "house_tables_per_hour": "tables that all clients without a service key may open per hour, "
+    "or a tenth of them in a burst",
     "key_rate": "messages and requests per second of one service key, all connections",
     "key_burst": "such messages and requests in a burst",
     "key_bytes": "bytes per second that are written to disk for one service key",

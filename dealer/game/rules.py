@@ -37,6 +37,7 @@ from dealer.game.names import check_name
 SEATS_DEFAULT = 10
 SEATS_MAX = 100
 WHO = ("host", "players", "nobody")
+ENTROPY = ("players", "house")
 WAITS = ("commit_ms", "reveal_ms")
 WAIT_MS_DEFAULT = 10_000
 WAIT_MS_MIN = 100
@@ -116,6 +117,8 @@ class Rules:
             raise BadRequest("The rule 'join' must be anyone or invite.")
         if given.get("watch", "anyone") not in ("anyone", "nobody"):
             raise BadRequest("The rule 'watch' must be anyone or nobody.")
+        if given.get("entropy", "players") not in ENTROPY:
+            raise BadRequest("The rule 'entropy' must be players or house.")
         for name in WAITS:
             wait = given.get(name, WAIT_MS_DEFAULT)
             if type(wait) is not int or not WAIT_MS_MIN <= wait <= WAIT_MS_MAX:
@@ -130,6 +133,8 @@ class Rules:
             raise BadRequest(
                 "The rule 'pack' must be the name of a pack: 1 to 64 of a to z, 0 to 9 and -."
             )
+        if not isinstance(given.get("game", ""), str):
+            raise BadRequest("The rule 'game' must be the name of a game, a string.")
         if "name" in given:
             if not isinstance(given["name"], str):
                 raise BadRequest("The name of a table must be a string.")

@@ -22,6 +22,7 @@ class Limits:
     address_cpu: float = 0.05  # event loop seconds per second, for one client address
     address_cpu_burst: float = 2.0
     tables_per_hour: float = 120.0  # opened by one client address
+    house_tables_per_hour: float = 3600.0  # opened by all clients that have no service key
     key_rate: float = 200.0  # messages and requests of one service key, on all its connections
     key_burst: float = 400.0
     key_bytes: float = 10_485_760.0  # per second, written to disk for one service key

@@ -37,6 +37,7 @@ LIMITS = Limits(
     address_cpu=UNLIMITED,
     address_cpu_burst=UNLIMITED,
     tables_per_hour=UNLIMITED,
+    house_tables_per_hour=UNLIMITED,
     connections=100_000,
     connections_per_address=100_000,
     opening=600.0,

@@ -226,6 +226,30 @@ def test_a_pack_is_a_name_and_listed_is_true_or_false():
             Rules.check({"listed": listed})
 
 
+VALUES = (None, True, False, 0, 1, -1, 1.5, "", "x", "free", [], ["free"], {}, {"free": 1}, [[1]])
+ALLOWED = {
+    "preset": ("free",),
+    "seats": (1,),
+    "name": ("x", "free"),
+    "pack": ("x", "free"),
+    "game": ("", "x", "free"),
+    "listed": (True, False),
+    "insecure_test_deck": (True,),
+    "deck": VALUES,  # `deck_codes` of the gateway looks at them
+}
+"""Of these values."""
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_no_rule_of_a_new_table_has_a_value_of_another_type(name):
+    allowed = [repr(value) for value in ALLOWED.get(name, ())]
+    for value in VALUES:
+        if repr(value) not in allowed:
+            with pytest.raises(BadRequest, match=r"rule|seats|The name"):
+                Rules.check({name: value})
+        Rules.read({name: value})  # an old log may have any
+
+
 def test_old_logs_have_other_values_of_the_newer_members():
     read = Rules.read({"pack": {"mine": 1}, "listed": "no", "game": 5})
     assert read.listed

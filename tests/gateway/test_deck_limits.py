@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from http import HTTPStatus
+from itertools import count
 from typing import Any
 
+import pytest
+
 from dealer.service import Service
-from tests.gateway.conftest import TEST_LIMITS, OpenGateway
+from tests.gateway.conftest import TEST_LIMITS, Connect, OpenGateway
 from tests.gateway.decks import ORDER, Decks
+from tests.gateway.rpc_client import Refusal
 from tests.harness.service_keys import add_key
 
 
@@ -22,6 +26,50 @@ async def test_an_address_opens_a_limited_number_of_decks(open_gateway: OpenGate
         assert int(refused.headers["retry-after"]) > 1
         assert refused.json()["error"].startswith("Your address has opened the maximum number")
         assert (await decks.ask("draw/"))["remaining"] == 51
+
+
+async def test_all_addresses_together_open_a_limited_number_of_tables(
+    open_gateway: OpenGateway, service: Service, connect: Connect, stop_clock: Any
+) -> None:
+    """Over REST, a WebSocket and POST; a service with a key has limits of its own."""
+    limits = replace(TEST_LIMITS, house_tables_per_hour=60)  # six at once
+    gateway = await open_gateway(limits=limits, trusted_proxies=("127.0.0.1",))
+    clock = stop_clock(gateway)
+    numbers = count(1)
+
+    def elsewhere() -> dict[str, str]:
+        return {"X-Forwarded-For": f"198.51.100.{next(numbers)}"}
+
+    player = await connect(gateway, additional_headers=elsewhere())
+    async with Decks(gateway) as decks:
+        call = {"jsonrpc": "2.0", "id": 1, "method": "table.open", "params": {}}
+
+        async def opened() -> Any:
+            return await decks.http.get("/api/deck/new/", headers=elsewhere())
+
+        async def posted(**headers: str) -> Any:
+            return await decks.http.post("/rpc", json=call, headers=elsewhere() | headers)
+
+        drawn_from = (await opened()).json()["deck_id"]
+        await player.call("table.open")
+        assert "result" in (await posted()).json()
+        three = await decks.http.get("/api/deck/new/shuffle/?deck_count=3", headers=elsewhere())
+        assert three.status_code == HTTPStatus.OK
+        for refused in (await opened(), await posted()):
+            assert refused.status_code == HTTPStatus.TOO_MANY_REQUESTS
+            assert refused.headers["retry-after"] == "61"
+            assert "All clients together have opened the maximum number" in refused.text
+        with pytest.raises(Refusal) as caught:
+            await player.call("table.open")
+        assert caught.value.error["data"]["retry_after_ms"] == 60_001
+        drawn = await decks.http.get(f"/api/deck/{drawn_from}/draw/", headers=elsewhere())
+        assert drawn.status_code == HTTPStatus.OK
+        key = bearer(await add_key(service, "shop", "open"))
+        assert "result" in (await posted(**key)).json()
+        assert (await decks.http.get("/api/deck/new/", headers=key)).status_code == HTTPStatus.OK
+        clock.now += 61
+        await player.call("table.open")
+        assert (await opened()).status_code == HTTPStatus.TOO_MANY_REQUESTS
 
 
 async def test_an_address_pays_for_what_it_writes(open_gateway: OpenGateway) -> None:

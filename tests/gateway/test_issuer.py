@@ -80,6 +80,12 @@ async def test_an_audience_may_be_one_of_several_and_times_have_a_leeway(server,
         ({"sub": ""}, "not valid here"),
         ({"sub": "x" * 256}, "not valid here"),
         ({"sub": "\ud800"}, "not valid here"),
+        ({"headers": {"typ": "logout+jwt"}}, "neither an ID token nor"),
+        ({"headers": {"typ": "application/secevent+jwt"}}, "neither an ID token nor"),
+        ({"headers": {"typ": "dpop+jwt"}}, "neither an ID token nor"),
+        ({"headers": {"typ": "application/"}}, "neither an ID token nor"),
+        ({"headers": {"typ": ["JWT"]}}, "neither an ID token nor"),
+        ({"events": {"http://schemas.openid.net/event/backchannel-logout": {}}}, "neither an ID"),
         ({"headers": {"crit": ["b64"]}}, "not valid here"),
         ({"headers": {"kid": "unknown"}}, "its issuer does not have"),
         ({"headers": {"kid": "ES256"}}, "its issuer does not have"),
@@ -92,6 +98,12 @@ async def test_other_tokens_are_refused(server, issuer, claims, says) -> None:
         await issuer.verify(given)
     assert given not in str(caught.value)
     assert caught.value.__cause__ is None
+
+
+@pytest.mark.parametrize("typ", ["JWT", "jwt", "At+Jwt", "application/at+jwt", ""])
+async def test_id_tokens_and_access_tokens_are_accepted(server, issuer, typ) -> None:
+    given = token(server.url, headers={"typ": typ})  # PyJWT leaves an empty one out
+    assert (await issuer.verify(given)).subject == "ada"
 
 
 def unsigned(header: dict[str, object], claims: dict[str, object]) -> str:

@@ -48,9 +48,26 @@ async def test_a_table_is_opened_and_joined(gateway, connect) -> None:
     assert await reason_of(other.call("table.join", table="elsewhere", name="x")) == "unknown_table"
 
 
+UNFIT = (
+    {"entropy": "dice"},
+    {"game": 5},
+    {"pack": ["x"]},
+    {"deck": None},
+    {"deck": {"decks": True}},
+)
+
+
 @pytest.mark.parametrize(
     "rules",
-    [{"a": None}, {"a": 1.5}, {"A": 1}, {"preset": "chess"}, {"a": "\x07"}, {"deck": ["As", "As"]}],
+    [
+        {"a": None},
+        {"a": 1.5},
+        {"A": 1},
+        {"preset": "chess"},
+        {"a": "\x07"},
+        {"deck": ["As", "As"]},
+        *UNFIT,
+    ],
 )
 async def test_rules_that_cannot_be_stored_are_refused(gateway, connect, rules) -> None:
     host = await connect(gateway)

@@ -316,6 +316,15 @@ async def test_pipelined_requests_are_answered_in_order(service, gateway, posts)
         assert answer.json["id"] == number
 
 
+async def test_an_empty_line_after_a_body_is_skipped(gateway, posts) -> None:
+    http = await posts()
+    http.write(post(request("ping")) + b"\r\n" + post(request("ping")))
+    for _ in range(2):
+        assert (await http.answer()).status == 200
+    http.write(b"\r\n")
+    assert (await http.ask(request("ping"))).status == 200
+
+
 async def test_answers_wait_for_a_client_that_does_not_read(service, gateway, posts) -> None:
     """Pipelined requests are run no faster than their answers are read."""
     http = await posts()

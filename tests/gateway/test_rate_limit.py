@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dealer.errors import RateLimited
+from dealer.errors import RateLimited, TableFull
 from dealer.gateway.limits import Limits
 from dealer.gateway.rate_limit.bucket import Bucket, ProcessorTime
 from dealer.gateway.rate_limit.budgets import Budgets, ClientBudget
@@ -208,6 +208,33 @@ def test_the_budget_of_tables_refills_over_an_hour() -> None:
     assert [client.tables.take(0.0) for _ in range(60)] == [0.0] * 60
     assert client.tables.take(0.0) == pytest.approx(60.0)
     assert client.tables.take(60.1) == 0.0
+
+
+def test_a_refused_table_is_charged_to_nobody() -> None:
+    limits = replace(LIMITS, tables_per_hour=2.0, house_tables_per_hour=30.0)  # three at once
+    budgets = Budgets(limits)
+    one, other = (budgets.client(f"203.0.113.{number}", 0.0) for number in (1, 2))
+
+    def opening(client: ClientBudget, decks: int = 1) -> str:
+        try:
+            with client.paying(1000, 0.0, decks=decks):
+                return ""
+        except RateLimited as refusal:
+            return f"{refusal} {refusal.retry_after_ms}"
+
+    for _ in range(3):
+        with pytest.raises(TableFull), one.paying(1000, 0.0, decks=1):
+            raise TableFull("no")
+    assert (opening(one), opening(one)) == ("", "")
+    written = one.written.level(0.0)
+    assert opening(one).startswith("Your address has opened")
+    assert opening(other, decks=5) == ""
+    assert opening(other) == opening(budgets.client("203.0.113.3", 0.0))
+    assert opening(other).startswith("All clients together have opened")
+    assert opening(other).endswith(" 600001")
+    assert opening(one).endswith(" 1800001")  # the longer wait of the two
+    assert one.written.level(0.0) == written
+    assert opening(budgets.key(1, 0.0), decks=0) == ""
 
 
 def test_a_long_step_costs_more_than_the_same_time_in_short_ones() -> None:

@@ -14,6 +14,7 @@ from tests.gateway.http_client import HttpResponse
 from tests.gateway.rpc_client import HANDSHAKE
 
 HEAD = b"GET / HTTP/1.1\r\nHost: localhost\r\n"
+CLOSE = Frame(Opcode.CLOSE, b"").serialize(mask=True)
 
 
 async def answer_to(port: int, *pieces: bytes) -> HttpResponse:
@@ -75,14 +76,64 @@ async def test_frames_before_the_handshake_is_answered_are_not_lost(gateway) -> 
     writer.close()
 
 
-async def test_an_invalid_or_too_long_head_closes_the_connection(gateway) -> None:
-    reader, writer = await asyncio.open_connection("127.0.0.1", gateway.port)
-    writer.write(b"hello there\r\n")
-    async with asyncio.timeout(30):
-        assert await reader.read() == b""
-    writer.close()
-    got = await answer_to(gateway.port, HEAD + b"X: " + b"x" * 40_000)
-    assert got.status == 431
+HOST = b"Host: localhost\r\n"
+NOT_VALID = {
+    "bare LF": b"%bHTTP/1.1\nHost: localhost\n\n",
+    "bare LF after a header": b"%bHTTP/1.1\r\nHost: localhost\nX: y\r\n\r\n",
+    "bare LF at the end": b"%bHTTP/1.1\r\nHost: localhost\n\n",
+    "bare LF before": b"\n%bHTTP/1.1\r\n" + HOST + b"\r\n",
+    "bare CR": b"%bHTTP/1.1\r\nHost: localhost\rX: y\r\n\r\n",
+    "another version": b"%bHTTP/2.0\r\n" + HOST + b"\r\n",
+    "no version": b"%b\r\n\r\n",
+    "small letters": b"%bhttp/1.1\r\n" + HOST + b"\r\n",
+    "a tab": b"%b\tHTTP/1.1\r\n" + HOST + b"\r\n",
+    "two spaces": b"%b HTTP/1.1\r\n" + HOST + b"\r\n",
+    "a space at the end": b"%bHTTP/1.1 \r\n" + HOST + b"\r\n",
+    "another path": b"%b/\xc3\xa9 HTTP/1.1\r\n" + HOST + b"\r\n",
+    "no request line": b"hello there\r\n",
+    "the beginning of HTTP/2": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    "a folded line": b"%bHTTP/1.1\r\n" + HOST + b"X: y\r\n z\r\n\r\n",
+    "a folded Host": b"%bHTTP/1.1\r\nHost:\r\n localhost\r\n\r\n",
+    "a space before a colon": b"%bHTTP/1.1\r\nHost : localhost\r\n\r\n",
+    "no colon": b"%bHTTP/1.1\r\n" + HOST + b"X\r\n\r\n",
+    "NUL": b"%bHTTP/1.1\r\n" + HOST + b"X: \0\r\n\r\n",
+    "no Host": b"%bHTTP/1.1\r\n\r\n",
+    "chunks in HTTP/1.0": b"%bHTTP/1.0\r\n" + HOST + b"Content-Type: application/json\r\n"
+    b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("what", NOT_VALID)
+async def test_a_head_that_is_not_valid_is_400(open_gateway, what: str) -> None:
+    gateway = await open_gateway(ops_port=0)
+    doors = [(gateway.port, door) for door in (b"GET / ", b"POST /rpc ", b"GET /api/deck/new/ ")]
+    for port, door in (*doors, (gateway.ops_port, b"GET /healthz ")):
+        head = NOT_VALID[what].replace(b"%b", door)
+        for pieces in ((head,), (head[:12], head[12:])):
+            got = await answer_to(port, *pieces)
+            assert (got.status, got.headers["connection"]) == (400, "close")
+            assert len(got.body) == int(got.headers["content-length"]) > 0
+    assert not list(gateway.context.service.tables)
+
+
+@pytest.mark.parametrize("pieces", [(b"\r\n",), (b"\r", b"\n"), (b"\r\n", b"\r\n")])
+@pytest.mark.parametrize("operator", [False, True])
+async def test_empty_lines_before_a_request_are_skipped(
+    open_gateway, pieces: tuple[bytes, ...], operator: bool
+) -> None:
+    gateway = await open_gateway(ops_port=0)
+    port, path = (gateway.ops_port, b"/healthz") if operator else (gateway.port, b"/")
+    assert (await answer_to(port, *pieces, HEAD.replace(b"/", path, 1) + b"\r\n")).status == 200
+    if not operator:
+        assert (await answer_to(port, *pieces, HANDSHAKE + CLOSE)).status == 101
+
+
+@pytest.mark.parametrize("operator", [False, True])
+async def test_a_head_has_a_bounded_length(open_gateway, operator: bool) -> None:
+    gateway = await open_gateway(ops_port=0)
+    port = gateway.ops_port if operator else gateway.port
+    for line in (b"X: " + b"x" * 40_000, b"X: y\r\n" * 7_000):
+        assert (await answer_to(port, HEAD + line)).status == 431
 
 
 @pytest.mark.parametrize(

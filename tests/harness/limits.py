@@ -14,6 +14,7 @@ NO_RATES: dict[str, Any] = {
     "address_cpu": 1e9,
     "address_cpu_burst": 1e9,
     "tables_per_hour": 1e9,
+    "house_tables_per_hour": 1e9,
     "key_rate": 1e9,
     "key_burst": 1e9,
     "key_bytes": 1e12,

@@ -9,9 +9,9 @@ from dealer.game.commands import CloseRound, CloseTable, OpenRound
 from dealer.game.decide.permission import idle_round, require_permission
 from dealer.game.decide.round_secrets import RoundSecrets
 from dealer.game.events import Event
+from dealer.game.rules import ENTROPY
 from dealer.game.state import Table
 
-ENTROPY = ("players", "house")
 WAIT_MS_MIN = 100
 WAIT_MS_MAX = 3_600_000
 

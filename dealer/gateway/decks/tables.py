@@ -104,7 +104,8 @@ class DeckTables:
         id = new_deck_id()
         rules = RULES | {RULE: decks}
         written = text_bytes_written(json.dumps(rules).encode())
-        with client.budget.paying(written, self._context.clock(), table=key is None):
+        paid = decks if key is None else 0
+        with client.budget.paying(written, self._context.clock(), decks=paid):
             live_table, _ = await self._service.open_table(rules, key=deck_key(id), address="")
         opened = OpenDeck(id, live_table)
         with live_table.held():

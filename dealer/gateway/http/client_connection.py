@@ -77,7 +77,7 @@ class ClientConnection(HttpConnection):
         super().eof_received()
 
     def data_received(self, data: bytes) -> None:
-        if self._idle:
+        if self._idle and data != b"\r\n":  # an empty line is skipped
             self._idle = False
             self._start_open_timer()
         super().data_received(data)
@@ -162,8 +162,8 @@ class ClientConnection(HttpConnection):
     def next_request(self, leftover: bytes) -> None:
         """An answer was written: read the next request, which begins with these bytes."""
         self.end_exchange()
-        self._leftover = leftover
-        if not leftover:
+        self._leftover = leftover.removeprefix(b"\r\n")
+        if not self._leftover:
             self._idle = True
             self._open_timer = self.loop.call_later(self.limits.idle, self.transport.close)
         self.resume()
@@ -177,12 +177,8 @@ class ClientConnection(HttpConnection):
             self.data_received(leftover)
 
     def linger(self) -> None:
-        """Close for writing, and drop what arrives, until the client closes or the deadline.
-
-        To close at once would reset the connection if bytes arrive later, and the client could lose
-        the answer.
-        """
+        """The same, and drop what arrives no longer than the limit `closing`."""
+        super().linger()
         if not self.transport.is_closing():
-            self.transport.write_eof()
             self.resume()
             self._start_close_timer()

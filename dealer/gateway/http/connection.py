@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import re
+from http import HTTPStatus
 from typing import Any, Protocol
 
 from websockets.asyncio.server import Server, ServerConnection
 from websockets.server import ServerProtocol
 
-from dealer.gateway.http.request_head import END, MAX_HEAD, without_body_headers
+from dealer.gateway.http.request_head import (
+    END,
+    MAX_HEAD,
+    beginning_fault,
+    fault,
+    without_body_headers,
+)
+from dealer.gateway.http.responses import response
 
 EARLY = 16 * 1024
 """Bytes after the head that are kept until the handshake is answered."""
 
-_REQUEST_LINE = re.compile(rb"[!-~]+ [!-~]+ HTTP/1\.[01]\r\n")
-
-
-MAX_LINES = 128
-"""Lines of a head that goes to an exchange."""
+MAX_LINES = 130
+"""Lines of a head that goes to an exchange: 128 headers, as websockets has at most."""
 
 _EXCHANGED = re.compile(rb"POST (?P<rpc>/rpc) HTTP/|[A-Z]+ (?P<decks>/api/|/static/img/)")
 
@@ -45,13 +50,10 @@ class HttpConnection(ServerConnection):
         self.body = 0
         self.early = bytearray()
         self._head: bytearray | None = bytearray()  # None once complete
-        self._unreadable = False  # not HTTP: left to websockets
         self.exchange: Exchange | None = None
 
     def data_received(self, data: bytes) -> None:
-        if self._unreadable:
-            super().data_received(data)
-        elif self.exchange is not None:
+        if self.exchange is not None:
             self.exchange.receive(data)
         elif self._head is None:
             self.early += data[: EARLY - len(self.early)]
@@ -71,19 +73,29 @@ class HttpConnection(ServerConnection):
         self.exchange = None
         self._head = bytearray()
 
+    def linger(self) -> None:
+        """Close for writing, and drop what arrives, until the client closes.
+
+        To close at once would reset the connection if bytes arrive later, and the client could lose
+        the answer.
+        """
+        if not self.transport.is_closing():
+            self.transport.write_eof()
+
     def _collect(self, head: bytearray, data: bytes) -> None:
         searched = max(len(head) - len(END), 0)
         head += data
+        while head.startswith(b"\r\n"):  # an empty line before a request, see RFC 9112, section 2.2
+            del head[:2]
         end = head.find(END, searched)
-        if (b"\n" in head and not _REQUEST_LINE.match(head)) or (end < 0 and len(head) > MAX_HEAD):
-            self._unreadable = True
-        elif end < 0:
+        if end < 0:
+            self._check_beginning(head, searched)
             return
         self._head = None
-        if self._unreadable:
-            super().data_received(bytes(head))
-            return
         end += len(END)
+        if problem := fault(bytes(head[:end])):
+            self._refuse(HTTPStatus.BAD_REQUEST, problem)
+            return
         # websockets itself refuses a head of more lines.
         kind = _EXCHANGED.match(head)
         if kind is not None and head.count(b"\n", 0, end) <= MAX_LINES:
@@ -94,3 +106,16 @@ class HttpConnection(ServerConnection):
         whole, self.body = without_body_headers(bytes(head[:end]))
         self.early += head[end : end + EARLY]
         super().data_received(whole)
+
+    def _check_beginning(self, head: bytearray, searched: int) -> None:
+        if problem := beginning_fault(head, searched):
+            self._refuse(HTTPStatus.BAD_REQUEST, problem)
+        elif len(head) > MAX_HEAD:
+            sentence = f"The head of a request may have at most {MAX_HEAD} bytes.\n"
+            self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, sentence)
+
+    def _refuse(self, status: HTTPStatus, sentence: str) -> None:
+        """Answer a head that neither websockets nor an exchange gets; nothing more is read."""
+        self._head = None
+        self.transport.write(response(status, sentence).serialize())
+        self.linger()

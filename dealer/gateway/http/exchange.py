@@ -9,7 +9,6 @@ answer comes at once; what still arrives is dropped, and then the connection is 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from http import HTTPStatus
 from time import thread_time
@@ -19,7 +18,7 @@ from websockets.datastructures import Headers
 from websockets.http11 import Request, Response
 
 from dealer.gateway.http.client_connection import ClientConnection
-from dealer.gateway.http.request_head import END, MAX_HEAD
+from dealer.gateway.http.request_head import MAX_HEAD
 from dealer.gateway.http.responses import response
 
 MAX_CHUNKS = 256
@@ -27,9 +26,6 @@ MAX_CHUNKS = 256
 
 UNAVAILABLE = HTTPStatus.SERVICE_UNAVAILABLE
 """The status after which no connection is kept."""
-
-_BARE_LF = re.compile(rb"(?<!\r)\n")
-"""h11 takes it for the end of a line, other programs in front of this one may not."""
 
 
 class PostExchange:
@@ -66,10 +62,6 @@ class PostExchange:
         if self._answered:
             return
         started_at = thread_time()
-        if self._http.their_state is h11.IDLE and _BARE_LF.search(data, 0, data.find(END)):
-            sentence = "The lines of a request's head end with CR and LF.\n"
-            self._answer_early(response(HTTPStatus.BAD_REQUEST, sentence))
-            return
         self._http.receive_data(data)
         complete = False
         while not (self._running or self._answered or complete):

@@ -7,13 +7,16 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from http import HTTPStatus
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from websockets.datastructures import Headers
 from websockets.http11 import Request, Response
 
 from dealer.errors import DealerError
-from dealer.gateway.http.client_connection import ClientConnection
 from dealer.gateway.rate_limit.cpu_time import Turns
+
+if TYPE_CHECKING:  # connections answer heads that are not valid
+    from dealer.gateway.http.client_connection import ClientConnection
 
 PLAIN = "text/plain; charset=utf-8"
 PAGE = "text/html; charset=utf-8"

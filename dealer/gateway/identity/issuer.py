@@ -1,8 +1,9 @@
 """The operator's issuer: verifies the JWTs (RFC 7519) by which its users take seats.
 
 A token names a user (`sub`) and is accepted only with the issuer and the audience that the operator
-has configured, within its times, with a leeway of a minute. No error and no log line has any part
-of a token.
+has configured, within its times, with a leeway of a minute. An issuer signs other tokens with the
+same keys, as for logouts: by their `typ` or their claim `events` they are no credential of a user
+(RFC 8725, section 3.11). No error and no log line has any part of a token.
 """
 
 from __future__ import annotations
@@ -33,6 +34,9 @@ TOKEN_MAX = 8_192
 """Characters of a token."""
 
 ALGORITHMS = ("EdDSA", "ES256", "RS256")
+TYPES = ("jwt", "at+jwt")
+"""Values of `typ`, apart from case and `application/` (RFC 7515, RFC 9068); it may be absent."""
+
 NAME_CLAIMS = ("name", "preferred_username")
 
 _REFUSALS: dict[type[Exception], str] = {
@@ -43,6 +47,7 @@ _REFUSALS: dict[type[Exception], str] = {
     InvalidSignatureError: "The signature of this JWT is not valid.",
     MissingRequiredClaimError: "This JWT lacks one of the claims aud, exp, iss and sub.",
 }
+_OTHER_TYPE = "This JWT is neither an ID token nor an access token: its `typ` is JWT or at+jwt."
 _INVALID = "This JWT is not valid here; sign in again."
 _UNREADABLE = (InvalidTokenError, ArithmeticError, RecursionError, TypeError, ValueError)
 """What a token with odd members raises, like an `exp` of 1e999."""
@@ -85,12 +90,14 @@ class Issuer:
         algorithm, id = header.get("alg"), header.get("kid")
         if algorithm not in ALGORITHMS:
             raise BadToken(f"A JWT is signed with one of {', '.join(ALGORITHMS)}.")
+        if not _is_type(header.get("typ", "JWT")):
+            raise BadToken(_OTHER_TYPE)
         if "crit" in header or not isinstance(id, str | None):
             raise InvalidTokenError
         key = await self.keys.find(id, algorithm)
         if key is None:
             raise BadToken("This JWT is signed with a key that its issuer does not have.")
-        return jwt.decode(
+        claims: dict[str, Any] = jwt.decode(
             token,
             key.key,
             algorithms=[key.algorithm],
@@ -99,6 +106,13 @@ class Issuer:
             leeway=LEEWAY_SECONDS,
             options={"require": ["aud", "exp", "iss", "sub"]},
         )
+        if "events" in claims:  # a security event (RFC 8417), such as a logout
+            raise BadToken(_OTHER_TYPE)
+        return claims
+
+
+def _is_type(value: object) -> bool:
+    return isinstance(value, str) and value.lower().removeprefix("application/") in TYPES
 
 
 def _is_text(value: object) -> TypeGuard[str]:

@@ -33,6 +33,9 @@ MAX_PLAYERS = 16_384
 
 HOUR = 3600.0
 
+HOUSE_BURST = 0.1
+"""Of the tables that all clients may open in an hour, the share that they may open at once."""
+
 MAX_CONCURRENT = 2
 """Backlog reads, snapshots and proofs that are made concurrently for one address."""
 
@@ -81,7 +84,8 @@ class ClientBudget:
 
     `owner` is what messages call it. `connections` counts the open ones. `written` holds bytes that
     the server may write to disk for it, `cpu` seconds of the event loop, `tables` tables that an
-    address may open. `turns` bounds its concurrent long answers, see `cpu_time.py`.
+    address may open; `house_tables` are those that all addresses may. `turns` bounds its concurrent
+    long answers, see `cpu_time.py`.
     """
 
     __slots__ = (
@@ -94,12 +98,20 @@ class ClientBudget:
         "_released",
         "connections",
         "cpu",
+        "house_tables",
         "tables",
         "turns",
         "written",
     )
 
-    def __init__(self, limits: Limits, now: float, *, owner: str = "Your address") -> None:
+    def __init__(
+        self,
+        limits: Limits,
+        now: float,
+        *,
+        owner: str = "Your address",
+        house_tables: Bucket | None = None,
+    ) -> None:
         self._limits = limits
         self._owner = owner
         self.connections = 0
@@ -112,6 +124,7 @@ class ClientBudget:
         self.tables = Bucket(
             rate=limits.tables_per_hour / HOUR, burst=limits.tables_per_hour, now=now
         )
+        self.house_tables = house_tables or house_bucket(limits)
         self._blocked = False
         self._released: list[Allowance] = []  # of closed connections that are in debt
 
@@ -161,22 +174,28 @@ class ClientBudget:
             self.written.charge(-written)
 
     @contextmanager
-    def paying(self, written: int, now: float, *, table: bool = False) -> Iterator[None]:
-        """Charge the bytes that the block writes, and with `table` a table that it opens.
+    def paying(self, written: int, now: float, *, decks: int = 0) -> Iterator[None]:
+        """Charge the bytes that the block writes, and a table that it opens with so many `decks`.
 
-        Raises RateLimited without running the block where the address is over its limit; refunds
+        It counts as one for the address, and as so many as it has decks for all clients together.
+        Raises RateLimited without running the block where one of them is over its limit; refunds
         what the block refuses.
         """
         self.pay(written, now)
-        if table and (wait := self.tables.take(now)):
+        tables = {self.tables: 1, self.house_tables: decks} if decks else {}
+        wait = max((bucket.wait(1.0, now) for bucket in tables), default=0.0)
+        if wait:
             self.written.charge(-written)
-            raise rate_limited("Your address has opened the maximum number of tables", wait)
+            who = "Your address has" if self.tables.wait(1.0, now) else "All clients together have"
+            raise rate_limited(f"{who} opened the maximum number of tables", wait)
+        for bucket, opened in tables.items():
+            bucket.charge(opened)
         try:
             yield
         except DealerError as error:
             self.refund(written, error)
-            if table:
-                self.tables.charge(-1.0)
+            for bucket, opened in tables.items():
+                bucket.charge(-opened)
             raise
 
     def blocked(self, now: float) -> float:
@@ -240,6 +259,7 @@ class Budgets:
         self._limits = limits
         self._bound = clients
         self._players_bound = players
+        self._house_tables = house_bucket(limits)
         self._clients: dict[str, ClientBudget] = {}
         self._key_limits = key_limits(limits)
         self._keys: dict[int, ClientBudget] = {}
@@ -255,7 +275,8 @@ class Budgets:
         if client is None:
             if len(self._clients) >= self._forget_at:
                 self._drop_least_indebted(now)
-            client = self._clients[address] = ClientBudget(self._limits, now)
+            client = ClientBudget(self._limits, now, house_tables=self._house_tables)
+            self._clients[address] = client
         return client
 
     def key(self, key: int, now: float) -> ClientBudget:
@@ -290,6 +311,12 @@ class Budgets:
         for address in nsmallest(surplus, debts, key=debts.__getitem__):
             del self._clients[address]
         self._forget_at = max(self._bound, len(self._clients) + quarter)
+
+
+def house_bucket(limits: Limits) -> Bucket:
+    """The tables that all clients without a service key may open, full at the beginning."""
+    per_hour = limits.house_tables_per_hour
+    return Bucket(rate=per_hour / HOUR, burst=max(HOUSE_BURST * per_hour, 1.0), now=0.0)
 
 
 def rate_limited(reason: str, wait: float) -> RateLimited:

@@ -75,7 +75,7 @@ async def table_open(session: Session, call: Call) -> None:
 
 async def _open_as_player(session: Session, call: Call) -> tuple[LiveTable, CommandResult]:
     key, rules = command_key(call, ANONYMOUS_SCOPE), _rules(call.params)
-    with session.paying(text_bytes_written(wire.content(call)), table=True):
+    with session.paying(text_bytes_written(wire.content(call)), decks=1):
         address = session.transport.address
         return await session.context.service.open_table(rules, key=key, address=address)
 

@@ -151,9 +151,9 @@ class Session:
         """Charge bytes that are about to be written to disk; see `ClientBudget.pay`."""
         self.budget.pay(written, self.context.clock())
 
-    def paying(self, written: int, *, table: bool = False) -> AbstractContextManager[None]:
-        """Charge what a block writes, and with `table` opens; see `ClientBudget.paying`."""
-        return self.budget.paying(written, self.context.clock(), table=table)
+    def paying(self, written: int, *, decks: int = 0) -> AbstractContextManager[None]:
+        """Charge what a block writes, and a table of so many decks; see `ClientBudget.paying`."""
+        return self.budget.paying(written, self.context.clock(), decks=decks)
 
     def turn(self) -> AbstractAsyncContextManager[None]:
         """A turn for a long answer; entering waits until this client's address may have one."""
