@@ -18,6 +18,10 @@ class Code(IntEnum):
         return member
 
 
+RESTART = "the server restarts: reconnect and resume"
+"""The reason of `CloseCode.SERVICE_RESTART`."""
+
+
 class CloseCode(Code):
     """Codes of RFC 6455, section 7.4, and private ones from 4400.
 
