@@ -1,4 +1,4 @@
-"""A drain: clients are disconnected one after the other, at the times that they were told."""
+"""A drain: clients are disconnected one after the other, at the times that were announced."""
 
 from __future__ import annotations
 
