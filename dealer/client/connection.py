@@ -70,7 +70,7 @@ class Connection:
         self._requests: dict[int, PendingRequest] = {}
         self._next_id = 0
         self._socket: Socket | None = None
-        self._not_before = 0.0  # no reconnect before, at the request of a draining server
+        self._not_before: float | None = None  # when a draining server is left, and not earlier
         self._backoff = Backoff(first=self.patience.backoff, longest=self.patience.backoff_max)
         self._lost_at = 0.0  # when the connection was lost; 0 while connected
         self._by_table = False  # whether the server asked for sockets at the tables' addresses
@@ -210,15 +210,21 @@ class Connection:
         return self._socket
 
     async def _reopen(self) -> Socket:
-        """Open a new socket, with exponential backoff and jitter."""
+        """Open a new socket, with exponential backoff and jitter.
+
+        The first attempt is immediate after a drain, whose server gives each client a time of its
+        own, and after a move to another address.
+        """
         loop = asyncio.get_running_loop()
         self._lost_at = self._lost_at or loop.time()
         while True:
-            drained = max(self._not_before - loop.time(), 0)
-            pause = 0.0 if self._moving else self._backoff.next_jittered()
-            self._moving = None
-            await asyncio.sleep(drained + pause)
-            if loop.time() - self._lost_at > self.patience.away + drained:
+            announced = self._not_before
+            wait = 0.0 if announced is None else max(announced - loop.time(), 0.0)
+            immediately = self._moving is not None or announced is not None
+            pause = 0.0 if immediately else self._backoff.next_jittered()
+            self._moving = self._not_before = None
+            await asyncio.sleep(wait + pause)
+            if loop.time() - self._lost_at > self.patience.away + wait:
                 sentence = f"The server at {self.url} could not be reached for too long."
                 raise HouseUnreachable(sentence)
             with suppress(HouseUnreachable):

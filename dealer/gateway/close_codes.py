@@ -18,6 +18,10 @@ class Code(IntEnum):
         return member
 
 
+RESTART = "the server restarts: reconnect and resume"
+"""The reason of `CloseCode.SERVICE_RESTART`."""
+
+
 class CloseCode(Code):
     """Codes of RFC 6455, section 7.4, and private ones from 4400.
 
@@ -26,7 +30,7 @@ class CloseCode(Code):
 
     SERVICE_RESTART = (
         1012,
-        "The server restarts: reconnect after the delay given in `session.drain`, and resume.",
+        "The server restarts: reconnect, not before the time given in `session.drain`, and resume.",
     )
     INVALID_DATA = 1007, "A text message was not UTF-8."
     UNSUPPORTED_DATA = 1003, "Binary frames are not accepted."

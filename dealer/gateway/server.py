@@ -22,7 +22,6 @@ from websockets.asyncio.server import Server
 from websockets.http11 import Request, Response
 
 from dealer.errors import ConfigurationError
-from dealer.gateway.close_codes import CloseCode
 from dealer.gateway.decks.endpoint import DecksEndpoint
 from dealer.gateway.documents import DOCUMENTS, openrpc_document
 from dealer.gateway.gauges import counters, gauges, histograms
@@ -49,7 +48,7 @@ from dealer.gateway.rpc.session import Session
 from dealer.gateway.ws.admission import Admission
 from dealer.gateway.ws.client_ip import TrustedProxies
 from dealer.gateway.ws.connection import ConnectionCallbacks, PlayerConnection
-from dealer.gateway.ws.drain import announce_drain
+from dealer.gateway.ws.drain import disconnect
 from dealer.gateway.ws.endpoint import is_socket, select_subprotocol, table_in
 from dealer.gateway.ws.registry import BEATS, ConnectionRegistry
 from dealer.packs.catalogue import Catalogue, shipped
@@ -244,15 +243,12 @@ class Gateway:
         log.info("drain", extra={"fields": fields})
         for server in filter(None, (self._server, self._service_server)):
             server.close(close_connections=False)
-        announce_drain(self.registry.clients())
         for connection in list(connections):
             connection.close_if_idle()
-        await _until(lambda: not context.in_flight, deadline - 2 * limits.closing)
-        self.registry.close_all(
-            self.registry.clients(),
-            CloseCode.SERVICE_RESTART,
-            "the server restarts: reconnect and resume",
-        )
+        answered_by = deadline - 2 * limits.closing
+        await disconnect(self.registry.clients(), within=answered_by - started_at)
+        await _until(lambda: not context.in_flight, answered_by)
+        self.registry.close_all()
         await _until(lambda: not connections, deadline - 1)
         aborted = list(connections)
         for connection in aborted:

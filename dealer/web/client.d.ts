@@ -115,7 +115,7 @@ export interface ConnectionStatus {
    * connecting  the server has not answered yet
    * connected   (of a table: and its missing events have come)
    * resuming    the connection was lost, or a table is fetching missing events; nothing is lost
-   * draining    the server is about to stop, and has said when to reconnect
+   * draining    the server has disconnected this client to stop, at a time that it had announced
    * away        several attempts to reconnect have failed; more follow, unless `error` is set
    */
   readonly state: "connecting" | "connected" | "resuming" | "draining" | "away";

@@ -101,11 +101,8 @@ async def link(server: ServerProcess) -> AsyncIterator[CuttableLink]:
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def malicious(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[MaliciousServer]:
+async def malicious(tmp_path: Path) -> AsyncIterator[MaliciousServer]:
     """A server in this process whose behaviour a test may change."""
-    monkeypatch.setattr("dealer.gateway.ws.drain.SPREAD_MS", 10)
     server = MaliciousServer(tmp_path)
     await server.open()
     yield server

@@ -406,8 +406,7 @@ async def test_an_answer_to_a_join_that_comes_after_the_seat_was_left(connect, m
             assert again.seats == {1: "Ada", 2: "Bob"}
 
 
-async def test_clients_resume_after_a_server_restart(connect, real_server, monkeypatch):
-    monkeypatch.setattr("dealer.gateway.ws.drain.SPREAD_MS", 100)
+async def test_clients_resume_after_a_server_restart(connect, real_server):
     async with connect(name="Ada") as hers, connect(name="Bob") as his:
         ada = await hers.join(await hers.open())
         bob = await his.join(ada.id)

@@ -7,16 +7,19 @@ import signal
 import socket
 import ssl
 import subprocess
-from contextlib import ExitStack
+from contextlib import AsyncExitStack, ExitStack
 from http.client import HTTPConnection, HTTPSConnection
 from pathlib import Path
 from select import select
 
 import pytest
 
+from dealer.client import RemoteTable, connect
+from dealer.client.requests import RetryPolicy
 from dealer.config import SETTINGS
 from tests.chaos import game_under_faults
 from tests.harness.composed import NODES, Node, as_composed, composed
+from tests.harness.server_process import PATIENT
 
 
 def test_the_nodes_have_only_settings_that_exist() -> None:
@@ -58,6 +61,28 @@ async def test_a_game_continues_when_one_node_is_killed_and_the_other_drains(
     assert figures.rounds >= 1
     assert figures.resumes > 0
     assert len(used) == 2, "one of the nodes did not serve the game"
+
+
+async def test_a_drain_interrupts_each_of_twenty_players_for_one_reconnect(tmp_path: Path) -> None:
+    """A second attempt of a client would wait for hours."""
+    patience = RetryPolicy(backoff=1e6, backoff_max=1e6)
+    async with as_composed(tmp_path) as server, AsyncExitStack() as stack:
+
+        async def join(name: str, table: str) -> RemoteTable:
+            connecting = connect(server.url, name=name, table=table, patience=patience)
+            return await (await stack.enter_async_context(connecting)).join(table)
+
+        host = await stack.enter_async_context(connect(server.url, name="Host", patience=patience))
+        opened = await host.open(seats=20, rules={"entropy": "house"})
+        players = [await join(f"Player {number}", opened.id) for number in range(1, 21)]
+        await opened.round_open()
+        await opened.shuffle()
+        assert all([await player.draw(1) for player in players])
+        for node in server.nodes:
+            if served_draws(node):
+                await node.end(signal.SIGTERM)
+        async with asyncio.timeout(PATIENT):
+            assert all(await asyncio.gather(*(player.draw(1) for player in players)))
 
 
 @pytest.mark.parametrize("port", ["443", "8443"])

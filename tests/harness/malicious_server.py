@@ -23,7 +23,6 @@ from dealer.game.commands import Actor, Command
 from dealer.gateway.limits import Limits
 from dealer.gateway.push.broadcaster import Broadcaster
 from dealer.gateway.server import serve
-from dealer.gateway.ws import drain
 from dealer.proof.checkpoint import open_note
 from dealer.proof.verify import Report, verify
 from dealer.service import CommandResult, CommitNotice, LiveTable, Service
@@ -176,10 +175,7 @@ class MaliciousServer:
 
 
 @pytest.fixture
-async def malicious(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[MaliciousServer]:
-    monkeypatch.setattr(drain, "SPREAD_MS", 10)
+async def malicious(tmp_path: Path) -> AsyncIterator[MaliciousServer]:
     malicious = MaliciousServer(tmp_path)
     await malicious.open()
     yield malicious

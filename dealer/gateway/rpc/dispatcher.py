@@ -18,7 +18,7 @@ from typing import cast
 from dealer.errors import BadRequest, DealerError, Unavailable
 from dealer.game.absence import Absence
 from dealer.game.commands import DrawAtRandom, TransferHost, VacateSeat
-from dealer.gateway.close_codes import CloseCode
+from dealer.gateway.close_codes import RESTART, CloseCode
 from dealer.gateway.push.membership import Membership
 from dealer.gateway.rate_limit.costs import bytes_written, event_seconds, request_weight, weight
 from dealer.gateway.rate_limit.cpu_time import metered
@@ -44,6 +44,8 @@ class Dispatcher:
         self._queued: deque[bytes] | None = None  # not None while a request blocks later ones
         self._queued_bytes = 0
         self._tasks: set[asyncio.Task[None]] = set()
+        self._submitted = 0  # commands on their way to the log
+        self._finishing = False
 
     def receive(self, data: bytes) -> None:
         """Run the request in the payload of one text frame."""
@@ -65,6 +67,19 @@ class Dispatcher:
     def on_ping(self) -> bool:
         """Whether a ping or pong is within the rate; it counts like a request."""
         return not self.session.closed and self.session.check_rate(None, PING_FRAME)
+
+    def finish(self) -> None:
+        """Run nothing more, and close the connection when what was received is answered.
+
+        A random draw of a deck with players' entropy is not waited for: it waits for players, who
+        may be gone. A client repeats it under its id, as after any lost connection.
+        """
+        self._finishing = True
+        self._close_if_finished()
+
+    def _close_if_finished(self) -> None:
+        if self._finishing and not self._submitted and not self._is_blocked():
+            self.session.transport.close_with(CloseCode.SERVICE_RESTART, RESTART)
 
     def close(self) -> None:
         """Run and answer nothing more."""
@@ -100,7 +115,7 @@ class Dispatcher:
         method = METHODS[call.method]
         if not self.session.check_rate(call.id, call.method, automatic=method.automatic):
             return
-        if self._context.draining:
+        if self._finishing or (self._context.draining and not self.session.pushes):
             raise Unavailable("The server is shutting down; reconnect and send this again.")
         if method.pushes and not self.session.pushes:
             raise BadRequest(
@@ -179,6 +194,7 @@ class Dispatcher:
             self._start(call, partial(self._draw_at_random, call, method, draw, cost))
             return
         self._context.in_flight += 1
+        self._submitted += 1
         service.submit(live_table, command, done, key=key, expect=params.expect)
 
     def _on_service_outcome(
@@ -200,6 +216,7 @@ class Dispatcher:
         self, call: wire.Call, method: TableCommand, cost: int, outcome: Outcome
     ) -> None:
         self._context.in_flight -= 1
+        self._submitted -= 1
         try:
             if not isinstance(outcome, CommandResult):
                 self.session.budget.refund(cost, outcome)
@@ -208,6 +225,7 @@ class Dispatcher:
             self.session.answer(call, method.answer(outcome))
         except Exception as error:
             self.session.fail(call, error)
+        self._close_if_finished()
 
     async def _draw_at_random(
         self,
@@ -258,6 +276,7 @@ class Dispatcher:
             self._context.in_flight -= 1
             if blocking and not self.session.closed:
                 self._run_queued()
+                self._close_if_finished()
 
     def _run_queued(self) -> None:
         """Run the queued requests, up to the next that blocks."""

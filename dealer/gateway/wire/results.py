@@ -281,6 +281,6 @@ class Presence(Result, kw_only=True):
 
 
 class Drain(Result, kw_only=True):
-    """The server shuts down: reconnect after this delay."""
+    """The server shuts down: it closes the connection after this delay; then reconnect."""
 
     reconnect_in_ms: int

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
 
 from websockets.protocol import OPEN
 
-from dealer.gateway.close_codes import CloseCode
+from dealer.gateway.close_codes import RESTART, CloseCode
 from dealer.gateway.http.client_connection import ClientConnection
 from dealer.gateway.rate_limit.budgets import ClientBudget
 from dealer.gateway.rpc.context import GatewayContext
@@ -85,8 +84,7 @@ class ConnectionRegistry:
             if not connection.paused:
                 connection.write(_PING)
 
-    def close_all(
-        self, connections: Iterable[PlayerConnection], code: CloseCode, reason: str
-    ) -> None:
-        for connection in connections:
-            connection.close_with(code, reason)
+    def close_all(self) -> None:
+        """Close what is still open at the end of a drain."""
+        for connection in self.clients():
+            connection.close_with(CloseCode.SERVICE_RESTART, RESTART)

@@ -69,7 +69,7 @@ export class Connection {
   #requests = new Map();
   #nextId = 0;
   #socket = null;
-  #notBefore = 0; // when a draining server may be contacted again
+  #notBefore = 0; // when a draining server is left, and not earlier; 0 without one
   #backoff; // before the next attempt
   #lostAt = 0; // when the connection was lost; 0 while it is up
   #failures = 0;
@@ -252,19 +252,20 @@ export class Connection {
     for (const request of this.#requests.values()) request.sent = false;
     if (Object.hasOwn(FINAL_CODES, code)) this.#fail(new SessionEnded(FINAL_CODES[code], code));
     if (this.#error) return;
-    this.#setState(this.#notBefore > now() ? "draining" : "resuming");
-    this.#reconnect();
+    this.#setState(this.#notBefore ? "draining" : "resuming");
+    this.#reconnect(this.#notBefore > 0);
   }
 
   /**
    * Open a new socket, with exponential back-off and jitter between attempts, and before the first
-   * unless `immediately`.
+   * unless `immediately`, as after a drain: its server gives each client a time of its own.
    */
   async #reconnect(immediately = false) {
     this.#lostAt ||= now();
     for (let attempt = 0; ; attempt += 1) {
       const drained = Math.max(this.#notBefore - now(), 0);
       await this.#wait(drained + (immediately && !attempt ? 0 : jittered(this.#backoff)));
+      this.#notBefore = 0; // served its purpose: the next loss is of another server
       if (this.#error) return;
       this.#backoff = Math.min(2 * this.#backoff, this.#policy.backoffMax);
       if (now() - this.#lostAt > this.#policy.away + drained) {
@@ -303,7 +304,7 @@ export class Connection {
 
   #onConnected() {
     this.#backoff = this.#policy.backoff;
-    this.#lostAt = this.#notBefore = this.#failures = 0;
+    this.#lostAt = this.#failures = 0;
     this.#setState("connected");
   }
 
@@ -339,7 +340,6 @@ export class Connection {
     if (method === "session.drain") {
       const wait = Number(params?.reconnect_in_ms) || 0;
       this.#notBefore = now() + Math.min(wait, this.#policy.away);
-      this.#setState("draining");
     } else if (method === "events" && Array.isArray(params?.list)) {
       for (const one of params.list) this.#onNotification("event", one);
     } else if (typeof params === "object" && params !== null) {

@@ -93,7 +93,8 @@ async def test_a_server_that_stopped_reading_is_disconnected(fake, clients):
     stopped[0].transport.abort()
 
 
-async def test_a_reconnect_waits_as_long_as_a_draining_server_announced(fake, clients):
+async def test_a_client_reconnects_when_a_draining_server_announced(fake, clients):
+    """Not earlier, and without a pause of its own; it is connected until the server closes."""
     times = []
 
     async def act(frame, socket):
@@ -102,13 +103,19 @@ async def test_a_reconnect_waits_as_long_as_a_draining_server_announced(fake, cl
             params = {"reconnect_in_ms": 100}
             notification = {"jsonrpc": "2.0", "method": "session.drain", "params": params}
             await socket.send(json.dumps(notification))
+            await answer(socket, frame, {"tables": []})
+        elif len(times) == 2:
             await socket.close(1012, "")
         else:
             await answer(socket, frame, {"tables": []})
 
     fake.script = act
+    await clients.connect("house", fake.url, retry=QUICK | {"backoff": 1e9, "backoffMax": 1e9})
+    states = "its.house.on('connection', ({ state }) => its.states.push(state))"
+    assert await clients.run(f"its.states = []; {states}; {LIST}") == []
+    assert await clients.run("return its.states") == []
     assert await clients.run(LIST) == []
-    assert times[1] - times[0] >= 0.09
+    assert times[2] - times[0] >= 0.09
     assert await clients.run("return its.states") == ["draining", "connected"]
 
 

@@ -10,7 +10,6 @@ from urllib.request import urlopen
 import pytest
 
 import dealer
-from dealer.gateway.ws import drain
 from dealer.proof.verify import verify
 from tests.client.conftest import FAST
 from tests.client.test_play import NOTES
@@ -400,8 +399,7 @@ async def test_joining_and_opening_across_a_lost_connection(clients, proxy):
     assert await clients.run("return [its.ada.seats, its.ada.version]") == [{"1": "Ada"}, 2]
 
 
-async def test_clients_resume_after_a_server_restart(clients, real_server, monkeypatch):
-    monkeypatch.setattr(drain, "SPREAD_MS", 100)
+async def test_clients_resume_after_a_server_restart(clients, real_server):
     await clients.sit("ada", "bob", url=real_server.url)
     before = await clients.run(
         """
