@@ -107,6 +107,25 @@ def test_each_process_has_its_own_file_and_takes_over_that_of_a_dead_one(key: Pa
         mark.close()
 
 
+def test_a_folder_has_one_id_for_each_key(key: Path, tmp_path: Path) -> None:
+    one, two = new_mark(key), new_mark(key)
+    other = HighWaterMark.take(key.with_name("other.key"))
+    elsewhere = HighWaterMark.take(key, folder=tmp_path)
+    assert other is not None
+    assert elsewhere is not None
+    assert one.folder == two.folder
+    assert len({one.folder, other.folder, elsewhere.folder}) == 3
+    for mark in (one, two, other, elsewhere):
+        mark.close()
+    again = new_mark(key)
+    assert again.folder == one.folder
+    again.close()
+    key.with_name("house.mark.id").write_bytes(bytes(16))  # after a power cut
+    again = new_mark(key)
+    assert again.folder != bytes(16).hex()
+    again.close()
+
+
 def test_an_older_event_does_not_replace_a_newer_one(key: Path) -> None:
     mark = new_mark(key)
     for table, at, old, version in (
