@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -148,13 +147,15 @@ class HighWaterMark:
         self._failed = False
 
     @classmethod
-    def take(cls, key: Path, *, folder: Path | None = None) -> HighWaterMark | None:
+    def take(cls, key: Path, *, fresh: bytes, folder: Path | None = None) -> HighWaterMark | None:
         """Lock the first mark file of this key that no running process has locked.
+
+        `fresh` is 16 random bytes, which become the folder's id if it has none.
 
         None if marks cannot be written: the folder is read-only, or the system has no flock.
         """
         try:
-            identity = _folder_id(mark_file(key, "id", folder=folder))
+            identity = _folder_id(mark_file(key, "id", folder=folder), fresh)
         except OSError:
             return None
         for number in range(_FILES):
@@ -241,14 +242,16 @@ class HighWaterMark:
             self._dirty, self._failed = True, False
 
 
-def _folder_id(file: Path) -> str:
+def _folder_id(file: Path, fresh: bytes) -> str:
     """The folder's id, in hex, from this file, which the first process writes; raises OSError."""
+    if len(fresh) != _ID_BYTES:
+        raise ValueError(f"an id has {_ID_BYTES} bytes")
     handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         _lock(handle, wait=True)
         found = os.pread(handle, _ID_BYTES, 0)
         if not found.strip(b"\0"):  # new, or not yet on the disk at a power failure
-            found = secrets.token_bytes(_ID_BYTES)
+            found = fresh
             os.pwrite(handle, found, 0)
             os.fsync(handle)
             sync_folder(file.parent)

@@ -5,10 +5,10 @@ secrets, and the server would sign a second history. The marks stored next to th
 newest committed events (`dealer.eventlog.high_water_mark`). If the log lacks one of them, every
 open table is closed before the port opens.
 
-A node that has seen none of the lost events has no mark of them. So the rows `home.N` in `house` say
-which database this log is in (`Reader.identity`), and which folders have marks of it. A log that is
-in another database than its newest row says is a copy. Whether it is complete is known only from
-the marks of all those folders: where this node has not all of them, every open table is closed too.
+A node that has seen none of the lost events has no mark of them. So the rows `home.N` in `house`
+say which database this log is in (`Reader.identity`), and which folders have marks of it. A log
+that is in another database than its newest row says is a copy. Whether it is complete is known only
+from the marks of all those folders: a node that lacks some closes every open table, too.
 
 Each such restore starts a new *generation* of the log: a row `generation.N` in `house` with 16
 random bytes. A mark of an earlier generation was handled when the next one started; a mark of a

@@ -97,12 +97,14 @@ async def open_service(
                 service, empty_ms=close_empty_ms, idle_ms=close_idle_ms, deck_ms=close_decks_ms
             )
             async with _background(service, database_log, closer):
-                mark = await asyncio.to_thread(HighWaterMark.take, file, folder=marks)
+                mark = await asyncio.to_thread(
+                    HighWaterMark.take, file, fresh=secrets.token_bytes(16), folder=marks
+                )
                 if mark is not None:
                     # Closed after the log, which still writes its queue and marks it.
                     after_the_log.callback(mark.close)
                 generation = await close_if_restored(
-                    service, database_log, lines, folder=mark and mark.folder
+                    service, database_log, lines, folder=None if mark is None else mark.folder
                 )
                 # After the check: what it wrote, and the generation, determine the positions.
                 await service.feed.open()

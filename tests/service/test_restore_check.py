@@ -360,7 +360,7 @@ async def test_a_running_node_follows_its_log_to_another_database(
         live_table = await table_with_a_draw(service)
         monkeypatch.setattr(ReadOnlyLog, "identity", _identity("after"))
         async with asyncio.timeout(30):
-            while (await restore_check.homes(service.log))[-1].database != "after":
+            while (await restore_check.homes(service.log))[-1].database != "after":  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
     monkeypatch.undo()
     monkeypatch.setattr(ReadOnlyLog, "identity", _identity("after"))

@@ -85,6 +85,9 @@ EXCHANGE_EVERY = 10
 FLOOD_PART = 0.08
 """The part of the plans in which addresses have rates, and one of them floods the nodes."""
 
+SEPARATE_MARKS = 0.3
+"""The part of the plans in which each node has a folder of marks of its own."""
+
 SWARM_EVERY = 3
 """Of so many plans one has only some of the commands and faults, with other weights."""
 
@@ -118,6 +121,8 @@ def make_plan(seed: int) -> Plan:
         settings["webhook"] = more.choice(("hmac", "ed25519"))
     if "exchange" not in settings and Random(f"flood {seed}").random() < FLOOD_PART:
         settings["flood"] = True
+    if Random(f"marks {seed}").random() < SEPARATE_MARKS:
+        settings["separate_marks"] = True
     steps = [Step(0.0, "Ada", "open_table", 0)]
     steps += [Step(0.02 * n, name, "join", 0) for n, name in enumerate(CLIENTS, 1)]
     steps.append(Step(0.3, "Ada", "round_open", random.getrandbits(30)))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from tests.simulation.plan import FAULTS, NODES, Plan, Step
+from tests.simulation.plan import FAULTS, NODES, SEPARATE_MARKS, Plan, Step
 
 KIND = "core"
 ACTORS = ("Ada", "Bob", "Cleo")
@@ -82,6 +82,8 @@ def make_core_plan(seed: int) -> Plan:
         "bundle": random.random() < 0.03,
         "fold": random.random() < 0.4,
     }
+    if nodes == 2 and Random(f"marks {seed}").random() < SEPARATE_MARKS:
+        settings["separate_marks"] = True
     actors = ACTORS[: settings["seats"]]
     steps = [Step(0.0, name, "follow", random.getrandbits(30)) for name in actors]
     steps = [step for step in steps if random.random() < 0.7]
