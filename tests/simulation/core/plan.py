@@ -15,6 +15,9 @@ from tests.simulation.plan import FAULTS, NODES, SEPARATE_MARKS, Plan, Step
 KIND = "core"
 ACTORS = ("Ada", "Bob", "Cleo")
 
+RESTORED = 0.2
+"""The part of the plans with separate marks that have one restore more."""
+
 COMMANDS = {
     "draw": 8,
     "draw_random": 2,
@@ -82,7 +85,8 @@ def make_core_plan(seed: int) -> Plan:
         "bundle": random.random() < 0.03,
         "fold": random.random() < 0.4,
     }
-    if nodes == 2 and Random(f"marks {seed}").random() < SEPARATE_MARKS:
+    marks = Random(f"marks {seed}")
+    if nodes == 2 and marks.random() < SEPARATE_MARKS:
         settings["separate_marks"] = True
     actors = ACTORS[: settings["seats"]]
     steps = [Step(0.0, name, "follow", random.getrandbits(30)) for name in actors]
@@ -92,6 +96,9 @@ def make_core_plan(seed: int) -> Plan:
         steps += [Step(0.02, name, "join", random.getrandbits(30)) for name in actors[1:]]
     steps += _commands(random, length, actors)
     steps += _faults(random, length, actors, NODES[:nodes])
+    if "separate_marks" in settings and marks.random() < RESTORED:
+        at = round(marks.uniform(0.0, length), 4)
+        steps.append(Step(at, "database", "restore", marks.getrandbits(30)))
     return Plan(seed, settings, tuple(sorted(steps)))
 
 
