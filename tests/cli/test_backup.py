@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
+import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
@@ -16,12 +22,14 @@ from dealer.game.commands import Actor, CloseRound, CloseTable, Draw
 from dealer.service.backup import Folders, back_up
 from dealer.service.startup import open_service
 from tests.eventlog.conftest import TemporaryPostgres
-from tests.harness.postgres import Postgres, own_server, programs
+from tests.harness.postgres import Postgres, migrated, own_server, programs
 from tests.service.tables import shuffled_table
 
 from .conftest import HOST, Answer, Ask, Played
 
 pytestmark = pytest.mark.slow
+
+DOCUMENT = (Path(__file__).parents[2] / "dealer/cli/OPERATING.md").read_text(encoding="utf-8")
 
 
 class House(NamedTuple):
@@ -85,9 +93,9 @@ async def play(house: House) -> tuple[str, str]:
         return closed.table_id, still_open.table_id
 
 
-async def is_closed(house: House, table: str, **options: Path) -> bool:
+async def is_closed(house: House, table: str, marks: Path | None = None) -> bool:
     async with open_service(
-        house.url, house_key=house.key, archive=house.archive, **options
+        house.url, house_key=house.key, archive=house.archive, marks=marks
     ) as service:
         return bool((await service.load(table)).table.closed)
 
@@ -127,7 +135,7 @@ def test_a_backup_is_restored_elsewhere(
     assert [line.split()[3] for line in ask("journal", *elsewhere.options[:2]).lines[:1]] == [
         "restore-backup"
     ]
-    assert asyncio.run(is_closed(elsewhere, still_open)), "nobody knows that nothing was lost"
+    assert asyncio.run(is_closed(elsewhere, still_open)), "no mark here shows that nothing was lost"
 
 
 @pytest.mark.parametrize("complete", [False, True])
@@ -144,7 +152,7 @@ def test_a_complete_backup_continues_where_that_is_said(
     assert asyncio.run(is_closed(elsewhere, still_open)) is not complete
 
 
-def test_marks_that_know_better_are_believed(
+def test_a_mark_of_a_lost_event_counts_whatever_the_operator_says(
     ask: Ask, house: House, elsewhere: House, tmp_path: Path
 ) -> None:
     """The operator says that nothing was played after the backup, but something was."""
@@ -165,49 +173,65 @@ def test_marks_that_know_better_are_believed(
     assert asyncio.run(is_closed(elsewhere, still_open))
 
 
+def steps(folder: Path, house: House, *, first: str) -> None:
+    """Run the example of OPERATING.md that begins so, but `serve`, with the settings of a house."""
+    examples = re.findall(r"```sh\n(.*?)```", DOCUMENT, re.DOTALL)
+    (example,) = (each for each in examples if each.startswith(first))
+    server = dict(parse_qsl(urlsplit(house.url).query)).get("host", "")
+    environment = os.environ | {
+        "PATH": f"{programs()}:{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "PGHOST": server,
+        "PGUSER": "dealer",
+        "DEALER_DATABASE_URL": house.url,
+        "DEALER_HOUSE_KEY_FILE": str(house.key),
+    }
+    text = example.replace("dealer serve\n", "")
+    subprocess.run(["sh", "-ec", text], cwd=folder, env=environment, check=True)
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
 @pytest.mark.parametrize("first", ["idle", "writer"])
 def test_two_nodes_by_the_steps_of_the_document(
-    ask: Ask, house: House, elsewhere: House, tmp_path: Path, first: str
+    ask: Ask, tmp_path: Path, kind: str, first: str
 ) -> None:
     """Each node has its marks; all that was lost was played at `writer`."""
     marks = {name: tmp_path / name for name in ("idle", "writer")}
     for folder in marks.values():
         folder.mkdir()
+    with ExitStack() as stack:
+        file = tmp_path / "dealer.db"
+        house = House(f"sqlite:///{file}", tmp_path / "key", tmp_path)
+        if kind == "postgres":
+            server = stack.enter_context(own_server())
+            server.ask("postgres", "CREATE DATABASE dealer")
+            house = house._replace(url=server.url("dealer"))
+            migrated(house.url)
 
-    async def play_at_the_writer() -> str:
-        async with (
-            open_service(house.url, house_key=house.key, marks=marks["idle"]),
-            open_service(house.url, house_key=house.key, marks=marks["writer"]) as writer,
-        ):
-            live_table = await shuffled_table(writer)
-            await writer.execute(live_table, Draw(Actor(seat=1)))
-            return live_table.table_id
+        async def play_at_the_writer(table: str | None) -> str:
+            async with (
+                open_service(house.url, house_key=house.key, marks=marks["idle"]),
+                open_service(house.url, house_key=house.key, marks=marks["writer"]) as writer,
+            ):
+                if table is None:
+                    return (await shuffled_table(writer)).table_id
+                live_table = await writer.load(table)
+                await writer.execute(live_table, Draw(Actor(seat=1)))
+                await writer.execute(live_table, CloseRound(HOST))
+                return table
 
-    async def play_on() -> None:
-        async with (
-            open_service(house.url, house_key=house.key, marks=marks["idle"]),
-            open_service(house.url, house_key=house.key, marks=marks["writer"]) as writer,
-        ):
-            live_table = await writer.load(table)
-            await writer.execute(live_table, Draw(Actor(seat=1)))
-            await writer.execute(live_table, CloseRound(HOST))
-
-    table = asyncio.run(play_at_the_writer())
-    to = tmp_path / "backup"
-    dump(house, to)
-    assert ask("backup", to, *house.options).code == 0
-    asyncio.run(play_on())
-    pg_restore(elsewhere, to)
-    restored = ask("restore", to, *elsewhere.options)
-    assert restored.code == 0, restored.err
-    for step in ("migrate", "rebuild"):
-        assert ask(step, *elsewhere.options[:2]).code == 0
-    assert asyncio.run(is_closed(elsewhere, table, marks=marks[first]))
-    assert asyncio.run(is_closed(elsewhere, table, marks=marks["writer"]))
-    restores = [
-        line for line in ask("journal", *elsewhere.options[:2]).lines if " restore " in line
-    ]
-    assert len(restores) == 1
+        table = asyncio.run(play_at_the_writer(None))
+        steps(tmp_path, house, first="dealer backup" if kind == "sqlite" else "mkdir -m")
+        asyncio.run(play_at_the_writer(table))
+        if kind == "postgres":
+            server.drop("dealer")
+        else:
+            for each in tmp_path.glob("dealer.db*"):
+                each.rename(tmp_path / "idle" / each.name)
+        steps(tmp_path, house, first="dealer restore" if kind == "sqlite" else "createdb")
+        for name in (first, "idle", "writer"):
+            assert asyncio.run(is_closed(house, table, marks=marks[name]))
+        restores = ask("journal", "--json", "--database", house.url).lines
+        assert [json.loads(line)["what"] for line in restores].count("restore") == 1
 
 
 async def test_it_is_made_while_a_server_writes(house: House, tmp_path: Path) -> None:

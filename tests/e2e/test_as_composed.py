@@ -82,7 +82,7 @@ async def test_a_backup_is_made_while_the_nodes_run(tmp_path: Path) -> None:
 
 
 async def test_the_proxy_answers_its_own_health_check(tmp_path: Path) -> None:
-    """Also while no node is ready: a proxy that is restarted for that would help nobody."""
+    """Also while no node is ready: to restart the proxy would not help."""
     test = composed()["services"]["proxy"]["healthcheck"]["test"]
     async with as_composed(tmp_path) as server:
         for node in server.nodes:

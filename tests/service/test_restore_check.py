@@ -327,7 +327,7 @@ async def test_whichever_node_starts_first_notices_a_restore(
     async with opened(marks=tmp_path / first) as service:
         assert await is_closed(service, live_table.table_id)
         new = await new_table(service)
-    for name in ("idle", "writer"):  # it was handled, whoever starts now
+    for name in ("idle", "writer"):  # it was handled, whichever starts now
         async with opened(marks=tmp_path / name) as service:
             assert not await is_closed(service, new.table_id)
             assert (await journal(service)).count("restore") == 1

@@ -34,7 +34,7 @@ def backup(
     An SQLite database is copied as of one moment. Of a PostgreSQL database the folder must have the
     dump already, as dealer.dump, and this command adds what pg_dump does not have. The list
     SHA256SUMS is written last: a folder without it is no backup. The folder shows every card of
-    open rounds; store it where nobody else reads it.
+    open rounds; store it where no other user can read it.
 
     ```
     dealer backup /backups/today --archive /var/lib/dealer/archive

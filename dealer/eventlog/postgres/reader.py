@@ -13,7 +13,7 @@ from dealer.eventlog.postgres.notifier import Notifier
 from dealer.eventlog.read_pool import PooledReader
 from dealer.eventlog.store import Dialect, OnNotification
 
-# The cluster, the database in it, the table that a restore makes anew, and the timeline, which a
+# The cluster, the database in it, the table that a restore creates again, and the timeline, which a
 # recovery to a point in time and a failover change.
 _IDENTITY = """
 SELECT concat_ws('/', (SELECT system_identifier FROM pg_control_system()),
