@@ -26,9 +26,9 @@ def journal(
     `rotate-key --retire` adds retire-key for each key that it destroys, and keep-key for each that
     it keeps after all, because a table was opened under it. A server adds `restore` if its database
     was older than what players had seen, or may be, and it closed the open tables;
-    `disable-webhook` for a webhook that fails; and a line for each player that a service removes, each host that it chooses
-    and each table that it closes, as the operator `key:NAME`. The database does not allow lines to
-    be changed or deleted.
+    `disable-webhook` for a webhook that fails; and a line for each player that a service removes,
+    each host that it chooses and each table that it closes, as the operator `key:NAME`. The
+    database does not allow lines to be changed or deleted.
 
     ```
     dealer journal
