@@ -13,6 +13,7 @@ import typer
 from dealer.cli.commands import (
     archive,
     audit,
+    backup,
     bots,
     close,
     config,
@@ -74,6 +75,8 @@ app.command(rich_help_panel=OPERATE)(disable.enable)
 app.command(rich_help_panel=OPERATE)(journal.journal)
 app.command(rich_help_panel=OPERATE)(close.close)
 app.command(rich_help_panel=OPERATE)(archive.archive)
+app.command(rich_help_panel=OPERATE)(backup.backup)
+app.command(rich_help_panel=OPERATE)(backup.restore)
 app.add_typer(packs.app, name="packs", rich_help_panel=OPERATE)
 app.add_typer(key.app, name="key", rich_help_panel=OPERATE)
 app.add_typer(webhook.app, name="webhook", rich_help_panel=OPERATE)

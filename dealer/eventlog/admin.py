@@ -46,6 +46,16 @@ RETIRED = ".retired"
 """Suffix of a key's name in `house` once no table needs that key."""
 
 
+BACKUP = "backup"
+"""Name in `house` of the time of the newest backup: milliseconds since 1970, 8 bytes."""
+
+
+_RECORD_BACKUP = (
+    "INSERT INTO house (name, value) VALUES (?, ?)"
+    " ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+)
+
+
 class AuditRow(NamedTuple):
     """A row of `journal`: at millisecond `at`, `who` did `what` to `target`, and `why`.
 
@@ -149,6 +159,12 @@ def add_key(connection: Connection, name: str, check: bytes, entry: AuditRow) ->
     if found is None:
         connection.execute(insert(house).values(name=name, value=check))
         add_entry(connection, entry)
+
+
+def record_backup(connection: Connection, entry: AuditRow) -> None:
+    """Store the time of a backup in `house`, in place of that of the one before."""
+    connection.exec_driver_sql(_RECORD_BACKUP, (BACKUP, entry.at.to_bytes(8)))
+    add_entry(connection, entry)
 
 
 def keep_key(connection: Connection, name: str, entry: AuditRow) -> None:

@@ -14,7 +14,8 @@ A file holds two lines of ASCII, 256 bytes each, blank or
 `own` is the newest append of the process, `seen` the newest that it read of another one. `log` is
 the id of an entry of the journal, which is in every later copy of this log and in no other log.
 `generation` counts restores, see `dealer.service.restore_check`. `check` is a prefix of the
-line's SHA-256. Each process has a file of its own, locked while it runs.
+line's SHA-256. Each process has a file of its own, locked while it runs. The folder has a random
+id for each key, in a file of its own, by which the log knows the folders whose marks count.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ _BLANK = b" " * (LINE_BYTES - 1) + b"\n"
 _OWN, _SEEN = 0, 1
 _NAMES = ("own ", "seen")
 _FILES = 64
+_ID_BYTES = 16
 _LINE = re.compile(
     r"(?:own |seen) v1 log=([0-9a-f]{16}) generation=([0-9a-f]{32}) table=([0-9a-f]{32})"
     r" version=(\d{16}) leaf=([0-9a-f]{64})"
@@ -65,8 +67,8 @@ def leaf_digest(table: bytes, row: Row) -> bytes:
     return leaf_hash(leaf_of(table, row).encode())
 
 
-def mark_file(key: Path, number: int, *, folder: Path | None = None) -> Path:
-    """Mark file `number` of a key: next to the key, or in `folder`.
+def mark_file(key: Path, number: int | str, *, folder: Path | None = None) -> Path:
+    """Mark file `number` of a key, or the file `id` of its folder: next to it, or in `folder`.
 
     Its name does not begin with the key's, so that a backup of the keys does not contain it.
     """
@@ -87,19 +89,21 @@ def read_marks(key: Path, *, folder: Path | None = None) -> list[MarkRecord]:
     except OSError:
         files = []
     for file in files:
-        try:
-            data = file.read_bytes()
-        except OSError as error:
-            raise ConfigurationError(
-                f"The mark {file} cannot be read ({error.strerror}); make it readable for the "
-                "user that the server runs as."
-            ) from None
-        for start in range(0, len(data), LINE_BYTES):
-            text = data[start : start + LINE_BYTES]
-            # After a power failure a new file can be empty.
-            if text.strip(b" \n\0"):
-                lines.append(_read(text, file))
+        lines += _records(file)
     return lines
+
+
+def _records(file: Path) -> list[MarkRecord]:
+    try:
+        data = file.read_bytes()
+    except OSError as error:
+        raise ConfigurationError(
+            f"The mark {file} cannot be read ({error.strerror}); make it readable for the "
+            "user that the server runs as."
+        ) from None
+    lines = [data[start : start + LINE_BYTES] for start in range(0, len(data), LINE_BYTES)]
+    # After a power failure a new file can be empty.
+    return [_read(line, file) for line in lines if line.strip(b" \n\0")]
 
 
 def _read(data: bytes, file: Path) -> MarkRecord:
@@ -128,11 +132,13 @@ def _check(text: str) -> str:
 class HighWaterMark:
     """The mark file of this process; `take` opens it, `begin` enables writing.
 
-    `wrote` is called on the thread that commits, every other method on the event loop.
+    `wrote` is called on the thread that commits, every other method on the event loop. `folder` is
+    the id of the folder, in hex.
     """
 
-    def __init__(self, file: Path, handle: int) -> None:
+    def __init__(self, file: Path, handle: int, folder: str) -> None:
         self.file = file
+        self.folder = folder
         self._handle = handle
         self.log = b""  # no marks are written before `begin`
         self._generation = FIRST
@@ -141,11 +147,17 @@ class HighWaterMark:
         self._failed = False
 
     @classmethod
-    def take(cls, key: Path, *, folder: Path | None = None) -> HighWaterMark | None:
+    def take(cls, key: Path, *, fresh: bytes, folder: Path | None = None) -> HighWaterMark | None:
         """Lock the first mark file of this key that no running process has locked.
+
+        `fresh` is 16 random bytes, which become the folder's id if it has none.
 
         None if marks cannot be written: the folder is read-only, or the system has no flock.
         """
+        try:
+            identity = _folder_id(mark_file(key, "id", folder=folder), fresh)
+        except OSError:
+            return None
         for number in range(_FILES):
             file = mark_file(key, number, folder=folder)
             try:
@@ -158,12 +170,16 @@ class HighWaterMark:
                         os.pwrite(handle, 2 * _BLANK, 0)
                         os.fsync(handle)
                         sync_folder(file.parent)
-                    return cls(file, handle)
+                    return cls(file, handle, identity)
             except OSError:
                 os.close(handle)
                 return None
             os.close(handle)
         return None
+
+    def records(self) -> list[MarkRecord]:
+        """The lines of this file; ConfigurationError if it cannot be read."""
+        return _records(self.file)
 
     def begin(self, log: bytes, generation: bytes) -> None:
         """Write marks for the log with this id from now on; clear the file if its lines are of an
@@ -226,14 +242,32 @@ class HighWaterMark:
             self._dirty, self._failed = True, False
 
 
-def _lock(handle: int) -> bool:
+def _folder_id(file: Path, fresh: bytes) -> str:
+    """The folder's id, in hex, from this file, which the first process writes; raises OSError."""
+    if len(fresh) != _ID_BYTES:
+        raise ValueError(f"an id has {_ID_BYTES} bytes")
+    handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        _lock(handle, wait=True)
+        found = os.pread(handle, _ID_BYTES, 0)
+        if not found.strip(b"\0"):  # new, or not yet on the disk at a power failure
+            found = fresh
+            os.pwrite(handle, found, 0)
+            os.fsync(handle)
+            sync_folder(file.parent)
+        return found.hex()
+    finally:
+        os.close(handle)
+
+
+def _lock(handle: int, *, wait: bool = False) -> bool:
     """Lock the file; False if another process has locked it. OSError if flock is unsupported."""
     if sys.platform == "win32":
         raise OSError("no flock")
     import fcntl
 
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     except BlockingIOError:
         return False
     return True

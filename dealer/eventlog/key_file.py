@@ -140,8 +140,11 @@ def next_file(file: Path) -> Path:
     return file.with_name(f"{file.name}.new")
 
 
-def _masters(file: Path) -> dict[bytes, bytes]:
-    """All master keys in `file` and its neighbours, by their check values."""
+def key_files(file: Path) -> list[Path]:
+    """The files of all keys of a house, next to each other; HouseKeyError if `file` is not there.
+
+    Their names begin with that of `file`.
+    """
     beside = re.compile(re.escape(file.name) + r"(\.new|\.[0-9a-f]{8})?")
     try:
         there = [
@@ -155,7 +158,12 @@ def _masters(file: Path) -> dict[bytes, bytes]:
         ) from None
     if file not in there:
         _read(file)  # raises the error that describes the problem
-    masters = [_read(file) for file in sorted(there)]
+    return sorted(there)
+
+
+def _masters(file: Path) -> dict[bytes, bytes]:
+    """All master keys in `file` and its neighbours, by their check values."""
+    masters = [_read(each) for each in key_files(file)]
     return {HouseKeys(master).check: master for master in masters}
 
 

@@ -80,6 +80,13 @@ class ReadOnlyLog:
         """
         return self._reader.notifier(on_notification)
 
+    async def identity(self) -> str:
+        """A word that a restored copy of a server's database does not share with it.
+
+        `file` for an SQLite file.
+        """
+        return await self._reader.identity()
+
     async def head(self, table: bytes) -> int | None:
         """The table's current version; None if there is no such table."""
         rows = await self.fetch(self._queries.head, (table,))

@@ -105,6 +105,13 @@ class Reader(Protocol):
         Raises DatabaseError, and Overloaded if no connection became free in time.
         """
 
+    async def identity(self) -> str:
+        """A word that a restored copy of a server's database does not share with it.
+
+        It also differs after a recovery to a point in time and after a failover. A copy of an
+        SQLite file has the same one.
+        """
+
     async def version(self) -> str:
         """Product and version of the database, with a remark on known faults of that version."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import nan
 
 from dealer.gateway.http.ops import Operations
 from dealer.gateway.rpc.context import GatewayContext
@@ -83,11 +84,20 @@ def _readiness(service: Service, operations: Operations) -> dict[str, Number]:
 
 
 def _database(service: Service) -> dict[str, Number]:
-    log = service.log
+    log, maintenance = service.log, service.maintenance
+
+    def backup_age() -> float:
+        made_at = maintenance.backup_at
+        return (service.now() - made_at) / 1000 if made_at else nan
+
     return {
         "dealer_disk_free_bytes": (
             "Free bytes of the database's disk; NaN if it is on another machine.",
-            lambda: service.maintenance.free,
+            lambda: maintenance.free,
+        ),
+        "dealer_backup_age_seconds": (
+            "Seconds since the newest `dealer backup` of the database; NaN if there is none.",
+            backup_age,
         ),
         "dealer_wal_bytes": (
             "Size of the write-ahead log of an SQLite file; NaN on PostgreSQL.",

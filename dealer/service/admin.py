@@ -68,6 +68,11 @@ class AdminService(Operator):
         """Add an audit entry for what was done by other means."""
         await self._run(audit_log.add_entry, self._entry(what, target, why, details))
 
+    async def record_backup(self, folder: str) -> None:
+        """Record that a backup was written to this folder, whose age is a metric of every node."""
+        entry = self._entry("backup", "house", "", {"folder": folder})
+        await self._run(audit_log.record_backup, entry)
+
     async def archive(self, table: bytes, archived: Archived, *, why: str) -> None:
         """Allow the events of this table to be deleted; see `dealer.eventlog.admin.archive`."""
         details = {"file": archived.file, "sha256": archived.sha256.hex(), "size": archived.size}

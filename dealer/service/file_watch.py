@@ -10,7 +10,13 @@ from dealer.errors import DatabaseReplaced, DealerError
 from dealer.eventlog import Log
 from dealer.eventlog.high_water_mark import HighWaterMark
 from dealer.service.commit_stats import CommitStats
-from dealer.service.restore_check import generations, next_generation
+from dealer.service.restore_check import (
+    Home,
+    find_lost,
+    generations,
+    next_generation,
+    settle,
+)
 
 FILE_SECONDS = 0.5
 """Seconds between checks that the database file is still the one that was opened."""
@@ -36,8 +42,13 @@ async def watch_file(log: Log, stats: CommitStats) -> None:
 
 
 async def keep_mark(mark: HighWaterMark, log: Log) -> None:
-    """Sync the mark, and restart it when another node has handled a restored log."""
+    """Sync the mark, and restart it when another node has handled a restored log.
+
+    When the log is in another database, as after a failover, and has the newest events of this
+    process, that is recorded, so that the next start does not take it for a copy.
+    """
     known = await generations(log)
+    database = await log.identity()
     while True:
         await asyncio.sleep(MARK_SECONDS)
         await asyncio.to_thread(mark.sync)
@@ -46,3 +57,7 @@ async def keep_mark(mark: HighWaterMark, log: Log) -> None:
             if generation is not None:
                 known.append(generation)
                 mark.begin(mark.log, generation)
+            found = await log.identity()
+            if found != database and await find_lost(log, mark.records()) is None:
+                await settle(log, Home(found, mark.folder))
+                database = found

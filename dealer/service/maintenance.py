@@ -16,6 +16,7 @@ from shutil import disk_usage
 
 from dealer.errors import DealerError, Disabled
 from dealer.eventlog import Log
+from dealer.eventlog.admin import BACKUP
 from dealer.eventlog.key_file import key_checks
 from dealer.game.commands import Command, OpenRound, OpenTable, TakeSeat
 
@@ -50,13 +51,15 @@ class MaintenanceMode:
     """What is disabled; `targets` are tables' ids in hex, WHOLE_SERVICE, OLD_KEY and DISK.
 
     `check` is the check value of the key that new tables of this process are signed under. `free`
-    is the number of free bytes on the disk, NaN where it is unknown.
+    is the number of free bytes on the disk, NaN where it is unknown. `backup_at` is the millisecond
+    of the newest `dealer backup`, 0 if there is none.
     """
 
     def __init__(self) -> None:
         self.targets: frozenset[str] = frozenset()
         self.check = b""
         self.free = nan
+        self.backup_at = 0
         self._folder: Path | None = None
         self._floor = 0
 
@@ -114,6 +117,7 @@ class MaintenanceMode:
                 log.warning("restart to use the new key")
             found |= {OLD_KEY}
         found |= self.targets & {DISK}
+        self.backup_at = int.from_bytes(await database.metadata(BACKUP) or b"")
         for event, targets in (
             ("disabled", found - self.targets),
             ("enabled", self.targets - found),

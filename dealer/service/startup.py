@@ -97,8 +97,15 @@ async def open_service(
                 service, empty_ms=close_empty_ms, idle_ms=close_idle_ms, deck_ms=close_decks_ms
             )
             async with _background(service, database_log, closer):
-                generation = await close_if_restored(service, database_log, lines)
-                mark = await asyncio.to_thread(HighWaterMark.take, file, folder=marks)
+                mark = await asyncio.to_thread(
+                    HighWaterMark.take, file, fresh=secrets.token_bytes(16), folder=marks
+                )
+                if mark is not None:
+                    # Closed after the log, which still writes its queue and marks it.
+                    after_the_log.callback(mark.close)
+                generation = await close_if_restored(
+                    service, database_log, lines, folder=None if mark is None else mark.folder
+                )
                 # After the check: what it wrote, and the generation, determine the positions.
                 await service.feed.open()
                 service.webhooks = runner_of(service, key, house, give_up_ms=webhook_give_up_ms)
@@ -107,8 +114,6 @@ async def open_service(
                     fields = {"folder": str(marks or file.parent)}
                     log_.warning("no high-water mark", extra={"fields": fields})
                 else:
-                    # Closed after the log, which still writes its queue and marks it.
-                    after_the_log.callback(mark.close)
                     mark.begin(await log_id(database_log), generation)
                     service.use_mark(mark)
                     works.append(keep_mark(mark, database_log))

@@ -11,6 +11,7 @@ import pytest
 from dealer import __version__
 from dealer.config import SETTINGS
 from dealer.gateway import Limits
+from dealer.gateway.http.ops import NEW_TABLES
 from tests.distributions.tools import PYTHON, ROOT, python_with, run
 
 pytestmark = pytest.mark.slow
@@ -95,6 +96,8 @@ def test_a_pod_drains_before_it_ends(manifests, name: str) -> None:
     assert ports == {"players": 8080, "ops": 9090}
     assert node["readinessProbe"]["httpGet"] == {"path": "/readyz", "port": "ops"}
     assert node["livenessProbe"]["httpGet"] == {"path": "/healthz", "port": "ops"}
+    # It waits for the current key of the house; later, a rotation takes no pod out of the Service.
+    assert node["startupProbe"]["httpGet"] == {"path": f"/readyz?{NEW_TABLES}", "port": "ops"}
 
 
 @pytest.mark.parametrize("name", ["sqlite.yml", "postgres.yml"])
@@ -105,6 +108,24 @@ def test_one_pod_at_a_time_is_unavailable(manifests, name: str) -> None:
     assert budget["spec"]["selector"]["matchLabels"] == labels
     assert one(manifests[name], "Service")["spec"]["selector"] == labels
     assert nodes["spec"]["replicas"] == (1 if name == "sqlite.yml" else 2)
+
+
+@pytest.mark.parametrize("name", ["sqlite.yml", "postgres.yml"])
+def test_players_reach_the_service_through_a_named_class_of_ingress(manifests, name: str) -> None:
+    ingress, policy = one(manifests[name], "Ingress"), one(manifests[name], "NetworkPolicy")
+    assert ingress["spec"]["ingressClassName"] == "nginx"
+    (players, _) = policy["spec"]["ingress"]
+    controller = players["from"][0]["namespaceSelector"]["matchLabels"].values()
+    assert list(controller) == ["ingress-nginx"]
+
+
+def test_all_nodes_have_one_folder_of_marks(manifests) -> None:
+    claim = one(manifests["postgres.yml"], "PersistentVolumeClaim")
+    assert claim["spec"]["accessModes"] == ["ReadWriteMany"]
+    spec = one(manifests["postgres.yml"], "StatefulSet")["spec"]
+    assert "volumeClaimTemplates" not in spec
+    (marks,) = (each for each in spec["template"]["spec"]["volumes"] if each["name"] == "marks")
+    assert marks["persistentVolumeClaim"] == {"claimName": claim["metadata"]["name"]}
 
 
 def test_the_images_are_those_of_compose(manifests) -> None:

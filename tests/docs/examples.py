@@ -24,6 +24,7 @@ VERIFIERS = "tests/foreign/test_document.py::test_the_other_commands_verify_a_bu
 COMMANDS = "tests/cli/test_operating.py::test_the_commands_run"
 SBOM = "tests/distributions/test_sbom.py"
 READING = "tests/analysis/test_readme.py"
+RESTORED = "tests/cli/test_backup.py::test_two_nodes_by_the_steps_of_the_document"
 FLAGS = f"{BLOCKS}::test_the_flags_of_serve_are_accepted"
 
 RUN: dict[str, dict[str, str]] = {
@@ -84,16 +85,16 @@ RUN: dict[str, dict[str, str]] = {
         "sql SELECT": "tests/e2e/test_sql.py::test_the_documented_statements",
         "sql BEGIN":
             "tests/cli/test_partitions.py::test_partitions_keep_every_byte_and_play_goes_on",
-        "sh sqlite3": f"{BLOCKS}::test_a_backup",
+        "sh dealer backup": COMMANDS, "sh mkdir -m": RESTORED,
+        "sh dealer restore": RESTORED, "sh createdb": RESTORED,
         "sh dealer serve --frame-ancestor": FLAGS,
         "sh dealer serve --issuer": FLAGS,
         "sh cyclonedx-py": f"{SBOM}::test_the_documented_command_lists_every_package_of_the_image",
         "sh dealer config": COMMANDS,
         "sh dealer disable": COMMANDS,
         "sh dealer key": COMMANDS,
-        "sh dealer migrate": COMMANDS,
         "sh dealer close": COMMANDS,
-        "sh mkdir": COMMANDS,
+        "sh mkdir -p": COMMANDS,
         "sh dealer rotate-key": COMMANDS,
     },
 }  # fmt: skip

@@ -179,16 +179,6 @@ async def test_the_flags_of_serve_are_accepted(reader: Reader) -> None:
         await reader.type(line.replace("dealer serve", "dealer config") + "\n")
 
 
-async def test_a_backup(reader: Reader) -> None:
-    program("sqlite3")
-    safe = reader.folder / "safe"
-    safe.mkdir()
-    block = example("dealer/cli/OPERATING.md", "sh", '".backup copy.db"')
-    await reader.type(block.replace("/safe/place/", f"{safe}/"))
-    await reader.type("sqlite3 copy.db 'PRAGMA integrity_check'\n", "ok")
-    assert (safe / "dealer.db.key").exists()
-
-
 async def test_a_server_on_postgresql(tmp_path: Path, postgres: Postgres) -> None:
     block = example("dealer/eventlog/README.md", "sh", "DEALER_DATABASE_URL")
     database = TemporaryPostgres(postgres)

@@ -11,6 +11,7 @@ from contextlib import AsyncExitStack, ExitStack
 from http.client import HTTPConnection, HTTPSConnection
 from pathlib import Path
 from select import select
+from urllib.request import urlopen
 
 import pytest
 
@@ -85,6 +86,36 @@ async def test_a_drain_interrupts_each_of_twenty_players_for_one_reconnect(tmp_p
             assert all(await asyncio.gather(*(player.draw(1) for player in players)))
 
 
+async def test_a_backup_is_made_while_the_nodes_run(tmp_path: Path) -> None:
+    """By the programs of the services `dump` and `backup`, as the owner of the tables."""
+    backups, file = tmp_path / "backups", composed()
+    backups.mkdir()
+    async with as_composed(tmp_path) as server:
+        for name in ("dump", "backup"):
+            await asyncio.to_thread(
+                server.database.run, file, name,
+                BACKUPS=str(backups), DEALER_HOUSE_KEY_FILE=str(tmp_path / "key"),
+            )  # fmt: skip
+        async with asyncio.timeout(60):
+            while b"dealer_backup_age_seconds NaN" in metrics(server.nodes[0]):  # noqa: ASYNC110
+                await asyncio.sleep(0.1)
+        assert b"\ndealer_backup_age_seconds " in metrics(server.nodes[0])
+    (made,) = backups.iterdir()
+    assert {each.name for each in made.iterdir()} == {"SHA256SUMS", "dealer.dump", "key"}
+    listed = (made / "SHA256SUMS").read_text()
+    assert [line.split()[1] for line in listed.splitlines()] == ["dealer.dump", "key/key"]
+
+
+async def test_the_proxy_answers_its_own_health_check(tmp_path: Path) -> None:
+    """Also while no node is ready: to restart the proxy would not help."""
+    test = composed()["services"]["proxy"]["healthcheck"]["test"]
+    async with as_composed(tmp_path) as server:
+        for node in server.nodes:
+            await node.end(signal.SIGTERM)
+        address = test[-1].replace(":8080", f":{server.port}")
+        assert (await asyncio.to_thread(urlopen, address)).status == 200
+
+
 @pytest.mark.parametrize("port", ["443", "8443"])
 async def test_over_tls(tmp_path: Path, port: str) -> None:
     """With a certificate the plain port redirects to the TLS port."""
@@ -139,10 +170,13 @@ def closed_by_peer(connection: socket.socket) -> bool:
 
 def served_draws(node: Node) -> bool:
     """Whether cards were drawn through this node."""
+    return b'dealer_calls_total{method="deck.draw",outcome="ok"}' in metrics(node)
+
+
+def metrics(node: Node) -> bytes:
     with socket.create_connection(("127.0.0.1", node.ops_port)) as connection:
         connection.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-        page = b"".join(iter(lambda: connection.recv(65536), b""))
-    return b'dealer_calls_total{method="deck.draw",outcome="ok"}' in page
+        return b"".join(iter(lambda: connection.recv(65536), b""))
 
 
 def head(connection: HTTPConnection) -> tuple[int, dict[str, str]]:

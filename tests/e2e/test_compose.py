@@ -30,7 +30,11 @@ def test_services_start_in_order(composed) -> None:
     services = composed["services"]
     assert set(services) == {
         "postgres", "roles", "migrate", "rights", "dealer-1", "dealer-2", "proxy", "prometheus",
+        "dump", "backup",
     }  # fmt: skip
+    backup = services["backup"]["depends_on"]["dump"]["condition"]
+    assert backup == "service_completed_successfully"
+    assert services["dump"]["profiles"] == services["backup"]["profiles"] == ["backup"]
     assert services["prometheus"]["profiles"] == ["metrics"]
     assert services["roles"]["depends_on"]["postgres"]["condition"] == "service_healthy"
     # While an empty volume is initialised, a temporary server answers on the socket.
@@ -59,11 +63,22 @@ def test_each_service_has_only_the_privileges_that_it_needs(composed) -> None:
         assert service["security_opt"] == ["no-new-privileges:true"], name
         if name in ("postgres", "roles", "rights"):  # the other images name a user themselves
             assert service["user"] == "postgres", name
+    user = composed["services"]["dump"]["user"]
+    assert re.findall(r"^USER (\d+)$", dockerfile(composed), re.MULTILINE) == [user]
     assert re.search(r"^USER [1-9]\d+$", dockerfile(composed), re.MULTILINE)
     published = {name for name, service in composed["services"].items() if service.get("ports")}
     assert published == {"proxy", "prometheus"}
     (port,) = composed["services"]["prometheus"]["ports"]
     assert port["host_ip"] == "127.0.0.1"
+
+
+def test_each_service_has_limits_and_a_log_that_does_not_fill_the_disk(composed) -> None:
+    for name, service in composed["services"].items():
+        assert int(service["mem_limit"]) >= 2**28, name
+        assert float(service["cpus"]) >= 1, name
+        assert service["logging"]["options"] == {"max-size": "10m", "max-file": "5"}, name
+        if service.get("restart") == "unless-stopped" and name != "prometheus":
+            assert service["healthcheck"]["test"], name
 
 
 def test_each_container_has_only_the_secrets_that_it_needs(composed) -> None:
@@ -78,6 +93,8 @@ def test_each_container_has_only_the_secrets_that_it_needs(composed) -> None:
         "roles": every,
         "migrate": ["owner_password"],
         "rights": every,
+        "dump": ["owner_password"],
+        "backup": ["owner_password"],
         "dealer-1": ["node_password"],
         "dealer-2": ["node_password"],
     }

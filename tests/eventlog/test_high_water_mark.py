@@ -37,7 +37,7 @@ def folder(key: Path) -> None:
 
 def new_mark(key: Path) -> HighWaterMark:
     """A mark of a file that no other process uses, for the first generation of `LOG`."""
-    mark = HighWaterMark.take(key)
+    mark = HighWaterMark.take(key, fresh=secrets.token_bytes(16))
     assert mark is not None
     mark.begin(LOG, FIRST)
     return mark
@@ -107,6 +107,25 @@ def test_each_process_has_its_own_file_and_takes_over_that_of_a_dead_one(key: Pa
         mark.close()
 
 
+def test_a_folder_has_one_id_for_each_key(key: Path, tmp_path: Path) -> None:
+    one, two = new_mark(key), new_mark(key)
+    other = HighWaterMark.take(key.with_name("other.key"), fresh=secrets.token_bytes(16))
+    elsewhere = HighWaterMark.take(key, folder=tmp_path, fresh=secrets.token_bytes(16))
+    assert other is not None
+    assert elsewhere is not None
+    assert one.folder == two.folder
+    assert len({one.folder, other.folder, elsewhere.folder}) == 3
+    for mark in (one, two, other, elsewhere):
+        mark.close()
+    again = new_mark(key)
+    assert again.folder == one.folder
+    again.close()
+    key.with_name("house.mark.id").write_bytes(bytes(16))  # after a power cut
+    again = new_mark(key)
+    assert again.folder != bytes(16).hex()
+    again.close()
+
+
 def test_an_older_event_does_not_replace_a_newer_one(key: Path) -> None:
     mark = new_mark(key)
     for table, at, old, version in (
@@ -133,7 +152,7 @@ def test_a_new_generation_discards_the_earlier_mark(key: Path) -> None:
 
 
 def test_a_mark_may_be_in_another_folder(key: Path, tmp_path: Path) -> None:
-    mark = HighWaterMark.take(key, folder=tmp_path)
+    mark = HighWaterMark.take(key, folder=tmp_path, fresh=secrets.token_bytes(16))
     assert mark is not None
     mark.begin(LOG, FIRST)
     mark.saw(b"t" * 16, 3, "leaf", at=5)
@@ -143,7 +162,7 @@ def test_a_mark_may_be_in_another_folder(key: Path, tmp_path: Path) -> None:
 
 
 def test_there_is_no_mark_in_a_missing_folder(key: Path) -> None:
-    assert HighWaterMark.take(key, folder=key / "nowhere") is None
+    assert HighWaterMark.take(key, folder=key / "nowhere", fresh=secrets.token_bytes(16)) is None
     assert read_marks(key, folder=key / "nowhere") == []
 
 

@@ -96,19 +96,27 @@ class Database:
         rules.write_text(password_rule + rules.read_text(encoding="utf-8"), encoding="utf-8")
         server.ask("postgres", "SELECT pg_reload_conf()")
 
-    def run(self, file: Mapping[str, Any], name: str) -> None:
-        """Run the command of the service `roles` or `rights` on this machine."""
+    def run(self, file: Mapping[str, Any], name: str, **replaced: str) -> None:
+        """Run the program of a service that ends, such as `roles`, on this machine.
+
+        `replaced` are more variables; BACKUPS is the folder in place of /backups.
+        """
         service = file["services"][name]
         local = {
             "PGHOST": str(self.server.folder),
             "PGDATABASE": self.name,
             "SECRETS": str(self.secrets),
-            "PATH": f"{programs()}:{os.environ['PATH']}",
+            "PATH": f"{programs()}:{Path(sys.executable).parent}:{os.environ['PATH']}",
         }
         # `config` prints a Compose file, in which $$ stands for $.
-        command = [each.replace("$$", "$") for each in service["command"]]
+        given = [*(service.get("entrypoint") or ()), *(service["command"] or ())]
+        command = [each.replace("$$", "$") for each in given]
         command[-1] = command[-1].replace("/roles.sql", file["configs"]["roles"]["file"])
-        subprocess.run(command, env=service["environment"] | local, check=True)
+        command[-1] = command[-1].replace("/backups", replaced.get("BACKUPS", ""))
+        environment = service["environment"]
+        if "DEALER_DATABASE_URL" in environment:
+            environment = self.environment(service)
+        subprocess.run(command, env=environment | local | replaced, check=True)
 
     def url(self, role: str) -> str:
         """The URL with which dealer_owner or dealer_node connects, password included."""

@@ -14,8 +14,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from dealer.errors import DatabaseDamaged, HouseKeyError, TableIsClosed
+from dealer.eventlog import ReadOnlyLog
 from dealer.eventlog.backends import migrate_database
-from dealer.eventlog.high_water_mark import read_marks
+from dealer.eventlog.high_water_mark import MarkRecord, read_marks
 from dealer.game.commands import Actor, CloseRound, CloseTable, Draw, StartShuffle, TakeSeat
 from dealer.proof.verify import verify
 from dealer.service import Service, file_watch, restore_check
@@ -31,6 +32,9 @@ Open = Callable[..., Any]
 
 ON_A_FILE = pytest.mark.parametrize("url", ["sqlite"], indirect=True)
 """For tests in which the kind of database makes no difference."""
+
+ON_A_SERVER = pytest.mark.parametrize("url", ["postgres"], indirect=True)
+"""For tests in which a copy has to be another database."""
 
 
 class Copies:
@@ -302,6 +306,96 @@ async def test_another_node_finds_that_a_restore_was_handled(
     async with opened(marks=folders[1]) as service:  # a second restore is handled again
         assert await is_closed(service, new.table_id)
         assert (await journal(service)).count("restore") == 2
+
+
+@ON_A_SERVER
+@pytest.mark.parametrize("first", ["idle", "writer"])
+@pytest.mark.parametrize("saw_the_copied_events", [False, True])
+async def test_whichever_node_starts_first_notices_a_restore(
+    opened: Open, copies: Copies, tmp_path: Path, first: str, saw_the_copied_events: bool
+) -> None:
+    """Each node has its own folder of marks, and only `writer` has seen the lost events."""
+    for name in ("idle", "writer"):
+        (tmp_path / name).mkdir()
+    async with opened(marks=tmp_path / "idle") as idle, opened(marks=tmp_path / "writer") as writer:
+        live_table = await table_with_a_draw(idle if saw_the_copied_events else writer)
+    copy = await copies.take()
+    async with opened(marks=tmp_path / "writer") as writer:
+        live_table = await writer.load(live_table.table_id)
+        await writer.execute(live_table, CloseRound(HOST))  # its secret is public now
+    await copies.restore(copy)
+    async with opened(marks=tmp_path / first) as service:
+        assert await is_closed(service, live_table.table_id)
+        new = await new_table(service)
+    for name in ("idle", "writer"):  # it was handled, whichever starts now
+        async with opened(marks=tmp_path / name) as service:
+            assert not await is_closed(service, new.table_id)
+            assert (await journal(service)).count("restore") == 1
+
+
+@ON_A_SERVER
+@pytest.mark.parametrize("marks", ["none", "new"])
+async def test_a_copy_is_closed_where_the_marks_are_missing(
+    opened: Open, copies: Copies, tmp_path: Path, marks: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with opened() as service:
+        live_table = await table_with_a_draw(service)
+    copy = await copies.take()
+    await copies.restore(copy)
+    folder = tmp_path / marks
+    if marks == "new":
+        folder.mkdir()
+    async with opened(marks=folder) as service:
+        assert await is_closed(service, live_table.table_id)
+        assert "database is a copy" in [record.message for record in caplog.records]
+
+
+async def test_a_running_node_follows_its_log_to_another_database(
+    opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A failover that lost nothing: the next start does not close its tables."""
+    monkeypatch.setattr(file_watch, "MARK_SECONDS", 0.01)
+    monkeypatch.setattr(ReadOnlyLog, "identity", _identity("before"))
+    async with opened() as service:
+        live_table = await table_with_a_draw(service)
+        monkeypatch.setattr(ReadOnlyLog, "identity", _identity("after"))
+        async with asyncio.timeout(30):
+            while (await restore_check.homes(service.log))[-1].database != "after":  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+    monkeypatch.undo()
+    monkeypatch.setattr(ReadOnlyLog, "identity", _identity("after"))
+    async with opened(marks=Path("/dev/null")) as service:
+        assert not await is_closed(service, live_table.table_id)
+
+
+async def test_a_running_node_does_not_follow_where_its_events_are_lost(
+    opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = asyncio.Event()
+
+    async def lost(*_: Any) -> MarkRecord:
+        asked.set()
+        return MarkRecord(bytes(8), bytes(16), bytes(16), 9, bytes(32))
+
+    monkeypatch.setattr(file_watch, "MARK_SECONDS", 0.01)
+    async with opened() as service:
+        await table_with_a_draw(service)
+        before = await restore_check.homes(service.log)
+        monkeypatch.setattr(file_watch, "find_lost", lost)
+        monkeypatch.setattr(ReadOnlyLog, "identity", _identity("after"))
+        async with asyncio.timeout(30):
+            await asked.wait()
+        asked.clear()
+        async with asyncio.timeout(30):
+            await asked.wait()
+        assert await restore_check.homes(service.log) == before
+
+
+def _identity(word: str) -> Any:
+    async def identity(_: ReadOnlyLog) -> str:
+        return word
+
+    return identity
 
 
 @ON_A_FILE

@@ -72,6 +72,7 @@ def no_projection_stopped(world: World) -> None:
 
 
 def restored_tables_are_closed(world: World) -> None:
+    """After a restore, as soon as any node serves the log."""
     for table in world.must_be_closed:
         if world.witness.types[table][-1] != "TableClosed":
             world.fault(f"{table[:8]} was restored to an older state, and is still open")

@@ -24,6 +24,7 @@ class Disturbances:
         self._copy: bytes | None = None
         self._copied: dict[str, int] = {}
         self._running = False
+        self._starts: list[tuple[float, Node]] = []
 
     def do(self, step: Step) -> None:
         if step.what in OPERATORS:
@@ -157,6 +158,10 @@ class Disturbances:
         world, database = self.world, self.world.database
         if self._copy is None:
             self._running = random.random() < 0.4
+            # With marks of their own the other node stays down, as if its machine came up later.
+            nodes = random.sample(world.nodes, len(world.nodes))
+            apart = 4.0 if world.plan.settings.get("separate_marks") else 0.0
+            self._starts = [(0.3 + apart * place, node) for place, node in enumerate(nodes)]
             self._copy = database.copy()
             self._copied = {table: len(leaves) for table, leaves in world.witness.log.items()}
             world.loop.call_later(seconds_of(step), self._put_back)
@@ -179,5 +184,5 @@ class Disturbances:
         if lost and not running:
             types = world.witness.types
             world.must_be_closed = [t for t in types if types[t][-1] != "TableClosed"]
-        for node in world.nodes:
-            world.loop.call_later(0.3, self.start, node)
+        for after, node in self._starts:
+            world.loop.call_later(after, self.start, node)

@@ -13,6 +13,7 @@ from dealer.packs.catalogue import shipped
 from dealer.service import Service
 from dealer.service.startup import open_service
 from tests.harness.limits import NO_RATES
+from tests.simulation.checks import restored_tables_are_closed
 from tests.simulation.environment import EPOCH_MS
 from tests.simulation.loop import Domain
 
@@ -60,6 +61,14 @@ class Node:
 
     def step_clock(self, milliseconds: int) -> None:
         self._stepped_ms += milliseconds
+
+    def marks(self) -> Path | None:
+        """Its folder of marks, created; None where all nodes have one next to the key."""
+        if not self.world.plan.settings.get("separate_marks"):
+            return None
+        folder = self.world.folder / f"marks-{self.name}"
+        folder.mkdir(exist_ok=True)
+        return folder
 
     def start(self) -> None:
         """Start the process, unless it runs."""
@@ -113,6 +122,7 @@ class Node:
                     house="house.example",
                     tables=settings["idle_tables"],
                     archive=folder / "archive",
+                    marks=self.marks(),
                     clock=self.clock,
                     **options,
                 ) as service,
@@ -125,6 +135,7 @@ class Node:
                     catalogue=CATALOGUE,
                 ) as gateway,
             ):
+                restored_tables_are_closed(self.world)
                 self.service, self.gateway = service, gateway
                 await stop.wait()
                 self.gateway = None

@@ -89,6 +89,9 @@ DRAINS_EVERY, DRAINS = 50, 46
 """Of so many plans the one with this remainder has no faults but nodes that are drained, with a few
 players, whose connections end and go to the other node."""
 
+SEPARATE_MARKS = 0.3
+"""The part of the plans in which each node has a folder of marks of its own."""
+
 SWARM_EVERY = 3
 """Of so many plans one has only some of the commands and faults, with other weights."""
 
@@ -122,6 +125,8 @@ def make_plan(seed: int) -> Plan:
         settings["webhook"] = more.choice(("hmac", "ed25519"))
     if "exchange" not in settings and Random(f"flood {seed}").random() < FLOOD_PART:
         settings["flood"] = True
+    if Random(f"marks {seed}").random() < SEPARATE_MARKS:
+        settings["separate_marks"] = True
     steps = [Step(0.0, "Ada", "open_table", 0)]
     steps += [Step(0.02 * n, name, "join", 0) for n, name in enumerate(CLIENTS, 1)]
     steps.append(Step(0.3, "Ada", "round_open", random.getrandbits(30)))

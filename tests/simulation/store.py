@@ -180,6 +180,10 @@ class SimulatedReader:
             await asyncio.sleep(database.wait_seconds())
         return rows
 
+    async def identity(self) -> str:
+        self._database.check()
+        return f"copy-{self._database.restored}"
+
     async def version(self) -> str:
         return NAME
 

@@ -20,15 +20,15 @@ def journal(
 ) -> None:
     """Print the operators' journal of this database, the newest line first.
 
-    Lines are named disable, enable, close, archive, rotate-key, rebuild, migrate, shorten,
-    add-webhook, remove-webhook, enable-webhook, replay-webhook, add-service-key and
-    revoke-service-key after the change, and are written in its transaction where possible.
+    Lines are named disable, enable, close, archive, backup, restore-backup, rotate-key, rebuild,
+    migrate, shorten, add-webhook, remove-webhook, enable-webhook, replay-webhook, add-service-key
+    and revoke-service-key after the change, and are written in its transaction where possible.
     `rotate-key --retire` adds retire-key for each key that it destroys, and keep-key for each that
     it keeps after all, because a table was opened under it. A server adds `restore` if its database
-    was older than what players had seen, and it closed the open tables; `disable-webhook` for a
-    webhook that fails; and a line for each player that a service removes, each host that it chooses
-    and each table that it closes, as the operator `key:NAME`. The database does not allow lines to
-    be changed or deleted.
+    was older than what players had seen, or may be, and it closed the open tables;
+    `disable-webhook` for a webhook that fails; and a line for each player that a service removes,
+    each host that it chooses and each table that it closes, as the operator `key:NAME`. The
+    database does not allow lines to be changed or deleted.
 
     ```
     dealer journal

@@ -13,6 +13,15 @@ from dealer.eventlog.postgres.notifier import Notifier
 from dealer.eventlog.read_pool import PooledReader
 from dealer.eventlog.store import Dialect, OnNotification
 
+# The cluster, the database in it, the table that a restore creates again, and the timeline, which a
+# recovery to a point in time and a failover change.
+_IDENTITY = """
+SELECT concat_ws('/', (SELECT system_identifier FROM pg_control_system()),
+    (SELECT oid FROM pg_database WHERE datname = current_database()),
+    CAST(CAST('house' AS regclass) AS oid),
+    substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))
+"""
+
 
 class PostgresReader(PooledReader):
     """Implements `dealer.eventlog.store.Reader`.
@@ -32,6 +41,10 @@ class PostgresReader(PooledReader):
     async def fetch(self, sql: str, parameters: tuple[Any, ...]) -> list[Any]:
         read = partial(self._fetch, sql, parameters)
         return await self._database.with_retry(read, seconds=self._database.retry_seconds)
+
+    async def identity(self) -> str:
+        ((identity,),) = await self.fetch(_IDENTITY, ())
+        return str(identity)
 
     async def version(self) -> str:
         ((number,),) = await self.fetch("SHOW server_version", ())

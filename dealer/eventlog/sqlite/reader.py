@@ -46,6 +46,9 @@ class SqliteReader(PooledReader):
             self.check()
             raise translate(error, name=self.name) from error
 
+    async def identity(self) -> str:
+        return "file"
+
     async def version(self) -> str:
         return f"SQLite {library_version()}"
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dealer.service.live_table import LiveTable
 from dealer.service.snapshots import CommitNotice
 from dealer.service.startup import open_service
+from tests.simulation.checks import restored_tables_are_closed
 from tests.simulation.core.stream import Stream
 from tests.simulation.node import Node
 
@@ -47,10 +48,12 @@ class CoreNode(Node):
                 house="house.example",
                 tables=settings["idle_tables"],
                 archive=folder / "archive",
+                marks=self.marks(),
                 clock=self.clock,
                 **options,
             ) as service:
                 service.on_notice(self._publish)
+                restored_tables_are_closed(self.world)
                 self.service = service
                 await stop.wait()
                 self._drop_streams()

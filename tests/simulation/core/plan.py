@@ -10,10 +10,13 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from tests.simulation.plan import FAULTS, NODES, Plan, Step
+from tests.simulation.plan import FAULTS, NODES, SEPARATE_MARKS, Plan, Step
 
 KIND = "core"
 ACTORS = ("Ada", "Bob", "Cleo")
+
+RESTORED = 0.2
+"""The part of the plans with separate marks that have one restore more."""
 
 COMMANDS = {
     "draw": 8,
@@ -90,6 +93,9 @@ def make_core_plan(seed: int) -> Plan:
         "row_lost": Random(f"row lost {seed}").random() < 0.05,
         "head_lost": Random(f"head lost {seed}").random() < 0.05,
     }
+    marks = Random(f"marks {seed}")
+    if nodes == 2 and marks.random() < SEPARATE_MARKS:
+        settings["separate_marks"] = True
     actors = ACTORS[: settings["seats"]]
     steps = [Step(0.0, name, "follow", random.getrandbits(30)) for name in actors]
     steps = [step for step in steps if random.random() < 0.7]
@@ -98,6 +104,9 @@ def make_core_plan(seed: int) -> Plan:
         steps += [Step(0.02, name, "join", random.getrandbits(30)) for name in actors[1:]]
     steps += _commands(random, length, actors)
     steps += _faults(random, length, actors, NODES[:nodes])
+    if "separate_marks" in settings and marks.random() < RESTORED:
+        at = round(marks.uniform(0.0, length), 4)
+        steps.append(Step(at, "database", "restore", marks.getrandbits(30)))
     return Plan(seed, settings, tuple(sorted(steps)))
 
 

@@ -122,6 +122,15 @@ async def restore_not_noticed(*_: Any) -> None:
     """A node that starts on an older copy of its log leaves the tables open."""
 
 
+@fault_of(restore_check, "_loss")
+async def restore_not_noticed_by_the_first_node(
+    _: Any, log: Any, lines: Any, *__: Any
+) -> dict[str, str] | None:
+    """A node that has seen none of the lost events has no mark of them, and plays on."""
+    lost = await restore_check.find_lost(log, lines)
+    return None if lost is None else {"table": lost.table.hex()}
+
+
 @fault_of(LiveTable, "adopt")
 def ring_kept_past_a_reload(adopt: Any, self: LiveTable, fresh: LiveTable) -> None:
     """The newest events stay in memory when the log has others in their place."""
