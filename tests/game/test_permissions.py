@@ -226,7 +226,23 @@ def test_a_pack_is_a_name_and_listed_is_true_or_false():
             Rules.check({"listed": listed})
 
 
-VALUES = (None, True, False, 0, 1, -1, 1.5, "", "x", "free", [], ["free"], {}, {"free": 1}, [[1]])
+VALUES: tuple[object, ...] = (
+    None,
+    True,
+    False,
+    0,
+    1,
+    -1,
+    1.5,
+    "",
+    "x",
+    "free",
+    [],
+    ["free"],
+    {},
+    {"free": 1},
+    [[1]],
+)
 ALLOWED = {
     "preset": ("free",),
     "seats": (1,),

@@ -7,6 +7,7 @@ import json
 import socket
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -107,7 +108,7 @@ async def test_the_spread_of_many_connections_is_the_grace(monkeypatch) -> None:
         waited.append(seconds)
 
     monkeypatch.setattr(drain, "sleep", wait)
-    clients = [SilentClient() for _ in range(10_000)]
+    clients: list[Any] = [SilentClient() for _ in range(10_000)]
     await drain.disconnect(clients, within=5.0)
     times = [json.loads(client.frame[2:])["params"]["reconnect_in_ms"] for client in clients]
     assert times == sorted(times)

@@ -210,7 +210,7 @@ def test_the_budget_of_tables_refills_over_an_hour() -> None:
     assert client.tables.take(60.1) == 0.0
 
 
-def test_a_refused_table_is_charged_to_nobody() -> None:
+def test_a_refused_table_costs_no_tokens() -> None:
     limits = replace(LIMITS, tables_per_hour=2.0, house_tables_per_hour=30.0)  # three at once
     budgets = Budgets(limits)
     one, other = (budgets.client(f"203.0.113.{number}", 0.0) for number in (1, 2))

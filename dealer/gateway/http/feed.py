@@ -22,7 +22,8 @@ from dealer.feed.positions import START, Place
 from dealer.feed.reader import Entry, FeedFilter
 from dealer.gateway.http.authorization import unauthorized
 from dealer.gateway.http.client_connection import ClientConnection
-from dealer.gateway.http.responses import BLOCK, response, stream
+from dealer.gateway.http.responses import response
+from dealer.gateway.http.streams import BLOCK, stream
 from dealer.gateway.rate_limit.budgets import ClientBudget
 from dealer.gateway.rate_limit.cpu_time import Turns
 from dealer.service import Service

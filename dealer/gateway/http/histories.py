@@ -18,7 +18,8 @@ from dealer.gateway.http.client_connection import ClientConnection
 from dealer.gateway.http.concurrency import ConcurrencyLimit
 from dealer.gateway.http.downloads import Download, HistoryCache
 from dealer.gateway.http.history_process import make_history
-from dealer.gateway.http.responses import BLOCK, PLAIN, blocks_of, response, stream
+from dealer.gateway.http.responses import PLAIN, response
+from dealer.gateway.http.streams import BLOCK, blocks_of, stream
 from dealer.gateway.rate_limit.cpu_time import Turns, metered
 from dealer.history.poker import phh
 from dealer.languages.language import Language, accepted, language_of

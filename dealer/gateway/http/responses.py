@@ -1,28 +1,16 @@
-"""HTTP responses: complete ones, and long ones streamed block by block. One per connection."""
+"""HTTP responses, and the headers that all of a type have."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import Sequence
 from http import HTTPStatus
-from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from websockets.datastructures import Headers
-from websockets.http11 import Request, Response
-
-from dealer.errors import DealerError
-from dealer.gateway.rate_limit.cpu_time import Turns
-
-if TYPE_CHECKING:  # connections answer heads that are not valid
-    from dealer.gateway.http.client_connection import ClientConnection
+from websockets.http11 import Response
 
 PLAIN = "text/plain; charset=utf-8"
 PAGE = "text/html; charset=utf-8"
 PICTURE = "image/svg+xml"
-BLOCK = 32 * 1024
-"""Bytes of a block of a streamed answer, about."""
 
 
 def framing(origins: Sequence[str] = ()) -> str:
@@ -58,7 +46,7 @@ def response(status: HTTPStatus, body: str | bytes, *, kind: str = PLAIN, **more
         named.setdefault("Allow", "GET, HEAD")
     if status != HTTPStatus.NOT_MODIFIED:
         named.setdefault("Content-Length", str(len(data)))
-    return Response(status.value, status.phrase, Headers(_headers(kind) | named), data)
+    return Response(status.value, status.phrase, Headers(headers_of(kind) | named), data)
 
 
 def without_body(answer: Response) -> Response:
@@ -66,80 +54,8 @@ def without_body(answer: Response) -> Response:
     return Response(answer.status_code, answer.reason_phrase, answer.headers, b"")
 
 
-async def stream(
-    connection: ClientConnection,
-    request: Request,
-    blocks: AsyncGenerator[bytes],
-    *,
-    turns: Turns,
-    kind: str,
-    length: int | None = None,
-    more: Mapping[str, str] = MappingProxyType({}),
-) -> None:
-    """Answer with blocks as they are made, in total `length` bytes if that is known, and close.
-
-    `more` are headers. A client that does not read within the limit `sending` is disconnected;
-    then, in HTTP/1.1, the last bytes or chunk are missing, so that the client detects the
-    truncation. Each block waits until the client's address has paid for the processor time of the
-    earlier ones.
-    """
-    chunked = request.protocol == "HTTP/1.1" and length is None
-    headers = Headers(_headers(kind) | dict(more))
-    if length is not None:
-        headers["Content-Length"] = str(length)
-    if chunked:
-        headers["Transfer-Encoding"] = "chunked"
-    async with aclosing(blocks):
-        # Before the status line: an error of the first block is answered with a status of its own.
-        block: bytes | None = await anext(blocks, b"")
-        transport = connection.transport
-        head = f"HTTP/1.1 200 OK\r\n{headers}".encode()
-        try:
-            while block is not None:
-                if not await connection.http_drained():
-                    transport.abort()
-                    await connection.wait_closed()
-                    return
-                if head or block:
-                    transport.write(head + (_chunk(block, chunked) if block else b""))
-                    head = b""
-                await turns.pause(connection.budget)
-                block = await anext(blocks, None)
-            if chunked and await connection.http_drained():
-                transport.write(b"0\r\n\r\n")
-            transport.close()
-            async with asyncio.timeout(connection.limits.sending):
-                await connection.wait_closed()
-        except (DealerError, TimeoutError):
-            transport.abort()
-            await connection.wait_closed()
-        except Exception:
-            transport.abort()  # its head was sent: no other answer may follow
-            raise
-
-
-async def blocks_of(lines: AsyncGenerator[str], turn: asyncio.Lock) -> AsyncGenerator[bytes]:
-    """Blocks of lines, of about `BLOCK` bytes.
-
-    Each is made while `turn` is held: it takes the event loop a few milliseconds, and only one
-    download at a time does so. The lock is not held while a client reads.
-    """
-    line: str | None = ""
-    async with aclosing(lines):
-        while line is not None:
-            block = bytearray()
-            async with turn:
-                while len(block) < BLOCK and (line := await anext(lines, None)) is not None:
-                    block += line.encode() + b"\n"
-            if block:
-                yield bytes(block)
-
-
-def _chunk(data: bytes, chunked: bool) -> bytes:
-    return b"%x\r\n%b\r\n" % (len(data), data) if chunked else data
-
-
-def _headers(kind: str) -> dict[str, str]:
+def headers_of(kind: str) -> dict[str, str]:
+    """The headers of every answer of this type."""
     fixed = {
         "Content-Type": kind,
         "Connection": "close",

@@ -34,11 +34,9 @@ from dealer.gateway.http.feed import FeedAnswers
 from dealer.gateway.http.histories import Histories, language_for
 from dealer.gateway.http.responses import (
     PAGE,
-    blocks_of,
     framing,
     page_policy,
     response,
-    stream,
 )
 from dealer.gateway.http.rpc import PATH as RPC_PATH
 from dealer.gateway.http.rpc import method_refused
@@ -48,6 +46,7 @@ from dealer.gateway.http.static_files import (
     File,
     StaticFiles,
 )
+from dealer.gateway.http.streams import blocks_of, stream
 from dealer.gateway.rate_limit.budgets import rate_limited
 from dealer.gateway.rate_limit.costs import BYTES_PER_COMMIT
 from dealer.gateway.rpc.context import GatewayContext
