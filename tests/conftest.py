@@ -1,19 +1,23 @@
-"""Test tiers, their order on parallel workers, and the PostgreSQL server.
+"""Test tiers and depths, their order on parallel workers, and the PostgreSQL server.
 
 The quick tier is every test of the folders that mirror the rooms, except those that use PostgreSQL
-and those marked `slow`. Plain `pytest` runs the quick tier; `--all`, `CI=true` and naming files or
-folders run every test that was collected.
+and those marked `slow`. Plain `pytest` runs the quick tier. `CI=true` runs what every change has to
+pass: all tiers of the rooms, and of the other folders the tests of `EACH_CHANGE`. `--all`, and
+naming files or folders, run every test that was collected.
 """
 
 from __future__ import annotations
 
 import gc
 import os
+import shutil
 import signal
+import subprocess
 import sys
 import warnings
 from collections.abc import Generator, Iterator
 from contextlib import suppress
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -22,13 +26,27 @@ import pytest
 from hypothesis import settings
 from xdist.scheduler import LoadFileScheduling
 
+from tests.harness.depth import DEPTH
 from tests.harness.installed import in_ci
 from tests.harness.postgres import OwnServer, Postgres, any_server, own_server
 
 TESTS = Path(__file__).parent
-FOLDERS = ("chaos", "e2e", "browser", "foreign")
+FOLDERS = ("chaos", "e2e", "browser", "foreign", "distributions")
 TIERS = (*FOLDERS, "slow", "postgres", "quick")
 """In the order in which they start: the slowest first, so that no worker ends with one of them."""
+
+EACH_CHANGE = (
+    "browser/test_main_paths.py",
+    "browser/test_whole_game.py",
+    "chaos/",
+    "e2e/test_game.py",
+    "e2e/test_two_servers.py",
+    "foreign/test_openssl.py",
+)
+"""What every change has to pass of the folders outside the rooms, by the beginning of its id."""
+
+MEMORY, MEMORY_BYTES = Path("/dev/shm"), 4 << 30
+"""A file system in memory, and how much has to be free in it to be used for temporary files."""
 
 TEARDOWN_LIMIT = 15
 """Seconds for each step of the teardown of a test that failed."""
@@ -43,7 +61,8 @@ settings.register_profile("quick", deadline=None, max_examples=25)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--all", action="store_true", help=f"run every tier: {', '.join(TIERS)}")
+    parser.addoption("--all", action="store_true", help=f"run every test: {', '.join(TIERS)}")
+    parser.addoption("--tier", action="append", choices=TIERS, help="run this tier only")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -53,14 +72,44 @@ def pytest_configure(config: pytest.Config) -> None:
         "not for tests that change a page for good, for example with scripts or routes",
     ):
         config.addinivalue_line("markers", marker)
-    config.option.all = runs_all(config)
-    settings.load_profile("all" if in_ci() else "quick")
+    # Databases in memory: a test that needs a disk's own behaviour replaces the disk.
+    if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > MEMORY_BYTES:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+    os.environ[DEPTH] = "all" if config.option.all else ""  # read by `amount`
+    settings.load_profile("all" if config.option.all else "quick")
 
 
-def runs_all(config: pytest.Config) -> bool:
+def every_tier(config: pytest.Config) -> bool:
     """Whether all tiers run; can be asked before `pytest_configure`."""
     named = config.args_source is pytest.Config.ArgsSource.ARGS
-    return bool(config.option.all or in_ci() or named)
+    return bool(config.option.all or config.option.tier or in_ci() or named)
+
+
+def chosen(item: pytest.Item) -> bool:
+    """Whether a test runs: it belongs to the tiers and to the depth of this run."""
+    config, tier = item.config, tier_of(item)
+    if tier not in (config.option.tier or (TIERS if every_tier(config) else ("quick",))):
+        return False
+    if config.option.all or config.args_source is pytest.Config.ArgsSource.ARGS:
+        return True
+    name = item.nodeid.removeprefix("tests/")
+    if name.startswith("docs/") and tier == "slow":
+        return documents_changed()
+    return name.partition("/")[0] not in FOLDERS or name.startswith(EACH_CHANGE)
+
+
+@cache
+def documents_changed() -> bool:
+    """Whether this branch changes a document or a test of one; True where that is unknown."""
+    base, head = (_git("merge-base", "HEAD", "origin/main"), _git("rev-parse", "HEAD"))
+    if not base or base == head:
+        return True
+    return _git("diff", "--name-only", base, "--", "*.md", "dealer/docs", "tests/docs") != ""
+
+
+def _git(*arguments: str) -> str:
+    command = ["git", "-C", str(TESTS.parent), *arguments]
+    return subprocess.run(command, capture_output=True, encoding="utf-8").stdout.strip()
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
@@ -70,7 +119,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """
     if len(config.args) == 1 and Path(config.args[0].partition("::")[0]).is_file():
         return 0
-    return len(os.sched_getaffinity(0)) + (2 if runs_all(config) else 1)
+    return len(os.sched_getaffinity(0)) + (2 if every_tier(config) else 1)
 
 
 class _TierScheduling(LoadFileScheduling):
@@ -95,7 +144,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     worker: dict[str, Any] | None = getattr(session.config, "workerinput", None)
     if worker is None or session.config.args_source is not pytest.Config.ArgsSource.TESTPATHS:
         return
-    skipped = () if session.config.option.all else FOLDERS
+    skipped = () if every_tier(session.config) else FOLDERS
     files = [
         file.relative_to(TESTS.parent)
         for file in sorted(TESTS.glob("*/**/test_*.py"))
@@ -112,9 +161,23 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Folders outside the quick tier are not imported for it."""
-    if not config.option.all and collection_path.parent == TESTS:
+    if not every_tier(config) and collection_path.parent == TESTS:
         return collection_path.name in FOLDERS or None
     return None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector: pytest.Collector) -> Generator[None, Any, Any]:
+    """A file that imports a package that is not installed is skipped; in CI that is an error."""
+    report = yield
+    failure = report.call.excinfo and report.call.excinfo.value.__cause__
+    if isinstance(failure, ModuleNotFoundError) and not in_ci():
+        name = str(failure.name).partition(".")[0]
+        if name not in ("dealer", "tests"):
+            report.outcome, report.call = "skipped", None
+            reason = f"{name} is not installed (pip install --group test-all)"
+            report.longrepr = (str(collector.path), 0, f"Skipped: {reason}")
+    return report
 
 
 def tier_of(item: pytest.Item) -> str:
@@ -131,12 +194,10 @@ def tier_of(item: pytest.Item) -> str:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    tiers = {item: tier_of(item) for item in items}
-    if not config.option.all:
-        config.hook.pytest_deselected(items=[item for item in items if tiers[item] != "quick"])
-        items[:] = [item for item in items if tiers[item] == "quick"]
+    config.hook.pytest_deselected(items=[item for item in items if not chosen(item)])
+    items[:] = [item for item in items if chosen(item)]
     if hasattr(config, "workerinput"):
-        items.sort(key=lambda item: TIERS.index(tiers[item]))
+        items.sort(key=lambda item: TIERS.index(tier_of(item)))
 
 
 def pytest_collection_finish() -> None:
@@ -179,11 +240,16 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None]:
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
-    if not config.option.all:
+    if not every_tier(config):
         *others, _ = TIERS
         terminalreporter.write_line(
             f"Not run: {', '.join(others)}. `pytest --all` runs every test, "
             "`pytest FOLDER` all of a folder."
+        )
+    elif left_out := len(terminalreporter.stats.get("deselected", ())):
+        terminalreporter.write_line(
+            f"Not run: {left_out} tests of {', '.join(FOLDERS)}, and larger counts; "
+            "`pytest --all` runs them."
         )
 
 

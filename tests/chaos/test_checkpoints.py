@@ -1,4 +1,4 @@
-"""WAL checkpoints with several processes; `DEALER_CHECKPOINTS=1000` runs more of them."""
+"""WAL checkpoints with several processes."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ from dealer.eventlog.sqlite.store import SqliteStore
 from dealer.eventlog.sqlite.wal import is_affected
 from tests.chaos.checkpoints import checkpoint_under_load
 from tests.chaos.walwatch import library
+from tests.harness.depth import amount
 from tests.harness.installed import missing
 from tests.harness.server_process import ROOT
 
-CHECKPOINTS = int(os.environ.get("DEALER_CHECKPOINTS", "30"))
+CHECKPOINTS = amount(30, many=300)
 PROGRAM = str(Path(__file__).with_name("paused_checkpoint.py"))
 TABLE = bytes(16)
 FIRST, LATER = 30, 40

@@ -1,13 +1,13 @@
-"""A game over connections that are cut at any byte; `DEALER_LINES=500` cuts more often."""
+"""A game over connections that are cut at any byte."""
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from tests.chaos.cuts import play_on_bad_links
+from tests.harness.depth import amount
 
-CUTS = int(os.environ.get("DEALER_LINES", "30"))
+CUTS = amount(30, many=100)
 
 
 async def test_cut_connections_lose_and_double_nothing(tmp_path: Path) -> None:

@@ -1,8 +1,7 @@
-"""Feeds and a webhook through cuts and kills; `DEALER_FEED_CUTS=1000` makes more of them."""
+"""Feeds and a webhook through cuts and kills."""
 
 from __future__ import annotations
 
-import os
 from math import ceil
 from pathlib import Path
 
@@ -10,9 +9,10 @@ import pytest
 
 from tests.chaos import feeds
 from tests.chaos.feeds import follow_through_failures
+from tests.harness.depth import amount
 from tests.harness.postgres import programs
 
-CUTS = int(os.environ.get("DEALER_FEED_CUTS", "20"))
+CUTS = amount(20, many=100)
 
 
 @pytest.mark.parametrize("nodes", [1, 2])

@@ -1,13 +1,13 @@
-"""Floods of traffic that no real client sends; `DEALER_FLOODS=300` opens more connections."""
+"""Floods of traffic that no real client sends."""
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from tests.chaos.floods import FLOODS, flood
+from tests.harness.depth import amount
 
-CONNECTIONS = int(os.environ.get("DEALER_FLOODS", "4"))
+CONNECTIONS = amount(4, many=30)
 
 
 async def test_floods_stop_no_game_and_do_not_grow_the_server(tmp_path: Path) -> None:

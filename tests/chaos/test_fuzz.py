@@ -1,17 +1,17 @@
-"""Grammar-based fuzzing of the JSON-RPC session; `DEALER_FUZZ=1000000` sends a million messages."""
+"""Grammar-based fuzzing of the JSON-RPC session."""
 
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
 
 from tests.chaos.fuzz import Figures, count_answers, fuzz
 from tests.chaos.fuzz_grammar import METHODS
+from tests.harness.depth import amount
 
-MESSAGES = int(os.environ.get("DEALER_FUZZ", "9000"))
+MESSAGES = amount(9000, many=50000)
 
 
 async def test_every_message_is_answered_once_and_nothing_leaks(tmp_path: Path) -> None:

@@ -1,13 +1,13 @@
-"""One address writes no more than its budget; `DEALER_GREEDY=600` runs for as many seconds."""
+"""One address writes no more than its budget."""
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from tests.chaos.greedy import exhaust_budget
+from tests.harness.depth import amount
 
-SECONDS = int(os.environ.get("DEALER_GREEDY", "6"))
+SECONDS = amount(6, many=30)
 
 
 async def test_one_address_writes_no_more_than_its_budget(tmp_path: Path) -> None:

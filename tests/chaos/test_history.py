@@ -1,8 +1,7 @@
-"""Linearizability of a table, and of the check itself; `DEALER_COMMANDS=5000` runs more."""
+"""Linearizability of a table, and of the check itself."""
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,8 +10,9 @@ import pytest
 
 from tests.chaos.history import check_linearizability
 from tests.chaos.linearizability import Call, violations
+from tests.harness.depth import amount
 
-COMMANDS = int(os.environ.get("DEALER_COMMANDS", "900"))
+COMMANDS = amount(900, many=5000)
 
 
 async def test_concurrent_commands_are_linearizable(tmp_path: Path) -> None:

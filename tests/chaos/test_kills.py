@@ -1,15 +1,15 @@
-"""The server process is killed in the middle of a game; `DEALER_KILLS=50` kills more often."""
+"""The server process is killed in the middle of a game."""
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 
 from tests.chaos.kills import play_while_killed
+from tests.harness.depth import amount
 
-KILLS = int(os.environ.get("DEALER_KILLS", "4"))
+KILLS = amount(4, many=20)
 
 
 @pytest.mark.parametrize("commit", ["thread", "loop"])

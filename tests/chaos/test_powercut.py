@@ -1,8 +1,7 @@
-"""Power cuts under the database; `DEALER_CUTS=200` runs more of them."""
+"""Power cuts under the database."""
 
 from __future__ import annotations
 
-import os
 import random
 import shutil
 from pathlib import Path
@@ -10,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from tests.chaos.powercut import cut_power
+from tests.harness.depth import amount
 from tests.harness.disk_trace import CREATE, SYNC, TRUNCATE, WRITE, Disk, Step
 from tests.harness.installed import missing
 
-CUTS = int(os.environ.get("DEALER_CUTS", "10"))
+CUTS = amount(10, many=100)
 
 
 @pytest.mark.parametrize("commit", ["thread", "loop"])

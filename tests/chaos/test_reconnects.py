@@ -1,13 +1,13 @@
-"""Clients reconnect while events flow; `DEALER_RECONNECTS=1000` runs more of it."""
+"""Clients reconnect while events flow."""
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from tests.chaos.reconnects import reconnect
+from tests.harness.depth import amount
 
-RECONNECTS = int(os.environ.get("DEALER_RECONNECTS", "80"))
+RECONNECTS = amount(80, many=400)
 
 
 async def test_a_reconnecting_client_receives_every_version_once(tmp_path: Path) -> None:

@@ -1,13 +1,13 @@
-"""Stuck clients delay no other client and no shutdown; `DEALER_DRAWS=300` runs longer."""
+"""Stuck clients delay no other client and no shutdown."""
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from tests.chaos.stuck import EACH, play_among_stuck
+from tests.harness.depth import amount
 
-DRAWS = int(os.environ.get("DEALER_DRAWS", "30"))
+DRAWS = amount(30, many=100)
 
 
 async def test_stuck_clients_delay_no_other_client_and_no_shutdown(tmp_path: Path) -> None:

@@ -111,13 +111,13 @@ def postgres_database(postgres: Postgres) -> Iterator[TemporaryPostgres]:
 
 
 @pytest.fixture
-def simulated_database() -> TemporarySimulation:
-    return TemporarySimulation(commit="thread")
+def simulated_database(tmp_path: Path) -> TemporarySimulation:
+    return TemporarySimulation(tmp_path, commit="thread")
 
 
 @pytest.fixture
-def simulated_on_loop_database() -> TemporarySimulation:
-    return TemporarySimulation(commit="loop")
+def simulated_on_loop_database(tmp_path: Path) -> TemporarySimulation:
+    return TemporarySimulation(tmp_path, commit="loop")
 
 
 @pytest.fixture(params=["sqlite", "sqlite_on_loop", "postgres", "simulated", "simulated_on_loop"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from random import Random
 from typing import Any
 from unittest.mock import patch
@@ -23,9 +24,8 @@ class _NoWait:
 class TemporarySimulation:
     """A simulated database, with the methods of `TemporarySqlite`."""
 
-    url = "sqlite:///simulated.db"
-
-    def __init__(self, *, commit: str) -> None:
+    def __init__(self, folder: Path, *, commit: str) -> None:
+        self.url = f"sqlite:///{folder}/simulated.db"  # what opens the address itself makes a file
         self.commit = commit
         nothing: Any = _NoWait()
         self.database = Database(nothing, nothing, Random(0))
