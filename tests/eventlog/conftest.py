@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sqlite3
 from collections.abc import AsyncIterator, Iterator
 from contextlib import closing
@@ -12,8 +11,8 @@ from typing import Any
 import pytest
 
 from dealer.eventlog import Log
-from dealer.eventlog.sqlite.store import SqliteStore
 from tests.harness.database_link import DatabaseLink
+from tests.harness.empty_log import empty_log
 from tests.harness.postgres import OwnServer, Postgres
 from tests.simulation.conformance import TemporarySimulation
 
@@ -51,11 +50,9 @@ class TemporarySqlite:
 
 @pytest.fixture(scope="session")
 def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An empty log to copy: the migrations take longer than most tests."""
+    """An empty log to copy."""
     file = tmp_path_factory.mktemp("migrated") / "log.db"
-    store = SqliteStore(file, synchronous="NORMAL", busy_seconds=5, wal_pages=50)
-    store.open()
-    store.close()
+    empty_log(file)
     return file
 
 
@@ -86,8 +83,8 @@ TemporaryDatabase = TemporarySqlite | TemporaryPostgres | TemporarySimulation
 
 
 @pytest.fixture
-def sqlite_database(migrated: Path, tmp_path: Path) -> TemporarySqlite:
-    shutil.copy(migrated, tmp_path / "log.db")
+def sqlite_database(tmp_path: Path) -> TemporarySqlite:
+    empty_log(tmp_path / "log.db")
     return TemporarySqlite(tmp_path / "log.db")
 
 

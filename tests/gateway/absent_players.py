@@ -33,7 +33,9 @@ class Watched:
             state, known = live_table.table, self.absences._present.get(live_table, ())
             seats = {seat for seat in state.seats if self.absences.is_present(live_table, seat)}
             there = (HOST_TOKEN in known) == host and self.service.presence.known(live_table)
-            return seats == present and there
+            absent = self.absences._since.get(live_table, {})
+            counted = {seat for seat in state.seats if state.holder(seat) in absent}
+            return seats == present and there and counted == state.seats.keys() - present
 
         await eventually(matches)
 

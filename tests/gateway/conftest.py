@@ -14,6 +14,7 @@ from dealer.gateway import Gateway, Limits, serve
 from dealer.service import Service, head_poller
 from dealer.service.startup import open_service
 from tests.gateway.rpc_client import RpcClient
+from tests.harness.empty_log import empty_log
 from tests.harness.limits import NO_RATES
 from tests.service.bare_service import bare_service
 from tests.service.conftest import postgres_url, url
@@ -39,7 +40,7 @@ async def serving(
 
 @pytest.fixture
 async def service(tmp_path: Path) -> AsyncIterator[Service]:
-    async with bare_service(f"sqlite:///{tmp_path / 'dealer.db'}") as service:
+    async with bare_service(empty_log(tmp_path / "dealer.db")) as service:
         yield service
 
 

@@ -60,6 +60,7 @@ def faults(kind: str, document: Any) -> list[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_the_asyncapi_parser_finds_no_fault():
     assert faults("asyncapi", ASYNCAPI) == []
     invalid = deepcopy(ASYNCAPI)
@@ -67,6 +68,7 @@ def test_the_asyncapi_parser_finds_no_fault():
     assert faults("asyncapi", invalid)
 
 
+@pytest.mark.slow
 def test_the_openrpc_validator_finds_no_fault():
     assert faults("openrpc", OPENRPC) == []
     invalid = deepcopy(OPENRPC)

@@ -10,6 +10,7 @@ import pytest
 
 from dealer.service import Service
 from dealer.service.startup import open_service as open_with_tasks
+from tests.harness.empty_log import empty_log
 from tests.harness.postgres import Postgres
 from tests.service.bare_service import bare_service
 
@@ -27,9 +28,9 @@ def postgres_url(postgres: Postgres) -> Iterator[str]:
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """An empty database for this test."""
+    """A database without events for this test."""
     if request.param == "sqlite":
-        return f"sqlite:///{tmp_path / 'dealer.db'}"
+        return empty_log(tmp_path / "dealer.db")
     found: str = request.getfixturevalue("postgres_url")
     return found
 

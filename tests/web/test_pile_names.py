@@ -40,7 +40,7 @@ def test_names_that_only_look_written_are_left_alone() -> None:
     assert [title for _, title in named("~", "~!", "~_w", "~YWJj")] == [None] * 4
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(st.lists(TYPED, min_size=50, max_size=100))
 def test_every_name_is_one_that_the_log_can_have(typed: list[str]) -> None:
     for one, (plain, title) in zip(typed, named(*typed), strict=True):

@@ -21,6 +21,7 @@ def run(expression: str) -> str:
     return output_of(node(), "--input-type=module", "--eval", program)
 
 
+@pytest.mark.slow
 def test_a_code_is_read_as_its_text() -> None:
     """In every version: the lengths are the largest of each, and one more byte."""
     lengths = [14, 26, 42, 62, 84, 106, 122, 152, 180, 213, 251, 287, 331, 362, 412, 450, 504]

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
 
+import pytest
+
 from dealer.gateway.http.static_files import without_comments
 from tests.harness.installed import missing
 from tests.harness.programs import output_of
@@ -26,16 +28,19 @@ def run_tool(package: str, program: str, *arguments: str | Path) -> None:
     output_of(node(), script, *arguments, cwd=ROOT)
 
 
+@pytest.mark.slow
 def test_eslint_finds_nothing() -> None:
     config = Path(__file__).with_name("eslint.config.mjs")
     run_tool("eslint", "eslint.js", "--config", config, "dealer/web", "tests/web")
 
 
+@pytest.mark.slow
 def test_types_are_consistent() -> None:
     """Also that the client's classes implement the interfaces of client.d.ts."""
     run_tool("typescript", "tsc", "--project", Path(__file__).with_name("tsconfig.json"))
 
 
+@pytest.mark.slow
 def test_scripts_without_comments_are_the_same_programs(tmp_path: Path) -> None:
     """Both have the same tokens, by the parser that ESLint uses."""
     if not (PACKAGES / "acorn").is_dir():
