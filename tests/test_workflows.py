@@ -22,6 +22,7 @@ console.log(JSON.stringify(lint(readFileSync(file, "utf8"), file)));
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["ci.yml", "nightly.yml"])
 def test_a_workflow_is_valid_and_has_every_tier(name: str) -> None:
     text = (FOLDER / name).read_text(encoding="utf-8")

@@ -117,6 +117,7 @@ def test_a_seat_sees_what_its_player_saw(log: OpenLog) -> None:
     assert log.state(friday, 86).stacks == {}
 
 
+@pytest.mark.slow
 def test_a_bundle_has_the_past_states_of_the_log(log: OpenLog, tmp_path: Path) -> None:
     friday = log.tables()[0].table
     file = tmp_path / "game.jsonl"

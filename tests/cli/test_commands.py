@@ -54,6 +54,7 @@ print(*(heavy & sys.modules.keys()))
     assert output_of(sys.executable, "-c", code, cwd=ROOT).splitlines()[-1] == ""
 
 
+@pytest.mark.slow
 def test_a_closed_pipe_is_no_error(played: Played) -> None:
     log = f"{sys.executable} -m dealer.cli log {played.closed} --json --database {played.url}"
     done = subprocess.run(

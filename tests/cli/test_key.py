@@ -19,6 +19,7 @@ def url(played: Played, tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path / 'dealer.db'}"
 
 
+@pytest.mark.slow
 def test_a_key_is_alone_on_standard_output(ask: Ask, url: str, tmp_path: Path) -> None:
     added = ask("key", "add", "shop", "--may", "read, open", "--database", url)
     assert added.code == 0

@@ -87,6 +87,7 @@ FORBIDDEN = (
 )
 
 
+@pytest.mark.slow
 def test_a_node_cannot_change_events_or_the_schema(
     database: Database, file: dict[str, Any], tmp_path: Path
 ) -> None:

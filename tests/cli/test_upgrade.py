@@ -31,6 +31,7 @@ def older(monkeypatch: pytest.MonkeyPatch, *, by: int = 1) -> Iterator[str]:
         yield known[-1]
 
 
+@pytest.mark.slow
 def test_an_older_program_does_not_open_a_newer_schema(
     ask: Ask, played: Played, monkeypatch: pytest.MonkeyPatch
 ) -> None:

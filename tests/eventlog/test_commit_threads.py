@@ -140,6 +140,7 @@ async def test_a_large_append_is_left_to_the_thread(on_loop: Recorded) -> None:
     await on_loop.append_until(LOOP)
 
 
+@pytest.mark.slow
 async def test_while_another_process_has_the_lock_the_thread_waits_for_it(
     sqlite_database: TemporarySqlite, on_loop: Recorded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -169,6 +170,7 @@ async def test_while_another_process_has_the_lock_the_thread_waits_for_it(
     await on_loop.append_until(LOOP)
 
 
+@pytest.mark.slow
 async def test_work_of_the_thread_waits_for_the_lock_of_another_process(
     sqlite_database: TemporarySqlite, on_loop: Recorded
 ) -> None:

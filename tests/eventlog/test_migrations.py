@@ -107,6 +107,7 @@ async def test_a_new_file_is_migrated_when_it_is_opened(database: TemporarySqlit
         assert await log.append(append(A, 0)) == Appended(1)
 
 
+@pytest.mark.slow
 def test_a_current_database_is_opened_without_alembic(database: TemporarySqlite) -> None:
     program = (
         "import asyncio, sys\n"

@@ -124,6 +124,7 @@ async def test_a_savepoint_of_other_code_is_ignored(
         assert await savepoints.read(log, KEY, A) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("database", ["sqlite", "sqlite_on_loop", "postgres"], indirect=True)
 @pytest.mark.parametrize(("point", "kept"), [("before", None), ("after", saved(1))])
 async def test_a_process_killed_at_a_savepoint_leaves_the_events(

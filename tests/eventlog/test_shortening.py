@@ -58,6 +58,7 @@ async def test_events_are_shortened_and_read_as_before(database: TemporaryDataba
     assert database.execute(SHORT) != [(0,)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("database", ["sqlite", "sqlite_on_loop", "postgres"], indirect=True)
 async def test_a_killed_process_is_continued_by_the_next(database: TemporaryDatabase) -> None:
     await in_form(database, Form.CANONICAL, ROWS)

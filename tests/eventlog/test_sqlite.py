@@ -130,6 +130,7 @@ async def test_an_error_at_the_commit_leaves_no_part_of_the_batch(
         assert await log.append(append(B, 0, "1")) == Appended(1)
 
 
+@pytest.mark.slow
 async def test_an_append_waits_for_a_process_that_has_locked_the_file(
     database: TemporarySqlite,
 ) -> None:
@@ -262,6 +263,7 @@ def world_readable(migrated: Path) -> Iterator[TemporarySqlite]:
     shutil.rmtree(folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder_mode", [0o777, 0o555])
 async def test_a_file_that_is_not_writable_is_an_error(
     world_readable: TemporarySqlite, folder_mode: int
@@ -274,6 +276,7 @@ async def test_a_file_that_is_not_writable_is_an_error(
     assert "writable for the user" in output
 
 
+@pytest.mark.slow
 async def test_a_user_without_write_permission_does_not_change_the_wal(
     world_readable: TemporarySqlite,
 ) -> None:
@@ -315,6 +318,7 @@ async def test_a_folder_is_refused_as_a_database(tmp_path: Path) -> None:
             await opening(f"sqlite:///{tmp_path}")
 
 
+@pytest.mark.slow
 async def test_two_processes_create_one_database(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'new.db'}"
     both = [other_process("open_once", url) for _ in range(2)]

@@ -261,6 +261,7 @@ async def test_cancellation_at_any_await_leaves_no_transaction_and_doubles_no_ap
     gc.collect()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("database", ["sqlite", "sqlite_on_loop", "postgres"], indirect=True)
 async def test_two_processes_append_to_one_table_at_once(database: TemporaryDatabase) -> None:
     each = 60
@@ -292,6 +293,7 @@ async def kill_at(point: str, database: TemporaryDatabase) -> None:
     assert process.returncode == -signal.SIGKILL
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("database", ["sqlite", "sqlite_on_loop", "postgres"], indirect=True)
 async def test_a_command_killed_between_commit_and_reply_is_known(
     database: TemporaryDatabase,
@@ -304,6 +306,7 @@ async def test_a_command_killed_between_commit_and_reply_is_known(
         assert await log.append(append(A, 1)) == Appended(2)
 
 
+@pytest.mark.slow
 async def test_an_append_killed_before_the_commit_leaves_nothing(
     database: TemporaryDatabase,
 ) -> None:

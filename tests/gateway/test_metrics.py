@@ -145,6 +145,7 @@ async def test_the_process_and_the_database_are_described(tmp_path, connect) -> 
         assert found[name] > 0
 
 
+@pytest.mark.slow
 async def test_busy_readers_are_counted(tmp_path) -> None:
     async with open_service(f"sqlite:///{tmp_path / 'read.db'}", readers=3) as service:
         slow = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT {})"

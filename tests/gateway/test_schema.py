@@ -235,6 +235,7 @@ def _paths(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
             yield from _paths(member, (*path, step))
 
 
+@pytest.mark.slow
 def test_the_schema_is_not_imported_with_the_server():
     program = (
         "import sys, dealer.gateway.server\n"

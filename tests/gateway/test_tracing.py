@@ -57,6 +57,7 @@ async def test_requests_commits_and_slices_have_spans_without_data_of_players(
     assert exporter.get_finished_spans() == spans, "recorded after its end"
 
 
+@pytest.mark.slow
 def test_nothing_is_imported_unless_spans_are_sent() -> None:
     program = "import sys, dealer.cli.main, dealer.gateway.server, dealer.gateway.observe.tracing; "
     program += "print([name for name in sys.modules if name.startswith('opentelemetry')])"

@@ -63,6 +63,7 @@ def test_messages_are_formatted() -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tag", sorted(languages()))
 def test_python_and_browsers_format_alike(tag: str) -> None:
     """Plural categories of all numbers up to 1000, lists, and names of another direction."""

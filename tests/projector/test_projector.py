@@ -237,6 +237,7 @@ def test_the_later_of_two_rows_with_one_key_is_kept(connection: Connection) -> N
     assert models(connection)["deck"] == {(1, 1, 0, None, "b")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at", ["SET projected", "COMMIT"])
 def test_a_kill_between_rows_and_position_leaves_both_or_neither(
     at: str, connection: Connection

@@ -5,6 +5,8 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import pytest
+
 from tests.harness.installed import missing
 from tests.harness.programs import output_of
 from tests.web.js_verifier import node
@@ -23,6 +25,7 @@ OPTIONS = [
 ]
 
 
+@pytest.mark.slow
 def test_a_typed_program_compiles(tmp_path: Path) -> None:
     program = node()
     if not TYPESCRIPT.exists():
