@@ -242,7 +242,11 @@ async def test_other_methods_and_the_preflight_of_browsers(
         assert answer.status_code == HTTPStatus.METHOD_NOT_ALLOWED
         assert answer.json()["error"] == "Use GET or HEAD."
         assert answer.headers["allow"] == "GET, HEAD, OPTIONS"
-    asked = {"Origin": "https://else.example", "Access-Control-Request-Method": "POST"}
+    asked = {
+        "Host": "9.9.9.9",
+        "Origin": "https://else.example",
+        "Access-Control-Request-Method": "POST",
+    }
     preflight = await decks.http.options("/api/deck/new/", headers=asked)
     assert preflight.status_code == HTTPStatus.OK
     assert preflight.headers["access-control-allow-origin"] == "*"
@@ -254,7 +258,7 @@ async def test_other_methods_and_the_preflight_of_browsers(
 async def test_pages_of_other_origins_may_use_decks_and_nothing_else(
     deck_server: Gateway, decks: Decks
 ) -> None:
-    headers = {"Origin": "https://else.example"}
+    headers = {"Origin": "https://else.example", "Host": "9.9.9.9"}
     opened = await decks.http.get("/api/deck/new/", headers=headers)
     assert opened.headers["access-control-allow-origin"] == "*"
     posted = await decks.http.post("/rpc", json={}, headers=headers)
@@ -265,10 +269,23 @@ async def test_pages_of_other_origins_may_use_decks_and_nothing_else(
 
 
 async def test_pages_of_public_sites_may_not_use_servers_in_private_networks(decks: Decks) -> None:
-    """Here the server's address is 127.0.0.1."""
-    cross = {"Origin": "https://else.example", "Sec-Fetch-Site": "cross-site"}
-    refused = await decks.http.get("/api/deck/new/", headers=cross)
-    assert refused.status_code == HTTPStatus.FORBIDDEN
+    """Where the page is `http` and the address no loopback one, browsers send `Origin` alone."""
+    for headers in (
+        {"Origin": "https://else.example", "Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Origin": "http://else.example"},
+        {"Origin": "http://else.example", "Host": "192.168.1.5:8080"},
+        {"Origin": "http://192.168.1.9", "Host": "192.168.1.5:8080"},
+        {"Origin": "http://else.example", "Host": "[fd00::5]"},
+        {"Origin": "null"},
+        {"Referer": "http://else.example/", "Host": "192.168.1.5:8080"},
+        {"Referer": "http://["},
+    ):
+        for ask in (decks.http.get, decks.http.post):
+            refused = await ask("/api/deck/new/", headers=headers)
+            assert refused.status_code == HTTPStatus.FORBIDDEN, headers
+    page = {"Host": "192.168.1.5:8080", "Referer": "http://192.168.1.5:8080/tables/"}
+    assert (await decks.http.get("/api/deck/new/", headers=page)).status_code == HTTPStatus.OK
     same = {"Origin": "http://127.0.0.1:5173", "Sec-Fetch-Site": "same-site"}
     assert (await decks.http.get("/api/deck/new/", headers=same)).status_code == HTTPStatus.OK
 

@@ -14,7 +14,12 @@ from websockets.http11 import Request, Response
 from dealer.eventlog.damaged_tables import first_lines
 from dealer.gateway.http.connection import HttpConnection
 from dealer.gateway.http.host_names import HostNames
-from dealer.gateway.http.refusals import body_refused, cross_site_refused, host_refused
+from dealer.gateway.http.refusals import (
+    body_refused,
+    cross_site_refused,
+    host_refused,
+    origin_refused,
+)
 from dealer.gateway.http.responses import response
 from dealer.gateway.rpc.context import GatewayContext
 from dealer.projector.stream_projector import Stopped
@@ -41,7 +46,11 @@ class Operations:
 
     async def answer(self, connection: HttpConnection, request: Request) -> Response:
         path, _, query = request.path.partition("?")
-        refusal = host_refused(self._hosts, request) or cross_site_refused(request)
+        refusal = (
+            host_refused(self._hosts, request)
+            or cross_site_refused(request)
+            or origin_refused(request)
+        )
         if refusal is not None:
             return refusal
         if connection.body:

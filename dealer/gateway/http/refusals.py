@@ -62,22 +62,26 @@ def host_refused(hosts: HostNames, request: Request) -> Response | None:
 
 
 def cross_site_refused(request: Request) -> Response | None:
-    """403 for a request that a page of another site makes, by `Sec-Fetch-Site`; else None."""
+    """403 for a request that a page of another site makes, by `Sec-Fetch-Site`; else None.
+
+    Browsers send it to `https` and to loopback addresses only.
+    """
     if "cross-site" not in request.headers.get_all("Sec-Fetch-Site"):
         return None
     sentence = "Requests by pages of other sites are refused; type the address yourself.\n"
     return response(HTTPStatus.FORBIDDEN, sentence)
 
 
-def private_network_refused(request: Request) -> Response | None:
-    """403 for a page of a public site that asks a server in its visitor's own network; else None.
+def origin_refused(request: Request) -> Response | None:
+    """403 for a request by a page of another origin than this server's, by `Origin`; else None."""
+    host = request.headers.get("Host", "").lower()
+    if all(each.lower().partition("://")[2] == host for each in request.headers.get_all("Origin")):
+        return None
+    return response(HTTPStatus.FORBIDDEN, "Pages of this origin may not connect to this server.\n")
 
-    Such a page could find servers there, and use up the limits of its visitor's address.
-    """
-    return cross_site_refused(request) if _is_private(request.headers.get("Host", "")) else None
 
-
-def _is_private(host: str) -> bool:
+def is_private(host: str) -> bool:
+    """Whether this `Host` is a name or address of one machine or one network."""
     name = urlsplit(f"//{host}").hostname or ""
     try:
         return not ip_address(name).is_global

@@ -15,8 +15,9 @@ from dealer.gateway.http.client_connection import ClientConnection
 from dealer.gateway.http.host_names import HostNames
 from dealer.gateway.http.refusals import (
     body_refused,
+    cross_site_refused,
     host_refused,
-    private_network_refused,
+    is_private,
     request_weight,
     unavailable,
 )
@@ -139,7 +140,8 @@ class Admission:
     def check_decks(self, connection: ClientConnection, request: Request) -> Response | None:
         """The answer to a request about decks that is refused by its head; None for any other.
 
-        Pages of every origin may send them: browsers add no credential to them on their own.
+        Pages of every origin may send them, unless the server is at a private address: browsers add
+        no credential to them on their own.
         """
         unknown_key = self.identify(connection, request)
         budget, now = connection.budget, self._context.clock()
@@ -148,9 +150,20 @@ class Admission:
             self._reject("rate", address=connection.address)
             return unavailable("Too many requests", wait, HTTPStatus.TOO_MANY_REQUESTS)
         refusal = self._check_host(request)
-        if refusal is None and not self._names_origin(request):
-            refusal = private_network_refused(request)
+        if refusal is None:
+            refusal = self._check_page(request)
         return refusal or unknown_key or self._check_room(connection)
+
+    def _check_page(self, request: Request) -> Response | None:
+        """403 for a page of another site that asks a server in its visitor's own network.
+
+        Such a page could find servers there, and use up the limits of its visitor's address. With
+        a GET whose answer it does not read, browsers send no `Origin`, but `Referer`, unless the
+        page forbids that; and `Sec-Fetch-Site` only to `https` and loopback addresses.
+        """
+        if not is_private(request.headers.get("Host", "")) or self._names_origin(request):
+            return None
+        return self._check_origin(request, or_referer=True) or cross_site_refused(request)
 
     def _names_origin(self, request: Request) -> bool:
         """Whether the operator has named the origin of the page that sends this request."""
@@ -196,10 +209,15 @@ class Admission:
             return unavailable("No more connections at the moment")
         return self._check_share(connection)
 
-    def _check_origin(self, request: Request) -> Response | None:
+    def _check_origin(self, request: Request, *, or_referer: bool = False) -> Response | None:
+        headers = request.headers
         try:
-            allowed = self.allows(request.headers.get("Origin"), request.headers.get("Host"))
-        except MultipleValuesError:
+            origin, referer = headers.get("Origin"), headers.get("Referer")
+            if or_referer and origin is None and referer is not None:
+                page = urlsplit(referer)
+                origin = f"{page.scheme}://{page.netloc}"
+            allowed = self.allows(origin, headers.get("Host"))
+        except (MultipleValuesError, ValueError):
             allowed = False
         if allowed:
             return None
