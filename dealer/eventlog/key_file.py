@@ -8,10 +8,12 @@ that a wrong key is detected before anything is written with it.
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import re
 import stat
 import tempfile
+from collections.abc import Collection
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -22,6 +24,8 @@ from dealer.eventlog.admin import RETIRED
 from dealer.eventlog.encryption import MASTER_BYTES, HouseKeys
 from dealer.eventlog.log import Log
 from dealer.eventlog.read_only_log import ReadOnlyLog
+
+log_ = logging.getLogger(__name__)
 
 _CHECK = "key"
 _LOSS = (
@@ -67,8 +71,9 @@ async def load_house_keys(log: Log, file: Path, *, fresh: bytes) -> HouseKeys:
     """The keys of the house whose master key is in `file` and whose log is `log`.
 
     `fresh` is 32 random bytes, which become the key if neither file nor log has one. Earlier keys
-    are loaded from files next to it. Raises HouseKeyError if the key is missing, unreadable,
-    accessible to other users, or of another house.
+    are loaded from files next to it; where one is missing, as in a backup from before the key was
+    retired, its tables are unavailable until the keys are loaded again with it. Raises
+    HouseKeyError if the key is missing, unreadable, accessible to other users, or of another house.
     """
     if len(fresh) != MASTER_BYTES:
         raise ValueError(f"a master key has {MASTER_BYTES} bytes")
@@ -81,19 +86,18 @@ async def load_house_keys(log: Log, file: Path, *, fresh: bytes) -> HouseKeys:
     (_, check), *before = reversed(known.items())
     if check not in masters:
         raise HouseKeyError(
-            f"The key in {file} is another house's. {_LOSS}; restore the key file of this database "
-            "from a backup."
+            f"The key in {file} is another house's, or newer than this database. {_LOSS}; restore "
+            "the key file of this database from a backup."
         )
-    current, earlier = masters[check], []
+    current, earlier, missing = masters[check], [], set()
     for name, check in before:
         if check in masters:
             earlier.append(HouseKeys(masters[check]))
         elif await log.metadata(f"{name}{RETIRED}") is None:
-            raise HouseKeyError(
-                f"The house key of earlier tables, {earlier_file(file, check)}, is missing. "
-                f"{_LOSS}; restore the file from a backup."
-            )
-    return HouseKeys(current, earlier=earlier, more=partial(read_keys, file))
+            missing.add(check)
+            fields = {"file": str(earlier_file(file, check))}
+            log_.error("house key missing", extra={"fields": fields})
+    return HouseKeys(current, earlier=earlier, more=partial(_added_keys, file, without=missing))
 
 
 async def existing_house_keys(log: Log, file: Path) -> HouseKeys:
@@ -128,6 +132,14 @@ async def key_checks(log: ReadOnlyLog) -> dict[str, bytes]:
 def read_keys(file: Path) -> list[HouseKeys]:
     """The keys in `file` and in the files of earlier keys; HouseKeyError if one is unreadable."""
     return [HouseKeys(master) for master in _masters(file).values()]
+
+
+def _added_keys(file: Path, *, without: Collection[bytes]) -> list[HouseKeys]:
+    """The keys there, but for those with these check values.
+
+    A restore leaves the open tables of a missing key to the first start that has it.
+    """
+    return [key for key in read_keys(file) if key.check not in without]
 
 
 def earlier_file(file: Path, check: bytes) -> Path:

@@ -70,7 +70,7 @@ def _readiness(service: Service, operations: Operations) -> dict[str, Number]:
         ),
         "dealer_restart_needed": (
             "1 if this process opens no tables, because the house key was rotated.",
-            lambda: maintenance.restart_needed is not None,
+            lambda: maintenance.key_needed is not None,
         ),
         "dealer_tables_damaged": (
             "Tables whose rows in the log this process has found damaged; /readyz names them.",

@@ -83,7 +83,6 @@ class CommandExecutor:
         self._house = house
         self._signers: dict[bytes, Signer] = {}
         self._nonces: list[bytes] = []
-        self.public_key = key.public_key
 
     def now(self) -> int:
         """Milliseconds since 1970, UTC."""
@@ -233,5 +232,7 @@ class CommandExecutor:
     def _signer(self, key: bytes) -> Signer:
         """The signer of one of the house's keys; raises HouseKeyError."""
         if key not in self._signers:
-            self._signers[key] = Signer(self._key.of(key).signing_seed)
+            under = self._key.of(key)
+            key = under.public_key  # of a new table, whose key is the newest at this time
+            self._signers.setdefault(key, Signer(under.signing_seed))
         return self._signers[key]

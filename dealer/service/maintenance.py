@@ -2,8 +2,9 @@
 
 Open rounds go on to their end, and players may leave and return. Operators disable tables in the
 database, which every process polls within a second. The same poll finds that the house has a newer
-key than this process, which then opens no tables; and a check of the disk of an SQLite file finds
-that it is nearly full, so that the rest is left for the open rounds.
+key, which this process then uses for new tables; while its file is not here, it opens none. A check
+of the disk of an SQLite file finds that it is nearly full, so that the rest is left for the open
+rounds.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ from math import nan
 from pathlib import Path
 from shutil import disk_usage
 
-from dealer.errors import DealerError, Disabled
+from dealer.errors import DealerError, Disabled, HouseKeyError
 from dealer.eventlog import Log
 from dealer.eventlog.admin import BACKUP
-from dealer.eventlog.key_file import key_checks
+from dealer.eventlog.encryption import HouseKeys
+from dealer.eventlog.key_file import existing_house_keys, key_checks
 from dealer.game.commands import Command, OpenRound, OpenTable, TakeSeat
 
 MIB = 2**20
@@ -28,14 +30,14 @@ WHOLE_SERVICE = "house"
 """The target for all tables, including those that are not opened yet."""
 
 OLD_KEY = "key"
-"""The target for new tables in a process whose key was replaced."""
+"""The target for new tables in a process that has not the file of the house's newest key."""
 
 DISK = "disk"
 """The target for new tables and rounds while the disk has less free space than the floor."""
 
-RESTART_NEEDED = (
-    "This server opens no tables until it is restarted, because the house has a new key; existing "
-    "tables continue."
+KEY_NEEDED = (
+    "This server opens no tables, because the house has a new key, and its file is not next to the "
+    "earlier one: copy all key files of the house to this machine. Existing tables continue."
 )
 
 RECOVERY_FACTOR = 1.1
@@ -50,18 +52,21 @@ log = logging.getLogger(__name__)
 class MaintenanceMode:
     """What is disabled; `targets` are tables' ids in hex, WHOLE_SERVICE, OLD_KEY and DISK.
 
-    `check` is the check value of the key that new tables of this process are signed under. `free`
-    is the number of free bytes on the disk, NaN where it is unknown. `backup_at` is the millisecond
-    of the newest `dealer backup`, 0 if there is none.
+    `free` is the number of free bytes on the disk, NaN where it is unknown. `backup_at` is the
+    millisecond of the newest `dealer backup`, 0 if there is none.
     """
 
     def __init__(self) -> None:
         self.targets: frozenset[str] = frozenset()
-        self.check = b""
         self.free = nan
         self.backup_at = 0
         self._folder: Path | None = None
         self._floor = 0
+        self._keys: tuple[HouseKeys, Path] | None = None
+
+    def watch_keys(self, keys: HouseKeys, file: Path) -> None:
+        """Let these keys, which are in `file`, be those that the house has after a rotation."""
+        self._keys = keys, file
 
     def watch_disk(self, folder: Path, *, floor: int) -> None:
         """Refuse new tables and rounds while the disk of `folder` has less than `floor` free bytes.
@@ -82,9 +87,9 @@ class MaintenanceMode:
         )
 
     @property
-    def restart_needed(self) -> str | None:
-        """Why this process opens no tables until it is restarted; None if it opens them."""
-        return RESTART_NEEDED if OLD_KEY in self.targets else None
+    def key_needed(self) -> str | None:
+        """Why this process opens no tables until it has the newest key; None if it opens them."""
+        return KEY_NEEDED if OLD_KEY in self.targets else None
 
     def require(self, table: str, command: Command) -> None:
         """Raise Disabled if `command` begins something that may not begin now."""
@@ -96,7 +101,7 @@ class MaintenanceMode:
                 "again later."
             )
         if OLD_KEY in self.targets and isinstance(command, OpenTable):
-            raise Disabled(f"{RESTART_NEEDED} Try again later.")
+            raise Disabled(f"{KEY_NEEDED} Try again later.")
         if DISK in self.targets and isinstance(command, OpenTable | OpenRound):
             raise Disabled(
                 "The server opens no tables or rounds for now, because its disk is nearly full; "
@@ -111,10 +116,7 @@ class MaintenanceMode:
     async def refresh(self, database: Log) -> None:
         """Read the targets from the database; raises DatabaseError."""
         found = frozenset(target for (target,) in await database.fetch(_TARGETS))
-        known = list((await key_checks(database)).values())
-        if self.check and known and self.check != known[-1]:
-            if OLD_KEY not in self.targets:
-                log.warning("restart to use the new key")
+        if self._keys is not None and not await self._use_newest_key(database, *self._keys):
             found |= {OLD_KEY}
         found |= self.targets & {DISK}
         self.backup_at = int.from_bytes(await database.metadata(BACKUP) or b"")
@@ -125,6 +127,20 @@ class MaintenanceMode:
             for target in sorted(targets - {OLD_KEY, DISK}):
                 log.info(event, extra={"fields": {"target": target}})
         self.targets = found
+
+    async def _use_newest_key(self, database: Log, keys: HouseKeys, file: Path) -> bool:
+        """Whether `keys` are the newest ones of the house, once those have been looked for."""
+        *_, newest = (await key_checks(database)).values()
+        if keys.check == newest:
+            return True
+        try:
+            keys.adopt(await existing_house_keys(database, file))
+        except HouseKeyError as error:
+            if OLD_KEY not in self.targets:
+                log.warning("new key missing", extra={"fields": {"says": str(error)}})
+            return False
+        log.info("new key in use")
+        return True
 
     async def run(self, database: Log) -> None:
         """Poll until cancelled; while the database is unavailable the last known targets apply."""

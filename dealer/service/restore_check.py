@@ -41,6 +41,7 @@ log_ = logging.getLogger(__name__)
 
 _GENERATION = "generation."
 _HOME = "home."
+_LEFT = "left."
 _NO_FOLDER = "none"
 _FIRST_LINE = "SELECT id FROM journal ORDER BY at, id LIMIT 1"
 _LINE = "SELECT 1 FROM journal WHERE id = ?"
@@ -105,6 +106,12 @@ async def _numbered(log: ReadOnlyLog, name: str) -> list[bytes]:
     return [found[each] for each in names]
 
 
+async def _left(log: ReadOnlyLog) -> list[bytes]:
+    """The tables that a restore should have closed, and whose key was missing."""
+    found = await log.fetch("SELECT name FROM house")
+    return [bytes.fromhex(name[len(_LEFT) :]) for (name,) in found if name.startswith(_LEFT)]
+
+
 def _altered(name: str) -> DatabaseDamaged:
     return DatabaseDamaged(
         f"A row `{name}…` of the SQL table `house` was altered; restore it from a backup of the "
@@ -148,6 +155,8 @@ async def close_if_restored(
     port must not open.
     """
     home = Home(await log.identity(), folder or _NO_FOLDER)
+    async for _ in close_tables(service, await _left(log), end_shuffles=True):
+        pass  # its key may still be missing
     if await _loss(log, lines, home) is not None:
         # In this order: tables opened after another node has handled the loss stay open.
         tables = await open_tables(log)
@@ -192,6 +201,9 @@ async def _close_all(
             # It cannot be played either: every load raises the same error.
             fields = {"table": table.hex(), "error": str(error)}
             log_.error("table left open", extra={"fields": fields})
+        elif isinstance(error, HouseKeyError):
+            # It cannot be closed or played without its key; the first start that has it closes it.
+            await log.put_metadata(f"{_LEFT}{table.hex()}", b"")
         elif not isinstance(error, _NOT_THERE):
             raise error
     admin = AdminService(log, who="dealer serve")

@@ -167,7 +167,7 @@ class Service:
     @property
     def public_key(self) -> bytes:
         """The Ed25519 key, 32 bytes, that new tables are signed under."""
-        return self._executor.public_key
+        return self._key.public_key
 
     def tokens_of(self, key: bytes) -> Tokens:
         """The tokens of tables that are signed under this key; raises HouseKeyError."""
@@ -283,7 +283,7 @@ class Service:
                 await require_here(self.log, table)
             live_table = await self.lifecycle.load_or_create(table)
         opening = OpenTable(
-            self._executor.origin(table), self._executor.public_key, for_new_table(rules)
+            self._executor.origin(table), self._key.public_key, for_new_table(rules)
         )
         # Held, because an idle table may leave memory before the caller has the answer.
         try:

@@ -15,7 +15,7 @@ from typing import Any
 from dealer.errors import ConfigurationError
 from dealer.eventlog import Append, Appended, Log, Result, key_file, load_house_keys
 from dealer.eventlog.address import database_file
-from dealer.eventlog.encryption import MASTER_BYTES, HouseKeys
+from dealer.eventlog.encryption import MASTER_BYTES
 from dealer.eventlog.high_water_mark import HighWaterMark, read_marks
 from dealer.eventlog.key_file import key_checks, require_database
 from dealer.projector.recent_events import RecentEvent
@@ -92,7 +92,8 @@ async def open_service(
                 folder = database_file(database).absolute().parent
                 service.maintenance.watch_disk(folder, floor=disk_floor)
                 await service.maintenance.measure_disk()
-            await _check_environment(service, key)
+            service.maintenance.watch_keys(key, file)
+            await _check_environment(service)
             closer = AutoClose(
                 service, empty_ms=close_empty_ms, idle_ms=close_idle_ms, deck_ms=close_decks_ms
             )
@@ -121,12 +122,11 @@ async def open_service(
                     yield service
 
 
-async def _check_environment(service: Service, key: HouseKeys) -> None:
+async def _check_environment(service: Service) -> None:
     """Check the clock, read maintenance targets and service keys, and record the schema."""
     wrong = await clock_skew(service.log, service.now)
     if wrong is not None:
         raise ConfigurationError(f"{wrong} and start again.")
-    service.maintenance.check = key.check
     await service.maintenance.refresh(service.log)
     await service.service_keys.refresh(service.log)
     moved = await record_schema(service.log)

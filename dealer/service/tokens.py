@@ -74,6 +74,6 @@ class TokenKeys:
         """The tokens of tables that are signed under this public key; raises HouseKeyError."""
         if key not in self._tokens:
             under = self._keys.of(key)
-            tokens = self._tokens.get(under.public_key) or Tokens(under.token_key)
-            self._tokens[key] = self._tokens[under.public_key] = tokens
+            key = under.public_key  # of a new table, whose key is the newest at this time
+            self._tokens.setdefault(key, Tokens(under.token_key))
         return self._tokens[key]

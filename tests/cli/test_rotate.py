@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 import signal
 import stat
 import subprocess
@@ -149,23 +150,37 @@ def _rotate(played: Played) -> None:
     asyncio.run(rotate(played.url, "", "test"))
 
 
-def test_a_running_server_opens_no_table_under_the_old_key(
+def test_a_running_server_takes_the_new_key_once_its_file_is_there(
     played: Played, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """As on another machine, to which the key files are copied."""
+    caplog.set_level("INFO", "dealer.service.maintenance")
+    key, elsewhere = played.folder / "dealer.db.key", played.folder / "elsewhere"
+
     async def keep_running() -> None:
-        async with open_service(played.url, house="house.example") as service:
+        async with open_service(played.url, house="house.example", house_key=copied) as service:
+            tokens = service.tokens_of(b"")
             await asyncio.to_thread(_rotate, played)
             for _ in range(2):
                 await service.maintenance.refresh(service.log)
-            with pytest.raises(Disabled, match="until it is restarted"):
+            with pytest.raises(Disabled, match="copy all key files"):
                 await service.open_table({})
+            shutil.copy(key, f"{copied}.new")
+            await service.maintenance.refresh(service.log)
+            live_table, _ = await service.open_table({})
+            assert live_table.table.key == service.public_key
+            assert live_table.table.key.hex() != played.key
+            assert service.tokens_of(b"") is not tokens
+            assert (await play_new_table(service)) == service.public_key
             assert (await play_on(service, played.open)).hex() == played.key
 
+    elsewhere.mkdir()
+    copied = Path(shutil.copy(key, elsewhere / "key"))
     asyncio.run(keep_running())
     messages = [
         one.getMessage() for one in caplog.records if one.name == "dealer.service.maintenance"
     ]
-    assert messages == ["restart to use the new key"]
+    assert messages == ["new key missing", "new key in use"]
     asyncio.run(_play_new_table(played))
 
 
@@ -177,7 +192,7 @@ def test_a_key_is_kept_if_a_table_is_opened_under_it_during_its_deletion(played:
         async with open_service(played.url, house="house.example") as one:
             await one.execute(await one.load(played.open), CloseTable(HOST))
             await asyncio.to_thread(_rotate, played)
-            one.maintenance.check = b""  # as if it had not polled yet
+            one.maintenance._keys = None  # as if it had not polled yet
 
             async def begin(seconds: float) -> None:
                 waited.append(seconds)
@@ -195,9 +210,7 @@ def test_a_key_is_kept_if_a_table_is_opened_under_it_during_its_deletion(played:
 
     (kept,) = map(Path, asyncio.run(retire()))
     assert waited[0] > 2 * POLL_SECONDS
-    kept.unlink()
-    with pytest.raises(HouseKeyError, match="missing"):
-        asyncio.run(_play_new_table(played))
+    assert kept.exists()
 
 
 @pytest.mark.parametrize("point", POINTS)
@@ -248,9 +261,58 @@ def test_an_old_key_is_deleted_when_its_last_table_is_archived(
     asyncio.run(_play_new_table(played))
 
 
-def test_a_missing_earlier_key_is_reported(ask: Ask, played: Played) -> None:
+def test_without_an_earlier_key_only_its_tables_are_unavailable(
+    ask: Ask, played: Played, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Until a start that has the key again."""
     ask("rotate-key", "--why", "x", "--database", played.url)
     (old,) = played.folder.glob("dealer.db.key.*")
-    old.unlink()
-    with pytest.raises(HouseKeyError, match=old.name):
-        asyncio.run(_play_new_table(played))
+    kept = old.rename(played.folder / "kept")
+
+    async def play() -> None:
+        async with open_service(played.url, house="house.example") as service:
+            await play_new_table(service)
+            for restored in (False, True):
+                if restored:
+                    kept.rename(old)
+                with pytest.raises(HouseKeyError, match="restore that file"):
+                    await service.load(played.open)
+
+    asyncio.run(play())
+    (missing,) = (one for one in caplog.records if one.getMessage() == "house key missing")
+    assert old.name in vars(missing)["fields"]["file"]
+    asyncio.run(_play_new_table(played))
+
+    async def play_again() -> bytes:
+        async with open_service(played.url, house="house.example") as service:
+            return await play_on(service, played.open)
+
+    assert asyncio.run(play_again()).hex() == played.key
+
+
+def test_a_table_without_its_key_that_a_restore_should_close_is_closed_later(
+    ask: Ask, played: Played
+) -> None:
+    """The first start that has the key closes it: the house would sign a second history."""
+    ask("rotate-key", "--why", "x", "--database", played.url)
+    (old,) = played.folder.glob("dealer.db.key.*")
+    database, backup = played.folder / "dealer.db", played.folder / "backup"
+    shutil.copy(database, backup)
+
+    async def is_closed() -> bool:
+        async with open_service(played.url, house="house.example") as service:
+            await play_new_table(service)
+            return (await service.load(played.open)).table.closed
+
+    async def play() -> None:
+        async with open_service(played.url, house="house.example") as service:
+            await play_on(service, played.open)
+
+    asyncio.run(play())
+    backup.rename(database)
+    kept = old.rename(played.folder / "kept")
+    for _ in range(2):
+        with pytest.raises(HouseKeyError, match="restore that file"):
+            asyncio.run(is_closed())
+    kept.rename(old)
+    assert asyncio.run(is_closed())

@@ -8,6 +8,7 @@ import json
 import pytest
 
 from dealer.errors import DatabaseFull
+from dealer.eventlog.encryption import HouseKeys
 from dealer.eventlog.sqlite.wal import library_version
 from dealer.gateway import Gateway
 from dealer.proof.verify import verify
@@ -175,15 +176,18 @@ async def test_a_repeated_authorization_header_is_refused(gateway, connect) -> N
     writer.close()
 
 
-async def test_a_node_with_an_earlier_key_is_ready_but_not_for_new_tables(open_gateway) -> None:
+async def test_a_node_without_the_newest_key_is_ready_but_not_for_new_tables(
+    open_gateway, tmp_path
+) -> None:
     gateway: Gateway = await open_gateway(ops_port=0)
     service, path = gateway.context.service, "/readyz?for=new-tables"
     assert (await get(gateway.ops_port, path)).status == 200
     assert (await get(gateway.ops_port, "/metrics")).text.count("dealer_restart_needed 0.0") == 1
-    service.maintenance.check = b"an earlier key's"
+    earlier = HouseKeys(bytes(32))
+    service.maintenance.watch_keys(earlier, tmp_path / "nowhere")
     await service.maintenance.refresh(service.log)
     refused, ready = await get(gateway.ops_port, path), await get(gateway.ops_port, "/readyz")
     assert (refused.status, ready.status) == (503, 200)
     assert refused.text.splitlines() == ready.text.splitlines()[-1:]
-    assert "until it is restarted" in refused.text
+    assert "copy all key files" in refused.text
     assert (await get(gateway.ops_port, "/metrics")).text.count("dealer_restart_needed 1.0") == 1

@@ -28,9 +28,10 @@ def rotate_key(
     """Make a new house key, which signs and encrypts all tables from now on.
 
     Existing tables keep the key that their players know; it is stored next to the new one, with
-    eight hex digits added to its name. A running server opens no new tables until it is restarted,
-    and then uses the new key. Back up the keys immediately. When all tables of an earlier key are
-    archived and every server was restarted, --retire deletes that key. The next call finishes an
+    eight hex digits added to its name. A running server uses the new key within a second; on other
+    machines, once all key files are copied there, and it opens no tables until then. Back up the
+    keys immediately. When all tables of an earlier key are archived, --retire deletes that key; in
+    a backup that has such tables they are unavailable without it. The next call finishes an
     interrupted one.
 
     ```
@@ -49,7 +50,7 @@ def rotate_key(
         if stayed:
             raise HouseKeyError(
                 f"A table was opened meanwhile with the key {', '.join(stayed)}, which is kept: a "
-                "server was not restarted after the rotation. Restart it, and archive that table."
+                "server has not the new key. Copy the key files there, and archive that table."
             )
         if not deleted:
             echo("No key was deleted: each earlier key here still has tables.")

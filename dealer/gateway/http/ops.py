@@ -79,11 +79,11 @@ class Operations:
     def _ready(self, *, new_tables: bool) -> Response:
         service = self._context.service
         maintenance = service.maintenance
-        restart_needed = maintenance.restart_needed
-        problem = self.problem or (restart_needed if new_tables else None)
+        key_needed = maintenance.key_needed
+        problem = self.problem or (key_needed if new_tables else None)
         if problem is not None:
             return response(HTTPStatus.SERVICE_UNAVAILABLE, f"{problem}\n")
-        remarks = filter(None, (maintenance.notice, restart_needed, *service.damaged.lines()))
+        remarks = filter(None, (maintenance.notice, key_needed, *service.damaged.lines()))
         lines = ["ready", self.probe.database, *remarks, *_tables(self.stopped)]
         return response(HTTPStatus.OK, "".join(f"{line}\n" for line in lines))
 
