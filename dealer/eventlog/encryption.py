@@ -123,7 +123,7 @@ class HouseKeys:
     def adopt(self, newest: HouseKeys) -> None:
         """Become these keys, which the house has since a rotation; older tables keep theirs."""
         before, known, more = copy(self), self._known, self._more
-        before._known = {}  # asked for by nobody: its tables find it here
+        before._known = {}  # its tables find it among those of this object
         vars(self).update(vars(newest))
         self._known = known | {before.public_key: before, self.public_key: self}
         self._more = more

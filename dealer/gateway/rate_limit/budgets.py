@@ -186,8 +186,10 @@ class ClientBudget:
         wait = max((bucket.wait(1.0, now) for bucket in tables), default=0.0)
         if wait:
             self.written.charge(-written)
-            who = "Your address has" if self.tables.wait(1.0, now) else "All clients together have"
-            raise rate_limited(f"{who} opened the maximum number of tables", wait)
+            reason = "All clients together have opened the maximum number of tables"
+            if self.tables.wait(1.0, now):
+                reason = "Your address has opened the maximum number of tables"
+            raise rate_limited(reason, wait)
         for bucket, opened in tables.items():
             bucket.charge(opened)
         try:
